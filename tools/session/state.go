@@ -1,0 +1,89 @@
+// Package session is the memory of one conversation: the handles and cells that a
+// call may use, and nothing that does work.
+//
+// A State is passed to tools, never looked up. Truth lives in cells (in the Store)
+// and on disk; what a State holds itself are handles whose loss costs time only.
+package session
+
+import (
+	"codehand/filestate"
+	"codehand/tools/permission"
+	"codehand/tools/results"
+	"codehand/tools/search"
+	"codehand/tools/shell"
+	"codehand/tools/workspace"
+)
+
+// A Key says whose memory a State is. Neither part may be empty.
+type Key struct {
+	Principal string
+	Session   string
+}
+
+// A Client is what the caller said about itself with this call, and what its profile adds.
+type Client struct {
+	Name, Version string // clientInfo
+	Modern        bool   // protocol 2026-07-28 or later
+	CanAsk        bool   // declared elicitation
+	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
+	MaxBytes      int    // likewise
+	MaxLines      int    // likewise
+}
+
+// Prefs are the operator's settings that tools read, the same for all sessions of a process.
+type Prefs struct {
+	ReadDedup                                     bool // answer an unchanged re-read with a stub, once
+	ReadVersion                                   bool // show versions to legacy clients, too
+	ReadMaxTokens                                 int  // of one page
+	ReadMaxLine                                   int  // characters of one line; 0: no limit
+	ReadPipe                                      bool // `%4d | line` instead of number, tab, line
+	EditRelaxed                                   bool // let a unique match stand in for a read
+	ListLimit                                     int  // paths in one listing
+	ListGitignore                                 bool // apply ignore files to listings
+	ListTimeoutMS                                 int
+	GrepMode                                      string // default output mode
+	GrepTimeoutMS                                 int
+	ShellDefaultMS, ShellMaxMS, ShellBackgroundMS int
+	NoShell                                       string // why there is no shell; "": there is one
+}
+
+// A State is everything that one session remembers and may use: handles and cells, no logic and no
+// lock of its own. server makes it; tools get it in Env. A copy shares every handle, and server
+// copies it for each call to set Client and Space.
+type State struct {
+	Key    Key
+	Client Client
+	Shared bool // the key is shared by several conversations of one person, so nothing may count on what was shown before
+
+	Space   *workspace.Space   // roots, the cwd as of this call, and how paths are reached
+	Files   *filestate.Ledger  // what was read; the only way to change a file
+	Rules   *permission.Policy // rules in force
+	Search  *search.Engine
+	Shell   *shell.Shell
+	Results *results.Shelf
+	Prefs   Prefs
+
+	Mode    Cell[permission.Mode]
+	Cwd     Cell[string]
+	Plan    Cell[Plan]              // plan file, mode before plan mode
+	Cursors Cell[map[string]Cursor] // how far each job's output was read, by job id
+}
+
+// A Plan is the session's plan file.
+type Plan struct {
+	Path   string          // absolute; "": none yet
+	Before permission.Mode // mode to go back to
+}
+
+// A Cursor is how far a session has read one job's output.
+type Cursor struct {
+	At        int64 // position in the merged log
+	Announced bool  // its end was told in a trailing line
+}
+
+// Open resolves path inside the roots and returns it as the ledger wants it. The caller closes it.
+// Errors are those of workspace.Space.Open.
+func (s *State) Open(path string, a workspace.Access) (filestate.File, error) {
+	p, err := s.Space.Open(path, a)
+	return filestate.File(p), err
+}

@@ -1,0 +1,59 @@
+package tool
+
+import "encoding/json"
+
+// A Result is what a call gives back when it ran.
+type Result struct {
+	Text        string   // what the model reads; what happened comes first
+	Failed      Code     // it ran but the work failed (COMMAND_FAILED, TIMEOUT): isError, kept and cut as usual; "": it did not
+	Media       []Media  // images; at most one unless the client profile allows more
+	Meta        Meta     // for programs; goes to the result's _meta, never to structuredContent
+	Shows       []string // absolute paths whose content Text shows; forgotten if a hook replaces Text
+	ListChanged bool     // the tool list of this session changed; the notice goes out before the answer
+}
+
+// Meta is what a tool knows for programs; the corridor adds decision, kept result, error and time.
+// A struct of plain types, so that encoding cannot fail.
+type Meta struct {
+	Version string // of the file read or written
+	Files   []FileChange
+	Job     *Job
+	Sandbox string          // level in force for a command
+	Data    json.RawMessage // the tool's own fields, at most 4 KiB
+
+	// Set by the corridor.
+	Kept     *Kept
+	Decision *Decided
+	Millis   int64
+}
+
+// A FileChange is one file that a call changed.
+type FileChange struct {
+	Path, Op, Before, After string // Op: create, change, delete; Before and After are versions
+}
+
+// Job is the state of a background command.
+type Job struct {
+	ID, State string
+	Exit      int
+}
+
+// Kept says where the whole of a shortened text is.
+type Kept struct {
+	Path  string
+	Bytes int64
+	Lines int
+	Shown int // characters
+}
+
+// Decided is the permission decision about a call.
+type Decided struct {
+	Verdict, Rule string
+	Asked         bool
+}
+
+// Media is one image, as it is sent.
+type Media struct {
+	MIME string
+	Data []byte // not base64
+}
