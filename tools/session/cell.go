@@ -1,15 +1,30 @@
 package session
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// changeTries is how often Change tries. A session's own calls seldom meet in one cell, so whoever loses five
+// races in a row has met a fault and not a crowd.
+const changeTries = 5
+
+// errNoMemory is what Change of a zero Cell says: a change that is kept nowhere would be a lie.
+var errNoMemory = errors.New("there is no memory behind it")
 
 // Memory is the part of the Store that a Cell needs; server hands in a Store narrowed to this session.
+// Get answers nil, 0, nil for a key that is absent. Swap writes if the revision is still rev (0: the key must be
+// absent), and says with ok whether it did. An error means that the Store could not be reached or is full.
 type Memory interface {
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
 	Swap(ctx context.Context, key string, value []byte, rev uint64) (ok bool, err error)
 }
 
 // A Cell is one small JSON value in the Store. It caches nothing, so every replica sees the same.
-// The zero Cell has no memory: it loads the zero value and refuses changes.
+// The zero Cell has no memory: it loads the zero value and refuses changes. Safe for concurrent use.
 type Cell[T any] struct {
 	memory Memory
 	key    string
@@ -18,8 +33,72 @@ type Cell[T any] struct {
 // NewCell returns the cell that keeps its value under key.
 func NewCell[T any](m Memory, key string) Cell[T] { return Cell[T]{memory: m, key: key} }
 
-// Load returns the value, or the zero T if there is none.
-func (c Cell[T]) Load(ctx context.Context) (T, error) { panic("skeleton") }
+// Load returns the value, or the zero T if there is none. An error means that the Store did not answer or holds
+// something else under this key; the value is then the zero T and must not be taken for the truth.
+func (c Cell[T]) Load(ctx context.Context) (T, error) {
+	var zero T
+	if c.memory == nil {
+		return zero, nil
+	}
+	value, _, _, err := c.load(ctx)
+	if err != nil {
+		return zero, fmt.Errorf("load cell %s: %w", c.key, err)
+	}
+	return value, nil
+}
 
-// Change replaces the value by compare-and-swap and returns the new one. edit may run up to 5 times and must be pure.
-func (c Cell[T]) Change(ctx context.Context, edit func(T) (T, error)) (T, error) { panic("skeleton") }
+// Change replaces the value by compare-and-swap and returns the new one. edit gets the value as it is, or the zero
+// T; it may run up to 5 times, each time on a copy of its own, and must be pure. An error of edit comes back wrapped,
+// and nothing is written; so does an error of the Store. A value that edit leaves as it was is not written again.
+func (c Cell[T]) Change(ctx context.Context, edit func(T) (T, error)) (T, error) {
+	var zero T
+	value, err := c.change(ctx, edit)
+	if err != nil {
+		return zero, fmt.Errorf("change cell %s: %w", c.key, err)
+	}
+	return value, nil
+}
+
+func (c Cell[T]) change(ctx context.Context, edit func(T) (T, error)) (T, error) {
+	var zero T
+	if c.memory == nil {
+		return zero, errNoMemory
+	}
+	for range changeTries {
+		old, stored, rev, err := c.load(ctx)
+		if err != nil {
+			return zero, err
+		}
+		value, err := edit(old)
+		if err != nil {
+			return zero, err
+		}
+		next, err := json.Marshal(value)
+		if err != nil {
+			return zero, err
+		}
+		if rev != 0 && bytes.Equal(next, stored) {
+			return value, nil
+		}
+		ok, err := c.memory.Swap(ctx, c.key, next, rev)
+		if err != nil {
+			return zero, err
+		}
+		if ok {
+			return value, nil
+		}
+	}
+	return zero, fmt.Errorf("others changed it %d times in a row", changeTries)
+}
+
+// load returns the value together with its bytes in the Store and their revision, 0 if there are none.
+func (c Cell[T]) load(ctx context.Context) (value T, stored []byte, rev uint64, err error) {
+	stored, rev, err = c.memory.Get(ctx, c.key)
+	if err != nil || rev == 0 {
+		return value, nil, 0, err
+	}
+	if err := json.Unmarshal(stored, &value); err != nil {
+		return value, nil, 0, err
+	}
+	return value, stored, rev, nil
+}

@@ -1,0 +1,193 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A drawer is a Memory with the Store's rules for revisions, and room for faults.
+type drawer struct {
+	mu     sync.Mutex
+	values map[string][]byte
+	revs   map[string]uint64
+	swaps  int
+	lose   int   // so many swaps lose their race
+	fault  error // what every Get answers
+	full   error // what every Swap answers
+}
+
+func newDrawer() *drawer { return &drawer{values: map[string][]byte{}, revs: map[string]uint64{}} }
+
+func (d *drawer) Get(_ context.Context, key string) ([]byte, uint64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fault != nil {
+		return nil, 0, d.fault
+	}
+	return slices.Clone(d.values[key]), d.revs[key], nil
+}
+
+func (d *drawer) Swap(_ context.Context, key string, value []byte, rev uint64) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.swaps++
+	if d.full != nil {
+		return false, d.full
+	}
+	if d.lose > 0 || d.revs[key] != rev {
+		d.lose--
+		return false, nil
+	}
+	d.values[key] = slices.Clone(value)
+	d.revs[key]++
+	return true, nil
+}
+
+func add(n int) func(int) (int, error) {
+	return func(old int) (int, error) { return old + n, nil }
+}
+
+func TestCellKeepsItsValue(t *testing.T) {
+	d := newDrawer()
+	c := NewCell[map[string]Cursor](d, "cursors")
+	if got, err := c.Load(t.Context()); got != nil || err != nil {
+		t.Fatalf("Load of an empty cell: got %v, %v, want the zero value", got, err)
+	}
+	set := func(m map[string]Cursor) (map[string]Cursor, error) {
+		if m == nil {
+			m = map[string]Cursor{}
+		}
+		m["job_a"] = Cursor{At: 12, Announced: true}
+		return m, nil
+	}
+	if _, err := c.Change(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	again := NewCell[map[string]Cursor](d, "cursors")
+	got, err := again.Load(t.Context())
+	if err != nil || got["job_a"] != (Cursor{At: 12, Announced: true}) {
+		t.Fatalf("Load by another replica: got %v, %v", got, err)
+	}
+	if other, _ := NewCell[Plan](d, "plan").Load(t.Context()); other != (Plan{}) {
+		t.Fatalf("another key holds %v, want nothing", other)
+	}
+}
+
+func TestCellWritesNothingNew(t *testing.T) {
+	d := newDrawer()
+	c := NewCell[int](d, "n")
+	for range 3 {
+		if got, err := c.Change(t.Context(), func(int) (int, error) { return 7, nil }); got != 7 || err != nil {
+			t.Fatalf("Change: got %d, %v", got, err)
+		}
+	}
+	if d.swaps != 1 {
+		t.Errorf("%d swaps, want 1: an unchanged value need not be written", d.swaps)
+	}
+}
+
+func TestCellRaces(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lose  int
+		swaps int
+		fails bool
+	}{
+		{"no race", 0, 1, false},
+		{"the fifth try wins", 4, 5, false},
+		{"five lost races are an error", 5, 5, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDrawer()
+			d.lose = c.lose
+			edits := 0
+			got, err := NewCell[int](d, "n").Change(t.Context(), func(n int) (int, error) { edits++; return n + 1, nil })
+			if (err != nil) != c.fails || d.swaps != c.swaps || edits != c.swaps {
+				t.Fatalf("got %d, %v after %d swaps and %d edits", got, err, d.swaps, edits)
+			}
+			if c.fails && !strings.Contains(err.Error(), "5 times in a row") {
+				t.Errorf("error %q does not say why", err)
+			}
+		})
+	}
+}
+
+func TestCellLosesNoChange(t *testing.T) {
+	d := newDrawer()
+	c := NewCell[int](d, "n")
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for _, err := c.Change(t.Context(), add(1)); err != nil; _, err = c.Change(t.Context(), add(1)) {
+			}
+		})
+	}
+	all.Wait()
+	if got, _ := c.Load(t.Context()); got != 16 {
+		t.Errorf("got %d after 16 increments", got)
+	}
+}
+
+func TestCellFaults(t *testing.T) {
+	broken := errors.New("no route to the store")
+	wrong := errors.New("there is no such plan")
+	t.Run("the store does not answer", func(t *testing.T) {
+		d := newDrawer()
+		d.fault = broken
+		c := NewCell[int](d, "n")
+		if _, err := c.Load(t.Context()); !errors.Is(err, broken) {
+			t.Errorf("Load: got %v", err)
+		}
+		if _, err := c.Change(t.Context(), add(1)); !errors.Is(err, broken) {
+			t.Errorf("Change: got %v", err)
+		}
+	})
+	t.Run("the store is full", func(t *testing.T) {
+		d := newDrawer()
+		d.full = broken
+		if _, err := NewCell[int](d, "n").Change(t.Context(), add(1)); !errors.Is(err, broken) || d.swaps != 1 {
+			t.Errorf("got %v after %d swaps, want the store's error after one", err, d.swaps)
+		}
+	})
+	t.Run("edit refuses", func(t *testing.T) {
+		d := newDrawer()
+		_, err := NewCell[int](d, "n").Change(t.Context(), func(int) (int, error) { return 3, wrong })
+		if !errors.Is(err, wrong) || d.swaps != 0 {
+			t.Errorf("got %v after %d swaps, want edit's error and no write", err, d.swaps)
+		}
+	})
+	t.Run("the store holds something else", func(t *testing.T) {
+		d := newDrawer()
+		d.values["n"], d.revs["n"] = []byte(`{"a":`), 4
+		c := NewCell[int](d, "n")
+		if got, err := c.Load(t.Context()); got != 0 || err == nil {
+			t.Errorf("Load: got %d, %v, want an error", got, err)
+		}
+		if _, err := c.Change(t.Context(), add(1)); err == nil || d.swaps != 0 {
+			t.Errorf("Change: got %v after %d swaps, want an error and no write", err, d.swaps)
+		}
+	})
+	t.Run("a value that is no JSON", func(t *testing.T) {
+		d := newDrawer()
+		_, err := NewCell[any](d, "n").Change(t.Context(), func(any) (any, error) { return make(chan int), nil })
+		if err == nil || d.swaps != 0 {
+			t.Errorf("got %v after %d swaps, want an error and no write", err, d.swaps)
+		}
+	})
+}
+
+func TestZeroCell(t *testing.T) {
+	var c Cell[Plan]
+	if got, err := c.Load(t.Context()); got != (Plan{}) || err != nil {
+		t.Errorf("Load: got %v, %v, want the zero value", got, err)
+	}
+	ran := false
+	_, err := c.Change(t.Context(), func(p Plan) (Plan, error) { ran = true; return p, nil })
+	if err == nil || ran {
+		t.Errorf("Change: got %v (edit ran: %v), want an error", err, ran)
+	}
+}
