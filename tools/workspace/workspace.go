@@ -1,14 +1,17 @@
 // Package workspace decides which paths a session may touch, and reaches them.
 //
 // Every path goes through a Space. A path is chosen by whole components and then
-// reached through a directory handle (os.Root), so that no string prefix and no swap
-// between check and use decides what is touched. It knows no rules, no tools and no
-// file contents.
+// reached through directory handles (os.Root), one component at a time and following
+// no link by itself, so that no string prefix and no swap between check and use
+// decides what is touched. A link is read, and its target is resolved by the same
+// rules from the beginning. The package knows no rules, no tools and no file contents.
 package workspace
 
 import (
-	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 )
 
 // Access says what a place is opened for. The zero value is the one that needs more.
@@ -22,97 +25,126 @@ const (
 
 // Options of a Space.
 type Options struct {
-	Home     string   // what `~` means; "": `~` is refused with ErrSpelling
-	Cwd      string   // where relative paths start; "": the first root
+	Home     string   // what `~` means; "": `~` is refused with *InvalidError
+	Cwd      string   // where relative paths start, absolute; "": the first root
 	Readable []string // directories besides the roots that may be read and never changed (kept results, job output)
 }
 
-// A Space is a set of areas together with a cwd. It is safe for concurrent use; At makes copies that share the handles.
+// A Space is a set of areas together with a cwd. It is safe for concurrent use; At and Readable make copies that
+// share the handles, so only the first one is closed.
 type Space struct {
-	// unexported: helper B
+	areas areas
+	roots []string // canonical, in the order given
+	home  string
+	cwd   string
 }
 
-// A Place is a path as it will be reached: Dir is a handle on the deepest existing directory on the
-// way, Name the rest of the path below it ("." for a root itself), Path the canonical absolute path (links
-// resolved). The caller closes Dir. filestate.File and search.Place have the same fields and convert.
+// A Place is a path as it will be reached: Dir is a handle on the deepest existing directory on the way, Name the
+// rest of the path below it, Path the canonical absolute path (links resolved). Of whatever exists, Dir is the parent
+// and Name one component; only a root itself has the Name ".". Dir belongs to the caller, who closes it.
+// filestate.File and search.Place have the same fields and convert.
+//
+// Whoever opens Name later must not trust what stood there before: another process may have put a link in its
+// place. Dir keeps such a link below itself.
 type Place struct {
 	Dir  *os.Root
 	Name string
 	Path string
 }
 
-// Open makes a Space over roots, which must be existing directories. `/`, `/proc`, `/sys`, `/dev`, `/etc` and
-// directories below the last four are refused. No roots: every path is outside.
-func Open(roots []string, o Options) (*Space, error) { panic("skeleton") }
+// Open makes a Space over roots, which must be existing directories; links in them are resolved here, once. `/`,
+// `/proc`, `/sys`, `/dev`, `/etc` and directories below the last four are refused, and so is a drive's root. No
+// roots: every path is outside.
+func Open(roots []string, o Options) (*Space, error) {
+	s := &Space{home: o.Home}
+	for _, root := range roots {
+		a, err := openRoot(root)
+		if err != nil {
+			_ = s.Close() // what was opened so far; nothing was written through it
+			return nil, fmt.Errorf("root %s: %w", root, err)
+		}
+		s.add(a)
+	}
+	s.cwd = startCwd(o.Cwd, s.roots)
+	s.cwd = s.areas.canonical(s.cwd)
+	return s.Readable(o.Readable...), nil
+}
 
-// Close releases the handles. Places that were handed out stay usable.
-func (s *Space) Close() error { panic("skeleton") }
+// add takes a root in. The same directory twice is one root with two spellings.
+func (s *Space) add(a *area) {
+	if have, ok := s.areas[key(a.path)]; ok && have.path == a.path {
+		_ = a.close() // the first handle serves
+		s.areas = s.areas.with(have, a.spelled)
+		return
+	}
+	s.roots = append(s.roots, a.path)
+	s.areas = s.areas.with(a, a.path, a.spelled)
+}
 
-// At returns the Space with another cwd, sharing everything else. cwd must be absolute.
-func (s *Space) At(cwd string) *Space { panic("skeleton") }
+// startCwd is where relative paths start: what was asked for, the first root, or the process's own directory, in
+// which case nothing is inside anyway.
+func startCwd(asked string, roots []string) string {
+	if filepath.IsAbs(asked) {
+		return filepath.Clean(asked)
+	}
+	if len(roots) > 0 {
+		return roots[0]
+	}
+	if wd, err := os.Getwd(); err == nil {
+		return wd
+	}
+	return string(filepath.Separator)
+}
 
-// Readable returns the Space with further areas that may be read and never changed. dirs need not exist yet.
-func (s *Space) Readable(dirs ...string) *Space { panic("skeleton") }
+// Close releases the handles; Open then fails with os.ErrClosed, in every copy. Places that were handed out stay
+// usable.
+func (s *Space) Close() error {
+	var first error
+	for _, a := range s.areas.all() {
+		if err := a.close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
 
-// Roots returns the canonical roots, in the order given.
-func (s *Space) Roots() []string { panic("skeleton") }
+// At returns the Space with another cwd, sharing everything else. cwd must be absolute; it is not looked at. A cwd
+// that is not absolute changes nothing.
+func (s *Space) At(cwd string) *Space {
+	c := *s
+	if filepath.IsAbs(cwd) {
+		c.cwd = s.areas.canonical(filepath.Clean(cwd))
+	}
+	return &c
+}
 
-// Cwd returns where relative paths start.
-func (s *Space) Cwd() string { panic("skeleton") }
+// Readable returns the Space with further areas that may be read and never changed. dirs are absolute and need not
+// exist yet; what is not absolute is left out. Where such a directory lies inside a root, it is still never changed.
+func (s *Space) Readable(dirs ...string) *Space {
+	c := *s
+	for _, dir := range dirs {
+		if filepath.IsAbs(dir) {
+			a := readableArea(dir)
+			c.areas = c.areas.with(a, a.path, a.spelled)
+		}
+	}
+	return &c
+}
 
-// Abs returns path absolute and clean: `~` expanded, `file://` URLs decoded, the cwd joined. It does not touch the
-// disk. A spelling that Open refuses comes back unchanged, so that Open can refuse it.
-func (s *Space) Abs(path string) string { panic("skeleton") }
+// Roots returns the canonical roots, in the order given. The slice is the caller's afterwards.
+func (s *Space) Roots() []string { return slices.Clone(s.roots) }
+
+// Cwd returns where relative paths start. It may have vanished from the disk since.
+func (s *Space) Cwd() string { return s.cwd }
 
 // Rel returns path as it is shown: relative to the cwd when it is inside it, else unchanged.
-func (s *Space) Rel(path string) string { panic("skeleton") }
-
-// Open resolves path and returns its Place. Links are followed while their targets lie in an area. With Read the
-// path must exist (*MissingError); with Write it may be missing, also with missing parents: Name then has several
-// components, and nothing is created through a dangling link that leads outside. Open does not open the last
-// component itself, so a FIFO does not block it.
-//
-// Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, or what the system said.
-func (s *Space) Open(path string, a Access) (Place, error) { panic("skeleton") }
-
-// Resolve returns the canonical path of path (links resolved as far as it exists) and whether both the spelling and
-// the target lie inside the roots (read-only areas do not count). It never fails: what cannot be resolved is outside.
-func (s *Space) Resolve(path string) (real string, inside bool) { panic("skeleton") }
-
-// Inside says whether path lies in a root, by spelling and by target.
-func (s *Space) Inside(path string) bool { panic("skeleton") }
-
-// Same says whether a and b name the same file: by identity where both exist, else by canonical path.
-func (s *Space) Same(a, b string) bool { panic("skeleton") }
-
-// Near returns at most 3 existing paths (absolute) that a caller who asked for the missing path may have meant: the
-// same stem with another extension, a name at edit distance at most 2 in that directory, the same relative path
-// below the cwd. allow, if not nil, filters them.
-func (s *Space) Near(path string, allow func(path string) bool) []string { panic("skeleton") }
-
-// ErrSpelling says that the path is a network or device spelling, which is never opened.
-var ErrSpelling = errors.New("network or device path")
-
-// An InvalidError says that the text is no path: empty, with a NUL, too long, `~user`.
-type InvalidError struct{ Path, Reason string }
-
-func (e *InvalidError) Error() string { return e.Path + ": " + e.Reason }
-
-// An OutsideError says that the path, or the target of a link on its way, lies in no area.
-type OutsideError struct {
-	Path  string
-	Link  string // the link that leads out; "": the path itself is outside
-	Roots []string
+func (s *Space) Rel(path string) string {
+	if !filepath.IsAbs(path) {
+		return path
+	}
+	rel, err := filepath.Rel(s.cwd, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return rel
 }
-
-func (e *OutsideError) Error() string { return e.Path + " is outside the allowed directories" }
-
-// A MissingError says that there is no such file.
-type MissingError struct {
-	Path string
-}
-
-func (e *MissingError) Error() string { return e.Path + " does not exist" }
-
-// Unwrap returns fs.ErrNotExist.
-func (e *MissingError) Unwrap() error { return os.ErrNotExist }

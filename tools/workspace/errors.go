@@ -1,0 +1,46 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+)
+
+// ErrSpelling says that the path is a network or device spelling, which is never opened.
+var ErrSpelling = errors.New("network or device path")
+
+// ErrTooManyLinks says that a path leads through more than 40 links, or through links that never end.
+var ErrTooManyLinks = errors.New("too many links")
+
+// ErrChanging says that a path was replaced again and again while it was being walked. Trying again may help.
+var ErrChanging = errors.New("path keeps changing while it is opened")
+
+// An InvalidError says that the text is no path: empty, with a NUL, too long, `~user`.
+type InvalidError struct{ Path, Reason string }
+
+func (e *InvalidError) Error() string { return e.Path + ": " + e.Reason }
+
+// An OutsideError says that the path, or the target of a link on its way, lies in no area, or, with Write, in one
+// that may only be read.
+type OutsideError struct {
+	Path   string
+	Link   string // the link that leads out; "": the path itself is outside
+	Target string // where Link points, absolute; "" without Link
+	Roots  []string
+}
+
+func (e *OutsideError) Error() string {
+	if e.Link != "" {
+		return e.Path + " is outside the allowed directories: " + e.Link + " is a link to " + e.Target
+	}
+	return e.Path + " is outside the allowed directories"
+}
+
+// A MissingError says that there is no such file.
+type MissingError struct {
+	Path string
+}
+
+func (e *MissingError) Error() string { return e.Path + " does not exist" }
+
+// Unwrap returns fs.ErrNotExist.
+func (e *MissingError) Unwrap() error { return os.ErrNotExist }

@@ -1,0 +1,60 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+)
+
+// Resolve returns the canonical path of path (links resolved as far as it exists) and whether both the spelling and
+// the target lie inside the roots (read-only areas do not count). It never fails: what cannot be resolved is outside.
+// Where a link leads outside, real is the link's target, so that rules can name it.
+func (s *Space) Resolve(path string) (real string, inside bool) {
+	real, err := s.real(path, Write)
+	if err == nil {
+		return real, true
+	}
+	if real, err := s.real(path, Read); err == nil { // in a read-only area
+		return real, false
+	}
+	if out, ok := errors.AsType[*OutsideError](err); ok && out.Link != "" {
+		return out.Target, false
+	}
+	return s.Abs(path), false
+}
+
+func (s *Space) real(path string, a Access) (string, error) {
+	p, err := s.Open(path, a)
+	if err != nil {
+		return "", err
+	}
+	_ = p.Dir.Close() // only its path was wanted
+	return p.Path, nil
+}
+
+// Inside says whether path lies in a root, by spelling and by target.
+func (s *Space) Inside(path string) bool {
+	_, inside := s.Resolve(path)
+	return inside
+}
+
+// Same says whether a and b name the same file: by identity where both exist, else by canonical path.
+func (s *Space) Same(a, b string) bool {
+	x, errX := s.look(a)
+	y, errY := s.look(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y)
+	}
+	realA, _ := s.Resolve(a)
+	realB, _ := s.Resolve(b)
+	return realA == realB
+}
+
+// look returns what is at path, with links followed.
+func (s *Space) look(path string) (os.FileInfo, error) {
+	p, err := s.Open(path, Read)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Dir.Close()
+	return p.Dir.Lstat(p.Name)
+}

@@ -1,0 +1,247 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const (
+	// maxLinks is how many links one path may lead through, as in the Linux kernel.
+	maxLinks = 40
+	// maxSteps is how many components are looked at for one path. Targets may go down and up again thousands of
+	// times; no honest path comes near this, and a hostile one costs some 50 ms.
+	maxSteps = 8192
+	// maxSwaps is how often one component is looked at anew because it was swapped in between.
+	maxSwaps = 8
+)
+
+// Open resolves path and returns its Place. Links are followed while their targets lie in an area. With Read the
+// path must exist (*MissingError); with Write it may be missing, also with missing parents: Name then has several
+// components, and nothing is created through a dangling link that leads outside. One that leads inside gives the
+// place of its target, so the link stays. Open does not open the last component itself, so a FIFO does not block it.
+//
+// Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, os.ErrClosed, or
+// what the system said (ENOTDIR for a file that stands where a directory is needed).
+func (s *Space) Open(path string, a Access) (Place, error) {
+	abs, err := s.spell(path)
+	if err != nil {
+		return Place{}, err
+	}
+	w := walk{space: s, abs: abs, access: a}
+	return w.resolve()
+}
+
+// A walk is one resolution. It goes down by handles, one component at a time; whenever the way leaves the current
+// directory upwards or jumps elsewhere, it begins anew at an area.
+type walk struct {
+	space  *Space
+	abs    string // as asked for: absolute, clean
+	access Access
+
+	dir  *os.Root // where the walk stands; nil: nowhere yet
+	at   string   // canonical path of dir
+	todo []string // components still to go; `..` only from link targets
+
+	links, steps int
+	link, target string // the last link that was followed
+}
+
+// resolve runs the walk to its end.
+func (w *walk) resolve() (Place, error) {
+	place, err := w.run()
+	if err != nil {
+		w.drop()
+		return Place{}, err
+	}
+	// A link may lead down into a read-only area that lies inside a root, which find tells only now.
+	if a, _, ok := w.space.areas.find(place.Path); !ok || a.readOnly && w.access == Write {
+		w.drop()
+		return Place{}, w.outside()
+	}
+	return place, nil
+}
+
+func (w *walk) run() (Place, error) {
+	if err := w.anchor(w.abs, nil); err != nil {
+		return Place{}, err
+	}
+	for len(w.todo) > 0 {
+		if w.steps++; w.steps > maxSteps {
+			return Place{}, failed(w.abs, ErrTooManyLinks)
+		}
+		name := w.todo[0]
+		if name == ".." {
+			if err := w.anchor(filepath.Dir(w.at), w.todo[1:]); err != nil {
+				return Place{}, err
+			}
+			continue
+		}
+		place, done, err := w.step(name)
+		if done || err != nil {
+			return place, err
+		}
+	}
+	return Place{Dir: w.dir, Name: ".", Path: w.at}, nil // an area itself
+}
+
+// anchor goes to the innermost area on the way to base and then todo. base is absolute and clean. `..` at the
+// beginning of todo is applied to base, which holds no links then. After a component outside the areas it cannot be
+// applied: nobody looked whether that component is a link.
+func (w *walk) anchor(base string, todo []string) error {
+	w.drop()
+	for {
+		down := 0
+		for down < len(todo) && todo[down] != ".." {
+			down++
+		}
+		a, rest, ok := w.space.areas.find(filepath.Join(append([]string{base}, todo[:down]...)...))
+		if ok {
+			return w.enter(a, append(rest, todo[down:]...))
+		}
+		if down > 0 || down == len(todo) {
+			return w.outside()
+		}
+		base, todo = filepath.Dir(base), todo[1:]
+	}
+}
+
+// enter opens an area and stands there.
+func (w *walk) enter(a *area, todo []string) error {
+	if a.readOnly && w.access == Write {
+		return w.outside()
+	}
+	dir, err := a.open()
+	switch {
+	case gone(err):
+		return &MissingError{Path: w.abs}
+	case errors.Is(err, errRedirected):
+		return &OutsideError{Path: w.abs, Link: a.path, Target: realAsFarAsItGoes(a.path), Roots: w.space.Roots()}
+	case err != nil:
+		return failed(w.abs, err)
+	}
+	w.dir, w.at, w.todo = dir, a.path, todo
+	return nil
+}
+
+// step takes the next component. done: place is the answer.
+func (w *walk) step(name string) (place Place, done bool, err error) {
+	for range maxSwaps {
+		info, err := w.dir.Lstat(name)
+		switch {
+		case gone(err):
+			place, err = w.missing()
+			return place, true, err
+		case err != nil:
+			return Place{}, true, failed(w.abs, err)
+		case info.Mode()&fs.ModeSymlink != 0:
+			ok, err := w.follow(name)
+			if ok || err != nil {
+				return Place{}, false, err
+			}
+		case len(w.todo) == 1:
+			return Place{Dir: w.dir, Name: name, Path: filepath.Join(w.at, name)}, true, nil
+		case !info.IsDir():
+			return Place{}, true, failed(w.abs, syscall.ENOTDIR)
+		default:
+			ok, err := w.down(name, info)
+			if ok || err != nil {
+				return Place{}, false, err
+			}
+		}
+	}
+	return Place{}, true, failed(w.abs, ErrChanging)
+}
+
+// down goes into the directory name, if it is still the one that info describes. OpenRoot follows links below the
+// current directory; the comparison turns that into "follows none".
+func (w *walk) down(name string, info os.FileInfo) (ok bool, err error) {
+	sub, err := w.dir.OpenRoot(name)
+	if err != nil {
+		if now, again := w.dir.Lstat(name); again != nil || !os.SameFile(now, info) {
+			return false, nil // swapped meanwhile; look again
+		}
+		return false, failed(w.abs, err)
+	}
+	if opened, err := sub.Stat("."); err != nil || !os.SameFile(opened, info) {
+		_ = sub.Close() // never used
+		return false, nil
+	}
+	w.drop()
+	w.dir, w.at, w.todo = sub, filepath.Join(w.at, name), w.todo[1:]
+	return true, nil
+}
+
+// follow replaces the link name by its target. ok is false if it is no link any more.
+func (w *walk) follow(name string) (ok bool, err error) {
+	target, err := w.dir.Readlink(name)
+	if err != nil {
+		if now, again := w.dir.Lstat(name); again != nil || now.Mode()&fs.ModeSymlink == 0 {
+			return false, nil
+		}
+		return false, failed(w.abs, err)
+	}
+	if w.links++; w.links > maxLinks {
+		return false, failed(w.abs, ErrTooManyLinks)
+	}
+	w.link = filepath.Join(w.at, name)
+	rest := w.todo[1:]
+	if !rooted(target) {
+		w.target = filepath.Join(w.at, target)
+		w.todo = append(components(target), rest...)
+		return true, nil
+	}
+	w.target = filepath.Clean(target)
+	if checkText(target, onWindows) != nil || !filepath.IsAbs(target) {
+		return false, w.outside()
+	}
+	volume := filepath.VolumeName(target)
+	top := volume + string(filepath.Separator)
+	return true, w.anchor(top, append(components(target[len(volume):]), rest...))
+}
+
+// rooted says that a link's target does not start at the link's own directory.
+func rooted(target string) bool {
+	return filepath.IsAbs(target) || filepath.VolumeName(target) != "" || onWindows && target != "" && isSlash(target[0])
+}
+
+// components splits a link's target. `.` and empty components mean nothing.
+func components(path string) []string {
+	all := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || onWindows && r == '\\' })
+	kept := make([]string, 0, len(all))
+	for _, name := range all {
+		if name != "." {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+// missing is the answer when the next component is not there.
+func (w *walk) missing() (Place, error) {
+	if w.access == Read {
+		return Place{}, &MissingError{Path: w.abs}
+	}
+	for _, name := range w.todo {
+		if name == ".." { // the way back up is as missing as the way down
+			return Place{}, &MissingError{Path: w.abs}
+		}
+	}
+	name := filepath.Join(w.todo...)
+	return Place{Dir: w.dir, Name: name, Path: filepath.Join(w.at, name)}, nil
+}
+
+func (w *walk) outside() error {
+	return &OutsideError{Path: w.abs, Link: w.link, Target: w.target, Roots: w.space.Roots()}
+}
+
+// drop closes the handle of where the walk stands.
+func (w *walk) drop() {
+	if w.dir != nil {
+		_ = w.dir.Close() // a directory handle: nothing can be lost
+		w.dir = nil
+	}
+}
