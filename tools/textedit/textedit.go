@@ -1,38 +1,47 @@
 // Package textedit finds text in the bytes of a file and replaces it, changing no other byte.
 //
-// It is pure: no disk, no clock, no goroutine. It knows no files and no tools.
+// It works on the raw bytes. Old text is compared with a view of them, in which a \r\n is a \n and, if need be,
+// typographic quotes are straight; each place of the view knows where it is in the file, so only the bytes that matched
+// are ever rewritten. A view is made only where the plain bytes cannot be searched.
+//
+// It is pure: no disk, no clock, no goroutine. It knows no files and no tools. What could take long is bounded by an
+// amount of work, not by time, so that the same input always gives the same answer.
 package textedit
 
-import "errors"
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
 
-// A Text is what a file's bytes are as text.
-type Text struct {
-	BOM     bool // starts with the UTF-8 mark, which is not part of the text
-	CRLF    int  // line ends that are \r\n
-	LF      int  // line ends that are \n alone
-	Invalid int  // bytes that are not UTF-8
-	Lines   int
-	NoEOL   bool // the last line has no line end
-}
+// maxContent is the largest result in bytes. A short Old that is everywhere, replaced by a long New, could otherwise ask
+// for more memory than there is.
+const maxContent = 1 << 30
 
-// Decode looks at content. Errors: ErrBinary (a NUL in the first 8 KiB), ErrEncoding (UTF-16, UTF-32).
-func Decode(content []byte) (Text, error) { panic("skeleton") }
+// maxLines is how many places a Done or an AmbiguousError names.
+const maxLines = 20
 
 // A Level says how loosely a match was found.
 type Level int
 
-// The levels, tried in this order.
+// The levels, tried in this order; the next one only if the one before found nothing.
 const (
 	Exact   Level = iota
 	Quotes        // typographic quotes count as straight ones
-	Escapes       // \uXXXX, \xNN in Old stand for the character
+	Escapes       // \uXXXX, \u{X}, \xNN in Old stand for the character
 )
 
-// An Edit replaces Old by New.
+// An Edit replaces Old by New. In both a \r\n is the same as a \n: line ends are written as the file has them.
 type Edit struct {
+	// Old is what must be there. Empty: the content must be white space only, and New becomes all of it, as it is.
 	Old, New string
-	All      bool // every occurrence, left to right without overlap
-	Expect   int  // number of replacements there must be; 0: no expectation; over 1 implies All
+
+	All    bool // every occurrence, left to right without overlap
+	Expect int  // number of replacements there must be; 0: no expectation; over 1 implies All
+
+	// Prose says that the file holds running text, where a straight quote of New may become a typographic one if Old
+	// matched such a one. False is right for source code.
+	Prose bool
 }
 
 // Done is what one Edit did.
@@ -47,50 +56,108 @@ type Done struct {
 type Report struct{ Edits []Done }
 
 // Apply returns content with edits applied in order, each to the result of the one before. Only matched spans are
-// rewritten. Errors are *EditError that name the first edit which fails; content is never changed in place.
-func Apply(content []byte, edits []Edit) ([]byte, Report, error) { panic("skeleton") }
-
-// Diff returns unified hunks with 3 lines of context, without file headers, at most maxBytes long, cut at a line with
-// `... (diff cut, N more lines)`. whole says that nothing was cut.
-func Diff(old, new []byte, maxBytes int) (text string, whole bool) { panic("skeleton") }
-
-// An EditError says which edit failed and why. Err is one of the errors below.
-type EditError struct {
-	Index int // from 0
-	Err   error
+// rewritten. Content is never changed in place, and without edits it is returned itself. Errors are *EditError that name
+// the first edit which fails and wrap ErrBinary, ErrEncoding, ErrMix, ErrNotEmpty, ErrTooLarge, *CascadeError,
+// *NotFoundError, *AmbiguousError or *CountError.
+func Apply(content []byte, edits []Edit) ([]byte, Report, error) {
+	return apply(content, edits, maxContent)
 }
 
-func (e *EditError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *EditError) Unwrap() error { return e.Err }
-
-// The reasons without further data.
-var (
-	ErrBinary   = errors.New("binary content")
-	ErrEncoding = errors.New("encoding is not supported")
-	ErrMix      = errors.New("encoding of the file is unknown, and the new text is not ASCII")
-	ErrCascade  = errors.New("old text is part of the new text of an earlier edit")
-)
-
-// A NotFoundError says that Old is not there.
-type NotFoundError struct {
-	Hint string // what may be wrong, with the nearest lines; sentences for the model; "": nothing to say
+func apply(content []byte, edits []Edit, limit int) ([]byte, Report, error) {
+	if len(edits) == 0 {
+		return content, Report{}, nil
+	}
+	if err := sniff(content); err != nil {
+		return nil, Report{}, &EditError{Index: 0, Err: err}
+	}
+	c := &copyOf{content: content, limit: max(limit, len(content))}
+	report := Report{Edits: make([]Done, 0, len(edits))}
+	for i, e := range edits {
+		done, err := Done{}, checkCascade(edits[:i], e)
+		if err == nil {
+			done, err = c.apply(i, e)
+		}
+		if missing, ok := err.(*NotFoundError); ok {
+			explain(missing, content, edits[:i], e)
+		}
+		if err != nil {
+			return nil, Report{}, &EditError{Index: i, Err: err}
+		}
+		report.Edits = append(report.Edits, done)
+	}
+	c.number(report.Edits)
+	return c.content, report, nil
 }
 
-func (e *NotFoundError) Error() string { return "old text not found" }
-
-// An AmbiguousError says that Old is there more than once.
-type AmbiguousError struct {
-	Count       int
-	Lines       []int // of the first 20
-	Overlapping bool
-	Level       Level
+// A copyOf is the working copy: what the edits so far have made of the content.
+type copyOf struct {
+	content []byte
+	limit   int // bytes that the result may have
+	anchors []anchor
 }
 
-func (e *AmbiguousError) Error() string { return "old text is not unique" }
+// An anchor remembers where an edit has written, while later edits move it. Anchors are in order of their offset.
+type anchor struct {
+	edit int
+	at   int // offset in the working copy
+}
 
-// A CountError says that Expect was not met.
-type CountError struct{ Want, Got int }
+// apply does edit number i, or says why it cannot be done and leaves the copy as it is.
+func (c *copyOf) apply(i int, e Edit) (Done, error) {
+	if e.Old == "" {
+		return c.fill(i, e)
+	}
+	t, ok := find(c.content, e)
+	if !ok {
+		return Done{}, &NotFoundError{}
+	}
+	places := t.one()
+	if e.All || e.Expect > 1 {
+		places = apart(t.view.text, t.needle, t.at)
+	} else if twice := t.ambiguous(c.content); twice != nil {
+		return Done{}, twice
+	}
+	if e.Expect > 0 {
+		if n := count(places); n != e.Expect {
+			return Done{}, &CountError{Want: e.Expect, Got: n}
+		}
+	}
+	if mixes(c.content, t.old, t.add) {
+		return Done{}, ErrMix
+	}
+	return c.replace(i, t, places)
+}
 
-func (e *CountError) Error() string { return "unexpected number of replacements" }
+// fill makes New the whole content, if nothing but white space is lost. The UTF-8 mark stays.
+func (c *copyOf) fill(i int, e Edit) (Done, error) {
+	from := len(mark(c.content))
+	if len(bytes.TrimSpace(c.content[from:])) > 0 {
+		return Done{}, ErrNotEmpty
+	}
+	if from+len(e.New) > c.limit {
+		return Done{}, ErrTooLarge
+	}
+	done := Done{Replacements: 1, Changed: len(c.content) - from}
+	c.content = slices.Concat(c.content[:from], []byte(e.New))
+	for n := range c.anchors {
+		c.anchors[n].at = from
+	}
+	c.anchors = append(c.anchors, anchor{edit: i, at: from})
+	return done, nil
+}
+
+// number writes the line of every anchor into the Done of its edit.
+func (c *copyOf) number(edits []Done) {
+	line, counted := 1, 0
+	for _, a := range c.anchors {
+		line += bytes.Count(c.content[counted:a.at], newline)
+		counted = a.at
+		edits[a.edit].Lines = append(edits[a.edit].Lines, line)
+	}
+}
+
+// keep adds the anchors of one edit to those of the edits before it.
+func (c *copyOf) keep(added []anchor) {
+	c.anchors = append(c.anchors, added...)
+	slices.SortStableFunc(c.anchors, func(a, b anchor) int { return cmp.Compare(a.at, b.at) })
+}

@@ -1,0 +1,232 @@
+package textedit
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+const (
+	// diffContext is how many unchanged lines stand around a change.
+	diffContext = 3
+	// diffLines is how many lines of both contents together are compared; above it only the changed range is named.
+	diffLines = 100_000
+	// diffBytes is the same in bytes.
+	diffBytes = 32 << 20
+)
+
+// Diff returns unified hunks with 3 lines of context, without file headers, at most maxBytes long, cut at a line with
+// `... (diff cut, N more lines)`. whole says that nothing was cut. There is no line end after the last line.
+//
+// The lines are compared as a view of the file shows them: the \r of a line end and the UTF-8 mark are no difference
+// and are not shown, and bytes that are not UTF-8 are shown as U+FFFD. If only those differ, the text is a sentence that
+// says so. It is "" only for equal contents, or if maxBytes has no room. If so much has changed that comparing would
+// take long, the text names the range of lines, and whole is false.
+func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
+	if bytes.Equal(old, new) {
+		return "", true
+	}
+	a, b := changedParts(old, new)
+	if a.size()+b.size() > diffBytes || a.count()+b.count() > diffLines {
+		return fit(func(yield func(string) bool) {
+			yield(fmt.Sprintf("... (the changes are within %s, now %s; too much to be compared)", a.name(), b.name()))
+		}, maxBytes, false)
+	}
+	d := diff{old: a.split(), new: b.split(), first: a.before}
+	d.changes = changes(d.old, d.new)
+	if len(d.changes) == 0 {
+		return fit(func(yield func(string) bool) {
+			yield("(only line ends, the byte order mark or bytes that are not UTF-8 differ)")
+		}, maxBytes, true)
+	}
+	return fit(d.lines(), maxBytes, true)
+}
+
+// fit joins lines, and cuts them where they exceed maxBytes. complete says whether all of the lines are all there is.
+func fit(lines iter.Seq[string], maxBytes int, complete bool) (text string, whole bool) {
+	var kept []string
+	total, size := 0, -1
+	for line := range lines {
+		if size <= maxBytes {
+			kept = append(kept, line)
+			size += len(line) + 1
+		}
+		total++
+	}
+	if size <= maxBytes {
+		return strings.Join(kept, "\n"), complete
+	}
+	for n := len(kept) - 1; n >= 0; n-- {
+		size -= len(kept[n]) + 1
+		end := fmt.Sprintf("... (diff cut, %d more lines)", total-n)
+		if size+1+len(end) <= maxBytes {
+			return strings.Join(append(kept[:n], end), "\n"), false
+		}
+	}
+	return "", false
+}
+
+// A part is what lies between the lines that two contents share at their beginnings and at their ends, with some of
+// those lines as context.
+type part struct {
+	text   []byte
+	before int // lines of the content in front of it
+	lines  int // 0: not counted yet
+}
+
+func (p *part) size() int { return len(p.text) }
+
+func (p *part) count() int {
+	if p.lines == 0 {
+		p.lines = bytes.Count(p.text, newline) + 1
+	}
+	return p.lines
+}
+
+func (p *part) name() string {
+	if len(p.text) == 0 {
+		return "no lines"
+	}
+	return fmt.Sprintf("lines %d-%d", p.before+1, p.before+bytes.Count(bytes.TrimSuffix(p.text, newline), newline)+1)
+}
+
+// changedParts finds the parts of both contents that hold every change, and the context around.
+func changedParts(old, new []byte) (a, b part) {
+	old, new = old[len(mark(old)):], new[len(mark(new)):]
+	head := backLines(old, sameHead(old, new), diffContext)
+	before := bytes.Count(old[:head], newline)
+	old, new = old[head:], new[head:]
+	tail := sameTail(old, new)
+	same := old[len(old)-tail:]
+	for range diffContext + 1 {
+		i := bytes.IndexByte(same, '\n')
+		if i < 0 {
+			same = nil
+			break
+		}
+		same = same[i+1:]
+	}
+	a = part{text: old[:len(old)-len(same)], before: before}
+	b = part{text: new[:len(new)-len(same)], before: before}
+	return a, b
+}
+
+// sameHead returns how many bytes a and b share at the beginning.
+func sameHead(a, b []byte) int {
+	n := min(len(a), len(b))
+	const step = 4096
+	i := 0
+	for i+step <= n && bytes.Equal(a[i:i+step], b[i:i+step]) {
+		i += step
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// sameTail returns how many bytes a and b share at the end.
+func sameTail(a, b []byte) int {
+	n := min(len(a), len(b))
+	const step = 4096
+	i := 0
+	for i+step <= n && bytes.Equal(a[len(a)-i-step:len(a)-i], b[len(b)-i-step:len(b)-i]) {
+		i += step
+	}
+	for i < n && a[len(a)-i-1] == b[len(b)-i-1] {
+		i++
+	}
+	return i
+}
+
+// backLines returns the start of the line in which offset at is, and of so many lines before it.
+func backLines(text []byte, at, lines int) int {
+	at = 1 + bytes.LastIndexByte(text[:at], '\n')
+	for range lines {
+		if at == 0 {
+			break
+		}
+		at = 1 + bytes.LastIndexByte(text[:at-1], '\n')
+	}
+	return at
+}
+
+// split returns the lines of the part as they are compared. Those that end have their \n.
+func (p *part) split() []string {
+	lines := make([]string, 0, p.count())
+	for line := range bytes.Lines(p.text) {
+		if bytes.HasSuffix(line, []byte("\r\n")) {
+			line = append(bytes.Clone(line[:len(line)-2]), '\n')
+		}
+		lines = append(lines, strings.ToValidUTF8(string(line), "\ufffd"))
+	}
+	return lines
+}
+
+// A diff is the lines of two parts, and what has changed between them.
+type diff struct {
+	old, new []string
+	first    int // lines in front of both parts
+	changes  []change
+}
+
+// lines yields the diff as text.
+func (d *diff) lines() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := d.changes; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n].oldFrom-rest[n-1].oldTo <= 2*diffContext {
+				n++
+			}
+			if !d.hunk(rest[:n], yield) {
+				return
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// hunk yields some changes that stand close together.
+func (d *diff) hunk(changes []change, yield func(string) bool) bool {
+	top, end := changes[0], changes[len(changes)-1]
+	above := min(diffContext, top.oldFrom)
+	below := min(diffContext, len(d.old)-end.oldTo)
+	from, to := top.oldFrom-above, end.oldTo+below
+	if !yield(fmt.Sprintf("@@ -%s +%s @@", span(d.first+from, to-from),
+		span(d.first+top.newFrom-above, end.newTo+below-(top.newFrom-above)))) {
+		return false
+	}
+	for _, c := range changes {
+		if !signed(' ', d.old[from:c.oldFrom], yield) || !signed('-', d.old[c.oldFrom:c.oldTo], yield) ||
+			!signed('+', d.new[c.newFrom:c.newTo], yield) {
+			return false
+		}
+		from = c.oldTo
+	}
+	return signed(' ', d.old[from:to], yield)
+}
+
+// span spells a range of lines in the head of a hunk: an empty one is named by the line before it.
+func span(before, lines int) string {
+	switch lines {
+	case 0:
+		return fmt.Sprintf("%d,0", before)
+	case 1:
+		return fmt.Sprint(before + 1)
+	}
+	return fmt.Sprintf("%d,%d", before+1, lines)
+}
+
+func signed(sign byte, lines []string, yield func(string) bool) bool {
+	for _, line := range lines {
+		text, ended := strings.CutSuffix(line, "\n")
+		if !yield(string(sign) + text) {
+			return false
+		}
+		if !ended && !yield(`\ No newline at end of file`) {
+			return false
+		}
+	}
+	return true
+}

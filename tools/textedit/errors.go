@@ -1,0 +1,67 @@
+package textedit
+
+import "errors"
+
+// An EditError says which edit failed and why. Err is one of the errors below.
+type EditError struct {
+	Index int // from 0
+	Err   error
+}
+
+func (e *EditError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *EditError) Unwrap() error { return e.Err }
+
+// The reasons without further data.
+var (
+	ErrBinary   = errors.New("binary content")
+	ErrEncoding = errors.New("encoding is not supported")
+	ErrMix      = errors.New("encoding of the file is unknown, and the new text is not ASCII")
+	ErrNotEmpty = errors.New("old text is empty, and the content is not")
+	ErrTooLarge = errors.New("result is larger than 1 GiB")
+
+	// ErrCascade is what a *CascadeError is for errors.Is.
+	ErrCascade = errors.New("old text is part of the new text of an earlier edit")
+)
+
+// A CascadeError says that Old, without its last line ends, is part of the New of an earlier edit, so that the edit
+// might change what was just written.
+type CascadeError struct {
+	By int // the earlier edit, from 0
+}
+
+func (e *CascadeError) Error() string { return ErrCascade.Error() }
+
+// Unwrap returns ErrCascade.
+func (e *CascadeError) Unwrap() error { return ErrCascade }
+
+// A NotFoundError says that Old is not there.
+type NotFoundError struct {
+	Hint string // what may be wrong, with the nearest lines; sentences for the model; "": nothing to say
+
+	// ChangedBy is the earlier edit after which Old was gone, counted from 1; 0: no edit did it. From and To are the
+	// lines, from 1, where Old was before that edit. If it is set there is no Hint.
+	ChangedBy int
+	From, To  int
+}
+
+func (e *NotFoundError) Error() string { return "old text not found" }
+
+// An AmbiguousError says that Old is there more than once. Lines are of the content that the edit met.
+type AmbiguousError struct {
+	Count       int   // overlapping ones too
+	Lines       []int // of the first 20
+	Overlapping bool
+	Level       Level
+
+	// Spelling is the first match as the file spells it, at most 200 runes. It differs from Old if Level is not Exact.
+	Spelling string
+}
+
+func (e *AmbiguousError) Error() string { return "old text is not unique" }
+
+// A CountError says that Expect was not met.
+type CountError struct{ Want, Got int }
+
+func (e *CountError) Error() string { return "unexpected number of replacements" }

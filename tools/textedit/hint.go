@@ -1,0 +1,185 @@
+package textedit
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// hintBytes is how much of the content hints look at: some 50 ms of work at most.
+	hintBytes = 4 << 20
+	// hintLines is how many lines a hint shows.
+	hintLines = 10
+	// maxShown is how many runes of a line, or of a spelling, are shown.
+	maxShown = 200
+	// replayBytes is how many bytes may be gone through again to find the edit that changed a missing text.
+	replayBytes = 64 << 20
+)
+
+// checkCascade refuses an edit whose Old, without its last line ends, is part of the New of an earlier one.
+func checkCascade(earlier []Edit, e Edit) error {
+	old := strings.TrimRight(foldEnds(e.Old), "\n")
+	if old == "" {
+		return nil
+	}
+	for i, before := range earlier {
+		if strings.Contains(foldEnds(before.New), old) {
+			return &CascadeError{By: i}
+		}
+	}
+	return nil
+}
+
+// explain fills in why e.Old is missing after the earlier edits of content.
+func explain(missing *NotFoundError, content []byte, earlier []Edit, e Edit) {
+	if len(content)*len(earlier) <= replayBytes {
+		missing.ChangedBy, missing.From, missing.To = changedBy(content, earlier, e)
+	}
+	if missing.ChangedBy == 0 {
+		// The content on disk, not the working copy: the caller can read only that.
+		missing.Hint = hint(content, foldEnds(e.Old))
+	}
+}
+
+// changedBy does the earlier edits again and returns the last one before which e.Old was there, and where it was.
+func changedBy(content []byte, earlier []Edit, e Edit) (edit, from, to int) {
+	c := &copyOf{content: content, limit: max(maxContent, len(content))}
+	for i, before := range earlier {
+		if t, ok := find(c.content, e); ok {
+			edit = i + 1
+			from = 1 + bytes.Count(t.view.text[:t.at], newline)
+			to = from + bytes.Count(bytes.TrimSuffix(t.needle, newline), newline)
+		}
+		if _, err := c.apply(i, before); err != nil {
+			break
+		}
+	}
+	return edit, from, to
+}
+
+// hint says what may be wrong with old, which is not in content: the first of the known reasons that applies.
+func hint(content []byte, old string) string {
+	if unmatchable(content, old) {
+		return "The line holds bytes that are not UTF-8; choose text without them."
+	}
+	content = content[len(mark(content)):]
+	if len(content) > hintBytes {
+		content = content[:1+bytes.LastIndexByte(content[:hintBytes], '\n')]
+	}
+	for _, reason := range []func([]byte, string) string{numbered, spaced, cased, nearest} {
+		if text := reason(content, old); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+var numberPrefix = regexp.MustCompile(`^[ \t]*(\d+)(\t|→)`)
+
+// numbered is about line numbers that were copied from a view of the file.
+func numbered(content []byte, old string) string {
+	var bare strings.Builder
+	arrow := false
+	for line := range strings.Lines(old) {
+		m := numberPrefix.FindStringSubmatch(line)
+		if m == nil {
+			return ""
+		}
+		arrow = m[2] == "→"
+		bare.WriteString(line[len(m[0]):])
+	}
+	// A table may have numbers in its first column: without them the text must be there, at least by its words.
+	if squeezed := squeeze([]byte(bare.String())); !bytes.Contains(squeeze(content), squeezed) {
+		return ""
+	}
+	if arrow {
+		return `Remove the "N→" prefixes.`
+	}
+	return `Remove the "N<TAB>" prefixes.`
+}
+
+// spaced is about text that is there with other white space.
+func spaced(content []byte, old string) string {
+	wanted := squeeze([]byte(old))
+	if len(wanted) == 0 {
+		return ""
+	}
+	at := bytes.Index(squeeze(content), wanted)
+	if at < 0 {
+		return ""
+	}
+	from := unsqueeze(content, at)
+	to := unsqueeze(content, at+len(wanted)-1)
+	return "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n" +
+		show(content, lineOf(content, from), lineOf(content, to))
+}
+
+// squeeze is text without its white space.
+func squeeze(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if !unicode.IsSpace(r) {
+			out = append(out, text[i:i+size]...)
+		}
+		i += size
+	}
+	return out
+}
+
+// unsqueeze returns the offset in text of the byte that has offset n in squeeze(text).
+func unsqueeze(text []byte, n int) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if !unicode.IsSpace(r) {
+			if n < size {
+				return i
+			}
+			n -= size
+		}
+		i += size
+	}
+	return len(text)
+}
+
+// cased is about text that is there in other case.
+func cased(content []byte, old string) string {
+	lower := bytes.ToLower(foldView(content, false).text)
+	wanted := bytes.ToLower([]byte(old))
+	at := bytes.Index(lower, wanted)
+	if at < 0 {
+		return ""
+	}
+	from := lineOf(lower, at)
+	to := from + bytes.Count(bytes.TrimSuffix(wanted, newline), newline)
+	return "It matches when case is ignored. The file has:\n" + show(content, from, to)
+}
+
+// lineOf returns the line, from 1, of an offset.
+func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], newline) }
+
+// show returns lines from to to of content, at most hintLines, each with its number, with tabs and blanks at the end made
+// visible.
+func show(content []byte, from, to int) string {
+	var b strings.Builder
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		if number < from {
+			continue
+		}
+		if number > to || number == from+hintLines {
+			break
+		}
+		text := string(bytes.TrimSuffix(bytes.TrimSuffix(line, newline), []byte("\r")))
+		body := strings.TrimRight(text, " \t")
+		body += strings.ReplaceAll(text[len(body):], " ", "·")
+		body = strings.ReplaceAll(strings.ToValidUTF8(body, "\ufffd"), "\t", "→")
+		fmt.Fprintf(&b, "%d: %s\n", number, cut(body, maxShown))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
