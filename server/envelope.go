@@ -50,6 +50,7 @@ type envelope struct {
 
 	name, uri     string          // of params
 	arguments     json.RawMessage // of a tools/call; nil: absent
+	argumentsAt   int             // where arguments begins in the message
 	progressToken json.RawMessage // string or integer; nil: none
 	requestID     json.RawMessage // params.requestId, string or integer; nil: none
 	reason        string
@@ -183,7 +184,7 @@ func (s *envelopeScan) finish() {
 		s.fail(checkID, "invalid id")
 	}
 	if s.env.method != "tools/call" {
-		s.env.arguments = nil
+		s.env.arguments, s.env.argumentsAt = nil, 0
 	}
 }
 
@@ -352,7 +353,7 @@ func (s *envelopeScan) keep(at level, key string, raw []byte) {
 			first(&e.reason, s.text(raw))
 		case "arguments":
 			if e.arguments == nil {
-				e.arguments = raw
+				e.arguments, e.argumentsAt = raw, s.pos-len(raw)
 			}
 		case "requestId":
 			firstID(&e.requestID, raw)

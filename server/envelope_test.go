@@ -34,6 +34,9 @@ func TestEnvelopeFields(t *testing.T) {
 			t.Errorf("field %d: got %s, want %s", i, got[i], want[i])
 		}
 	}
+	if at := e.argumentsAt; !strings.HasPrefix(msg[at:], string(e.arguments)) || at != strings.Index(msg, `{"a":`+`"\ud83d`) {
+		t.Errorf("the arguments begin at %d", at)
+	}
 	if e.idKind != idString || !e.hasVersion || !e.hasSession || !e.hasCall || !e.hasThreadID || !e.hasLogLevel || e.hasResult || e.hasError {
 		t.Errorf("wrong flags: %+v", e)
 	}
