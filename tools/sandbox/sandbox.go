@@ -2,11 +2,20 @@
 //
 // It is the only room that starts programs. Levels of confinement by the kernel are not built yet: a process runs at
 // level 1 (limits), and every caller can say so.
+//
+// A tree is more than a process group: a daemon leaves its group and session and is adopted by init. On Linux each
+// tree therefore carries a mark of its own, which every descendant inherits, and its members are found by walking
+// /proc (mark.go, tree_linux.go). Elsewhere only the process group is known.
 package sandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -16,7 +25,7 @@ type Level int
 // The levels.
 const (
 	LevelNone   Level = iota
-	LevelLimits       // environment filtered, own session, tree ended
+	LevelLimits       // environment filtered, own session, limits, tree ended
 )
 
 // A Cmd is a program to start. There is no shell between: Args are its arguments.
@@ -24,40 +33,121 @@ type Cmd struct {
 	Path           string // absolute
 	Args           []string
 	Env            []string
-	Dir            *os.Root // working directory, entered through the handle
+	Dir            *os.Root // working directory, entered through the handle; nil: the root directory
 	Stdout, Stderr *os.File // nil: /dev/null; stdin always is
 }
 
 // An Exit is how the direct child ended.
 type Exit struct {
-	Code   int
+	Code   int    // 128 and the signal's number if a signal ended it, as shells count
 	Signal string // "SIGSEGV"; "": it exited
 }
 
-// A Process is a running process tree.
+// ErrCommand means that a Cmd cannot be started as it is written.
+var ErrCommand = errors.New("not a command that can be started")
+
+// A Process is a running process tree. It is safe for concurrent use.
 type Process struct {
-	// unexported: helper F
+	done chan struct{}
+	exit Exit // written before done is closed
+
+	ending sync.Mutex // one End at a time, or both would count the same processes
+	mu     sync.Mutex // covers tree; never held while waiting
+	tree   *tree
 }
 
-// Start starts c in a new session and process group.
-func Start(ctx context.Context, c Cmd) (*Process, error) { panic("skeleton") }
+// Start starts c in a new session and process group, with no open file but its three streams. ctx is only looked at
+// before: what ends a process is End, which its owner must call once even after Done, because the child may have left
+// processes behind. Errors: ErrCommand, a ctx that has ended, or what the system said.
+func Start(ctx context.Context, c Cmd) (*Process, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(c.Path) || strings.ContainsRune(c.Path+strings.Join(c.Args, "")+strings.Join(c.Env, ""), 0) {
+		return nil, fmt.Errorf("start %q: %w", c.Path, ErrCommand)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = null.Close() }() // nothing was written to it
+
+	attr := &os.ProcAttr{Dir: string(filepath.Separator), Files: []*os.File{null, null, null}, Sys: session()}
+	for i, f := range []*os.File{c.Stdout, c.Stderr} {
+		if f != nil {
+			attr.Files[i+1] = f
+		}
+	}
+	if c.Dir != nil {
+		dir, err := c.Dir.Open(".")
+		if err != nil {
+			return nil, fmt.Errorf("open the working directory: %w", err)
+		}
+		defer func() { _ = dir.Close() }() // only read
+		attr.Dir = enter(dir)
+	}
+	mark := newMark()
+	// A fresh slice, because a nil Env would mean the server's own.
+	attr.Env = append(append(make([]string, 0, len(c.Env)+1), c.Env...), mark.variable())
+	closeOnExec()
+
+	child, err := os.StartProcess(c.Path, append([]string{c.Path}, c.Args...), attr)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{tree: newTree(child, mark), done: make(chan struct{})}
+	go p.await(child)
+	return p, nil
+}
+
+// await collects the child. It ends with the child, which End ends at the latest.
+func (p *Process) await(child *os.Process) {
+	state, err := child.Wait()
+	p.mu.Lock()
+	p.tree.collected()
+	p.mu.Unlock()
+	p.exit = exitOf(state, err)
+	close(p.done)
+}
 
 // Done is closed when the direct child has ended.
-func (p *Process) Done() <-chan struct{} { panic("skeleton") }
+func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Exit returns how the direct child ended; valid after Done.
-func (p *Process) Exit() Exit { panic("skeleton") }
+func (p *Process) Exit() Exit { return p.exit }
 
-// End ends every process of the tree: SIGTERM, then SIGKILL after grace. It returns how many were ended. It may be
-// called after Done, to end what the child left running, and more than once.
-func (p *Process) End(grace time.Duration) int { panic("skeleton") }
-
-// EnvOptions say what an environment is made of.
-type EnvOptions struct {
-	Roots []string // PATH entries below these are left out
-	Temp  string   // TMPDIR
-	Allow []string // further names or NAME_* the operator passes on
+// Left returns how many processes of the tree are running, the direct child not counted.
+func (p *Process) Left() int {
+	n := 0
+	for _, m := range p.look() {
+		if m.id != p.tree.child {
+			n++
+		}
+	}
+	return n
 }
 
-// Environ builds the environment of a command from nothing: an allow-list of the server's own variables, and ours.
-func Environ(o EnvOptions) []string { panic("skeleton") }
+// End ends every process of the tree: SIGTERM, then SIGKILL after grace. It returns how many were ended, the direct
+// child not counted. It may be called after Done, to end what the child left running, and more than once. It returns
+// at most half a second after grace, even if a process is left that the kernel cannot or may not end (one that waits
+// for a dead disk, one that became another user).
+func (p *Process) End(grace time.Duration) int {
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	e := ending{look: p.look, asked: map[id]bool{}, ended: map[id]bool{}}
+	e.ask(grace)
+	e.force()
+	select {
+	case <-p.done:
+	case <-time.After(lastWait):
+	}
+	delete(e.ended, p.tree.child)
+	return len(e.ended)
+}
+
+// look finds the living members of the tree.
+func (p *Process) look() []member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tree.look()
+}

@@ -1,0 +1,77 @@
+package sandbox
+
+import (
+	"syscall"
+	"time"
+)
+
+const (
+	// firstStep and lastStep are the pauses between two looks at a tree that was asked to end: short at first, since
+	// most programs obey at once.
+	firstStep, lastStep = time.Millisecond, 20 * time.Millisecond
+	// quietRounds is how many looks in a row must find nothing: a process that forks while /proc is listed can be
+	// missed by one look.
+	quietRounds = 3
+	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us.
+	forceFor = 300 * time.Millisecond
+	// lastWait is how long End waits for the child to be collected after that.
+	lastWait = 100 * time.Millisecond
+)
+
+// An id names a process for good: its number alone is used again after its end.
+type id struct {
+	pid   int
+	start uint64 // clock ticks since boot; 0 where the system does not tell
+}
+
+// A member is a living process of a tree.
+type member struct {
+	id
+	group int
+}
+
+// An ending is one run of End. It belongs to one goroutine.
+type ending struct {
+	look  func() []member
+	asked map[id]bool // got SIGTERM
+	ended map[id]bool // got any signal
+}
+
+// ask sends SIGTERM to every member, also to those that appear meanwhile, and waits up to grace for them to end.
+func (e *ending) ask(grace time.Duration) {
+	step, deadline := firstStep, time.Now().Add(grace)
+	for members := e.look(); len(members) > 0 && time.Now().Before(deadline); members = e.look() {
+		for _, m := range members {
+			if !e.asked[m.id] {
+				e.asked[m.id], e.ended[m.id] = true, true
+				m.signal(syscall.SIGTERM)
+				m.wake()
+			}
+		}
+		time.Sleep(min(step, time.Until(deadline)))
+		step = min(2*step, lastStep)
+	}
+}
+
+// force kills in rounds until quietRounds of them found nothing.
+func (e *ending) force() {
+	deadline := time.Now().Add(forceFor)
+	for quiet := 0; quiet < quietRounds && time.Now().Before(deadline); {
+		members := e.look()
+		if len(members) == 0 {
+			quiet++
+			continue
+		}
+		quiet = 0
+		groups := map[int]bool{}
+		for _, m := range members {
+			e.ended[m.id] = true
+			if !groups[m.group] {
+				groups[m.group] = true
+				m.killGroup()
+			}
+			m.signal(syscall.SIGKILL)
+		}
+		time.Sleep(firstStep)
+	}
+}

@@ -1,0 +1,146 @@
+package sandbox
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// EnvOptions say what an environment is made of.
+type EnvOptions struct {
+	Roots       []string // PATH entries below these are left out
+	Temp        string   // TMPDIR
+	Allow       []string // further names or NAME_* the operator passes on
+	AllowSecret []string // likewise; only these may sound like a secret (TOKEN, KEY …)
+}
+
+// passed are the server's variables that a command gets.
+var passed = []string{
+	"HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ",
+	"JAVA_HOME", "GOROOT", "GOPATH", "GOPRIVATE", "GONOSUMDB", "GOPROXY",
+	"NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "SDKMAN_DIR", "ANDROID_HOME",
+	"XDG_DATA_HOME", "XDG_CONFIG_HOME",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+}
+
+// never are passed whatever is configured: they make programs load or run something else, change how bash reads a
+// command, or lead to agents and daemons with rights of their own.
+var never = []string{
+	"LD_*", "DYLD_*", "BASH_ENV", "ENV", "BASH_FUNC_*", "IFS", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "CDPATH",
+	"GLOBIGNORE", "GIT_*", "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST", "CODEHAND_*", "CODEHAND",
+}
+
+// secretWords in a name mean that its value may be one.
+var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"}
+
+// ours returns what we set, always.
+func ours() map[string]string {
+	return map[string]string{
+		"SHELL": "/bin/bash", "TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat",
+		"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive", "CODEHAND": "1",
+	}
+}
+
+// variable is a name that every shell can use; an exported function has another form.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// credentials is what a value with user:password@ looks like, in an URL or without a scheme. An URL with anything
+// before an @ in its host counts, too: a token is often given as the user alone.
+var credentials = regexp.MustCompile(`://[^\s/?#]*@|://[^\s/:?#]+:[^\s@]*@|(?:^|[\s,;=])[^\s/@:]+:[^\s/@]+@`)
+
+// Environ builds the environment of a command from nothing: an allow-list of the server's own variables, and ours. It
+// is sorted.
+func Environ(o EnvOptions) []string {
+	env := map[string]string{}
+	for _, entry := range os.Environ() {
+		name, value, ok := strings.Cut(entry, "=")
+		if ok && passes(name, o) && !credentials.MatchString(value) {
+			env[name] = value
+		}
+	}
+	maps.Copy(env, ours())
+	env["PATH"] = cleanPath(os.Getenv("PATH"), o.Roots)
+	if o.Temp != "" {
+		env["TMPDIR"] = o.Temp
+	}
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// passes decides by name alone.
+func passes(name string, o EnvOptions) bool {
+	if !variable.MatchString(name) || matches(never, name) {
+		return false
+	}
+	if matches(o.AllowSecret, name) {
+		return true
+	}
+	upper := strings.ToUpper(name)
+	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
+		return false
+	}
+	return matches(passed, name) || matches(o.Allow, name)
+}
+
+// matches compares name with NAME and PREFIX_*. A lone * matches nothing: it would pass everything on.
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		prefix, wild := strings.CutSuffix(pattern, "*")
+		return name == pattern || wild && prefix != "" && strings.HasPrefix(name, prefix)
+	})
+}
+
+// defaultPath is used if nothing of the server's PATH is left.
+const defaultPath = "/usr/local/bin:/usr/bin:/bin"
+
+// cleanPath leaves out of a PATH what somebody else could put a program into: entries that are empty, relative,
+// missing, no directory, writable for everybody, or inside a root, by their spelling or by their destination.
+func cleanPath(path string, roots []string) string {
+	var inside []string
+	for _, root := range roots {
+		inside = append(inside, root)
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			inside = append(inside, real)
+		}
+	}
+	var kept []string
+	for _, entry := range filepath.SplitList(path) {
+		real, ok := safeEntry(entry)
+		if !ok || slices.Contains(kept, entry) || below(inside, entry) || below(inside, real) {
+			continue
+		}
+		kept = append(kept, entry)
+	}
+	if len(kept) == 0 {
+		return defaultPath
+	}
+	return strings.Join(kept, string(filepath.ListSeparator))
+}
+
+func safeEntry(entry string) (real string, ok bool) {
+	if !filepath.IsAbs(entry) {
+		return "", false
+	}
+	real, err := filepath.EvalSymlinks(entry)
+	if err != nil {
+		return "", false
+	}
+	info, err := os.Stat(real)
+	const worldWritable = 0o002
+	return real, err == nil && info.IsDir() && info.Mode().Perm()&worldWritable == 0
+}
+
+// below reports whether path is one of dirs or inside one.
+func below(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}

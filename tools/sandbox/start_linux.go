@@ -1,0 +1,70 @@
+package sandbox
+
+import (
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// enter names dir so that the child enters the directory that is open, whatever happened to its path: the child's
+// /proc/self/fd still has the server's files when it changes directory, since they are closed at exec only.
+func enter(dir *os.File) string { return "/proc/self/fd/" + strconv.FormatUint(uint64(dir.Fd()), 10) }
+
+// closeOnExec keeps files from the child that the server itself was born with. Go opens its own so already.
+func closeOnExec() {
+	if unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) != nil { // before Linux 5.11
+		closeEachOnExec()
+	}
+}
+
+const (
+	// maxFile is RLIMIT_FSIZE in bytes. It counts the offset, also in a spool file whose middle was released, so it must
+	// lie above the 5 GiB at which tools/shell ends a command.
+	maxFile = 6 << 30
+	// maxOpen is RLIMIT_NOFILE.
+	maxOpen = 4096
+	// moreProcesses is how many processes may come to those that the machine has. RLIMIT_NPROC counts all threads of
+	// the user, so a fixed number would forbid any fork on a busy desktop. It has no effect for root.
+	moreProcesses = 512
+)
+
+// limit puts resource limits on a process that was just started, and the mark of its tree. A limit that cannot be set
+// (a hard limit below it, a kernel that forbids prlimit) is left as it is: the level promises no more.
+func limit(pid int, m mark) {
+	atMost := func(resource int, n uint64) {
+		var old unix.Rlimit
+		if unix.Prlimit(pid, resource, nil, &old) == nil {
+			n = min(n, old.Max)
+			_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: n, Max: n}, nil)
+		}
+	}
+	// The mark comes first: every microsecond counts before the child forks. Only the soft limit, so that a codehand
+	// below this one can mark its own trees.
+	var old unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &old) == nil {
+		_ = unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: m.number, Max: old.Max}, nil)
+	}
+	atMost(unix.RLIMIT_CORE, 0)
+	atMost(unix.RLIMIT_FSIZE, maxFile)
+	atMost(unix.RLIMIT_NOFILE, maxOpen)
+	if n := threads(); n > 0 {
+		atMost(unix.RLIMIT_NPROC, n+moreProcesses)
+	}
+	// The command goes before the server when memory runs out.
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+}
+
+// threads returns how many threads the machine has, the number after the slash in /proc/loadavg; 0: unknown.
+func threads() uint64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "/")
+	number, _, _ := strings.Cut(rest, " ")
+	n, _ := strconv.ParseUint(number, 10, 64) // 0: not as expected
+	return n
+}

@@ -1,0 +1,11 @@
+//go:build unix && !linux
+
+package sandbox
+
+import "os"
+
+// enter names dir by its path: these systems have no other way to start a child in an open directory. A directory
+// that was replaced since it was opened is not noticed.
+func enter(dir *os.File) string { return dir.Name() }
+
+func closeOnExec() { closeEachOnExec() }

@@ -1,0 +1,45 @@
+//go:build unix && !linux
+
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// A tree is the process group of the child: these systems do not tell more about others' processes without asking
+// for each one. A daemon that leaves the group is not found.
+type tree struct {
+	child id
+	over  bool
+}
+
+func newTree(child *os.Process, _ mark) *tree { return &tree{child: id{pid: child.Pid}} }
+
+// collected notes whether the child left anybody behind in its group. While somebody is there, the number of the group
+// is not used again.
+func (t *tree) collected() { t.look() }
+
+// look returns the group as a single member.
+func (t *tree) look() []member {
+	if t.over || syscall.Kill(-t.child.pid, 0) != nil {
+		t.over = true
+		return nil
+	}
+	return []member{{id: t.child, group: t.child.pid}}
+}
+
+func (m member) signal(s syscall.Signal) { _ = syscall.Kill(-m.group, s) } // the next look shows what is left
+
+func (m member) wake() { m.signal(syscall.SIGCONT) }
+
+func (m member) killGroup() {} // signal does
+
+func startOf(int) uint64 { return 0 }
+
+// running also holds for a process of another user, which may not be asked.
+func running(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
