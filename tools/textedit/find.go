@@ -23,16 +23,15 @@ func find(content []byte, e Edit) (target, bool) {
 	if t.findExact(content) {
 		return t, true
 	}
-	if t.findQuotes(content) {
+	if t.findQuotes(content, e.Old) {
 		return t, true
 	}
-	old, known := decodeEscapes(t.old, nil)
+	old, known := decodeEscapes(e.Old, nil)
 	if len(known) == 0 {
 		return t, false
 	}
-	t.level, t.old = Escapes, foldEnds(old)
-	t.add, _ = decodeEscapes(t.add, known)
-	t.add = foldEnds(t.add)
+	add, _ := decodeEscapes(e.New, known)
+	t.level, t.old, t.add = Escapes, foldEnds(old), foldEnds(add)
 	return t, t.findExact(content)
 }
 
@@ -45,12 +44,13 @@ func (t *target) findExact(content []byte) bool {
 	return t.at >= 0
 }
 
-func (t *target) findQuotes(content []byte) bool {
-	needle := foldView([]byte(t.old), true).text
+func (t *target) findQuotes(content []byte, old string) bool {
+	needle := foldView([]byte(old), 0, true).text
 	if bytes.IndexAny(needle, `'"`) < 0 || unmatchable(content, t.old) {
 		return false // without a quote there is nothing that this level could find
 	}
-	v := foldView(content, true)
+	from := len(mark(content))
+	v := foldView(content[from:], from, true)
 	at := bytes.Index(v.text, needle)
 	if at < 0 {
 		return false

@@ -148,7 +148,7 @@ func unsqueeze(text []byte, n int) int {
 
 // cased is about text that is there in other case.
 func cased(content []byte, old string) string {
-	lower := bytes.ToLower(foldView(content, false).text)
+	lower := bytes.ToLower(foldView(content, 0, false).text)
 	wanted := bytes.ToLower([]byte(old))
 	at := bytes.Index(lower, wanted)
 	if at < 0 {

@@ -30,10 +30,10 @@ func (v view) raw(at int) int {
 	return v.from + at + v.folds[n-1].lost
 }
 
-// foldView makes the view in which each \r\n is a \n and, if quotes, each typographic quote a straight one.
-func foldView(content []byte, quotes bool) view {
-	v := view{from: len(mark(content))}
-	src := content[v.from:]
+// foldView makes the view of src, which begins at offset from of the file, in which each \r\n is a \n and, if quotes,
+// each typographic quote a straight one.
+func foldView(src []byte, from int, quotes bool) view {
+	v := view{from: from}
 	lost, copied := 0, 0
 	for i := 0; i < len(src); {
 		short, size := shortForm(src[i:], quotes)
@@ -74,7 +74,7 @@ func shortForm(b []byte, quotes bool) (short byte, size int) {
 	return 0, 0
 }
 
-// foldEnds is a string with each \r\n as \n. A \r alone stays.
+// foldEnds is a string with each \r\n as \n. A \r alone stays, even before a pair; so a string must not be folded twice.
 func foldEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // plainView returns a view and old as it is spelled in it, without folding the content if that can be avoided: old is on
@@ -92,5 +92,5 @@ func plainView(content []byte, old string) (view, []byte) {
 	if pairs == bytes.Count(text, newline) && !strings.Contains(old, "\r") {
 		return view{text: text, from: from}, []byte(strings.ReplaceAll(old, "\n", "\r\n"))
 	}
-	return foldView(content, false), []byte(old)
+	return foldView(text, from, false), []byte(old)
 }
