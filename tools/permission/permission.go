@@ -7,6 +7,9 @@ package permission
 
 import "encoding/json"
 
+// BuiltIn is the Decision.Origin of rules that no operator wrote and none can take away.
+const BuiltIn = "built in"
+
 // A Verdict answers "may this call run?". The zero value is Deny, so a path that forgets to answer refuses.
 type Verdict int
 
@@ -33,21 +36,9 @@ const (
 type Target struct {
 	Kind   Kind
 	Value  string
-	Real   string // Path: with links resolved
+	Real   string // Path: with links resolved; "": not known, only Value is matched
 	Inside bool   // Path: Value and Real are both inside the roots
 }
-
-// A Mode is a session's permission mode. The zero value asks before every change.
-type Mode int
-
-// The modes. What each allows is the table in Decide.
-const (
-	Default Mode = iota
-	Plan
-	AcceptEdits
-	DontAsk
-	Bypass
-)
 
 // A Request is all that a decision depends on; Decide looks at nothing else.
 type Request struct {
@@ -58,7 +49,8 @@ type Request struct {
 	Cwd      string
 	ReadOnly bool
 	Private  bool
-	Own      Verdict   // the tool's
+	PlanFile bool      // the corridor's plan stage found that all targets are the plan file
+	Own      Verdict   // the tool's; Allow means no objection
 	Opinions []Verdict // of hooks
 	Mode     Mode
 }
@@ -72,41 +64,3 @@ type Decision struct {
 	Origin  string // file and line, or flag
 	Reason  string // half a sentence
 }
-
-// A Rule is one entry of a rule list, as its source wrote it.
-type Rule struct {
-	Text   string // `run_shell`, `Read(secrets/**)`
-	Origin string // file and line, flag or environment variable
-	Dir    string // directory that `/x` patterns are relative to: that of the file, or the cwd at start
-}
-
-// Options of a Policy.
-type Options struct {
-	Deny []Rule
-	Home string // what `~/` in a pattern means; "": such patterns are refused
-}
-
-// A Policy is a set of parsed rules. It does not change after New and is safe for concurrent use.
-type Policy struct {
-	// unexported: helper A
-}
-
-// New parses the rules. A rule that does not parse, can never match, or has a form that this version does not
-// understand is an error that names its origin: a rule that is silently ignored would be a hole.
-func New(o Options) (*Policy, error) { panic("skeleton") }
-
-// Decide returns the one decision about a call. It is pure.
-func (p *Policy) Decide(r Request) Decision { panic("skeleton") }
-
-// Off says whether a bare deny rule switches a tool off altogether: it is then not listed either.
-func (p *Policy) Off(tool string, aliases []string) bool { panic("skeleton") }
-
-// Hidden says that a deny rule keeps path (absolute) out of listings and searches.
-func (p *Policy) Hidden(path string) bool { panic("skeleton") }
-
-// ParseMode reads a mode as configuration and hooks write it: default (or manual), acceptEdits, plan, dontAsk,
-// bypassPermissions.
-func ParseMode(s string) (Mode, error) { panic("skeleton") }
-
-// String returns the mode's name as ParseMode reads it.
-func (m Mode) String() string { panic("skeleton") }

@@ -1,0 +1,47 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Mode is a session's permission mode. The zero value asks before every change.
+type Mode int
+
+// The modes. What each allows is the table in decide.go.
+const (
+	Default Mode = iota
+	Plan
+	AcceptEdits
+	DontAsk
+	Bypass
+)
+
+// modes are the names of the modes, by their value.
+var modes = [...]string{"default", "plan", "acceptEdits", "dontAsk", "bypassPermissions"}
+
+// ParseMode reads a mode as configuration and hooks write it: default (or manual), acceptEdits, plan, dontAsk,
+// bypassPermissions.
+func ParseMode(s string) (Mode, error) {
+	switch s {
+	case "manual":
+		return Default, nil
+	case "auto":
+		return Default, errors.New("mode auto is not supported yet; use default or acceptEdits")
+	}
+	for i, name := range modes {
+		if s == name {
+			return Mode(i), nil
+		}
+	}
+	return Default, fmt.Errorf("unknown mode %q; the modes are %s", s, strings.Join(modes[:], ", "))
+}
+
+// String returns the mode's name as ParseMode reads it.
+func (m Mode) String() string {
+	if m < 0 || int(m) >= len(modes) {
+		return fmt.Sprintf("mode %d", int(m))
+	}
+	return modes[m]
+}
