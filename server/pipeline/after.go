@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"codehand/tools/textedit"
+)
+
+// maxHookDiff is how many bytes of a hook's change to a file are shown.
+const maxHookDiff = 8_192
+
+// after is stage 8: hooks see what the model will see, and may add to it or take its place. The gate is still closed,
+// because a formatter writes files. A hook that fails takes nothing from a call that is done.
+func (c *call) after(ctx context.Context, o *outcome) {
+	if c.pipe.Hooks == nil {
+		return
+	}
+	e := c.event()
+	e.Response, e.Failed, e.Took = *o.text(), o.failed(), c.record.Stages.Run
+	said, err := c.pipe.Hooks.After(ctx, e)
+	if err != nil {
+		c.log().WarnContext(ctx, "hooks after a call", "tool", e.Tool, "call", e.Call, "error", err)
+		return
+	}
+	if said.Output != nil {
+		*o.text() = clip(*said.Output)
+		c.forget(ctx, o.shows())
+	}
+	if said.Context != "" {
+		addLine(o.text(), clip(said.Context))
+	}
+	c.showHookChanges(ctx, o)
+}
+
+// forget takes back that contents were shown, because a hook put another text in their place.
+func (c *call) forget(ctx context.Context, shows []string) {
+	if c.state.Files == nil {
+		return
+	}
+	for _, path := range shows {
+		if err := c.state.Files.Forget(ctx, path); err != nil {
+			c.log().WarnContext(ctx, "forget a file that a hook hid", "path", path, "error", err)
+		}
+	}
+}
+
+// showHookChanges tells what hooks did to the files that this call changed. A change that is shown whole counts as
+// read, so that a formatter does not make the next edit fail.
+func (c *call) showHookChanges(ctx context.Context, o *outcome) {
+	var paths []string
+	for _, f := range o.meta().Files {
+		paths = append(paths, f.Path)
+	}
+	if len(paths) == 0 || c.state.Files == nil {
+		return
+	}
+	stale, err := c.state.Files.Changed(ctx, paths...)
+	if err != nil {
+		c.log().WarnContext(ctx, "look for changes by hooks", "tool", c.bound.Spec.Name, "error", err)
+	}
+	for _, s := range stale {
+		line := fmt.Sprintf("[a hook changed %s after this edit]", s.Path)
+		if s.Old == nil || s.New == nil {
+			addLine(o.text(), line)
+			continue
+		}
+		diff, whole := textedit.Diff(s.Old, s.New, maxHookDiff)
+		addLine(o.text(), line+"\n"+diff)
+		if !whole {
+			continue
+		}
+		if err := c.state.Files.Accept(ctx, s); err != nil {
+			c.log().WarnContext(ctx, "remember a change by a hook", "path", s.Path, "error", err)
+		}
+	}
+}
+
+// addLine puts a line at the end of text.
+func addLine(text *string, line string) {
+	if *text != "" && !strings.HasSuffix(*text, "\n") {
+		*text += "\n"
+	}
+	*text += line
+}
+
+// log is where the corridor writes; never nil.
+func (c *call) log() *slog.Logger {
+	if c.pipe.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.pipe.Log
+}

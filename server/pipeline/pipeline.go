@@ -1,0 +1,218 @@
+// Package pipeline is the corridor: the one way that every call walks, from its raw
+// input to its result.
+//
+// A call passes ten stages in a fixed order: it is validated, held against plan mode,
+// put to the operator's hooks, permitted, let through the gate, run, bounded, put to
+// hooks again, let out, and recorded. Each stage is one function in its own file;
+// Visit.Call reads from top to bottom, and its order is the safety. The corridor
+// knows no tool by name and no MCP, and keeps nothing of a session but its place in
+// the queue.
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// A Pipeline runs calls. Its fields are set once, before the first call. It is safe for concurrent use.
+type Pipeline struct {
+	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: nobody can be
+	// asked.
+	Ask func(context.Context, *session.State, Asking) (tool.Answer, error)
+
+	// AskFallback says what becomes of a call that a mode would ask about: with AskClient it runs, because the
+	// client's own approval dialog is the person. Anything else: a person is asked here, or the call is refused.
+	AskFallback string
+
+	Hooks    Hooks           // nil: none configured
+	Mode     permission.Mode // of a session that has not changed it
+	Parallel int             // readers of one session at the same time, 1 to 10; else 10
+	Record   func(Record)    // audit and metrics; must not block; nil: nobody listens
+	Log      *slog.Logger    // nil: nothing is logged
+
+	gates gates
+}
+
+// AskClient is the AskFallback that leaves default asks to the client's own dialog.
+const AskClient = "client"
+
+// An Asking is a question with what must be kept until its answer comes.
+type Asking struct {
+	Tool     string
+	Digest   string // SHA-256 of Call.Input, hex, as the client sent it: before any hook changed it
+	Question tool.Question
+	Before   json.RawMessage // what stages 3 and 4 have found so far
+}
+
+// An Arrival is what the transport knows about a call beside its input.
+type Arrival struct {
+	Progress tool.Progress // nil: nobody listens
+	Token    bool          // the client gave a progress token, so it can be kept waiting
+	Via      string        // the alias or the dispatcher that was called, for the record; "": the tool's own name
+	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
+}
+
+// A Reply counts only if its Digest is that of this call's Input.
+type Reply struct {
+	Digest string
+	Answer tool.Answer
+	Before json.RawMessage
+}
+
+// An InternalError is a fault of ours or of the machine's. The model gets the reference; Err and, after a panic, the
+// stack are in the log under it.
+type InternalError struct {
+	Ref   string // 8 characters
+	Panic bool
+	Err   error
+}
+
+// Error names only the reference, because the cause may hold anything.
+func (e *InternalError) Error() string { return "internal error, reference " + e.Ref }
+
+// Unwrap returns the cause.
+func (e *InternalError) Unwrap() error { return e.Err }
+
+// A call is the working state of one Visit.Call.
+type call struct {
+	pipe     *Pipeline
+	visit    *Visit
+	state    *session.State
+	tool     tool.Tool
+	arrival  Arrival
+	progress tool.Progress
+
+	bound  tool.Call
+	mode   permission.Mode
+	digest string // of the input as the client sent it
+	found  found  // by stages 3 and 4, now or before the person's answer
+	answer tool.Answer
+	record Record
+}
+
+// Call runs the call. It returns a Result, a *tool.Refusal, tool.ErrPending or an *InternalError, and never panics.
+// After ErrPending it may be called again: mcp-go re-runs a legacy handler from the top.
+func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Arrival) (result tool.Result, err error) {
+	c := v.newCall(t, a)
+	v.begin()
+	defer func() {
+		err = c.fault(recover(), err)
+		v.end()
+		err = c.finish(ctx, &result, err)
+	}()
+
+	if err := c.timed(&c.record.Stages.Validate, func() error { return c.validate(ctx, raw) }); err != nil {
+		return result, err
+	}
+	if err := c.timed(&c.record.Stages.Plan, func() error { return c.plan(ctx) }); err != nil {
+		return result, err
+	}
+	if err := c.timed(&c.record.Stages.Before, func() error { return c.before(ctx) }); err != nil {
+		return result, err
+	}
+	if err := c.timed(&c.record.Stages.Permit, func() error { return c.permit(ctx) }); err != nil {
+		return result, err
+	}
+	if err := c.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
+		return result, err
+	}
+	err = c.timed(&c.record.Stages.Run, func() error { result, err = c.run(ctx); return err })
+	if _, ok := refusal(err); err != nil && !ok {
+		return result, err
+	}
+
+	// From here on the work is done, and a cancel must not lose what it did.
+	ctx = context.WithoutCancel(ctx)
+	o := newOutcome(&result, err)
+	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(ctx, o); return nil })
+	_ = c.timed(&c.record.Stages.After, func() error { c.after(ctx, o); return nil })
+	return result, o.err()
+}
+
+func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
+	c := &call{pipe: v.pipe, visit: v, state: v.state, tool: t, arrival: a, progress: a.Progress}
+	if c.progress == nil {
+		c.progress = func(float64, float64, string) {}
+	}
+	c.record = Record{
+		Time: time.Now(), Call: v.id, Key: v.state.Key, Client: v.state.Client.Name, ClientVersion: v.state.Client.Version,
+		Tool: t.Spec.Name, Via: a.Via,
+	}
+	return c
+}
+
+// timed runs one stage and notes how long it took.
+func (c *call) timed(d *time.Duration, stage func() error) error {
+	start := time.Now()
+	defer func() { *d = time.Since(start) }()
+	return stage()
+}
+
+// validate is stage 1: raw JSON becomes a Call.
+func (c *call) validate(ctx context.Context, raw json.RawMessage) error {
+	if reason := c.tool.Unavailable(c.state); reason != "" {
+		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", c.tool.Spec.Name, reason)
+	}
+	if err := c.take(raw); err != nil {
+		return err
+	}
+	c.digest = c.record.Digest
+	if c.bound.Traits.Ungated {
+		c.visit.stepAside() // it takes no turn, so nobody waits for it
+	}
+	c.recall()
+	return interrupted(ctx)
+}
+
+// take binds an input, the client's or a hook's.
+func (c *call) take(raw json.RawMessage) error {
+	bound, err := c.tool.Bind(c.state, raw)
+	if err != nil {
+		return err
+	}
+	c.bound = bound
+	c.record.Digest = digest(bound.Input)
+	c.record.ReadOnly = bound.Traits.ReadOnly
+	return nil
+}
+
+// run is stage 6.
+func (c *call) run(ctx context.Context) (tool.Result, error) {
+	if err := interrupted(ctx); err != nil {
+		return tool.Result{}, err
+	}
+	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress}
+	if !c.arrival.Token {
+		env.AnswerBy = c.visit.arrived.Add(waitUnheard)
+		if least := time.Now().Add(leastRunning); env.AnswerBy.Before(least) {
+			env.AnswerBy = least
+		}
+	}
+	result, err := c.bound.Run(ctx, env)
+	if gone := ctx.Err(); gone != nil && (errors.Is(err, gone) || errors.Is(err, context.Cause(ctx))) {
+		if _, ok := refusal(err); ok {
+			return result, err // it says so itself, with what it has
+		}
+		return result, &tool.Refusal{Code: tool.Interrupted, Text: interruptedText, Cause: err}
+	}
+	return result, err
+}
+
+// limit is how many runes of one result this tool may show to this client.
+func (c *call) limit() int {
+	n := c.bound.Spec.MaxRunes
+	if n <= 0 {
+		n = tool.DefaultMaxRunes
+	}
+	if m := c.state.Client.MaxRunes; m > 0 {
+		n = min(n, m)
+	}
+	return n
+}
