@@ -1,0 +1,12 @@
+// Package filestate is the ledger: what a session has seen of each file, and the only hand that changes files.
+//
+// Content decides, never the clock: a change is made only to bytes that the session has seen. Paths
+// arrive resolved and permitted, as a directory handle and a name below it; Path is only the key. The
+// package knows no tools, no sessions and no MCP: it gets a function that makes new bytes from old ones.
+//
+// Three ideas carry the rest. A record per path holds the hash of the content that was seen and which
+// bytes of it were shown (memory.go, coverage.go). Update decides by that record and the bytes on the
+// disk, under a lock that all sessions and processes of the host share (update.go, decide.go, lock.go).
+// A change is a temporary file beside the target and a rename, so that a reader, a crash or a full disk
+// meets either the old bytes or the new ones (write.go).
+package filestate

@@ -1,0 +1,60 @@
+package filestate
+
+import (
+	"context"
+	"time"
+)
+
+// rememberWait is how long the memory may take to note a change that is already made.
+const rememberWait = 5 * time.Second
+
+// remember notes a change that was made, and tells the caller. It always does, even if nobody waits
+// any more; a memory that fails costs the session a read.
+func (l *Ledger) remember(ctx context.Context, w *work) Change {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberWait)
+	defer cancel()
+	size := int64(len(w.next))
+	c := Change{Path: w.path, New: w.next, Durable: true}
+	next := &record{Path: w.path, Hash: w.after, Size: size, Spans: wholeOf(size), View: noView}
+
+	defer l.records.lock(w.path)()
+	fresh, err := l.records.load(ctx, w.path)
+	before := w.known
+	if err == nil && (fresh == nil || fresh.Hash != w.after || w.same) {
+		before = fresh // a read of the old content may have added to it
+	}
+	if w.file != nil {
+		spans := coverageBefore(w.edit, before, w.base, int64(len(w.old)))
+		c.Old, c.Before = w.old, w.base.version(isWhole(spans, int64(len(w.old))))
+		next.Own = replaced(before, w.base)
+		if !w.edit.Whole {
+			next.Spans = moved(w.old, w.next, spans)
+		}
+	}
+	switch {
+	case w.same && fresh != nil && fresh.Hash == w.after:
+		next.Own, next.View, next.Again = fresh.Own, fresh.View, fresh.Again
+	case w.same:
+		next.Own = nil
+	case fresh != nil && fresh.Hash == w.after && w.after != w.base:
+		// A read of the new content was quicker.
+		next.Spans = normal(append(next.Spans, fresh.Spans...), size)
+		next.View, next.Again = fresh.View, fresh.Again
+	}
+	c.After = next.version()
+	if w.same {
+		c.Before = c.After
+	} else {
+		w.report(&c, l.fast)
+	}
+	next.Stamp = w.stamp
+	l.contents.put(w.after, w.next)
+	c.Forgotten = err != nil || l.records.save(ctx, next) != nil
+	return c
+}
+
+// report says how well the change was written.
+func (w *work) report(c *Change, fast bool) {
+	c.Lost, c.Links, c.SyncErr = w.lost, w.links, w.sync
+	c.Durable = !fast && w.sync == nil
+}

@@ -1,0 +1,188 @@
+package filestate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// An Edit changes or creates one file.
+type Edit struct {
+	File    File
+	Version Version // what the caller says it has seen; "" : only the ledger's memory counts
+	Whole   bool    // the change replaces everything, so everything must have been seen
+	Unseen  bool    // config edit.guard = "relaxed": what was seen does not matter, Change proves enough
+	// Change makes the new content from the old one (nil: there is no file yet), which it must not
+	// write to. It is pure, is called at most once, and its error is returned as it is with the file
+	// untouched.
+	Change func(old []byte) ([]byte, error)
+}
+
+// By says on whose behalf a change is made; it goes to the journal.
+type By struct{ Principal, Session, Call, Tool string }
+
+// A Change is one applied Edit. If Before equals After, the file had that content already and nothing
+// was written. Old and New belong to the ledger, too, and are only read.
+type Change struct {
+	Path          string
+	Before, After Version  // Before is "" for a new file
+	Old, New      []byte   // Old is nil for a new file
+	Durable       bool     // false: applied, but not known to be on the disk
+	SyncErr       error    // why Durable is false; nil with Options.Fast, which never syncs
+	Links         int      // other names of the old file, which keep the old content
+	Lost          []string // extended attributes that the new file could not be given
+	Forgotten     bool     // the memory failed: the session must read the file again before its next change
+}
+
+// Update applies edits, all or none. Files are locked in the order of their paths; two edits of one
+// path are an error of the caller. Until the first file has its new content the end of ctx stops it;
+// from then on it has no effect.
+//
+// The errors of one edit are: ErrVersion, ErrLocked, ErrNotRegular, ErrDirectory, ErrTooLarge; then
+// the guard's ErrNotRead, *PartReadError (ErrPartRead), *StaleError and ErrMemory; then what Change
+// returns; then *WriteError, *StaleError if somebody was faster, and ErrMoved if the file changes all
+// the time. If several edits fail before anything is written, the error joins one for each of them, in
+// order. In all these cases every file is as it was. Only after a *RollbackError it may not be; and an
+// earlier file of several that was taken back is a new file with its old content, so it has lost its
+// hard links.
+func (l *Ledger) Update(ctx context.Context, _ By, edits ...Edit) ([]Change, error) {
+	works, err := plan(edits)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := l.enter(ctx, works)
+	defer unlock()
+	defer closeAll(works)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.change(ctx, works); err != nil {
+		return nil, err
+	}
+	if err := l.write(ctx, works); err != nil {
+		return nil, err
+	}
+	changes := make([]Change, len(works))
+	for i, w := range works {
+		changes[i] = l.remember(ctx, w)
+	}
+	return changes, nil
+}
+
+// plan checks what can be checked without a file.
+func plan(edits []Edit) ([]*work, error) {
+	var works []*work
+	paths := make(map[string]bool)
+	for _, e := range edits {
+		if e.Version != "" && !e.Version.valid() {
+			return nil, fmt.Errorf("%w %q for %s", ErrVersion, e.Version, e.File.Path)
+		}
+		if paths[e.File.Path] {
+			return nil, fmt.Errorf("two edits of %s in one update", e.File.Path)
+		}
+		paths[e.File.Path] = true
+		works = append(works, &work{edit: e, path: e.File.Path, name: filepath.Base(e.File.Name)})
+	}
+	return works, nil
+}
+
+// enter locks the paths, opens the files, and locks those as well, since a file may have several
+// names. The inodes come second because each change gives a path a new one: only who holds the path
+// knows which it is. unlock is never nil.
+func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err error) {
+	unlock = func() {}
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, ErrLocked)
+	defer cancel()
+	var paths, files []string
+	for _, w := range works {
+		paths = append(paths, w.path)
+	}
+	unlockPaths, err := l.locker.Lock(ctx, slices.Sorted(slices.Values(paths))...)
+	if err != nil {
+		return unlock, fmt.Errorf("lock: %w", err)
+	}
+	unlock = unlockPaths
+	if err := each(works, func(w *work) error { return w.open() }); err != nil {
+		return unlock, err
+	}
+	for _, w := range works {
+		if w.stamp.Ino != 0 {
+			files = append(files, "inode "+strconv.FormatUint(w.stamp.Dev, 10)+":"+strconv.FormatUint(w.stamp.Ino, 10))
+		}
+	}
+	if len(files) == 0 {
+		return unlock, nil
+	}
+	unlockFiles, err := l.locker.Lock(ctx, slices.Sorted(slices.Values(files))...)
+	if err != nil {
+		return unlock, fmt.Errorf("lock: %w", err)
+	}
+	return func() { unlockFiles(); unlockPaths() }, nil
+}
+
+// each runs do for all works and joins the errors; a single one stays as it is.
+func each(works []*work, do func(*work) error) error {
+	var errs []error
+	for _, w := range works {
+		if err := do(w); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// change reads each file, asks the guard and makes the new contents. Nothing is written yet.
+func (l *Ledger) change(ctx context.Context, works []*work) error {
+	err := each(works, func(w *work) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		return l.changeOne(ctx, w)
+	})
+	if ended := context.Cause(ctx); ended != nil {
+		return ended
+	}
+	return err
+}
+
+func (l *Ledger) changeOne(ctx context.Context, w *work) error {
+	if err := w.read(ctx); err != nil {
+		return err
+	}
+	known, memErr := l.records.load(ctx, w.path)
+	w.known = known
+	switch decide(w.edit, known, memErr != nil, w.file != nil, w.base) {
+	case goOn:
+	case partRead:
+		return w.partRead()
+	case stale:
+		return l.stale(w)
+	case noMemory:
+		return memErr
+	default:
+		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
+	}
+	next, err := w.edit.Change(w.old)
+	if err != nil {
+		return err
+	}
+	if len(next) > maxSize {
+		return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
+	}
+	if next == nil {
+		next = []byte{}
+	}
+	w.links = max(0, int(w.stamp.Nlink)-1)
+	w.next, w.same = next, w.file != nil && bytes.Equal(w.old, next)
+	if w.same {
+		w.after = w.base
+	}
+	return nil
+}

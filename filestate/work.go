@@ -1,0 +1,136 @@
+package filestate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+const (
+	readTries = 3        // how often a file that changes while it is read is read again
+	aloneSize = 64 << 10 // bytes from which a new content is hashed beside the writing
+)
+
+// A work is one Edit on its way through Update.
+type work struct {
+	edit Edit
+	path string
+	name string   // in dir
+	dir  *os.Root // nil: the directory does not exist yet
+
+	file  *os.File // the old file; nil: there is none
+	info  fs.FileInfo
+	stamp Stamp // before old was read; once it is published, of the new file
+	old   []byte
+	base  digest // of old
+
+	known *record
+	next  []byte
+	after digest // of next
+	same  bool   // next is old
+
+	made  []string // directories made for it, below edit.File.Dir
+	temp  *temp    // nil: not staged, or already published
+	sync  error    // why the change may not be on the disk
+	lost  []string // attributes that the new file could not be given
+	links int      // other names of the old file
+}
+
+// open opens the directory of the name and the file, if they are there.
+func (w *work) open() error {
+	dir, err := descend(w.edit.File.Dir, filepath.Dir(w.edit.File.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return w.failed("open directory", err)
+	}
+	w.dir = dir
+	if err := w.openFile(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (w *work) openFile() error {
+	file, stamp, err := openRegular(w.dir, w.name, w.path)
+	if errors.Is(err, ErrMoved) {
+		// The name has become a link since it was resolved: what it stands for was never seen.
+		return &StaleError{Path: w.path, Was: w.edit.Version}
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDirectory) || errors.Is(err, ErrNotRegular) {
+		return err
+	}
+	if err != nil {
+		return w.failed("open", err)
+	}
+	if w.file != nil {
+		_ = w.file.Close() // an older file of that name, only read
+	}
+	w.file, w.stamp = file, stamp
+	if stamp.Size > maxSize {
+		return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
+	}
+	if w.info, err = file.Stat(); err != nil {
+		return w.failed("open", err)
+	}
+	return nil
+}
+
+// failed gives an error of a step its form. The end of a ctx and the errors of this package keep theirs.
+func (w *work) failed(step string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrMoved) {
+		return fmt.Errorf("%s %s: %w", step, w.path, err)
+	}
+	return &WriteError{Path: w.path, Step: step, Err: cause(err)}
+}
+
+func closeAll(works []*work) {
+	for _, w := range works {
+		if w.file != nil {
+			_ = w.file.Close() // only read
+		}
+		if w.dir != nil {
+			_ = w.dir.Close() // a directory handle holds no data
+		}
+	}
+}
+
+// read reads the whole file. Others may write to it at the same time; then it is read again.
+func (w *work) read(ctx context.Context) error {
+	if w.file == nil {
+		return nil
+	}
+	for range readTries {
+		old, err := readAll(ctx, w.file, w.stamp.Size)
+		if err != nil && !errors.Is(err, ErrMoved) {
+			return w.failed("read", err)
+		}
+		now, statErr := restamp(w.file)
+		if statErr != nil {
+			return w.failed("read", statErr)
+		}
+		if err == nil && now.same(w.stamp) {
+			w.old, w.base = old, digestOf(old)
+			return nil
+		}
+		w.stamp = now
+		if now.Size > maxSize {
+			return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
+		}
+	}
+	return w.failed("read", ErrMoved)
+}
+
+// hash hashes the new content, beside what comes next if that is worth a goroutine. The caller waits.
+func (w *work) hash(wg *sync.WaitGroup) {
+	if len(w.next) < aloneSize {
+		w.after = digestOf(w.next)
+		return
+	}
+	wg.Go(func() { w.after = digestOf(w.next) })
+}
