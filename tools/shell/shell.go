@@ -2,135 +2,231 @@
 //
 // Output goes to spool files, never to a pipe that a grandchild can hold open, so a call always ends in time.
 // It decides nothing about permissions and has no words for the model.
+//
+// Each command has one goroutine (run.go) that follows it from its start to the end of its tree. Every 20 ms it copies
+// what is new in the two spools, stdout and stderr, into a merged log (output.go): that is the granularity at which the
+// order of the two is known; within it, stdout comes first. Of each of the three files the first and last 32 MiB are
+// kept: while the command runs, the middle is released by punching holes, so positions are offsets; at the end the log
+// is closed up around a line that says what is missing, so that it can be read as a text.
 package shell
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base32"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
+
+	"codehand/tools/sandbox"
 )
 
 // Board is the part of the Store in which job records are kept; server hands in a Store narrowed to the session.
 type Board interface {
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
 	Set(ctx context.Context, key string, value []byte) error
+	Delete(ctx context.Context, key string) error
 	Keys(ctx context.Context, prefix string) ([]string, error)
 }
 
 // Options of a Shell.
 type Options struct {
 	Dir     string   // spool files, made 0700 when first needed
-	Board   Board    // job records
+	Board   Board    // job records; required
 	Init    string   // file that is sourced before each command; "": none
 	Env     []string // environment of commands (sandbox.Environ)
 	MaxJobs int      // at once; 0: 16
 }
 
+// defaultMaxJobs is how many background jobs a session may have at once.
+const defaultMaxJobs = 16
+
 // A Shell runs the commands of one session. It is safe for concurrent use.
 type Shell struct {
-	// unexported: helper F
+	dir     string
+	board   Board
+	env     []string
+	maxJobs int
+	script  script
+	limits  limits
+	owner   string // in records: this server process
+
+	running sync.WaitGroup // one per goroutine that follows a command
+
+	mu     sync.Mutex
+	jobs   map[string]*Job // by id: what runs, and what has ended and was not released
+	closed bool
 }
 
 // New returns a Shell. ErrNoShell: neither bash nor sh is on this machine.
-func New(o Options) (*Shell, error) { panic("skeleton") }
+func New(o Options) (*Shell, error) {
+	script, err := findShell(o.Init)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxJobs <= 0 {
+		o.MaxJobs = defaultMaxJobs
+	}
+	return &Shell{
+		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, script: script,
+		limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
+	}, nil
+}
 
-// Close ends all jobs with their whole trees and waits for it.
-func (s *Shell) Close() error { panic("skeleton") }
+// Close ends all commands with their whole trees and waits for it. Spool files go; the logs of jobs stay, since they
+// can be read for a day.
+func (s *Shell) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	jobs := s.known()
+	s.mu.Unlock()
+	for _, j := range jobs {
+		j.interrupt(Killed)
+	}
+	s.running.Wait()
+	s.mu.Lock()
+	jobs = s.known() // without those that did not start
+	s.mu.Unlock()
+	for _, j := range jobs {
+		j.Release()
+		j.removeSpools()
+	}
+	return nil
+}
+
+// known returns all jobs. The caller holds the lock.
+func (s *Shell) known() []*Job {
+	jobs := make([]*Job, 0, len(s.jobs))
+	for _, j := range s.jobs {
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
 
 // A Command is what to run.
 type Command struct {
 	Text       string
 	Dir        *os.Root      // working directory; the caller closes it after Start
-	Timeout    time.Duration // after it the tree is ended
+	Timeout    time.Duration // after it the tree is ended; 0: no limit
 	Background bool          // a job from the start
 }
 
-// A State is where a job is. The zero value is lost: its process is unknown.
-type State string
-
-// The states.
-const (
-	Running   State = "running"
-	Completed State = "completed" // exit 0
-	Failed    State = "failed"    // other exit, or a signal
-	Killed    State = "killed"    // stopped on request
-	TimedOut  State = "timed_out"
-	Overflow  State = "output_limit"
-	Lost      State = "lost" // its server process died
-)
-
-// An Info is the record of a command.
-type Info struct {
-	ID         string // job_ and 12 of [a-z2-7]
-	Command    string
-	State      State
-	Exit       int
-	Signal     string
-	Start      time.Time
-	End        time.Time // zero while running
-	Left       int       // processes that the command left running and that were ended
-	Out, Err   int64     // bytes of stdout and stderr so far
-	Cwd        string    // where the command ended; "": unknown
-	Log        string    // path of the merged output
-	Background bool
-}
-
-// A Job is a started command.
-type Job struct {
-	// unexported: helper F
-}
-
-// Start writes the record, then starts the command. Errors: ErrJobLimit (background only), or what the system or the Board said.
-func (s *Shell) Start(ctx context.Context, c Command) (*Job, error) { panic("skeleton") }
-
-// Wait returns when the command has ended or at until (zero: no limit), whichever is first, or when ctx ends: then the
-// tree is ended, unless Detach was called. It answers at most 2.5 s after a deadline whoever holds the output open.
-func (j *Job) Wait(ctx context.Context, until time.Time) (Info, error) { panic("skeleton") }
-
-// Detach makes the command a background job with the given lifetime (0: keep its deadline): from now on no call's ctx ends it.
-func (j *Job) Detach(lifetime time.Duration) Info { panic("skeleton") }
-
-// Last returns the last line that the command printed, for progress notes; "": none yet.
-func (j *Job) Last() string { panic("skeleton") }
-
-// Info returns the record as of now.
-func (j *Job) Info() Info { panic("skeleton") }
-
-// A Chunk is output of a job: head and tail of what lies between two positions of the merged log.
-type Chunk struct {
-	Info  Info
-	Head  string // all of it if Tail is empty
-	Tail  string
-	Size  int64 // bytes from the position on, also those between Head and Tail
-	Lines int   // line ends in Size
-	Next  int64 // position to continue from
-}
-
-// Output returns the output of a job from position after on, with at most max bytes each of head and tail. ErrUnknown: no such job here.
-func (s *Shell) Output(ctx context.Context, id string, after int64, max int) (Chunk, error) {
-	panic("skeleton")
-}
-
-// Streams returns the whole stdout and stderr of an ended command, at most max bytes each of head and tail.
-func (s *Shell) Streams(ctx context.Context, id string, max int) (stdout, stderr Chunk, err error) {
-	panic("skeleton")
-}
-
-// Await returns when the job has ended, at until, or when ctx ends (without ending the job).
-func (s *Shell) Await(ctx context.Context, id string, until time.Time) (Info, error) {
-	panic("skeleton")
-}
-
-// Stop ends a job's whole tree and waits for it. A job that is already over is no error.
-func (s *Shell) Stop(ctx context.Context, id string) (Info, error) { panic("skeleton") }
-
-// List returns the session's jobs, newest first: running ones and those that ended in the last 24 h.
-func (s *Shell) List(ctx context.Context) ([]Info, error) { panic("skeleton") }
-
 // The errors of the package.
 var (
-	ErrNoShell  = errors.New("no bash and no sh on this machine")
-	ErrJobLimit = errors.New("too many jobs")
-	ErrUnknown  = errors.New("no such job")
+	ErrNoShell   = errors.New("no bash and no sh on this machine")
+	ErrJobLimit  = errors.New("too many jobs")
+	ErrUnknown   = errors.New("no such job")
+	ErrClosed    = errors.New("shell is closed")
+	ErrElsewhere = errors.New("job runs in another server process")
 )
+
+// Start writes the record, then starts the command. When ctx ends, so does a command in the foreground, unless Detach
+// was called. The caller calls Release when it is done with a command in the foreground. Errors: ErrJobLimit
+// (background only), ErrClosed, or what the system or the Board said.
+func (s *Shell) Start(ctx context.Context, c Command) (*Job, error) {
+	j, err := s.admit(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.save(ctx, j.record()); err != nil {
+		s.drop(j)
+		s.running.Done()
+		return nil, fmt.Errorf("write job record: %w", err)
+	}
+	if err := s.launch(ctx, j, c); err != nil {
+		s.drop(j)
+		s.running.Done()
+		_ = s.board.Delete(context.WithoutCancel(ctx), recordKey(j.id)) // it expires
+		return nil, err
+	}
+	if !c.Background {
+		j.unlink = context.AfterFunc(ctx, func() { j.interrupt(Killed) })
+	}
+	go func() {
+		defer s.running.Done()
+		j.run()
+	}()
+	return j, nil
+}
+
+// admit makes a Job if there may be one more. A job counts from here on, so that two calls cannot both be the last.
+func (s *Shell) admit(c Command) (*Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if c.Background {
+		n := 0
+		for _, j := range s.jobs {
+			if i := j.Info(); i.Background && i.State == Running {
+				n++
+			}
+		}
+		if n >= s.maxJobs {
+			return nil, ErrJobLimit
+		}
+	}
+	j := newJob(s, newID(), c)
+	s.jobs[j.id] = j
+	s.running.Add(1) // under the lock, so that Close waits for a command that is just being started
+	return j, nil
+}
+
+func (s *Shell) drop(j *Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.jobs, j.id)
+}
+
+// launch opens the files of a job and starts its process; on an error nothing of both is left.
+func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	err := j.output.open(j.base())
+	if err == nil {
+		err = s.execute(ctx, j, c)
+	}
+	if err != nil {
+		j.output.close()
+		s.script.cleanUp(j.base())
+		j.removeSpools()
+		removeFile(j.base() + logSuffix)
+	}
+	return err
+}
+
+func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
+	args, env, err := s.script.command(c.Text, j.base())
+	if err == nil {
+		j.process, err = sandbox.Start(ctx, sandbox.Cmd{
+			Path: s.script.path, Args: args, Env: append(env, s.env...), Dir: c.Dir,
+			Stdout: j.output.out.file, Stderr: j.output.err.file,
+		})
+	}
+	return err
+}
+
+const idPrefix, idRunes = "job_", 12
+
+// newID returns job_ and 60 random bits.
+func newID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return idPrefix + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))[:idRunes]
+}
+
+// validID is asked before an id that a caller sent becomes part of a key or of a file name.
+func validID(id string) bool {
+	rest, ok := strings.CutPrefix(id, idPrefix)
+	return ok && len(rest) == idRunes && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}

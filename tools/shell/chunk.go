@@ -1,0 +1,122 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// A Chunk is output of a job: head and tail of what lies between two positions of the merged log.
+type Chunk struct {
+	Info Info
+	// Head is all of it if Tail is empty; then it has up to twice as many bytes as were asked for. It ends with a whole
+	// character, and Tail begins with one, as far as the output is UTF-8.
+	Head  string
+	Tail  string
+	Size  int64 // bytes from the position on, also those between Head and Tail
+	Lines int   // line ends in Size
+	Next  int64 // position to continue from
+}
+
+// Output returns the output of a job from position after on, with at most max bytes each of head and tail. A position
+// counts bytes of the merged output, also of those that are not kept any more. The beginning of a character whose
+// rest is still to come is left for the next call. ErrUnknown: no such job here.
+func (s *Shell) Output(ctx context.Context, id string, after int64, max int) (Chunk, error) {
+	j, i, err := s.find(ctx, id)
+	if err != nil {
+		return Chunk{}, err
+	}
+	if j == nil {
+		return s.oldOutput(i, after, int64(max))
+	}
+	// Before the output: if the job ends meanwhile, the caller sees it running and comes again.
+	info := j.Info()
+	o := j.output
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c, err := logChunk(o.path, o.layout(), after, int64(max), o.lines)
+	if info.State == Running {
+		c.holdBack()
+	}
+	info.Out, info.Err = o.out.base+o.out.pos, o.err.base+o.err.pos
+	c.Info = info
+	return c, err
+}
+
+// oldOutput reads a log that another process wrote.
+func (s *Shell) oldOutput(i Info, after int64, max int64) (Chunk, error) {
+	f, k, err := s.openLog(i)
+	if err != nil {
+		return Chunk{Info: i}, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	c, err := k.chunk(f, after, max)
+	if err == nil {
+		c.Lines, err = k.count(f, k.size-c.Size, k.size) // in the gap nobody counts them again
+	}
+	c.Info = i
+	return c, err
+}
+
+// logChunk reads one chunk of a file that has lines line ends in all.
+func logChunk(path string, k kept, after, max int64, lines int) (Chunk, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Chunk{}, fmt.Errorf("%w: its output is gone", ErrUnknown)
+	}
+	defer func() { _ = f.Close() }() // only read
+	c, err := k.chunk(f, after, max)
+	if err != nil {
+		return c, err
+	}
+	// Lines of the gap are in the sum only, so what lies before the position is taken off.
+	before, err := k.count(f, 0, k.size-c.Size)
+	c.Lines = lines - before
+	if k.size-c.Size >= k.tail && k.head < k.tail {
+		c.Lines, err = k.count(f, k.size-c.Size, k.size)
+	}
+	return c, err
+}
+
+// holdBack leaves an incomplete character at the end for the next chunk.
+func (c *Chunk) holdBack() {
+	last := &c.Tail
+	if c.Tail == "" {
+		last = &c.Head
+	}
+	n := cutRune(*last)
+	*last = (*last)[:len(*last)-n]
+	c.Size, c.Next = c.Size-int64(n), c.Next-int64(n)
+}
+
+// Streams returns the whole stdout and stderr of an ended command, at most max bytes each of head and tail. They are
+// there until Release, and for a job until its Shell is closed; then ErrUnknown.
+func (s *Shell) Streams(ctx context.Context, id string, max int) (stdout, stderr Chunk, err error) {
+	j, _, err := s.find(ctx, id)
+	if err == nil && j == nil {
+		err = ErrUnknown
+	}
+	if err != nil {
+		return Chunk{}, Chunk{}, err
+	}
+	info := j.Info()
+	o := j.output
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if stdout, err = o.out.chunk(o.limits, int64(max)); err == nil {
+		stderr, err = o.err.chunk(o.limits, int64(max))
+	}
+	stdout.Info, stderr.Info = info, info
+	return stdout, stderr, err
+}
+
+// chunk returns the whole stream.
+func (s *spool) chunk(l limits, max int64) (Chunk, error) {
+	return logChunk(s.path, l.kept(s.pos), 0, max, s.lines)
+}
+
+// sortNewest puts the job that was started last first.
+func sortNewest(list []Info) {
+	slices.SortFunc(list, func(a, b Info) int { return b.Start.Compare(a.Start) })
+}

@@ -1,0 +1,194 @@
+package shell
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"codehand/tools/sandbox"
+)
+
+// A State is where a job is. The zero value is lost: its process is unknown.
+type State string
+
+// The states.
+const (
+	Running   State = "running"
+	Completed State = "completed" // exit 0
+	Failed    State = "failed"    // other exit, or a signal
+	Killed    State = "killed"    // stopped on request
+	TimedOut  State = "timed_out"
+	Overflow  State = "output_limit" // more output than can be kept
+	Lost      State = "lost"         // its server process died
+)
+
+// An Info is the record of a command.
+type Info struct {
+	ID         string // job_ and 12 of [a-z2-7]
+	Command    string
+	State      State
+	Exit       int    // 128 and its number if a signal ended the command
+	Signal     string // "SIGSEGV"; "": it exited
+	Start      time.Time
+	End        time.Time // zero while running
+	Left       int       // processes that the command left running and that were ended
+	Out, Err   int64     // bytes of stdout and stderr so far
+	Dropped    int64     // bytes of both from the middle that are not in Log
+	Cwd        string    // where the command ended; "": unknown
+	Log        string    // path of the merged output
+	Background bool
+}
+
+// A Job is a started command. It is safe for concurrent use.
+type Job struct {
+	id      string
+	shell   *Shell
+	process *sandbox.Process
+	output  *output
+	unlink  func() bool // no ctx ends the command any more; nil: none did
+	timer   *time.Timer // the deadline
+	want    chan State  // why the command is to end; the first reason counts
+	ended   chan struct{}
+
+	recording sync.Mutex // one write of the record at a time, so that the last one is the newest
+
+	mu       sync.Mutex
+	info     Info // without Out, Err and Dropped, which output knows
+	keep     bool // the log outlives Release
+	released bool
+}
+
+func newJob(s *Shell, id string, c Command) *Job {
+	j := &Job{
+		id: id, shell: s, want: make(chan State, 1), ended: make(chan struct{}), timer: time.NewTimer(c.Timeout),
+		output: &output{limits: s.limits},
+		info:   Info{ID: id, Command: c.Text, State: Running, Start: time.Now(), Background: c.Background},
+	}
+	j.info.Log = j.base() + logSuffix
+	if c.Timeout <= 0 {
+		j.timer.Stop()
+	}
+	return j
+}
+
+// base is the path of the job's files without their suffix.
+func (j *Job) base() string { return filepath.Join(j.shell.dir, j.id) }
+
+// Wait returns when the command has ended or at until (zero: no limit), whichever is first, or when ctx ends: then the
+// tree is ended, unless Detach was called, and the error is the cause. It answers at most 2.5 s after a deadline
+// whoever holds the output open.
+func (j *Job) Wait(ctx context.Context, until time.Time) (Info, error) {
+	err := waitUntil(ctx, j.ended, until)
+	if err != nil && !j.Info().Background {
+		j.interrupt(Killed)
+		<-j.ended
+	}
+	return j.Info(), err
+}
+
+// waitUntil returns nil when done is closed or at until, and the cause when ctx ends before.
+func waitUntil(ctx context.Context, done <-chan struct{}, until time.Time) error {
+	var at <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		at = timer.C
+	}
+	select {
+	case <-done:
+		return nil
+	default: // an end that is there already counts, also for a ctx that has ended
+	}
+	select {
+	case <-done:
+	case <-at:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// interrupt asks for the end of the command; who follows it does it. The first reason counts.
+func (j *Job) interrupt(why State) {
+	select {
+	case j.want <- why:
+	default:
+	}
+}
+
+// Detach makes the command a background job with the given lifetime (0: keep its deadline): from now on no call's ctx
+// ends it. A command that has ended stays what it was.
+func (j *Job) Detach(lifetime time.Duration) Info {
+	j.mu.Lock()
+	running := j.info.State == Running && !j.released
+	if running {
+		j.info.Background = true
+		if lifetime > 0 {
+			j.timer.Reset(lifetime)
+		}
+	}
+	j.mu.Unlock()
+	if running {
+		if j.unlink != nil {
+			j.unlink()
+		}
+		j.report()
+	}
+	return j.Info()
+}
+
+// Last returns the last line that the command printed, for progress notes, as it is; "": none yet.
+func (j *Job) Last() string { return j.output.lastLine() }
+
+// Info returns the record as of now.
+func (j *Job) Info() Info {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i := j.info
+	i.Out, i.Err, i.Dropped = j.output.sizes()
+	return i
+}
+
+// Keep says that the log is to stay when the command is released, because a result points to it.
+func (j *Job) Keep() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.keep = true
+}
+
+// Release says that the caller is done with a command in the foreground: it is ended if it still runs, its record and
+// its files are removed, the log only without Keep. A background job, also one that was detached, stays. It may be
+// called more than once.
+func (j *Job) Release() {
+	j.mu.Lock()
+	if j.info.Background || j.released {
+		j.mu.Unlock()
+		return
+	}
+	j.released = true
+	keep := j.keep
+	j.mu.Unlock()
+
+	j.interrupt(Killed)
+	<-j.ended
+	j.shell.drop(j)
+	j.removeSpools()
+	if !keep {
+		removeFile(j.base() + logSuffix)
+	}
+	j.recording.Lock()
+	defer j.recording.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), boardTime)
+	defer cancel()
+	_ = j.shell.board.Delete(ctx, recordKey(j.id)) // it expires
+}
+
+func (j *Job) removeSpools() {
+	removeFile(j.base() + outSuffix)
+	removeFile(j.base() + errSuffix)
+}
+
+// removeFile drops the error: a file that stays goes with the session's directory.
+func removeFile(path string) { _ = os.Remove(path) }

@@ -1,0 +1,201 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+)
+
+const outSuffix, errSuffix, logSuffix = ".out", ".err", ".log"
+
+// bufferSize is how much is copied at once, and all that a command's output takes of memory.
+const bufferSize = 256 << 10
+
+// An output is the three files of a command. run.go writes, anybody may read.
+type output struct {
+	limits limits
+
+	mu       sync.Mutex // covers all below, and the bytes in the files against being moved
+	out, err spool
+	log      *os.File
+	path     string // of the log
+	size     int64  // bytes merged so far, also those that are not kept
+	lines    int    // line ends in size
+	punched  int64  // end of the part of the log that was released
+	dropped  int64  // bytes that are missing in the log; set at the end
+	marker   int64  // bytes of the line that stands for them
+	buffer   []byte
+	broken   bool // the log cannot be written, or a middle cannot be released
+}
+
+// open makes the files, all 0600 and new.
+func (o *output) open(base string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.buffer = make([]byte, bufferSize)
+	o.path = base + logSuffix
+	err := o.out.open(base + outSuffix)
+	if err == nil {
+		err = o.err.open(base + errSuffix)
+	}
+	if err == nil {
+		o.log, err = os.OpenFile(o.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	return err
+}
+
+// take copies what is new and releases what need not be kept. False: the command must be ended, because there is more
+// output than can be kept.
+func (o *output) take() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.round()
+}
+
+func (o *output) round() bool {
+	fromOut, fromErr := o.out.grown(), o.err.grown()
+	end := o.size + fromOut + fromErr
+	o.merge(&o.out, fromOut, end)
+	o.merge(&o.err, fromErr, end)
+	for _, s := range []*spool{&o.out, &o.err} {
+		o.release(s.file, s.pos, &s.punched)
+	}
+	o.release(o.log, o.size, &o.punched)
+	return !o.broken && o.size <= o.limits.most
+}
+
+// merge appends n new bytes of s to the log. What will lie in the middle when the round ends, at end, is counted but
+// not written.
+func (o *output) merge(s *spool, n, end int64) {
+	k := o.limits.kept(end)
+	for n > 0 {
+		got, err := s.file.ReadAt(o.buffer[:min(n, bufferSize)], s.pos)
+		part := o.buffer[:got]
+		if from, to := o.size, o.size+int64(got); from < k.head || to > k.tail {
+			if _, err := o.log.WriteAt(part, from); err != nil {
+				o.broken = true
+			}
+		}
+		count := bytes.Count(part, []byte{'\n'})
+		s.pos, s.lines = s.pos+int64(got), s.lines+count
+		o.size, o.lines = o.size+int64(got), o.lines+count
+		n -= int64(got)
+		if err != nil || got == 0 { // truncated meanwhile; the next round sees it
+			return
+		}
+	}
+}
+
+// release gives the disk back what lies between the kept ends of a file.
+func (o *output) release(f *os.File, size int64, punched *int64) {
+	k := o.limits.kept(size)
+	from := max(k.head, *punched)
+	if k.head == size || k.tail-from < punchStep {
+		return
+	}
+	if err := punch(f, from, k.tail-from); err != nil {
+		o.broken = true
+	}
+	*punched = k.tail
+}
+
+// punchStep is the least that is released at once; file systems release whole blocks only.
+const punchStep = 64 << 10
+
+// finish takes the rest, closes the files and closes up the log.
+func (o *output) finish() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_ = o.round() // the command has ended
+	if k := o.limits.kept(o.size); k.head < o.size {
+		if err := o.closeUp(k); err != nil {
+			o.broken = true
+		}
+	}
+	o.closeFiles()
+}
+
+// closeUp replaces the hole in the log by a line, so that programs which do not know of it read a text.
+func (o *output) closeUp(k kept) error {
+	dropped := k.tail - k.head
+	marker := fmt.Sprintf("\n[... %d bytes of output were not kept ...]\n", dropped)
+	if _, err := o.log.WriteAt([]byte(marker), k.head); err != nil {
+		return err
+	}
+	to := k.head + int64(len(marker)) // before tail, because a gap is longer than its marker
+	for from := k.tail; from < k.size; {
+		n, err := o.log.ReadAt(o.buffer[:min(bufferSize, k.size-from)], from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if n == 0 {
+			return io.ErrUnexpectedEOF
+		}
+		if _, err := o.log.WriteAt(o.buffer[:n], to); err != nil {
+			return err
+		}
+		from, to = from+int64(n), to+int64(n)
+	}
+	o.dropped, o.marker = dropped, int64(len(marker))
+	return o.log.Truncate(to)
+}
+
+// closeFiles also forgets the buffer: ended jobs are kept for a day.
+func (o *output) closeFiles() {
+	for _, f := range []*os.File{o.out.file, o.err.file, o.log} {
+		if f != nil {
+			_ = f.Close() // what was written is read again, and not promised to outlast a crash of the machine
+		}
+	}
+	o.buffer = nil
+}
+
+// close is for a command that did not start.
+func (o *output) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closeFiles()
+}
+
+// sizes returns the bytes of both streams so far, and how many of them the log does not hold.
+func (o *output) sizes() (out, err, dropped int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out.base + o.out.pos, o.err.base + o.err.pos, o.dropped
+}
+
+// layout says where the log's bytes are. The caller holds the lock.
+func (o *output) layout() kept {
+	k := o.limits.kept(o.size)
+	if o.dropped > 0 {
+		k.shift = o.dropped - o.marker
+	}
+	return k
+}
+
+// lastBytes is how far back the last line is looked for.
+const lastBytes = 4096
+
+// lastLine returns the last line with something on it; a CR ends a line, too.
+func (o *output) lastLine() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f, err := os.Open(o.path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read
+	k := o.layout()
+	text, _ := k.read(f, max(0, k.size-lastBytes), k.size) // what could be read counts
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := len(lines) - 1; i >= 0; i-- {
+		if line := strings.TrimSpace(lines[i]); line != "" {
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,35 @@
+package shell
+
+import "os"
+
+// A spool is the file that one stream of a command is written to.
+type spool struct {
+	file    *os.File
+	path    string
+	pos     int64 // how far it was copied
+	base    int64 // bytes that came before the beginning of the file
+	lines   int   // line ends copied
+	punched int64 // end of the part that was released
+}
+
+// open makes the file. In append mode, because the command's processes share it: two that were given the same file
+// without it would overwrite each other.
+func (s *spool) open(path string) (err error) {
+	s.path = path
+	s.file, err = os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	return err
+}
+
+// grown returns how many bytes are new. A command can truncate its own output, for example with "tee /dev/stderr",
+// which opens the file anew; what it prints then begins at the front again.
+func (s *spool) grown() int64 {
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0
+	}
+	if info.Size() < s.pos {
+		s.base += s.pos
+		s.pos, s.punched = 0, 0
+	}
+	return info.Size() - s.pos
+}
