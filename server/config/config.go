@@ -1,0 +1,131 @@
+// Package config reads the settings and says where each came from.
+//
+// Flags, environment and files become one checked Config; nothing later asks again.
+// A key that is not in the table of settings is refused, never ignored, and all that is
+// wrong is told at once, with file and line. A project file is content of the workspace:
+// it may only narrow. The package knows what values are possible, not what they do.
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"codehand/tools/permission"
+)
+
+// A Config is what holds for this process. Every value was checked. It is made by Load and does not change.
+type Config struct {
+	Roots    []string // absolute and clean, as written (links unresolved); empty: every path is outside
+	StateDir string   // absolute; OpenState makes and checks it
+
+	Permissions Permissions
+	Tools       Tools
+	Read        Read
+	Edit        Edit
+	Write       Write
+	List        List
+	Grep        Grep
+	Shell       Shell
+	Protocol    Protocol
+	Stdio       Stdio
+	Client      Client
+	Search      Search
+	Log         Log
+
+	// What the environment says besides settings.
+	StdioHandle    string // CODEHAND_SESSION: explicit handle of the conversation on stdio; "": none
+	StdioProcessID string // session id that the client put into the environment; "": none
+	Home           string // absolute; "": unknown
+	ConfigHome     string // where programs keep their configuration (XDG_CONFIG_HOME or its default); "": unknown
+	WorkDir        string // where relative paths start
+
+	Files []string // the files that were read, the operator's first
+
+	origins map[string]string
+}
+
+// Permissions are the rules and the mode.
+type Permissions struct {
+	Mode        permission.Mode
+	Deny        []permission.Rule // of all sources, each with its own origin; all parse
+	AskFallback string            // client, deny: who answers a default ask
+}
+
+// Tools are limits over all tools.
+type Tools struct {
+	MaxParallel int // calls of one session at once
+}
+
+// Read is how files are shown.
+type Read struct {
+	Dedup      string // once, off: answer an unchanged re-read with a stub
+	MaxTokens  int    // of one page
+	MaxLine    int    // runes of one line; 0: no limit
+	LineFormat string // tab, pipe
+	Version    string // auto, always: when versions are shown
+}
+
+// Edit is what must be known before a change.
+type Edit struct {
+	Guard string // strict, relaxed
+}
+
+// Write is how changes reach the disk.
+type Write struct {
+	Durability string // full: fsync; fast: none
+}
+
+// List is how directories are listed.
+type List struct {
+	Limit     int // paths
+	Gitignore bool
+	TimeoutMS int
+}
+
+// Grep is how contents are searched.
+type Grep struct {
+	DefaultMode string // files_with_matches, content, count
+	TimeoutMS   int
+}
+
+// Shell is how commands run.
+type Shell struct {
+	Enabled          bool
+	DefaultTimeoutMS int
+	MaxTimeoutMS     int
+	AutoBackgroundMS int      // 0: never
+	InitFile         string   // absolute; sourced before each command; "": none
+	EnvAllow         []string // names, or prefixes that end in `*`, passed on besides the built-in ones
+}
+
+// Protocol is what is spoken.
+type Protocol struct {
+	Versions []string // of MCP, newest first
+}
+
+// Stdio is how the pipe ends.
+type Stdio struct {
+	EOFGrace    time.Duration // for running calls after the end of input
+	ParentWatch bool          // end when the parent is gone
+}
+
+// Client is what we know better than the client.
+type Client struct {
+	Profile string // name of a profile that is used whatever the client says; "": chosen by its name
+}
+
+// Search is how the search engine works.
+type Search struct {
+	Workers        int    // 0: by the number of processors
+	OutsideIgnores string // auto, off: ignore files above a root
+}
+
+// Log is where the log goes.
+type Log struct {
+	Level slog.Level
+	File  string // absolute; "": stderr
+}
+
+// Origin says where the value of a setting comes from: `default`, `flag --log-level`, `CODEHAND_LOG_LEVEL`, or file
+// and line. "" for a key that does not exist.
+func (c Config) Origin(key string) string { return c.origins[key] }

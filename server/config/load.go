@@ -1,0 +1,204 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Sources are what a Config is made from. Nothing else is looked at, so a test needs no real environment.
+type Sources struct {
+	Roots      []string          // ROOT arguments; they win over every other source of roots
+	Flags      map[string]string // by flag as in Setting.Flag, with or without its dashes
+	Env        []string          // NAME=value, as os.Environ
+	Home       string            // absolute; "": from Env
+	WorkDir    string            // absolute; what relative paths in arguments, flags and environment start at
+	UserFile   string            // the operator's file, which must exist then; "": the platform's place, where it may be missing
+	ProjectDir string            // whose .codehand/config.toml may narrow; "": each root
+}
+
+// projectFile is where a project keeps its settings, below its directory.
+const projectFile = ".codehand/config.toml"
+
+// Process returns the Sources of this process, without arguments and flags.
+func Process() (Sources, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return Sources{}, fmt.Errorf("working directory: %w", err)
+	}
+	return Sources{Env: os.Environ(), WorkDir: wd}, nil
+}
+
+// Load makes the Config: flags before environment before project files before the user's file before defaults. Project
+// files narrow whatever the others say. The error is Problems: all that is wrong, not the first thing. Warnings come
+// with an error, too.
+func Load(src Sources) (Config, []Warning, error) {
+	l := loader{src: src, env: environment(src.Env)}
+	l.config = defaults()
+	l.table = table(&l.config)
+	l.config.origins = map[string]string{}
+	for _, s := range l.table {
+		l.config.origins[s.key] = "default"
+	}
+	l.places()
+	l.userFile()
+	l.environment()
+	l.flags()
+	l.together()
+	l.roots()
+	l.projects()
+	l.stateDir()
+	l.session()
+	l.bypass()
+	if len(l.problems) > 0 {
+		return Config{}, l.warnings, l.problems
+	}
+	return l.config, l.warnings, nil
+}
+
+// A loader is one Load.
+type loader struct {
+	src      Sources
+	env      map[string]string
+	config   Config
+	table    []setting // bound to config
+	problems Problems
+	warnings []Warning
+}
+
+func environment(list []string) map[string]string {
+	env := map[string]string{}
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		if runtime.GOOS == "windows" { // where SystemRoot and SYSTEMROOT are the same
+			name = strings.ToUpper(name)
+		}
+		env[name] = value
+	}
+	return env
+}
+
+// places fills in the directories of this user.
+func (l *loader) places() {
+	c := &l.config
+	if c.WorkDir = l.src.WorkDir; c.WorkDir != "" {
+		c.WorkDir = filepath.Clean(c.WorkDir)
+	}
+	c.Home = l.src.Home
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if c.Home == "" && filepath.IsAbs(l.env[name]) {
+			c.Home = l.env[name]
+		}
+	}
+	if c.Home != "" {
+		c.Home = resolved(filepath.Clean(c.Home)) // rules are compared with canonical paths
+	}
+	c.ConfigHome = l.base("XDG_CONFIG_HOME", ".config")
+}
+
+// base is a directory that the environment may name, with its default below the home directory; "" if neither is
+// known. The XDG rules say that a relative value is ignored.
+func (l *loader) base(name, below string) string {
+	if dir := l.env[name]; filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	if l.config.Home == "" {
+		return ""
+	}
+	return filepath.Join(l.config.Home, filepath.FromSlash(below))
+}
+
+// userFilePath is the platform's place for the operator's file; "": none.
+func (l *loader) userFilePath() string {
+	var dir string
+	switch runtime.GOOS {
+	case "windows":
+		dir = l.base("APPDATA", "AppData/Roaming")
+	case "darwin":
+		dir = l.base("", "Library/Application Support")
+	default:
+		dir = l.config.ConfigHome
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "codehand", "config.toml")
+}
+
+func (l *loader) userFile() {
+	path, asked := l.src.UserFile, l.src.UserFile != ""
+	if asked {
+		path = l.join(path)
+	} else if path = l.userFilePath(); path == "" {
+		return
+	}
+	data, err := readUserFile(path)
+	switch {
+	case err != nil:
+		l.problems.add(path, err.Error())
+	case data == nil && asked:
+		l.problems.add(path, "there is no such file")
+	case data != nil:
+		l.config.Files = append(l.config.Files, path)
+		l.file(path, data)
+	}
+}
+
+// file applies all entries of the operator's file.
+func (l *loader) file(path string, data []byte) {
+	entries, err := parse(path, data)
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	for _, e := range entries {
+		s := l.find(e.key)
+		if s == nil {
+			l.problems.add(e.origin, fmt.Sprintf("unknown key %q", e.key))
+			continue
+		}
+		l.set(*s, input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: resolved(filepath.Dir(path)), home: l.config.Home, file: true})
+	}
+}
+
+func (l *loader) fail(err error) {
+	if p, ok := err.(Problem); ok {
+		l.problems.add(p.Origin, p.Text)
+		return
+	}
+	l.problems.add("", err.Error())
+}
+
+func (l *loader) find(key string) *setting {
+	i := slices.IndexFunc(l.table, func(s setting) bool { return s.key == key })
+	if i < 0 {
+		return nil
+	}
+	return &l.table[i]
+}
+
+// set stores a value, or notes what is wrong with it.
+func (l *loader) set(s setting, in input) {
+	switch err := s.at.set(in).(type) {
+	case nil:
+	case Problems:
+		for _, p := range err {
+			l.problems.add(p.Origin, s.key+": "+p.Text)
+		}
+		return
+	default:
+		l.problems.add(in.origin, s.key+": "+err.Error())
+		return
+	}
+	l.config.origins[s.key] = in.origin
+}
+
+func (l *loader) join(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(l.config.WorkDir, path)
+}

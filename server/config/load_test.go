@@ -1,0 +1,401 @@
+package config
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/tools/permission"
+)
+
+// A world is a home directory with a project in it, and what Load is told about them.
+type world struct {
+	Sources
+	top string // canonical
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{top: top}
+	w.Home, w.WorkDir = w.path("home"), w.path("project")
+	w.UserFile = ""
+	w.Flags = map[string]string{}
+	w.Env = []string{"XDG_CONFIG_HOME=" + w.path("config"), "XDG_STATE_HOME=" + w.path("state")}
+	for _, dir := range []string{"home", "project", "config"} {
+		if err := os.Mkdir(w.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func (w *world) path(rel string) string { return filepath.Join(w.top, filepath.FromSlash(rel)) }
+
+func (w *world) write(t *testing.T, rel, text string) string {
+	t.Helper()
+	path := w.path(rel)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// user and project write the two files, in the places where Load finds them.
+func (w *world) user(t *testing.T, text string) string {
+	t.Helper()
+	w.UserFile = w.write(t, "config/codehand/config.toml", text)
+	return w.UserFile
+}
+
+func (w *world) project(t *testing.T, text string) string {
+	t.Helper()
+	return w.write(t, "project/.codehand/config.toml", text)
+}
+
+func (w *world) load(t *testing.T) (Config, []Warning) {
+	t.Helper()
+	c, warnings, err := Load(w.Sources)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return c, warnings
+}
+
+// refused loads and returns the problems, of which there must be some.
+func (w *world) refused(t *testing.T) Problems {
+	t.Helper()
+	c, _, err := Load(w.Sources)
+	problems, ok := errors.AsType[Problems](err)
+	if !ok || len(problems) == 0 {
+		t.Fatalf("Load: %v, want Problems", err)
+	}
+	if c.StateDir != "" {
+		t.Error("a Config came with the error")
+	}
+	return problems
+}
+
+func TestDefaults(t *testing.T) {
+	w := newWorld(t)
+	c, warnings := w.load(t)
+	if len(warnings) != 0 {
+		t.Errorf("warnings: %v", warnings)
+	}
+	if !slices.Equal(c.Roots, []string{w.path("project")}) || c.StateDir != w.path("state/codehand") {
+		t.Errorf("roots %v, state %s", c.Roots, c.StateDir)
+	}
+	for key, want := range map[string]string{
+		"permissions.mode": "default", "permissions.ask_fallback": "client", "tools.max_parallel": "10", "read.dedup": "once",
+		"read.max_tokens": "25000", "read.max_line": "2000", "read.line_format": "tab", "read.version": "auto", "edit.guard": "strict",
+		"write.durability": "full", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
+		"grep.default_mode": "files_with_matches", "grep.timeout_ms": "20000", "shell.enabled": "true",
+		"shell.default_timeout_ms": "120000", "shell.max_timeout_ms": "600000", "shell.auto_background_ms": "110000",
+		"protocol.versions": "2026-07-28,2025-11-25,2025-06-18,2025-03-26,2024-11-05", "stdio.eof_grace": "5s", "stdio.parent_watch": "true",
+		"search.workers": "0", "search.outside_ignores": "auto", "log.level": "info",
+	} {
+		i := slices.IndexFunc(Settings(), func(s Setting) bool { return s.Key == key })
+		if i < 0 {
+			t.Errorf("%s is no setting", key)
+		} else if got := Settings()[i].Default; got != want {
+			t.Errorf("%s = %s, want %s", key, got, want)
+		}
+		if got := c.Origin(key); got != "default" {
+			t.Errorf("origin of %s: %s", key, got)
+		}
+	}
+}
+
+func TestSpellings(t *testing.T) {
+	env, flag := spellings("permissions.ask_fallback")
+	if env != "CODEHAND_PERMISSIONS_ASK_FALLBACK" || flag != "--permissions-ask-fallback" {
+		t.Errorf("got %s, %s", env, flag)
+	}
+	seen := map[string]string{}
+	for _, s := range Settings() {
+		if s.Doc == "" || strings.HasSuffix(s.Doc, ".") {
+			t.Errorf("%s: doc %q", s.Key, s.Doc)
+		}
+		for _, name := range []string{s.Env, s.Flag} {
+			if other, ok := seen[name]; ok {
+				t.Errorf("%s and %s are both %s", s.Key, other, name)
+			}
+			seen[name] = s.Key
+		}
+	}
+}
+
+// Flags go before the environment, that before the project's file, that before the user's, that before defaults.
+func TestPrecedence(t *testing.T) {
+	w := newWorld(t)
+	user := w.user(t, "[read]\nline_format = \"pipe\"\n\n[grep]\ndefault_mode = \"content\"\n")
+	c, _ := w.load(t)
+	if c.Read.LineFormat != "pipe" || c.Origin("read.line_format") != user+":2:1" {
+		t.Errorf("user file: %s from %s", c.Read.LineFormat, c.Origin("read.line_format"))
+	}
+	project := w.project(t, "read.line_format = 'tab'\n")
+	c, _ = w.load(t)
+	if c.Read.LineFormat != "tab" || c.Origin("read.line_format") != project+":1:1" || c.Grep.DefaultMode != "content" {
+		t.Errorf("project file: %s from %s", c.Read.LineFormat, c.Origin("read.line_format"))
+	}
+	if !slices.Equal(c.Files, []string{user, project}) {
+		t.Errorf("files read: %v", c.Files)
+	}
+	w.Env = append(w.Env, "CODEHAND_READ_LINE_FORMAT=pipe", "CODEHAND_GREP_DEFAULT_MODE=")
+	c, _ = w.load(t)
+	if c.Read.LineFormat != "pipe" || c.Origin("read.line_format") != "CODEHAND_READ_LINE_FORMAT" {
+		t.Errorf("environment: %s from %s", c.Read.LineFormat, c.Origin("read.line_format"))
+	}
+	if c.Grep.DefaultMode != "content" {
+		t.Error("an empty variable counted as a value")
+	}
+	w.Flags["read-line-format"] = "tab"
+	c, _ = w.load(t)
+	if c.Read.LineFormat != "tab" || c.Origin("read.line_format") != "flag --read-line-format" {
+		t.Errorf("flag: %s from %s", c.Read.LineFormat, c.Origin("read.line_format"))
+	}
+}
+
+// Every setting can be given in a file, in the environment and as a flag, and all three mean the same.
+func TestThreeSpellingsMeanTheSame(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, "init.sh", "")
+	samples := map[string][2]string{ // in a file, elsewhere
+		"roots":                    {`["` + w.path("home") + `"]`, w.path("home")},
+		"state_dir":                {`"` + w.path("elsewhere") + `"`, w.path("elsewhere")},
+		"permissions.mode":         {`"plan"`, "plan"},
+		"permissions.deny":         {`["run_shell", "Read(a,b)"]`, "run_shell, Read(a,b)"},
+		"permissions.ask_fallback": {`"deny"`, "deny"},
+		"tools.max_parallel":       {"3", "3"},
+		"read.dedup":               {`"off"`, "off"},
+		"read.max_tokens":          {"5_000", "5000"},
+		"read.max_line":            {"0", "0"},
+		"read.line_format":         {`"pipe"`, "pipe"},
+		"read.version":             {`"always"`, "always"},
+		"edit.guard":               {`"relaxed"`, "relaxed"},
+		"write.durability":         {`"fast"`, "fast"},
+		"list.limit":               {"7", "7"},
+		"list.gitignore":           {"true", "true"},
+		"list.timeout_ms":          {"1000", "1000"},
+		"grep.default_mode":        {`"count"`, "count"},
+		"grep.timeout_ms":          {"1000", "1000"},
+		"shell.enabled":            {"false", "false"},
+		"shell.default_timeout_ms": {"1000", "1000"},
+		"shell.max_timeout_ms":     {"200000", "200000"},
+		"shell.auto_background_ms": {"0", "0"},
+		"shell.init_file":          {`"` + w.path("init.sh") + `"`, w.path("init.sh")},
+		"shell.env_allow":          {`["FOO", "BAR_*"]`, "FOO,BAR_*"},
+		"protocol.versions":        {`["2025-06-18"]`, "2025-06-18"},
+		"stdio.eof_grace":          {`"1m"`, "1m"},
+		"stdio.parent_watch":       {"false", "false"},
+		"client.profile":           {`"codex"`, "codex"},
+		"search.workers":           {"2", "2"},
+		"search.outside_ignores":   {`"off"`, "off"},
+		"log.level":                {`"debug"`, "debug"},
+		"log.file":                 {`"` + w.path("log") + `"`, w.path("log")},
+	}
+	for _, s := range Settings() {
+		sample, ok := samples[s.Key]
+		if !ok {
+			t.Errorf("%s has no sample here", s.Key)
+			continue
+		}
+		read := func(x *world) string {
+			c, _ := x.load(t)
+			for _, row := range table(&c) {
+				if row.key == s.Key {
+					return row.at.text()
+				}
+			}
+			return ""
+		}
+		inFile, inEnv, asFlag := *w, *w, *w
+		inFile.user(t, s.Key+" = "+sample[0]+"\n")
+		inEnv.Env = append(slices.Clone(w.Env), s.Env+"="+sample[1])
+		asFlag.Flags = map[string]string{s.Flag: sample[1]}
+		a, b, c := read(&inFile), "", ""
+		if err := os.Remove(inFile.UserFile); err != nil {
+			t.Fatal(err)
+		}
+		b, c = read(&inEnv), read(&asFlag)
+		if a != b || a != c || a == s.Default {
+			t.Errorf("%s: file %q, environment %q, flag %q, default %q", s.Key, a, b, c, s.Default)
+		}
+	}
+}
+
+// All that is wrong is told at once, each with its place.
+func TestProblemsAreToldTogether(t *testing.T) {
+	w := newWorld(t)
+	file := w.user(t, `
+tools.max_parallel = 11
+[permissions]
+mode = "yolo"
+deny = [
+  "run_shell",
+  "Read(",
+  "Write(x)",
+]
+[shell]
+enabled = "false"
+init_file = "relative.sh"
+env_allow = ["MY_TOKEN"]
+[sandbox]
+policy = "strict"
+[hooks]
+[log]
+level = 3
+colour = true
+[[mcp]]
+name = "x"
+`)
+	w.Env = append(w.Env, "CODEHAND_LIST_LIMIT=many", "CODEHAND_SANDBOX_POLICY=off")
+	w.Flags["no-such-flag"] = "1"
+	got := w.refused(t).Error()
+	for _, want := range []string{
+		file + ":2:1: tools.max_parallel: must be a whole number from 1 to 10",
+		file + ":4:1: permissions.mode: ",
+		file + ":7:3: permissions.deny: ",
+		file + ":8:3: permissions.deny: ",
+		file + ":11:1: shell.enabled: must be true or false",
+		file + ":12:1: shell.init_file: relative.sh: must be an absolute path",
+		file + ":13:1: shell.env_allow: MY_TOKEN: ",
+		file + `:14:2: unknown key "sandbox"`,
+		file + `:15:1: unknown key "sandbox.policy"`,
+		file + `:16:2: unknown key "hooks"`,
+		file + ":18:1: log.level: must be one of",
+		file + `:19:1: unknown key "log.colour"`,
+		file + `:20:3: unknown key "mcp"`,
+		"CODEHAND_LIST_LIMIT: list.limit: must be a whole number",
+		"CODEHAND_SANDBOX_POLICY: unknown setting",
+		"flag --no-such-flag: unknown flag",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("missing: %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("got:\n%s", got)
+	}
+}
+
+func TestOddFiles(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"syntax":           {"a = 1\nb = @\n", ":2:5: "},
+		"twice":            {"[log]\nlevel = \"info\"\nlevel = \"warn\"\n", ": "},
+		"quoted dot":       {"\"log.level\" = \"info\"\n", `:1:1: unknown key "\"log.level\""`},
+		"section as value": {"log = \"info\"\n", `:1:1: unknown key "log"`},
+		"value as section": {"[log.level]\nx = 1\n", ":1:2: log.level: must be one of"},
+		"key too deep":     {"log.level.x = 1\n", `unknown key "log.level.x"`},
+		"inline table":     {"log = {level = \"info\", size = 3}\n", `:1:24: unknown key "log.size"`},
+		"mixed list":       {"permissions.deny = [\"run_shell\", 3]\n", "must be a list of texts"},
+		"text for list":    {"permissions.deny = \"run_shell\"\n", "must be a list of texts"},
+		"number as text":   {"list.limit = \"3\"\n", "must be a whole number"},
+		"float":            {"list.limit = 3.0\n", "must be a whole number"},
+		"huge":             {"list.limit = 99999999999\n", "must be a whole number"},
+		"date":             {"log.level = 2026-01-01\n", "must be one of"},
+		"no versions":      {"protocol.versions = []\n", "at least one version"},
+		"bad version":      {"protocol.versions = [\"2020-01-01\"]\n", "must be one of"},
+		"timeouts":         {"shell.default_timeout_ms = 700000\n", "is more than shell.max_timeout_ms"},
+		"other's home":     {"log.file = \"~bob/x\"\n", "must be an absolute path"},
+		"log as list":      {"log.file = []\n", "must be a path"},
+		"two lines":        {"client.profile = \"a\\nb\"\n", "must be a text in one line"},
+		"not UTF-8":        {"client.profile = \"\xff\"\n", ": "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			file := w.user(t, c.text)
+			if got := w.refused(t).Error(); !strings.Contains(got, c.want) || !strings.Contains(got, file) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+	w := newWorld(t)
+	w.user(t, "log = {level = \"debug\"}\nshell.init_file = \"~/rc\"\n\n[tools]\n")
+	if c, _ := w.load(t); c.Log.Level != slog.LevelDebug || c.Shell.InitFile != filepath.Join(w.Home, "rc") {
+		t.Errorf("inline table: %v, %s", c.Log.Level, c.Shell.InitFile)
+	}
+}
+
+// Deny rules of all sources count, each with its own place and directory.
+func TestDenyRulesAdd(t *testing.T) {
+	w := newWorld(t)
+	user := w.user(t, "permissions.deny = [\n\"Read(/a)\",\n\"Read(b)\"]\n")
+	project := w.project(t, "permissions.deny = [\"Read(/c)\"]\n")
+	w.Env = append(w.Env, "CODEHAND_PERMISSIONS_DENY=Edit(x,y), web_fetch")
+	w.Flags["--permissions-deny"] = "Read(/d)"
+	c, _ := w.load(t)
+	want := []permission.Rule{
+		{Text: "Read(/a)", Origin: user + ":2:1", Dir: filepath.Dir(user)},
+		{Text: "Read(b)", Origin: user + ":3:1", Dir: filepath.Dir(user)},
+		{Text: "Edit(x,y)", Origin: "CODEHAND_PERMISSIONS_DENY", Dir: w.WorkDir},
+		{Text: "web_fetch", Origin: "CODEHAND_PERMISSIONS_DENY", Dir: w.WorkDir},
+		{Text: "Read(/d)", Origin: "flag --permissions-deny", Dir: w.WorkDir},
+		{Text: "Read(/c)", Origin: project + ":1:21", Dir: w.WorkDir},
+	}
+	if !slices.Equal(c.Permissions.Deny, want) {
+		t.Errorf("got  %+v\nwant %+v", c.Permissions.Deny, want)
+	}
+}
+
+func TestEnvironmentOfTheSession(t *testing.T) {
+	w := newWorld(t)
+	w.Env = append(w.Env, "CODEHAND_SESSION=handle-1", "CLAUDE_CODE_SESSION_ID=bad id", "COPILOT_AGENT_SESSION_ID=c:1", "CODEHAND_TOKEN=x", "CODEHAND_TEST_REDIS=x", "CODEHAND=1")
+	c, warnings := w.load(t)
+	if c.StdioHandle != "handle-1" || c.StdioProcessID != "c:1" {
+		t.Errorf("handle %q, process %q", c.StdioHandle, c.StdioProcessID)
+	}
+	origins := []string{}
+	for _, warning := range warnings {
+		origins = append(origins, warning.Origin)
+	}
+	if !slices.Equal(origins, []string{"CODEHAND_TOKEN", "CLAUDE_CODE_SESSION_ID"}) {
+		t.Errorf("warnings: %v", warnings)
+	}
+	for _, bad := range []string{"short", strings.Repeat("x", 65), "with blank", "slash/slash"} {
+		v := newWorld(t)
+		v.Env = append(v.Env, "CODEHAND_SESSION="+bad)
+		if got := v.refused(t).Error(); !strings.Contains(got, "CODEHAND_SESSION: must be 8-64") {
+			t.Errorf("%q: %s", bad, got)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0s": 0, "250ms": 250 * time.Millisecond, "10m": 10 * time.Minute, "11m": -1, "-1s": -1, "5": -1, "": -1} {
+		w := newWorld(t)
+		w.Flags["stdio-eof-grace"] = text
+		c, _, err := Load(w.Sources)
+		if (err != nil) != (want < 0) || err == nil && c.Stdio.EOFGrace != want {
+			t.Errorf("%q: %v, %v", text, c.Stdio.EOFGrace, err)
+		}
+	}
+}
+
+func TestBypassNeedsAnOrdinaryUserOrAContainer(t *testing.T) {
+	w := newWorld(t)
+	w.Flags["permissions-mode"] = "bypassPermissions"
+	w.Env = append(w.Env, "container=podman")
+	if c, _ := w.load(t); c.Permissions.Mode != permission.Bypass {
+		t.Errorf("in a container: %v", c.Permissions.Mode)
+	}
+	l := loader{env: map[string]string{}}
+	if os.Geteuid() != 0 || l.inContainer() {
+		return // the rest is about root on a bare machine
+	}
+	w.Env = w.Env[:len(w.Env)-1]
+	if got := w.refused(t).Error(); !strings.Contains(got, "refused for root") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,37 @@
+//go:build unix
+
+package config
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// owner returns the user that a file belongs to.
+func owner(info fs.FileInfo) (uid int, ok bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}
+
+// mine says whether a file belongs to the effective user.
+func mine(info fs.FileInfo) bool {
+	uid, ok := owner(info)
+	return ok && uid == os.Geteuid()
+}
+
+// trustedOwner says whether a file belongs to the effective user or to root.
+func trustedOwner(info fs.FileInfo) bool {
+	uid, ok := owner(info)
+	return ok && (uid == os.Geteuid() || uid == 0)
+}
+
+func writableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }
+
+func othersHaveRights(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
+
+// replaceable says whether somebody besides the owner may rename what lies in a directory. A group counts, too.
+func replaceable(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }

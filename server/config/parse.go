@@ -1,0 +1,141 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// An entry is one key of a file with its value, not yet checked.
+type entry struct {
+	key    string // dotted; a table without keys stands for itself
+	raw    any    // string, int64, bool, []any, or what no setting takes
+	origin string // file:line:column
+	lines  []string
+}
+
+// parse reads a file of settings. The values come from the decoder, which knows all of TOML's rules; the positions
+// come from the same module's parser, because the decoder tells them only for what it could not use.
+func parse(name string, data []byte) ([]entry, error) {
+	var values map[string]any
+	if err := toml.Unmarshal(data, &values); err != nil {
+		if bad, ok := errors.AsType[*toml.DecodeError](err); ok {
+			row, column := bad.Position()
+			return nil, Problem{Origin: fmt.Sprintf("%s:%d:%d", name, row, column), Text: strings.TrimPrefix(bad.Error(), "toml: ")}
+		}
+		return nil, Problem{Origin: name, Text: strings.TrimPrefix(err.Error(), "toml: ")}
+	}
+	r := reader{name: name, values: values, sections: sectionNames()}
+	r.parser.Reset(data)
+	for r.parser.NextExpression() {
+		r.expression(r.parser.Expression())
+	}
+	if err := r.parser.Error(); err != nil { // cannot be: the decoder has just read it
+		return nil, Problem{Origin: name, Text: err.Error()}
+	}
+	return r.entries, nil
+}
+
+// A reader collects the entries of one file. The table that an expression belongs to is the last header.
+type reader struct {
+	name     string
+	values   map[string]any
+	sections map[string]bool
+	parser   unstable.Parser
+	table    []string
+	entries  []entry
+}
+
+func (r *reader) expression(n *unstable.Node) {
+	switch n.Kind {
+	case unstable.Table, unstable.ArrayTable:
+		path, at := r.key(n)
+		r.table = path
+		if n.Kind == unstable.ArrayTable || !r.sections[dotted(path)] {
+			r.entries = append(r.entries, entry{key: dotted(path), origin: at})
+		}
+	case unstable.KeyValue:
+		r.keyValue(r.table, n)
+	}
+}
+
+// keyValue notes a key, or the keys of an inline table.
+func (r *reader) keyValue(table []string, n *unstable.Node) {
+	names, at := r.key(n)
+	path := append(append([]string(nil), table...), names...)
+	value := n.Value()
+	if value.Kind == unstable.InlineTable && r.sections[dotted(path)] {
+		for it := value.Children(); it.Next(); {
+			r.keyValue(path, it.Node())
+		}
+		return
+	}
+	e := entry{key: dotted(path), raw: lookup(r.values, path), origin: at}
+	if value.Kind == unstable.Array {
+		for it := value.Children(); it.Next(); {
+			e.lines = append(e.lines, r.at(it.Node().Raw, at))
+		}
+	}
+	r.entries = append(r.entries, e)
+}
+
+// key returns the names of an expression's key, and where it begins.
+func (r *reader) key(n *unstable.Node) (path []string, at string) {
+	for it := n.Key(); it.Next(); {
+		if at == "" {
+			at = r.at(it.Node().Raw, r.name)
+		}
+		path = append(path, string(it.Node().Data))
+	}
+	return path, at
+}
+
+// at is a position in the file; instead, if the parser does not know it.
+func (r *reader) at(raw unstable.Range, instead string) string {
+	if raw.Length == 0 {
+		return instead
+	}
+	start := r.parser.Shape(raw).Start
+	return fmt.Sprintf("%s:%d:%d", r.name, start.Line, start.Column)
+}
+
+func lookup(values map[string]any, path []string) any {
+	var at any = values
+	for _, name := range path {
+		table, ok := at.(map[string]any)
+		if !ok {
+			return nil
+		}
+		at = table[name]
+	}
+	return at
+}
+
+// sectionNames are the tables that hold settings.
+func sectionNames() map[string]bool {
+	c := defaults()
+	known := map[string]bool{}
+	for _, s := range table(&c) {
+		if name, _, ok := strings.Cut(s.key, "."); ok {
+			known[name] = true
+		}
+	}
+	return known
+}
+
+// dotted joins names to a key. A name that itself contains a dot is quoted, so that `"log.level"`, which is another key
+// in TOML, does not pass for the setting.
+func dotted(path []string) string {
+	names := make([]string, len(path))
+	for i, name := range path {
+		if strings.ContainsAny(name, `."`) {
+			name = strconv.Quote(name)
+		}
+		names[i] = name
+	}
+	return strings.Join(names, ".")
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// projects applies the project files. All that they can do is narrow, so every root's file counts; where two of them
+// differ in what they may choose freely, the first root wins.
+func (l *loader) projects() {
+	dirs := l.config.Roots
+	if l.src.ProjectDir != "" {
+		dirs = []string{l.join(l.src.ProjectDir)}
+	}
+	for _, dir := range slices.Backward(dirs) {
+		l.project(dir)
+	}
+	// A project that shortens the longest time means the usual one, too.
+	l.config.Shell.DefaultTimeoutMS = min(l.config.Shell.DefaultTimeoutMS, l.config.Shell.MaxTimeoutMS)
+}
+
+func (l *loader) project(dir string) {
+	path := filepath.Join(dir, filepath.FromSlash(projectFile))
+	data, err := readProjectFile(dir, filepath.FromSlash(projectFile))
+	if err != nil {
+		l.problems.add(path, err.Error())
+		return
+	}
+	if data == nil {
+		return
+	}
+	l.config.Files = append(l.config.Files, path)
+	entries, err := parse(path, data)
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	var ignored []string
+	for _, e := range entries {
+		s := l.find(e.key)
+		if s == nil {
+			l.problems.add(e.origin, fmt.Sprintf("unknown key %q", e.key))
+			continue
+		}
+		// What `/x` in a rule means is the project's top, not the directory that only holds the file.
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: resolved(dir), home: l.config.Home, file: true}
+		if !l.narrow(*s, in) {
+			ignored = append(ignored, e.key)
+		}
+	}
+	if len(ignored) > 0 {
+		l.warnings = append(l.warnings, Warning{Origin: path, Text: "a project file only narrows; ignored: " + strings.Join(ignored, ", ")})
+	}
+}
+
+// narrow applies one setting of a project file as far as it may; ok is false if it counts for nothing.
+func (l *loader) narrow(s setting, in input) (ok bool) {
+	switch s.project {
+	case added:
+		l.addRules(s, in)
+		return true
+	case narrower:
+		return l.setIfStricter(s, in)
+	case guidance:
+		if !l.typedAlready(s.key) {
+			l.set(s, in)
+		}
+		return true
+	}
+	return false
+}
+
+// addRules adds the rules that parse. One that does not is told and left out: a repository must not be able to keep the
+// server from starting by a rule of a newer version.
+func (l *loader) addRules(s setting, in input) {
+	good, bad := parseRules(in)
+	for _, p := range bad {
+		l.warnings = append(l.warnings, Warning{Origin: p.Origin, Text: s.key + ": ignored: " + p.Text})
+	}
+	if len(good) > 0 {
+		l.config.Permissions.Deny = append(l.config.Permissions.Deny, good...)
+		l.config.origins[s.key] = in.origin
+	}
+}
+
+// setIfStricter sets a value and takes it back if it is looser than what held without it, whatever that came from.
+func (l *loader) setIfStricter(s setting, in input) (ok bool) {
+	r, comparable := s.at.(ranked)
+	if !comparable {
+		return false
+	}
+	before, held := l.config, r.rank()
+	origin := l.config.origins[s.key]
+	problems := len(l.problems)
+	l.set(s, in)
+	now := r.rank()
+	if len(l.problems) > problems || now < held {
+		return true
+	}
+	l.config = before // the origins are shared
+	l.config.origins[s.key] = origin
+	return now == held
+}
+
+// typedAlready says whether a setting came from a flag or the environment, which stand above project files.
+func (l *loader) typedAlready(key string) bool {
+	origin := l.config.origins[key]
+	env, flag := spellings(key)
+	return origin == env || origin == "flag "+flag
+}

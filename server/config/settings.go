@@ -1,0 +1,100 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"codehand/tools/permission"
+)
+
+// A policy says what a project file may do with a setting. The zero value is nothing: a setting that forgets to say
+// it cannot be widened by a repository.
+type policy int
+
+const (
+	operatorOnly policy = iota // ignored, with a warning: it reaches beyond the workspace, or widens
+	narrower                   // counts if it is stricter than what holds without the project file
+	added                      // its entries are added
+	guidance                   // counts, below flags and environment
+)
+
+// A setting is one row of the table, bound to the field of a Config.
+type setting struct {
+	key     string
+	doc     string
+	project policy
+	at      value
+}
+
+const (
+	second = 1000 // in milliseconds
+	hour   = 3600 * second
+)
+
+// versions of MCP that are spoken, newest first.
+var versions = [...]string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// defaults returns the Config without any source. Texts and numbers are those of tools.md 41 and protocol.md 21.
+func defaults() Config {
+	return Config{
+		Permissions: Permissions{Mode: permission.Default, AskFallback: "client"},
+		Tools:       Tools{MaxParallel: 10},
+		Read:        Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto"},
+		Edit:        Edit{Guard: "strict"},
+		Write:       Write{Durability: "full"},
+		List:        List{Limit: 100, TimeoutMS: 20 * second},
+		Grep:        Grep{DefaultMode: "files_with_matches", TimeoutMS: 20 * second},
+		Shell:       Shell{Enabled: true, DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second, AutoBackgroundMS: 110 * second},
+		Protocol:    Protocol{Versions: append([]string(nil), versions[:]...)},
+		Stdio:       Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
+		Search:      Search{OutsideIgnores: "auto"},
+		Log:         Log{Level: slog.LevelInfo},
+	}
+}
+
+// table is the list of all settings, bound to c. Choices stand strictest first.
+func table(c *Config) []setting {
+	return []setting{
+		{"roots", "directories that sessions may touch; ROOT arguments replace them", operatorOnly, dirs{&c.Roots}},
+		{"state_dir", "directory for what must be remembered", operatorOnly, file{&c.StateDir}},
+
+		{"permissions.mode", "default, acceptEdits, plan, dontAsk or bypassPermissions", narrower, mode{&c.Permissions.Mode}},
+		{"permissions.deny", "rules for what is never done", added, rules{&c.Permissions.Deny}},
+		{"permissions.ask_fallback", "who answers when a rule says ask: client or deny", narrower, choice{&c.Permissions.AskFallback, []string{"deny", "client"}}},
+
+		{"tools.max_parallel", "calls of one session at once", narrower, number{&c.Tools.MaxParallel, 1, 10, false}},
+
+		{"read.dedup", "answer an unchanged second read with a short note: once or off", guidance, choice{&c.Read.Dedup, []string{"once", "off"}}},
+		{"read.max_tokens", "tokens of one page of a file", narrower, number{&c.Read.MaxTokens, 100, 1_000_000, false}},
+		{"read.max_line", "characters of one line, 0 for no limit", narrower, number{&c.Read.MaxLine, 0, 1_000_000, true}},
+		{"read.line_format", "what stands between line number and line: tab or pipe", guidance, choice{&c.Read.LineFormat, []string{"tab", "pipe"}}},
+		{"read.version", "when versions of files are shown: auto or always", guidance, choice{&c.Read.Version, []string{"auto", "always"}}},
+
+		{"edit.guard", "strict: a file must be read before it is changed; or relaxed", narrower, choice{&c.Edit.Guard, []string{"strict", "relaxed"}}},
+		{"write.durability", "full: a change is on the disk before the answer; or fast", narrower, choice{&c.Write.Durability, []string{"full", "fast"}}},
+
+		{"list.limit", "paths of one listing", narrower, number{&c.List.Limit, 1, 100_000, false}},
+		{"list.gitignore", "leave ignored files out of listings", guidance, toggle{&c.List.Gitignore}},
+		{"list.timeout_ms", "milliseconds for one listing", narrower, number{&c.List.TimeoutMS, 100, hour, false}},
+		{"grep.default_mode", "files_with_matches, content or count", guidance, choice{&c.Grep.DefaultMode, []string{"files_with_matches", "content", "count"}}},
+		{"grep.timeout_ms", "milliseconds for one search", narrower, number{&c.Grep.TimeoutMS, 100, hour, false}},
+
+		{"shell.enabled", "whether commands may be run at all", narrower, toggle{&c.Shell.Enabled}},
+		{"shell.default_timeout_ms", "milliseconds for a command that names none", narrower, number{&c.Shell.DefaultTimeoutMS, 1, 2 * hour, false}},
+		{"shell.max_timeout_ms", "most milliseconds that a command may name", narrower, number{&c.Shell.MaxTimeoutMS, 1, 2 * hour, false}},
+		{"shell.auto_background_ms", "milliseconds after which a command moves to the background, 0 for never", narrower, number{&c.Shell.AutoBackgroundMS, 0, 2 * hour, true}},
+		{"shell.init_file", "file that is sourced before each command", operatorOnly, file{&c.Shell.InitFile}},
+		{"shell.env_allow", "environment variables that commands see besides the usual ones; NAME or PREFIX_*", operatorOnly, list{&c.Shell.EnvAllow, checkEnvName}},
+
+		{"protocol.versions", "versions of MCP that are spoken", operatorOnly, list{&c.Protocol.Versions, checkVersion}},
+		{"stdio.eof_grace", "time for running calls after the end of input", operatorOnly, period{&c.Stdio.EOFGrace, 0, 10 * time.Minute}},
+		{"stdio.parent_watch", "end when the client's process is gone", operatorOnly, toggle{&c.Stdio.ParentWatch}},
+		{"client.profile", "client profile to use, whatever the client says it is", operatorOnly, text{&c.Client.Profile}},
+
+		{"search.workers", "threads of the search engine, 0 for one per processor", operatorOnly, number{&c.Search.Workers, 0, 64, true}},
+		{"search.outside_ignores", "obey ignore files above a root: auto or off", guidance, choice{&c.Search.OutsideIgnores, []string{"auto", "off"}}},
+
+		{"log.level", "debug, info, warn or error", operatorOnly, level{&c.Log.Level}},
+		{"log.file", "file for the log instead of stderr", operatorOnly, file{&c.Log.File}},
+	}
+}

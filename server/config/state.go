@@ -1,0 +1,112 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// stateDir finds the state directory: the setting, $STATE_DIRECTORY of systemd, or the platform's place.
+func (l *loader) stateDir() {
+	c := &l.config
+	if c.StateDir == "" {
+		c.StateDir = l.usualStateDir()
+	}
+	if c.StateDir == "" {
+		l.problems.add("", "state_dir: the home directory is not known; set HOME or CODEHAND_STATE_DIR")
+		return
+	}
+	l.keepApart()
+}
+
+func (l *loader) usualStateDir() string {
+	// systemd joins several with colons; the first one is the service's own.
+	if dir, _, _ := strings.Cut(l.env["STATE_DIRECTORY"], ":"); runtime.GOOS == "linux" && filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	var base string
+	switch {
+	case filepath.IsAbs(l.env["XDG_STATE_HOME"]):
+		base = l.env["XDG_STATE_HOME"]
+	case runtime.GOOS == "windows":
+		base = l.base("LOCALAPPDATA", "AppData/Local")
+	case runtime.GOOS == "darwin":
+		base = l.base("", "Library/Application Support")
+	default:
+		base = l.base("", ".local/state")
+	}
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(base, "codehand")
+}
+
+// OpenState makes the state directory with mode 0700, if it is missing, and returns its canonical path. It refuses a
+// directory that somebody else could look into or replace: one that is a link, belongs to another user, has mode bits
+// for others, or lies below a directory that others may write without the sticky bit. The error names the component.
+func OpenState(dir string) (string, error) {
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("state directory %s: must be absolute", dir)
+	}
+	dir = filepath.Clean(dir)
+	if err := checkParents(filepath.Dir(dir)); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return "", fmt.Errorf("state directory: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("state directory: %w", err)
+	}
+	// Once more: the parents may have been made by somebody else meanwhile, and links resolve only now.
+	real, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		return "", fmt.Errorf("state directory: %w", err)
+	}
+	for _, parent := range []string{filepath.Dir(dir), real} {
+		if err := checkParents(parent); err != nil {
+			return "", err
+		}
+	}
+	real = filepath.Join(real, filepath.Base(dir))
+	return real, checkState(real)
+}
+
+// checkState looks at the directory itself.
+func checkState(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("state directory: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("state directory %s is a link; name its target", dir)
+	case !info.IsDir():
+		return fmt.Errorf("state directory %s is not a directory", dir)
+	case !mine(info):
+		return fmt.Errorf("state directory %s belongs to another user", dir)
+	case othersHaveRights(info):
+		return fmt.Errorf("state directory %s has mode %04o; run chmod 700 on it", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// checkParents refuses a way on which somebody else could exchange a directory. What does not exist yet is made by us.
+func checkParents(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return fmt.Errorf("state directory: %w", err)
+		case info.Mode()&fs.ModeSticky == 0 && replaceable(info):
+			return fmt.Errorf("state directory: %s can be written by others (mode %04o); run chmod go-w on it, or set state_dir", at, info.Mode().Perm())
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}

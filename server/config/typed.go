@@ -1,0 +1,69 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// notSettings are variables of ours that are no settings: for other commands, for commands that we start, and for our
+// own tests.
+var notSettings = map[string]bool{
+	"CODEHAND_SESSION": true, "CODEHAND_AGENT_DEPTH": true, "CODEHAND_CHROME": true, "CODEHAND_CLUSTER": true, "CODEHAND_UPDATE": true,
+}
+
+// environment applies the variables. An empty one counts as not set: clients write empty ones for fields that nobody
+// filled in.
+func (l *loader) environment() {
+	rest := map[string]string{}
+	for name, value := range l.env {
+		if strings.HasPrefix(name, envPrefix) && value != "" && !notSettings[name] {
+			rest[name] = value
+		}
+	}
+	for _, s := range l.table {
+		name, _ := spellings(s.key)
+		if value, ok := rest[name]; ok {
+			l.set(s, l.typed(value, name))
+			delete(rest, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		l.unknownVariable(name)
+	}
+}
+
+// unknownVariable: one of two words and more looks like a setting, so a typing error must not pass; CODEHAND_TOKEN and
+// the like may be anything.
+func (l *loader) unknownVariable(name string) {
+	switch words := strings.TrimPrefix(name, envPrefix); {
+	case strings.HasPrefix(words, "TEST_"):
+	case strings.Contains(words, "_"):
+		l.problems.add(name, "unknown setting in the environment")
+	default:
+		l.warnings = append(l.warnings, Warning{Origin: name, Text: "is no setting and is ignored"})
+	}
+}
+
+// flags applies the flags.
+func (l *loader) flags() {
+	rest := map[string]string{}
+	for name, value := range l.src.Flags {
+		rest["--"+strings.TrimLeft(name, "-")] = value
+	}
+	for _, s := range l.table {
+		_, name := spellings(s.key)
+		if value, ok := rest[name]; ok {
+			l.set(s, l.typed(value, "flag "+name))
+			delete(rest, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		l.problems.add("flag "+name, "unknown flag")
+	}
+}
+
+// typed is an input that somebody typed: relative to where that was.
+func (l *loader) typed(value, origin string) input {
+	return input{raw: value, origin: origin, ruleDir: resolved(l.config.WorkDir), base: l.config.WorkDir, home: l.config.Home}
+}

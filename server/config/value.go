@@ -1,0 +1,229 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codehand/tools/permission"
+)
+
+// An input is one value as a source wrote it, before it has a meaning.
+type input struct {
+	raw     any      // string, int64, bool or []any from a file; string from flags and environment
+	origin  string   // of the whole
+	lines   []string // origins of the entries of a list, if the source knows them
+	ruleDir string   // what `/x` in a rule is relative to
+	base    string   // what a relative path is relative to; "": refused
+	home    string
+	file    bool // from a file: types are meant as written
+}
+
+// A value checks an input and stores it in the Config that the table is bound to.
+type value interface {
+	set(in input) error
+	text() string // as a flag would take it
+}
+
+// A ranked value can be compared with another one of the same setting: the smaller rank is the stricter one.
+type ranked interface{ rank() int }
+
+// number is a whole number from min to max. With zeroIsNone, 0 means that there is no limit.
+type number struct {
+	p          *int
+	min, max   int
+	zeroIsNone bool
+}
+
+func (v number) set(in input) error {
+	n, err := wholeNumber(in)
+	if err != nil || n < int64(v.min) || n > int64(v.max) {
+		return fmt.Errorf("must be a whole number from %d to %d", v.min, v.max)
+	}
+	*v.p = int(n)
+	return nil
+}
+
+func wholeNumber(in input) (int64, error) {
+	switch raw := in.raw.(type) {
+	case int64:
+		return raw, nil
+	case string:
+		if !in.file {
+			return strconv.ParseInt(strings.TrimSpace(raw), 10, 64)
+		}
+	}
+	return 0, errors.New("not a number")
+}
+
+func (v number) text() string { return strconv.Itoa(*v.p) }
+
+func (v number) rank() int {
+	if v.zeroIsNone && *v.p == 0 {
+		return math.MaxInt
+	}
+	return *v.p
+}
+
+// toggle is true or false.
+type toggle struct{ p *bool }
+
+func (v toggle) set(in input) error {
+	b, ok := in.raw.(bool)
+	if s, isText := in.raw.(string); isText && !in.file {
+		parsed, err := strconv.ParseBool(strings.TrimSpace(s))
+		b, ok = parsed, err == nil
+	}
+	if !ok {
+		return errors.New("must be true or false")
+	}
+	*v.p = b
+	return nil
+}
+
+func (v toggle) text() string { return strconv.FormatBool(*v.p) }
+
+// rank: what switches something on is the looser value.
+func (v toggle) rank() int {
+	if *v.p {
+		return 1
+	}
+	return 0
+}
+
+// choice is one of a few words, the strictest first.
+type choice struct {
+	p  *string
+	of []string
+}
+
+func (v choice) set(in input) error {
+	s, ok := in.raw.(string)
+	if !ok || !slices.Contains(v.of, strings.TrimSpace(s)) {
+		return fmt.Errorf("must be one of %s", strings.Join(v.of, ", "))
+	}
+	*v.p = strings.TrimSpace(s)
+	return nil
+}
+
+func (v choice) text() string { return *v.p }
+func (v choice) rank() int    { return slices.Index(v.of, *v.p) }
+
+// mode is a permission mode.
+type mode struct{ p *permission.Mode }
+
+func (v mode) set(in input) error {
+	s, ok := in.raw.(string)
+	if !ok {
+		return errors.New("must be a mode's name")
+	}
+	m, err := permission.ParseMode(strings.TrimSpace(s))
+	if err != nil {
+		return err
+	}
+	*v.p = m
+	return nil
+}
+
+func (v mode) text() string { return v.p.String() }
+
+// rank: dontAsk refuses whatever is not plainly allowed; plan can be left by the user's approval.
+func (v mode) rank() int {
+	order := []permission.Mode{permission.DontAsk, permission.Plan, permission.Default, permission.AcceptEdits, permission.Bypass}
+	return slices.Index(order, *v.p)
+}
+
+// level is how much is logged.
+type level struct{ p *slog.Level }
+
+var levels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+
+func (v level) set(in input) error {
+	s, _ := in.raw.(string)
+	for _, l := range levels {
+		if strings.EqualFold(strings.TrimSpace(s), l.String()) {
+			*v.p = l
+			return nil
+		}
+	}
+	return errors.New("must be one of debug, info, warn, error")
+}
+
+func (v level) text() string { return strings.ToLower(v.p.String()) }
+
+// period is a duration.
+type period struct {
+	p        *time.Duration
+	min, max time.Duration
+}
+
+func (v period) set(in input) error {
+	s, _ := in.raw.(string)
+	d, err := time.ParseDuration(strings.TrimSpace(s))
+	if err != nil || d < v.min || d > v.max {
+		return fmt.Errorf(`must be a duration from %s to %s, such as "5s"`, v.min, v.max)
+	}
+	*v.p = d
+	return nil
+}
+
+func (v period) text() string { return v.p.String() }
+
+// text is any text.
+type text struct{ p *string }
+
+func (v text) set(in input) error {
+	s, ok := in.raw.(string)
+	if !ok || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
+		return errors.New("must be a text in one line")
+	}
+	*v.p = s
+	return nil
+}
+
+func (v text) text() string { return *v.p }
+
+// rules are permission rules. Each is parsed here, so that a mistake is found at start and with its place.
+type rules struct{ p *[]permission.Rule }
+
+func (v rules) set(in input) error {
+	good, bad := parseRules(in)
+	if len(bad) > 0 {
+		return bad
+	}
+	*v.p = append(*v.p, good...)
+	return nil
+}
+
+// parseRules returns the rules that parse, and what is wrong with the others.
+func parseRules(in input) (good []permission.Rule, bad Problems) {
+	texts, err := entries(in)
+	if err != nil {
+		return nil, Problems{{Origin: in.origin, Text: err.Error()}}
+	}
+	for i, s := range texts {
+		r := permission.Rule{Text: s, Origin: in.origin, Dir: in.ruleDir}
+		if i < len(in.lines) {
+			r.Origin = in.lines[i]
+		}
+		if _, err := permission.New(permission.Options{Deny: []permission.Rule{r}, Home: in.home}); err != nil {
+			bad.add(r.Origin, strings.TrimPrefix(err.Error(), r.Origin+": "))
+			continue
+		}
+		good = append(good, r)
+	}
+	return good, bad
+}
+
+func (v rules) text() string {
+	texts := make([]string, len(*v.p))
+	for i, r := range *v.p {
+		texts[i] = r.Text
+	}
+	return strings.Join(texts, ",")
+}
