@@ -1,0 +1,251 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"codehand/tools/permission"
+)
+
+// A project file that asks for everything gets nothing, and one warning names what was ignored (SEC-45).
+func TestProjectCannotWiden(t *testing.T) {
+	w := newWorld(t)
+	project := w.project(t, `
+roots = ["/"]
+state_dir = "/tmp/state"
+client.profile = "builder"
+protocol.versions = ["2024-11-05"]
+[permissions]
+mode = "acceptEdits"
+ask_fallback = "client"
+[tools]
+max_parallel = 10
+[read]
+max_tokens = 900000
+max_line = 0
+[edit]
+guard = "relaxed"
+[write]
+durability = "fast"
+[list]
+limit = 5000
+timeout_ms = 600000
+[grep]
+timeout_ms = 600000
+[shell]
+enabled = true
+default_timeout_ms = 500000
+max_timeout_ms = 7000000
+auto_background_ms = 0
+init_file = "/project/rc"
+env_allow = ["LD_LIBRARY_PATH"]
+[stdio]
+parent_watch = false
+eof_grace = "10m"
+[search]
+workers = 64
+[log]
+level = "debug"
+file = "/project/log"
+`)
+	w.Flags["shell-enabled"] = "false"
+	c, warnings := w.load(t)
+	bare := newWorld(t)
+	bare.Sources = w.Sources
+	if err := os.Remove(project); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := bare.load(t)
+	for i, s := range table(&c) {
+		if got, held := s.at.text(), table(&want)[i].at.text(); got != held {
+			t.Errorf("%s: %s, without the project file %s", s.key, got, held)
+		}
+		if got, held := c.Origin(s.key), want.Origin(s.key); got != held {
+			t.Errorf("origin of %s: %s, without the project file %s", s.key, got, held)
+		}
+	}
+	if len(warnings) != 1 || warnings[0].Origin != project {
+		t.Fatalf("warnings: %v, want one for %s", warnings, project)
+	}
+	for _, key := range []string{"roots", "state_dir", "permissions.mode", "shell.init_file", "shell.env_allow", "read.max_line", "log.file", "search.workers"} {
+		if !strings.Contains(warnings[0].Text, key) {
+			t.Errorf("%s is not named: %s", key, warnings[0].Text)
+		}
+	}
+	if strings.Contains(warnings[0].Text, "max_parallel") {
+		t.Errorf("an equal value is no widening: %s", warnings[0].Text)
+	}
+}
+
+// What is stricter counts, even against a flag.
+func TestProjectNarrows(t *testing.T) {
+	w := newWorld(t)
+	w.project(t, `
+[permissions]
+mode = "plan"
+ask_fallback = "deny"
+[tools]
+max_parallel = 2
+[read]
+max_tokens = 1000
+max_line = 500
+dedup = "off"
+[shell]
+enabled = false
+max_timeout_ms = 5000
+auto_background_ms = 1000
+[search]
+outside_ignores = "off"
+`)
+	w.Flags["permissions-mode"] = "acceptEdits"
+	w.Flags["edit-guard"] = "relaxed"
+	w.Flags["read-dedup"] = "once"
+	w.Flags["shell-auto-background-ms"] = "0"
+	c, warnings := w.load(t)
+	if len(warnings) != 0 {
+		t.Errorf("warnings: %v", warnings)
+	}
+	if c.Permissions.Mode != permission.Plan || c.Permissions.AskFallback != "deny" || c.Tools.MaxParallel != 2 ||
+		c.Read.MaxTokens != 1000 || c.Read.MaxLine != 500 || c.Shell.Enabled || c.Shell.AutoBackgroundMS != 1000 || c.Search.OutsideIgnores != "off" {
+		t.Errorf("not narrowed: %+v", c)
+	}
+	if c.Shell.MaxTimeoutMS != 5000 || c.Shell.DefaultTimeoutMS != 5000 {
+		t.Errorf("timeouts %d, %d: the usual one follows the longest", c.Shell.DefaultTimeoutMS, c.Shell.MaxTimeoutMS)
+	}
+	if c.Edit.Guard != "relaxed" || c.Read.Dedup != "once" {
+		t.Errorf("a flag lost against the project file: %+v %+v", c.Edit, c.Read)
+	}
+}
+
+// The order in which modes narrow.
+func TestModesByStrictness(t *testing.T) {
+	order := []permission.Mode{permission.DontAsk, permission.Plan, permission.Default, permission.AcceptEdits, permission.Bypass}
+	for i, m := range order {
+		if got := (mode{&m}).rank(); got != i {
+			t.Errorf("%s has rank %d, want %d", m, got, i)
+		}
+	}
+}
+
+func TestProjectRulesThatDoNotParse(t *testing.T) {
+	w := newWorld(t)
+	project := w.project(t, "permissions.deny = [\"Read(\", \"Read(secret)\", \"\"]\n")
+	c, warnings := w.load(t)
+	if len(c.Permissions.Deny) != 1 || c.Permissions.Deny[0].Text != "Read(secret)" {
+		t.Errorf("rules: %v", c.Permissions.Deny)
+	}
+	if len(warnings) != 2 || warnings[0].Origin != project+":1:21" {
+		t.Errorf("warnings: %v", warnings)
+	}
+}
+
+// A project file with an unknown key or a broken line stops the start: it might have held a rule.
+func TestBadProjectFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"sandbox.policy = \"x\"\n":      `unknown key "sandbox.policy"`,
+		"permissions.mode = \"nope\"\n": "permissions.mode: ",
+		"= 3\n":                         ":1:1: ",
+	} {
+		w := newWorld(t)
+		project := w.project(t, text)
+		if got := w.refused(t).Error(); !strings.Contains(got, project) || !strings.Contains(got, want) {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
+// Each root's file narrows; where two may choose freely, the first root wins.
+func TestProjectFilesOfAllRoots(t *testing.T) {
+	w := newWorld(t)
+	one := w.write(t, "one/.codehand/config.toml", "permissions.deny = [\"Read(a)\"]\nread.dedup = \"off\"\ntools.max_parallel = 5\n")
+	two := w.write(t, "two/.codehand/config.toml", "permissions.deny = [\"Read(b)\"]\nread.dedup = \"once\"\ntools.max_parallel = 3\n")
+	w.Roots = []string{"../one", w.path("two")}
+	c, warnings := w.load(t)
+	if c.Read.Dedup != "off" || c.Tools.MaxParallel != 3 || len(c.Permissions.Deny) != 2 {
+		t.Errorf("%+v %+v %+v", c.Read, c.Tools, c.Permissions.Deny)
+	}
+	if len(warnings) != 1 || warnings[0].Origin != one {
+		t.Errorf("warnings: %v, want one about the looser limit", warnings)
+	}
+	if !slices.Contains(c.Files, one) || !slices.Contains(c.Files, two) {
+		t.Errorf("files: %v", c.Files)
+	}
+	w.ProjectDir = w.path("two")
+	if c, _ = w.load(t); c.Read.Dedup != "once" || len(c.Permissions.Deny) != 1 {
+		t.Errorf("with ProjectDir: %+v", c)
+	}
+}
+
+// A configuration file that somebody else may have written is refused, also behind a link.
+func TestFilesOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("mode bits mean nothing on Windows")
+	}
+	open := func(t *testing.T, path string) {
+		t.Helper()
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(t *testing.T, target, path string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		arrange func(t *testing.T, w *world)
+		want    string // "": accepted
+	}{
+		"user file":    {func(t *testing.T, w *world) { open(t, w.user(t, "")) }, "can be written by others"},
+		"project file": {func(t *testing.T, w *world) { open(t, w.project(t, "")) }, "can be written by others"},
+		"link to one": {func(t *testing.T, w *world) {
+			open(t, w.write(t, "x.toml", ""))
+			link(t, w.path("x.toml"), w.path("config/codehand/config.toml"))
+		}, "can be written by others"},
+		"link to a good one": {func(t *testing.T, w *world) {
+			w.write(t, "x.toml", "")
+			link(t, w.path("x.toml"), w.path("config/codehand/config.toml"))
+		}, ""},
+		"link to nothing": {func(t *testing.T, w *world) { link(t, w.path("x.toml"), w.path("config/codehand/config.toml")) }, "does not exist"},
+		"directory":       {func(t *testing.T, w *world) { w.write(t, "config/codehand/config.toml/x", "") }, "is not a regular file"},
+		"too large":       {func(t *testing.T, w *world) { w.user(t, strings.Repeat("# x\n", maxFileBytes/4+1)) }, "is larger than"},
+		"project link outwards": {func(t *testing.T, w *world) {
+			w.write(t, "x.toml", "")
+			link(t, w.path("x.toml"), w.path("project/.codehand/config.toml"))
+		}, "config.toml"},
+		"project link inside": {func(t *testing.T, w *world) {
+			w.write(t, "project/x.toml", "")
+			link(t, "../x.toml", w.path("project/.codehand/config.toml"))
+		}, ""},
+		"asked for, missing": {func(_ *testing.T, w *world) { w.UserFile = w.path("nowhere.toml") }, "there is no such file"},
+		"other owner": {func(t *testing.T, w *world) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a file away")
+			}
+			if err := os.Chown(w.user(t, ""), 12345, 12345); err != nil {
+				t.Fatal(err)
+			}
+		}, "belongs to another user"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.arrange(t, w)
+			if c.want == "" {
+				w.load(t)
+				return
+			}
+			if got := w.refused(t).Error(); !strings.Contains(got, c.want) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
