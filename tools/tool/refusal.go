@@ -27,6 +27,11 @@ func Refuse(code Code, format string, args ...any) error {
 	return &Refusal{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
+// Numbered is Refuse for a refusal that tools.md gives a number, by which programs tell apart what one code has in common.
+func Numbered(code Code, number int, format string, args ...any) error {
+	return &Refusal{Code: code, Number: number, Text: fmt.Sprintf(format, args...)}
+}
+
 // ErrPending means: the question went out as the answer to this request, and the client will send
 // the call again with the person's reply (protocol 2026-07-28). The corridor passes it up untouched.
 var ErrPending = errors.New("waiting for an answer")

@@ -1,0 +1,213 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+)
+
+var (
+	errZero       = errors.New("tool: the zero Tool cannot be called")
+	errDispatcher = errors.New("tool: a dispatcher does not run; call what Forward names")
+)
+
+// maxActivity is the length of an activity in characters; progress notes put the last line of output behind it.
+const maxActivity = 50
+
+// A binder is a definition with the shape of its input. It does not change, so calls share it.
+type binder[In any] struct {
+	def  *Def[In]
+	root *shape
+}
+
+// bind is Tool.Bind. The order is fixed: nothing later sees what an earlier step refuses.
+func (b *binder[In]) bind(s *session.State, raw json.RawMessage) (Call, error) {
+	in := new(In)
+	if err := b.decode(raw, in); err != nil {
+		return Call{}, err
+	}
+	targets, err := b.paths(s, in)
+	if err != nil {
+		return Call{}, err
+	}
+	if b.def.Check != nil {
+		if err := b.def.Check(*in); err != nil {
+			return Call{}, err
+		}
+	}
+	return b.call(s, *in, len(raw), targets), nil
+}
+
+// forward is Tool.Forward.
+func (b *binder[In]) forward(raw json.RawMessage) (string, json.RawMessage, bool) {
+	in := new(In)
+	if b.decode(raw, in) != nil || b.def.Check != nil && b.def.Check(*in) != nil {
+		return "", nil, false
+	}
+	name, input := b.def.Forward(*in)
+	return name, input, true
+}
+
+// decode fills in, or returns one refusal with everything that is wrong.
+func (b *binder[In]) decode(raw json.RawMessage, in *In) error {
+	obj, wrong := arguments(raw)
+	if wrong != "" {
+		return Invalid(b.def.Spec.Name, wrong)
+	}
+	f := filler{accept: b.def.Accept}
+	f.object(b.root, &place{}, obj, reflect.ValueOf(in).Elem())
+	if f.problems != nil {
+		return Invalid(b.def.Spec.Name, f.problems...)
+	}
+	return nil
+}
+
+// arguments returns raw as a valid JSON object, or half a sentence that says what it is instead.
+func arguments(raw json.RawMessage) (obj []byte, wrong string) {
+	obj = trim(raw)
+	switch {
+	case len(obj) == 0 || string(obj) == "null":
+		return []byte("{}"), ""
+	case !json.Valid(obj):
+		return nil, "the arguments are not valid JSON"
+	case obj[0] != '{':
+		return nil, "the arguments must be an object, not " + describe(obj)
+	}
+	return obj, ""
+}
+
+// paths makes every path of the input absolute and returns them as targets.
+func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error) {
+	if b.def.Paths == nil {
+		return nil, nil
+	}
+	at := map[*string]leaf{}
+	b.root.leaves(&place{}, reflect.ValueOf(in).Elem(), at)
+	var targets []permission.Target
+	var wrong problems
+	done := map[*string]bool{}
+	for _, p := range b.def.Paths(in) {
+		if p == nil || done[p] {
+			continue
+		}
+		done[p] = true
+		leaf := at[p]
+		if leaf.shape != nil && leaf.shape.optional && leaf.shape.preset == nil && (*p == "null" || *p == "undefined") {
+			*p = "" // what some clients send for a value that they do not have
+		}
+		switch {
+		case *p == "" && leaf.shape != nil && leaf.shape.optional:
+			continue
+		case *p == "":
+			wrong.add("%q must not be empty", leaf.at)
+			continue
+		case strings.ContainsRune(*p, 0):
+			wrong.add("%q must not contain a NUL character", leaf.at)
+			continue
+		}
+		*p = s.Space.Abs(*p)
+		targets = append(targets, permission.Target{Kind: permission.Path, Value: *p})
+	}
+	if wrong != nil {
+		return nil, Invalid(b.def.Spec.Name, wrong...)
+	}
+	return targets, nil
+}
+
+// A leaf is a string of an input: where it stands and what is known of it.
+type leaf struct {
+	shape *shape
+	at    *place
+}
+
+// leaves finds all strings of v by their address, which is how Def.Paths names them.
+func (s *shape) leaves(at *place, v reflect.Value, found map[*string]leaf) {
+	switch s.kind {
+	case text:
+		if p, ok := v.Addr().Interface().(*string); ok {
+			found[p] = leaf{s, at}
+		}
+	case list:
+		if s.item.kind == text || s.item.kind == object {
+			for i := range v.Len() {
+				s.item.leaves(&place{up: at, index: i}, v.Index(i), found)
+			}
+		}
+	case object:
+		for _, f := range s.fields {
+			f.leaves(&place{up: at, name: f.name}, v.Field(f.field), found)
+		}
+	}
+}
+
+// call puts together what the definition says about an input that passed.
+func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target) Call {
+	d := b.def
+	var input bytes.Buffer
+	input.Grow(size + 64) // the canonical form of a large string is as large as it was sent
+	b.root.encode(&input, reflect.ValueOf(&in).Elem())
+	c := Call{
+		Spec:    d.Spec,
+		Input:   input.Bytes(),
+		Traits:  d.Spec.Traits,
+		Targets: targets,
+		Verdict: permission.Allow,
+		Run: func(ctx context.Context, env Env) (Result, error) {
+			if d.Run == nil {
+				return Result{}, errDispatcher
+			}
+			return d.Run(ctx, env, in)
+		},
+	}
+	if d.Traits != nil {
+		c.Traits = c.Traits.or(d.Traits(s, in))
+	}
+	if d.Targets != nil {
+		c.Targets = append(c.Targets, d.Targets(s, in)...)
+	}
+	if d.Verdict != nil {
+		c.Verdict = d.Verdict(s, in)
+	}
+	if d.Activity != nil {
+		c.Activity = oneLine(d.Activity(in))
+	}
+	if d.Question != nil {
+		c.Question = func(ctx context.Context, s *session.State) (*Question, error) { return d.Question(ctx, s, in) }
+	}
+	return c
+}
+
+// or returns all promises of both: what holds for every input holds for this one, too.
+func (t Traits) or(u Traits) Traits {
+	return Traits{
+		ReadOnly:   t.ReadOnly || u.ReadOnly,
+		Private:    t.Private || u.Private,
+		Parallel:   t.Parallel || u.Parallel,
+		Ungated:    t.Ungated || u.Ungated,
+		Additive:   t.Additive || u.Additive,
+		Idempotent: t.Idempotent || u.Idempotent,
+		Local:      t.Local || u.Local,
+	}
+}
+
+// oneLine returns s as an activity: control characters become blanks, what is too long is cut.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	runes := []rune(s)
+	if len(runes) <= maxActivity {
+		return s
+	}
+	return string(runes[:maxActivity-1]) + "…"
+}

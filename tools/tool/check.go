@@ -1,0 +1,164 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxDescription is the length of a description in bytes: clients cut longer ones.
+const maxDescription = 2000
+
+var (
+	toolName  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	aliasName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,39}$`)
+)
+
+// newBinder reads a definition and finds what is wrong with it.
+func newBinder[In any](d *Def[In]) (*binder[In], error) {
+	if err := d.Spec.check(); err != nil {
+		return nil, err
+	}
+	if (d.Run == nil) == (d.Forward == nil) {
+		return nil, errors.New("want either Run or Forward")
+	}
+	root, err := newShape(reflect.TypeFor[In]())
+	if err != nil {
+		return nil, err
+	}
+	b := &binder[In]{def: d, root: root}
+	for _, check := range []func() error{b.checkHidden, b.checkAccept, b.checkPaths} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return b, root.checkPublished("")
+}
+
+// trimmed drops the newline at the end of an embedded file.
+func (s Spec) trimmed() Spec {
+	s.Description = strings.TrimSpace(s.Description)
+	return s
+}
+
+// check looks at what every Def must get right. That title, description and hint are there is a property
+// of the table of tools, so that a test can define a tool without prose.
+func (s Spec) check() error {
+	if !toolName.MatchString(s.Name) {
+		return fmt.Errorf("the name does not match %v", toolName)
+	}
+	seen := map[string]bool{s.Name: true}
+	for _, a := range s.Aliases {
+		if !aliasName.MatchString(a) || seen[a] {
+			return fmt.Errorf("the alias %q does not match %v, or is taken", a, aliasName)
+		}
+		seen[a] = true
+	}
+	if wrong := checkDescription(s.Description); wrong != "" {
+		return errors.New("the description " + wrong)
+	}
+	if n := len(strings.Fields(s.Hint)); n != 0 && (n < 3 || n > 10) {
+		return fmt.Errorf("the hint has %d words; it needs 3 to 10", n)
+	}
+	if s.MaxRunes < Unbounded || s.Scope < ScopeAll || s.Scope > ScopeWeb {
+		return errors.New("MaxRunes or Scope is out of range")
+	}
+	return s.Traits.check()
+}
+
+// check finds promises that contradict each other.
+func (t Traits) check() error {
+	switch {
+	case t.ReadOnly && t.Additive:
+		return errors.New("ReadOnly says that nothing changes, Additive that something may; leave Additive out")
+	case t.Parallel && !t.ReadOnly && !t.Private:
+		return errors.New("what changes things must not run beside others; leave Parallel out")
+	}
+	return nil
+}
+
+// checkDescription says in half a sentence what is wrong with a description; "": nothing.
+func checkDescription(s string) string {
+	if len(s) > maxDescription {
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), maxDescription)
+	}
+	if !utf8.ValidString(s) {
+		return "is not UTF-8"
+	}
+	for _, r := range s {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return fmt.Sprintf("has the invisible character %U", r)
+		}
+	}
+	return ""
+}
+
+func (b *binder[In]) checkHidden() error {
+	for _, name := range b.def.Hidden {
+		p := b.root.byName[name]
+		if p == nil || !p.optional {
+			return fmt.Errorf("the hidden parameter %q is no optional parameter", name)
+		}
+		p.hidden = true
+	}
+	return nil
+}
+
+func (b *binder[In]) checkAccept() error {
+	for name, to := range b.def.Accept {
+		if b.root.byName[to] == nil || b.root.byName[name] != nil || name == "" {
+			return fmt.Errorf("cannot accept %q for %q: the one must be new, the other a parameter", name, to)
+		}
+	}
+	return nil
+}
+
+// checkPaths calls Paths once on an input in which every list has one item.
+func (b *binder[In]) checkPaths() error {
+	if b.def.Paths == nil {
+		return nil
+	}
+	in := new(In)
+	v := reflect.ValueOf(in).Elem()
+	b.root.sample(v)
+	found := map[*string]leaf{}
+	b.root.leaves(&place{}, v, found)
+	for _, p := range b.def.Paths(in) {
+		if _, ok := found[p]; !ok {
+			return errors.New("Paths points at something that is no string of the input")
+		}
+	}
+	return nil
+}
+
+// checkPublished finds what providers reject: a parameter without a description, an integer without a
+// minimum. Hidden parameters may have neither.
+func (s *shape) checkPublished(at string) error {
+	for _, f := range s.fields {
+		if f.hidden {
+			continue
+		}
+		name := strings.TrimPrefix(at+"."+f.name, ".")
+		inner := f
+		if f.kind == list {
+			inner = f.item
+		}
+		if f.doc == "" {
+			return fmt.Errorf("parameter %s has no description: the jsonschema tag is missing", name)
+		}
+		if wrong := checkDescription(f.doc); wrong != "" {
+			return fmt.Errorf("the description of %s %s", name, wrong)
+		}
+		if inner.kind == integer && inner.min == nil {
+			return fmt.Errorf("parameter %s has no minimum: add min= to its rule", name)
+		}
+		if err := inner.checkPublished(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+)
+
+// Def is a tool as its author writes it. Spec and Run are required (Forward instead of Run for a
+// dispatcher). A nil function means: nothing to add. All but Question and Run are pure and fast.
+//
+// In is a struct of strings, whole numbers, booleans, json.RawMessage (any object), structs of these, and
+// lists of these. Each field has three tags:
+//
+//	json        the parameter's name; with omitempty it is optional, else required
+//	jsonschema  the description, plain text; a comma needs no escape
+//	rule        limits, parted by blanks: min=1 max=9 default=5, enum=a|b, minlen=1 maxlen=200,
+//	            minitems=1 maxitems=100; on a list, all but the last two hold for its items
+//
+// Lengths: maxlen is in bytes (4 MiB without it) and minlen in characters, so that whatever Bind
+// accepts, a client that counts characters accepts, too. A list without maxitems holds 10,000 items.
+type Def[In any] struct {
+	Spec Spec
+
+	// Accept maps parameter names that are accepted to the real ones (path: file_path). Hidden lists
+	// optional parameters of In that are accepted, too. Neither is published.
+	Accept map[string]string
+	Hidden []string
+
+	// Available says whether this session can use the tool at all (a back-end is configured, the
+	// client can answer questions): "" or the reason why not. A tool that is not available is neither
+	// listed nor run.
+	Available func(*session.State) string
+
+	// Traits refines Spec.Traits for one input: run_shell is not read-only, run_shell{"ls"} is.
+	// It may promise more than Spec.Traits, never less.
+	Traits func(*session.State, In) Traits
+
+	// Paths points at the fields of In that name files. Bind makes them absolute and clean, so
+	// rules, hooks, the audit and Run all see the same path. A required one must not be empty; an
+	// optional one may be, and is then no target.
+	Paths func(*In) []*string
+
+	// Targets adds what rules match besides Paths: a command, a host, a name.
+	Targets func(*session.State, In) []permission.Target
+
+	// Verdict is the tool's own opinion. It can only tighten: Allow here means no objection.
+	Verdict func(*session.State, In) permission.Verdict
+
+	// Activity says in at most 50 characters what is going on ("Reading main.go"), for progress notes
+	// and the page.
+	Activity func(In) string
+
+	// Check refuses an input that is wrong whatever the disk holds. It runs before anyone is asked.
+	Check func(In) error
+
+	// Question is what a person must answer before Run; nil, nil: nothing. A tool never asks from
+	// within Run, so that nobody holds the gate while a person thinks.
+	Question func(context.Context, *session.State, In) (*Question, error)
+
+	// Forward says that this call is really a call of another tool (call_tool). The other tool
+	// then walks the corridor with its own traits, rules and hooks.
+	Forward func(In) (name string, input json.RawMessage)
+
+	// Run does the work. It honours ctx within one second until it has begun to change something.
+	Run func(context.Context, Env, In) (Result, error)
+}
+
+// A Tool is a finished tool. The zero Tool is not usable.
+type Tool struct {
+	Spec   Spec
+	Schema json.RawMessage // of the input, as tools/list sends it; property order as in In
+
+	mounted   bool // made by Wrap
+	available func(*session.State) string
+	forward   func(json.RawMessage) (string, json.RawMessage, bool)
+	bind      func(*session.State, json.RawMessage) (Call, error)
+}
+
+// Define finishes a tool. It panics if the definition is wrong, which the test of All() finds first.
+func Define[In any](d Def[In]) Tool {
+	d.Spec = d.Spec.trimmed()
+	b, err := newBinder(&d)
+	if err != nil {
+		panic("tool.Define: " + d.Spec.Name + ": " + err.Error())
+	}
+	t := Tool{Spec: d.Spec, Schema: b.root.schema(), available: d.Available, bind: b.bind}
+	if d.Forward != nil {
+		t.forward = b.forward
+	}
+	return t
+}
+
+// Unavailable says why this session cannot use the tool; "": it can.
+func (t Tool) Unavailable(s *session.State) string {
+	if t.available == nil {
+		return ""
+	}
+	return t.available(s)
+}
+
+// Forward says which tool a dispatcher's call is really for. ok is false for a tool that runs itself, and for an
+// input that Bind refuses: call Bind then, it has the words.
+func (t Tool) Forward(raw json.RawMessage) (name string, input json.RawMessage, ok bool) {
+	if t.forward == nil {
+		return "", nil, false
+	}
+	return t.forward(raw)
+}
+
+// Bind checks raw and returns the call it describes. It reads no file and asks nobody. Absent arguments (nil or
+// empty) mean {}. The error is a *Refusal: INPUT_INVALID with all problems of the input, or what Def.Check said.
+func (t Tool) Bind(s *session.State, raw json.RawMessage) (Call, error) {
+	if t.bind == nil {
+		return Call{}, errZero
+	}
+	return t.bind(s, raw)
+}
+
+// A Call is a tool together with an input that has been checked. No later stage decodes again.
+type Call struct {
+	Spec     Spec
+	Input    json.RawMessage // canonical: coerced, defaults filled in, paths absolute; what hooks and audit see
+	Traits   Traits          // for this input
+	Targets  []permission.Target
+	Verdict  permission.Verdict // Allow when the tool has no opinion
+	Activity string             // one line, at most 50 characters
+
+	Question func(context.Context, *session.State) (*Question, error) // nil: none
+	Run      func(context.Context, Env) (Result, error)
+}
