@@ -11,7 +11,7 @@ const (
 	// diffContext is how many unchanged lines stand around a change.
 	diffContext = 3
 	// diffLines is how many lines of both contents together are compared; above it only the changed range is named.
-	diffLines = 100_000
+	diffLines = 300_000
 	// diffBytes is the same in bytes.
 	diffBytes = 32 << 20
 )

@@ -1,0 +1,258 @@
+package textedit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestDiff(t *testing.T) {
+	numbers := func(from, to int) string {
+		var b strings.Builder
+		for i := from; i <= to; i++ {
+			fmt.Fprintf(&b, "%d\n", i)
+		}
+		return b.String()
+	}
+	cases := []struct {
+		name, old, new string
+		max            int
+		want           string
+		whole          bool
+	}{
+		{"equal", "a\n", "a\n", 100, "", true},
+		{"both empty", "", "", 100, "", true},
+		{"a line", "a\nb\nc\n", "a\nB\nc\n", 100, "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c", true},
+		{"context", numbers(1, 9), numbers(1, 4) + "x\n" + numbers(6, 9), 100, "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8", true},
+		{"inserted", numbers(1, 9), numbers(1, 5) + "x\n" + numbers(6, 9), 100, "@@ -3,6 +3,7 @@\n 3\n 4\n 5\n+x\n 6\n 7\n 8", true},
+		{"removed", numbers(1, 9), numbers(1, 4) + numbers(6, 9), 100, "@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8", true},
+		{"close changes are one hunk", numbers(1, 9), "x\n" + numbers(2, 7) + "y\n9\n", 100,
+			"@@ -1,9 +1,9 @@\n-1\n+x\n 2\n 3\n 4\n 5\n 6\n 7\n-8\n+y\n 9", true},
+		{"far changes are two", numbers(1, 9), "x\n" + numbers(2, 8) + "y\n", 100,
+			"@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n 4\n@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-9\n+y", true},
+		{"new file", "", "a\nb\n", 100, "@@ -0,0 +1,2 @@\n+a\n+b", true},
+		{"emptied", "a\n", "", 100, "@@ -1 +0,0 @@\n-a", true},
+		{"line end added", "a", "a\n", 100, "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a", true},
+		{"line end removed", "a\nb\n", "a\nb", 100, "@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file", true},
+		{"context without a line end", "a\nb", "x\nb", 100, "@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of file", true},
+		{"tabs unchanged, CR not shown", "\ta\r\nb\r\n", "\tx\r\nb\r\n", 100, "@@ -1,2 +1,2 @@\n-\ta\n+\tx\n b", true},
+		{"line ends are no difference", "a\r\nb\r\nc\n", "a\nB\nc\r\n", 100, "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c", true},
+		{"only line ends", "a\r\nb\n", "a\nb\r\n", 100, "(only line ends, the byte order mark or bytes that are not UTF-8 differ)", true},
+		{"only the mark", "\xef\xbb\xbfa", "a", 100, "(only line ends, the byte order mark or bytes that are not UTF-8 differ)", true},
+		{"the mark is not shown", "\xef\xbb\xbfa\n", "\xef\xbb\xbfb\n", 100, "@@ -1 +1 @@\n-a\n+b", true},
+		{"other bytes", "a\xff\nb\n", "a\xff\nc\n", 100, "@@ -1,2 +1,2 @@\n a\ufffd\n-b\n+c", true},
+		{"exactly fits", "a\n", "b\n", 17, "@@ -1 +1 @@\n-a\n+b", true},
+		{"cut", "a\nb\nc\nd\neeeeeeeeeeeeeeeeeeee\n", "a\nb\nC\nd\neeeeeeeeeeeeeeeeeeee\n", 50,
+			"@@ -1,5 +1,5 @@\n a\n b\n... (diff cut, 4 more lines)", false},
+		{"cut before a long line", "a\n", strings.Repeat("b", 500) + "\n", 60, "@@ -1 +1 @@\n-a\n... (diff cut, 1 more lines)", false},
+		{"room for the note only", "a\n", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n", 30, "... (diff cut, 3 more lines)", false},
+		{"no room", "a\n", "b\n", 10, "", false},
+		{"no room at all", "a\n", "b\n", 0, "", false},
+		{"too much to compare", "x\n" + strings.Repeat("a\nb\n", 80_000), "x\n" + strings.Repeat("b\na\nc\n", 80_000) + "x", 200,
+			"... (the changes are within lines 1-160001, now lines 1-240002; too much to be compared)", false},
+		{"too much new", "", strings.Repeat("a\n", 400_000), 200,
+			"... (the changes are within no lines, now lines 1-400000; too much to be compared)", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, whole := Diff([]byte(c.old), []byte(c.new), c.max)
+			if got != c.want || whole != c.whole {
+				t.Errorf("got %t\n%s\nwant %t\n%s", whole, got, c.whole, c.want)
+			}
+		})
+	}
+}
+
+// A far change at both ends of a large file is still two small hunks.
+func TestDiffLarge(t *testing.T) {
+	var lines []string
+	for i := range 40_000 {
+		lines = append(lines, fmt.Sprintf("line %d", i), "}")
+	}
+	old := strings.Join(lines, "\n") + "\n"
+	for i := 100; i < len(lines); i += 20_000 {
+		lines[i] = "changed"
+	}
+	text, whole := Diff([]byte(old), []byte(strings.Join(lines, "\n")+"\n"), 8192)
+	if n := strings.Count(text, "\n+changed"); !whole || n != 4 || strings.Count(text, "@@ -") != 4 {
+		t.Errorf("whole %t, %d of 4 changes:\n%s", whole, n, text)
+	}
+	if complaint := checkDiff(old, strings.Join(lines, "\n")+"\n", text); complaint != "" {
+		t.Error(complaint)
+	}
+}
+
+// Contents without unique lines, and without common ones, are the worst case of the comparison.
+func TestDiffHostile(t *testing.T) {
+	r := source(t)
+	letters := func(n, kinds int) string {
+		var b strings.Builder
+		for range n {
+			fmt.Fprintf(&b, "%d\n", r.IntN(kinds))
+		}
+		return b.String()
+	}
+	for _, c := range [][2]string{
+		{letters(140_000, 3), letters(140_000, 3)},
+		{letters(40_000, 1<<30), letters(40_000, 1<<30)},
+		{letters(900, 2), letters(900, 2)},
+		{letters(140_000, 100_000), letters(140_000, 100_000)},
+		{strings.Repeat("a", 10<<20), strings.Repeat("a", 10<<20) + "b"},
+	} {
+		text, whole := Diff([]byte(c[0]), []byte(c[1]), 100<<20)
+		if complaint := checkDiff(c[0], c[1], text); !whole || complaint != "" {
+			t.Errorf("whole %t, %s", whole, complaint)
+		}
+	}
+}
+
+// checkDiff applies a whole diff to old, and compares with new as far as a diff shows it.
+func checkDiff(old, new, text string) string {
+	have, want := shownLines(old), shownLines(new)
+	if strings.HasPrefix(text, "(") || text == "" {
+		if strings.Join(have, "\n") != strings.Join(want, "\n") {
+			return "the diff says that nothing is to be seen, but there is"
+		}
+		return ""
+	}
+	got, err := patch(have, strings.Split(text, "\n"))
+	if err != "" {
+		return err
+	}
+	if a, b := strings.Join(got, "\n"), strings.Join(want, "\n"); a != b {
+		return fmt.Sprintf("the hunks make %.200q, want %.200q", a, b)
+	}
+	return ""
+}
+
+// shownLines are the lines of a content as a diff shows them; one that does not end is followed by a note.
+func shownLines(s string) []string {
+	s = strings.TrimPrefix(s, "\xef\xbb\xbf")
+	var lines []string
+	for line := range strings.Lines(s) {
+		body, ended := strings.CutSuffix(line, "\n")
+		if ended {
+			body = strings.TrimSuffix(body, "\r")
+		}
+		lines = append(lines, strings.ToValidUTF8(body, "\ufffd"))
+		if !ended {
+			lines = append(lines, noEnd)
+		}
+	}
+	return lines
+}
+
+const noEnd = `\ No newline at end of file`
+
+// patch applies unified hunks. The note about a missing line end is a line here, which no content has: it would have to
+// begin with its sign.
+func patch(old, hunks []string) (out []string, complaint string) {
+	at := 0
+	var oldLeft, newLeft int
+	sign := byte(0) // of the line before
+	for _, line := range hunks {
+		switch {
+		case oldLeft == 0 && newLeft == 0 && strings.HasPrefix(line, "@@ "):
+			var from, to int
+			from, oldLeft, to, newLeft = header(line)
+			if oldLeft > 0 {
+				from--
+			}
+			if newLeft > 0 {
+				to--
+			}
+			if from < at || from > len(old) {
+				return nil, "hunks are not in order: " + line
+			}
+			out = append(out, old[at:from]...)
+			if at = from; len(out) != to {
+				return nil, fmt.Sprintf("the hunk %s begins at %d of the new lines", line, len(out)+1)
+			}
+		case line == noEnd:
+			if sign != '+' {
+				if at >= len(old) || old[at] != noEnd {
+					return nil, fmt.Sprintf("line %d of the old lines has an end", at)
+				}
+				at++
+			}
+			if sign != '-' {
+				out = append(out, noEnd)
+			}
+		default:
+			body := line[1:]
+			sign = line[0]
+			if sign != '+' {
+				if at >= len(old) || old[at] != body {
+					return nil, fmt.Sprintf("%.100q is not line %d of the old lines", line, at+1)
+				}
+				at++
+				oldLeft--
+			}
+			if sign != '-' {
+				out = append(out, body)
+				newLeft--
+			}
+		}
+	}
+	if oldLeft != 0 || newLeft != 0 {
+		return nil, "a hunk has fewer lines than its head says"
+	}
+	return append(out, old[at:]...), ""
+}
+
+// header reads `@@ -a,b +c,d @@`.
+func header(line string) (from, oldLines, to, newLines int) {
+	parts := strings.Fields(line)
+	read := func(s string) (at, n int) {
+		if _, err := fmt.Sscanf(s[1:], "%d,%d", &at, &n); err != nil {
+			n = 1
+		}
+		return at, n
+	}
+	from, oldLines = read(parts[1])
+	to, newLines = read(parts[2])
+	return from, oldLines, to, newLines
+}
+
+func FuzzDiff(f *testing.F) {
+	f.Add("a\nb\nc", "a\nc\n", 8192)
+	f.Add("a\r\nb\r\n", "a\nB\n", 40)
+	f.Add("", "\xef\xbb\xbf\xff\n", 8192)
+	f.Add("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n6\n7\n8\nx", 8192)
+	f.Fuzz(func(t *testing.T, old, new string, max int) {
+		if strings.Contains(old, noEnd[1:]) || strings.Contains(new, noEnd[1:]) {
+			t.Skip("the text of the note")
+		}
+		text, whole := Diff([]byte(old), []byte(new), max)
+		if len(text) > max && text != "" {
+			t.Errorf("%d bytes, at most %d", len(text), max)
+		}
+		if whole {
+			if complaint := checkDiff(old, new, text); complaint != "" {
+				t.Errorf("%s\n%s", complaint, text)
+			}
+		} else if text != "" && !strings.HasSuffix(text, " more lines)") && !strings.HasSuffix(text, " compared)") {
+			t.Errorf("cut without saying so:\n%s", text)
+		}
+		all, whole := Diff([]byte(old), []byte(new), 1<<30)
+		if complaint := checkDiff(old, new, all); !whole || complaint != "" {
+			t.Errorf("whole %t: %s\n%s", whole, complaint, all)
+		}
+	})
+}
+
+func TestDiffRandom(t *testing.T) {
+	r := source(t)
+	for range 5_000 {
+		alphabet := alphabets[1+r.IntN(4)]
+		old, new := randomText(r, alphabet, 60), randomText(r, alphabet, 60)
+		if r.IntN(2) == 0 && old != "" {
+			at := r.IntN(len(old))
+			new = old[:at] + randomText(r, alphabet, 4) + old[at:]
+		}
+		text, whole := Diff([]byte(old), []byte(new), 1<<20)
+		if complaint := checkDiff(old, new, text); !whole || complaint != "" {
+			t.Fatalf("%q, %q: whole %t, %s\n%s", old, new, whole, complaint, text)
+		}
+	}
+}
