@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -165,7 +166,7 @@ func (l *loader) file(path string, data []byte) {
 }
 
 func (l *loader) fail(err error) {
-	if p, ok := err.(Problem); ok {
+	if p, ok := errors.AsType[Problem](err); ok {
 		l.problems.add(p.Origin, p.Text)
 		return
 	}
@@ -182,18 +183,18 @@ func (l *loader) find(key string) *setting {
 
 // set stores a value, or notes what is wrong with it.
 func (l *loader) set(s setting, in input) {
-	switch err := s.at.set(in).(type) {
-	case nil:
-	case Problems:
-		for _, p := range err {
-			l.problems.add(p.Origin, s.key+": "+p.Text)
-		}
-		return
-	default:
-		l.problems.add(in.origin, s.key+": "+err.Error())
+	err := s.at.set(in)
+	if err == nil {
+		l.config.origins[s.key] = in.origin
 		return
 	}
-	l.config.origins[s.key] = in.origin
+	problems, ok := errors.AsType[Problems](err) // one for each entry of a list
+	if !ok {
+		problems = Problems{{Origin: in.origin, Text: err.Error()}}
+	}
+	for _, p := range problems {
+		l.problems.add(p.Origin, s.key+": "+p.Text)
+	}
 }
 
 func (l *loader) join(path string) string {

@@ -52,7 +52,7 @@ func newFixture(t *testing.T) fixture {
 
 func (f fixture) path(rel string) string { return filepath.Join(f.top, filepath.FromSlash(rel)) }
 
-func (f fixture) write(t *testing.T, rel, text string) {
+func (f fixture) write(t testing.TB, rel, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(f.path(rel)), 0o755); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func (f fixture) write(t *testing.T, rel, text string) {
 }
 
 // link makes rel a link to target; TOP in target stands for the parent directory.
-func (f fixture) link(t *testing.T, rel, target string) {
+func (f fixture) link(t testing.TB, rel, target string) {
 	t.Helper()
 	target = filepath.FromSlash(strings.ReplaceAll(target, "TOP", f.top))
 	if err := os.MkdirAll(filepath.Dir(f.path(rel)), 0o755); err != nil {

@@ -52,7 +52,7 @@ func (s *Space) nearNames(abs string) []string {
 		rank int
 	}
 	var matches []match
-	for _, name := range s.names(dir) {
+	for _, name := range s.names(dir, maxNearEntries) {
 		if rank, ok := likeness(want, name); ok {
 			matches = append(matches, match{name, rank})
 		}
@@ -67,8 +67,8 @@ func (s *Space) nearNames(abs string) []string {
 	return paths
 }
 
-// names lists a directory; nil if it cannot be listed.
-func (s *Space) names(dir string) []string {
+// names lists at most limit entries of a directory; nil if it cannot be listed.
+func (s *Space) names(dir string, limit int) []string {
 	p, err := s.Open(dir, Read)
 	if err != nil {
 		return nil
@@ -85,7 +85,7 @@ func (s *Space) names(dir string) []string {
 		return nil
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(maxNearEntries)
+	entries, err := f.ReadDir(limit)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"net/url"
 	"path/filepath"
 	"runtime"
@@ -42,7 +43,7 @@ func (s *Space) spell(path string) (string, error) {
 	abs := s.join(text)
 	// Again on the result: `/./??/x`, an escaped NUL in a URL and a long cwd show only now.
 	if err := checkText(abs, onWindows); err != nil {
-		if bad, ok := err.(*InvalidError); ok {
+		if bad, ok := errors.AsType[*InvalidError](err); ok {
 			return "", &InvalidError{Path: path, Reason: bad.Reason}
 		}
 		return "", err

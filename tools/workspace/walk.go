@@ -13,8 +13,8 @@ const (
 	// maxLinks is how many links one path may lead through, as in the Linux kernel.
 	maxLinks = 40
 	// maxSteps is how many components are looked at for one path. Targets may go down and up again thousands of
-	// times; no honest path comes near this, and a hostile one costs some 50 ms.
-	maxSteps = 8192
+	// times; no honest path comes near this, and a hostile one costs a fraction of a second.
+	maxSteps = 4096
 	// maxSwaps is how often one component is looked at anew because it was swapped in between.
 	maxSwaps = 8
 )
