@@ -109,6 +109,9 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 	}
 	m := o.meta()
 	r.Files = m.Files
+	if m.Kept != nil {
+		r.Kept = m.Kept.Path
+	}
 	m.Millis = time.Since(r.Time).Milliseconds()
 	if r.Verdict != "" {
 		m.Decision = &tool.Decided{Verdict: r.Verdict, Rule: r.Rule, Asked: r.Asked}

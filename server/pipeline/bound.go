@@ -87,6 +87,5 @@ func (c *call) bind(ctx context.Context, o *outcome) {
 	*text = shown.Text
 	if shown.Cut {
 		o.meta().Kept = &tool.Kept{Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines, Shown: utf8.RuneCountInString(shown.Text)}
-		c.record.Kept = shown.Path
 	}
 }

@@ -34,7 +34,7 @@ func (c *call) request() permission.Request {
 		Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases, Input: c.bound.Input,
 		Targets:  slices.Clone(c.bound.Targets),
 		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
-		Own: c.bound.Verdict, Opinions: c.found.Hooks.Opinions, Mode: c.mode,
+		Own: c.bound.Verdict, Opinions: c.found.Hooks.Opinions, Mode: c.mode, PlanFile: c.planFile,
 	}
 	if c.state.Space == nil {
 		return r // no target is inside
@@ -60,6 +60,8 @@ func (c *call) settle(ctx context.Context, d permission.Decision) error {
 		return c.askPermission(ctx, d)
 	case d.Off:
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", name, because(d))
+	case d.Origin == permission.BuiltIn:
+		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s (%s).", name, because(d), strings.TrimSuffix(d.Reason, "."))
 	case d.Rule != "":
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s. The operator can remove that rule. Ask the user, or do it another way.", name, because(d))
 	}

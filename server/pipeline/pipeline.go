@@ -89,12 +89,13 @@ type call struct {
 	arrival  Arrival
 	progress tool.Progress
 
-	bound  tool.Call
-	mode   permission.Mode
-	digest string // of the input as the client sent it
-	found  found  // by stages 3 and 4, now or before the person's answer
-	answer tool.Answer
-	record Record
+	bound    tool.Call
+	mode     permission.Mode
+	planFile bool   // in plan mode: the call touches the plan file and nothing else
+	digest   string // of the input as the client sent it
+	found    found  // by stages 3 and 4, now or before the person's answer
+	answer   tool.Answer
+	record   Record
 }
 
 // Call runs the call. It returns a Result, a *tool.Refusal, tool.ErrPending or an *InternalError, and never panics.
@@ -129,10 +130,10 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	}
 
 	// From here on the work is done, and a cancel must not lose what it did.
-	ctx = context.WithoutCancel(ctx)
+	late := context.WithoutCancel(ctx)
 	o := newOutcome(&result, err)
-	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(ctx, o); return nil })
-	_ = c.timed(&c.record.Stages.After, func() error { c.after(ctx, o); return nil })
+	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, o); return nil })
+	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, o); return nil })
 	return result, o.err()
 }
 

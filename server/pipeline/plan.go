@@ -9,6 +9,7 @@ import (
 
 // plan is stage 2: in plan mode only calls that change nothing but the plan go on.
 func (c *call) plan(ctx context.Context) error {
+	c.planFile = false
 	if err := c.loadMode(ctx); err != nil {
 		return err
 	}
@@ -20,7 +21,7 @@ func (c *call) plan(ctx context.Context) error {
 	if err != nil {
 		return c.stateUnavailable(ctx, err)
 	}
-	if plan.Path != "" && c.onlyTouches(plan.Path) {
+	if c.planFile = plan.Path != "" && c.onlyTouches(plan.Path); c.planFile {
 		return nil
 	}
 	allowed := "Only read-only tools are allowed."

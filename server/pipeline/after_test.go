@@ -1,0 +1,148 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/filestate"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// see reads a file as read_file does.
+func see(t *testing.T, s *session.State, path string) {
+	t.Helper()
+	f, err := s.Open(path, workspace.Read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := s.Files.Open(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Saw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write changes a file as write_file does.
+func write(ctx context.Context, s *session.State, path, text string) error {
+	f, err := s.Open(path, workspace.Write)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = s.Files.Update(ctx, filestate.By{}, filestate.Edit{File: f, Change: func([]byte) ([]byte, error) { return []byte(text), nil }})
+	return err
+}
+
+// What a formatter does after an edit is shown, and counts as read when it is shown whole.
+func TestHookChangesFile(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a line that says nothing at all\n", 2000)
+	tests := []struct {
+		name   string
+		after  string // what the hook leaves; "": it changes nothing
+		shown  string // in the answer
+		hidden bool   // too much to show whole: the next edit must read first
+	}{
+		{"nothing", "", "", false},
+		{"formatter", "one\n  two\nthree\n", "\n[a hook changed $PATH after this edit]\n@@ -1,3 +1,3 @@\n one\n-two\n+  two\n three", false},
+		{"everything", long, "\n[a hook changed $PATH after this edit]\n", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, s := newCorridor(), newState(t, "s")
+			s.Files = filestate.New(filestate.Options{Dir: t.TempDir()})
+			path := filepath.Join(s.Space.Roots()[0], "a.txt")
+			if err := os.WriteFile(path, []byte("old\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			see(t, s, path)
+			p.Hooks = &fakeHooks{after: func(context.Context, Event) (Outcome, error) {
+				if tt.after == "" {
+					return Outcome{}, nil
+				}
+				return Outcome{}, os.WriteFile(path, []byte(tt.after), 0o600)
+			}}
+			edit := fixture("edit", writes, func(ctx context.Context, e tool.Env) (tool.Result, error) {
+				return tool.Result{Text: "edited", Meta: tool.Meta{Files: []tool.FileChange{{Path: path, Op: "change"}}}},
+					write(ctx, e.State, path, "one\ntwo\nthree\n")
+			})
+			r, err := p.run(t, s, edit, "", Arrival{})
+			want := "edited" + strings.ReplaceAll(tt.shown, "$PATH", path)
+			if err != nil || r.Text != want && !(tt.hidden && strings.HasPrefix(r.Text, want) && len(r.Text) < maxHookDiff+500) {
+				t.Fatalf("got %q, %v\nwant %q", r.Text, err, want)
+			}
+			err = write(t.Context(), s, path, "next\n")
+			_, stale := errors.AsType[*filestate.StaleError](err)
+			if stale != tt.hidden || err != nil && !stale {
+				t.Errorf("the next edit: %v", err)
+			}
+		})
+	}
+}
+
+// A text that a hook took away was not seen by the model.
+func TestHookHidesWhatWasShown(t *testing.T) {
+	t.Parallel()
+	p, s := newCorridor(), newState(t, "s")
+	s.Files = filestate.New(filestate.Options{Dir: t.TempDir()})
+	path := filepath.Join(s.Space.Roots()[0], "a.txt")
+	if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said Outcome
+	p.Hooks = &fakeHooks{after: func(context.Context, Event) (Outcome, error) { return said, nil }}
+	read := fixture("read", reads, func(context.Context, tool.Env) (tool.Result, error) {
+		see(t, s, path)
+		return tool.Result{Text: "secret\n", Shows: []string{path}}, nil
+	})
+	refuse := fixture("refuse", reads, func(context.Context, tool.Env) (tool.Result, error) {
+		see(t, s, path)
+		return tool.Result{}, &tool.Refusal{Code: tool.FileChanged, Text: "secret\n", Shows: []string{path}}
+	})
+	hidden := "hidden"
+	for _, tl := range []tool.Tool{read, refuse} {
+		said = Outcome{Output: &hidden}
+		if r, err := p.run(t, s, tl, "", Arrival{}); err == nil && r.Text != hidden {
+			t.Errorf("got %q", r.Text)
+		}
+		if err := write(t.Context(), s, path, "new\n"); !errors.Is(err, filestate.ErrNotRead) {
+			t.Errorf("%s: a write after it: %v", tl.Spec.Name, err)
+		}
+	}
+	said = Outcome{Context: "and more"}
+	if _, err := p.run(t, s, read, "", Arrival{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(t.Context(), s, path, "new\n"); err != nil {
+		t.Errorf("a write after a text that stayed: %v", err)
+	}
+}
+
+func TestPermissionWords(t *testing.T) {
+	t.Parallel()
+	// What no operator wrote, none can remove.
+	p, s := newCorridor(), newState(t, "s")
+	c := &call{pipe: p.Pipeline, state: s}
+	c.bound.Spec.Name = "x"
+	err := c.settle(t.Context(), permission.Decision{Rule: "~/.ssh", Origin: permission.BuiltIn, Reason: "secrets are closed to every tool"})
+	wantRefusal(t, err, tool.PermissionDenied, "Permission denied: x: rule ~/.ssh, built in (secrets are closed to every tool).")
+	err = c.settle(t.Context(), permission.Decision{Off: true, Rule: "x"})
+	wantRefusal(t, err, tool.ToolDisabled, "x is not available: rule x")
+	// A question stays short, however long what it is about.
+	b := tool.Call{Spec: c.bound.Spec, Targets: []permission.Target{{Value: strings.Repeat("ö", 5000)}}}
+	if q := permissionQuestion(b, permission.Decision{}); len([]rune(q.Text)) != maxQuestion+1 || len(q.Fields) != 2 {
+		t.Errorf("the question has %d characters", len([]rune(q.Text)))
+	}
+}
