@@ -1,0 +1,342 @@
+package permission
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// in and out are paths inside and outside the roots.
+var (
+	in   = Target{Kind: Path, Value: "/w/a", Real: "/w/a", Inside: true}
+	out  = Target{Kind: Path, Value: "/x/a", Real: "/x/a"}
+	cmd  = Target{Kind: Command, Value: "ls"}
+	host = Target{Kind: Domain, Value: "example.com"}
+	name = Target{Kind: Name, Value: "x"}
+)
+
+// The table of modes, a column for each mode in the order of their values: default, plan, acceptEdits, dontAsk,
+// bypassPermissions. a: allow, q: default ask, Q: hard ask, d: deny.
+func TestModes(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		request Request
+		want    string
+	}{
+		{"read inside", Request{ReadOnly: true, Targets: []Target{in}}, "aaaaa"},
+		{"read outside: workspace decides", Request{ReadOnly: true, Targets: []Target{out}}, "aaaaa"},
+		{"read nothing", Request{ReadOnly: true}, "aaaaa"},
+		{"a command that reads", Request{ReadOnly: true, Targets: []Target{cmd}}, "aaaaa"},
+		{"a name that reads", Request{ReadOnly: true, Targets: []Target{name}}, "aaaaa"},
+		{"the network", Request{ReadOnly: true, Targets: []Target{host}}, "qqqda"},
+		{"the network and a file", Request{ReadOnly: true, Targets: []Target{in, host}}, "qqqda"},
+		{"own memory", Request{Private: true}, "aaaaa"},
+		{"own memory with a name", Request{Private: true, Targets: []Target{name}}, "aaaaa"},
+		{"change inside", Request{Targets: []Target{in, in}}, "qdada"},
+		{"change outside", Request{Targets: []Target{out}}, "qdqda"},
+		{"change inside and outside", Request{Targets: []Target{in, out}}, "qdqda"},
+		{"change the plan file", Request{PlanFile: true, Targets: []Target{out}}, "qaqda"},
+		{"a command", Request{Targets: []Target{cmd}}, "qdqda"},
+		{"a command and a file", Request{Targets: []Target{in, cmd}}, "qdqda"},
+		{"a name", Request{Targets: []Target{name}}, "qdqda"},
+		{"nobody knows what", Request{}, "qdqda"},
+		{"the tool asks", Request{Own: Ask, ReadOnly: true, Targets: []Target{in}}, "QQQdQ"},
+		{"a hook asks", Request{Opinions: []Verdict{Allow, Ask}, Private: true}, "QQQdQ"},
+		{"a hook denies", Request{Opinions: []Verdict{Allow, Deny, Ask}, Private: true}, "ddddd"},
+		{"a hook has no known opinion", Request{Opinions: []Verdict{7}, Private: true}, "ddddd"},
+		{"a hook allows", Request{Opinions: []Verdict{Allow}, Targets: []Target{cmd}}, "adaaa"},
+		{"a target without a kind", Request{ReadOnly: true, Targets: []Target{in, {Value: "/w/b"}}}, "ddddd"},
+		{"a target of an unknown kind", Request{Private: true, Targets: []Target{{Kind: 9}}}, "ddddd"},
+	} {
+		if c.request.Own == Deny {
+			c.request.Own = Allow
+		}
+		got := ""
+		for mode := Default; mode <= Bypass; mode++ {
+			c.request.Mode = mode
+			got += letter(newPolicy(t).Decide(c.request))
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func letter(d Decision) string {
+	switch {
+	case d.Reason == "":
+		return "no reason"
+	case d.Verdict == Allow && !d.Hard && !d.Off:
+		return "a"
+	case d.Verdict == Ask && !d.Hard && !d.Off:
+		return "q"
+	case d.Verdict == Ask && !d.Off:
+		return "Q"
+	case d.Verdict == Deny && !d.Hard:
+		return "d"
+	}
+	return fmt.Sprintf("%+v", d)
+}
+
+// Whatever is forgotten is denied.
+func TestZeroValuesDeny(t *testing.T) {
+	allowed := Request{ReadOnly: true, Own: Allow, Mode: Bypass}
+	var nobody *Policy
+	for _, p := range []*Policy{nobody, {}, (&Policy{}).At([]string{"/w"}, "/w"), nobody.At(nil, "")} {
+		if d := p.Decide(allowed); d.Verdict != Deny || d.Reason == "" {
+			t.Errorf("a policy that New did not make: got %+v", d)
+		}
+		if !p.Off("read_file", nil) || !p.Hidden("/w/a") {
+			t.Error("a policy that New did not make lists tools or files")
+		}
+	}
+	p := newPolicy(t)
+	if d := p.Decide(allowed); d.Verdict != Allow {
+		t.Fatalf("got %+v", d)
+	}
+	forgotten := allowed
+	forgotten.Own = 0
+	if d := p.Decide(forgotten); d.Verdict != Deny {
+		t.Errorf("no opinion of the tool: got %+v", d)
+	}
+	for _, mode := range []Mode{-1, Bypass + 1} {
+		unknown := allowed
+		unknown.Mode = mode
+		if d := p.Decide(unknown); d.Verdict != Deny {
+			t.Errorf("mode %d: got %+v", mode, d)
+		}
+	}
+}
+
+func TestDenyRules(t *testing.T) {
+	change := Request{Tool: "edit_file", Own: Allow, Mode: Bypass, Cwd: "/w/cwd"}
+	read := change
+	read.Tool, read.ReadOnly = "read_file", true
+	for _, c := range []struct {
+		name, rule  string
+		target      Target
+		read, write string
+	}{
+		{"read denies both", "Read(secret)", Target{Value: "/w/cwd/secret", Real: "/w/cwd/secret"}, "d", "d"},
+		{"edit denies changing", "Edit(secret)", Target{Value: "/w/cwd/secret", Real: "/w/cwd/secret"}, "a", "d"},
+		{"by what a link leads to", "Read(//v/secret)", Target{Value: "/w/cwd/link", Real: "/v/secret"}, "d", "d"},
+		{"by the spelling of a link", "Read(link)", Target{Value: "/w/cwd/link", Real: "/v/x"}, "d", "d"},
+		{"a link's target is not known", "Read(link)", Target{Value: "/w/cwd/link"}, "d", "d"},
+		{"something else", "Read(secret)", Target{Value: "/w/cwd/open", Real: "/w/cwd/open"}, "a", "a"},
+		{"a spelling that is not clean", "Read(//w/secret)", Target{Value: "/w/./x/../secret//a"}, "d", "d"},
+		{"a path that a tool forgot to make absolute", "Read(//w/cwd/secret)", Target{Value: "secret"}, "d", "d"},
+		{"from the directory of the rule after cd", "Read(a/b)", Target{Value: "/conf/a/b"}, "d", "d"},
+		{"from the cwd", "Read(a/b)", Target{Value: "/w/cwd/a/b"}, "d", "d"},
+		{"from a root after cd", "Read(a/b)", Target{Value: "/w/a/b"}, "d", "d"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.target.Kind = Path
+			p := newPolicy(t, "monitor", c.rule).At([]string{"/w"}, "/w/cwd")
+			for _, r := range []struct {
+				request Request
+				want    string
+			}{{read, c.read}, {change, c.write}} {
+				r.request.Targets = []Target{cmd, in, c.target}
+				d := p.Decide(r.request)
+				if letter(d) != r.want {
+					t.Errorf("%s: got %+v, want %s", r.request.Tool, d, r.want)
+				}
+				if d.Verdict != Deny {
+					continue
+				}
+				if d.Rule != c.rule || d.Origin != "codehand.toml:3" {
+					t.Errorf("got rule %q of %q", d.Rule, d.Origin)
+				}
+				if c.target.Real != c.target.Value && c.target.Real != "" && strings.Contains(d.Reason, c.target.Real) {
+					t.Errorf("reason %q says where a closed link leads", d.Reason)
+				}
+			}
+		})
+	}
+}
+
+// Deny comes before everything, and a hook's deny before a rule about a path.
+func TestOrder(t *testing.T) {
+	p := newPolicy(t, "Bash", "Read(secret)")
+	secret := Target{Kind: Path, Value: "/conf/secret"}
+	for _, c := range []struct {
+		name    string
+		request Request
+		want    string
+	}{
+		{"bare rule first", Request{Tool: "run_shell", Own: Ask, Opinions: []Verdict{Deny}, Targets: []Target{secret}}, "a rule switches this tool off"},
+		{"hook second", Request{Opinions: []Verdict{Deny}, Targets: []Target{secret}}, "a hook denies it"},
+		{"path third", Request{Own: Ask, Opinions: []Verdict{Ask}, Targets: []Target{secret}}, "a rule denies /conf/secret"},
+		{"the tool's own", Request{Opinions: []Verdict{Ask}}, "the tool refuses this input"},
+		{"hard ask", Request{Own: Ask, Mode: Bypass, Opinions: []Verdict{Allow}}, "a person must allow it"},
+		{"bypass", Request{Own: Allow, Mode: Bypass, Opinions: []Verdict{Allow}}, "mode bypassPermissions asks nobody"},
+		{"hook's allow", Request{Own: Allow, Opinions: []Verdict{Allow}}, "a hook allows it"},
+		{"the mode", Request{Own: Allow}, "mode default asks before this"},
+	} {
+		if d := p.Decide(c.request); d.Reason != c.want {
+			t.Errorf("%s: got %+v, want %q", c.name, d, c.want)
+		}
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	p := newPolicy(t)
+	for _, c := range []struct {
+		path   string
+		secret bool
+	}{
+		{"/h/u/.ssh", true}, {"/h/u/.ssh/config", true}, {"/h/u/.SSH/config", true}, {"/h/u/.ssh2", false},
+		{"/h/u/project/.ssh/x", false}, {"/h/u/.env", true}, {"/h/u/.env.local", true}, {"/h/u/.env.example", false},
+		{"/h/u/project/.env", false}, {"/h/u/id_rsa", true}, {"/h/u/id_ed25519.pub", false}, {"/h/u/id_ecdsa_work", true},
+		{"/h/u/.config/gh/hosts.yml", true}, {"/h/u/.local/state/x", false}, {"/h/u/credentials", true}, {"/h/u/go/x.go", false},
+		{"/home/other/.aws/credentials", true}, {"/home/other/x/.aws", false}, {"/home/.aws", false}, {"/home/a", false},
+		{"/Users/a/.netrc", true}, {"/root/.kube/config", true}, {"/root/x", false}, {"/root", false},
+		{"/etc/shadow", true}, {"/etc/shadow-", true}, {"/etc/gshadow", true}, {"/etc/sudoers", true}, {"/etc/sudoers.d/x", true},
+		{"/etc/passwd", false}, {"/etc/ssh/ssh_host_rsa_key", true}, {"/etc/ssh/ssh_host_rsa_key.pub", false}, {"/etc/ssh", false},
+		{"/proc/1/environ", true}, {"/proc/self/mem", true}, {"/proc/1/task/2/maps", true}, {"/proc/meminfo", false}, {"/w/environ", false},
+		{"/", false}, {"/w/etc/shadow", false},
+	} {
+		if got := p.Hidden(c.path); got != c.secret {
+			t.Errorf("Hidden(%s) is %v, want %v", c.path, got, c.secret)
+		}
+		link := Target{Kind: Path, Value: "/w/link", Real: c.path, Inside: true}
+		d := p.Decide(Request{ReadOnly: true, Own: Allow, Mode: Bypass, Targets: []Target{link}})
+		if (d.Verdict == Deny) != c.secret || c.secret && d.Origin != BuiltIn {
+			t.Errorf("a link to %s: got %+v", c.path, d)
+		}
+	}
+}
+
+// Whoever works on the files of ~/.config/nvim says so by making it a root.
+func TestSecretsUnderARoot(t *testing.T) {
+	for _, c := range []struct {
+		root, path string
+		hidden     bool
+	}{
+		{"/h/u/.config/nvim", "/h/u/.config/nvim/init.lua", false},
+		{"/h/u/.config/nvim", "/h/u/.config/gh/hosts.yml", true},
+		{"/h/u/.config/nvim", "/h/u/.config/nvim2/x", true},
+		{"/h/u/.config", "/h/u/.config/gh/hosts.yml", false},
+		{"/h/u/.config", "/h/u/.ssh/config", true},
+		{"/h/u", "/h/u/.config/gh/hosts.yml", true},
+		{"/", "/h/u/.ssh/config", true},
+	} {
+		if got := newPolicy(t).At([]string{"/w", c.root}, "/w").Hidden(c.path); got != c.hidden {
+			t.Errorf("root %s: Hidden(%s) is %v, want %v", c.root, c.path, got, c.hidden)
+		}
+	}
+}
+
+func TestAtLeavesThePolicyAlone(t *testing.T) {
+	p := newPolicy(t, "Read(secret)")
+	at := p.At([]string{"/w"}, "/w/cwd")
+	if !at.Hidden("/w/secret") || p.Hidden("/w/secret") {
+		t.Error("the rule holds at the root for the session's policy and for no other")
+	}
+	if again := at.At([]string{"/v"}, "/v"); again.Hidden("/w/secret") || !again.Hidden("/v/secret") {
+		t.Error("another At starts anew")
+	}
+}
+
+func TestParseMode(t *testing.T) {
+	for text, want := range map[string]Mode{
+		"default": Default, "manual": Default, "plan": Plan, "acceptEdits": AcceptEdits, "dontAsk": DontAsk, "bypassPermissions": Bypass,
+	} {
+		got, err := ParseMode(text)
+		if err != nil || got != want {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
+		if text != "manual" && got.String() != text {
+			t.Errorf("%s: its name is %s", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"auto": "not supported yet", "": "the modes are default, plan", "Default": "unknown mode", "bypass": "unknown mode",
+	} {
+		if _, err := ParseMode(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+	if got := Mode(9).String(); got != "mode 9" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Adding a deny rule never allows more.
+func TestDenyRulesOnlyTighten(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 1))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	names := []string{"read_file", "Read", "edit_file", "Edit", "run_shell", "Bash", "grep_search", "Read(*)", "mcp__a"}
+	pattern := func() string {
+		return pick("Read(", "Edit(") + pick("", "/", "//", "~/", "./") + pick("a", "b", "*", "a/b", "**/b", "[ab]", "a/**", "w/**", "*.x") + ")"
+	}
+	for range 3000 {
+		var rules []Rule
+		for range random.IntN(4) + 1 {
+			text := pattern()
+			if random.IntN(4) == 0 {
+				text = pick(names...)
+			}
+			rules = append(rules, Rule{Text: text, Dir: "/w"})
+		}
+		request := Request{
+			Tool: pick("read_file", "edit_file", "run_shell", "mcp__a__b"), Cwd: pick("/w", "/w/a", "/v"),
+			ReadOnly: random.IntN(2) == 0, Private: random.IntN(8) == 0, PlanFile: random.IntN(8) == 0,
+			Own: Verdict(random.IntN(3)), Mode: Mode(random.IntN(5)),
+		}
+		for range random.IntN(3) {
+			path := pick("/w", "/v", "/h/u", "/home/x") + pick("/a", "/b", "/a/b", "/b/a", "/c.x", "/.ssh/x")
+			request.Targets = append(request.Targets, Target{Kind: Kind(random.IntN(5)), Value: path, Real: path, Inside: random.IntN(2) == 0})
+		}
+		var last Decision
+		for n := range len(rules) + 1 {
+			p, err := New(Options{Home: "/h/u", Deny: rules[:n]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := p.At([]string{"/w"}, request.Cwd).Decide(request)
+			if n > 0 && (d.Verdict > last.Verdict || last.Hard && d.Verdict == Ask && !d.Hard) {
+				t.Fatalf("seed %d: rule %q turned %+v into %+v for %+v", seed, rules[n-1].Text, last, d, request)
+			}
+			last = d
+		}
+	}
+}
+
+// BenchmarkDecide shows the cost of one decision with 200 rules, most of which are about something else.
+func BenchmarkDecide(b *testing.B) {
+	var texts []string
+	for i := range 40 {
+		texts = append(texts, fmt.Sprintf("Read(//srv/data%d/**)", i), fmt.Sprintf("Read(secret%d)", i),
+			fmt.Sprintf("Edit(/gen%d/*.go)", i), fmt.Sprintf("Edit(*.ext%d)", i), fmt.Sprintf("tool_%d", i))
+	}
+	policy := newPolicy(b, texts...)
+	file := "/home/someone/projects/codehand/server/pipeline/permit.go"
+	request := Request{
+		Tool: "edit_file", Aliases: []string{"Edit"}, Own: Allow, Mode: AcceptEdits, Cwd: "/home/someone/projects/codehand",
+		Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}},
+	}
+	at := policy.At([]string{request.Cwd}, request.Cwd)
+	b.Run("file", func(b *testing.B) { decide(b, at, request) })
+	request.Targets[0].Value = "/home/someone/link/permit.go"
+	b.Run("link", func(b *testing.B) { decide(b, at, request) })
+	b.Run("hidden", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if at.Hidden(file) {
+				b.Fatal("hidden")
+			}
+		}
+	})
+}
+
+func decide(b *testing.B, p *Policy, r Request) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := p.Decide(r); d.Verdict != Allow {
+			b.Fatal(d)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package permission
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+// newPolicy returns a policy of rules that stand in /conf and home /h/u.
+func newPolicy(tb testing.TB, texts ...string) *Policy {
+	tb.Helper()
+	o := Options{Home: "/h/u"}
+	for _, s := range texts {
+		o.Deny = append(o.Deny, Rule{Text: s, Origin: "codehand.toml:3", Dir: "/conf"})
+	}
+	p, err := New(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// Each pattern is seen from a session at /w/cwd with the roots /w and /v, by a rule that stands in /conf.
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct{ pattern, hits, misses string }{
+		// //x is absolute.
+		{"//opt/key", "/opt/key /opt/key/deep/er", "/opt/keys /w/cwd/opt/key /key /opt"},
+		{"//opt/**", "/opt/a /opt/a/b", "/opt /optics/a"},
+		{"//opt/*.pem", "/opt/a.pem", "/opt/d/a.pem /opt/a.pem2"},
+		{"//opt/**/k", "/opt/k /opt/a/k /opt/a/b/k/c", "/opt/kk"},
+		{"//**", "/x /w/cwd/y", ""},
+		// ~/x is in the home directory.
+		{"~/notes", "/h/u/notes /h/u/notes/a", "/h/u2/notes /w/cwd/notes /h/u/x/notes"},
+		{"~/**/x", "/h/u/x /h/u/a/x", "/h/x"},
+		// /x is in the directory of the rule.
+		{"/build", "/conf/build /conf/build/x", "/w/cwd/build /build /conf/a/build"},
+		{"/a/*.go", "/conf/a/x.go", "/conf/a/b/x.go /conf/b/x.go"},
+		// x/y and ./x start from the cwd, the roots and the directory of the rule.
+		{"a/b", "/w/cwd/a/b /w/a/b /v/a/b/c /conf/a/b", "/w/cwd/x/a/b /a/b /u/a/b"},
+		{"./b", "/w/cwd/b /w/b /v/b /conf/b/c", "/w/x/b /b"},
+		{"./*.go", "/w/cwd/x.go /w/x.go", "/w/cwd/x/x.go"},
+		{"a/b/**", "/w/cwd/a/b/c /w/a/b/c", "/w/cwd/a/b /w/x/a/b/c"},
+		// A bare name matches at any depth below them, and so does dir/** with one segment.
+		{"secrets", "/w/cwd/secrets /w/cwd/a/secrets/x /v/q/secrets /conf/secrets", "/secrets /w/cwd/secrets2 /u/secrets"},
+		{"secrets/", "/w/cwd/secrets /w/cwd/a/secrets/x", "/secrets"},
+		{"secrets/**", "/w/cwd/secrets/x /w/cwd/a/secrets/x /v/secrets/x/y", "/w/cwd/secrets /u/secrets/x"},
+		{".env", "/w/.env /w/cwd/a/b/.env", "/w/.env2 /w/x.env"},
+		{"*.pem", "/w/cwd/a.pem /w/a/b.pem /w/x.pem/y", "/w/cwd/a.pem.txt"},
+		{".env.*", "/w/.env.local", "/w/.env"},
+		{"**", "/w/cwd/x /v/y", "/x /u/y"},
+		{"#notes#", "/w/cwd/#notes#", "/w/cwd/notes"},
+		{"[ab]?x", "/w/a1x /w/cwd/b2x", "/w/c1x /w/ax"},
+		{"[!a]b", "/w/bb", "/w/ab"},
+		{`a\*b`, "/w/a*b", "/w/aab"},
+		{`\~x`, "/w/~x", "/w/x"},
+		{`\[x]`, "/w/[x]", "/w/x"},
+		{`[]]x`, "/w/]x", "/w/x"},
+		{"ä*", "/w/äb", "/w/ab"},
+		{"two words", "/w/two words/x", "/w/two"},
+	} {
+		p := newPolicy(t, "Read("+c.pattern+")").At([]string{"/w", "/v/"}, "/w/cwd")
+		for _, path := range strings.Split(c.hits, " /") {
+			if path = "/" + strings.TrimPrefix(path, "/"); !p.Hidden(path) {
+				t.Errorf("Read(%s) does not deny %s", c.pattern, path)
+			}
+		}
+		for _, path := range strings.Split(c.misses, " /") {
+			if path = "/" + strings.TrimPrefix(path, "/"); c.misses != "" && p.Hidden(path) {
+				t.Errorf("Read(%s) denies %s", c.pattern, path)
+			}
+		}
+	}
+}
+
+// A rule that would do nothing, or something else than its author thinks, must not be taken.
+func TestRefusedRules(t *testing.T) {
+	for _, c := range []struct{ rule, want string }{
+		{"", "want Tool"},
+		{"Read (x)", "want Tool"},
+		{"Read(x", "want Tool"},
+		{"Read)x(", "want Tool"},
+		{" run_shell", "want Tool"},
+		{"run-shell!", "want Tool"},
+		{"*", "patterns of tool names"},
+		{"mcp__*", "patterns of tool names"},
+		{"mcp__a__*(x)", "patterns of tool names"},
+		{"Bash(rm *)", "does not understand Bash"},
+		{"Bash(run_in_background:true)", "does not understand Bash"},
+		{"run_shell(rm)", "does not understand run_shell"},
+		{"WebFetch(domain:example.com)", "does not understand WebFetch"},
+		{"Agent(model:opus)", "does not understand Agent"},
+		{"Skill(x)", "does not understand Skill"},
+		{"Write(x)", "write Edit(x)"},
+		{"MultiEdit(x)", "write Edit(x)"},
+		{"NotebookEdit(x)", "write Edit(x)"},
+		{"edit_file(x)", "write Edit(x)"},
+		{"Glob(x)", "write Read(x)"},
+		{"Grep(x)", "write Read(x)"},
+		{"read_file(x)", "write Read(x)"},
+		{"Read()", "names nothing"},
+		{"Read(/)", "names nothing"},
+		{"Read(//)", "names nothing"},
+		{"Read(~/)", "names nothing"},
+		{"Read(./)", "names nothing"},
+		{"Read(~)", "only understood"},
+		{"Read(~other/x)", "only understood"},
+		{"Read(!x)", `no "!"`},
+		{"Read( x)", "no blanks"},
+		{"Read(x )", "no blanks"},
+		{"Read(x\ny)", "invisible"},
+		{"Read(x\x00)", "invisible"},
+		{"Read(x\u200by)", "invisible"},
+		{"Read(\ufeffx)", "invisible"},
+		{"Read(x\xff)", "invisible"},
+		{"Read(.)", "never matches"},
+		{"Read(..)", "never matches"},
+		{"Read(../x)", "never matches"},
+		{"Read(a/../b)", "never matches"},
+		{"Read(a//b)", "never matches"},
+		{"Read(///a)", "never matches"},
+		{"Read(a/./b)", "never matches"},
+		{"Read([a)", "never matches"},
+		{"Read([])", "never matches"},
+		{"Read(a[[:alpha:]])", "never matches"},
+		{`Read(a\)`, "never matches"},
+		{`Read(a\/b)`, "never matches"},
+	} {
+		_, err := New(Options{Home: "/h/u", Deny: []Rule{{Text: "run_shell"}, {Text: c.rule, Origin: "user.toml:12", Dir: "/conf"}}})
+		if err == nil || !strings.HasPrefix(err.Error(), "user.toml:12: rule ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want the origin and %q", c.rule, err, c.want)
+		}
+	}
+}
+
+func TestRulesNeedTheirDirectories(t *testing.T) {
+	for _, c := range []struct {
+		rule Rule
+		home string
+		ok   bool
+	}{
+		{Rule{Text: "Read(~/x)"}, "", false},
+		{Rule{Text: "Read(~/x)"}, "/h", true},
+		{Rule{Text: "Read(/x)"}, "/h", false},
+		{Rule{Text: "Read(/x)", Dir: "/d"}, "", true},
+		{Rule{Text: "Read(x)"}, "", true},
+		{Rule{Text: "Read(//x)"}, "", true},
+	} {
+		if _, err := New(Options{Home: c.home, Deny: []Rule{c.rule}}); (err == nil) != c.ok {
+			t.Errorf("%+v with home %q: got %v", c.rule, c.home, err)
+		}
+	}
+}
+
+func TestOff(t *testing.T) {
+	for _, c := range []struct{ rule, tools, others string }{
+		{"run_shell", "run_shell", "run_readonly read_file"},
+		{"Bash", "run_shell:Bash run_readonly monitor", "job_stop read_file"},
+		{"Bash(*)", "run_shell:Bash run_readonly", "read_file"},
+		{"PowerShell", "run_shell:Bash run_readonly monitor", "read_file"},
+		{"Read", "read_file:Read list_files:Glob grep_search:Grep lsp write_file:Write edit_file:Edit multi_edit notebook_edit undo_change", "run_shell:Bash"},
+		{"Read(*)", "read_file:Read edit_file:Edit", "run_shell:Bash"},
+		{"Edit", "edit_file:Edit write_file:Write multi_edit notebook_edit undo_change", "read_file:Read grep_search:Grep"},
+		{"read_file", "read_file:Read", "list_files:Glob edit_file:Edit"},
+		{"edit_file", "edit_file:Edit", "write_file:Write"},
+		{"Write", "write_file:Write", "edit_file:Edit"},
+		{"Grep", "grep_search:Grep", "list_files:Glob"},
+		{"KillShell", "job_stop:TaskStop,KillShell", "job_output:BashOutput"},
+		{"mcp__git", "mcp__git__log mcp__git__push", "mcp__github__log mcp__git__"},
+		{"mcp__git__log", "mcp__git__log", "mcp__git__push mcp__git__logs"},
+		{"Read(x)", "", "read_file:Read"},
+	} {
+		p := newPolicy(t, c.rule)
+		for list, want := range map[string]bool{c.tools: true, c.others: false} {
+			for word := range strings.FieldsSeq(list) {
+				tool, rest, _ := strings.Cut(word, ":")
+				aliases := strings.Split(rest, ",")
+				if rest == "" {
+					aliases = nil
+				}
+				got := p.Off(tool, aliases)
+				if got != want {
+					t.Errorf("%s: Off(%s, %v) is %v, want %v", c.rule, tool, aliases, got, want)
+				}
+				d := p.Decide(Request{Tool: tool, Aliases: aliases, ReadOnly: true, Own: Allow})
+				if d.Off != got || (d.Verdict == Deny) != got {
+					t.Errorf("%s: Decide says %+v about %s, Off says %v", c.rule, d, tool, got)
+				}
+			}
+		}
+	}
+}
+
+func TestUnmatched(t *testing.T) {
+	p := newPolicy(t, "run_shel", "Bash", "bash", "Read(x)", "mcp__gone", "run_shell", "KillShell", "Grep")
+	var got []string
+	for _, r := range p.Unmatched([]string{"run_shell", "Bash", "job_stop", "KillShell"}) {
+		got = append(got, r.Text)
+	}
+	if want := "run_shel bash Grep"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// FuzzRule holds that a rule which is taken never allows more than no rule at all, that the cheap test in front of a
+// pattern drops nothing that the pattern matches, and that a refused rule is named.
+func FuzzRule(f *testing.F) {
+	for _, s := range []string{"Read(secrets/**)", "Edit(//a/*.go)", "Read(~/[a-c]?x)", "run_shell", "Bash(rm)", `Read(a\*[]]b)`, "Read(#x)"} {
+		f.Add(s, "/w/secrets/x", true)
+	}
+	none := &Policy{made: true}
+	f.Fuzz(func(t *testing.T, text, file string, readOnly bool) {
+		p, err := New(Options{Home: "/h/u", Deny: []Rule{{Text: text, Origin: "here", Dir: "/w"}}})
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "here: rule ") {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		r := &p.rules[0]
+		file = path.Clean("/" + file)
+		if r.list != nil && r.covers(file, r.dir) && !strings.Contains(file, r.must) {
+			t.Fatalf("%q matches %q, which does not hold %q", text, file, r.must)
+		}
+		request := Request{
+			Tool: "edit_file", ReadOnly: readOnly, Own: Allow, Mode: AcceptEdits, Cwd: "/w",
+			Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}},
+		}
+		if with, without := p.Decide(request), none.Decide(request); with.Verdict > without.Verdict {
+			t.Fatalf("%q makes of %+v %+v", text, without, with)
+		}
+		if r.reads && p.Hidden(file) && p.Decide(request).Verdict != Deny {
+			t.Fatalf("%q hides %q, but it may be opened", text, file)
+		}
+	})
+}
