@@ -189,7 +189,7 @@ func TestApplyRefuses(t *testing.T) {
 			if e.Index != c.index {
 				t.Errorf("Index %d, want %d", e.Index, c.index)
 			}
-			if _, missing := c.want.(*NotFoundError); missing {
+			if _, missing := errors.AsType[*NotFoundError](c.want); missing {
 				if _, ok := errors.AsType[*NotFoundError](err); !ok {
 					t.Errorf("reason %v, want *NotFoundError", e.Err)
 				}

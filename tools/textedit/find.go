@@ -46,7 +46,7 @@ func (t *target) findExact(content []byte) bool {
 
 func (t *target) findQuotes(content []byte, old string) bool {
 	needle := foldView([]byte(old), 0, true).text
-	if bytes.IndexAny(needle, `'"`) < 0 || unmatchable(content, t.old) {
+	if !bytes.ContainsAny(needle, `'"`) || unmatchable(content, t.old) {
 		return false // without a quote there is nothing that this level could find
 	}
 	from := len(mark(content))
@@ -72,7 +72,7 @@ func (t *target) span(at int) (from, to int) {
 // ambiguous returns nil if the first match is the only one.
 func (t *target) ambiguous(content []byte) *AmbiguousError {
 	text := t.view.text
-	if bytes.Index(text[t.at+1:], t.needle) < 0 {
+	if !bytes.Contains(text[t.at+1:], t.needle) {
 		return nil
 	}
 	e := &AmbiguousError{Level: t.level}

@@ -223,15 +223,11 @@ func quoted(s string) string { return strings.ReplaceAll(cmp.Or(s, "nothing"), "
 
 // kind names the reason of an error.
 func kind(err error) string {
-	var e *EditError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*EditError](err); ok {
 		err = e.Err
 	}
-	switch err := err.(type) {
-	case nil:
+	if err == nil {
 		return "none"
-	case *NotFoundError, *AmbiguousError, *CountError, *CascadeError:
-		return err.Error()
 	}
 	return err.Error()
 }

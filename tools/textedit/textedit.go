@@ -11,6 +11,7 @@ package textedit
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 )
 
@@ -77,7 +78,7 @@ func apply(content []byte, edits []Edit, limit int) ([]byte, Report, error) {
 		if err == nil {
 			done, err = c.apply(i, e)
 		}
-		if missing, ok := err.(*NotFoundError); ok {
+		if missing, ok := errors.AsType[*NotFoundError](err); ok {
 			explain(missing, content, edits[:i], e)
 		}
 		if err != nil {
