@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// This file is the plan of the house: which rooms there are, what each may import, and the rules that hold in all of
+// them. A failure says what to do. The tables are data: a new room, edge or module is a row here, in the same commit as
+// the code that needs it, with the reason in its message.
+
+const module = "codehand"
+
+// root is the directory of the module, seen from this package.
+const root = "../.."
+
+// rooms are all packages, from the top down, each with the rooms that it may import.
+var rooms = map[string][]string{
+	"cmd/codehand": {"server", "server/config", "server/clients", "tools", "tools/tool"},
+
+	"server": {"server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/permission", "tools/results",
+		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/textedit", "tools/tool",
+		"tools/workspace"},
+	"server/pipeline": {"tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
+	"server/config":   {"tools/permission"},
+	"server/state":    {},
+	"server/clients":  {"filestate"},
+
+	"tools": {"filestate", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
+		"tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
+	"tools/tool": {"tools/permission", "tools/session"},
+	"tools/session": {"filestate", "tools/permission", "tools/results", "tools/search", "tools/shell",
+		"tools/workspace"},
+
+	"tools/permission":    {"tools/search/ignore"},
+	"tools/results":       {},
+	"tools/sandbox":       {},
+	"tools/search":        {"tools/search/ignore"},
+	"tools/search/ignore": {},
+	"tools/shell":         {"tools/sandbox"},
+	"tools/textedit":      {},
+	"tools/workspace":     {},
+
+	"filestate": {},
+}
+
+// modules are the third-party modules, each with the rooms that may import it.
+var modules = []struct {
+	path      string
+	rooms     []string
+	testsOnly bool
+}{
+	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
+	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
+	{path: "github.com/gofrs/flock", rooms: []string{"filestate"}},
+	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
+	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server"}},
+	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
+	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
+	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit"}},
+	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
+	{path: "golang.org/x/sys", rooms: []string{"filestate", "tools/sandbox", "tools/search", "tools/workspace"}},
+}
+
+// guarded are packages of the standard library that only some rooms may import, and what the others do.
+var guarded = map[string]struct {
+	rooms   []string
+	instead string
+}{
+	"unsafe":  {[]string{"filestate", "tools/sandbox", "tools/search"}, "do without"},
+	"reflect": {[]string{"tools/tool"}, "use a type parameter, or slices.Equal, maps.Equal"},
+	"os/exec": {[]string{"cmd/codehand", "server/clients", "tools/sandbox"}, "start programs with tools/sandbox"},
+}
+
+// topLevel is what may lie beside go.mod. Names that begin with a dot and are not here are a developer's own.
+var topLevel = []string{
+	"cmd", "server", "tools", "filestate", "testdata", "packaging",
+	"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
+	"go.mod", "go.sum", "Dockerfile", "server.json",
+}
+
+// mechanisms are names that say nothing about what a room is for.
+var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers", "types", "base", "manager", "misc"}
+
+// A room is one package as it is on disk.
+type room struct {
+	name  string // its path below the module
+	files []*file
+}
+
+// A file is one Go file of a room, of whatever system it is for.
+type file struct {
+	name   string
+	test   bool
+	source []byte
+	tree   *ast.File
+	fset   *token.FileSet
+}
+
+// at is a place in a file, for a failure.
+func (r *room) at(f *file, n ast.Node) string {
+	return path.Join(r.name, f.name) + ":" + strconv.Itoa(f.fset.Position(n.Pos()).Line)
+}
+
+// imported is the path of an import.
+func imported(spec *ast.ImportSpec) string {
+	p, _ := strconv.Unquote(spec.Path.Value)
+	return p
+}
+
+// house reads every package of the module once.
+var house = sync.OnceValues(func() ([]*room, error) {
+	out, err := goTool("list", "-e", "-json=Dir,ImportPath", "./...")
+	if err != nil {
+		return nil, err
+	}
+	var found []*room
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ Dir, ImportPath string }
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return found, nil
+		} else if err != nil {
+			return nil, err
+		}
+		r := &room{name: strings.TrimPrefix(p.ImportPath, module+"/")}
+		if r.files, err = readFiles(p.Dir); err != nil {
+			return nil, err
+		}
+		found = append(found, r)
+	}
+})
+
+// readFiles parses all Go files of a directory, also those that this system does not build.
+func readFiles(dir string) ([]*file, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var files []*file
+	for _, name := range names {
+		f := &file{name: filepath.Base(name), test: strings.HasSuffix(name, "_test.go"), fset: token.NewFileSet()}
+		if f.source, err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+		if f.tree, err = parser.ParseFile(f.fset, name, f.source, parser.ParseComments); err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func goTool(args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = errors.New("go " + strings.Join(args, " ") + ": " + string(e.Stderr))
+	}
+	return out, err
+}
+
+func readHouse(t *testing.T) []*room {
+	t.Helper()
+	t.Parallel()
+	found, err := house()
+	if err != nil {
+		t.Fatalf("reading the packages: %v", err)
+	}
+	return found
+}
+
+func TestRooms(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range readHouse(t) {
+		seen[r.name] = true
+		if _, ok := rooms[r.name]; !ok {
+			t.Errorf("%s is not in the table of rooms: put it into a room that there is, or add a row with what it may import", r.name)
+		}
+		for _, part := range strings.Split(r.name, "/") {
+			if slices.Contains(mechanisms, part) {
+				t.Errorf("%s: name the room for the thing that it owns, not %q", r.name, part)
+			}
+		}
+	}
+	for name, may := range rooms {
+		if !seen[name] {
+			t.Errorf("%s is in the table of rooms and not on disk: delete its row", name)
+		}
+		for _, other := range may {
+			if _, ok := rooms[other]; !ok {
+				t.Errorf("%s may import %s, which is not in the table of rooms: delete it there", name, other)
+			}
+		}
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		// The binary and what tests and profiles leave behind are in .gitignore.
+		ignored := name == module || name == "node_modules" || path.Ext(name) == ".test" || path.Ext(name) == ".prof"
+		if !strings.HasPrefix(name, ".") && !ignored && !slices.Contains(topLevel, name) {
+			t.Errorf("%s does not belong to the top level: move it into a room, testdata or packaging", name)
+		}
+	}
+}
+
+func TestImports(t *testing.T) {
+	for _, r := range readHouse(t) {
+		for _, f := range r.files {
+			for _, spec := range f.tree.Imports {
+				p := imported(spec)
+				if text := forbidden(r, f, p); text != "" {
+					t.Errorf("%s imports %s: %s", r.at(f, spec), p, text)
+				}
+			}
+		}
+	}
+}
+
+// forbidden says why a file may not import p, and what to do.
+func forbidden(r *room, f *file, p string) string {
+	if other, ok := strings.CutPrefix(p, module+"/"); ok {
+		if f.test || slices.Contains(rooms[r.name], other) {
+			return ""
+		}
+		return "the table of rooms does not allow it; hand the data down as an argument, or add the edge with its reason"
+	}
+	if g, ok := guarded[p]; ok && !f.test && !slices.Contains(g.rooms, r.name) {
+		return "only " + strings.Join(g.rooms, ", ") + " may; " + g.instead
+	}
+	if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") {
+		return ""
+	}
+	for _, m := range modules {
+		if p != m.path && !strings.HasPrefix(p, m.path+"/") {
+			continue
+		}
+		switch {
+		case !slices.Contains(m.rooms, r.name):
+			return "only " + strings.Join(m.rooms, ", ") + " may; use the door of that room"
+		case m.testsOnly && !f.test:
+			return "the module is for tests only"
+		}
+		return ""
+	}
+	return "the module is not in the table; a new one needs a row there, and its licence, last release and what it replaces in the commit message"
+}
+
+func TestGoMod(t *testing.T) {
+	t.Parallel()
+	out, err := goTool("mod", "edit", "-json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	direct, listed := map[string]bool{}, map[string]bool{}
+	for _, m := range modules {
+		listed[m.path] = true
+	}
+	for _, r := range mod.Require {
+		if !r.Indirect {
+			direct[r.Path] = true
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(direct)) {
+		if !listed[p] {
+			t.Errorf("go.mod requires %s, which is not in the table of modules: add its row, or remove it with go mod tidy", p)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(listed)) {
+		if !direct[p] {
+			t.Errorf("%s is in the table of modules and not a direct requirement of go.mod: run go mod tidy, and delete the row if nothing imports it", p)
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for _, r := range readHouse(t) {
+		var at []string
+		for _, f := range r.files {
+			if f.tree.Doc == nil {
+				continue
+			}
+			at = append(at, f.name)
+			if f.name != "doc.go" && f.name != f.tree.Name.Name+".go" {
+				t.Errorf("%s: move the package comment to doc.go or %s.go", path.Join(r.name, f.name), f.tree.Name.Name)
+			}
+		}
+		if len(at) != 1 {
+			t.Errorf("%s has %d package comments (%s): it must have one, of 3 to 20 lines: what the room owns and never does", r.name, len(at),
+				cmp.Or(strings.Join(at, ", "), "in no file"))
+		}
+	}
+}
