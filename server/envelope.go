@@ -122,10 +122,10 @@ type envelopeScan struct {
 	env envelope
 
 	depth   int
-	objects []uint64                 // one bit per open container: an object
-	bases   [maxEnvelopeNest + 1]int // by depth: where an object's keys begin in keys
-	keys    []envelopeKey            // of all open objects
-	index   [maxEnvelopeNest + 1]map[uint64]int32
+	objects []uint64                   // one bit per open container: an object
+	bases   [maxEnvelopeNest + 1]int32 // by depth: where an object's keys begin in keys
+	keys    []envelopeKey              // of all open objects
+	index   []map[uint64]int32         // by depth: the keys of a large object; nil: no object was large so far
 
 	exact       bool // keys may differ in case only: arguments, result, error
 	inArguments bool
@@ -548,8 +548,10 @@ func (s *envelopeScan) open(object bool) {
 		}
 		return
 	}
-	s.bases[s.depth] = len(s.keys)
-	s.index[s.depth] = nil
+	s.bases[s.depth] = int32(len(s.keys))
+	if s.index != nil {
+		s.index[s.depth] = nil
+	}
 }
 
 // close leaves the innermost container and forgets its keys.
@@ -594,7 +596,7 @@ var envelopeSeed = maphash.MakeSeed()
 func (s *envelopeScan) addKey(text jsonText) {
 	k := envelopeKey{from: int32(text.from), to: int32(text.to), next: -1, escaped: text.escaped}
 	k.hash = maphash.Bytes(envelopeSeed, s.normal(text, 0))
-	base := s.bases[s.depth]
+	base := int(s.bases[s.depth])
 	own := s.keys[base:]
 	if len(own) < linearKeys {
 		for i := range own {
@@ -604,6 +606,9 @@ func (s *envelopeScan) addKey(text jsonText) {
 		}
 		s.keys = append(s.keys, k)
 		return
+	}
+	if s.index == nil {
+		s.index = make([]map[uint64]int32, maxEnvelopeNest+1)
 	}
 	m := s.index[s.depth]
 	if m == nil {
