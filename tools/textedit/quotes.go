@@ -1,18 +1,10 @@
 package textedit
 
 import (
-	"path/filepath"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
-
-// Prose says that a file of this name holds running text (Edit.Prose).
-func Prose(name string) bool {
-	return slices.Contains([]string{".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".tex"},
-		strings.ToLower(filepath.Ext(name)))
-}
 
 // restyle gives the quotes of add the spelling of the file, after old matched found only with its quotes made straight.
 //

@@ -66,15 +66,6 @@ func TestRestyleKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestProse(t *testing.T) {
-	for name, want := range map[string]bool{"a.md": true, "/x/A.MD": true, "a.tex": true, "a.rst": true, "a.go": false,
-		"md": false, "a.md.go": false, "": false, ".md": true} {
-		if got := Prose(name); got != want {
-			t.Errorf("Prose(%q) is %t, want %t", name, got, want)
-		}
-	}
-}
-
 func TestDecodeEscapes(t *testing.T) {
 	cases := []struct{ name, in, want, known string }{
 		{"none", `a\n\t\\`, `a\n\t\\`, ""},
