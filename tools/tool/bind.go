@@ -99,11 +99,12 @@ func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error
 		}
 		done[p] = true
 		leaf := at[p]
-		if leaf.shape != nil && leaf.shape.optional && leaf.shape.preset == nil && (*p == "null" || *p == "undefined") {
-			*p = "" // what some clients send for a value that they do not have
+		optional := leaf.shape != nil && leaf.shape.optional
+		if optional && (*p == "" || *p == "null" || *p == "undefined") {
+			*p, _ = leaf.shape.preset.(string) // what some clients send for a value that they do not have
 		}
 		switch {
-		case *p == "" && leaf.shape != nil && leaf.shape.optional:
+		case *p == "" && optional:
 			continue
 		case *p == "":
 			wrong.add("%q must not be empty", leaf.at)

@@ -361,6 +361,25 @@ func TestBindCarefulByDefault(t *testing.T) {
 	}
 }
 
+// A path with a default is never empty, however its absence was said.
+func TestBindDefaultPath(t *testing.T) {
+	type input struct {
+		Path string `json:"path,omitempty" jsonschema:"A directory" rule:"default=."`
+	}
+	list := Define(Def[input]{
+		Spec:  Spec{Name: "list"},
+		Paths: func(in *input) []*string { return []*string{&in.Path} },
+		Run:   func(context.Context, Env, input) (Result, error) { return Result{}, nil },
+	})
+	state, dir := newState(t)
+	for _, raw := range []string{`{}`, `{"path":null}`, `{"path":""}`, `{"path":"null"}`, `{"path":"undefined"}`, `{"path":"."}`} {
+		call, err := list.Bind(state, json.RawMessage(raw))
+		if err != nil || len(call.Targets) != 1 || call.Targets[0].Value != dir {
+			t.Errorf("%s: got %s with %+v, %v, want the current directory", raw, call.Input, call.Targets, err)
+		}
+	}
+}
+
 // Calls run at the same time, and each has its own input.
 func TestBindSharesNothing(t *testing.T) {
 	state, _ := newState(t)
