@@ -1,0 +1,20 @@
+package tools
+
+import "codehand/tools/tool"
+
+// All returns every tool, in the order of the README. The slice is the caller's.
+func All() []tool.Tool {
+	return []tool.Tool{
+		// Files.
+		readFile,
+		writeFile,
+		editFile,
+		multiEdit,
+		listFiles,
+		grepSearch,
+		// Commands.
+		runShell,
+		jobOutput,
+		jobStop,
+	}
+}

@@ -1,0 +1,107 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+)
+
+// seenLines names the lines that a session has seen of a file, and nextUnseen the first one that it has not.
+func seenLines(e *filestate.PartReadError) string {
+	if len(e.Seen) == 0 {
+		return "parts of lines"
+	}
+	parts := make([]string, min(len(e.Seen), 10))
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%d-%d", e.Seen[i].From, e.Seen[i].To)
+	}
+	return "lines " + strings.Join(parts, ", ") + " of " + results.Count(e.Total)
+}
+
+func nextUnseen(seen []filestate.Lines) int {
+	if len(seen) == 0 || seen[0].From > 1 {
+		return 1
+	}
+	return seen[0].To + 1
+}
+
+// numbered is a refusal with a number, a cause for the log, and no text yet.
+func numbered(code tool.Code, number int, cause error) *tool.Refusal {
+	r, _ := errors.AsType[*tool.Refusal](tool.Numbered(code, number, ""))
+	r.Cause = cause
+	return r
+}
+
+// by says on whose behalf a tool changes files.
+func by(env tool.Env, name string) filestate.By {
+	return filestate.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name}
+}
+
+// diffText is what a change did, at most maxBytes long and safe to read.
+func diffText(c filestate.Change, maxBytes int) string {
+	diff, _ := textedit.Diff(c.Old, c.New, maxBytes)
+	diff, _ = results.Show(diff)
+	return strings.TrimSuffix(diff, "\n")
+}
+
+// changeNotes are the last lines of an answer about changed files.
+func changeNotes(env tool.Env, notes []string, changes ...filestate.Change) string {
+	for _, c := range changes {
+		if c.SyncErr != nil {
+			notes = append(notes, fmt.Sprintf("[written; durability unknown: %v]", c.SyncErr))
+		}
+		if c.Links > 0 {
+			notes = append(notes, "[hard link broken: "+plural(c.Links, "other name keeps", "other names keep")+" the old content]")
+		}
+		if len(c.Lost) > 0 {
+			notes = append(notes, "[attributes lost: "+strings.Join(c.Lost, ", ")+"]")
+		}
+		if c.Forgotten {
+			notes = append(notes, "[the change could not be remembered; read the file again before the next edit]")
+		}
+		if env.Client.Modern || env.Prefs.ReadVersion {
+			notes = append(notes, "[version "+string(c.After)+"]")
+		}
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return "\n" + strings.Join(notes, "\n")
+}
+
+// changeMeta is what programs learn of changed files.
+func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
+	m := tool.Meta{Data: data(fields)}
+	for _, c := range changes {
+		op := "change"
+		if c.Before == "" {
+			op = "create"
+		}
+		m.Files = append(m.Files, tool.FileChange{Path: c.Path, Op: op, Before: string(c.Before), After: string(c.After)})
+		m.Version = string(c.After)
+	}
+	return m
+}
+
+// sniff returns the first 8 KiB of a file, or refuses what they show to be no text.
+func sniff(r io.ReaderAt) ([]byte, error) {
+	head := make([]byte, 8<<10)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	head = head[:n]
+	for _, magic := range []string{"%PDF-", "\x89PNG\r\n", "\xff\xd8\xff", "GIF87a", "GIF89a"} {
+		if strings.HasPrefix(string(head), magic) {
+			return nil, textedit.ErrBinary
+		}
+	}
+	_, err = textedit.Decode(head)
+	return head, err
+}

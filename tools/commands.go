@@ -1,0 +1,116 @@
+package tools
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"codehand/tools/results"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+)
+
+// wait returns when the command has ended, or when the call must answer; then it still runs.
+func (o *outcome) wait(ctx context.Context, job *shell.Job) (shell.Info, error) {
+	env, start := o.env, time.Now()
+	until := start.Add(time.Duration(env.Prefs.ShellBackgroundMS) * time.Millisecond)
+	if by := env.AnswerBy; !by.IsZero() && (by.Before(until) || env.Prefs.ShellBackgroundMS == 0) {
+		until = by
+		if soon := start.Add(5 * time.Second); by.Before(soon) {
+			until = soon // whatever waiting for a turn has cost
+		}
+	} else if env.Prefs.ShellBackgroundMS == 0 {
+		until = time.Time{}
+	}
+	for {
+		step := time.Now().Add(time.Second)
+		last := !until.IsZero() && !step.Before(until)
+		if last {
+			step = until
+		}
+		info, err := job.Wait(ctx, step)
+		if err != nil || last || info.State != shell.Running {
+			return info, err
+		}
+		env.Progress(time.Since(start).Seconds(), 0, clip(results.Clean(job.Last()), 120))
+	}
+}
+
+// carryCwd keeps the directory in which a command ended, for later calls, if it lies in a root.
+func (o *outcome) carryCwd(ctx context.Context, i shell.Info) {
+	before := o.env.Space.Cwd()
+	if i.Cwd == "" || i.Cwd == before || i.State != shell.Completed && i.State != shell.Failed {
+		return
+	}
+	if o.env.Space.Inside(i.Cwd) {
+		_, err := o.env.Cwd.Change(ctx, func(string) (string, error) { return i.Cwd, nil })
+		if err == nil {
+			return
+		}
+	}
+	o.notes = append(o.notes, "Shell cwd was reset to "+before)
+}
+
+// maxHinted is how many changed files one hint names.
+const maxHinted = 10
+
+// leftovers notes what a command left behind: processes, and files that are not what the session has seen.
+func (o *outcome) leftovers(ctx context.Context, i shell.Info) {
+	if i.Left > 0 {
+		o.notes = append(o.notes, "["+plural(i.Left, "background process was", "background processes were")+" ended; use run_in_background to keep one]")
+	}
+	stale, _ := o.env.Files.Changed(ctx) // a hint only: every change looks for itself
+	var names []string
+	for _, e := range stale {
+		if e.Now == "" || o.env.Rules.Hidden(e.Path) {
+			continue // gone, so there is nothing to read
+		}
+		if len(names) == maxHinted {
+			names = append(names, "…")
+			break
+		}
+		name, _ := results.Show(o.env.Space.Rel(e.Path))
+		names = append(names, name)
+	}
+	if len(names) > 0 {
+		o.notes = append(o.notes, "[changed on disk, read again before editing: "+strings.Join(names, ", ")+"]")
+	}
+}
+
+// A commandData is what programs learn of a command.
+type commandData struct {
+	ExitCode     int    `json:"exitCode"`
+	Signal       string `json:"signal,omitempty"`
+	DurationMS   int64  `json:"durationMs"`
+	StdoutBytes  int64  `json:"stdoutBytes"`
+	StderrBytes  int64  `json:"stderrBytes"`
+	TimedOut     bool   `json:"timedOut"`
+	SandboxLevel int    `json:"sandboxLevel"`
+	Class        string `json:"class"` // what the command line can do at most, as far as it is known
+	Cwd          string `json:"cwd,omitempty"`
+	Job          string `json:"job,omitempty"`
+}
+
+// sandboxLevel is in force for every command: environment filtered, own session, tree ended.
+const sandboxLevel = 1
+
+// result is an answer with its last lines and what programs learn of it.
+func (o *outcome) result(i shell.Info, text string) tool.Result {
+	if len(o.notes) > 0 {
+		text += "\n" + strings.Join(o.notes, "\n")
+	}
+	d := commandData{
+		ExitCode: i.Exit, Signal: i.Signal, StdoutBytes: i.Out, StderrBytes: i.Err, TimedOut: i.State == shell.TimedOut,
+		SandboxLevel: sandboxLevel, Class: "unknown", Cwd: i.Cwd,
+	}
+	if !i.End.IsZero() {
+		d.DurationMS = i.End.Sub(i.Start).Milliseconds()
+	}
+	meta := tool.Meta{Sandbox: strconv.Itoa(sandboxLevel)}
+	if i.Background {
+		d.Job, meta.Job = i.ID, jobMeta(i)
+	}
+	meta.Data = data(d)
+	return tool.Result{Text: text, Meta: meta}
+}

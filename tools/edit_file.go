@@ -1,0 +1,75 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+//go:embed edit_file.md
+var editFileText string
+
+type editFileInput struct {
+	FilePath   string `json:"file_path" jsonschema:"absolute, or relative to the current directory"`
+	OldString  string `json:"old_string" jsonschema:"exact text to replace; empty: create the file" rule:"maxlen=1048576"`
+	NewString  string `json:"new_string" jsonschema:"what to put in its place" rule:"maxlen=4194304"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
+	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"refuse any other number; over 1 replaces all" rule:"min=1"`
+	Version    string `json:"version,omitempty" jsonschema:"the version that was read, if one was shown"`
+}
+
+var editFile = tool.Define(tool.Def[editFileInput]{
+	Spec: tool.Spec{
+		Name: "edit_file", Aliases: []string{"Edit"}, Title: "Edit file", Description: editFileText,
+		Hint: "replace exact text in a file", Scope: tool.ScopeWrite,
+		Traits: tool.Traits{Local: true},
+	},
+	Accept: map[string]string{
+		"path": "file_path", "old_str": "old_string", "old_text": "old_string", "oldText": "old_string",
+		"new_str": "new_string", "new_text": "new_string", "newText": "new_string",
+	},
+	Paths:    func(in *editFileInput) []*string { return []*string{&in.FilePath} },
+	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
+	Check:    checkEditFile,
+	Run:      runEditFile,
+})
+
+func checkEditFile(in editFileInput) error {
+	if in.OldString == in.NewString {
+		return tool.Numbered(tool.NoChange, 1, "No changes to make: old_string and new_string are exactly the same.")
+	}
+	return nil
+}
+
+func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Result, error) {
+	f, err := env.Open(in.FilePath, workspace.Write)
+	if err != nil {
+		return tool.Result{}, pathRefusal(env, in.FilePath, err)
+	}
+	defer f.Close()
+	edit := fileEdits{file: f, path: in.FilePath, version: in.Version, edits: []textedit.Edit{
+		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: prose(in.FilePath)},
+	}}
+	changes, err := env.Files.Update(ctx, by(env, "edit_file"), edit.change(env))
+	if err != nil {
+		return tool.Result{}, edit.refusal(ctx, env, err)
+	}
+	c, done := changes[0], edit.report.Edits[0]
+	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, plural(done.Replacements, "replacement", "replacements"), levelWords(done.Level))
+	if c.Old == nil {
+		text = fmt.Sprintf("Successfully created %s", in.FilePath)
+	}
+	return tool.Result{
+		Text: text + "\n" + diffText(c, maxDiff) + changeNotes(env, nil, c), Shows: []string{c.Path},
+		Meta: changeMeta(struct {
+			Replacements int `json:"replacements"`
+			Level        int `json:"level"`
+			BytesChanged int `json:"bytesChanged"`
+		}{done.Replacements, int(done.Level) + 1, done.Changed}, c),
+	}, nil
+}

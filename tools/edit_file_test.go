@@ -1,0 +1,201 @@
+package tools
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"codehand/tools/tool"
+)
+
+func TestEditFile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, before, args, after, want string }{
+		{"one", "a\nb\nc\n", `"old_string":"b","new_string":"X"`, "a\nX\nc\n",
+			"Successfully edited $WORK/f: 1 replacement\n@@ -1,3 +1,3 @@\n a\n-b\n+X\n c"},
+		{"all", "a\na\n", `"old_string":"a","new_string":"b","replace_all":true`, "b\nb\n",
+			"Successfully edited $WORK/f: 2 replacements\n@@ -1,2 +1,2 @@\n-a\n-a\n+b\n+b"},
+		{"expected", "a\na\n", `"old_string":"a","new_string":"b","expected_replacements":2`, "b\nb\n",
+			"Successfully edited $WORK/f: 2 replacements\n@@ -1,2 +1,2 @@\n-a\n-a\n+b\n+b"},
+		{"quotes", "x := “hi”\n", `"old_string":"\"hi\"","new_string":"\"bye\""`, "x := “bye”\n",
+			"Successfully edited $WORK/f: 1 replacement (matched via quote normalization)\n@@ -1 +1 @@\n-x := “hi”\n+x := “bye”"},
+		{"crlf kept", "a\r\nb\r\n", `"old_string":"a\nb","new_string":"c\nd"`, "c\r\nd\r\n",
+			"Successfully edited $WORK/f: 1 replacement\n@@ -1,2 +1,2 @@\n-a\n-b\n+c\n+d"},
+		{"escapes hidden", "a\x1bb\n", `"old_string":"b","new_string":"c"`, "a\x1bc\n",
+			"Successfully edited $WORK/f: 1 replacement\n@@ -1 +1 @@\n-a\\x1bb\n+a\\x1bc"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.write("f", c.before)
+			r.ok("read_file", `{"file_path":"f"}`)
+			same(t, r.ok("edit_file", `{"file_path":"f",`+c.args+`}`), c.want)
+			r.holds("f", c.after)
+		})
+	}
+}
+
+func TestEditFileCreates(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	same(t, r.ok("edit_file", `{"file_path":"d/new","old_string":"","new_string":"a\n"}`), "Successfully created $WORK/d/new\n@@ -0,0 +1 @@\n+a")
+	r.holds("d/new", "a\n")
+	r.write("full", "x\n")
+	text := r.fails(tool.FileExists, "edit_file", `{"file_path":"full","old_string":"","new_string":"a"}`)
+	if !strings.HasPrefix(text, "FILE_EXISTS: Cannot create new file - file already exists.") {
+		t.Error(text)
+	}
+	r.write("blank", " \n\n")
+	r.fails(tool.FileNotRead, "edit_file", `{"file_path":"blank","old_string":"","new_string":"a\n"}`)
+	r.ok("read_file", `{"file_path":"blank"}`)
+	r.ok("edit_file", `{"file_path":"blank","old_string":"","new_string":"a\n"}`)
+	r.holds("blank", "a\n")
+}
+
+func TestEditFileRefusals(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "a one\nb one\n")
+	r.write("unread", "x\n")
+	r.write("latin", "caf\xe9 na\xefve\n")
+	r.write("bin", "a\x00b")
+	r.write("d/g", "x")
+	r.ok("read_file", `{"file_path":"f"}`)
+	r.ok("read_file", `{"file_path":"latin"}`)
+	for _, c := range []struct {
+		code   tool.Code
+		number int
+		args   string
+		want   string
+	}{
+		{tool.InputInvalid, 0, `{"file_path":"f","old_string":"a"}`, `"new_string" is required`},
+		{tool.InputInvalid, 0, `{"file_path":"f","old_string":"a","new_string":"b","expected_replacements":0}`, `expected_replacements`},
+		{tool.InputInvalid, 0, `{"file_path":"f","old_string":"a one","new_string":"b","version":"1"}`, `"version"`},
+		{tool.NoChange, 1, `{"file_path":"missing","old_string":"a","new_string":"a"}`, "No changes to make: old_string and new_string are exactly the same."},
+		{tool.OutsideRoots, 0, `{"file_path":"/etc/hostname","old_string":"a","new_string":"b"}`, "is outside"},
+		{tool.BinaryFile, 0, `{"file_path":"bin","old_string":"a","new_string":"b"}`, "binary"},
+		{tool.IsDirectory, 0, `{"file_path":"d","old_string":"a","new_string":"b"}`, "is a directory"},
+		{tool.FileNotFound, 4, `{"file_path":"missing","old_string":"a","new_string":"b"}`, "File does not exist: $WORK/missing. Current directory: $WORK."},
+		{tool.FileNotRead, 6, `{"file_path":"unread","old_string":"x","new_string":"b"}`, "File has not been read yet: $WORK/unread. Read it first before writing to it."},
+		{tool.StringNotFound, 8, `{"file_path":"f","old_string":"zzz","new_string":"b"}`, "String to replace not found in file.\nString: zzz"},
+		{tool.MultipleMatches, 9, `{"file_path":"f","old_string":"one","new_string":"b"}`, "Found 2 matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nLines: 1, 2"},
+		{tool.CountMismatch, 13, `{"file_path":"f","old_string":"one","new_string":"b","expected_replacements":3}`, "Expected 3 replacements but found 2."},
+		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ž"}`, "not UTF-8"},
+	} {
+		call, err := editFile.Bind(r.State, json.RawMessage(c.args))
+		if err == nil {
+			_, err = call.Run(t.Context(), r.env(call))
+		}
+		refusal, ok := err.(*tool.Refusal)
+		if !ok {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		text := strings.ReplaceAll(refusal.Text, r.dir, "$WORK")
+		if refusal.Code != c.code || refusal.Number != c.number || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s (%d) %s\nwant %s (%d) with %q", c.args, refusal.Code, refusal.Number, text, c.code, c.number, c.want)
+		}
+	}
+	r.holds("f", "a one\nb one\n")
+	r.holds("unread", "x\n")
+}
+
+// A call that was refused because the file changed succeeds when it is repeated: the answer has shown the change.
+func TestEditFileChanged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "a\nb\nc\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	r.write("f", "a\nb\nc\nd\n")
+	edit := `{"file_path":"f","old_string":"b","new_string":"X"}`
+	text := r.fails(tool.FileChanged, "edit_file", edit)
+	same(t, text, "FILE_CHANGED: $WORK/f has been modified since read, either by the user or by a linter. The change is below and counts as read: repeat the call against it.\n"+
+		"@@ -1,3 +1,4 @@\n a\n b\n c\n+d")
+	r.holds("f", "a\nb\nc\nd\n")
+	r.ok("edit_file", edit)
+	r.holds("f", "a\nX\nc\nd\n")
+	// Too much to show: nothing counts as read.
+	r.write("f", strings.Repeat("another line\n", 2000))
+	for range 2 {
+		text = r.fails(tool.FileChanged, "edit_file", edit)
+		same(t, text, "FILE_CHANGED: $WORK/f has been modified since read, either by the user or by a linter. The change is too large to show. Read it again before attempting to write it.")
+	}
+}
+
+func TestEditFileDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "a\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	if err := os.Remove(filepath.Join(r.dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	text := r.fails(tool.FileNotFound, "edit_file", `{"file_path":"f","old_string":"a","new_string":"b"}`)
+	same(t, text, "FILE_NOT_FOUND: File does not exist: $WORK/f. Current directory: $WORK. It was deleted after you read it.")
+}
+
+// Several edits of one turn are sent with the same version; each finds what the one before has written.
+func TestEditFileVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Client.Modern = true
+	r.write("f", "a\nb\n")
+	r.ok("edit_file", `{"file_path":"f","old_string":"a","new_string":"1","version":"911169ddaaf1p"}`)
+	r.ok("edit_file", `{"file_path":"f","old_string":"b","new_string":"2","version":"911169ddaaf1p"}`)
+	r.holds("f", "1\n2\n")
+}
+
+func TestEditFileRelaxed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Prefs.EditRelaxed = true
+	r.write("f", "a\nb\n")
+	r.ok("edit_file", `{"file_path":"f","old_string":"a","new_string":"1"}`)
+	r.write("f", "a\nc\n")
+	r.ok("edit_file", `{"file_path":"f","old_string":"c","new_string":"2"}`)
+	r.holds("f", "a\n2\n")
+	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x"}`)
+}
+
+// Edits of different lines that are sent at the same time are all there at the end.
+func TestEditFileParallel(t *testing.T) {
+	t.Parallel()
+	const n = 20
+	r := newRig(t)
+	var before, after strings.Builder
+	for i := range n {
+		before.WriteString(strings.Repeat("a", i+1) + ";\n")
+		after.WriteString(strings.Repeat("b", i+1) + ";\n")
+	}
+	r.write("f", before.String())
+	r.ok("read_file", `{"file_path":"f"}`)
+	calls := make([]tool.Call, n)
+	envs := make([]tool.Env, n)
+	for i := range n {
+		args, _ := json.Marshal(map[string]string{"file_path": "f", "old_string": "\n" + strings.Repeat("a", i+1) + ";", "new_string": "\n" + strings.Repeat("b", i+1) + ";"})
+		if i == 0 {
+			args = []byte(`{"file_path":"f","old_string":"a;\naa;","new_string":"b;\naa;"}`)
+		}
+		call, err := editFile.Bind(r.State, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls[i], envs[i] = call, r.env(call)
+	}
+	var all sync.WaitGroup
+	if _, err := calls[0].Run(t.Context(), envs[0]); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < n; i++ {
+		all.Go(func() {
+			if _, err := calls[i].Run(t.Context(), envs[i]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	r.holds("f", after.String())
+}

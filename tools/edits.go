@@ -1,0 +1,131 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"codehand/filestate"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+)
+
+// A fileEdits is one file with the edits that a call makes to it, in order.
+type fileEdits struct {
+	file    filestate.File
+	path    string // as asked for
+	version string // that the caller has seen; "": what the session has seen counts
+	which   []int  // numbers of the edits in their call, from 1; nil: the call has one and no numbers
+	edits   []textedit.Edit
+	report  textedit.Report // set when the edits were applied
+}
+
+// errChecked ends a change that was only tried.
+var errChecked = errors.New("checked, not written")
+
+// change is f as the ledger wants it.
+func (f *fileEdits) change(env tool.Env) filestate.Edit {
+	creates := f.edits[0].Old == ""
+	return filestate.Edit{
+		File: f.file, Version: filestate.Version(f.version), Unseen: env.Prefs.EditRelaxed && !creates,
+		Change: func(old []byte) (content []byte, err error) {
+			if old == nil && !creates {
+				return nil, fs.ErrNotExist
+			}
+			content, f.report, err = textedit.Apply(old, f.edits)
+			return content, err
+		},
+	}
+}
+
+// check applies the edits to what is on disk now, under the same guard as a change, and writes nothing. The error is a
+// refusal, or ours.
+func (f *fileEdits) check(ctx context.Context, env tool.Env) (filestate.Change, error) {
+	tried := filestate.Change{Path: f.file.Path, Durable: true}
+	edit := f.change(env)
+	apply := edit.Change
+	edit.Change = func(old []byte) ([]byte, error) {
+		content, err := apply(old)
+		if err == nil {
+			tried.Old, tried.New, err = old, content, errChecked
+		}
+		return nil, err
+	}
+	_, err := env.Files.Update(ctx, by(env, ""), edit)
+	if errors.Is(err, errChecked) {
+		return tried, nil
+	}
+	return tried, f.refusal(ctx, env, err)
+}
+
+// refusal answers an error that concerns this file.
+func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error {
+	failed, ok := errors.AsType[*textedit.EditError](err)
+	if !ok {
+		g := guard{unread: 6, changed: 7, creates: f.edits[0].Old == ""}
+		return g.refusal(ctx, env, f.path, err)
+	}
+	head, more := "", ""
+	if f.which != nil {
+		head = fmt.Sprintf("Edit %d: ", f.which[failed.Index])
+	}
+	if missing, ok := errors.AsType[*textedit.NotFoundError](err); ok && missing.ChangedBy > 0 {
+		by := f.which[missing.ChangedBy-1]
+		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
+			by, by, f.which[failed.Index], missing.From, missing.To)
+	}
+	if cascade, ok := errors.AsType[*textedit.CascadeError](err); ok {
+		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d.", f.which[failed.Index], f.which[cascade.By])
+	}
+	return matchRefusal(env, f.path, head, f.edits[failed.Index].Old, more, err)
+}
+
+// applyAll changes all files or none.
+func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestate.Change, error) {
+	all := make([]filestate.Edit, len(files))
+	for i, f := range files {
+		all[i] = f.change(env)
+	}
+	changes, err := env.Files.Update(ctx, by(env, "multi_edit"), all...)
+	failed, isFailed := errors.AsType[*filestate.WriteError](err)
+	_, isTorn := errors.AsType[*filestate.RollbackError](err)
+	switch {
+	case err == nil:
+		return changes, nil
+	case isFailed:
+		err = tool.Refuse(tool.WriteFailed, "Writing %s failed: %v. All %d files are as before.", failed.Path, failed.Err, len(files))
+	case isTorn, ctx.Err() != nil, errors.Is(err, filestate.ErrLocked), errors.Is(err, filestate.ErrMemory):
+		err = guard{}.refusal(ctx, env, "One of the files", err)
+	default: // to say what is wrong with every file, not only with the first
+		if _, wrong := checkAll(ctx, env, files); wrong != nil {
+			return nil, wrong
+		}
+		err = tool.Refuse(tool.Busy, "One of the files is being changed by another session. Nothing was done. Try again.")
+	}
+	return nil, err
+}
+
+// checkAll tries the edits of every file and writes nothing. The first failing edit of each is reported.
+func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []filestate.Change, err error) {
+	var all *tool.Refusal
+	for _, f := range files {
+		c, err := f.check(ctx, env)
+		changes = append(changes, c)
+		r, ok := errors.AsType[*tool.Refusal](err)
+		switch {
+		case err == nil:
+		case !ok:
+			return nil, err
+		case all == nil:
+			all = r
+		default:
+			all.Text += "\n" + r.Error()
+			all.Shows = append(all.Shows, r.Shows...)
+		}
+	}
+	if all != nil {
+		return nil, all
+	}
+	return changes, nil
+}

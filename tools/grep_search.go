@@ -1,0 +1,143 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"codehand/tools/results"
+	"codehand/tools/search"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+//go:embed grep_search.md
+var grepSearchText string
+
+type grepSearchInput struct {
+	Pattern   string `json:"pattern" jsonschema:"regular expression" rule:"minlen=1 maxlen=10000"`
+	Path      string `json:"path,omitempty" jsonschema:"file or directory" rule:"default=."`
+	Glob      string `json:"glob,omitempty" jsonschema:"files to search, like *.{ts,tsx}; ! excludes"`
+	Type      string `json:"type,omitempty" jsonschema:"file type: go, py, js, rust and so on"`
+	Mode      string `json:"output_mode,omitempty" jsonschema:"default files_with_matches" rule:"enum=files_with_matches|content|count"`
+	After     int    `json:"-A,omitempty" jsonschema:"lines after" rule:"min=0 max=1000"`
+	Before    int    `json:"-B,omitempty" jsonschema:"lines before" rule:"min=0 max=1000"`
+	Around    int    `json:"-C,omitempty" jsonschema:"lines around" rule:"min=0 max=1000"`
+	Fold      bool   `json:"-i,omitempty" jsonschema:"ignore case"`
+	Numbers   bool   `json:"-n,omitempty" jsonschema:"line numbers" rule:"default=true"`
+	Only      bool   `json:"-o,omitempty" jsonschema:"matched parts only"`
+	Multiline bool   `json:"multiline,omitempty" jsonschema:"matches may span lines"`
+	Limit     int    `json:"head_limit,omitempty" jsonschema:"lines or files; 0: all" rule:"min=0 default=250"`
+	Offset    int    `json:"offset,omitempty" jsonschema:"lines or files to skip" rule:"min=0"`
+}
+
+var grepSearch = tool.Define(tool.Def[grepSearchInput]{
+	Spec: tool.Spec{
+		Name: "grep_search", Aliases: []string{"Grep"}, Title: "Search contents", Description: grepSearchText,
+		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead,
+		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+	},
+	Accept: map[string]string{
+		"include": "glob", "include_pattern": "glob", "regex": "pattern", "query": "pattern", "context": "-C", "before": "-B", "after": "-A",
+		"ignore_case": "-i", "case_insensitive": "-i", "line_numbers": "-n", "only_matching": "-o",
+	},
+	Paths:    func(in *grepSearchInput) []*string { return []*string{&in.Path} },
+	Activity: func(in grepSearchInput) string { return "Searching " + in.Pattern },
+	Check: func(in grepSearchInput) error {
+		if strings.ContainsRune(in.Pattern, 0) {
+			return tool.Refuse(tool.RegexInvalid, "Invalid regex: it holds a NUL character.")
+		}
+		return nil
+	},
+	Run: runGrepSearch,
+})
+
+func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.Result, error) {
+	place, err := env.Space.Open(in.Path, workspace.Read)
+	if err != nil {
+		return tool.Result{}, pathRefusal(env, in.Path, err)
+	}
+	defer place.Dir.Close()
+	in.Mode = cmp.Or(in.Mode, env.Prefs.GrepMode, "files_with_matches")
+	q := search.GrepQuery{
+		Scope:   search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob), SkipDirs: []string{".git"}, Skip: env.Rules.Hidden},
+		Pattern: in.Pattern, Fold: in.Fold, Multiline: in.Multiline, Newest: in.Mode == "files_with_matches", Spans: in.Only,
+		Mode:   map[string]search.Mode{"content": search.Lines, "count": search.Count}[in.Mode],
+		Before: cmp.Or(in.Before, in.Around), After: cmp.Or(in.After, in.Around), Offset: in.Offset, Limit: in.Limit,
+		Within:   time.Duration(env.Prefs.GrepTimeoutMS) * time.Millisecond,
+		Progress: func(files, _ int64) { env.Progress(float64(files), 0, plural(int(files), "file", "files")) },
+	}
+	if in.Type != "" {
+		q.Types = []string{in.Type}
+	}
+	a, err := env.Search.Grep(ctx, q)
+	if err != nil {
+		return tool.Result{}, grepSearchRefusal(env, in, err)
+	}
+	text := append(grepSearchBody(env, in, q, a), grepSearchNotes(q, a)...)
+	return tool.Result{Text: strings.Join(text, "\n"), Meta: tool.Meta{Data: data(struct {
+		Files         int  `json:"files"`
+		Matches       int  `json:"matches"`
+		Complete      bool `json:"complete"`
+		TimedOut      bool `json:"timedOut"`
+		FilesSearched int  `json:"filesSearched"`
+	}{a.NFiles, a.NLines, a.Coverage.Complete, a.Coverage.Why == search.Time, a.Coverage.Searched})}}, nil
+}
+
+func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
+	bad, isPattern := errors.AsType[*search.PatternError](err)
+	kind, isType := errors.AsType[*search.TypeError](err)
+	switch {
+	case isPattern && bad.Kind == "glob":
+		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s at position %d. Example: *.{ts,tsx}.", bad.Text, bad.Offset+1)
+	case isPattern:
+		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).", bad.Text, bad.Kind, bad.Offset+1)
+	case isType:
+		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name, strings.Join(kind.Near, ", ")))
+	case errors.Is(err, search.ErrNotRegular):
+		return tool.Refuse(tool.NotRegular, "%s is a FIFO, socket or device. Only regular files can be used.", in.Path)
+	}
+	return pathRefusal(env, in.Path, err)
+}
+
+// grepSearchBody makes the lines of the hits.
+func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a search.GrepAnswer) (out []string) {
+	show := func(s string) string { s, _ = results.Show(s); return s }
+	name := func(path string) string { return show(env.Space.Rel(path)) }
+	if q.Mode == search.Lines {
+		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only, Groups: q.Before+q.After > 0})
+	}
+	if q.Mode == search.FilesOnly && len(a.Files) > 0 {
+		out = append(out, "Found "+atLeast(!a.Exact, plural(a.NFiles, "file", "files")))
+	}
+	for _, f := range a.Files {
+		if q.Mode == search.Count {
+			out = append(out, fmt.Sprintf("%s:%d", name(f.Path), f.NLines))
+		} else {
+			out = append(out, name(f.Path))
+		}
+	}
+	if q.Mode == search.Count && len(a.Files) > 0 {
+		out = append(out, "Found "+atLeast(!a.Exact, plural(a.NLines, "total occurrence", "total occurrences"))+" across "+plural(a.NFiles, "file", "files"))
+	}
+	return out
+}
+
+// grepSearchNotes says what the hits are a part of, and what was not searched.
+func grepSearchNotes(q search.GrepQuery, a search.GrepAnswer) []string {
+	p := pageNote{from: q.Offset, shown: len(a.Files), total: a.NFiles, one: "file", many: "files", none: "No files found", atLeast: !a.Exact, more: a.More}
+	if q.Mode != search.FilesOnly {
+		p.none = "No matches found."
+	}
+	if q.Mode == search.Lines {
+		p.shown, p.total, p.one, p.many = 0, a.NLines, "line", "lines"
+		for _, f := range a.Files {
+			p.shown += f.NShown()
+		}
+	}
+	return append(p.notes(a.Coverage), coverageNotes(a.Coverage, q.Within, "file", "files", "result")...)
+}

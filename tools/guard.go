@@ -1,0 +1,150 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// maxDiff is the most bytes of a diff, or of a whole file in its place, that one answer shows.
+const maxDiff = 8192
+
+// A guard is what the read guard says in a tool's answers.
+type guard struct {
+	unread, changed int  // numbers of its refusals
+	creates         bool // the edit makes a file, so that one with content is in the way
+}
+
+// refusal answers an error of Files.Update about path.
+func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error) error {
+	stale, isStale := errors.AsType[*filestate.StaleError](err)
+	part, isPart := errors.AsType[*filestate.PartReadError](err)
+	failed, isFailed := errors.AsType[*filestate.WriteError](err)
+	torn, isTorn := errors.AsType[*filestate.RollbackError](err)
+	switch {
+	case isTorn:
+		return tornRefusal(torn)
+	case isFailed:
+		return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. The file is unchanged.", path, failed.Err), Cause: err}
+	case errors.Is(err, fs.ErrNotExist):
+		return goneRefusal(ctx, env, path)
+	case isStale:
+		return g.stale(ctx, env, path, stale)
+	case isPart:
+		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only %s of %s were read. Read the rest (next: offset=%d) or use edit_file.", seenLines(part), path, nextUnseen(part.Seen))
+	case errors.Is(err, filestate.ErrNotRead):
+		return g.unreadRefusal(ctx, env, path)
+	case errors.Is(err, filestate.ErrVersion):
+		return tool.Refuse(tool.InputInvalid, "Input validation failed:\n- \"version\" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p")
+	case errors.Is(err, filestate.ErrTooLarge):
+		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit: %s. Maximum editable file size is 1 GiB. Use run_shell.", path)
+	}
+	return pathRefusal(env, path, err)
+}
+
+// goneRefusal answers an edit of a file that is not there.
+func goneRefusal(ctx context.Context, env tool.Env, path string) error {
+	text := fmt.Sprintf("File does not exist: %s. %s", path, whereabouts(env, path))
+	if wasDeleted(ctx, env, path) {
+		text += " It was deleted after you read it."
+	}
+	return tool.Numbered(tool.FileNotFound, 4, "%s", text)
+}
+
+// missing says that there is no such file now.
+func missing(f filestate.File) bool {
+	_, err := f.Dir.Lstat(f.Name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// wasDeleted says that the session has seen a file that is not there any more.
+func wasDeleted(ctx context.Context, env tool.Env, path string) bool {
+	real, _ := env.Space.Resolve(path)
+	stale, err := env.Files.Changed(ctx, real)
+	return err == nil && len(stale) > 0 && stale[0].Now == ""
+}
+
+// unreadRefusal sends the model to read_file, unless reading could not help.
+func (g guard) unreadRefusal(ctx context.Context, env tool.Env, path string) error {
+	f, err := env.Open(path, workspace.Read)
+	if err == nil {
+		defer f.Close()
+		err = g.look(ctx, env, f)
+	}
+	if err != nil {
+		return pathRefusal(env, path, err)
+	}
+	return tool.Numbered(tool.FileNotRead, g.unread, "File has not been read yet: %s. Read it first before writing to it.", path)
+}
+
+// look opens a file that was not read for what reading would find.
+func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
+	r, err := env.Files.Open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	head, err := sniff(r)
+	if err == nil && g.inTheWay(head) {
+		return existsRefusal("")
+	}
+	return err
+}
+
+func (g guard) inTheWay(content []byte) bool {
+	return g.creates && len(bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))) > 0
+}
+
+// tornRefusal says what every file of a change that could not be taken back holds now.
+func tornRefusal(e *filestate.RollbackError) error {
+	text := "The change stopped half way and could not be taken back. Read these files before going on."
+	for _, f := range e.Files {
+		if f.Changed {
+			text += fmt.Sprintf("\n%s: the new content, or what another program made of it (%v)", f.Path, f.Err)
+		} else {
+			text += "\n" + f.Path + ": as before"
+		}
+	}
+	r := numbered(tool.RollbackFailed, 15, e)
+	r.Text = text
+	return r
+}
+
+// stale shows what changed, and lets the session count it as read if all of it is shown: then the same call succeeds.
+func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestate.StaleError) error {
+	if _, err := textedit.Decode(e.New); err != nil {
+		return pathRefusal(env, path, err) // not even the difference could be shown
+	}
+	if g.inTheWay(e.New) {
+		return existsRefusal("")
+	}
+	r := numbered(tool.FileChanged, g.changed, e)
+	r.Text = path + " has been modified since read, either by the user or by a linter. "
+	shown, whole := "", false
+	switch {
+	case e.New == nil:
+		r.Text += "Its name stands for another file now. Read it again before attempting to write it."
+		return r
+	case e.Old != nil:
+		shown, whole = textedit.Diff(e.Old, e.New, maxDiff)
+		shown, _ = results.Show(shown)
+	case len(e.New) <= maxDiff:
+		shown, whole = results.Numbered(string(e.New), 0), true
+	}
+	if !whole || env.Files.Accept(ctx, e) != nil {
+		r.Text += "The change is too large to show. Read it again before attempting to write it."
+		return r
+	}
+	r.Text += "The change is below and counts as read: repeat the call against it.\n" + shown
+	r.Shows = []string{path}
+	r.Meta.Version = string(e.Now)
+	return r
+}

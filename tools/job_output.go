@@ -1,0 +1,138 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"codehand/tools/results"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+)
+
+//go:embed job_output.md
+var jobOutputText string
+
+type jobOutputInput struct {
+	JobID   string `json:"job_id" jsonschema:"as run_shell named it" rule:"minlen=1 maxlen=100"`
+	Block   bool   `json:"block,omitempty" jsonschema:"wait for the end of the job"`
+	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 max=600000 default=30000"`
+	Filter  string `json:"filter,omitempty" jsonschema:"RE2: only lines that match, others are consumed" rule:"maxlen=10000"`
+}
+
+var jobOutput = tool.Define(tool.Def[jobOutputInput]{
+	Spec: tool.Spec{
+		Name: "job_output", Aliases: []string{"TaskOutput", "BashOutput"}, Title: "Read job output", Description: jobOutputText,
+		Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true}, // Ungated: it may wait for long, and changes only its own position
+	},
+	Accept: map[string]string{
+		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms", "wait_ms": "timeout_ms",
+	},
+	Available: noShell,
+	Activity:  func(in jobOutputInput) string { return "Reading output of " + in.JobID },
+	Check:     checkJobOutput,
+	Run:       runJobOutput,
+})
+
+func checkJobOutput(in jobOutputInput) error {
+	if _, err := regexp.Compile(in.Filter); err != nil {
+		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return nil
+}
+
+func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Result, error) {
+	until := time.Now()
+	if in.Block {
+		until = until.Add(time.Duration(in.Timeout) * time.Millisecond)
+		if by := env.AnswerBy; !by.IsZero() && by.Before(until) {
+			until = by
+		}
+	}
+	info, err := env.Shell.Await(ctx, in.JobID, until)
+	if err != nil {
+		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+	}
+	cursors, err := env.Cursors.Load(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	max := 4 * env.Limit
+	if in.Filter != "" {
+		max = jobOutputFiltered
+	}
+	c, err := env.Shell.Output(ctx, in.JobID, cursors[info.ID].At, max)
+	if err != nil {
+		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+	}
+	body := "(no new output)"
+	if in.Filter != "" {
+		c, body = jobOutputFilter(c, in.Filter)
+	} else if c.Size > 0 {
+		body = strings.TrimRight(shownOutput(env, c, form(env, 500, 4)).Text, "\n")
+	}
+	text := jobOutputStatus(c) + "\n" + body
+	if err := consumed(ctx, env, c.Info, c.Next); err != nil {
+		text += "\n[the next call will show this output again]"
+	}
+	return tool.Result{Text: text, Meta: tool.Meta{Job: jobMeta(c.Info)}}, nil
+}
+
+// jobOutputFiltered is how many bytes each of head and tail one filtered call looks through.
+const jobOutputFiltered = 4 << 20
+
+// jobOutputFilter returns the lines that match. An unfinished last line of a running job is left for the next call, or
+// a match in it could be missed.
+func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
+	if c.Info.State == shell.Running {
+		last := &c.Head
+		if c.Tail != "" {
+			last = &c.Tail
+		}
+		if open := len(*last) - strings.LastIndexByte(*last, '\n') - 1; open < 64<<10 {
+			*last = (*last)[:len(*last)-open]
+			c.Size, c.Next = c.Size-int64(open), c.Next-int64(open)
+		}
+	}
+	re := regexp.MustCompile(filter) // Check has compiled it
+	var lines []string
+	for _, part := range []string{c.Head, c.Tail} {
+		for line := range strings.Lines(results.Clean(part)) {
+			if line = strings.TrimSuffix(line, "\n"); re.MatchString(line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
+		lines = append(lines, fmt.Sprintf("[%s in the middle were not filtered; the whole output is in %s]", results.Size(gap), c.Info.Log))
+	}
+	if len(lines) == 0 {
+		lines = []string{"(no new line matches)"}
+	}
+	return c, strings.Join(lines, "\n")
+}
+
+// jobOutputStatus says where the job is, and how much is new.
+func jobOutputStatus(c shell.Chunk) string {
+	i, text := c.Info, ""
+	switch {
+	case i.State == shell.Running:
+		text = "running for " + jobAge(i)
+	case i.Signal != "":
+		text = fmt.Sprintf("%s after %s, signal %s", i.State, jobAge(i), i.Signal)
+	case i.State == shell.Completed, i.State == shell.Failed:
+		text = fmt.Sprintf("%s after %s, exit %d", i.State, jobAge(i), i.Exit)
+	default:
+		text = fmt.Sprintf("%s after %s", i.State, jobAge(i))
+	}
+	lines := c.Lines
+	if end := cmp.Or(c.Tail, c.Head); end != "" && !strings.HasSuffix(end, "\n") {
+		lines++
+	}
+	return text + ", " + plural(lines, "new line", "new lines")
+}

@@ -1,0 +1,54 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+)
+
+//go:embed job_stop.md
+var jobStopText string
+
+type jobStopInput struct {
+	JobID string `json:"job_id" jsonschema:"as run_shell named it" rule:"minlen=1 maxlen=100"`
+}
+
+var jobStop = tool.Define(tool.Def[jobStopInput]{
+	Spec: tool.Spec{
+		Name: "job_stop", Aliases: []string{"TaskStop", "KillShell"}, Title: "Stop job", Description: jobStopText,
+		Hint: "stop a background job", MaxRunes: 2000, Scope: tool.ScopeShell,
+		// Private and Ungated: it reaches only jobs of this session, which guard themselves.
+		Traits: tool.Traits{Private: true, Ungated: true, Idempotent: true, Local: true},
+	},
+	Accept:    map[string]string{"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id"},
+	Available: noShell,
+	Activity:  func(in jobStopInput) string { return "Stopping " + in.JobID },
+	Run:       runJobStop,
+})
+
+func runJobStop(ctx context.Context, env tool.Env, in jobStopInput) (tool.Result, error) {
+	before, err := env.Shell.Await(ctx, in.JobID, time.Now())
+	if err != nil {
+		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+	}
+	info := before
+	if before.State == shell.Running {
+		info, err = env.Shell.Stop(ctx, in.JobID)
+	}
+	if errors.Is(err, shell.ErrElsewhere) {
+		return tool.Result{}, tool.Refuse(tool.Busy, "Job %s runs in another server process. Nothing was done. Try again.", in.JobID)
+	}
+	if err != nil {
+		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+	}
+	text := fmt.Sprintf("Stopped job %s (%s) after %s.", info.ID, jobLine(info), jobAge(info))
+	if info.State != shell.Killed || before.State != shell.Running {
+		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, jobLine(info), jobEnd(info), jobAge(info))
+	}
+	return tool.Result{Text: text, Meta: tool.Meta{Job: jobMeta(info)}}, nil
+}

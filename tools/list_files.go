@@ -1,0 +1,124 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/results"
+	"codehand/tools/search"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+//go:embed list_files.md
+var listFilesText string
+
+type listFilesInput struct {
+	Pattern string `json:"pattern" jsonschema:"glob with * ? ** [a-z] {a,b}" rule:"minlen=1 maxlen=1000"`
+	Path    string `json:"path,omitempty" jsonschema:"directory to search" rule:"default=."`
+}
+
+var listFiles = tool.Define(tool.Def[listFilesInput]{
+	Spec: tool.Spec{
+		Name: "list_files", Aliases: []string{"Glob"}, Title: "List files", Description: listFilesText,
+		Hint: "find files by name pattern", Scope: tool.ScopeRead,
+		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+	},
+	Accept: map[string]string{"glob_pattern": "pattern", "dir_path": "path", "directory": "path"},
+	Paths:  func(in *listFilesInput) []*string { return []*string{&in.Path} },
+	Targets: func(s *session.State, in listFilesInput) []permission.Target {
+		base, _ := listFilesBase(in)
+		return []permission.Target{{Kind: permission.Path, Value: s.Space.Abs(base)}}
+	},
+	Activity: func(in listFilesInput) string { return "Listing " + in.Pattern },
+	Check:    checkListFiles,
+	Run:      runListFiles,
+})
+
+func checkListFiles(in listFilesInput) error {
+	if at := strings.IndexByte(in.Pattern, 0); at >= 0 {
+		return tool.Refuse(tool.PatternInvalid, "The pattern holds a NUL character at position %d.", at+1)
+	}
+	return nil
+}
+
+// listFilesBase splits an absolute pattern into the directory before its first special character and the rest.
+func listFilesBase(in listFilesInput) (base, pattern string) {
+	if !path.IsAbs(in.Pattern) {
+		return in.Path, in.Pattern
+	}
+	end := len(in.Pattern)
+	if at := strings.IndexAny(in.Pattern, `*?[{\`); at >= 0 {
+		end = at
+	}
+	at := strings.LastIndexByte(in.Pattern[:end], '/') + 1
+	return path.Clean(in.Pattern[:at]), in.Pattern[at:]
+}
+
+func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Result, error) {
+	base, pattern := listFilesBase(in)
+	place, err := env.Space.Open(base, workspace.Read)
+	if errors.Is(err, fs.ErrNotExist) {
+		return tool.Result{}, tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", base, whereabouts(env, base))
+	}
+	if err != nil {
+		return tool.Result{}, pathRefusal(env, base, err)
+	}
+	defer place.Dir.Close()
+	if info, err := place.Dir.Stat(place.Name); err != nil {
+		return tool.Result{}, pathRefusal(env, base, err)
+	} else if !info.IsDir() {
+		return tool.Result{}, tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
+	}
+	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}, Skip: env.Rules.Hidden}
+	if !slices.Contains(strings.Split(in.Pattern, "/"), "node_modules") {
+		scope.SkipDirs = append(scope.SkipDirs, "node_modules")
+	}
+	within := time.Duration(env.Prefs.ListTimeoutMS) * time.Millisecond
+	answer, err := env.Search.Files(ctx, search.FileQuery{
+		Scope: scope, Pattern: pattern, Limit: env.Prefs.ListLimit, Within: within,
+		Progress: func(files, _ int64) { env.Progress(float64(files), 0, results.Count(int(files))+" names") },
+	})
+	if bad, ok := errors.AsType[*search.PatternError](err); ok {
+		return tool.Result{}, tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s at position %d. Example: src/**/*.{ts,tsx}.", bad.Text, bad.Offset+1)
+	}
+	if err != nil {
+		return tool.Result{}, pathRefusal(env, base, err)
+	}
+	return listFilesResult(env, answer, within), nil
+}
+
+func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) tool.Result {
+	var lines []string
+	for _, f := range a.Files {
+		name, _ := results.Show(env.Space.Rel(f.Path))
+		lines = append(lines, name)
+	}
+	if a.N == 0 && a.Coverage.Complete {
+		lines = append(lines, "No files found")
+	}
+	if a.N > len(a.Files) {
+		lines = append(lines, fmt.Sprintf("(Results are truncated: showing %s of %s. The list is NOT complete. Use a more specific path or pattern.)",
+			results.Count(len(a.Files)), results.Count(a.N)))
+	}
+	lines = append(lines, coverageNotes(a.Coverage, within, "directory", "directories", "list")...)
+	return tool.Result{
+		Text: strings.Join(lines, "\n"),
+		Meta: tool.Meta{Data: data(struct {
+			NumFiles     int  `json:"numFiles"`
+			TotalMatches int  `json:"totalMatches"`
+			Complete     bool `json:"complete"`
+			TimedOut     bool `json:"timedOut"`
+			SkippedDirs  int  `json:"skippedDirs"`
+		}{len(a.Files), a.N, a.Coverage.Complete, a.Coverage.Why == search.Time, a.Coverage.Unreadable.N})},
+	}
+}

@@ -1,0 +1,107 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+)
+
+// matchRefusal puts into words why an edit of a file was not applied. head comes before, more after the first line.
+func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
+	missing, isMissing := errors.AsType[*textedit.NotFoundError](err)
+	many, isMany := errors.AsType[*textedit.AmbiguousError](err)
+	count, isCount := errors.AsType[*textedit.CountError](err)
+	switch {
+	case isMissing:
+		text := head + "String to replace not found in file." + more + "\nString: " + clip(old, 500)
+		if missing.Hint != "" {
+			text += "\n" + missing.Hint
+		}
+		return tool.Numbered(tool.StringNotFound, 8, "%s", text)
+	case isMany:
+		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many))
+	case isCount:
+		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want, count.Got)
+	case errors.Is(err, textedit.ErrMix):
+		return tool.Numbered(tool.EncodingMix, 12, "%sThe encoding of %s is unknown, for it holds bytes that are not UTF-8. "+
+			"new_string may add only ASCII characters and those of old_string.", head, path)
+	case errors.Is(err, textedit.ErrCascade):
+		return tool.Numbered(tool.Cascade, 14, "%sCannot edit file: old_string is a substring of a new_string from a previous edit.%s", head, more)
+	case errors.Is(err, textedit.ErrNotEmpty):
+		return existsRefusal(head)
+	case errors.Is(err, textedit.ErrTooLarge):
+		return tool.Numbered(tool.TooLarge, 10, "%sThe result would be larger than 1 GiB. Make the change in smaller files.", head)
+	}
+	return pathRefusal(env, path, err)
+}
+
+// existsRefusal answers an edit that makes a file where one is.
+func existsRefusal(head string) error {
+	return tool.Numbered(tool.FileExists, 3, "%sCannot create new file - file already exists. Give the text to replace as old_string, or use write_file.", head)
+}
+
+func manyMatches(e *textedit.AmbiguousError) string {
+	text := fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. "+
+		"To replace only one occurrence, please provide more context to uniquely identify the instance.", e.Count)
+	if e.Overlapping {
+		text += " (overlapping)"
+	}
+	lines := fmt.Sprint(e.Lines)
+	text += "\nLines: " + strings.ReplaceAll(lines[1:len(lines)-1], " ", ", ")
+	if e.Count > len(e.Lines) {
+		text += " …"
+	}
+	if e.Level != textedit.Exact {
+		text += "\nThe file spells it: " + e.Spelling
+	}
+	return text
+}
+
+// levelWords says how loosely an edit matched.
+func levelWords(l textedit.Level) string {
+	switch l {
+	case textedit.Quotes:
+		return " (matched via quote normalization)"
+	case textedit.Escapes:
+		return " (matched via escape decoding)"
+	}
+	return ""
+}
+
+// clip returns at most max characters of s.
+func clip(s string, max int) string {
+	if runes := []rune(s); len(runes) > max {
+		return string(runes[:max]) + "…"
+	}
+	return s
+}
+
+// summary says in one line what was done to the file.
+func (f *fileEdits) summary() string {
+	n, level := 0, textedit.Exact
+	for _, d := range f.report.Edits {
+		n, level = n+d.Replacements, max(level, d.Level)
+	}
+	text := f.path + ": "
+	if f.which != nil {
+		word := "edits "
+		if len(f.which) == 1 {
+			word = "edit "
+		}
+		text += word + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.which), " ", ", "), "[]") + "; "
+	}
+	return text + plural(n, "replacement", "replacements") + levelWords(level)
+}
+
+// prose says that a file holds running text, by its name.
+func prose(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".tex":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"codehand/filestate"
+	"codehand/tools/session"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+//go:embed multi_edit.md
+var multiEditText string
+
+type multiEditInput struct {
+	Edits    []multiEditItem `json:"edits" jsonschema:"run in order" rule:"minitems=1 maxitems=100"`
+	FilePath string          `json:"file_path,omitempty" jsonschema:"for edits that name no file"`
+	DryRun   bool            `json:"dry_run,omitempty" jsonschema:"check only"`
+}
+
+type multiEditItem struct {
+	FilePath   string `json:"file_path,omitempty" jsonschema:"if not that of the call"`
+	OldString  string `json:"old_string" jsonschema:"exact text to replace" rule:"maxlen=1048576"`
+	NewString  string `json:"new_string" jsonschema:"what to put in its place"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
+	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"refuse any other number" rule:"min=1"`
+	Version    string `json:"version,omitempty" jsonschema:"that was read"`
+}
+
+var multiEdit = tool.Define(tool.Def[multiEditInput]{
+	Spec: tool.Spec{
+		Name: "multi_edit", Aliases: []string{"MultiEdit"}, Title: "Edit files", Description: multiEditText,
+		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite,
+		Traits: tool.Traits{Local: true},
+	},
+	Traits: func(_ *session.State, in multiEditInput) tool.Traits {
+		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing
+	},
+	Paths: func(in *multiEditInput) []*string {
+		paths := []*string{&in.FilePath}
+		for i := range in.Edits {
+			paths = append(paths, &in.Edits[i].FilePath)
+		}
+		return paths
+	},
+	Activity: func(in multiEditInput) string { return "Planning " + plural(len(in.Edits), "edit", "edits") },
+	Check:    checkMultiEdit,
+	Run:      runMultiEdit,
+})
+
+func checkMultiEdit(in multiEditInput) error {
+	named := map[string]bool{}
+	for i, e := range in.Edits {
+		if e.FilePath == "" && in.FilePath == "" {
+			return tool.Invalid("multi_edit", fmt.Sprintf("\"file_path\" is required, since edit %d names no file", i+1))
+		}
+		if e.OldString == e.NewString {
+			return tool.Numbered(tool.NoChange, 1, "Edit %d: No changes to make: old_string and new_string are exactly the same.", i+1)
+		}
+		named[cmp.Or(e.FilePath, in.FilePath)] = true
+	}
+	if len(named) > 20 {
+		return tool.Invalid("multi_edit", fmt.Sprintf("\"edits\" must name at most 20 files, not %d", len(named)))
+	}
+	return nil
+}
+
+func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Result, error) {
+	files, err := multiEditFiles(env, in)
+	for _, f := range files {
+		defer f.file.Close()
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	text := fmt.Sprintf("Successfully edited %s, %s.", plural(len(files), "file", "files"), plural(len(in.Edits), "edit", "edits"))
+	var changes []filestate.Change
+	if in.DryRun {
+		text = fmt.Sprintf("Dry run: all %s would apply.", plural(len(in.Edits), "edit", "edits"))
+		changes, err = checkAll(ctx, env, files)
+	} else {
+		changes, err = applyAll(ctx, env, files)
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	res := tool.Result{}
+	for i, c := range changes {
+		res.Shows = append(res.Shows, c.Path)
+		text += "\n" + files[i].summary()
+		if diff := diffText(c, maxDiff/len(files)); diff != "" {
+			text += "\n" + diff
+		}
+	}
+	if in.DryRun {
+		res.Text = text
+		return res, nil
+	}
+	res.Text = text + changeNotes(env, nil, changes...)
+	res.Meta = changeMeta(nil, changes...)
+	return res, nil
+}
+
+// multiEditFiles gathers the edits by file, whatever the spelling of its path. The caller closes what comes back, also
+// with an error.
+func multiEditFiles(env tool.Env, in multiEditInput) ([]*fileEdits, error) {
+	var files []*fileEdits
+	for i, e := range in.Edits {
+		path := cmp.Or(e.FilePath, in.FilePath)
+		opened, err := env.Open(path, workspace.Write)
+		if err != nil {
+			return files, pathRefusal(env, path, err)
+		}
+		at := slices.IndexFunc(files, func(f *fileEdits) bool { return f.file.Path == opened.Path })
+		if at < 0 {
+			at = len(files)
+			files = append(files, &fileEdits{file: opened, path: path})
+		} else {
+			_ = opened.Close() // a second handle on the same directory
+		}
+		f := files[at]
+		f.version = cmp.Or(f.version, e.Version)
+		if e.Version != "" && e.Version != f.version {
+			return files, tool.Invalid("multi_edit", fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
+		}
+		f.which = append(f.which, i+1)
+		f.edits = append(f.edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll, Expect: e.Expected, Prose: prose(path)})
+	}
+	return files, nil
+}

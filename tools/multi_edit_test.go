@@ -1,0 +1,85 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"codehand/tools/tool"
+)
+
+func TestMultiEdit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "one\ntwo\n")
+	r.write("b", "three\n")
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("read_file", `{"file_path":"b"}`)
+	args := `{"file_path":"a","edits":[{"old_string":"one","new_string":"1"},{"file_path":"./b","old_string":"three","new_string":"3"},` +
+		`{"old_string":"two","new_string":"2"},{"file_path":"new/c","old_string":"","new_string":"c\n"}]%s}`
+	want := "%s\n$WORK/a: edits 1, 3; 2 replacements\n@@ -1,2 +1,2 @@\n-one\n-two\n+1\n+2\n$WORK/b: edit 2; 1 replacement\n@@ -1 +1 @@\n-three\n+3\n" +
+		"$WORK/new/c: edit 4; 1 replacement\n@@ -0,0 +1 @@\n+c"
+	same(t, r.ok("multi_edit", fmt.Sprintf(args, `,"dry_run":true`)), fmt.Sprintf(want, "Dry run: all 4 edits would apply."))
+	r.holds("a", "one\ntwo\n")
+	same(t, r.ok("multi_edit", fmt.Sprintf(args, "")), fmt.Sprintf(want, "Successfully edited 3 files, 4 edits."))
+	r.holds("a", "1\n2\n")
+	r.holds("b", "3\n")
+	r.holds("new/c", "c\n")
+}
+
+// One edit that fails leaves every file as it is, and each file says what is wrong with it.
+func TestMultiEditNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, name := range []string{"a", "b", "c"} {
+		r.write(name, "one\none\n")
+	}
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("read_file", `{"file_path":"b"}`)
+	text := r.fails(tool.StringNotFound, "multi_edit", `{"edits":[{"file_path":"a","old_string":"zzz","new_string":"1"},{"file_path":"b","old_string":"one","new_string":"1"},`+
+		`{"file_path":"c","old_string":"one","new_string":"1"}]}`)
+	for _, want := range []string{
+		"STRING_NOT_FOUND: Edit 1: String to replace not found in file.\n", "\nMULTIPLE_MATCHES: Edit 2: Found 2 matches", "\nFILE_NOT_READ: File has not been read yet: $WORK/c.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	r.holds("a", "one\none\n")
+	r.holds("b", "one\none\n")
+}
+
+func TestMultiEditRefusals(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "one\ntwo\nthree\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	var many []string
+	for i := range 21 {
+		many = append(many, fmt.Sprintf(`{"file_path":"f%d","old_string":"","new_string":"x"}`, i))
+	}
+	for _, c := range []struct {
+		code tool.Code
+		args string
+		want string
+	}{
+		{tool.InputInvalid, `{"edits":[]}`, `"edits"`},
+		{tool.InputInvalid, `{"edits":[{"old_string":"a","new_string":"b"}]}`, `"file_path" is required`},
+		{tool.InputInvalid, `{"edits":[` + strings.Join(many, ",") + `]}`, `at most 20 files`},
+		{tool.InputInvalid, `{"file_path":"f","edits":[{"old_string":"one","new_string":"b","version":"000000000000"},{"old_string":"two","new_string":"b","version":"000000000001"}]}`, `"version" of edit 2`},
+		{tool.NoChange, `{"file_path":"f","edits":[{"old_string":"one","new_string":"b"},{"old_string":"a","new_string":"a"}]}`, `Edit 2: No changes to make`},
+		{tool.OutsideRoots, `{"edits":[{"file_path":"f","old_string":"one","new_string":"b"},{"file_path":"/etc/hostname","old_string":"a","new_string":"b"}]}`, `/etc/hostname is outside`},
+		{tool.StringNotFound, `{"file_path":"f","edits":[{"old_string":"one\ntwo","new_string":"X"},{"old_string":"two\nthree","new_string":"Y"}]}`,
+			"Edit 2: String to replace not found in file. It may have been changed by edit 1.\nConflicts: edits 1 and 2 overlap at lines 2-3."},
+		{tool.Cascade, `{"file_path":"f","edits":[{"old_string":"one","new_string":"uno dos"},{"old_string":"uno","new_string":"X"}]}`,
+			"Edit 2: Cannot edit file: old_string is a substring of a new_string from a previous edit.\nConflicts: edit 2 depends on edit 1."},
+		{tool.CountMismatch, `{"file_path":"f","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two","new_string":"2","expected_replacements":3}]}`, "Edit 2: Expected 3 replacements but found 1."},
+		{tool.FileExists, `{"file_path":"f","edits":[{"old_string":"one","new_string":"1"},{"old_string":"","new_string":"2"}]}`, "Edit 2: Cannot create new file"},
+		{tool.FileNotFound, `{"file_path":"missing","edits":[{"old_string":"one","new_string":"1"}]}`, "File does not exist: $WORK/missing."},
+	} {
+		if text := r.fails(c.code, "multi_edit", c.args); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s\nhas no %q", c.args, text, c.want)
+		}
+	}
+	r.holds("f", "one\ntwo\nthree\n")
+}

@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// pathRefusal puts into words what workspace, filestate and textedit say about path. nil, a refusal, a cancel and an
+// error of ours come back as they are.
+func pathRefusal(env tool.Env, path string, err error) error {
+	outside, isOutside := errors.AsType[*workspace.OutsideError](err)
+	invalid, isInvalid := errors.AsType[*workspace.InvalidError](err)
+	special, isSpecial := errors.AsType[*filestate.NotRegularError](err)
+	switch _, refused := errors.AsType[*tool.Refusal](err); {
+	case refused:
+		return err
+	case isOutside:
+		return tool.Refuse(tool.OutsideRoots, "%s is outside the allowed directories: %s. The operator can add a ROOT argument or permissions.additional_dirs.",
+			path, strings.Join(outside.Roots, ", "))
+	case isInvalid:
+		return tool.Refuse(tool.InputInvalid, "%q cannot be used as a path: %s.", path, invalid.Reason)
+	case errors.Is(err, workspace.ErrSpelling):
+		return tool.Refuse(tool.PathRefused, "%s is a network or device path and is never opened.", path)
+	case errors.Is(err, syscall.ENOTDIR):
+		return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed. %s", path, whereabouts(env, path))
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return tool.Refuse(tool.InputInvalid, "%s cannot be used as a path: a name in it is too long.", clip(path, 200))
+	case errors.Is(err, workspace.ErrTooManyLinks):
+		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. Its links lead in a circle. Use list_files.", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. %s", path, whereabouts(env, path))
+	case errors.Is(err, filestate.ErrDirectory):
+		return tool.Refuse(tool.IsDirectory, "%s is a directory. Use list_files.", path)
+	case isSpecial:
+		return tool.Refuse(tool.NotRegular, "%s is a %s. Only regular files can be used.", path, special.Kind)
+	case errors.Is(err, filestate.ErrMoved), errors.Is(err, filestate.ErrLocked), errors.Is(err, workspace.ErrChanging):
+		return tool.Refuse(tool.Busy, "%s is being changed by another session. Nothing was done. Try again.", path)
+	case errors.Is(err, filestate.ErrMemory):
+		return tool.Refuse(tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
+	case errors.Is(err, textedit.ErrBinary):
+		return tool.Refuse(tool.BinaryFile, "This tool cannot read binary files: %s. Use run_shell with file, xxd or strings.", path)
+	case errors.Is(err, textedit.ErrEncoding):
+		return tool.Refuse(tool.EncodingUnsupported, "%s is UTF-16 or UTF-32 and cannot be used as text. Use run_shell with iconv.", path)
+	case errors.Is(err, fs.ErrPermission):
+		return tool.Refuse(tool.PermissionDenied, "Permission denied: the operating system does not let the server use %s. Ask the user.", path)
+	}
+	return err
+}
+
+// whereabouts helps whoever asked for a file that is not there.
+func whereabouts(env tool.Env, path string) string {
+	text := "Current directory: " + env.Space.Cwd() + "."
+	near := env.Space.Near(path, func(p string) bool { return !env.Rules.Hidden(p) })
+	if len(near) > 0 {
+		text += " Did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return text
+}
+
+// plural writes 1 edit, 2 edits.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return results.Count(n) + " " + many
+}
+
+// data encodes a tool's own fields for programs; a struct of plain types cannot fail.
+func data(v any) json.RawMessage {
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+// form is what a result of this call may have, less runes characters and lines lines for what stands around it.
+func form(env tool.Env, runes, lines int) results.Form {
+	less := func(limit, frame int) int {
+		if limit <= 0 {
+			return 0
+		}
+		return max(limit-frame, limit/2, 1)
+	}
+	return results.Form{Runes: less(env.Limit, runes), Bytes: less(env.Client.MaxBytes, runes), Lines: less(env.Client.MaxLines, lines)}
+}

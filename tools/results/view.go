@@ -1,0 +1,264 @@
+package results
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Row is one line of a file: Text without its end, and the bytes [From, To) that it takes in the file with its end.
+// Cut is how many characters Text lacks at its end. search.PageLine has the same fields and converts.
+type Row struct {
+	Text     string
+	From, To int64
+	Cut      int
+}
+
+// A Range is a range of bytes of a file, [From, To).
+type Range struct{ From, To int64 }
+
+// A View shows lines of a file, numbered and safe to read, until a limit is reached. The zero View has no limits, and
+// First must be set. It belongs to one goroutine.
+type View struct {
+	First  int  // number of the first line
+	Asked  int  // lines that the caller wants; 0: all that there are
+	Page   int  // lines that are shown at most if Asked is 0
+	Form   Form // limits of the text
+	Tokens int  // likewise, estimated as ASCII bytes / 4 + 1 per other character; 0: no limit
+	Pipe   bool // `%4d | line` instead of number, tab, line
+
+	BOM     bool    // the file starts with a UTF-8 mark, which Text does not hold
+	Total   int     // lines of the file
+	AtLeast bool    // Total is a lower bound
+	Lines   int     // shown
+	Whole   []Range // bytes of the file that are shown whole, in order; ranges do not touch
+
+	text            strings.Builder
+	runes, quarters int    // quarters of a token
+	lf, crlf, bare  int    // line ends; bare: the last line has none
+	invalid, hidden int    // bytes that are not UTF-8, characters shown as escapes
+	limit           string // what one more line would have exceeded; "": every line was taken
+}
+
+// Add shows the next line, or says that it would exceed a limit. A first line that does not fit is shortened, so that
+// a view is never empty.
+func (v *View) Add(r Row) bool {
+	ending := r.To - r.From - int64(len(r.Text))
+	if v.BOM && r.From == 0 {
+		ending -= int64(len("\ufeff"))
+	}
+	row, hidden := v.row(r)
+	if v.limit = v.exceeded(row); v.limit != "" {
+		if v.Lines > 0 {
+			return false
+		}
+		r, row, hidden = v.shorten(r)
+	}
+	if v.Lines > 0 {
+		v.text.WriteByte('\n')
+	}
+	v.text.WriteString(row)
+	runes, quarters := weigh(row)
+	v.runes, v.quarters = v.runes+runes+1, v.quarters+quarters+1
+	v.Lines++
+	v.hidden += hidden
+	v.invalid += invalid(r.Text)
+	v.limit = ""
+	if r.Cut == 0 {
+		v.cover(r, ending)
+	}
+	return true
+}
+
+// String returns the lines, joined by line ends.
+func (v *View) String() string { return v.text.String() }
+
+// Last is the number of the last line shown.
+func (v *View) Last() int { return v.First + v.Lines - 1 }
+
+// more says that lines follow.
+func (v *View) more() bool { return v.limit != "" || v.AtLeast || v.Last() < v.Total }
+
+// Partial is what stands before the lines if fewer are shown than were asked for; else "".
+func (v *View) Partial() string {
+	if !v.more() || v.Asked > 0 && v.Lines >= v.Asked {
+		return ""
+	}
+	limit := v.limit
+	switch {
+	case limit != "":
+	case v.Asked == 0 && v.Lines >= v.Page:
+		limit = Count(v.Page) + " lines"
+	default: // the lines were fetched with a limit that stands for this one
+		limit = Count(v.Tokens) + " tokens"
+	}
+	return fmt.Sprintf("PARTIAL view: lines %d-%d of %s (limit: %s). Continue with offset=%d, or use grep_search.\n",
+		v.First, v.Last(), v.total(), limit, v.Last()+1)
+}
+
+// Remarks says what the lines cannot show of themselves; with place also where they stand, unless Partial says so.
+func (v *View) Remarks(place bool) []string {
+	var all []string
+	add := func(n int, one, many string) {
+		if n == 1 {
+			all = append(all, "1 "+one)
+		} else if n > 1 {
+			all = append(all, Count(n)+" "+many)
+		}
+	}
+	if place && v.Partial() == "" {
+		all = append(all, fmt.Sprintf("lines %d-%d of %s", v.First, v.Last(), v.total()))
+	}
+	if v.BOM {
+		all = append(all, "BOM")
+	}
+	add(v.invalid, "byte is not UTF-8 and shown as U+FFFD", "bytes are not UTF-8 and shown as U+FFFD")
+	add(v.hidden, "character is shown as an escape", "characters are shown as escapes")
+	if eol := v.eol(); eol == "CRLF" || eol == "mixed" {
+		all = append(all, eol+" line ends")
+	}
+	if v.bare > 0 {
+		all = append(all, "no newline at end")
+	}
+	return all
+}
+
+func (v *View) total() string {
+	if v.AtLeast {
+		return "at least " + Count(v.Total)
+	}
+	return Count(v.Total)
+}
+
+// Facts are what a View knows for programs.
+type Facts struct {
+	Lines      int    `json:"lines"`
+	TotalLines int    `json:"totalLines"`
+	StartLine  int    `json:"startLine"`
+	Truncated  bool   `json:"truncated"` // lines follow
+	Encoding   string `json:"encoding"`
+	EOL        string `json:"eol"` // of the lines shown: LF, CRLF, mixed; "": there is none
+}
+
+// Facts returns them as of now.
+func (v *View) Facts() Facts {
+	f := Facts{Lines: v.Lines, TotalLines: v.Total, StartLine: v.First, Truncated: v.more(), Encoding: "UTF-8", EOL: v.eol()}
+	if v.BOM {
+		f.Encoding = "UTF-8 BOM"
+	}
+	return f
+}
+
+// cover notes a line that is shown whole, and how it ends.
+func (v *View) cover(r Row, ending int64) {
+	if n := len(v.Whole); n > 0 && v.Whole[n-1].To == r.From {
+		v.Whole[n-1].To = r.To
+	} else {
+		v.Whole = append(v.Whole, Range{r.From, r.To})
+	}
+	switch ending {
+	case 0:
+		v.bare++
+	case 1:
+		v.lf++
+	case 2:
+		v.crlf++
+	}
+}
+
+func (v *View) eol() string {
+	switch {
+	case v.lf > 0 && v.crlf > 0:
+		return "mixed"
+	case v.crlf > 0:
+		return "CRLF"
+	case v.lf > 0:
+		return "LF"
+	}
+	return ""
+}
+
+func (v *View) row(r Row) (string, int) {
+	shown, hidden := Show(r.Text)
+	if r.Cut > 0 {
+		shown += fmt.Sprintf("... (truncated, %d more characters)", r.Cut)
+	}
+	if n := v.First + v.Lines; v.Pipe {
+		shown = fmt.Sprintf("%4d | %s", n, shown)
+	} else {
+		shown = strconv.Itoa(n) + "\t" + shown
+	}
+	return shown, hidden
+}
+
+// exceeded names the limit that the view with one more row would be over; "": none.
+func (v *View) exceeded(row string) string {
+	runes, quarters := weigh(row)
+	over := func(limit, n int) bool { return limit > 0 && n > limit }
+	switch {
+	case over(v.Form.Lines, v.Lines+1):
+		return Count(v.Form.Lines) + " lines"
+	case over(4*v.Tokens, v.quarters+quarters):
+		return Count(v.Tokens) + " tokens"
+	case over(v.Form.Runes, v.runes+runes):
+		return Count(v.Form.Runes) + " characters"
+	case over(v.Form.Bytes, v.text.Len()+1+len(row)):
+		return Count(v.Form.Bytes) + " bytes"
+	}
+	return ""
+}
+
+// shorten leaves out the end of a line until its row fits, or until one character is left.
+func (v *View) shorten(r Row) (Row, string, int) {
+	for {
+		runes := utf8.RuneCountInString(r.Text)
+		at := 0
+		for range max(1, runes*7/8) {
+			_, size := utf8.DecodeRuneInString(r.Text[at:])
+			at += size
+		}
+		r.Cut += utf8.RuneCountInString(r.Text[at:])
+		r.Text = r.Text[:at]
+		if row, hidden := v.row(r); runes <= 1 || v.exceeded(row) == "" {
+			return r, row, hidden
+		}
+	}
+}
+
+// Numbered returns the first max lines of text (0: all) as a View shows them, counted from 1.
+func Numbered(text string, max int) string {
+	v := View{First: 1, Form: Form{Lines: max}}
+	for line := range strings.Lines(text) {
+		if !v.Add(Row{Text: strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")}) {
+			break
+		}
+	}
+	return v.String()
+}
+
+// weigh counts characters and quarters of a token.
+func weigh(s string) (runes, quarters int) {
+	for _, r := range s {
+		runes++
+		if r < utf8.RuneSelf {
+			quarters++
+		} else {
+			quarters += 4
+		}
+	}
+	return runes, quarters
+}
+
+// invalid counts the bytes of s that are not UTF-8.
+func invalid(s string) int {
+	n := 0
+	for i, r := range s {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,185 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/filestate"
+	"codehand/server/state"
+	"codehand/tools/permission"
+	"codehand/tools/results"
+	"codehand/tools/sandbox"
+	"codehand/tools/search"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// A rig is one session with real engines over a directory of its own.
+type rig struct {
+	t   *testing.T
+	dir string // the root
+	*session.State
+	space *workspace.Space // with the first root as its cwd
+	calls int
+}
+
+// prefs are the settings as they are without any configuration.
+func prefs() session.Prefs {
+	return session.Prefs{
+		ReadDedup: true, ReadMaxTokens: 25_000, ReadMaxLine: 2000, ListLimit: 100, ListTimeoutMS: 20_000,
+		GrepMode: "files_with_matches", GrepTimeoutMS: 20_000, ShellDefaultMS: 120_000, ShellMaxMS: 600_000, ShellBackgroundMS: 110_000,
+	}
+}
+
+func newRig(t *testing.T, deny ...string) *rig {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	must(err)
+	private := t.TempDir()
+	jobs, kept := filepath.Join(private, "jobs"), filepath.Join(private, "tool-results")
+	space, err := workspace.Open([]string{root}, workspace.Options{})
+	must(err)
+	t.Cleanup(func() { _ = space.Close() })
+	var rules []permission.Rule
+	for _, text := range deny {
+		rules = append(rules, permission.Rule{Text: text, Origin: "test", Dir: root})
+	}
+	policy, err := permission.New(permission.Options{Deny: rules})
+	must(err)
+	store := state.NewMemory(state.MemoryOptions{})
+	t.Cleanup(func() { _ = store.Close() })
+	memory := state.Scoped(store, "sess.local.test")
+	engine := search.New(search.Options{Workers: 2})
+	t.Cleanup(func() { must(engine.Close()) })
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
+	must(err)
+	t.Cleanup(func() { must(sh.Close()) })
+	return &rig{t: t, dir: root, space: space, State: &session.State{
+		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
+		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept),
+		Files:   filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}),
+		Mode:    session.NewCell[permission.Mode](memory, "cell.mode"),
+		Cwd:     session.NewCell[string](memory, "cell.cwd"),
+		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
+	}}
+}
+
+// env is what one call may use.
+func (r *rig) env(c tool.Call) tool.Env {
+	r.calls++
+	limit := c.Spec.MaxRunes
+	if limit <= 0 {
+		limit = tool.DefaultMaxRunes
+	}
+	at := *r.State
+	if cwd, err := r.Cwd.Load(r.t.Context()); err == nil && cwd != "" {
+		at.Space = at.Space.At(cwd) // as server does for every call
+	}
+	if r.Client.MaxRunes > 0 {
+		limit = r.Client.MaxRunes
+	}
+	return tool.Env{State: &at, CallID: fmt.Sprintf("call%012d", r.calls), Limit: limit, Progress: func(float64, float64, string) {}}
+}
+
+// do calls a tool. args is JSON in which $WORK stands for the root. A refusal comes back as its text.
+func (r *rig) do(name, args string) (tool.Result, string) {
+	r.t.Helper()
+	return r.doCtx(r.t.Context(), name, args, time.Time{})
+}
+
+func (r *rig) doCtx(ctx context.Context, name, args string, answerBy time.Time) (tool.Result, string) {
+	r.t.Helper()
+	for _, t := range All() {
+		if t.Spec.Name != name {
+			continue
+		}
+		call, err := t.Bind(r.State, json.RawMessage(strings.ReplaceAll(args, "$WORK", r.dir)))
+		if err != nil {
+			return r.refused(tool.Result{}, err)
+		}
+		env := r.env(call)
+		env.AnswerBy = answerBy
+		return r.refused(call.Run(ctx, env))
+	}
+	r.t.Fatalf("there is no tool %s", name)
+	return tool.Result{}, ""
+}
+
+func (r *rig) refused(res tool.Result, err error) (tool.Result, string) {
+	r.t.Helper()
+	if err == nil {
+		return res, res.Text
+	}
+	refusal, ok := errors.AsType[*tool.Refusal](err)
+	if !ok {
+		r.t.Fatalf("an error that is no refusal: %v", err)
+	}
+	return tool.Result{Failed: refusal.Code, Shows: refusal.Shows, Meta: refusal.Meta}, refusal.Error()
+}
+
+// ok is do for a call that must succeed.
+func (r *rig) ok(name, args string) string {
+	r.t.Helper()
+	res, text := r.do(name, args)
+	if res.Failed != "" {
+		r.t.Fatalf("%s %s failed:\n%s", name, args, text)
+	}
+	return strings.ReplaceAll(text, r.dir, "$WORK")
+}
+
+// fails is do for a call that must fail with code.
+func (r *rig) fails(code tool.Code, name, args string) string {
+	r.t.Helper()
+	res, text := r.do(name, args)
+	if res.Failed != code || !strings.HasPrefix(text, string(code)+": ") {
+		r.t.Fatalf("%s %s: code %q, want %q:\n%s", name, args, res.Failed, code, text)
+	}
+	return strings.ReplaceAll(text, r.dir, "$WORK")
+}
+
+// write puts a file below the root, behind the server's back.
+func (r *rig) write(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// holds checks what is in a file.
+func (r *rig) holds(name, want string) {
+	r.t.Helper()
+	got, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if string(got) != want {
+		r.t.Errorf("%s holds %q, want %q", name, got, want)
+	}
+}
+
+// same compares texts and shows both.
+func same(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got:\n%s\n\nwant:\n%s", got, want)
+	}
+}

@@ -1,0 +1,137 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+//go:embed run_shell.md
+var runShellText string
+
+type runShellInput struct {
+	Command     string `json:"command" jsonschema:"bash command line" rule:"minlen=1 maxlen=100000"`
+	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; 120000 if absent, at most 600000; of a job 30 min, at most 2 h" rule:"min=1"`
+	Description string `json:"description,omitempty" jsonschema:"what it does, in 5-10 words" rule:"maxlen=800"`
+	Background  bool   `json:"run_in_background,omitempty" jsonschema:"start a job and return at once"`
+	Sandbox     string `json:"sandbox,omitempty" jsonschema:"accepted if false or empty"`
+	Unconfined  string `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"accepted if false or empty"`
+	Executable  string `json:"shellExecutable,omitempty" jsonschema:"accepted if false or empty"`
+}
+
+// runShell promises nothing: a command can do anything.
+var runShell = tool.Define(tool.Def[runShellInput]{
+	Spec: tool.Spec{
+		Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
+		Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell,
+	},
+	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
+	Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},
+	Available: noShell,
+	Targets: func(_ *session.State, in runShellInput) []permission.Target {
+		return []permission.Target{{Kind: permission.Command, Value: in.Command}}
+	},
+	Activity: func(in runShellInput) string { return "Running " + cmp.Or(in.Description, in.Command) },
+	Check:    checkRunShell,
+	Run:      runRunShell,
+})
+
+func checkRunShell(in runShellInput) error {
+	for _, v := range []string{in.Sandbox, in.Unconfined, in.Executable} {
+		if v != "" && v != "false" {
+			return tool.Invalid("run_shell", "no argument can change the sandbox or the shell; the operator sets them")
+		}
+	}
+	if strings.ContainsRune(in.Command, 0) {
+		return tool.Invalid("run_shell", `"command" must not contain a NUL character`)
+	}
+	return nil
+}
+
+func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Result, error) {
+	dir, notes, err := runShellDir(env)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	timeout, clamped := runShellTimeout(env, in)
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Background: in.Background})
+	_ = dir.Close() // only a place to start from
+	if errors.Is(err, shell.ErrJobLimit) {
+		return tool.Result{}, tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.", runningJobs(ctx, env))
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	o := outcome{env: env, limit: timeout, notes: append(notes, clamped...)}
+	if in.Background {
+		return o.started(job.Info()), nil
+	}
+	defer job.Release()
+	info, err := o.wait(ctx, job)
+	if err == nil && info.State == shell.Running {
+		lifetime := runShellLifetime
+		if in.Timeout > 0 {
+			lifetime = 0 // a deadline that was asked for stays
+		}
+		info = job.Detach(lifetime)
+	}
+	ctx = context.WithoutCancel(ctx) // what the command has printed is shown also to a call that was cancelled
+	if info.State == shell.Running && err == nil {
+		return o.moved(ctx, info)
+	}
+	return o.ended(ctx, job, info, err)
+}
+
+// runShellLifetime is how long a job may run if nobody says so; runShellMost bounds what may be said.
+const (
+	runShellLifetime = 30 * time.Minute
+	runShellMost     = 2 * time.Hour
+)
+
+// runShellTimeout is the deadline of a command, or the lifetime of a job. A model that means seconds writes 30.
+func runShellTimeout(env tool.Env, in runShellInput) (time.Duration, []string) {
+	preset, most := time.Duration(env.Prefs.ShellDefaultMS)*time.Millisecond, time.Duration(env.Prefs.ShellMaxMS)*time.Millisecond
+	if in.Background {
+		preset, most = runShellLifetime, runShellMost
+	}
+	asked := time.Duration(min(in.Timeout, int(runShellMost/time.Millisecond)+1)) * time.Millisecond
+	switch {
+	case in.Timeout == 0:
+		return preset, nil
+	case asked < time.Second:
+		return time.Second, []string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; it is in milliseconds]", in.Timeout)}
+	case asked > most:
+		return most, []string{fmt.Sprintf("[timeout lowered from %d ms to %d ms, the maximum]", in.Timeout, most.Milliseconds())}
+	}
+	return asked, nil
+}
+
+// runShellDir opens the session's current directory, or the first root if it is gone.
+func runShellDir(env tool.Env) (*os.Root, []string, error) {
+	cwd := env.Space.Cwd()
+	place, err := env.Space.Open(cwd, workspace.Read)
+	var notes []string
+	if roots := env.Space.Roots(); errors.Is(err, fs.ErrNotExist) && len(roots) > 0 {
+		notes = []string{"[" + cwd + " is gone. Shell cwd was reset to " + roots[0] + "]"}
+		cwd = roots[0]
+		place, err = env.Space.Open(cwd, workspace.Read)
+	}
+	if err != nil {
+		return nil, nil, pathRefusal(env, cwd, err)
+	}
+	defer place.Dir.Close()
+	dir, err := place.Dir.OpenRoot(place.Name)
+	return dir, notes, pathRefusal(env, cwd, err)
+}

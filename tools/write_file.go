@@ -1,0 +1,145 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+//go:embed write_file.md
+var writeFileText string
+
+type writeFileInput struct {
+	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the current directory"`
+	Content  string `json:"content" jsonschema:"all of the new content" rule:"maxlen=33554432"`
+	Version  string `json:"version,omitempty" jsonschema:"the version that was read, if one was shown"`
+}
+
+var writeFile = tool.Define(tool.Def[writeFileInput]{
+	Spec: tool.Spec{
+		Name: "write_file", Aliases: []string{"Write"}, Title: "Write file", Description: writeFileText,
+		Hint: "create or overwrite a whole file", Scope: tool.ScopeWrite,
+		Traits: tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
+	},
+	Accept:   map[string]string{"path": "file_path", "contents": "content", "text": "content"},
+	Paths:    func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
+	Activity: func(in writeFileInput) string { return "Writing " + filepath.Base(in.FilePath) },
+	Run:      runWriteFile,
+})
+
+func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Result, error) {
+	f, err := env.Open(in.FilePath, workspace.Write)
+	if err != nil {
+		return tool.Result{}, pathRefusal(env, in.FilePath, err)
+	}
+	defer f.Close()
+	if err := writeFileNotebook(in); err != nil {
+		return tool.Result{}, err
+	}
+	var notes []string
+	gone := missing(f) && wasDeleted(ctx, env, in.FilePath)
+	changes, err := env.Files.Update(ctx, by(env, "write_file"), filestate.Edit{
+		File: f, Version: filestate.Version(in.Version), Whole: true,
+		Change: func(old []byte) (content []byte, err error) {
+			content, notes, err = writeFileContent(old, in.Content)
+			return content, err
+		},
+	})
+	if err != nil {
+		return tool.Result{}, guard{unread: 2, changed: 3}.refusal(ctx, env, in.FilePath, err)
+	}
+	c := changes[0]
+	kind, lines := "update", writeFileLines(c.New)
+	text := "No change: " + in.FilePath + " already has this content."
+	switch {
+	case c.Old == nil:
+		kind = "create"
+		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath, plural(lines, "line", "lines"), results.Numbered(in.Content, writeFileShown))
+		if lines > writeFileShown {
+			text += fmt.Sprintf("\n... (%s lines total)", results.Count(lines))
+		}
+		if gone {
+			notes = append(notes, "[the file was deleted after you read it]")
+		}
+	case !bytes.Equal(c.Old, c.New):
+		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, plural(lines, "line", "lines"), diffText(c, maxDiff))
+	default:
+		notes = nil
+	}
+	return tool.Result{
+		Text: strings.TrimSuffix(text, "\n") + changeNotes(env, notes, c), Shows: []string{c.Path},
+		Meta: changeMeta(struct {
+			Kind  string `json:"kind"`
+			Lines int    `json:"lines"`
+		}{kind, lines}, c),
+	}, nil
+}
+
+// writeFileShown is how many lines of a new file the answer repeats.
+const writeFileShown = 30
+
+func writeFileLines(content []byte) int {
+	t, _ := textedit.Decode(content) // what is no text has no lines
+	return t.Lines
+}
+
+// writeFileContent is what will stand in the file: as sent, but a mark that was there stays.
+func writeFileContent(old []byte, content string) ([]byte, []string, error) {
+	before, err := textedit.Decode(old)
+	if errors.Is(err, textedit.ErrEncoding) {
+		return nil, nil, err // the content would have to be encoded, too
+	}
+	if before.BOM && !strings.HasPrefix(content, "\ufeff") {
+		content = "\ufeff" + content
+	}
+	after, _ := textedit.Decode([]byte(content))
+	var notes []string
+	if from, to := writeFileEnds(before), writeFileEnds(after); from != "" && to != "" && from != to {
+		notes = append(notes, "[line ends changed: "+from+" → "+to+"]")
+	}
+	if before.Invalid > 0 && after.Invalid == 0 {
+		notes = append(notes, "[encoding changed to UTF-8]")
+	}
+	return []byte(content), notes, nil
+}
+
+func writeFileEnds(t textedit.Text) string {
+	switch {
+	case t.CRLF > 0 && t.LF > 0:
+		return "mixed"
+	case t.CRLF > 0:
+		return "CRLF"
+	case t.LF > 0:
+		return "LF"
+	}
+	return ""
+}
+
+// writeFileNotebook refuses to make a notebook of what is none, since no program would open it any more.
+func writeFileNotebook(in writeFileInput) error {
+	if filepath.Ext(in.FilePath) != ".ipynb" {
+		return nil
+	}
+	var book struct {
+		Cells *[]json.RawMessage `json:"cells"`
+	}
+	err := json.Unmarshal([]byte(in.Content), &book)
+	if err == nil && book.Cells == nil {
+		err = errors.New("cells are missing")
+	}
+	if err != nil {
+		return tool.Refuse(tool.NotebookInvalid, "The content is not a Jupyter notebook: %v. Write JSON with cells.", err)
+	}
+	return nil
+}

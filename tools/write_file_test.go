@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/tools/tool"
+)
+
+func TestWriteFileNew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	same(t, r.ok("write_file", `{"file_path":"$WORK/deep/er/f","content":"a\nb\n"}`), "Successfully wrote to $WORK/deep/er/f (2 lines, new file)\n1\ta\n2\tb")
+	r.holds("deep/er/f", "a\nb\n")
+	same(t, r.ok("write_file", `{"file_path":"one","content":"a"}`), "Successfully wrote to $WORK/one (1 line, new file)\n1\ta")
+	same(t, r.ok("write_file", `{"file_path":"none","content":""}`), "Successfully wrote to $WORK/none (0 lines, new file)")
+	r.holds("none", "")
+	var long strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&long, `%d\n`, i+1)
+	}
+	text := r.ok("write_file", `{"file_path":"long","content":"`+long.String()+`"}`)
+	if !strings.HasSuffix(text, "\n30\t30\n... (40 lines total)") {
+		t.Errorf("the end of a long file is wrong:\n%s", text)
+	}
+}
+
+func TestWriteFileOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "a\nb\nc\n")
+	text := r.fails(tool.FileNotRead, "write_file", `{"file_path":"f","content":"x\n"}`)
+	same(t, text, "FILE_NOT_READ: File has not been read yet: $WORK/f. Read it first before writing to it.")
+	r.ok("read_file", `{"file_path":"f","limit":2}`)
+	text = r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x\n"}`)
+	same(t, text, "FILE_PARTLY_READ: Only lines 1-2 of 3 of $WORK/f were read. Read the rest (next: offset=3) or use edit_file.")
+	r.holds("f", "a\nb\nc\n")
+	r.ok("read_file", `{"file_path":"f","offset":3}`)
+	text = r.ok("write_file", `{"file_path":"f","content":"a\nX\nc\n"}`)
+	same(t, text, "Successfully wrote to $WORK/f (3 lines)\n@@ -1,3 +1,3 @@\n a\n-b\n+X\n c")
+	r.holds("f", "a\nX\nc\n")
+	// What was written is known: no read is needed before the next change.
+	same(t, r.ok("write_file", `{"file_path":"f","content":"a\nX\nc\n"}`), "No change: $WORK/f already has this content.")
+	r.ok("edit_file", `{"file_path":"f","old_string":"X","new_string":"Y"}`)
+	r.holds("f", "a\nY\nc\n")
+}
+
+func TestWriteFileKeepsAndTells(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, before, content, after, notes string }{
+		{"line ends change as sent", "a\r\nb\r\n", `a\nc\n`, "a\nc\n", "\n[line ends changed: CRLF → LF]"},
+		{"line ends stay", "a\r\n", `b\r\n`, "b\r\n", ""},
+		{"the mark stays", "\xef\xbb\xbfa\n", `b\n`, "\xef\xbb\xbfb\n", ""},
+		{"one mark is enough", "\xef\xbb\xbfa\n", `\ufeffb\n`, "\xef\xbb\xbfb\n", ""},
+		{"other bytes", "caf\xe9\n", `café\n`, "café\n", "\n[encoding changed to UTF-8]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.write("f", c.before)
+			r.ok("read_file", `{"file_path":"f"}`)
+			text := r.ok("write_file", `{"file_path":"f","content":"`+c.content+`"}`)
+			r.holds("f", c.after)
+			if !strings.HasSuffix(text, c.notes) || c.notes == "" && strings.Contains(text, "changed") {
+				t.Errorf("notes are not %q:\n%s", c.notes, text)
+			}
+		})
+	}
+}
+
+func TestWriteFileRefusals(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("d/f", "x")
+	r.write("bin", "a\x00b")
+	r.write("wide", "\xff\xfea\x00")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "new"), filepath.Join(r.dir, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code tool.Code
+		args string
+		want string
+	}{
+		{tool.InputInvalid, `{"file_path":"f"}`, `"content" is required`},
+		{tool.InputInvalid, `{"file_path":"f","content":"x","version":"zzz"}`, `"version"`},
+		{tool.OutsideRoots, `{"file_path":"/etc/codehand-test","content":"x"}`, "is outside"},
+		{tool.OutsideRoots, `{"file_path":"dangling","content":"x"}`, "is outside"},
+		{tool.IsDirectory, `{"file_path":"d","content":"x"}`, "$WORK/d is a directory. Use list_files."},
+		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"{}"}`, "cells"},
+		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"x"}`, "not a Jupyter notebook"},
+		{tool.BinaryFile, `{"file_path":"bin","content":"x"}`, "binary"},
+		{tool.EncodingUnsupported, `{"file_path":"wide","content":"x"}`, "UTF-16"},
+		{tool.NotDirectory, `{"file_path":"d/f/g","content":"x"}`, "A part of $WORK/d/f/g is a file"},
+	} {
+		if text := r.fails(c.code, "write_file", c.args); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s\nhas no %q", c.args, text, c.want)
+		}
+	}
+	r.ok("write_file", `{"file_path":"b.ipynb","content":"{\"cells\":[]}"}`)
+}
+
+// A file that was deleted after the read is made anew, and the answer says so.
+func TestWriteFileDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "a\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	if err := os.Remove(filepath.Join(r.dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	text := r.ok("write_file", `{"file_path":"f","content":"b\n"}`)
+	same(t, text, "Successfully wrote to $WORK/f (1 line, new file)\n1\tb\n[the file was deleted after you read it]")
+}
+
+func TestWriteFileVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Client.Modern = true
+	r.write("f", "a\nb\n")
+	r.fails(tool.FileChanged, "write_file", `{"file_path":"f","content":"x\n","version":"000000000000"}`)
+	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x\n","version":"911169ddaaf1p"}`)
+	text := r.ok("write_file", `{"file_path":"f","content":"x\n","version":"911169ddaaf1"}`)
+	if !strings.HasSuffix(text, "\n[version 73cb3858a687]") {
+		t.Errorf("the answer does not end with the new version:\n%s", text)
+	}
+}
