@@ -55,7 +55,7 @@ func (e *ending) ask(grace time.Duration) {
 
 // force kills in rounds until quietRounds of them found nothing.
 func (e *ending) force() {
-	deadline := time.Now().Add(forceFor)
+	step, deadline := firstStep, time.Now().Add(forceFor)
 	for quiet := 0; quiet < quietRounds && time.Now().Before(deadline); {
 		members := e.look()
 		if len(members) == 0 {
@@ -72,6 +72,7 @@ func (e *ending) force() {
 			}
 			m.signal(syscall.SIGKILL)
 		}
-		time.Sleep(firstStep)
+		time.Sleep(step)
+		step = min(2*step, lastStep)
 	}
 }

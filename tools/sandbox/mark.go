@@ -9,13 +9,12 @@ import (
 // A mark is how members of a tree are recognised after they left its process group and session and were adopted by
 // init. There are two, because each has a gap that the other closes:
 //
-//   - the variable CODEHAND_TREE in the environment of the child. It is there from birth, but a program may start
-//     another one with an empty environment (env -i).
+//   - the variable CODEHAND_TREE in the environment of the child. A program may start another one with an empty
+//     environment (env -i).
 //   - a resource limit without any effect: Linux has ignored RLIMIT_LOCKS since 2.4.25, but still keeps it, hands it to
-//     every child through fork and exec, and shows it in /proc/<pid>/limits. It is set just after the child was
-//     started.
+//     every child through fork and exec, and shows it in /proc/<pid>/limits. Some systems that look like Linux do not.
 //
-// A program that takes both away on purpose escapes at this level.
+// Both are there from birth. A program that takes both away on purpose escapes at this level.
 type mark struct {
 	name   string
 	number uint64 // below 2^62, so that it is never "unlimited"

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +21,23 @@ func closeOnExec() {
 	}
 }
 
+// birth is held while a child is born with a mark. The limit belongs to this whole process, so the lock does, too.
+var birth sync.Mutex
+
+// born starts a child that has the mark m from its first instruction on: set after the start, the limit could come too
+// late for a daemon on a busy machine. Only the soft limit is used, so that a codehand below this one can mark its own
+// trees.
+func born(m mark, start func() (*os.Process, error)) (*os.Process, error) {
+	birth.Lock()
+	defer birth.Unlock()
+	var old unix.Rlimit
+	if err := unix.Prlimit(0, unix.RLIMIT_LOCKS, nil, &old); err == nil && m.number < old.Max {
+		_ = unix.Prlimit(0, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: m.number, Max: old.Max}, nil) // the variable is left
+		defer func() { _ = unix.Prlimit(0, unix.RLIMIT_LOCKS, &old, nil) }()                   // it was so before
+	}
+	return start()
+}
+
 const (
 	// maxFile is RLIMIT_FSIZE in bytes. It counts the offset, also in a spool file whose middle was released, so it must
 	// lie above the 5 GiB at which tools/shell ends a command.
@@ -31,21 +49,15 @@ const (
 	moreProcesses = 512
 )
 
-// limit puts resource limits on a process that was just started, and the mark of its tree. A limit that cannot be set
+// limit puts resource limits on a process that was just started. A limit that cannot be set
 // (a hard limit below it, a kernel that forbids prlimit) is left as it is: the level promises no more.
-func limit(pid int, m mark) {
+func limit(pid int) {
 	atMost := func(resource int, n uint64) {
 		var old unix.Rlimit
 		if unix.Prlimit(pid, resource, nil, &old) == nil {
 			n = min(n, old.Max)
 			_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: n, Max: n}, nil)
 		}
-	}
-	// The mark comes first: every microsecond counts before the child forks. Only the soft limit, so that a codehand
-	// below this one can mark its own trees.
-	var old unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &old) == nil {
-		_ = unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: m.number, Max: old.Max}, nil)
 	}
 	atMost(unix.RLIMIT_CORE, 0)
 	atMost(unix.RLIMIT_FSIZE, maxFile)
@@ -68,3 +80,7 @@ func threads() uint64 {
 	n, _ := strconv.ParseUint(number, 10, 64) // 0: not as expected
 	return n
 }
+
+// Hide keeps other processes of the same user, such as the commands that this one starts, from reading its environment
+// and its memory. It is for the start of a server, since it also forbids debuggers and core dumps.
+func Hide() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

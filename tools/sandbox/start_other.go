@@ -9,3 +9,9 @@ import "os"
 func enter(dir *os.File) string { return dir.Name() }
 
 func closeOnExec() { closeEachOnExec() }
+
+// Hide does nothing: these systems have no such switch for a single process.
+func Hide() error { return nil }
+
+// born starts a child; there is no mark here.
+func born(_ mark, start func() (*os.Process, error)) (*os.Process, error) { return start() }

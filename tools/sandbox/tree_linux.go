@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,16 +18,18 @@ type tree struct {
 	seen      map[id]bool // members at the last look
 	gone      bool        // the child was collected: its number may be in use again
 	over      bool        // nothing is left, and so nothing can come
+	older     map[int]bool
+	olderAt   time.Time // when older was begun
 	self      int
 	ownGroup  int // of the server, never to be touched
 	ownLeader int // session of the server, likewise
 }
 
-// newTree puts limits and mark on a child that was just started.
+// newTree puts limits on a child that was just started.
 func newTree(child *os.Process, m mark) *tree {
 	t := &tree{mark: m, seen: map[id]bool{}, self: os.Getpid(), ownGroup: syscall.Getpgrp()}
 	t.ownLeader, _ = unix.Getsid(0) // cannot fail for oneself
-	limit(child.Pid, m)
+	limit(child.Pid)
 	t.child.pid = child.Pid
 	if s, ok := statOf(child.Pid); ok { // also a child that has ended is there until await collects it
 		t.child.start = s.start
@@ -110,8 +113,15 @@ func (t *tree) remember(all []stat, in map[int]bool) []member {
 	return living
 }
 
+// olderFor is how long a process that is older than the tree is not looked at again. Looks come in bursts, and most of
+// a machine's processes are older. A number is not given out anew before all others were, which takes longer.
+const olderFor = 100 * time.Millisecond
+
 // younger returns all processes but the server that were not started before the child.
 func (t *tree) younger() []stat {
+	if time.Since(t.olderAt) > olderFor {
+		t.older, t.olderAt = map[int]bool{}, time.Now()
+	}
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -121,11 +131,15 @@ func (t *tree) younger() []stat {
 	var all []stat
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || pid == t.self {
+		if err != nil || pid == t.self || t.older[pid] {
 			continue
 		}
-		if s, ok := statOf(pid); ok && s.start >= t.child.start {
+		s, ok := statOf(pid)
+		switch {
+		case ok && s.start >= t.child.start:
 			all = append(all, s)
+		case ok:
+			t.older[pid] = true
 		}
 	}
 	return all

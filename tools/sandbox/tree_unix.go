@@ -12,6 +12,7 @@ import (
 // for each one. A daemon that leaves the group is not found.
 type tree struct {
 	child id
+	gone  bool // the child was collected
 	over  bool
 }
 
@@ -19,15 +20,22 @@ func newTree(child *os.Process, _ mark) *tree { return &tree{child: id{pid: chil
 
 // collected notes whether the child left anybody behind in its group. While somebody is there, the number of the group
 // is not used again.
-func (t *tree) collected() { t.look() }
+func (t *tree) collected() {
+	t.gone = true
+	t.look()
+}
 
-// look returns the group as a single member.
+// look returns the group as a single member: the child while it is there, then an unknown number of others.
 func (t *tree) look() []member {
 	if t.over || syscall.Kill(-t.child.pid, 0) != nil {
 		t.over = true
 		return nil
 	}
-	return []member{{id: t.child, group: t.child.pid}}
+	m := member{id: t.child, group: t.child.pid}
+	if t.gone {
+		m.id = id{pid: -t.child.pid}
+	}
+	return []member{m}
 }
 
 func (m member) signal(s syscall.Signal) { _ = syscall.Kill(-m.group, s) } // the next look shows what is left

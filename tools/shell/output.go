@@ -59,20 +59,28 @@ func (o *output) take() bool {
 func (o *output) round() bool {
 	fromOut, fromErr := o.out.grown(), o.err.grown()
 	end := o.size + fromOut + fromErr
+	enough := end <= o.limits.most
 	o.merge(&o.out, fromOut, end)
 	o.merge(&o.err, fromErr, end)
 	for _, s := range []*spool{&o.out, &o.err} {
 		o.release(s.file, s.pos, &s.punched)
 	}
 	o.release(o.log, o.size, &o.punched)
-	return !o.broken && o.size <= o.limits.most
+	return !o.broken && enough
 }
+
+// maxCounted is how many new bytes of one stream are read in a round, apart from the head. A file can become gigabytes
+// long in one step if it is made with a hole; line ends are not counted then.
+const maxCounted = 256 << 20
 
 // merge appends n new bytes of s to the log. What will lie in the middle when the round ends, at end, is counted but
 // not written.
 func (o *output) merge(s *spool, n, end int64) {
 	k := o.limits.kept(end)
 	for n > 0 {
+		if skip := min(n-maxCounted, k.tail-o.size); skip > 0 && o.size >= k.head {
+			s.pos, o.size, n = s.pos+skip, o.size+skip, n-skip
+		}
 		got, err := s.file.ReadAt(o.buffer[:min(n, bufferSize)], s.pos)
 		part := o.buffer[:got]
 		if from, to := o.size, o.size+int64(got); from < k.head || to > k.tail {

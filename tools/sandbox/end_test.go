@@ -1,0 +1,203 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// daemons are ways to be left behind. $W is a word by which the test finds the process again, and "ready" is printed
+// by each when it is what it wants to be. The command itself goes on until it is ended.
+var daemons = map[string]struct {
+	text  string
+	left  int
+	needs string // a program
+}{
+	"child":              {text: `bash -c 'echo ready; exec sleep $0' $W &`, left: 1},
+	"grandchildren":      {text: `bash -c 'bash -c "echo ready; sleep $0; :" $0; :' $W &`, left: 3},
+	"session of its own": {text: `setsid bash -c 'echo ready; exec sleep $0' $W &`, left: 1},
+	"double fork":        {text: `(setsid bash -c 'echo ready; exec sleep $0' $W &)`, left: 1},
+	"no environment":     {text: `(env -i setsid /bin/bash -c 'echo ready; exec /bin/sleep $0' $W &)`, left: 1},
+	"deaf":               {text: `(trap "" TERM HUP INT; setsid bash -c 'echo ready; exec sleep $0' $W &)`, left: 1},
+	"stopped":            {text: `(setsid bash -c 'echo ready; kill -STOP $$; exec sleep $0' $W &)`, left: 1},
+	"name like a stat line": {text: `cp "$(command -v sleep)" './x) S 1 1 1 (y'
+		(setsid bash -c 'echo ready; exec "./x) S 1 1 1 (y" $0' $W &)`, left: 1},
+	"its own mark gone": {text: `(env -u CODEHAND_TREE setsid bash -c 'echo ready; exec sleep $0' $W &)`, left: 1},
+	"python": {needs: "python3", left: 1, text: `cat > d.py <<'E'
+import os, sys, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+os.chdir("/")
+print("ready", flush=True)
+for fd in range(0, 100):
+    try: os.close(fd)
+    except OSError: pass
+time.sleep(3600)
+E
+python3 d.py $W`},
+}
+
+func TestEndDaemons(t *testing.T) {
+	t.Parallel()
+	for name, d := range daemons {
+		for _, after := range []string{"wait for it", "leave it"} {
+			t.Run(name+", "+after, func(t *testing.T) {
+				t.Parallel()
+				if d.needs != "" {
+					if _, err := exec.LookPath(d.needs); err != nil {
+						t.Skip("needs", d.needs)
+					}
+				}
+				word := sleepFor()
+				text := d.text + "\nuntil [ -e go ]; do :; done"
+				if after == "wait for it" {
+					text = d.text + "\nwhile :; do sleep 1000; done"
+				}
+				dir := t.TempDir()
+				r := bash(t, dir, text, "W="+word)
+				waitFor(t, "daemon is ready", func() bool { return strings.Contains(r.soFar(t), "ready\n") })
+				want := d.left + 1 // the sleep of the loop
+				if after == "leave it" {
+					want = d.left
+					must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+					r.text(t)
+					waitFor(t, "all that is left is the daemon", func() bool { return r.Left() == want })
+				}
+				if got := r.End(50 * time.Millisecond); got != want {
+					t.Errorf("%d processes were ended, want %d", got, want)
+				}
+				if left := alive(t, word); len(left) > 0 {
+					t.Errorf("survivors: %v", left)
+				}
+				select {
+				case <-r.Done():
+				default:
+					t.Error("the child was not collected")
+				}
+				if r.Left() != 0 || r.End(0) != 0 {
+					t.Error("a second End found something")
+				}
+			})
+		}
+	}
+}
+
+// sleepFor returns a number of seconds that no other process sleeps for.
+func sleepFor() string {
+	digits := strings.Map(func(r rune) rune { return '0' + r%10 }, rand.Text())
+	return "86400." + digits
+}
+
+// What ends by itself on SIGTERM gets the time to do so.
+func TestEndAsksFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := bash(t, dir, `trap 'echo bye; exit 7' TERM; echo ready; while :; do read -t 0.01 < <(:); done`)
+	waitFor(t, "trap is set", func() bool { return strings.Contains(r.soFar(t), "ready") })
+	r.End(hang)
+	if got := r.soFar(t); !strings.HasSuffix(got, "bye\n") || r.Exit().Code != 7 {
+		t.Errorf("got %q and %+v, want its own end", got, r.Exit())
+	}
+}
+
+// Processes that start others when they are asked to end do not outrun End.
+func TestEndOutrunsForks(t *testing.T) {
+	t.Parallel()
+	word := sleepFor()
+	r := bash(t, t.TempDir(), `
+		again() { trap 'again & again &' TERM; sleep $W & wait; sleep $W & wait; }
+		for i in 1 2 3 4; do again & done; echo ready; wait; wait`, "W="+word)
+	waitFor(t, "all run", func() bool { return len(alive(t, "sleep "+word)) == 4 })
+	r.End(20 * time.Millisecond)
+	if left := alive(t, word); len(left) > 0 {
+		t.Errorf("survivors: %v", left)
+	}
+}
+
+// A tree that is ended does not take others along, also not one that was started by the same process at the same time.
+func TestEndLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	word := sleepFor()
+	other := bash(t, t.TempDir(), "(setsid sleep $W &); echo ready; sleep $W; :", "W="+word)
+	waitFor(t, "the other tree runs", func() bool { return len(alive(t, "sleep "+word)) == 2 })
+	var wg sync.WaitGroup
+	for range 8 {
+		r := bash(t, t.TempDir(), "(setsid sleep 86400 &); sleep 86400")
+		wg.Go(func() { r.End(0) })
+	}
+	wg.Wait()
+	if left := alive(t, "sleep "+word); len(left) != 2 {
+		t.Errorf("the other tree is down to %v", left)
+	}
+	if got := other.End(0); got != 2 {
+		t.Errorf("%d were ended, want 2", got)
+	}
+}
+
+func TestEndAtOnceFromMany(t *testing.T) {
+	t.Parallel()
+	r := bash(t, t.TempDir(), "sleep 86400 & sleep 86400 & echo ready; wait")
+	waitFor(t, "all run", func() bool { return r.Left() == 2 })
+	var mu sync.Mutex
+	sum := 0
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			n := r.End(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			sum += n
+		})
+	}
+	wg.Wait()
+	if sum != 2 {
+		t.Errorf("together they ended %d, want 2", sum)
+	}
+}
+
+// The limits are put on after the start, so the script waits for the last of them.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	r := bash(t, t.TempDir(), `until [ "$(cat /proc/self/oom_score_adj)" = 1000 ]; do :; done
+		ulimit -c; ulimit -n; ulimit -f; [ "$(ulimit -x)" != unlimited ] && echo marked`)
+	want := "0\n4096\n6291456\nmarked\n"
+	if got := r.text(t); got != want {
+		t.Errorf("core, files, file size: %q, want %q", got, want)
+	}
+}
+
+// A file with a hole of a terabyte is not made.
+func TestLimitOfFileSize(t *testing.T) {
+	t.Parallel()
+	r := bash(t, t.TempDir(), `until [ "$(cat /proc/self/oom_score_adj)" = 1000 ]; do :; done; truncate -s 1T big`)
+	if r.text(t); r.Exit().Code == 0 {
+		t.Error("the file was made")
+	}
+}
+
+func TestHide(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	must(t, err)
+	f, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	must(t, err)
+	defer f.Close()
+	p, err := Start(t.Context(), Cmd{Path: self, Env: []string{childMode + "=hide"}, Stdout: f, Stderr: f})
+	must(t, err)
+	defer p.End(0)
+	<-p.Done()
+	if p.Exit().Code != 0 {
+		text, _ := os.ReadFile(f.Name())
+		t.Errorf("%+v: %s", p.Exit(), text)
+	}
+}

@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// planted are variables that must never reach a command. Each value holds the same word.
+var planted = map[string]string{
+	"AWS_SECRET_ACCESS_KEY": "planted", "AWS_ACCESS_KEY_ID": "planted", "GITHUB_TOKEN": "planted",
+	"ANTHROPIC_API_KEY": "planted", "OPENAI_API_KEY": "planted", "NPM_TOKEN": "planted", "DATABASE_URL": "planted",
+	"LD_PRELOAD": "/planted.so", "LD_LIBRARY_PATH": "/planted", "DYLD_INSERT_LIBRARIES": "/planted", "BASH_ENV": "/planted",
+	"ENV": "/planted", "BASH_FUNC_ls%%": "() { echo planted; }", "IFS": "planted", "PS4": "planted",
+	"PROMPT_COMMAND": "echo planted", "SHELLOPTS": "planted", "BASHOPTS": "planted", "CDPATH": "/planted",
+	"GLOBIGNORE": "planted", "GIT_DIR": "/planted", "GIT_SSH_COMMAND": "planted", "GIT_ASKPASS": "planted",
+	"GIT_EDITOR": "planted", "SSH_AUTH_SOCK": "/planted", "GPG_AGENT_INFO": "planted", "DOCKER_HOST": "planted",
+	"CODEHAND_SERVE_TOKEN": "planted", "CODEHAND_TREE": "planted", "PAGER": "planted", "TERM": "planted",
+	"LC_SECRET": "planted", "PLAIN": "planted", "TMPDIR": "/planted", "SHELL": "/planted", "CODEHAND": "planted",
+	"http_proxy": "http://user:planted@proxy:3128", "HTTPS_PROXY": "user:planted@proxy:3128",
+	"GOPROXY": "https://a.example,https://planted@b.example", "LC_ALL": "x user:planted@host",
+	"HTTP_PROXY": "http://user:plan/planted@proxy", "JAVA_HOME": "user:planted@host",
+}
+
+func plant(t *testing.T) {
+	t.Helper()
+	for name, value := range planted {
+		t.Setenv(name, value)
+	}
+}
+
+func TestEnvironOfPlantedVariables(t *testing.T) {
+	dir := t.TempDir() // before TMPDIR is another
+	output, err := os.Create(filepath.Join(dir, "output"))
+	must(t, err)
+	defer output.Close()
+	plant(t)
+	env := Environ(EnvOptions{Allow: []string{"*", "LD_*", "GIT_*", "GITHUB_*", "AWS_*", "BASH_FUNC_ls%%", "CODEHAND_*"}})
+	for _, entry := range env {
+		if strings.Contains(entry, "planted") {
+			t.Errorf("planted variable came through: %s", entry)
+		}
+	}
+	p, err := Start(t.Context(), Cmd{Path: bashPath(t), Args: []string{"-c", "env; alias; declare -f"}, Env: env, Stdout: output})
+	must(t, err)
+	<-p.Done()
+	p.End(0)
+	text, err := os.ReadFile(output.Name())
+	must(t, err)
+	if strings.Contains(string(text), "planted") || !strings.Contains(string(text), "CODEHAND=1") {
+		t.Errorf("a command sees a planted value:\n%s", text)
+	}
+}
+
+func TestEnvironPasses(t *testing.T) {
+	want := map[string]string{
+		"HOME": "/home/a", "LANG": "de_DE.UTF-8@euro", "LC_TIME": "C", "TZ": ":Europe/Berlin", "GOPATH": "/a:/b",
+		"GOPROXY": "https://proxy.golang.org,direct", "https_proxy": "http://proxy:3128", "no_proxy": "a.b,10.0.0.0/8",
+		"MY_ONE": "1", "MY_TWO": "2", "ALONE": "3", "DEPLOY_TOKEN": "4", "XDG_DATA_HOME": "/home/a@b/data",
+	}
+	for name, value := range want {
+		t.Setenv(name, value)
+	}
+	t.Setenv("MY_KEY", "no")
+	t.Setenv("OTHER_TOKEN", "no")
+	env := Environ(EnvOptions{
+		Temp: "/tmp/x", Allow: []string{"MY_*", "ALONE", "OTHER_TOKEN"}, AllowSecret: []string{"DEPLOY_TOKEN"},
+	})
+	want["TMPDIR"], want["TERM"], want["CODEHAND"], want["GIT_EDITOR"] = "/tmp/x", "dumb", "1", "true"
+	for name, value := range want {
+		if !slices.Contains(env, name+"="+value) {
+			t.Errorf("%s=%s is missing", name, value)
+		}
+	}
+	for _, entry := range env {
+		if strings.HasSuffix(entry, "=no") {
+			t.Errorf("%s needs AllowSecret", entry)
+		}
+	}
+	if !slices.IsSorted(env) {
+		t.Error("not sorted")
+	}
+}
+
+func TestCleanPath(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+	for _, name := range []string{"good", "root/bin", "open", "rootlike"} {
+		must(t, os.MkdirAll(at(name), 0o755))
+	}
+	must(t, os.Chmod(at("open"), 0o777))
+	must(t, os.WriteFile(at("file"), nil, 0o755))
+	must(t, os.Symlink(at("root", "bin"), at("into")))
+	must(t, os.Symlink(at("good"), at("link")))
+	must(t, os.Symlink(at("root"), at("alias")))
+	for name, c := range map[string]struct{ path, want string }{
+		"good ones":       {at("good") + ":" + at("link"), at("good") + ":" + at("link")},
+		"empty entries":   {":" + at("good") + "::", at("good")},
+		"relative":        {".:bin:./x:" + at("good"), at("good")},
+		"writable":        {at("open") + ":" + at("good"), at("good")},
+		"in a root":       {at("root", "bin") + ":" + at("root") + ":" + at("good"), at("good")},
+		"link into root":  {at("into") + ":" + at("good"), at("good")},
+		"dots into root":  {at("good", "..", "root", "bin") + ":" + at("good"), at("good")},
+		"only like root":  {at("rootlike"), at("rootlike")},
+		"missing":         {at("none") + ":" + at("good"), at("good")},
+		"a file":          {at("file") + ":" + at("good"), at("good")},
+		"twice":           {at("good") + ":" + at("good"), at("good")},
+		"nothing is left": {at("open"), defaultPath},
+		"unset":           {"", defaultPath},
+	} {
+		if got := cleanPath(c.path, []string{at("alias")}); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
