@@ -1,11 +1,14 @@
 package filestate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,18 +49,30 @@ func (d desk) file(name string) filestate.File {
 
 func openFile(t testing.TB, path string) filestate.File {
 	t.Helper()
+	f, err := fileAt(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// fileAt opens the deepest directory above path that exists.
+func fileAt(path string) (filestate.File, error) {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	for {
 		root, err := os.OpenRoot(dir)
 		if err == nil {
-			return filestate.File{Dir: root, Name: name, Path: path}
+			return filestate.File{Dir: root, Name: name, Path: path}, nil
 		}
 		if !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
+			return filestate.File{}, err
 		}
 		dir, name = filepath.Dir(dir), filepath.Join(filepath.Base(dir), name)
 	}
 }
+
+// staleAge is more than a temporary file must have to be taken for a left-over.
+const staleAge = time.Hour
 
 func (d desk) write(name, content string) {
 	d.Helper()
@@ -223,3 +238,72 @@ func (brokenMemory) Get(context.Context, string) ([]byte, uint64, error) { retur
 func (brokenMemory) Set(context.Context, string, []byte) error           { return errBroken }
 func (brokenMemory) Delete(context.Context, string) error                { return errBroken }
 func (brokenMemory) Keys(context.Context, string) ([]string, error)      { return nil, errBroken }
+
+// A mapMemory is a Memory that tests can look into.
+type mapMemory struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func newMapMemory() *mapMemory { return &mapMemory{values: make(map[string][]byte)} }
+
+func (m *mapMemory) all() map[string][]byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.values)
+}
+
+func (m *mapMemory) len() int { return len(m.all()) }
+
+func (m *mapMemory) Get(_ context.Context, key string) ([]byte, uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.values[key], 1, nil
+}
+
+func (m *mapMemory) Set(_ context.Context, key string, value []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.values[key] = bytes.Clone(value)
+	return nil
+}
+
+func (m *mapMemory) Delete(_ context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.values, key)
+	return nil
+}
+
+func (m *mapMemory) Keys(_ context.Context, prefix string) ([]string, error) {
+	var keys []string
+	for key := range m.all() {
+		if strings.HasPrefix(key, prefix+".") {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// tick waits until the clock of the file system has moved on since path was changed.
+func tick(t testing.TB, path string) {
+	t.Helper()
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch := filepath.Join(t.TempDir(), "clock")
+	for {
+		if err := os.WriteFile(scratch, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.Stat(scratch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.ModTime().After(before.ModTime()) {
+			return
+		}
+		_ = os.Remove(scratch)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +20,14 @@ import (
 )
 
 const (
+	// inodeKey begins the keys that stand for a device and inode. Every change makes a new inode, so
+	// such keys share a fixed number of lock files.
+	inodeKey   = "inode "
+	inodeFiles = 64
+
 	lockWait = 10 * time.Second // how long a writer waits for others; then the call is refused
 	lockPoll = time.Millisecond // between looks at another process's lock; the mean, so that none is out of step for ever
+	lockKeep = 24 * time.Hour   // age from which a lock file that nobody holds is removed
 )
 
 // A Locker lets one writer at a file, over sessions and processes; keys are the canonical path and
@@ -31,13 +38,15 @@ type Locker interface {
 }
 
 // NewLocker returns a Locker for all ledgers of a process. In the process, who asked first is served
-// first. Between processes, each key is a lock file in dir, which is made when it is needed and holds
-// no file when nobody writes; dir must be on a local file system, and the same for all processes.
-// dir "": no lock files, so other processes are not kept out.
+// first. Between processes, each path is a lock file in dir, which is made when it is needed; dir must
+// be on a local file system, and the same for all processes. The files are empty and stay for a day:
+// to make one costs ten times as much as to lock it. dir "": no lock files, so other processes are not
+// kept out.
 func NewLocker(dir string) Locker { return &hostLocker{dir: dir, lines: make(map[string]*line)} }
 
 type hostLocker struct {
-	dir string
+	dir  string
+	tidy sync.Once // removes old lock files before the first lock
 
 	mu    sync.Mutex // covers lines and what they hold
 	lines map[string]*line
@@ -52,6 +61,13 @@ type line struct {
 func (h *hostLocker) Lock(ctx context.Context, keys ...string) (func(), error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, ErrLocked)
 	defer cancel()
+	if h.dir != "" {
+		h.tidy.Do(h.removeOld)
+	}
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = lockName(key)
+	}
 	var held []func()
 	release := func() {
 		for _, undo := range slices.Backward(held) {
@@ -59,34 +75,44 @@ func (h *hostLocker) Lock(ctx context.Context, keys ...string) (func(), error) {
 		}
 	}
 	// One order for all, so that two writers cannot wait for each other.
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
-		if err := h.enter(ctx, key); err != nil {
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := h.enter(ctx, name); err != nil {
 			release()
 			return nil, err
 		}
-		held = append(held, func() { h.leave(key) })
+		held = append(held, func() { h.leave(name) })
 		if h.dir == "" {
 			continue
 		}
-		unlock, err := h.fence(ctx, key)
+		f, err := h.fence(ctx, name)
 		if err != nil {
 			release()
 			return nil, err
 		}
-		held = append(held, unlock)
+		held = append(held, func() { _ = f.Close() }) // closing is what lets go; the file is empty
 	}
 	return sync.OnceFunc(release), nil
 }
 
-// enter waits for its turn at key within this process.
-func (h *hostLocker) enter(ctx context.Context, key string) error {
+// lockName names the line and the lock file of a key.
+func lockName(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	if strings.HasPrefix(key, inodeKey) {
+		return fmt.Sprintf("inode-%02d", sum[0]%inodeFiles)
+	}
+	return hex.EncodeToString(sum[:16])
+}
+
+// enter waits for its turn at a name within this process.
+func (h *hostLocker) enter(ctx context.Context, name string) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	h.mu.Lock()
-	q, busy := h.lines[key]
+	q, busy := h.lines[name]
 	if !busy {
-		h.lines[key] = new(line)
+		h.lines[name] = new(line)
 		h.mu.Unlock()
 		return nil
 	}
@@ -106,36 +132,40 @@ func (h *hostLocker) enter(ctx context.Context, key string) error {
 	}
 	h.mu.Unlock()
 	if i < 0 {
-		h.leave(key) // the turn came at the same moment
+		h.leave(name) // the turn came at the same moment
 	}
 	return context.Cause(ctx)
 }
 
-// leave gives key to the one who waits for it longest.
-func (h *hostLocker) leave(key string) {
+// leave gives name to the one who waits for it longest.
+func (h *hostLocker) leave(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	q := h.lines[key]
+	q := h.lines[name]
 	if len(q.waiting) == 0 {
-		delete(h.lines, key)
+		delete(h.lines, name)
 		return
 	}
 	close(q.waiting[0])
 	q.waiting = slices.Delete(q.waiting, 0, 1)
 }
 
-// fence keeps other processes out: it takes the lock file of key. Polling, because a system call that
+// fence keeps other processes out: it takes the lock file of name. Polling, because a system call that
 // waits for a lock cannot be cancelled.
-func (h *hostLocker) fence(ctx context.Context, key string) (unlock func(), err error) {
-	sum := sha256.Sum256([]byte(key))
-	path := filepath.Join(h.dir, hex.EncodeToString(sum[:16]))
+func (h *hostLocker) fence(ctx context.Context, name string) (*flock.Flock, error) {
+	path := filepath.Join(h.dir, name)
 	for {
-		f, err := h.try(path)
+		f, err := tryLock(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = os.MkdirAll(h.dir, 0o700); err == nil {
+				f, err = tryLock(path)
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("lock file %s: %w", path, cause(err))
 		}
 		if f != nil {
-			return func() { drop(f) }, nil
+			return f, nil
 		}
 		timer := time.NewTimer(lockPoll/2 + rand.N(lockPoll))
 		select {
@@ -147,18 +177,12 @@ func (h *hostLocker) fence(ctx context.Context, key string) (unlock func(), err 
 	}
 }
 
-// try takes the lock file, or returns nil if another process holds it.
-func (h *hostLocker) try(path string) (*flock.Flock, error) {
+// tryLock takes a lock file, or returns nil if another process holds it.
+func tryLock(path string) (*flock.Flock, error) {
 	f := flock.New(path, flock.SetPermissions(0o600))
 	ok, err := f.TryLock()
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(h.dir, 0o700); err != nil {
-			return nil, err
-		}
-		ok, err = f.TryLock()
-	}
 	if err == nil && ok {
-		// Whoever held it before has removed it. A lock on a file without a name keeps nobody out.
+		// It may have been removed since it was opened. A lock on a file without a name keeps nobody out.
 		mine, mineErr := f.Stat()
 		named, namedErr := os.Lstat(path)
 		if mineErr == nil && namedErr == nil && os.SameFile(mine, named) {
@@ -169,14 +193,35 @@ func (h *hostLocker) try(path string) (*flock.Flock, error) {
 	return nil, err
 }
 
-// drop removes a lock file and lets it go. Inodes come and go with every change, and so would
-// their lock files pile up.
-func drop(f *flock.Flock) {
-	if runtime.GOOS != "windows" {
-		_ = os.Remove(f.Path()) // before it is let go: afterwards it may be another's. It may stay, too
-		_ = f.Close()
+// removeOld removes the lock files of paths that nobody has changed for a day, or that were made that
+// long ago: the next writer makes a new one. It never fails; what stays does no harm.
+func (h *hostLocker) removeOld() {
+	entries, err := os.ReadDir(h.dir)
+	if err != nil {
 		return
 	}
-	_ = f.Close()
-	_ = os.Remove(f.Path()) // refused while anybody has it open
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < lockKeep || !isLockName(e.Name()) {
+			continue
+		}
+		path := filepath.Join(h.dir, e.Name())
+		f, err := tryLock(path)
+		if err != nil || f == nil {
+			continue
+		}
+		if runtime.GOOS == "windows" {
+			_ = f.Close()
+			_ = os.Remove(path) // refused while anybody has it open
+			continue
+		}
+		_ = os.Remove(path) // before it is let go: afterwards it may be another's
+		_ = f.Close()
+	}
+}
+
+// isLockName says whether a file may be the lock file of a path.
+func isLockName(name string) bool {
+	_, err := hex.DecodeString(name)
+	return err == nil && len(name) == 32
 }

@@ -16,13 +16,22 @@ func moved(old, new []byte, spans []Span) []Span {
 		return wholeOf(int64(len(new)))
 	}
 	m := mover{old: old, new: new, spans: spans}
+	// Cut at line starts: an end of line that happens to be equal may belong to another line.
 	head := commonPrefix(old, new)
+	head = bytes.LastIndexByte(old[:head], '\n') + 1
 	tail := commonSuffix(old[head:], new[head:])
+	if !startsLine(old, len(old)-tail) || !startsLine(new, len(new)-tail) {
+		_, rest, _ := bytes.Cut(old[len(old)-tail:], []byte("\n"))
+		tail = len(rest)
+	}
 	m.equal(0, 0, head)
 	m.middle(head, len(old)-tail, head, len(new)-tail)
 	m.equal(len(old)-tail, len(new)-tail, tail)
 	return normal(m.out, int64(len(new)))
 }
+
+// startsLine says whether a line begins at that place.
+func startsLine(content []byte, at int) bool { return at == 0 || content[at-1] == '\n' }
 
 type mover struct {
 	old, new []byte
@@ -41,10 +50,14 @@ func (m *mover) equal(a, b, n int) {
 	}
 }
 
-// differ says that old[a:aTo] became new[b:bTo]. Only the bytes that differ are new.
+// differ says that old[a:aTo] became new[b:bTo]. Only the bytes that differ are new, and the line end
+// behind them if nothing else is left of the line.
 func (m *mover) differ(a, aTo, b, bTo int) {
 	head := commonPrefix(m.old[a:aTo], m.new[b:bTo])
 	tail := commonSuffix(m.old[a+head:aTo], m.new[b+head:bTo])
+	if head == 0 && len(bytes.Trim(m.new[bTo-tail:bTo], "\r\n")) == 0 {
+		tail = 0
+	}
 	m.equal(a, b, head)
 	m.cover(int64(b+head), int64(bTo-tail))
 	m.equal(aTo-tail, bTo-tail, tail)
@@ -56,19 +69,21 @@ func (m *mover) cover(from, to int64) {
 	}
 }
 
-// middle compares old[a:aTo] and new[b:bTo], which differ at both ends, line by line.
+// middle compares old[a:aTo] and new[b:bTo], which begin and end with lines, line by line.
 func (m *mover) middle(a, aTo, b, bTo int) {
 	if covers(m.spans, Span{int64(a), int64(aTo)}) {
 		m.cover(int64(b), int64(bTo)) // the old was seen and the rest is new
 		return
 	}
 	if aTo-a+bTo-b > maxMoveBytes {
+		m.large(a, aTo, b, bTo)
 		return
 	}
 	names := make(map[string]int)
 	was := splitLines(m.old, a, aTo, names)
 	is := splitLines(m.new, b, bTo, names)
 	if len(was.names) > maxMoveLines || len(is.names) > maxMoveLines {
+		m.large(a, aTo, b, bTo)
 		return
 	}
 	var at, bt int // the lines up to here are done
@@ -79,6 +94,17 @@ func (m *mover) middle(a, aTo, b, bTo int) {
 		m.equal(was.starts[p.a], is.starts[p.b], was.starts[p.a+p.n]-was.starts[p.a])
 		at, bt = p.a+p.n, p.b+p.n
 	}
+}
+
+// large is middle without a comparison: covered is only what certainly was seen.
+func (m *mover) large(a, aTo, b, bTo int) {
+	head := commonPrefix(m.old[a:aTo], m.new[b:bTo])
+	tail := commonSuffix(m.old[a+head:aTo], m.new[b+head:bTo])
+	m.equal(a, b, head)
+	if covers(m.spans, Span{int64(a + head), int64(aTo - tail)}) {
+		m.cover(int64(b+head), int64(bTo-tail))
+	}
+	m.equal(aTo-tail, bTo-tail, tail)
 }
 
 // changed handles lines without counterparts; was and is are their starts and the end of the last. As

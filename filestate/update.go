@@ -111,7 +111,7 @@ func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err e
 	}
 	for _, w := range works {
 		if w.stamp.Ino != 0 {
-			files = append(files, "inode "+strconv.FormatUint(w.stamp.Dev, 10)+":"+strconv.FormatUint(w.stamp.Ino, 10))
+			files = append(files, inodeKey+strconv.FormatUint(w.stamp.Dev, 10)+":"+strconv.FormatUint(w.stamp.Ino, 10))
 		}
 	}
 	if len(files) == 0 {
