@@ -68,25 +68,19 @@ func (k kept) parts(from, to int64) []part {
 	return list
 }
 
-// chunk returns head and tail of what follows position after, at most max bytes each; if nothing is missing between
+// chunk returns head and tail of what follows position after, at most most bytes each; if nothing is missing between
 // them, all of it is the head.
-func (k kept) chunk(f *os.File, after, max int64) (c Chunk, err error) {
-	after = min(after, k.size)
-	if after < 0 {
-		after = 0
-	}
+func (k kept) chunk(f *os.File, after, most int64) (c Chunk, err error) {
+	after = max(0, min(after, k.size))
 	c.Size, c.Next = k.size-after, k.size
-	headEnd := min(after+max, k.size)
-	if after < k.tail {
-		headEnd = min(headEnd, k.head)
-	}
-	tailStart := k.size - max
-	if tailStart < k.tail {
-		tailStart = k.tail
-	}
-	if c.Size <= 2*max && (after >= k.tail || k.head == k.tail) {
+	gap := after < k.tail && k.head < k.tail
+	if c.Size <= 2*most && !gap {
 		c.Head, err = k.read(f, after, k.size)
 		return c, err
+	}
+	headEnd, tailStart := after+most, k.size-most
+	if gap {
+		headEnd, tailStart = min(headEnd, k.head), max(tailStart, k.tail)
 	}
 	if c.Head, err = k.read(f, after, headEnd); err != nil {
 		return c, err

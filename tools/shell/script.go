@@ -13,6 +13,8 @@ import (
 // What goes before it (the operator's file, a trap that reports the directory at the end) stands for bash in a file
 // that BASH_ENV names: bash reads it before the text and it is not part of the text, so line numbers stay right. sh has
 // no such thing; there it is put in front. A command that sets its own trap for EXIT, or that execs, reports nothing.
+// Two differences remain: after set -v the trap is echoed as it runs, and the last program of a command does not take
+// the place of its shell, so bash itself says on stderr that it crashed.
 type script struct {
 	path string // of the shell
 	bash bool

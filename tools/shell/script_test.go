@@ -1,0 +1,168 @@
+package shell
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// texts must do exactly what they do in bash -c.
+var texts = []string{
+	"", "true", "false", "exit 3", "exit", "echo hi", "echo hi; exit 300", "echo a >&2; echo b",
+	"if", "echo 'open", "echo (", "}", "echo $(", "cat <<E\nx $((1+1))\nE", "cat <<E\nno end", "cat <<'E'\n$x\nE\nexit 4",
+	"set -e; false; echo not", "set -eu; echo $unset; echo not", "set -x; echo traced", "set -o pipefail; false | true",
+	"set -C; echo a > f; echo b > f",
+	"echo a && false || echo c", "false; echo $?", "(exit 7)", "( trap 'echo sub' EXIT ); echo main", "trap 'echo mine' EXIT",
+	"trap 'exit 9' EXIT; exit 2", "exec echo replaced", "exec false", "exec no-such-program", "no-such-program", "./not-there",
+	"kill -SEGV $$", "kill -KILL $$", "sh -c 'kill -SEGV $$'", "sh -c 'kill -ABRT $$'; exit 5",
+	"echo $0 $# $1", "echo \"$@\"", "echo $BASH_ENV; export -p | grep BASH_ENV", "-x", "--version", "# only a comment",
+	"echo back\\", "echo \\\nslash", "echo a\r", "printf '%s' no-newline", "f() { return 4; }; f", "pwd() { echo mine; }; true",
+	"wait", "echo $LINENO", "\necho $LINENO\nfalse )", "shopt -s extglob\necho !(a)", "alias x=echo; x 1", "cd /nowhere", "ulimit -c",
+	"IFS=x; echo $0", "readonly PWD; cd /", "echo ümläut ✓", "echo $'\\xff'", "return 3", "break", "local a", "jobs", "echo !!",
+	"history", "unset PATH; echo x", "echo ~ \"$HOME\"", "type -t builtin", "echo $SHLVL", "exec >/dev/null; echo gone", "exec 2>&1; nope",
+}
+
+func TestTextMeansWhatItMeansToBash(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	if !s.script.bash {
+		t.Skip("needs bash in /usr/bin, /bin or /usr/local/bin")
+	}
+	for _, text := range texts {
+		clear := func() { _ = os.Remove(filepath.Join(s.dir, "f")) }
+		clear()
+		info, stdout, stderr := s.run(t, text)
+		clear()
+		want := plainBash(t, s, text)
+		got := outcome{info.Exit, stdout, crashed.ReplaceAllString(stderr, "")}
+		if got != want {
+			t.Errorf("%q:\ngot  %+v\nwant %+v", text, got, want)
+		}
+	}
+}
+
+type outcome struct {
+	exit           int
+	stdout, stderr string
+}
+
+// plainBash is the oracle.
+func plainBash(t *testing.T, s stage, text string) outcome {
+	t.Helper()
+	c := exec.Command(s.script.path, "--noprofile", "--norc", "-c", "--", text)
+	c.Args[0] = "bash"
+	c.Dir, c.Env = s.dir, []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
+	var stdout, stderr strings.Builder
+	c.Stdout, c.Stderr = &stdout, &stderr
+	_ = c.Run() // the state tells
+	exit := c.ProcessState.ExitCode()
+	if exit < 0 {
+		exit = 128 + int(signalOf(c.ProcessState))
+	}
+	return outcome{exit, stdout.String(), crashed.ReplaceAllString(stderr.String(), "")}
+}
+
+// crashed is how bash reports a signal. It does so if it waited for the program, and does not if the program was the
+// last one and took its place, which the trap for EXIT prevents.
+var crashed = regexp.MustCompile(`(?m)^bash: line \d+: +\d+ (Segmentation fault|Aborted).*\n`)
+
+func TestCwd(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	sub := filepath.Join(s.dir, "a b'c\"$d")
+	must(t, os.Mkdir(sub, 0o755))
+	must(t, os.Symlink(sub, filepath.Join(s.dir, "link")))
+	newline := filepath.Join(s.dir, "new\nline\n")
+	must(t, os.Mkdir(newline, 0o755))
+	for text, want := range map[string]string{
+		"true":                            s.dir,
+		"false":                           s.dir,
+		"cd /; exit 3":                    "/",
+		"cd /usr && false":                "/usr",
+		"cd 'a b'*":                       sub,
+		"cd link":                         sub,
+		"cd new*":                         newline,
+		"(cd /)":                          s.dir,
+		"cd / | true":                     s.dir,
+		"set -ex; cd /; false; cd /usr":   "/",
+		"set -C; cd /":                    "/",
+		"pwd() { echo /wrong; }; cd /":    "/",
+		"cd /; exec true":                 "",
+		"trap 'echo mine' EXIT; cd /usr":  "",
+		"kill -KILL $$":                   "",
+		"mkdir gone; cd gone; rmdir $PWD": "",
+	} {
+		if info, _, _ := s.run(t, text); info.Cwd != want {
+			t.Errorf("%q ended in %q, want %q", text, info.Cwd, want)
+		}
+	}
+}
+
+// What a command leaves behind is not mistaken for a report.
+func TestCwdOfEndedCommand(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	j := s.start(t, Command{Text: "cd /; echo ready; while :; do sleep 1000; done"})
+	s.printed(t, j, "ready")
+	j.interrupt(Killed)
+	i, err := j.Wait(t.Context(), never)
+	must(t, err)
+	if i.State != Killed || i.Cwd != "" {
+		t.Errorf("%s in %q, want killed without a directory", i.State, i.Cwd)
+	}
+	j.Release()
+}
+
+func TestInit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	init := filepath.Join(dir, "it's init")
+	must(t, os.WriteFile(init, []byte("export FROM=init\nhello() { echo hello; }\n"), 0o600))
+	for _, bash := range []bool{true, false} {
+		s := newStage(t)
+		if bash && !s.script.bash {
+			continue
+		}
+		s.script = script{path: "/bin/sh", init: init}
+		if bash {
+			s.script = script{path: "/usr/bin/bash", bash: true, init: init}
+		}
+		info, stdout, stderr := s.run(t, "hello; sh -c 'echo $FROM'; cd /; exit 3")
+		if stdout != "hello\ninit\n" || stderr != "" || info.Exit != 3 || info.Cwd != "/" {
+			t.Errorf("bash %t: %q %q exit %d in %q", bash, stdout, stderr, info.Exit, info.Cwd)
+		}
+	}
+}
+
+// Without bash, sh does the same but for the numbers of lines.
+func TestPlainSh(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.script = script{path: "/bin/sh"}
+	for text, want := range map[string]outcome{
+		"cd /; echo hi; exit 3":    {3, "hi\n", ""},
+		"-x 2>/dev/null; echo $0":  {0, "sh\n", ""},
+		"cat <<E\nx $((1+1))\nE":   {0, "x 2\n", ""},
+		"set -e; false; echo not":  {1, "", ""},
+		"trap 'echo mine' EXIT":    {0, "mine\n", ""},
+		"( trap 'echo s' EXIT; ) ": {0, "s\n", ""},
+	} {
+		info, stdout, stderr := s.run(t, text)
+		if got := (outcome{info.Exit, stdout, stderr}); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for _, word := range []string{"", "a", "it's", "'", "''", `\'$x"`, "a\nb", "-n", "*"} {
+		if _, got, _ := s.run(t, "printf %s "+quote(word)); got != word {
+			t.Errorf("%q became %q", word, got)
+		}
+	}
+}
