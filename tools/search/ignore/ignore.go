@@ -158,3 +158,10 @@ func (l *List) last(rel string, dir bool) int {
 	}
 	return found
 }
+
+// Valid reports whether a line without "!" and comment marks can match anything: its classes are closed and known,
+// and no backslash ends it.
+func Valid(line string) bool {
+	_, ok := newRule(strings.TrimSuffix(line, "/"))
+	return ok
+}

@@ -1,0 +1,105 @@
+//go:build !unix
+
+package search
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+const placeFlags = os.O_RDONLY
+
+var errSystem = errors.New("system file system")
+
+// A folder is an open directory of a walk, reached through a root of its own.
+type folder struct {
+	f    *os.File
+	root *os.Root
+}
+
+// startFolder makes a folder of an open directory, which it takes over.
+func startFolder(p Place, f *os.File) (folder, error) {
+	root, err := p.Dir.OpenRoot(p.name())
+	if err != nil {
+		return folder{}, errors.Join(err, f.Close())
+	}
+	return folder{f, root}, nil
+}
+
+func (d folder) below(rel string) (folder, error) {
+	info, err := d.root.Lstat(rel)
+	if err != nil {
+		return folder{}, err
+	}
+	if !info.IsDir() {
+		return folder{}, fs.ErrNotExist
+	}
+	root, err := d.root.OpenRoot(rel)
+	if err != nil {
+		return folder{}, err
+	}
+	f, err := root.Open(".")
+	if err != nil {
+		return folder{}, errors.Join(err, root.Close())
+	}
+	return folder{f, root}, nil
+}
+
+func (d folder) entries(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
+
+func (d folder) close() {
+	_, _ = d.f.Close(), d.root.Close() // nothing was written
+}
+
+func (d folder) open(name string) (*regular, error) {
+	if st, err := d.lstat(name); err != nil || !st.regular {
+		return nil, errors.Join(ErrNotRegular, err)
+	}
+	f, err := d.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(ErrNotRegular, err, f.Close())
+	}
+	return &regular{f, statOf(info)}, nil
+}
+
+func (d folder) lstat(name string) (stat, error) {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return stat{}, err
+	}
+	return statOf(info), nil
+}
+
+// A regular is an open regular file.
+type regular struct {
+	*os.File
+	stat
+}
+
+func (r *regular) close() { _ = r.File.Close() } // nothing was written
+
+type stat struct {
+	regular  bool
+	size     int64
+	mtime    time.Time
+	dev, ino uint64
+	links    uint64
+}
+
+func statOf(info fs.FileInfo) stat {
+	return stat{regular: info.Mode().IsRegular(), size: info.Size(), mtime: info.ModTime(), links: 1}
+}
+
+func fileStat(info fs.FileInfo) stat { return statOf(info) }
+
+func vanished(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotRegular)
+}
+
+func full(error) bool { return false }

@@ -1,0 +1,206 @@
+package search
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// escape reads what begins with "\" outside a class.
+func (d *dialect) escape() (*syntax.Regexp, *PatternError) {
+	start := d.pos
+	if d.pos+1 == len(d.src) {
+		return nil, d.wrong("syntax", "backslash at the end")
+	}
+	c := d.src[d.pos+1]
+	if s, err := d.escapedSet(); s != nil || err != nil {
+		return d.set(s), err
+	}
+	d.pos += 2
+	switch c {
+	case 'A':
+		return d.begin(false), nil
+	case 'z':
+		return d.end(false), nil
+	case 'b', 'B':
+		if d.looking("{") {
+			if _, _, n := count(d.src[d.pos:]); n == 0 {
+				return nil, d.wrongAt(start, "word-edge", `\%c{…} is not supported: use \b`, c)
+			}
+		}
+		if c == 'b' {
+			return &syntax.Regexp{Op: syntax.OpWordBoundary}, nil
+		}
+		return &syntax.Regexp{Op: syntax.OpNoWordBoundary}, nil
+	case '<', '>':
+		return nil, d.wrongAt(start, "word-edge", `\%c is not supported: use \b`, c)
+	case 'k', 'g':
+		return nil, d.wrongAt(start, "back-reference", "back-references are not supported")
+	}
+	d.pos = start
+	r, err := d.escapedRune()
+	if err != nil {
+		return nil, err
+	}
+	return d.literal(start, r)
+}
+
+// quotation reads the text up to \E or the end: one literal a rune, so that an operator behind it repeats the last only.
+func (d *dialect) quotation() ([]*syntax.Regexp, *PatternError) {
+	text, _, _ := strings.Cut(d.src[d.pos:], `\E`)
+	parts, err := d.quotationOf(text)
+	d.pos += len(text)
+	d.eat(`\E`)
+	return parts, err
+}
+
+// quotationOf makes literals of a text that stands at the place in hand.
+func (d *dialect) quotationOf(text string) ([]*syntax.Regexp, *PatternError) {
+	var parts []*syntax.Regexp
+	for i, r := range text {
+		re, err := d.literal(d.pos+i, r)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, re)
+	}
+	return parts, nil
+}
+
+// escapedSet reads \d \s \w \p and their opposites. Not one of them: nil, nothing read.
+func (d *dialect) escapedSet() (runeSet, *PatternError) {
+	start := d.pos
+	c := d.src[d.pos+1]
+	var s runeSet
+	switch c {
+	case 'd', 'D', 's', 'S', 'w', 'W':
+		d.pos += 2
+		s = perlClass(c|0x20, d.flags.ascii)
+	case 'p', 'P':
+		d.pos += 2
+		name, err := d.propertyName(start)
+		if err != nil {
+			return nil, err
+		}
+		bare := strings.TrimPrefix(name, "^")
+		known := false
+		if s, known = propertyClass(bare); !known {
+			return nil, d.wrongAt(start, "class", "unknown class %q", bare)
+		}
+		if d.flags.fold {
+			s = s.fold()
+		}
+		if len(bare) < len(name) {
+			s = s.negate()
+		}
+	default:
+		return nil, nil
+	}
+	if unicode.IsUpper(rune(c)) {
+		s = s.negate()
+	}
+	if s == nil {
+		s = runeSet{} // nothing, but a set
+	}
+	return s, nil
+}
+
+// propertyName reads "{name}" or one letter.
+func (d *dialect) propertyName(start int) (string, *PatternError) {
+	if !d.more() {
+		return "", d.wrongAt(start, "syntax", "class without a name")
+	}
+	if !d.eat("{") {
+		return string(d.rune()), nil
+	}
+	name, _, closed := strings.Cut(d.src[d.pos:], "}")
+	if !closed || name == "" {
+		return "", d.wrongAt(start, "syntax", "class name that is not closed or empty")
+	}
+	d.pos += len(name) + 1
+	return name, nil
+}
+
+// escapedRune reads an escape that stands for one rune, inside and outside classes.
+func (d *dialect) escapedRune() (rune, *PatternError) {
+	start := d.pos
+	d.pos++
+	if !d.more() {
+		return 0, d.wrongAt(start, "syntax", "backslash at the end")
+	}
+	c := d.rune()
+	switch c {
+	case 'a':
+		return '\a', nil
+	case 'f':
+		return '\f', nil
+	case 'n':
+		return '\n', nil
+	case 'r':
+		return '\r', nil
+	case 't':
+		return '\t', nil
+	case 'v':
+		return '\v', nil
+	case 'x':
+		return d.hex(start, 2)
+	case 'u':
+		return d.hex(start, 4)
+	case 'U':
+		return d.hex(start, 8)
+	}
+	switch {
+	case '0' <= c && c <= '9':
+		return d.octal(start)
+	case c < utf8.RuneSelf && !unicode.IsLetter(c):
+		return c, nil
+	}
+	return 0, d.wrongAt(start, "syntax", "unknown escape \\%c", c)
+}
+
+// hex reads {…} or a number of digits.
+func (d *dialect) hex(start, digits int) (rune, *PatternError) {
+	text := d.src[d.pos:]
+	if d.eat("{") {
+		inner, _, closed := strings.Cut(text[1:], "}")
+		if !closed {
+			return 0, d.wrongAt(start, "syntax", "escape that is not closed")
+		}
+		text = inner
+		d.pos += len(inner) + 1
+	} else {
+		text = text[:min(digits, len(text))]
+		d.pos += len(text)
+		if len(text) < digits {
+			return 0, d.wrongAt(start, "syntax", "escape that needs %d hexadecimal digits", digits)
+		}
+	}
+	r := rune(0)
+	for _, c := range text {
+		v := strings.IndexRune("0123456789abcdef", unicode.ToLower(c))
+		if v < 0 || r > unicode.MaxRune>>4 {
+			return 0, d.wrongAt(start, "syntax", "escape that is no hexadecimal rune")
+		}
+		r = r<<4 | rune(v)
+	}
+	if text == "" || !utf8.ValidRune(r) {
+		return 0, d.wrongAt(start, "syntax", "escape that is no rune")
+	}
+	return r, nil
+}
+
+// octal reads \0, \012, \12. A digit alone is a reference to a group.
+func (d *dialect) octal(start int) (rune, *PatternError) {
+	end := start + 1
+	r := rune(0)
+	for end < len(d.src) && end < start+4 && '0' <= d.src[end] && d.src[end] <= '7' {
+		r = r<<3 | rune(d.src[end]-'0')
+		end++
+	}
+	if d.src[start+1] != '0' && end < start+3 {
+		return 0, d.wrongAt(start, "back-reference", "back-references are not supported")
+	}
+	d.pos = end
+	return r, nil
+}

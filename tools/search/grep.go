@@ -1,0 +1,161 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+)
+
+// Grep searches. Errors: *PatternError, *TypeError, ErrNotRegular, ErrGone (the place), ctx.Err(), and those of opening the
+// place. A time-out is no error: the answer says that it is not complete.
+//
+// The answer is the same whatever the number of workers: what is in it is decided by order alone.
+func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
+	if err := ctx.Err(); err != nil {
+		return GrepAnswer{}, err
+	}
+	q = q.withDefaults()
+	prog, err := newProgram(q.Pattern, q.Fold, q.Literal, q.Multiline)
+	if err != nil {
+		return GrepAnswer{}, err
+	}
+	names, err := newFilter(q.Globs, q.Types)
+	if err != nil {
+		return GrepAnswer{}, err
+	}
+	place, info, err := q.Place.open()
+	if err != nil {
+		return GrepAnswer{}, err
+	}
+	r := e.newRun(ctx, q.Scope, q.Within, q.Progress)
+	defer r.end()
+	r.walk.filter = names
+	g := &grep{run: r, q: &q, prog: prog, c: &collector{
+		maxText: q.MaxText, byLine: q.Mode == Lines, newest: q.Newest, toEnd: q.Mode == Count, halt: r.halt,
+	}}
+	if q.Limit > 0 {
+		g.c.need = q.Offset + q.Limit
+	}
+	if info.IsDir() {
+		if err := g.directory(place); err != nil {
+			return GrepAnswer{}, err
+		}
+	} else {
+		g.named(place, fileStat(info))
+	}
+	return g.answer()
+}
+
+// A grep is one Grep at work.
+type grep struct {
+	*run
+	q    *GrepQuery
+	prog *program
+	c    *collector
+}
+
+// directory searches what is below a directory.
+func (g *grep) directory(f *os.File) error {
+	d, err := startFolder(g.q.Place, f)
+	if err != nil {
+		return err
+	}
+	if !g.q.Newest && !g.c.toEnd && g.c.need > 0 {
+		g.walk.behind = g.c.behind
+	}
+	var stop func() bool
+	g.walk.fixed = func() { stop = g.c.countUntil(g.q.CountFor) }
+	g.tree(d, func() func(folder, string, string) {
+		s := g.scanner()
+		return func(d folder, rel, name string) { g.file(s, d, rel, name) }
+	})
+	g.walk.mu.Lock()
+	defer g.walk.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	return nil
+}
+
+func (g *grep) scanner() *scanner {
+	return &scanner{q: g.q, m: newMatcher(g.prog, g.halt.stopped), src: source{engine: g.e, halt: g.halt}, sink: &sink{c: g.c, q: g.q}}
+}
+
+// file searches one file of a walk.
+func (g *grep) file(s *scanner, d folder, rel, name string) {
+	f, err := d.open(name)
+	if err != nil {
+		if !vanished(err) {
+			g.walk.note(ofUnreadable, rel)
+		}
+		return
+	}
+	defer f.close()
+	g.scan(s, f, f.stat, rel, false)
+}
+
+// named searches a file that the query names, whatever it is like.
+func (g *grep) named(f *os.File, st stat) {
+	s := g.scanner()
+	g.wait([]func(){func() {
+		defer f.Close() // read only
+		g.scan(s, f, st, "", true)
+	}})
+}
+
+// scan searches an open file and notes what the Coverage says about it.
+func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, named bool) {
+	e := &entry{rel: rel, hits: FileHits{Path: g.walk.abs(rel), ModTime: st.mtime}}
+	s.sink.start(e, func() bool { return g.walk.may(rel, st) })
+	err := s.src.start(f)
+	if err == nil {
+		err = s.file(named)
+	}
+	s.src.close()
+	s.sink.end()
+	switch {
+	case errors.Is(err, errStopped):
+		g.log.searched(0, s.src.file.n)
+		g.walk.leave(rel)
+	case err != nil:
+		g.walk.note(ofUnreadable, rel)
+	default:
+		g.log.searched(1, s.src.file.n)
+		g.noteTraits(s.traits, rel, named)
+	}
+}
+
+// noteTraits counts what was left out of a file.
+func (g *grep) noteTraits(t traits, rel string, named bool) {
+	if t.binary && !named {
+		g.walk.note(ofBinary, rel)
+	}
+	if t.partial {
+		g.walk.note(ofPartial, rel)
+	}
+	if t.tooLarge {
+		g.walk.note(ofTooLarge, rel)
+	}
+	if t.longLine {
+		g.walk.note(ofLongLines, rel)
+	}
+	if t.tooLarge || t.longLine {
+		g.log.incomplete(TooLarge)
+	}
+}
+
+// answer puts together what was found.
+func (g *grep) answer() (GrepAnswer, error) {
+	a := g.c.answer(g.q.Offset, g.q.Limit)
+	if g.c.tooMuch() {
+		g.log.incomplete(Memory)
+	}
+	cov, err := g.coverage()
+	if err != nil {
+		return GrepAnswer{}, err
+	}
+	why, _ := g.halt.reason()
+	a.Coverage, a.Exact = cov, why == running
+	return a, nil
+}

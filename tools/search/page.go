@@ -1,0 +1,192 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// chunkSize is how much of a file is read and looked at together, in bytes.
+	chunkSize = 256 << 10
+	// countedSize is the largest file whose lines are always counted to the end, in bytes. A page of the head of
+	// a larger file costs what the head costs.
+	countedSize = 16 << 20
+)
+
+// A PageQuery asks for Lines lines from First on (counted from 1).
+type PageQuery struct {
+	First, Lines int   // First below 1 is 1; Lines 0: none, only the total
+	MaxLine      int   // runes of one line; 0: no limit
+	MaxBytes     int64 // of all texts; 0: no limit. The first line is cut to it, so that a page is never empty for its sake
+}
+
+// A Page is a run of lines of a text.
+type Page struct {
+	Lines []PageLine // the caller's
+	Total int        // lines of the whole text
+	Exact bool       // false: Total is a lower bound
+	More  bool       // lines follow
+}
+
+// A PageLine is one line of a page.
+type PageLine struct {
+	Text     string // without its end; a CR before the LF is not part of it, nor is a UTF-8 mark
+	From, To int64  // bytes in the file, with its end
+	Cut      int    // runes left out because the line is too long
+}
+
+// A Stamp tells whether a file may have changed.
+type Stamp struct {
+	Dev, Ino, Nlink uint64
+	Size            int64 // bytes beyond it are not read, unless it is 0
+	Mtime, Ctime    int64 // ns
+	Racy            bool  // the times are too young to prove anything
+}
+
+// Page returns lines of a text of any size, in memory for the page and one chunk. The total is exact if the text was
+// read to its end, which is always so up to 16 MiB. Errors: of r, and of ctx, which is looked at for each chunk.
+func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) (Page, error) {
+	p := pager{q: q, line: lineHead{maxRunes: q.MaxLine}, next: 1}
+	p.q.First = max(q.First, 1)
+	buf := make([]byte, chunkSize)
+	for p.at = 0; ; {
+		if ctx.Err() != nil {
+			return Page{}, context.Cause(ctx)
+		}
+		chunk, last, err := readAt(r, buf, p.at, s.Size)
+		if err != nil {
+			return Page{}, err
+		}
+		p.feed(chunk)
+		if last {
+			p.finish()
+			break
+		}
+		if p.full && s.Size > countedSize {
+			p.finish()
+			return p.page, nil
+		}
+	}
+	p.page.Exact = true
+	return p.page, nil
+}
+
+// readAt reads the chunk at an offset. last: nothing follows it. size 0 means to read to the end.
+func readAt(r io.ReaderAt, buf []byte, at, size int64) (chunk []byte, last bool, err error) {
+	if size > 0 && size-at <= int64(len(buf)) {
+		buf, last = buf[:max(size-at, 0)], true
+	}
+	n, err := r.ReadAt(buf, at)
+	switch {
+	case errors.Is(err, io.EOF):
+		return buf[:n], true, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read at %d: %w", at, err)
+	}
+	return buf[:n], last, nil
+}
+
+// A pager cuts lines out of chunks.
+type pager struct {
+	q    PageQuery
+	page Page
+	at   int64    // of the next byte
+	from int64    // of the line in hand
+	next int      // number of the line in hand, from 1
+	open bool     // the line in hand has bytes
+	full bool     // no further line is taken
+	used int64    // bytes of the texts taken
+	line lineHead // of the line in hand, if it is in the page
+}
+
+// feed takes the next bytes of the text.
+func (p *pager) feed(chunk []byte) {
+	if p.at == 0 && bytes.HasPrefix(chunk, []byte(utf8Mark)) {
+		p.at, p.open = int64(len(utf8Mark)), true
+		chunk = chunk[len(utf8Mark):]
+	}
+	for len(chunk) > 0 {
+		if !p.wanted() {
+			chunk = p.skip(chunk)
+			continue
+		}
+		n := bytes.IndexByte(chunk, '\n')
+		piece := chunk
+		if n >= 0 {
+			piece = chunk[:n]
+		}
+		p.line.add(piece)
+		p.at += int64(len(piece))
+		p.open = true
+		chunk = chunk[len(piece):]
+		if n >= 0 {
+			p.at++
+			chunk = chunk[1:]
+			p.endLine(true)
+		}
+	}
+}
+
+// wanted reports whether the line in hand may be in the page, and makes ready for it if it begins here.
+func (p *pager) wanted() bool {
+	if p.full || p.next < p.q.First {
+		return false
+	}
+	if len(p.page.Lines) >= p.q.Lines {
+		p.full, p.page.More = true, p.q.Lines > 0
+		return false
+	}
+	p.line.maxBytes = p.q.MaxBytes
+	return true
+}
+
+// skip counts the lines of a chunk up to the first line of the page. What it leaves begins with that line.
+func (p *pager) skip(chunk []byte) []byte {
+	rest := chunk[len(chunk):]
+	if lf := bytes.Count(chunk, []byte{'\n'}); p.full || p.next+lf < p.q.First {
+		p.next += lf
+	} else {
+		rest = chunk
+		for p.next < p.q.First {
+			rest = rest[bytes.IndexByte(rest, '\n')+1:]
+			p.next++
+		}
+	}
+	read := chunk[:len(chunk)-len(rest)]
+	p.at += int64(len(read))
+	p.open = read[len(read)-1] != '\n'
+	p.from = p.at // right where it matters: a line of the page begins here
+	return rest
+}
+
+// endLine takes the line in hand, which ended with an LF or with the text.
+func (p *pager) endLine(lf bool) {
+	l := PageLine{From: p.from, To: p.at}
+	l.Text, l.Cut = p.line.end(lf)
+	first := len(p.page.Lines) == 0
+	switch {
+	case p.full:
+	case !first && p.q.MaxBytes > 0 && (p.used+int64(len(l.Text)) > p.q.MaxBytes || p.line.lacked):
+		p.full, p.page.More = true, true
+	default:
+		p.page.Lines = append(p.page.Lines, l)
+		p.used += int64(len(l.Text))
+	}
+	p.next++
+	p.from, p.open = p.at, false
+}
+
+// finish ends the text: a last line without an LF counts, too.
+func (p *pager) finish() {
+	if p.open {
+		if p.wanted() {
+			p.endLine(false)
+		} else {
+			p.next++
+		}
+	}
+	p.page.Total = p.next - 1
+}

@@ -1,0 +1,130 @@
+package search
+
+import (
+	"slices"
+	"unicode"
+)
+
+// A runeSet is a set of runes: pairs of first and last, ascending, with gaps between them. It is the form in which
+// regexp/syntax keeps a class. Sets are never changed once made, so that they can share their runes.
+type runeSet []rune
+
+// anyRune is all of Unicode.
+func anyRune() runeSet { return runeSet{0, unicode.MaxRune} }
+
+// newRuneSet puts pairs of any order into a set.
+func newRuneSet(pairs ...rune) runeSet {
+	type span struct{ low, high rune }
+	spans := make([]span, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i] <= pairs[i+1] {
+			spans = append(spans, span{pairs[i], pairs[i+1]})
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return int(a.low - b.low) })
+	out := make(runeSet, 0, 2*len(spans))
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.low <= out[n-1]+1 {
+			out[n-1] = max(out[n-1], s.high)
+			continue
+		}
+		out = append(out, s.low, s.high)
+	}
+	return out
+}
+
+// ofTables joins Unicode tables.
+func ofTables(tables ...*unicode.RangeTable) runeSet {
+	var pairs []rune
+	add := func(low, high, stride rune) {
+		if stride == 1 {
+			pairs = append(pairs, low, high)
+			return
+		}
+		for r := low; r <= high; r += stride {
+			pairs = append(pairs, r, r)
+		}
+	}
+	for _, t := range tables {
+		for _, r := range t.R16 {
+			add(rune(r.Lo), rune(r.Hi), rune(r.Stride))
+		}
+		for _, r := range t.R32 {
+			add(rune(r.Lo), rune(r.Hi), rune(r.Stride))
+		}
+	}
+	return newRuneSet(pairs...)
+}
+
+func (s runeSet) has(r rune) bool {
+	low, high := 0, len(s)/2
+	for low < high {
+		mid := (low + high) / 2
+		switch {
+		case r < s[2*mid]:
+			high = mid
+		case r > s[2*mid+1]:
+			low = mid + 1
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func (s runeSet) union(t runeSet) runeSet { return newRuneSet(slices.Concat(s, t)...) }
+
+func (s runeSet) negate() runeSet {
+	out := make(runeSet, 0, len(s)+2)
+	next := rune(0)
+	for i := 0; i < len(s); i += 2 {
+		if s[i] > next {
+			out = append(out, next, s[i]-1)
+		}
+		next = s[i+1] + 1
+	}
+	if next <= unicode.MaxRune {
+		out = append(out, next, unicode.MaxRune)
+	}
+	return out
+}
+
+func (s runeSet) intersect(t runeSet) runeSet { return s.negate().union(t.negate()).negate() }
+
+func (s runeSet) minus(t runeSet) runeSet { return s.intersect(t.negate()) }
+
+// either gives what is in one of the sets but not in both.
+func (s runeSet) either(t runeSet) runeSet { return s.union(t).minus(s.intersect(t)) }
+
+// fold adds all runes that differ from a member in case only.
+func (s runeSet) fold() runeSet {
+	pairs := slices.Clone(s)
+	orbit := func(r rune) {
+		if s.has(r) {
+			for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+				pairs = append(pairs, f, f)
+			}
+		}
+	}
+	// Only runes in these ranges have another case.
+	for _, c := range unicode.CaseRanges {
+		for r := rune(c.Lo); r <= rune(c.Hi); r++ {
+			orbit(r)
+		}
+	}
+	return newRuneSet(pairs...)
+}
+
+// runes lists the members if there are at most limit.
+func (s runeSet) runes(limit int) ([]rune, bool) {
+	var out []rune
+	for i := 0; i < len(s); i += 2 {
+		if int(s[i+1]-s[i]) >= limit-len(out) {
+			return nil, false
+		}
+		for r := s[i]; r <= s[i+1]; r++ {
+			out = append(out, r)
+		}
+	}
+	return out, true
+}

@@ -1,0 +1,268 @@
+package search
+
+import (
+	"bytes"
+)
+
+// binaryHead is how much of a file is looked at for a NUL that makes it binary, in bytes.
+const binaryHead = 64 << 10
+
+// A scanner finds the matches of one file after the other. It belongs to one worker.
+type scanner struct {
+	q    *GrepQuery
+	m    *matcher
+	src  source
+	sink *sink
+
+	// Of the file in hand; offsets are in the buffer.
+	named   bool // by the query
+	counted bool // binary, named by the query: matches are only counted
+	line    int  // number of the line at lineAt
+	lineAt  int
+	shown   int // behind the last line that was emitted
+	after   int // lines of context that are still to come
+	traits  traits
+}
+
+// traits are what the Coverage says about a file.
+type traits struct{ binary, partial, tooLarge, longLine bool }
+
+// A verdict of a step: go on, or the file is done.
+const (
+	goOn = true
+	over = false
+)
+
+// file searches one file. The error is one of reading; what was found before it stands.
+func (s *scanner) file(named bool) error {
+	s.named, s.counted, s.traits = named, false, traits{}
+	s.line, s.lineAt, s.shown, s.after = 1, 0, 0, 0
+	head := s.src.buf[:min(s.src.n, binaryHead)]
+	if bytes.IndexByte(head, 0) >= 0 {
+		s.traits.binary = true
+		switch {
+		case named:
+			s.counted = true
+			s.sink.e.hits.Binary = true
+		case s.src.eof && !s.q.Multiline:
+			s.traits.binary = s.any()
+			return nil
+		default:
+			return nil
+		}
+	}
+	if s.q.Multiline {
+		return s.whole()
+	}
+	return s.chunks()
+}
+
+// any says whether a binary file of one chunk has a match that is left out.
+func (s *scanner) any() bool {
+	buf := s.src.buf[:s.src.n]
+	s.m.begin(buf)
+	_, _, ok := s.m.next(buf, 0)
+	return ok && s.sink.allowed()
+}
+
+// chunks searches line by line, one buffer after the other.
+func (s *scanner) chunks() error {
+	from := 0 // lines before it were searched and are kept for context
+	for {
+		end, cut, err := s.wholeLines(&from)
+		if err != nil {
+			return err
+		}
+		nul := -1
+		if !s.named {
+			nul = bytes.IndexByte(s.src.buf[from:end], 0)
+		}
+		if nul >= 0 {
+			s.traits.partial = true
+			end = from + bytes.LastIndexByte(s.src.buf[from:from+nul], '\n') + 1
+		}
+		if !s.lines(from, end) {
+			return nil
+		}
+		if s.src.halt.stopped() {
+			return errStopped
+		}
+		if nul >= 0 {
+			return nil
+		}
+		if cut {
+			s.number(end)
+			s.lineAt, s.shown, from = 0, 0, 0
+			if err := s.src.skipLine(); err != nil {
+				return err
+			}
+		} else {
+			from = s.keep(end)
+		}
+		if s.src.eof && from == s.src.n {
+			return nil
+		}
+		if err := s.src.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// wholeLines returns where the whole lines of the buffer end. A line that fills it makes the buffer grow; one that is too
+// long is cut, and ends there with an LF of ours. from is moved when the kept lines have to go.
+func (s *scanner) wholeLines(from *int) (end int, cut bool, err error) {
+	for {
+		buf := s.src.buf[:s.src.n]
+		if s.src.eof {
+			if n := len(buf); n > *from && buf[n-1] != '\n' {
+				s.src.buf[n] = '\n'
+				s.src.n++
+			}
+			return s.src.n, false, nil
+		}
+		if i := bytes.LastIndexByte(buf[*from:], '\n'); i >= 0 {
+			return *from + i + 1, false, nil
+		}
+		if *from > 0 {
+			s.move(*from)
+			*from = 0
+		} else if grown, err := s.src.grow(maxLineBytes); err != nil {
+			return 0, false, err
+		} else if !grown {
+			s.traits.longLine = true
+			s.src.buf[s.src.n] = '\n'
+			s.src.n++
+			return s.src.n, true, nil
+		}
+		if err := s.src.fill(); err != nil {
+			return 0, false, err
+		}
+	}
+}
+
+// keep drops what was searched but for the lines that may be context, and returns where the new lines begin.
+func (s *scanner) keep(end int) int {
+	front := end
+	for range s.q.Before {
+		if front == 0 || end-front > maxBefore {
+			break
+		}
+		front = bytes.LastIndexByte(s.src.buf[:front-1], '\n') + 1
+	}
+	if end-front > maxBefore {
+		front = end
+	}
+	s.move(front)
+	return end - front
+}
+
+// move drops the front of the buffer.
+func (s *scanner) move(front int) {
+	if s.lineAt < front {
+		s.number(front)
+	}
+	s.lineAt -= front
+	s.shown = max(s.shown-front, 0)
+	s.src.drop(front)
+}
+
+// number returns the number of the line that begins at a place, which is not before the last one asked for.
+func (s *scanner) number(at int) int {
+	if s.q.Mode == Lines && at > s.lineAt {
+		s.line += bytes.Count(s.src.buf[s.lineAt:at], []byte{'\n'})
+		s.lineAt = at
+	}
+	return s.line
+}
+
+// lines searches whole lines.
+func (s *scanner) lines(from, end int) bool {
+	buf := s.src.buf[:end]
+	s.m.begin(buf)
+	for {
+		at, to, ok := s.m.next(buf, from)
+		if !ok {
+			break
+		}
+		if s.hit(buf, at, to, nil) == over {
+			return over
+		}
+		from = to + 1
+	}
+	s.contextAfter(buf, end)
+	return goOn
+}
+
+// hit takes a matching line; spans of its matches if they are known.
+func (s *scanner) hit(buf []byte, at, to int, spans []Span) bool {
+	if !s.sink.count(1) || s.q.Mode == FilesOnly {
+		return over
+	}
+	if s.q.Mode == Count || s.counted {
+		return goOn
+	}
+	s.contextAfter(buf, at)
+	if s.after = 0; s.sink.full {
+		return goOn
+	}
+	s.contextBefore(buf, at)
+	s.emit(buf, at, to, false, spans)
+	s.after = s.q.After
+	return goOn
+}
+
+// contextAfter emits the lines behind the last match that are still owed, up to a place.
+func (s *scanner) contextAfter(buf []byte, limit int) {
+	for ; s.after > 0 && s.shown < limit; s.after-- {
+		to := s.shown + bytes.IndexByte(buf[s.shown:limit], '\n')
+		s.emit(buf, s.shown, to, true, nil)
+	}
+}
+
+// contextBefore emits the lines before a match that were not emitted yet.
+func (s *scanner) contextBefore(buf []byte, at int) {
+	from := at
+	for n := 0; n < s.q.Before && from > s.shown; n++ {
+		from = max(bytes.LastIndexByte(buf[:from-1], '\n')+1, s.shown)
+	}
+	for from < at {
+		to := from + bytes.IndexByte(buf[from:at], '\n')
+		s.emit(buf, from, to, true, nil)
+		from = to + 1
+	}
+}
+
+// emit hands one line to the sink.
+func (s *scanner) emit(buf []byte, at, to int, context bool, spans []Span) {
+	l := Line{N: s.number(at), Context: context}
+	s.shown = to + 1
+	text := trimCR(buf[at:to])
+	if !context && spans == nil && (s.q.Spans || len(text) > s.q.MaxLine) {
+		limit := 0
+		if !s.q.Spans {
+			limit = 1
+		}
+		spans = s.m.spans(buf[at:to], limit)
+	}
+	first := 0
+	if len(spans) > 0 {
+		first = spans[0].From
+	}
+	l.From, l.To, l.Cut = window(text, first, s.q.MaxLine)
+	l.Text = string(text[l.From:l.To])
+	if s.q.Spans && !context {
+		l.Spans = within(spans, l.From, l.To)
+	}
+	s.sink.add(l)
+}
+
+// within gives the parts of spans that lie in a window, relative to it.
+func within(spans []Span, from, to int) []Span {
+	var out []Span
+	for _, s := range spans {
+		if f, t := max(s.From, from), min(s.To, to); f < t {
+			out = append(out, Span{f - from, t - from})
+		}
+	}
+	return out
+}
