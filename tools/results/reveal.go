@@ -31,7 +31,7 @@ var invisible = &unicode.RangeTable{
 }
 
 // isControl holds for C0 but tab and line feed, DEL and C1.
-func isControl(r rune) bool { return r != '\t' && r != '\n' && unicode.Is(unicode.Cc, r) }
+func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || 0x7f <= r && r <= 0x9f }
 
 // alwaysShown holds for characters that are shown as an escape wherever they stand.
 func alwaysShown(r rune) bool {
@@ -41,6 +41,9 @@ func alwaysShown(r rune) bool {
 // reveal shows what cannot be seen and counts it. text is valid UTF-8. Whether a character is shown depends on its
 // neighbours in text, never on what became of them, so that a second time nothing is left to show.
 func reveal(text string) (string, int) {
+	if !strings.ContainsFunc(text, suspect) {
+		return text, 0
+	}
 	var b strings.Builder
 	runes := []rune(text)
 	n := 0
@@ -53,6 +56,18 @@ func reveal(text string) (string, int) {
 		b.WriteString(escape(r))
 	}
 	return b.String(), n
+}
+
+// suspect holds for every character that could be shown as an escape, and some others. It is what nearly all characters
+// of a text cost.
+func suspect(r rune) bool {
+	switch {
+	case r < 0x180b:
+		return isControl(r) || r == softHyphen || r == 0x061c
+	case r < 0xfdd0:
+		return r <= 0x180f || 0x200b <= r && r <= 0x206f
+	}
+	return r < 0x10000 || r >= 0xe0000 || r&0xfffe == 0xfffe
 }
 
 // outOfPlace holds for a variation selector that follows another, and for a joiner that joins nothing.
