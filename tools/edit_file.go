@@ -15,12 +15,12 @@ import (
 var editFileText string
 
 type editFileInput struct {
-	FilePath   string `json:"file_path" jsonschema:"absolute, or relative to the current directory"`
-	OldString  string `json:"old_string" jsonschema:"exact text to replace; empty: create the file" rule:"maxlen=1048576"`
-	NewString  string `json:"new_string" jsonschema:"what to put in its place" rule:"maxlen=4194304"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
-	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"refuse any other number; over 1 replaces all" rule:"min=1"`
-	Version    string `json:"version,omitempty" jsonschema:"the version that was read, if one was shown"`
+	FilePath   string `json:"file_path" jsonschema:"absolute or relative"`
+	OldString  string `json:"old_string" jsonschema:"exact text to replace"`
+	NewString  string `json:"new_string" jsonschema:"its replacement"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"every occurrence"`
+	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"refuse any other number; > 1 replaces all" rule:"min=1"`
+	Version    string `json:"version,omitempty" jsonschema:"version that was read, if shown"`
 }
 
 var editFile = tool.Define(tool.Def[editFileInput]{

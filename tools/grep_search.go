@@ -19,14 +19,14 @@ import (
 var grepSearchText string
 
 type grepSearchInput struct {
-	Pattern   string `json:"pattern" jsonschema:"regular expression" rule:"minlen=1 maxlen=10000"`
+	Pattern   string `json:"pattern" jsonschema:"regular expression"`
 	Path      string `json:"path,omitempty" jsonschema:"file or directory" rule:"default=."`
-	Glob      string `json:"glob,omitempty" jsonschema:"files to search, like *.{ts,tsx}; ! excludes"`
-	Type      string `json:"type,omitempty" jsonschema:"file type: go, py, js, rust and so on"`
-	Mode      string `json:"output_mode,omitempty" jsonschema:"default files_with_matches" rule:"enum=files_with_matches|content|count"`
-	After     int    `json:"-A,omitempty" jsonschema:"lines after" rule:"min=0 max=1000"`
-	Before    int    `json:"-B,omitempty" jsonschema:"lines before" rule:"min=0 max=1000"`
-	Around    int    `json:"-C,omitempty" jsonschema:"lines around" rule:"min=0 max=1000"`
+	Glob      string `json:"glob,omitempty" jsonschema:"such as *.{ts,tsx}; ! excludes"`
+	Type      string `json:"type,omitempty" jsonschema:"such as go, py, js, rust"`
+	Mode      string `json:"output_mode,omitempty" jsonschema:"what to show" rule:"enum=files_with_matches|content|count"`
+	After     int    `json:"-A,omitempty" jsonschema:"lines after" rule:"min=0"`
+	Before    int    `json:"-B,omitempty" jsonschema:"lines before" rule:"min=0"`
+	Around    int    `json:"-C,omitempty" jsonschema:"lines around" rule:"min=0"`
 	Fold      bool   `json:"-i,omitempty" jsonschema:"ignore case"`
 	Numbers   bool   `json:"-n,omitempty" jsonschema:"line numbers" rule:"default=true"`
 	Only      bool   `json:"-o,omitempty" jsonschema:"matched parts only"`
@@ -47,14 +47,19 @@ var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 	},
 	Paths:    func(in *grepSearchInput) []*string { return []*string{&in.Path} },
 	Activity: func(in grepSearchInput) string { return "Searching " + in.Pattern },
-	Check: func(in grepSearchInput) error {
-		if strings.ContainsRune(in.Pattern, 0) {
-			return tool.Refuse(tool.RegexInvalid, "Invalid regex: it holds a NUL character.")
-		}
-		return nil
-	},
-	Run: runGrepSearch,
+	Check:    checkGrepSearch,
+	Run:      runGrepSearch,
 })
+
+func checkGrepSearch(in grepSearchInput) error {
+	if strings.ContainsRune(in.Pattern, 0) {
+		return tool.Refuse(tool.RegexInvalid, "Invalid regex: it holds a NUL character.")
+	}
+	if in.Pattern == "" || max(in.After, in.Before, in.Around) > 1000 {
+		return tool.Invalid("grep_search", `"pattern" must not be empty, and "-A", "-B" and "-C" are at most 1000`)
+	}
+	return nil
+}
 
 func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.Result, error) {
 	place, err := env.Space.Open(in.Path, workspace.Read)

@@ -18,10 +18,10 @@ import (
 var jobOutputText string
 
 type jobOutputInput struct {
-	JobID   string `json:"job_id" jsonschema:"as run_shell named it" rule:"minlen=1 maxlen=100"`
-	Block   bool   `json:"block,omitempty" jsonschema:"wait for the end of the job"`
-	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 max=600000 default=30000"`
-	Filter  string `json:"filter,omitempty" jsonschema:"RE2: only lines that match, others are consumed" rule:"maxlen=10000"`
+	JobID   string `json:"job_id" jsonschema:"id of the job"`
+	Block   bool   `json:"block,omitempty" jsonschema:"wait for its end"`
+	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 default=30000"`
+	Filter  string `json:"filter,omitempty" jsonschema:"RE2; other lines are skipped"`
 }
 
 var jobOutput = tool.Define(tool.Def[jobOutputInput]{
@@ -40,6 +40,9 @@ var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 })
 
 func checkJobOutput(in jobOutputInput) error {
+	if in.Timeout > 600_000 || len(in.Filter) > 10_000 {
+		return tool.Invalid("job_output", `"timeout_ms" must be at most 600000, and "filter" have at most 10000 bytes`)
+	}
 	if _, err := regexp.Compile(in.Filter); err != nil {
 		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}

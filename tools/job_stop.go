@@ -15,7 +15,7 @@ import (
 var jobStopText string
 
 type jobStopInput struct {
-	JobID string `json:"job_id" jsonschema:"as run_shell named it" rule:"minlen=1 maxlen=100"`
+	JobID string `json:"job_id" jsonschema:"id of the job"`
 }
 
 var jobStop = tool.Define(tool.Def[jobStopInput]{

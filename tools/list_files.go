@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -23,8 +24,8 @@ import (
 var listFilesText string
 
 type listFilesInput struct {
-	Pattern string `json:"pattern" jsonschema:"glob with * ? ** [a-z] {a,b}" rule:"minlen=1 maxlen=1000"`
-	Path    string `json:"path,omitempty" jsonschema:"directory to search" rule:"default=."`
+	Pattern string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}"`
+	Path    string `json:"path,omitempty" jsonschema:"directory" rule:"default=."`
 }
 
 var listFiles = tool.Define(tool.Def[listFilesInput]{
@@ -47,6 +48,9 @@ var listFiles = tool.Define(tool.Def[listFilesInput]{
 func checkListFiles(in listFilesInput) error {
 	if at := strings.IndexByte(in.Pattern, 0); at >= 0 {
 		return tool.Refuse(tool.PatternInvalid, "The pattern holds a NUL character at position %d.", at+1)
+	}
+	if in.Pattern == "" || utf8.RuneCountInString(in.Pattern) > 1000 {
+		return tool.Invalid("list_files", "\"pattern\" must have 1 to 1000 characters")
 	}
 	return nil
 }

@@ -18,17 +18,17 @@ import (
 var multiEditText string
 
 type multiEditInput struct {
-	Edits    []multiEditItem `json:"edits" jsonschema:"run in order" rule:"minitems=1 maxitems=100"`
-	FilePath string          `json:"file_path,omitempty" jsonschema:"for edits that name no file"`
+	Edits    []multiEditItem `json:"edits" jsonschema:"in order" rule:"maxitems=100"`
+	FilePath string          `json:"file_path,omitempty" jsonschema:"default for all edits"`
 	DryRun   bool            `json:"dry_run,omitempty" jsonschema:"check only"`
 }
 
 type multiEditItem struct {
-	FilePath   string `json:"file_path,omitempty" jsonschema:"if not that of the call"`
-	OldString  string `json:"old_string" jsonschema:"exact text to replace" rule:"maxlen=1048576"`
-	NewString  string `json:"new_string" jsonschema:"what to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
-	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"refuse any other number" rule:"min=1"`
+	FilePath   string `json:"file_path,omitempty" jsonschema:"default: of the call"`
+	OldString  string `json:"old_string" jsonschema:"exact text to replace"`
+	NewString  string `json:"new_string" jsonschema:"its replacement"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"every occurrence"`
+	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"exact count" rule:"min=1"`
 	Version    string `json:"version,omitempty" jsonschema:"that was read"`
 }
 
@@ -54,6 +54,9 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 })
 
 func checkMultiEdit(in multiEditInput) error {
+	if len(in.Edits) == 0 {
+		return tool.Invalid("multi_edit", "\"edits\" must not be empty")
+	}
 	named := map[string]bool{}
 	for i, e := range in.Edits {
 		if e.FilePath == "" && in.FilePath == "" {

@@ -21,9 +21,9 @@ import (
 var readFileText string
 
 type readFileInput struct {
-	FilePath   string `json:"file_path" jsonschema:"absolute, or relative to the current directory"`
-	Offset     int    `json:"offset,omitempty" jsonschema:"first line, counted from 1" rule:"min=1"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"how many lines; 2000 if absent" rule:"min=1"`
+	FilePath   string `json:"file_path" jsonschema:"absolute or relative"`
+	Offset     int    `json:"offset,omitempty" jsonschema:"first line, from 1" rule:"min=1"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"lines; default 2000" rule:"min=1"`
 	Pages      string `json:"pages,omitempty" jsonschema:"of a PDF: 3 or 1-5, at most 20"`
 	AllowLarge bool   `json:"allow_large,omitempty" jsonschema:"up to 100,000 tokens"`
 }

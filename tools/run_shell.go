@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -22,9 +23,9 @@ import (
 var runShellText string
 
 type runShellInput struct {
-	Command     string `json:"command" jsonschema:"bash command line" rule:"minlen=1 maxlen=100000"`
+	Command     string `json:"command" jsonschema:"bash command line" rule:"maxlen=100000"`
 	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; 120000 if absent, at most 600000; of a job 30 min, at most 2 h" rule:"min=1"`
-	Description string `json:"description,omitempty" jsonschema:"what it does, in 5-10 words" rule:"maxlen=800"`
+	Description string `json:"description,omitempty" jsonschema:"what it does, in 5-10 words"`
 	Background  bool   `json:"run_in_background,omitempty" jsonschema:"start a job and return at once"`
 	Sandbox     string `json:"sandbox,omitempty" jsonschema:"accepted if false or empty"`
 	Unconfined  string `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"accepted if false or empty"`
@@ -54,8 +55,11 @@ func checkRunShell(in runShellInput) error {
 			return tool.Invalid("run_shell", "no argument can change the sandbox or the shell; the operator sets them")
 		}
 	}
-	if strings.ContainsRune(in.Command, 0) {
-		return tool.Invalid("run_shell", `"command" must not contain a NUL character`)
+	if in.Command == "" || strings.ContainsRune(in.Command, 0) {
+		return tool.Invalid("run_shell", `"command" must not be empty, nor contain a NUL character`)
+	}
+	if utf8.RuneCountInString(in.Description) > 200 {
+		return tool.Invalid("run_shell", `"description" must have at most 200 characters`)
 	}
 	return nil
 }

@@ -21,9 +21,9 @@ import (
 var writeFileText string
 
 type writeFileInput struct {
-	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the current directory"`
-	Content  string `json:"content" jsonschema:"all of the new content" rule:"maxlen=33554432"`
-	Version  string `json:"version,omitempty" jsonschema:"the version that was read, if one was shown"`
+	FilePath string `json:"file_path" jsonschema:"absolute or relative"`
+	Content  string `json:"content" jsonschema:"whole content" rule:"maxlen=33554432"`
+	Version  string `json:"version,omitempty" jsonschema:"version that was read, if shown"`
 }
 
 var writeFile = tool.Define(tool.Def[writeFileInput]{

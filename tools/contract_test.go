@@ -1,0 +1,161 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/tools/tool"
+)
+
+// samples is one good call of each tool, over the files that a contract rig has. ctx ends before it runs in some tests.
+var samples = map[string]string{
+	"read_file":   `{"file_path":"$WORK/f"}`,
+	"write_file":  `{"file_path":"$WORK/new","content":"x"}`,
+	"edit_file":   `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
+	"multi_edit":  `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
+	"list_files":  `{"pattern":"**/*","path":"$WORK"}`,
+	"grep_search": `{"pattern":"one","path":"$WORK"}`,
+	"run_shell":   `{"command":"touch made; sleep 600"}`,
+	"job_output":  `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
+	"job_stop":    `{"job_id":"$JOB"}`,
+}
+
+// A contractRig is a rig with the files and the job that samples name.
+func contractRig(t *testing.T) (*rig, string) {
+	t.Helper()
+	r := newRig(t)
+	r.write("f", "one\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	res, _ := r.do("run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	return r, res.Meta.Job.ID
+}
+
+// each runs a test for each tool with its sample as a JSON object.
+func each(t *testing.T, do func(t *testing.T, r *rig, x tool.Tool, sample map[string]any)) {
+	t.Helper()
+	for _, x := range All() {
+		t.Run(x.Spec.Name, func(t *testing.T) {
+			t.Parallel()
+			text, ok := samples[x.Spec.Name]
+			if !ok {
+				t.Fatalf("%s has no sample: add a good call to samples", x.Spec.Name)
+			}
+			r, job := contractRig(t)
+			var sample map[string]any
+			if err := json.Unmarshal([]byte(strings.NewReplacer("$WORK", r.dir, "$JOB", job).Replace(text)), &sample); err != nil {
+				t.Fatal(err)
+			}
+			do(t, r, x, sample)
+		})
+	}
+}
+
+func encode(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// code returns the code of a refusal; "": err is none.
+func code(err error) tool.Code {
+	if r, ok := errors.AsType[*tool.Refusal](err); ok {
+		return r.Code
+	}
+	return ""
+}
+
+func TestContractUnknownKeys(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig, x tool.Tool, sample map[string]any) {
+		sample["no_such_parameter"] = 1
+		if _, err := x.Bind(r.State, encode(t, sample)); code(err) != tool.InputInvalid {
+			t.Errorf("an unknown parameter gives %v", err)
+		}
+	})
+}
+
+// What Bind makes of an input is the same when it is bound again: hooks and the audit see what runs.
+func TestContractCanonical(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig, x tool.Tool, sample map[string]any) {
+		once, err := x.Bind(r.State, encode(t, sample))
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, err := x.Bind(r.State, once.Input)
+		if err != nil || !bytes.Equal(once.Input, twice.Input) {
+			t.Errorf("%v\n%s\n%s", err, once.Input, twice.Input)
+		}
+		if once.Activity == "" || len([]rune(once.Activity)) > 50 {
+			t.Errorf("the activity is %q, not 1 to 50 characters", once.Activity)
+		}
+		if len(once.Targets) == 0 && !once.Traits.Private && !strings.HasPrefix(x.Spec.Name, "job_") {
+			t.Error("rules have nothing to match: the call has no target")
+		}
+	})
+}
+
+// A call whose client has gone does nothing. (The test hangs if it does not end.)
+func TestContractCancelled(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig, x tool.Tool, sample map[string]any) {
+		call, err := x.Bind(r.State, encode(t, sample))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		res, err := call.Run(ctx, r.env(call))
+		if !errors.Is(err, context.Canceled) && res.Failed != tool.Interrupted && !call.Traits.Private {
+			t.Errorf("a cancelled call gives %v %q", err, res.Text)
+		}
+		r.holds("f", "one\n")
+		for _, name := range []string{"new", "g", "made"} {
+			if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
+				t.Errorf("a cancelled call made %s", name)
+			}
+		}
+	})
+}
+
+// Every parameter that names a file is refused outside the roots, straight and through a link.
+func TestContractOutside(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig, x tool.Tool, sample map[string]any) {
+		outside := t.TempDir()
+		if err := os.WriteFile(filepath.Join(outside, "f"), []byte("one\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(outside, filepath.Join(r.dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{filepath.Join(outside, "f"), "link/f", "../f", filepath.Join(r.dir, "..", "f")} {
+			for _, key := range []string{"file_path", "path"} {
+				if !strings.Contains(string(x.Schema), `"`+key+`":{"type":"string"`) || sample[key] == nil {
+					continue
+				}
+				input := map[string]any{}
+				for k, v := range sample {
+					input[k] = v
+				}
+				input[key] = path
+				call, err := x.Bind(r.State, encode(t, input))
+				if err == nil {
+					_, err = call.Run(t.Context(), r.env(call))
+				}
+				if code(err) != tool.OutsideRoots {
+					t.Errorf("%s %q gives %v", key, path, err)
+				}
+			}
+		}
+	})
+}

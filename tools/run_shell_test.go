@@ -1,0 +1,281 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+)
+
+// quote makes the arguments of a command.
+func quote(command string) string {
+	raw, _ := json.Marshal(map[string]string{"command": command})
+	return string(raw)
+}
+
+func TestRunShell(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, command, want string }{
+		{"output", "echo hello", "hello"},
+		{"both streams", "echo out; echo err >&2", "out\nerr"},
+		{"nothing", "true", "(no output)"},
+		{"blank lines", "printf '\\n  \\n  a\\n\\n'", "  a"},
+		{"colours", "printf '\\033[31mred\\033[0m'", "red"},
+		{"no match", "echo a | grep b", "(no output)\n[exit code 1: no match]"},
+		{"stdin is empty", "cat", "(no output)"},
+		{"left behind", "sleep 600 & echo started", "started\n[1 background process was ended; use run_in_background to keep one]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			same(t, r.ok("run_shell", quote(c.command)), c.want)
+		})
+	}
+}
+
+func TestRunShellFailed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, command, want string }{
+		{"both", "echo out; echo err >&2; exit 3", "COMMAND_FAILED: Command failed (exit code 3)\nStdout:\nout\nStderr:\nerr"},
+		{"silent", "exit 7", "COMMAND_FAILED: Command failed (exit code 7)"},
+		{"signal", "kill -SEGV $$", "COMMAND_FAILED: Command failed (signal SIGSEGV)"},
+		{"another command than the last", "cd missing && grep x f", "COMMAND_FAILED: Command failed (exit code 1)\nStderr:\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			text := r.fails(tool.CommandFailed, "run_shell", quote(c.command))
+			if !strings.HasPrefix(text, c.want) {
+				t.Errorf("got:\n%s\nwant:\n%s", text, c.want)
+			}
+		})
+	}
+}
+
+// A failure shows at most 10,000 characters, and where the rest is.
+func TestRunShellLongFailure(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	text := r.fails(tool.CommandFailed, "run_shell", quote("seq 1 100000; seq 1 100000 >&2; exit 1"))
+	if n := len([]rune(text)); n > 10_200 {
+		t.Errorf("%d characters", n)
+	}
+	path := regexp.MustCompile(`Full output: (\S+)`).FindStringSubmatch(text)
+	if path == nil {
+		t.Fatalf("no path in %.300s", text)
+	}
+	if _, err := os.Stat(path[1]); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunShellLong(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	text := r.ok("run_shell", quote("seq 1 100000"))
+	if n := len([]rune(text)); n > 30_000 || n < 20_000 {
+		t.Errorf("%d characters", n)
+	}
+	path := regexp.MustCompile(`Full output: (\S+)`).FindStringSubmatch(text)
+	if path == nil || !strings.HasSuffix(text, "\n100000") {
+		t.Fatalf("no path, or no end, in %.300s … %q", text, text[len(text)-60:])
+	}
+	// The path can be read with read_file, although it is outside the root.
+	page := r.ok("read_file", `{"file_path":"`+path[1]+`","offset":99999}`)
+	same(t, page, "99999\t99999\n100000\t100000\n[lines 99999-100000 of 100,000]")
+}
+
+// The directory carries over to the next call if it lies in a root.
+func TestRunShellCwd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("sub/f", "")
+	r.ok("run_shell", quote("cd sub"))
+	same(t, r.ok("run_shell", quote("pwd")), "$WORK/sub")
+	same(t, r.ok("run_shell", quote("cd /; pwd")), "/\nShell cwd was reset to $WORK/sub")
+	r.ok("run_shell", quote("export A=1"))
+	same(t, r.ok("run_shell", quote("echo a$A; pwd")), "a\n$WORK/sub")
+	if err := os.RemoveAll(filepath.Join(r.dir, "sub")); err != nil {
+		t.Fatal(err)
+	}
+	same(t, r.ok("run_shell", quote("pwd")), "$WORK\n[$WORK/sub is gone. Shell cwd was reset to $WORK]")
+}
+
+// A command that changes a file which the session has read says so: the next edit would be refused.
+func TestRunShellHint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "a\n")
+	r.write("g", "a\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	r.ok("read_file", `{"file_path":"g"}`)
+	same(t, r.ok("run_shell", quote("echo b >> f; touch g")), "(no output)\n[changed on disk, read again before editing: f]")
+	r.ok("read_file", `{"file_path":"f"}`)
+	same(t, r.ok("run_shell", quote("true")), "(no output)")
+}
+
+func TestRunShellTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	text := r.fails(tool.Timeout, "run_shell", `{"command":"echo begun; sleep 600","timeout":30}`)
+	same(t, text, "TIMEOUT: Command timed out after 1s. Its processes were ended. Output so far:\nbegun\n[timeout raised from 30 ms to 1000 ms; it is in milliseconds]")
+	same(t, r.ok("run_shell", `{"command":"true","timeout":99999999}`), "(no output)\n[timeout lowered from 99999999 ms to 600000 ms, the maximum]")
+}
+
+func TestRunShellCancel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { // the command says when it has begun
+		for {
+			if _, err := os.Stat(filepath.Join(r.dir, "begun")); err == nil {
+				cancel()
+				return
+			}
+		}
+	}()
+	args, _ := json.Marshal(map[string]string{"command": "echo here; touch begun; sleep 600"})
+	call, err := runShell.Bind(r.State, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := call.Run(ctx, r.env(call))
+	if err != nil || res.Failed != tool.Interrupted {
+		t.Fatalf("%v %q", err, res.Text)
+	}
+	same(t, res.Text, "CANCELLED: Interrupted by the client. The command was ended. Output so far:\nhere")
+}
+
+// A command that runs for longer than the call may last goes on as a job, with all of its output.
+func TestRunShellMovesToBackground(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Prefs.ShellBackgroundMS = 300
+	res, text := r.do("run_shell", quote("echo first; while [ ! -e go ]; do sleep 0.02; done; echo second"))
+	form := regexp.MustCompile(`^Still running after [0-9.]+ s; moved to the background as (job_[a-z2-7]{12})\. Output so far below, more with job_output\.\nfirst$`)
+	m := form.FindStringSubmatch(text)
+	if m == nil || res.Failed != "" || res.Meta.Job == nil || res.Meta.Job.ID != m[1] || res.Meta.Job.State != "running" {
+		t.Fatalf("%+v %s", res, text)
+	}
+	r.write("go", "")
+	text = r.ok("job_output", `{"job_id":"`+m[1]+`","block":true}`)
+	if !regexp.MustCompile(`^completed after [0-9.]+ s, exit 0, 1 new line\nsecond$`).MatchString(text) {
+		t.Error(text)
+	}
+}
+
+func TestRunShellRefusals(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, c := range []struct{ args, want string }{
+		{`{}`, `"command" is required`},
+		{`{"command":""}`, `"command"`},
+		{`{"command":"a\u0000b"}`, "NUL"},
+		{`{"command":"true","dangerouslyDisableSandbox":true}`, "no argument can change the sandbox or the shell; the operator sets them"},
+		{`{"command":"true","shellExecutable":"/bin/zsh"}`, "no argument can change the sandbox"},
+	} {
+		if text := r.fails(tool.InputInvalid, "run_shell", c.args); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s\nhas no %q", c.args, text, c.want)
+		}
+	}
+	r.ok("run_shell", `{"cmd":"true","sandbox":false,"shellExecutable":""}`)
+	if got := runShell.Unavailable(r.State); got != "" {
+		t.Errorf("run_shell is not available: %s", got)
+	}
+	r.Prefs.NoShell = "switched off"
+	same(t, runShell.Unavailable(r.State), "switched off")
+}
+
+func TestRunShellMeta(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res, _ := r.do("run_shell", quote("echo abc; exit 4"))
+	var d commandData
+	if err := json.Unmarshal(res.Meta.Data, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.ExitCode != 4 || d.StdoutBytes != 4 || d.SandboxLevel != 1 || res.Meta.Sandbox != "1" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res, text := r.do("run_shell", `{"command":"echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; echo three","run_in_background":true}`)
+	m := regexp.MustCompile(`^Started job (job_[a-z2-7]{12}): (.*)\nOutput: (/.*\.log)\nRead new output with job_output, stop it with job_stop\.$`).FindStringSubmatch(text)
+	if m == nil || res.Meta.Job == nil || res.Meta.Job.State != "running" {
+		t.Fatal(text)
+	}
+	id := m[1]
+	text = r.fails(tool.JobUnknown, "job_output", `{"job_id":"job_aaaaaaaaaaaa"}`)
+	same(t, text, "JOB_UNKNOWN: No job job_aaaaaaaaaaaa. Running: "+id+" (echo one; while [ ! -e go ]; do sleep 0.02; done; echo two;  …).")
+	text = r.fails(tool.JobUnknown, "job_stop", `{"job_id":"x"}`)
+	r.write("go", "")
+	text = r.ok("job_output", `{"bash_id":"`+id+`","block":true,"filter":"^t|one"}`)
+	if !regexp.MustCompile(`^completed after [0-9.]+ s, exit 0, 3 new lines\none\ntwo\nthree$`).MatchString(text) {
+		t.Error(text)
+	}
+	text = r.ok("job_output", `{"job_id":"`+id+`"}`)
+	if !strings.HasSuffix(text, ", exit 0, 0 new lines\n(no new output)") {
+		t.Error(text)
+	}
+	text = r.ok("job_stop", `{"job_id":"`+id+`"}`)
+	if !regexp.MustCompile(`^Job ` + id + ` \(.*\) was over already: completed \(exit 0\) after [0-9.]+ s\.$`).MatchString(text) {
+		t.Error(text)
+	}
+	cursors, err := r.Cursors.Load(t.Context())
+	if err != nil || !cursors[id].Announced {
+		t.Errorf("a job whose end was shown will be announced: %v %v", cursors, err)
+	}
+}
+
+func TestJobStop(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res, _ := r.do("run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	id := res.Meta.Job.ID
+	text := r.ok("job_output", `{"job_id":"`+id+`"}`)
+	if !regexp.MustCompile(`^running for [0-9.]+ s, 0 new lines\n\(no new output\)$`).MatchString(text) {
+		t.Error(text)
+	}
+	text = r.ok("job_stop", `{"job_id":"`+id+`"}`)
+	if !regexp.MustCompile(`^Stopped job ` + id + ` \(sleep 600\) after [0-9.]+ s\.$`).MatchString(text) {
+		t.Error(text)
+	}
+	if i, err := r.Shell.Await(t.Context(), id, time.Now()); err != nil || i.State != shell.Killed {
+		t.Errorf("%+v %v", i, err)
+	}
+}
+
+func TestJobOutputFilter(t *testing.T) {
+	t.Parallel()
+	c, body := jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Running}, Head: "a 1\nb\na 2\na unfinished", Size: 20, Next: 120}, "^a")
+	same(t, body, "a 1\na 2")
+	if c.Next != 120-int64(len("a unfinished")) {
+		t.Errorf("an unfinished line is consumed: next is %d", c.Next)
+	}
+	_, body = jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Completed, Log: "/log"}, Head: "a\n", Tail: "b\na last", Size: 1000}, "^a")
+	same(t, body, "a\na last\n[990 bytes in the middle were not filtered; the whole output is in /log]")
+	r := newRig(t)
+	r.fails(tool.RegexInvalid, "job_output", `{"job_id":"x","filter":"("}`)
+}
+
+func TestJobLimit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 16 {
+		r.ok("run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	}
+	text := r.fails(tool.JobLimit, "run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	if n := strings.Count(text, "(sleep 600)"); n != 16 {
+		t.Errorf("%d jobs are listed, want 16:\n%s", n, text)
+	}
+}
