@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"codehand/server/config"
+)
+
+// checkLimit bounds one check.
+const checkLimit = 10 * time.Second
+
+// A finding is what a check found. Fix says what to do about anything but ok.
+type finding struct {
+	ID    string `json:"id"`
+	Level string `json:"level"` // ok, note, warn, FAIL
+	Text  string `json:"text"`
+	Fix   string `json:"fix,omitempty"`
+}
+
+func newDoctor(t *terminal) *cobra.Command {
+	var asJSON, strict bool
+	cmd := &cobra.Command{
+		Use:   "doctor [ROOT...]",
+		Short: "Say what is missing on this machine",
+		Long: `Look at what codehand needs here: its binary, configuration, roots, state
+directory, programs, and whether it answers a client of either protocol era.
+Nothing is changed.
+
+Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
+		RunE: func(cmd *cobra.Command, roots []string) error {
+			found := diagnose(cmd, roots)
+			if asJSON {
+				enc := json.NewEncoder(t.out)
+				enc.SetIndent("", "  ")
+				if err := enc.Encode(found); err != nil {
+					return err
+				}
+			} else {
+				for _, f := range found {
+					fmt.Fprintf(t.out, "%-4s  %-9s  %s\n", f.Level, f.ID, f.Text)
+					if f.Fix != "" {
+						fmt.Fprintf(t.out, "%17s-> %s\n", "", f.Fix)
+					}
+				}
+			}
+			bad := slices.ContainsFunc(found, func(f finding) bool {
+				return f.Level == "FAIL" || strict && f.Level == "warn"
+			})
+			if bad {
+				return &exitError{code: exitFailed, err: errors.New("")}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail on a warning, too")
+	return cmd
+}
+
+// diagnose runs all checks at the same time and returns their findings in a fixed order.
+func diagnose(cmd *cobra.Command, roots []string) []finding {
+	cfg, warnings, err := load(cmd, roots)
+	if err != nil {
+		return []finding{checkBinary(), {ID: "config", Level: "FAIL", Text: err.Error(), Fix: "mend the file or the setting that is named"}}
+	}
+	checks := []func(context.Context) []finding{
+		func(context.Context) []finding { return []finding{checkBinary()} },
+		func(context.Context) []finding { return checkConfig(cfg, warnings) },
+		func(context.Context) []finding { return checkRoots(cfg) },
+		func(context.Context) []finding { return checkState(cfg) },
+		func(context.Context) []finding { return checkPrograms() },
+		func(context.Context) []finding {
+			return []finding{{ID: "sandbox", Level: "note", Text: "level 1 (limits): commands have a filtered environment and are ended with their whole tree; the kernel does not confine them",
+				Fix: "give codehand only roots whose programs you would run yourself"}}
+		},
+		func(ctx context.Context) []finding { return []finding{handshake(ctx, cfg, "legacy")} },
+		func(ctx context.Context) []finding { return []finding{handshake(ctx, cfg, "modern")} },
+	}
+	all := make([][]finding, len(checks))
+	var wg sync.WaitGroup
+	for i, check := range checks {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(cmd.Context(), checkLimit)
+			defer cancel()
+			all[i] = check(ctx)
+		})
+	}
+	wg.Wait()
+	return slices.Concat(all...)
+}
+
+func checkBinary() finding {
+	exe, err := os.Executable()
+	if err != nil {
+		return finding{"binary", "warn", "the path of this program is not known: " + err.Error(), "start it by its absolute path"}
+	}
+	f := finding{"binary", "ok", fmt.Sprintf("%s, version %s", exe, buildVersion()), ""}
+	first, err := exec.LookPath("codehand")
+	if err != nil {
+		return f
+	}
+	a, errA := os.Stat(exe)
+	b, errB := os.Stat(first)
+	if errA == nil && errB == nil && !os.SameFile(a, b) {
+		return finding{"binary", "warn", f.Text + "; PATH has another one first: " + first, "name this one by its absolute path in your client"}
+	}
+	return f
+}
+
+func checkConfig(cfg config.Config, warnings []config.Warning) []finding {
+	text := "defaults; no file was read"
+	if len(cfg.Files) > 0 {
+		text = "read " + strings.Join(cfg.Files, ", ")
+	}
+	out := []finding{{"config", "ok", text, ""}}
+	for _, w := range warnings {
+		out = append(out, finding{"config", "warn", w.String(), "a project file may only narrow what the user's file and flags allow"})
+	}
+	return out
+}
+
+func checkRoots(cfg config.Config) []finding {
+	if len(cfg.Roots) == 0 {
+		return []finding{{"roots", "warn", "there is no root, so every path is outside", "give a directory: codehand stdio /path/to/project"}}
+	}
+	var out []finding
+	for _, r := range cfg.Roots {
+		f := finding{"roots", "ok", r, ""}
+		info, err := os.Stat(r)
+		switch {
+		case err != nil:
+			f = finding{"roots", "FAIL", err.Error(), "make the directory, or name another"}
+		case !info.IsDir():
+			f = finding{"roots", "FAIL", r + " is no directory", "name a directory"}
+		default:
+			if _, err := os.ReadDir(r); err != nil {
+				f = finding{"roots", "FAIL", err.Error(), "give this user the right to read it"}
+			} else if same(r, cfg.Home) {
+				f = finding{"roots", "warn", r + " is your home directory: everything in it can be changed", "name a project instead"}
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+func checkState(cfg config.Config) []finding {
+	dir, err := config.OpenState(cfg.StateDir)
+	if err != nil {
+		return []finding{{"state", "FAIL", err.Error(), "the directory must belong to you, with mode 0700; --state-dir names another"}}
+	}
+	probe, err := os.CreateTemp(dir, "doctor-*")
+	if err != nil {
+		return []finding{{"state", "FAIL", err.Error(), "make room, or name another with --state-dir"}}
+	}
+	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	if err != nil {
+		return []finding{{"state", "FAIL", err.Error(), "look at the file system"}}
+	}
+	return []finding{{"state", "ok", dir, ""}}
+}
+
+func checkPrograms() []finding {
+	var out []finding
+	for _, p := range []struct{ name, level, fix string }{
+		{"bash", "warn", "install bash: without it commands run in sh"},
+		{"git", "note", "install git if the workspace is a repository"},
+	} {
+		found := ""
+		for _, dir := range []string{"/usr/bin", "/bin", "/usr/local/bin"} {
+			if info, err := os.Stat(filepath.Join(dir, p.name)); err == nil && info.Mode().IsRegular() {
+				found = filepath.Join(dir, p.name)
+				break
+			}
+		}
+		if found == "" {
+			out = append(out, finding{"programs", p.level, p.name + " is not in /usr/bin, /bin or /usr/local/bin", p.fix})
+			continue
+		}
+		out = append(out, finding{"programs", "ok", found, ""})
+	}
+	return out
+}
+
+// handshake starts this program as a client would, lists its tools, and sees that it ends with its input.
+func handshake(ctx context.Context, cfg config.Config, era string) finding {
+	id := "handshake"
+	fail := func(err error) finding {
+		return finding{id, "FAIL", era + ": " + err.Error(), "run codehand stdio by hand and look at its standard error"}
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	cmd := exec.CommandContext(ctx, exe, append([]string{"stdio"}, cfg.Roots...)...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return fail(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fail(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return fail(err)
+	}
+	lines := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"codehand-doctor","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+	}
+	if era == "modern" {
+		const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"codehand-doctor","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+		lines = []string{
+			`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":` + meta + `}`,
+			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":` + meta + `}`,
+		}
+	}
+	_, err = io.WriteString(in, strings.Join(lines, "\n")+"\n")
+	tools, bytes, answered := 0, 0, time.Duration(0)
+	scan := bufio.NewScanner(out)
+	scan.Buffer(nil, 8<<20)
+	for err == nil && tools == 0 && scan.Scan() {
+		tools, bytes, err = countTools(scan.Bytes())
+		answered = time.Since(start)
+	}
+	err = errors.Join(err, scan.Err(), in.Close())
+	if _, drained := io.Copy(io.Discard, out); drained != nil {
+		err = errors.Join(err, drained)
+	}
+	err = errors.Join(err, cmd.Wait())
+	if err == nil && tools == 0 {
+		err = errors.New("tools/list was not answered")
+	}
+	if err != nil {
+		if s := strings.TrimSpace(stderr.String()); s != "" {
+			err = fmt.Errorf("%w; it says: %s", err, s)
+		}
+		return fail(err)
+	}
+	return finding{id, "ok", fmt.Sprintf("%s: %d tools, %d tokens, in %d ms; ended with its input", era, tools, (bytes+3)/4, answered.Milliseconds()), ""}
+}
+
+// countTools reads one line of the server. It returns 0 tools for every answer but that of tools/list.
+func countTools(line []byte) (tools, bytes int, err error) {
+	var answer struct {
+		ID     int `json:"id"`
+		Result struct {
+			Tools []json.RawMessage `json:"tools"`
+		} `json:"result"`
+		Error *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return 0, 0, fmt.Errorf("not JSON: %.80q", line)
+	}
+	if answer.Error != nil {
+		return 0, 0, errors.New(answer.Error.Message)
+	}
+	for _, t := range answer.Result.Tools {
+		bytes += len(t)
+	}
+	return len(answer.Result.Tools), bytes, nil
+}

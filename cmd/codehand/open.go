@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"codehand/server"
+	"codehand/server/config"
+	"codehand/tools"
+)
+
+// load reads the settings from flags, environment and files.
+func load(cmd *cobra.Command, roots []string) (config.Config, []config.Warning, error) {
+	src, err := config.Process()
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	src.Roots = roots
+	src.Flags = map[string]string{}
+	for _, s := range config.Settings() {
+		if f := cmd.Flags().Lookup(flagName(s)); f != nil && f.Changed {
+			src.Flags[s.Flag] = f.Value.String()
+		}
+	}
+	return config.Load(src)
+}
+
+func flagName(s config.Setting) string { return strings.TrimPrefix(s.Flag, "--") }
+
+// open makes the server of a command. Warnings go to standard error, one line each.
+func (t *terminal) open(cmd *cobra.Command, roots []string) (*server.Server, error) {
+	cfg, warnings, err := load(cmd, roots)
+	if err != nil {
+		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(t.errs, "codehand: %s\n", w)
+	}
+	log, err := t.logger(cfg)
+	if err != nil {
+		return nil, &exitError{code: exitConfig, err: err}
+	}
+	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log})
+	if err != nil {
+		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
+	}
+	return s, nil
+}
+
+// logger writes to standard error, or to the file that log.file names (0600).
+func (t *terminal) logger(cfg config.Config) (*slog.Logger, error) {
+	w := t.errs
+	if cfg.Log.File != "" {
+		f, err := os.OpenFile(cfg.Log.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		w = f
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: cfg.Log.Level})), nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"codehand/server/config"
+)
+
+// Exit codes. 128+n is for signal n.
+const (
+	exitDone   = 0
+	exitFailed = 1 // the work failed or was refused
+	exitUsage  = 2
+	exitConfig = 3
+)
+
+// An exitError ends the process with a code. Its text goes to stderr, and its hint below it.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(hint, format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
+}
+
+// A terminal is what a command talks to. Results go to out and everything for people to errs.
+type terminal struct {
+	in   io.Reader
+	out  io.Writer
+	errs io.Writer
+}
+
+// run is the program: arguments in, exit code out.
+func run(args []string, in io.Reader, out, errs io.Writer) int {
+	t := &terminal{in: in, out: out, errs: errs}
+	root := newRoot(t)
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	exit, ok := errors.AsType[*exitError](err)
+	if !ok { // cobra's own errors are about usage
+		exit = &exitError{code: exitUsage, err: err, hint: "codehand --help"}
+	}
+	if text := exit.Error(); text != "" {
+		fmt.Fprintf(errs, "codehand: %s\n", text)
+	}
+	if exit.hint != "" {
+		fmt.Fprintf(errs, "hint: %s\n", exit.hint)
+	}
+	return exit.code
+}
+
+// newRoot lists every command. Bare codehand is the stdio server when a client starts it, and a short guide for a
+// person.
+func newRoot(t *terminal) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "codehand",
+		Short: "The tools of a coding agent, for any MCP client",
+		Long: strings.TrimSpace(`
+codehand gives any MCP client the tools of a coding agent: read, write, edit,
+search, run. A client starts it and speaks JSON-RPC on its standard input and
+output; for people there are the commands below.`),
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if isTerminal(t.in) {
+				fmt.Fprint(t.errs, guide)
+				return nil
+			}
+			return t.stdio(cmd, nil)
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	for _, setting := range config.Settings() {
+		root.PersistentFlags().String(flagName(setting), setting.Default, setting.Doc)
+	}
+	root.AddCommand(
+		newStdio(t),
+		newCall(t),
+		newTools(t),
+		newDoctor(t),
+		newVersion(t),
+	)
+	return root
+}
+
+const guide = `codehand gives an MCP client the tools of a coding agent: read, write, edit, search, run.
+A client starts it; it is not meant to be typed at. To connect a client, add a server with
+
+  command: codehand
+  args:    stdio /path/to/your/project
+
+To try it here:
+
+  codehand tools                             what it offers, and what each tool costs
+  codehand call list_files pattern='**/*.go' one call, as a client would make it
+  codehand doctor                            what is missing on this machine
+`
+
+// isTerminal says whether r is a terminal, where a person sits, and not a pipe, where a client does.
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && !isNull(f)
+}
+
+// isNull says whether f is the null device, which is a character device, too.
+func isNull(f *os.File) bool {
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && os.SameFile(null, info)
+}

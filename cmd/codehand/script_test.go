@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"codehand": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs the program as a person at a shell does: arguments, output, exit codes.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			for _, dir := range []string{"home", "state", "ws"} {
+				if err := os.MkdirAll(e.WorkDir+"/"+dir, 0o700); err != nil {
+					return err
+				}
+			}
+			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/state")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// exits CODE COMMAND… runs a command that must end with this code.
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
+				}
+				err := ts.Exec(args[1], args[2:]...)
+				if got := exitCode(err); got != args[0] {
+					ts.Fatalf("exit code %s, want %s (%v)", got, args[0], err)
+				}
+			},
+		},
+	})
+}
+
+func exitCode(err error) string {
+	if err == nil {
+		return "0"
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return strconv.Itoa(exit.ExitCode())
+	}
+	return err.Error()
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"codehand/server"
+)
+
+func newStdio(t *terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stdio [ROOT...]",
+		Short: "Serve one client on standard input and output",
+		Long: `Serve one MCP client on standard input and output, in every protocol revision
+from 2024-11-05 to 2026-07-28. Files below the ROOTs can be used; without one,
+those below the current directory. Ends when the input ends.
+
+Exit codes: 0 the input ended, 1 it broke, 3 configuration, 128+n signal n.`,
+		RunE: func(cmd *cobra.Command, roots []string) error { return t.stdio(cmd, roots) },
+	}
+}
+
+// stdio serves one client. Nothing else may write to standard output meanwhile.
+func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
+	if isTerminal(t.in) {
+		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin/stdout; normally a client starts this. Ctrl-D ends it.\n", buildVersion())
+	}
+	if f, ok := t.in.(*os.File); ok && isNull(f) {
+		fmt.Fprintln(t.errs, "codehand: stdin is closed: a client must start this")
+		return nil
+	}
+	s, err := t.open(cmd, roots)
+	if err != nil {
+		return err
+	}
+	out := t.out
+	if f, ok := t.out.(*os.File); ok {
+		if out, err = claimStdout(f); err != nil {
+			return &exitError{code: exitFailed, err: err}
+		}
+	}
+	return t.serve(cmd, s, out)
+}
+
+func (t *terminal) serve(cmd *cobra.Command, s *server.Server, out io.Writer) error {
+	err := s.Stdio(cmd.Context(), t.in, out)
+	if closing := s.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return &exitError{code: exitFailed, err: err}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"codehand/filestate"
+	"codehand/server/config"
+	"codehand/server/pipeline"
+	"codehand/server/state"
+	"codehand/tools/permission"
+	"codehand/tools/results"
+	"codehand/tools/sandbox"
+	"codehand/tools/search"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// engines are what all sessions of a process share.
+type engines struct {
+	dir    string // state directory
+	store  state.Store
+	space  *workspace.Space
+	locker filestate.Locker
+	held   *filestate.Contents
+	search *search.Engine
+	prefs  session.Prefs
+	env    []string // of commands
+}
+
+// assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
+// does.
+func (s *Server) assemble(o Options) (err error) {
+	cfg := o.Config
+	e := &engines{prefs: prefs(cfg)}
+	s.engines = e
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.close())
+		}
+	}()
+	if e.dir, err = config.OpenState(cfg.StateDir); err != nil {
+		return err
+	}
+	rules, err := permission.New(permission.Options{Deny: cfg.Permissions.Deny, Home: cfg.Home})
+	if err != nil {
+		return err
+	}
+	if err := checkDeny(rules, o.Tools); err != nil {
+		return err
+	}
+	if e.space, err = workspace.Open(cfg.Roots, workspace.Options{Home: cfg.Home}); err != nil {
+		return err
+	}
+	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
+	if e.space.Inside(cfg.WorkDir) || len(cfg.Roots) == 0 {
+		e.space = e.space.At(cfg.WorkDir)
+	}
+	s.rules = rules.At(e.space.Roots(), e.space.Cwd())
+	e.store = state.NewMemory(state.MemoryOptions{})
+	e.locker = filestate.NewLocker(filepath.Join(e.dir, "locks"))
+	e.held = filestate.NewContents(0)
+	e.search = search.New(search.Options{
+		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
+		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
+	})
+	e.env = sandbox.Environ(sandbox.EnvOptions{Roots: e.space.Roots(), Allow: cfg.Shell.EnvAllow})
+	probe, err := shell.New(shell.Options{Dir: e.dir, Init: cfg.Shell.InitFile})
+	switch {
+	case !cfg.Shell.Enabled:
+		e.prefs.NoShell = "the operator switched the shell off (shell.enabled)"
+	case err != nil:
+		e.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
+	}
+	s.bare = &session.State{Space: e.space, Rules: s.rules, Search: e.search, Shell: probe, Prefs: e.prefs}
+	s.sessions = newSessions(s.build)
+	s.pipe = &pipeline.Pipeline{
+		Mode: cfg.Permissions.Mode, AskFallback: cfg.Permissions.AskFallback,
+		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
+	}
+	return nil
+}
+
+// checkDeny refuses a rule that names no tool: a misspelt deny rule denies nothing.
+func checkDeny(p *permission.Policy, tools []tool.Tool) error {
+	var names []string
+	for _, t := range tools {
+		names = append(append(names, t.Spec.Name), t.Spec.Aliases...)
+	}
+	var errs []error
+	for _, r := range p.Unmatched(names) {
+		errs = append(errs, fmt.Errorf("%s: rule %s names no tool", r.Origin, r.Text))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *engines) close() error {
+	var errs []error
+	if e.search != nil {
+		errs = append(errs, e.search.Close())
+	}
+	if e.space != nil {
+		errs = append(errs, e.space.Close())
+	}
+	if e.store != nil {
+		errs = append(errs, e.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// build opens the handles of one session. Its directory is named by a hash of the key, because a key is free text.
+func (s *Server) build(key session.Key) (*session.State, func(), error) {
+	e := s.engines
+	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
+	memory := state.Scoped(e.store, "sess."+principal+"."+name)
+	dir := filepath.Join(e.dir, "sessions", directory(key))
+	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: e.env})
+	if err != nil && e.prefs.NoShell == "" {
+		return nil, nil, fmt.Errorf("shell of a session: %w", err)
+	}
+	st := &session.State{
+		Key:     key,
+		Space:   e.space.Readable(jobs, kept),
+		Files:   filestate.New(filestate.Options{Memory: memory, Locker: e.locker, Contents: e.held, Fast: s.cfg.Write.Durability == "fast"}),
+		Rules:   s.rules,
+		Search:  e.search,
+		Shell:   sh,
+		Results: results.New(kept),
+		Prefs:   e.prefs,
+		Mode:    session.NewCell[permission.Mode](memory, "cell.mode"),
+		Cwd:     session.NewCell[string](memory, "cell.cwd"),
+		Plan:    session.NewCell[session.Plan](memory, "cell.plan"),
+		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
+	}
+	return st, func() {
+		if sh != nil {
+			_ = sh.Close() // what could not be ended was logged there; nobody is left to be told
+		}
+	}, nil
+}
+
+// directory names a session's directory: 16 hex digits of a hash.
+func directory(key session.Key) string {
+	h := sha256.Sum256([]byte(key.Principal + "\x00" + key.Session))
+	return hex.EncodeToString(h[:8])
+}
+
+// prefs are the settings that tools read.
+func prefs(c config.Config) session.Prefs {
+	return session.Prefs{
+		ReadDedup:         c.Read.Dedup == "once",
+		ReadVersion:       c.Read.Version == "always",
+		ReadMaxTokens:     c.Read.MaxTokens,
+		ReadMaxLine:       c.Read.MaxLine,
+		ReadPipe:          c.Read.LineFormat == "pipe",
+		EditRelaxed:       c.Edit.Guard == "relaxed",
+		ListLimit:         c.List.Limit,
+		ListGitignore:     c.List.Gitignore,
+		ListTimeoutMS:     c.List.TimeoutMS,
+		GrepMode:          c.Grep.DefaultMode,
+		GrepTimeoutMS:     c.Grep.TimeoutMS,
+		ShellDefaultMS:    c.Shell.DefaultTimeoutMS,
+		ShellMaxMS:        c.Shell.MaxTimeoutMS,
+		ShellBackgroundMS: c.Shell.AutoBackgroundMS,
+	}
+}

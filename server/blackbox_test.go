@@ -1,0 +1,216 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// blackbox starts the built program over a new workspace.
+func blackbox(t *testing.T, settings map[string]string) (p *spawned, work string) {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if work, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	return spawn(t, path, work, "mcp-inspector", false, settings), work
+}
+
+// must calls a tool and fails the test if that does not go through. An isError answer begins with "! ".
+func (w *wire) must(t *testing.T, name, args string) string {
+	t.Helper()
+	text, err := w.call(name, json.RawMessage(args))
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, args, err)
+	}
+	return text
+}
+
+// marked says whether a process whose command line holds mark is alive.
+func marked(t *testing.T, mark string) bool {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are looked up in /proc")
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(mark)) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestShellPipeHolder: a child that holds the output open does not hold the call, and does not outlive it.
+func TestShellPipeHolder(t *testing.T) {
+	t.Parallel()
+	p, _ := blackbox(t, nil)
+	// A clock that needs no timed assertion: the answer comes before this process ends.
+	clock := exec.Command("sleep", "4")
+	if err := clock.Start(); err != nil {
+		t.Fatal(err)
+	}
+	rang := make(chan struct{})
+	go func() {
+		_ = clock.Wait()
+		close(rang)
+	}()
+	text := p.must(t, "run_shell", `{"command":"sleep 61.25 & echo hi"}`)
+	select {
+	case <-rang:
+		t.Error("the call waited for the child that holds the pipe")
+	default:
+		_ = clock.Process.Kill()
+		<-rang
+	}
+	if !strings.HasPrefix(text, "hi\n") || !strings.Contains(text, "[1 background process") {
+		t.Errorf("got %q", text)
+	}
+	if marked(t, "61.25") {
+		t.Error("the child is alive")
+	}
+}
+
+// TestShellDeadline: at its limit a command is answered for with what it printed, and nothing of it is left, also when
+// a child left the process group and ignores SIGTERM.
+func TestShellDeadline(t *testing.T) {
+	t.Parallel()
+	p, _ := blackbox(t, nil)
+	text := p.must(t, "run_shell", `{"command":"echo begun; (trap '' TERM; setsid sleep 62.25) & sleep 62.5","timeout":2000}`)
+	if !strings.HasPrefix(text, "! TIMEOUT: Command timed out after 2s.") || !strings.Contains(text, "begun") {
+		t.Errorf("got %q", text)
+	}
+	if marked(t, "62.25") || marked(t, "62.5") {
+		t.Error("a process is left")
+	}
+}
+
+// TestShellLargeOutput: 100 MB of output cost the server less than 32 MiB, show head and tail, and can be read back from
+// the file that the first line names.
+func TestShellLargeOutput(t *testing.T) {
+	t.Parallel()
+	p, _ := blackbox(t, nil)
+	p.must(t, "run_shell", `{"command":"echo warm"}`)
+	before := peak(t, p.cmd.Process.Pid)
+	text := p.must(t, "run_shell", `{"command":"seq 1 13000000 | head -c 100000000"}`)
+	grown := peak(t, p.cmd.Process.Pid) - before
+	t.Logf("peak memory grew by %d KiB", grown)
+	if grown > 32<<10 {
+		t.Errorf("peak memory grew by %d KiB, limit 32 MiB", grown)
+	}
+	first, rest, _ := strings.Cut(text, "\n")
+	m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (\S+) Read it with`).FindStringSubmatch(first)
+	if m == nil {
+		t.Fatalf("first line %q", first)
+	}
+	if !strings.HasPrefix(rest, "1\n2\n3\n") || !strings.Contains(rest, "[... truncated ") {
+		t.Errorf("no head or no marker: %.100q", rest)
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	last := lines[len(lines)-2] // the very last number is cut
+	if n, err := strconv.Atoi(last); err != nil || n < 1_000_000 {
+		t.Errorf("the tail ends with %q", last)
+	}
+	page := p.must(t, "read_file", fmt.Sprintf(`{"file_path":%q,"offset":1000,"limit":2}`, m[1]))
+	if !strings.Contains(page, "1000\t1000\n1001\t1001") {
+		t.Errorf("read back: %q", page)
+	}
+}
+
+// peak is the most memory that a process ever had, in KiB.
+func peak(t *testing.T, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Skip("memory is read from /proc: ", err)
+	}
+	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(b)
+	if m == nil {
+		t.Fatal("no VmHWM")
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestEnds: the program ends by itself with its input, on a signal, and with everything that it started.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(p *spawned){
+		"end of input": func(p *spawned) { _ = p.in.Close() },
+		"SIGTERM":      func(p *spawned) { _ = p.cmd.Process.Signal(syscall.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := blackbox(t, nil)
+			mark := "63." + strconv.Itoa(os.Getpid()%1000) + strconv.Itoa(len(name))
+			text := p.must(t, "run_shell", fmt.Sprintf(`{"command":"setsid sleep %s & sleep %s","run_in_background":true}`, mark, mark))
+			if !strings.HasPrefix(text, "Started job job_") {
+				t.Fatalf("got %q", text)
+			}
+			end(p)
+			for range p.lines { // to its end
+			}
+			if err := p.cmd.Wait(); err != nil {
+				t.Errorf("it ended with %v; stderr:\n%s", err, p.stderr)
+			}
+			if marked(t, mark) {
+				t.Error("a process of the job is left")
+			}
+		})
+	}
+}
+
+// TestDiskFull: a write to a full disk is refused with the cause, and the old file is whole.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 || runtime.GOOS != "linux" {
+		t.Skip("a small tmpfs can be mounted by root on Linux only")
+	}
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(t.TempDir(), "small")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", work, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skip("a tmpfs cannot be mounted here: ", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(work, syscall.MNT_DETACH) })
+	p := spawn(t, path, work, "mcp-inspector", false, nil)
+	if text := p.must(t, "write_file", `{"file_path":"a.txt","content":"old\n"}`); strings.HasPrefix(text, "!") {
+		t.Fatal(text)
+	}
+	big := strings.Repeat("x", 1<<20)
+	text := p.must(t, "write_file", fmt.Sprintf(`{"file_path":"a.txt","content":%q}`, big))
+	if !strings.HasPrefix(text, "! WRITE_FAILED: Writing ") || !strings.Contains(text, "no space left on device") || !strings.Contains(text, "The file is unchanged.") {
+		t.Errorf("got %.300q", text)
+	}
+	b, err := os.ReadFile(filepath.Join(work, "a.txt"))
+	if err != nil || string(b) != "old\n" {
+		t.Errorf("the file holds %.40q (%v)", b, err)
+	}
+	entries, err := os.ReadDir(work)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v (%v)", entries, err)
+	}
+}

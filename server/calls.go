@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/clients"
+	"codehand/server/pipeline"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// A clientRecord is what a client said about itself when it initialized. It is replaced as a whole, never changed.
+type clientRecord struct {
+	name, version string
+	canAsk        bool
+}
+
+// register gives mcp-go every tool under its name and its aliases, with one handler.
+func (s *Server) register(tools []tool.Tool) {
+	var entries []mcpserver.ServerTool
+	for _, t := range tools {
+		for _, name := range append([]string{t.Spec.Name}, t.Spec.Aliases...) {
+			d := describeTool(t)
+			d.Name = name
+			entries = append(entries, mcpserver.ServerTool{Tool: d, Handler: s.call})
+			s.table[name] = t
+		}
+	}
+	s.mcp.AddTools(entries...)
+}
+
+// call is the handler of every tool: MCP ends here. It never returns a Go error, because mcp-go would choose its code
+// and send its text.
+func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	rec := recordFrom(ctx)
+	name := req.Params.Name
+	t := s.table[name]
+	s.identify(ctx, rec)
+	if e := s.locate(ctx, rec.state); e != nil {
+		return s.describeError(rec, e, name), nil
+	}
+	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil}
+	result, err := rec.visit.Call(ctx, t, rec.env.arguments, a)
+	return s.answer(ctx, rec, t.Spec.Name, result, err), nil
+}
+
+// identify fills in who called: from the request itself in the modern era, from the connection's record otherwise.
+func (s *Server) identify(ctx context.Context, rec *record) {
+	c := session.Client{}
+	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
+		c.Modern = true
+		if info.ClientInfo != nil {
+			c.Name, c.Version = info.ClientInfo.Name, info.ClientInfo.Version
+		}
+		c.CanAsk = info.ClientCapabilities != nil && info.ClientCapabilities.Elicitation != nil
+	} else if rec.client != nil {
+		c.Name, c.Version, c.CanAsk = rec.client.name, rec.client.version, rec.client.canAsk
+	}
+	p := s.profile(c.Name)
+	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
+	rec.state.Client = c
+	if p.Background > 0 && rec.env.progressToken != nil {
+		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
+	}
+}
+
+// profile is the client profile of a name, or the one that the operator forces.
+func (s *Server) profile(name string) clients.Profile {
+	if p, ok := clients.Named(s.cfg.Client.Profile); ok {
+		return p
+	}
+	return clients.Find(name)
+}
+
+// locate gives the state its cwd as of now. A cwd that is gone, or that cannot be read from the Store, is the root.
+func (s *Server) locate(ctx context.Context, st *session.State) error {
+	cwd, err := st.Cwd.Load(ctx)
+	if err != nil {
+		return tool.Refuse(tool.StateUnavailable, "The state store does not answer, so the current directory is not known. Try again.")
+	}
+	if cwd != "" && st.Space.Inside(cwd) {
+		st.Space = st.Space.At(cwd)
+		st.Rules = st.Rules.At(st.Space.Roots(), cwd)
+	}
+	return nil
+}
+
+// answer turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error, by
+// the record's override.
+func (s *Server) answer(ctx context.Context, rec *record, name string, result tool.Result, err error) *mcp.CallToolResult {
+	if err == nil {
+		return s.describeResult(rec, name, result)
+	}
+	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
+		return s.describeError(rec, refusal, name)
+	}
+	if inner, ok := errors.AsType[*pipeline.InternalError](err); ok {
+		if inner.Panic {
+			rec.override = &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + inner.Ref + ")"}
+			return &mcp.CallToolResult{}
+		}
+		return s.describeError(rec, internalRefusal(inner.Ref), name)
+	}
+	return s.describeError(rec, internalRefusal(s.report(ctx, name, err, nil)), name)
+}
+
+func internalRefusal(ref string) error {
+	return tool.Refuse(tool.Internal, "Internal error, reference %s. Report it to the operator.", ref)
+}
+
+// unknownTool is the error for a tool name that does not exist, with the names that may have been meant.
+func (s *Server) unknownTool(name string) *rpcError {
+	e := &rpcError{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
+	near := s.nearest(name)
+	if len(near) > 0 {
+		quoted := make([]string, len(near))
+		for i, n := range near {
+			quoted[i] = `"` + n + `"`
+		}
+		e.Message += "; nearest: " + strings.Join(quoted, ", ")
+		e.Data = map[string]any{"nearest": near}
+	}
+	return e
+}
+
+// nearest returns at most 3 tools whose name or alias is at edit distance at most 3, or shares a word.
+func (s *Server) nearest(name string) []string {
+	type scored struct {
+		name string
+		d    int
+	}
+	best := map[string]int{}
+	low := strings.ToLower(name)
+	for known, t := range s.table {
+		if s.off(t) {
+			continue
+		}
+		d := distance(low, strings.ToLower(known))
+		if d > 3 && sharesWord(low, strings.ToLower(known)) {
+			d = 3
+		}
+		if old, ok := best[t.Spec.Name]; d <= 3 && (!ok || d < old) {
+			best[t.Spec.Name] = d
+		}
+	}
+	var all []scored
+	for n, d := range best {
+		all = append(all, scored{n, d})
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		if a.d != b.d {
+			return a.d - b.d
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var names []string
+	for _, a := range all[:min(3, len(all))] {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+func sharesWord(a, b string) bool {
+	for _, w := range strings.Split(a, "_") {
+		if len(w) > 2 && slices.Contains(strings.Split(b, "_"), w) {
+			return true
+		}
+	}
+	return false
+}
+
+// distance is the Levenshtein distance of two names. Names over 64 bytes are far from everything.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Call runs one tool in process, as principal local, through the same corridor as a client's call. It returns what
+// the model would read, and whether that is an error. err is a tool that does not exist, or a fault of ours.
+func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool, err error) {
+	t, ok := s.table[name]
+	if !ok {
+		return "", false, errors.New(s.unknownTool(name).Message)
+	}
+	state, release, err := s.sessions.acquire(s.stdioKey(envelope{}))
+	if err != nil {
+		return "", false, err
+	}
+	defer release()
+	rec := &record{env: envelope{name: name, arguments: arguments}, state: state}
+	rec.state.Client = session.Client{Name: "codehand-call", CanAsk: false}
+	visit := s.pipe.Arrive(rec.state)
+	defer visit.Leave()
+	if e := s.locate(ctx, rec.state); e != nil {
+		return e.Error(), true, nil
+	}
+	result, err := visit.Call(ctx, t, arguments, pipeline.Arrival{Token: true})
+	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
+		return refusal.Error(), true, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return result.Text, result.Failed != "", nil
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"encoding/base64"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/tools/tool"
+)
+
+// maxResultChars tells a client that cuts results itself to leave them to us: our longest result has 50,000
+// characters, each at most two UTF-16 units.
+const maxResultChars = 100_000
+
+// describeTool is a tool as tools/list shows it. All four hints are explicit, because the defaults of the protocol are
+// not those of our traits.
+func describeTool(t tool.Tool) mcp.Tool {
+	traits := t.Spec.Traits
+	meta := map[string]any{"anthropic/maxResultSizeChars": maxResultChars}
+	if t.Spec.Deferred {
+		meta["codehand/deferred"] = true
+		meta["anthropic/searchHint"] = t.Spec.Hint
+	} else {
+		meta["anthropic/alwaysLoad"] = true
+	}
+	return mcp.Tool{
+		Name:           t.Spec.Name,
+		Title:          t.Spec.Title,
+		Description:    t.Spec.Description,
+		RawInputSchema: t.Schema,
+		Annotations: mcp.ToolAnnotation{
+			ReadOnlyHint:    mcp.ToBoolPtr(traits.ReadOnly),
+			DestructiveHint: mcp.ToBoolPtr(!traits.ReadOnly && !traits.Additive),
+			IdempotentHint:  mcp.ToBoolPtr(traits.Idempotent),
+			OpenWorldHint:   mcp.ToBoolPtr(!traits.Local),
+		},
+		Meta: &mcp.Meta{AdditionalFields: meta},
+	}
+}
+
+// describeResult is what a call gave back as the client reads it. Machine data goes to _meta only: two large clients
+// drop the text of a result that has structuredContent.
+func (s *Server) describeResult(rec *record, name string, r tool.Result) *mcp.CallToolResult {
+	meta := metaFields(r.Meta)
+	out := &mcp.CallToolResult{IsError: r.Failed != ""}
+	if r.Failed != "" {
+		meta["codehand/error"] = errorMeta{Code: r.Failed, Tool: name, Retryable: retryable(r.Failed)}
+	}
+	out.Meta = &mcp.Meta{AdditionalFields: meta}
+	if r.Text != "" || len(r.Media) == 0 {
+		out.Content = append(out.Content, mcp.TextContent{Type: mcp.ContentTypeText, Text: r.Text})
+	}
+	for _, m := range r.Media {
+		out.Content = append(out.Content, mcp.ImageContent{
+			Type: mcp.ContentTypeImage, MIMEType: m.MIME, Data: base64.StdEncoding.EncodeToString(m.Data),
+		})
+	}
+	return out
+}
+
+// An errorMeta is what `codehand/error` holds.
+type errorMeta struct {
+	Code      tool.Code `json:"code"`
+	Tool      string    `json:"tool"`
+	Retryable bool      `json:"retryable"`
+	Number    int       `json:"number,omitempty"`
+}
+
+// retryable says whether the same call may succeed later without anybody changing anything.
+func retryable(c tool.Code) bool {
+	switch c {
+	case tool.Busy, tool.StateUnavailable, tool.Timeout:
+		return true
+	}
+	return false
+}
+
+// describeError is a refusal as the client reads it. An error that is no refusal is ours and says nothing.
+func (s *Server) describeError(rec *record, err error, name string) *mcp.CallToolResult {
+	refusal, ok := errors.AsType[*tool.Refusal](err)
+	if !ok {
+		refusal = &tool.Refusal{Code: tool.Internal, Text: "Internal error. Report it to the operator."}
+	}
+	meta := metaFields(refusal.Meta)
+	e := errorMeta{Code: refusal.Code, Tool: name, Retryable: retryable(refusal.Code), Number: refusal.Number}
+	meta["codehand/error"] = e
+	return &mcp.CallToolResult{
+		Result:  mcp.Result{Meta: &mcp.Meta{AdditionalFields: meta}},
+		Content: []mcp.Content{mcp.TextContent{Type: mcp.ContentTypeText, Text: refusal.Error()}},
+		IsError: true,
+	}
+}
+
+type (
+	fileMeta struct {
+		Path   string `json:"path"`
+		Op     string `json:"op"`
+		Before string `json:"before,omitempty"`
+		After  string `json:"after,omitempty"`
+	}
+	keptMeta struct {
+		Path  string `json:"path"`
+		Bytes int64  `json:"bytes"`
+		Lines int    `json:"lines"`
+		Shown int    `json:"shown"`
+	}
+	jobMeta struct {
+		ID    string `json:"id"`
+		State string `json:"state"`
+		Exit  int    `json:"exit"`
+	}
+	decisionMeta struct {
+		Decision string `json:"decision"`
+		Rule     string `json:"rule,omitempty"`
+		Asked    bool   `json:"asked"`
+	}
+)
+
+// metaFields are the `_meta` keys of a result. Every value is of a plain type, so encoding cannot fail.
+func metaFields(m tool.Meta) map[string]any {
+	f := map[string]any{"codehand/ms": m.Millis}
+	if m.Version != "" {
+		f["codehand/version"] = m.Version
+	}
+	if len(m.Files) > 0 {
+		files := make([]fileMeta, len(m.Files))
+		for i, c := range m.Files {
+			files[i] = fileMeta(c)
+		}
+		f["codehand/files"] = files
+	}
+	if m.Job != nil {
+		f["codehand/job"] = jobMeta(*m.Job)
+	}
+	if m.Sandbox != "" {
+		f["codehand/sandbox"] = m.Sandbox
+	}
+	if len(m.Data) > 0 {
+		f["codehand/data"] = m.Data
+	}
+	if m.Kept != nil {
+		f["codehand/result"] = keptMeta(*m.Kept)
+	}
+	if m.Decision != nil {
+		f["codehand/decision"] = decisionMeta{m.Decision.Verdict, m.Decision.Rule, m.Decision.Asked}
+	}
+	return f
+}

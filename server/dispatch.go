@@ -1,0 +1,253 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/pipeline"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// A record is what the layer knows of one request. It is the one value that crosses mcp-go in a context: the transport
+// puts it in, and the handlers of this room take it out.
+type record struct {
+	env      envelope
+	state    *session.State  // of a call; a copy, so that handlers may set Client and Space
+	visit    *pipeline.Visit // of a call
+	client   *clientRecord   // of the connection, for legacy requests
+	override *rpcError       // takes the place of mcp-go's answer
+	flush    func()          // sends pending progress; called before the answer
+	progress tool.Progress   // nil: the client gave no token
+}
+
+type recordKey struct{}
+
+func withRecord(ctx context.Context, r *record) context.Context {
+	return context.WithValue(ctx, recordKey{}, r)
+}
+
+// recordFrom returns the request's record. Every request that reaches mcp-go has one.
+func recordFrom(ctx context.Context) *record {
+	r, _ := ctx.Value(recordKey{}).(*record)
+	return r
+}
+
+// An rpcError is a JSON-RPC error as it is sent.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+// dispatch runs one request through mcp-go and returns its answer as one line, or an error line. It never panics and
+// never returns nothing: an answer that cannot be encoded is an error with a reference.
+func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			ref := s.report(ctx, "panic", fmt.Errorf("%v", p), debug.Stack())
+			answer = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
+		}
+	}()
+	if e := s.refuse(rec); e != nil {
+		return errorLine(rec.env.id, e)
+	}
+	resp := s.mcp.HandleMessage(withRecord(ctx, rec), slim(rec.env, msg))
+	if rec.flush != nil {
+		rec.flush()
+	}
+	return s.encode(ctx, rec, resp)
+}
+
+// refuse answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,
+// and unknown tools.
+func (s *Server) refuse(rec *record) *rpcError {
+	if v := rec.env.version; v >= mcp.ProtocolVersion20260728 {
+		if slices.Contains(mcp.ValidProtocolVersions, v) && !slices.Contains(s.versions, v) {
+			return &rpcError{
+				Code:    unsupportedVersion,
+				Message: "unsupported protocol version " + v,
+				Data:    map[string]any{"supported": s.versions, "requested": v},
+			}
+		}
+	} else if rec.env.method == string(mcp.MethodInitialize) && len(s.legacyVersions()) == 0 {
+		return &rpcError{Code: mcp.METHOD_NOT_FOUND, Message: "initialize is not served: this server speaks " + strings.Join(s.versions, ", ")}
+	}
+	return nil
+}
+
+// unsupportedVersion is UnsupportedProtocolVersionError of protocol 2026-07-28.
+const unsupportedVersion = -32022
+
+// legacyVersions returns the served versions that have the initialize handshake, newest first.
+func (s *Server) legacyVersions() []string {
+	var vs []string
+	for _, v := range s.versions {
+		if v < mcp.ProtocolVersion20260728 {
+			vs = append(vs, v)
+		}
+	}
+	return vs
+}
+
+// slim returns msg with the arguments of a call replaced by {}. mcp-go v1.2.1 decodes each message about five times,
+// into trees of any; the handler takes the arguments' bytes from the record instead.
+func slim(env envelope, msg []byte) []byte {
+	if env.arguments == nil || env.method != string(mcp.MethodToolsCall) {
+		return msg
+	}
+	from := env.argumentsAt
+	out := make([]byte, 0, len(msg)-len(env.arguments)+2)
+	out = append(out, msg[:from]...)
+	out = append(out, "{}"...)
+	return append(out, msg[from+len(env.arguments):]...)
+}
+
+// encode makes the line of an answer, with the id as it was sent.
+func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessage) []byte {
+	id := rec.env.id
+	if rec.override != nil {
+		return errorLine(id, rec.override)
+	}
+	switch r := resp.(type) {
+	case mcp.JSONRPCError:
+		return errorLine(id, s.mapError(rec, r.Error))
+	case mcp.JSONRPCResponse:
+		if listen, ok := r.Result.(mcp.SubscriptionsListenResult); ok {
+			// mcp-go decoded the id, which loses digits of a large one.
+			listen.EnsureResultMeta().SetMetaField(mcp.MetaKeySubscriptionID, id)
+			r.Result = listen
+		}
+		body, err := encodeResult(r.Result)
+		if err != nil {
+			ref := s.report(ctx, "encode", err, nil)
+			return errorLine(id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref + ")"})
+		}
+		if line := resultLine(id, body); len(line) < maxResponse {
+			return line
+		}
+		return s.tooLarge(rec, len(body))
+	}
+	ref := s.report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, rec.env.method), nil)
+	return errorLine(id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
+}
+
+// mapError gives mcp-go's errors the words of this server where its own do not help.
+func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
+	if rec.env.method == string(mcp.MethodToolsCall) && e.Code == mcp.INVALID_PARAMS {
+		if _, ok := s.table[rec.env.name]; !ok {
+			return s.unknownTool(rec.env.name)
+		}
+	}
+	return &rpcError{Code: e.Code, Message: clip(e.Message, 300), Data: e.Data}
+}
+
+// tooLarge answers when an answer does not fit the wire. Results are cut long before; this is the backstop.
+func (s *Server) tooLarge(rec *record, size int) []byte {
+	if rec.env.method != string(mcp.MethodToolsCall) {
+		return errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: fmt.Sprintf("the answer is larger than the wire allows (%d bytes, limit %d)", size, maxResponse)})
+	}
+	refusal := &tool.Refusal{
+		Code: tool.ResultTooLarge,
+		Text: fmt.Sprintf("The result is larger than the wire allows (%d bytes, limit 8 MiB). Ask for less: a smaller range, a narrower pattern.", size),
+	}
+	body, err := encodeResult(s.describeError(rec, refusal, rec.env.name))
+	if err != nil {
+		return errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
+	}
+	return resultLine(rec.env.id, body)
+}
+
+// encodeResult encodes a result without HTML escapes: `<` in source code would take six bytes.
+func encodeResult(v any) ([]byte, error) {
+	switch r := v.(type) {
+	case *mcp.CallToolResult:
+		return encodeCall(r)
+	case mcp.CallToolResult:
+		return encodeCall(&r)
+	}
+	return marshal(v)
+}
+
+// encodeCall writes the fields that calls of this server have. mcp-go's own MarshalJSON goes through maps and escapes
+// HTML; a result that asks the client for input keeps it.
+func encodeCall(r *mcp.CallToolResult) ([]byte, error) {
+	if len(r.InputRequests) > 0 || r.RequestState != "" || r.StructuredContent != nil || r.RawStructuredContent != nil {
+		return marshal(r)
+	}
+	content := r.Content
+	if content == nil {
+		content = []mcp.Content{}
+	}
+	return marshal(struct {
+		Meta       *mcp.Meta      `json:"_meta,omitempty"`
+		ResultType mcp.ResultType `json:"resultType,omitempty"`
+		Content    []mcp.Content  `json:"content"`
+		IsError    bool           `json:"isError,omitempty"`
+	}{r.Meta, r.ResultType, content, r.IsError})
+}
+
+// marshal is json.Marshal without HTML escapes.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func resultLine(id json.RawMessage, body []byte) []byte {
+	b := make([]byte, 0, len(id)+len(body)+40)
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = append(b, id...)
+	b = append(b, `,"result":`...)
+	b = append(b, body...)
+	return append(b, "}\n"...)
+}
+
+// errorLine makes the line of an error. An id that was not found is null.
+func errorLine(id json.RawMessage, e *rpcError) []byte {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	body, err := marshal(e)
+	if err != nil { // Data that cannot be encoded; the code and the message always can
+		body, _ = marshal(&rpcError{Code: e.Code, Message: e.Message})
+	}
+	b := make([]byte, 0, len(id)+len(body)+40)
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = append(b, id...)
+	b = append(b, `,"error":`...)
+	b = append(b, body...)
+	return append(b, "}\n"...)
+}
+
+// report logs what went wrong inside and returns the reference under which it is found. Nothing else of it leaves.
+func (s *Server) report(ctx context.Context, where string, err error, stack []byte) string {
+	ref := newRef()
+	attrs := []any{slog.String("ref", ref), slog.String("where", where), slog.Any("err", err)}
+	if stack != nil {
+		attrs = append(attrs, slog.String("stack", string(stack)))
+	}
+	s.log.ErrorContext(ctx, "internal error", attrs...)
+	return ref
+}
+
+// clip cuts s to n characters, on one line.
+func clip(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

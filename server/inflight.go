@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"codehand/server/pipeline"
+)
+
+// maxInFlight is how many requests one scope may have open. A client that sends more without reading answers would
+// otherwise grow our memory without bound.
+const maxInFlight = 1024
+
+// errAnswered says that a request has its answer, or will get none, so nothing more may be sent for it.
+var errAnswered = errors.New("request is answered or cancelled")
+
+// What a flight can be.
+const (
+	flightOpen int32 = iota
+	flightAnswered
+	flightCancelled
+)
+
+// A flight is one request from its arrival to its answer.
+type flight struct {
+	id     json.RawMessage // as sent
+	call   bool            // a tools/call
+	cancel context.CancelCauseFunc
+	visit  *pipeline.Visit // nil: not a call
+
+	// state is atomic and not under mu, so that a cancel never waits for a client that does not read.
+	state atomic.Int32
+	// mu keeps notifications before the answer: each is written under it, and so is the answer.
+	mu sync.Mutex
+}
+
+// notify runs write if the request still waits for its answer.
+func (f *flight) notify(write func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.Load() != flightOpen {
+		return errAnswered
+	}
+	return write()
+}
+
+// answer runs write unless the request was cancelled. It does nothing the second time.
+func (f *flight) answer(write func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.state.CompareAndSwap(flightOpen, flightAnswered) {
+		return errAnswered
+	}
+	return write()
+}
+
+// An inflight is the table of one scope's open requests, by raw id. It is safe for concurrent use.
+type inflight struct {
+	mu   sync.Mutex
+	open map[string]*flight
+	n    int // flights whose goroutine has not ended, cancelled ones too
+}
+
+// The reasons for which add refuses.
+var (
+	errIDInUse = errors.New("request id already in use")
+	errTooMany = errors.New("too many requests in flight")
+)
+
+func (t *inflight) add(f *flight) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.open[string(f.id)]; ok {
+		return errIDInUse
+	}
+	if t.n >= maxInFlight {
+		return errTooMany
+	}
+	if t.open == nil {
+		t.open = map[string]*flight{}
+	}
+	t.open[string(f.id)] = f
+	t.n++
+	return nil
+}
+
+// done forgets a flight whose goroutine ends.
+func (t *inflight) done(f *flight) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n--
+	if t.open[string(f.id)] == f {
+		delete(t.open, string(f.id))
+	}
+}
+
+// cancelID cancels the request with this raw id: no answer and no further notification. Its id is free at once. An
+// unknown or answered id is ignored: some clients cancel every finished call.
+func (t *inflight) cancelID(id json.RawMessage, cause error) {
+	t.mu.Lock()
+	f := t.open[string(id)]
+	if f == nil || !f.state.CompareAndSwap(flightOpen, flightCancelled) {
+		t.mu.Unlock()
+		return
+	}
+	delete(t.open, string(id))
+	t.mu.Unlock()
+	f.cancel(cause)
+}
+
+// cancelAll cancels every open request for which keep is false, without an answer.
+func (t *inflight) cancelAll(cause error) {
+	for _, f := range t.list() {
+		if f.state.CompareAndSwap(flightOpen, flightCancelled) {
+			f.cancel(cause)
+		}
+	}
+}
+
+func (t *inflight) list() []*flight {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fs := make([]*flight, 0, len(t.open))
+	for _, f := range t.open {
+		fs = append(fs, f)
+	}
+	return fs
+}
+
+// calls returns how many tool calls are open.
+func (t *inflight) calls() int {
+	n := 0
+	for _, f := range t.list() {
+		if f.call {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+)
+
+const (
+	// maxResponse bounds an answer, newline included: TypeScript clients break the connection at 10 MiB.
+	maxResponse = 8 << 20
+	// progressPatience is how long a progress note waits for a client that does not read before it is dropped.
+	progressPatience = 250 * time.Millisecond
+)
+
+// A lineReader cuts a stream into lines of at most max bytes.
+type lineReader struct {
+	r     *bufio.Reader
+	max   int
+	first bool // no line was returned yet: a UTF-8 mark is dropped
+}
+
+func newLineReader(r io.Reader, max int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max, first: true}
+}
+
+// A line is one line without its end and the blanks around it.
+type line struct {
+	bytes []byte // the caller's
+	long  bool   // over the limit: bytes is nil, and id is what was found in what was thrown away
+	id    json.RawMessage
+}
+
+// next returns the next line. The last one may lack a newline. io.EOF comes alone, after it.
+func (l *lineReader) next() (line, error) {
+	var chunks [][]byte
+	size := 0
+	var over *idFinder
+	for {
+		frag, err := l.r.ReadSlice('\n')
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if err != nil && !full && len(frag) == 0 && size == 0 && over == nil {
+			return line{}, err
+		}
+		end := !full // a newline, the end of the input or an error: the line is over
+		if over == nil && size+len(frag) > l.max+2 {
+			over = &idFinder{}
+			for _, c := range chunks {
+				_, _ = over.Write(c)
+			}
+			chunks = nil
+		}
+		switch {
+		case over != nil:
+			_, _ = over.Write(frag)
+		case end && size == 0:
+			return line{bytes: l.trim(bytes.Clone(frag))}, nil
+		default:
+			chunks = append(chunks, bytes.Clone(frag))
+			size += len(frag)
+		}
+		if !end {
+			continue
+		}
+		if over != nil {
+			l.first = false
+			return line{long: true, id: over.ID()}, nil
+		}
+		whole := make([]byte, 0, size)
+		for i, c := range chunks {
+			whole = append(whole, c...)
+			chunks[i] = nil
+		}
+		whole = l.trim(whole)
+		if len(whole) > l.max {
+			return line{long: true, id: findID(whole)}, nil
+		}
+		return line{bytes: whole}, nil
+	}
+}
+
+func findID(b []byte) json.RawMessage {
+	var f idFinder
+	_, _ = f.Write(b)
+	return f.ID()
+}
+
+func (l *lineReader) trim(b []byte) []byte {
+	if l.first {
+		b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+		l.first = false
+	}
+	return bytes.Trim(b, " \t\r\n")
+}
+
+// A lineWriter writes whole lines, one Write each. It is safe for concurrent use.
+type lineWriter struct {
+	w      io.Writer
+	turn   chan struct{} // holds one token: who has it may write
+	failed chan struct{} // closed at the first write error
+	err    error         // valid after failed is closed
+}
+
+func newLineWriter(w io.Writer) *lineWriter {
+	lw := &lineWriter{w: w, turn: make(chan struct{}, 1), failed: make(chan struct{})}
+	lw.turn <- struct{}{}
+	return lw
+}
+
+// errBusyLine says that the client did not read in time, so a droppable line was dropped.
+var errBusyLine = errors.New("the client does not read")
+
+// write sends b, which must end in a newline. patience 0 waits as long as it takes.
+func (lw *lineWriter) write(b []byte, patience time.Duration) error {
+	select {
+	case <-lw.turn:
+	default:
+		var late <-chan time.Time
+		if patience > 0 {
+			t := time.NewTimer(patience)
+			defer t.Stop()
+			late = t.C
+		}
+		select {
+		case <-lw.turn:
+		case <-lw.failed:
+			return lw.err
+		case <-late:
+			return errBusyLine
+		}
+	}
+	defer func() { lw.turn <- struct{}{} }()
+	select {
+	case <-lw.failed:
+		return lw.err
+	default:
+	}
+	if _, err := lw.w.Write(b); err != nil {
+		lw.err = err
+		close(lw.failed)
+		return err
+	}
+	return nil
+}

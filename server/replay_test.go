@@ -1,0 +1,486 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// A scriptFile is one session file: what habits.md calls "a session file".
+type scriptFile struct {
+	path    string
+	archive *txtar.Archive
+	client  string
+	modern  bool
+	config  map[string]string
+	lines   []string // commands of the session, `> …` and `$ …`
+	written bool     // the session section holds answers already
+}
+
+// readScript parses a session file.
+func readScript(path string) (*scriptFile, error) {
+	a, err := txtar.ParseFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &scriptFile{path: path, archive: a, client: "session-test", config: map[string]string{}}
+	for l := range strings.SplitSeq(string(a.Comment), "\n") {
+		switch key, value, _ := strings.Cut(l, ": "); key {
+		case "client":
+			f.client = value
+		case "era":
+			f.modern = value == "modern"
+		case "config":
+			k, v, ok := strings.Cut(value, "=")
+			if !ok {
+				return nil, fmt.Errorf("%s: config line without =", path)
+			}
+			f.config[k] = v
+		}
+	}
+	for _, file := range a.Files {
+		if file.Name != "session" {
+			continue
+		}
+		for l := range strings.SplitSeq(string(file.Data), "\n") {
+			switch {
+			case strings.HasPrefix(l, "> "), strings.HasPrefix(l, "$ "):
+				f.lines = append(f.lines, l)
+			case l != "":
+				f.written = true
+			}
+		}
+	}
+	if len(f.lines) == 0 {
+		return nil, fmt.Errorf("%s: no session section with calls", path)
+	}
+	return f, nil
+}
+
+// section returns a section's bytes; a name that ends in .hex holds hex digits.
+func section(f txtar.File) (name string, data []byte, err error) {
+	if plain, ok := strings.CutSuffix(f.Name, ".hex"); ok {
+		data, err = hex.DecodeString(strings.Join(strings.Fields(string(f.Data)), ""))
+		return plain, data, err
+	}
+	return f.Name, f.Data, nil
+}
+
+// lay writes the `in/` files below dir.
+func (f *scriptFile) lay(dir string) error {
+	for _, file := range f.archive.Files {
+		name, data, err := section(file)
+		if err != nil {
+			return err
+		}
+		rel, ok := strings.CutPrefix(name, "in/")
+		if !ok {
+			continue
+		}
+		p := filepath.Join(dir, filepath.FromSlash(rel))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(p, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A replay runs one session file against one connection.
+type replay struct {
+	file  *scriptFile
+	work  string // the workspace, canonical
+	state string // the state directory
+	wire  *wire
+	names *placeholders
+}
+
+// run plays all commands and returns the session section as it should be.
+func (r *replay) run() (string, error) {
+	var out strings.Builder
+	for i, l := range r.file.lines {
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(l + "\n")
+		if cmd, ok := strings.CutPrefix(l, "$ "); ok {
+			if err := r.world(cmd); err != nil {
+				return "", fmt.Errorf("%s: %w", l, err)
+			}
+			continue
+		}
+		name, args, _ := strings.Cut(strings.TrimPrefix(l, "> "), " ")
+		if args == "" {
+			args = "{}"
+		}
+		answer, err := r.wire.call(name, json.RawMessage(r.names.fill(args)))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", l, err)
+		}
+		out.WriteString(escapeAnswer(r.names.hide(answer)))
+	}
+	return out.String(), nil
+}
+
+// escapeAnswer keeps a line of an answer from looking like a command.
+func escapeAnswer(s string) string {
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "> ") || strings.HasPrefix(l, "$ ") || strings.HasPrefix(l, "-- ") {
+			lines[i] = `\` + l
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// world changes what is outside the server.
+func (r *replay) world(cmd string) error {
+	f := strings.Fields(cmd)
+	at := func(i int) string {
+		if i >= len(f) {
+			return ""
+		}
+		p := r.names.fill(f[i])
+		if filepath.IsAbs(p) {
+			return p
+		}
+		return filepath.Join(r.work, p)
+	}
+	text := func() []byte {
+		_, rest, _ := strings.Cut(cmd, " ")
+		_, rest, _ = strings.Cut(rest, " ")
+		if s, err := strconv.Unquote(rest); err == nil {
+			return []byte(s)
+		}
+		return []byte(rest + "\n")
+	}
+	switch f[0] {
+	case "write":
+		return os.WriteFile(at(1), text(), 0o644)
+	case "append":
+		old, err := os.ReadFile(at(1))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(at(1), append(old, text()...), 0o644)
+	case "rm":
+		return os.RemoveAll(at(1))
+	case "mv":
+		return os.Rename(at(1), at(2))
+	case "mkdir":
+		return os.MkdirAll(at(1), 0o755)
+	case "touch":
+		now := time.Now().Add(time.Hour)
+		return os.Chtimes(at(1), now, now)
+	case "chmod":
+		mode, err := strconv.ParseUint(f[1], 8, 32)
+		if err != nil {
+			return err
+		}
+		return os.Chmod(at(2), os.FileMode(mode))
+	case "link": // link NAME TARGET; the target is taken as it is written
+		return os.Symlink(r.names.fill(f[2]), at(1))
+	case "fifo":
+		return mkfifo(at(1))
+	case "wait": // wait JOB: until it is over
+		for {
+			answer, err := r.wire.call("job_output", json.RawMessage(fmt.Sprintf(`{"job_id":%q,"block":true,"filter":"^never matches$"}`, r.names.fill(f[1]))))
+			if err != nil || !strings.HasPrefix(answer, "running") {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("no such command: %s", f[0])
+}
+
+// placeholders stand for what differs from run to run; equal values get equal names.
+type placeholders struct {
+	fixed [][2]string // value, name: longest value first
+	seen  map[string]string
+	count map[string]int
+}
+
+func newPlaceholders(fixed map[string]string) *placeholders {
+	p := &placeholders{seen: map[string]string{}, count: map[string]int{}}
+	for value, name := range fixed {
+		p.fixed = append(p.fixed, [2]string{value, name})
+	}
+	slices.SortFunc(p.fixed, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
+	return p
+}
+
+// The values that differ. The first group is what is replaced.
+var varying = []struct {
+	name string
+	at   *regexp.Regexp
+}{
+	{"$VERSION", regexp.MustCompile(`\bversion ([0-9a-f]{12}p?)\b`)},
+	{"$JOB", regexp.MustCompile(`\b(job_[a-z2-7]{12})\b`)},
+	{"$SESSION", regexp.MustCompile(`/sessions/([0-9a-f]{16})/`)},
+	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
+	{"$MS", regexp.MustCompile(`\b(?:for|after) ([0-9.]+ (?:ms|s))\b`)},
+}
+
+// hide replaces values by names.
+func (p *placeholders) hide(s string) string {
+	for _, f := range p.fixed {
+		s = strings.ReplaceAll(s, f[0], f[1])
+	}
+	for _, v := range varying {
+		s = v.at.ReplaceAllStringFunc(s, func(m string) string {
+			value := v.at.FindStringSubmatch(m)[1]
+			if v.name == "$MS" {
+				return strings.Replace(m, value, v.name, 1)
+			}
+			name, ok := p.seen[value]
+			if !ok {
+				p.count[v.name]++
+				name = v.name + strconv.Itoa(p.count[v.name])
+				p.seen[value] = name
+			}
+			return strings.Replace(m, value, name, 1)
+		})
+	}
+	return s
+}
+
+// fill replaces names by values.
+func (p *placeholders) fill(s string) string {
+	for _, value := range slices.SortedFunc(maps.Keys(p.seen), func(a, b string) int { return len(p.seen[b]) - len(p.seen[a]) }) {
+		s = strings.ReplaceAll(s, p.seen[value], value)
+	}
+	for _, f := range slices.Backward(p.fixed) {
+		s = strings.ReplaceAll(s, f[1], f[0])
+	}
+	return s
+}
+
+// hangAfter turns a hang into a failure. It is the only deadline of these tests.
+const hangAfter = 60 * time.Second
+
+// A wire is a client on a pair of pipes, speaking plain JSON-RPC lines.
+type wire struct {
+	in     io.WriteCloser
+	lines  chan []byte
+	modern bool
+	client string
+	next   int
+}
+
+func newWire(in io.WriteCloser, out io.Reader, client string, modern bool) *wire {
+	w := &wire{in: in, lines: make(chan []byte), modern: modern, client: client}
+	go func() {
+		defer close(w.lines)
+		r := bufio.NewReaderSize(out, 1<<20)
+		for {
+			l, err := r.ReadBytes('\n')
+			if len(l) > 0 {
+				w.lines <- l
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// send writes one line.
+func (w *wire) send(l string) error {
+	_, err := io.WriteString(w.in, l+"\n")
+	return err
+}
+
+// receive returns the next line, or io.EOF.
+func (w *wire) receive() ([]byte, error) {
+	select {
+	case l, ok := <-w.lines:
+		if !ok {
+			return nil, io.EOF
+		}
+		return l, nil
+	case <-time.After(hangAfter):
+		return nil, errors.New("no line within " + hangAfter.String())
+	}
+}
+
+// A reply is an answer as it stands on the wire.
+type reply struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"error"`
+}
+
+// request sends a request and returns its answer; notifications before it are passed over.
+func (w *wire) request(method string, params map[string]any) (reply, error) {
+	w.next++
+	id := strconv.Itoa(w.next)
+	if params == nil {
+		params = map[string]any{}
+	}
+	if w.modern {
+		meta, _ := params["_meta"].(map[string]any)
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
+		meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": w.client, "version": "1"}
+		meta["io.modelcontextprotocol/clientCapabilities"] = map[string]any{}
+		params["_meta"] = meta
+	}
+	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": w.next, "method": method, "params": params})
+	if err != nil {
+		return reply{}, err
+	}
+	if err := w.send(string(b)); err != nil {
+		return reply{}, err
+	}
+	for {
+		l, err := w.receive()
+		if err != nil {
+			return reply{}, err
+		}
+		var r reply
+		if err := json.Unmarshal(l, &r); err != nil {
+			return reply{}, fmt.Errorf("not JSON on the wire: %q", l)
+		}
+		if r.Method == "" && string(r.ID) == id {
+			return r, nil
+		}
+	}
+}
+
+// hello does what a client of its era does first.
+func (w *wire) hello() error {
+	if w.modern {
+		_, err := w.request("server/discover", nil)
+		return err
+	}
+	_, err := w.request("initialize", map[string]any{
+		"protocolVersion": "2025-11-25",
+		"capabilities":    map[string]any{},
+		"clientInfo":      map[string]any{"name": w.client, "version": "1"},
+	})
+	if err != nil {
+		return err
+	}
+	return w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+// call calls a tool and returns what a session file shows of the answer.
+func (w *wire) call(name string, args json.RawMessage) (string, error) {
+	r, err := w.request("tools/call", map[string]any{"name": name, "arguments": args})
+	if err != nil {
+		return "", err
+	}
+	if r.Error != nil {
+		return fmt.Sprintf("!! %d %s\n", r.Error.Code, r.Error.Message), nil
+	}
+	var result struct {
+		Content []struct {
+			Type, Text, MimeType, Data string
+		} `json:"content"`
+		IsError bool `json:"isError"`
+	}
+	if err := json.Unmarshal(r.Result, &result); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, c := range result.Content {
+		if c.Type == "text" {
+			text.WriteString(c.Text)
+		} else {
+			fmt.Fprintf(&text, "[%s %s, %d characters]", c.Type, c.MimeType, len(c.Data))
+		}
+	}
+	if !result.IsError {
+		return text.String(), nil
+	}
+	return "! " + strings.ReplaceAll(text.String(), "\n", "\n! "), nil
+}
+
+// compare checks a finished replay against its file, or rewrites the file.
+func (r *replay) compare(t *testing.T, got string, update bool) {
+	t.Helper()
+	want := txtar.Archive{Comment: r.file.archive.Comment}
+	after := map[string][]byte{}
+	err := filepath.WalkDir(r.work, func(p string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(r.work, p)
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		after[filepath.ToSlash(rel)] = b
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	before := map[string][]byte{}
+	for _, f := range r.file.archive.Files {
+		name, data, err := section(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch rel, out := strings.CutPrefix(name, "out/"); {
+		case f.Name == "session":
+			want.Files = append(want.Files, txtar.File{Name: "session", Data: []byte(got)})
+		case out:
+			listed[rel] = true
+		default:
+			before[strings.TrimPrefix(name, "in/")] = data
+			want.Files = append(want.Files, f)
+		}
+	}
+	for _, rel := range slices.Sorted(maps.Keys(after)) {
+		if b, ok := before[rel]; listed[rel] || !ok || !bytes.Equal(b, after[rel]) {
+			want.Files = append(want.Files, outFile(rel, after[rel]))
+		}
+	}
+	rendered := txtar.Format(&want)
+	if update || !r.file.written && os.Getenv("CI") == "" {
+		if err := os.WriteFile(r.file.path, rendered, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if old := txtar.Format(r.file.archive); !bytes.Equal(old, rendered) {
+		t.Errorf("%s differs.\ngot:\n%s\nwant:\n%s\nIf the new answers are better: go test ./server -update, and read the diff.", r.file.path, rendered, old)
+	}
+}
+
+// outFile is a section that holds data whatever its bytes are.
+func outFile(rel string, data []byte) txtar.File {
+	if len(data) > 0 && (data[len(data)-1] != '\n' || bytes.ContainsAny(data, "\r\x00") || bytes.HasPrefix(data, []byte("-- ")) || bytes.Contains(data, []byte("\n-- ")) || !utf8.Valid(data)) {
+		return txtar.File{Name: "out/" + rel + ".hex", Data: []byte(hex.EncodeToString(data) + "\n")}
+	}
+	return txtar.File{Name: "out/" + rel, Data: data}
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/clients"
+	"codehand/server/config"
+	"codehand/server/pipeline"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// Options of a Server.
+type Options struct {
+	Config  config.Config
+	Tools   []tool.Tool
+	Version string                // of codehand
+	Log     *slog.Logger          // nil: nothing is logged
+	Record  func(pipeline.Record) // of every call; must not block; nil: none
+}
+
+// A Server is one process of codehand. It is safe for concurrent use.
+type Server struct {
+	cfg      config.Config
+	log      *slog.Logger
+	process  string   // names this process's own session
+	versions []string // of the protocol, newest first
+
+	mcp            *mcpserver.MCPServer
+	implementation mcp.Implementation
+	table          map[string]tool.Tool // by name and alias
+	listed         []mcp.Tool
+
+	pipe     *pipeline.Pipeline
+	rules    *permission.Policy
+	bare     *session.State // of no session: what a tool needs to say whether it is available
+	sessions *sessions
+	engines  *engines
+}
+
+// New makes the engines, checks every tool and registers it. An error says which tool or setting is wrong; nothing is
+// left running then.
+func New(o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := selfCheck(o.Tools); err != nil {
+		return nil, err
+	}
+	if p := o.Config.Client.Profile; p != "" {
+		if _, ok := clients.Named(p); !ok {
+			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))
+		}
+	}
+	s := &Server{cfg: o.Config, log: o.Log, process: newID(), table: map[string]tool.Tool{}}
+	s.versions = mcp.ValidProtocolVersions
+	if len(o.Config.Protocol.Versions) > 0 {
+		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {
+			return !slices.Contains(o.Config.Protocol.Versions, v)
+		})
+	}
+	if err := s.assemble(o); err != nil {
+		return nil, err
+	}
+	s.implementation = mcp.Implementation{
+		Name: "codehand", Version: o.Version, Title: "codehand",
+		Description: "The tools of a coding agent: read, write, edit, search, run.",
+	}
+	hooks := &mcpserver.Hooks{}
+	hooks.AddAfterListTools(s.list)
+	hooks.AddAfterInitialize(s.greet)
+	s.mcp = mcpserver.NewMCPServer(s.implementation.Name, o.Version,
+		mcpserver.WithTitle(s.implementation.Title),
+		mcpserver.WithDescription(s.implementation.Description),
+		mcpserver.WithInstructions(instructions),
+		mcpserver.WithToolCapabilities(true),
+		mcpserver.WithHooks(hooks),
+		mcpserver.WithMethodCacheHints(mcp.MethodServerDiscover, 3_600_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodToolsList, 300_000, mcp.CacheScopePrivate),
+	)
+	s.register(o.Tools)
+	s.listed = s.arrange(o.Tools)
+	return s, nil
+}
+
+// instructions are the server's words to a model, the first sentences first because some clients cut them. They are
+// constant bytes, so that prompt caches hold.
+const instructions = `codehand gives you the hands of a coding agent: read, write, edit, search and run in the user's workspace. ` +
+	`Read a file before you edit it; copy old_string from what read_file shows, without the line number and tab. ` +
+	`Use list_files and grep_search to find things and read_file to look, not shell commands. ` +
+	`Send independent reads and searches together: they run side by side. ` +
+	`When a result was shortened, its first line names the file that holds the whole; read that with offset and limit. ` +
+	`An error begins with a code and says what to do next; a refused stale edit shows the change and can be repeated at once. ` +
+	`Long commands belong in the background: run_in_background, then job_output. ` +
+	`If results show a version, pass it back with the edit.`
+
+// greet caps the version of an initialize answer to what the operator serves.
+func (s *Server) greet(_ context.Context, _ any, _ *mcp.InitializeRequest, result *mcp.InitializeResult) {
+	if vs := s.legacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
+		result.ProtocolVersion = vs[0]
+	}
+}
+
+// Close ends all sessions and their jobs with their whole process trees, and gives back every handle.
+func (s *Server) Close() error {
+	s.sessions.closeAll()
+	if err := s.engines.close(); err != nil {
+		return fmt.Errorf("close engines: %w", err)
+	}
+	return nil
+}

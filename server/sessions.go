@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codehand/tools/session"
+	"codehand/tools/shell"
+)
+
+const (
+	// sessionIdle is how long a session without a call keeps its handles. Its truth is in the Store and on disk, so
+	// the client never notices.
+	sessionIdle = 30 * time.Minute
+	// sweepEvery is how often idle sessions are looked for, at most.
+	sweepEvery = time.Minute
+	// localPrincipal is who calls over stdio and in process.
+	localPrincipal = "local"
+)
+
+var (
+	handleForm = regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`)
+	threadForm = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+)
+
+var errHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
+
+// stdioKey says whose call this is: the explicit handle, the client's id for this call, the environment's handle, the
+// environment's conversation id, or this process, in this order. The letter before the colon keeps the kinds apart. It
+// is the one place where a key is made, and it never yields an empty one.
+func (s *Server) stdioKey(env envelope) session.Key {
+	key := session.Key{Principal: localPrincipal}
+	switch {
+	case env.hasSession:
+		key.Session = "h:" + env.session
+	case env.hasThreadID && threadForm.MatchString(env.threadID):
+		key.Session = "t:" + env.threadID
+	case handleForm.MatchString(s.cfg.StdioHandle):
+		key.Session = "h:" + s.cfg.StdioHandle
+	case s.cfg.StdioProcessID != "":
+		key.Session = "e:" + s.cfg.StdioProcessID
+	default:
+		key.Session = "p:" + s.process
+	}
+	return key
+}
+
+// checkHandle refuses a handle that has not the form of one. Its content is a name, not a right.
+func checkHandle(env envelope) error {
+	if env.hasSession && !handleForm.MatchString(env.session) {
+		return errHandle
+	}
+	return nil
+}
+
+// newID returns 16 random bytes as text: nobody can guess it, and it never repeats.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}
+
+// newRef returns the 8 characters by which a person finds a log line.
+func newRef() string { return strings.ToUpper(newID()[:8]) }
+
+// sessions holds the handles of the sessions in use. It is safe for concurrent use.
+type sessions struct {
+	build func(session.Key) (*session.State, func(), error)
+	now   func() time.Time
+
+	mu    sync.Mutex
+	live  map[session.Key]*liveSession
+	swept time.Time
+}
+
+// A liveSession is a session whose handles are open.
+type liveSession struct {
+	state *session.State
+	close func()
+	calls int
+	last  time.Time // of the last call's end
+}
+
+func newSessions(build func(session.Key) (*session.State, func(), error)) *sessions {
+	return &sessions{build: build, now: time.Now, live: map[session.Key]*liveSession{}}
+}
+
+// acquire finds or rebuilds the session and returns a copy of its State for one call. The caller runs release when the
+// call is over; a session in use is never dropped.
+func (s *sessions) acquire(key session.Key) (state *session.State, release func(), err error) {
+	if key.Principal == "" || key.Session == "" {
+		return nil, nil, errors.New("a session key is never empty")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	l := s.live[key]
+	if l == nil {
+		st, end, err := s.build(key)
+		if err != nil {
+			return nil, nil, err
+		}
+		l = &liveSession{state: st, close: end}
+		s.live[key] = l
+	}
+	l.calls++
+	c := *l.state
+	return &c, sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l.calls--
+		l.last = s.now()
+	}), nil
+}
+
+// sweep drops the handles of idle sessions. The caller holds mu.
+func (s *sessions) sweep() {
+	now := s.now()
+	if now.Sub(s.swept) < sweepEvery {
+		return
+	}
+	s.swept = now
+	for key, l := range s.live {
+		if l.calls == 0 && now.Sub(l.last) > sessionIdle && !busy(l.state) {
+			l.close()
+			delete(s.live, key)
+		}
+	}
+}
+
+// busy says whether a job of the session runs. If its records cannot be read, it may.
+func busy(st *session.State) bool {
+	if st.Shell == nil {
+		return false
+	}
+	jobs, err := st.Shell.List(context.Background())
+	return err != nil || slices.ContainsFunc(jobs, func(i shell.Info) bool { return i.State == shell.Running })
+}
+
+// closeAll ends every session: its jobs end with their whole trees.
+func (s *sessions) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var wg sync.WaitGroup
+	for key, l := range s.live {
+		wg.Go(l.close)
+		delete(s.live, key)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,343 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/tools/tool"
+)
+
+const (
+	// cancelGrace is how long calls get to end after their contexts did.
+	cancelGrace = 2 * time.Second
+	// signalGrace is how long running calls get after a signal; at the end of the input it is stdio.eof_grace.
+	signalGrace = 2 * time.Second
+)
+
+// The causes of a cancel on stdio.
+var (
+	errClientCancel = errors.New("cancelled by the client")
+	errConnection   = errors.New("the connection ends")
+)
+
+// A stdioConn is one client on a pair of pipes.
+type stdioConn struct {
+	s       *Server
+	out     *lineWriter
+	table   inflight
+	running sync.WaitGroup // one per request
+
+	legacy  *pipeSession // of all legacy requests
+	client  atomic.Pointer[clientRecord]
+	started atomic.Bool // initialize was answered: untagged notices may be sent
+	listens listens
+	serial  atomic.Int64 // names the sessions of modern requests
+}
+
+// Stdio serves one client until its input ends, ctx ends, writing fails, or the parent process is gone; then it lets
+// running calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A
+// reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end.
+func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	c := &stdioConn{s: s, out: newLineWriter(out)}
+	c.legacy = newPipeSession("stdio-"+newID(), broadcastBuffer)
+	if err := s.mcp.RegisterSession(ctx, c.legacy); err != nil {
+		return err
+	}
+	defer s.mcp.UnregisterSession(context.WithoutCancel(ctx), c.legacy.SessionID())
+	fanEnd := make(chan struct{})
+	defer close(fanEnd)
+	go c.fanOut(fanEnd)
+
+	// Calls outlive ctx by their grace, so they hang on a context of their own.
+	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(errConnection)
+	grace, err := c.loop(ctx, calls, in)
+	c.end(grace)
+	return err
+}
+
+// A reading is what the reader's goroutine found.
+type reading struct {
+	line line
+	err  error
+}
+
+// loop reads lines until something ends the connection, and returns how long running calls may go on.
+func (c *stdioConn) loop(ctx, calls context.Context, in io.Reader) (time.Duration, error) {
+	lines := make(chan reading)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		r := newLineReader(in, maxMessage)
+		for {
+			l, err := r.next()
+			select {
+			case lines <- reading{l, err}:
+			case <-stop:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	parent := newParentWatch(c.s.cfg.Stdio.ParentWatch)
+	defer parent.stop()
+	for {
+		select {
+		case r := <-lines:
+			if r.err != nil {
+				if errors.Is(r.err, io.EOF) {
+					return c.s.cfg.Stdio.EOFGrace, nil
+				}
+				return c.s.cfg.Stdio.EOFGrace, r.err
+			}
+			parent.message()
+			c.handle(calls, r.line)
+		case <-parent.tick():
+			if parent.gone(c.table.calls() > 0) {
+				c.s.log.Warn("the parent process is gone: ending")
+				return 0, nil
+			}
+		case <-c.out.failed:
+			return 0, nil
+		case <-ctx.Done():
+			return signalGrace, nil
+		}
+	}
+}
+
+// end lets calls finish for grace, then cancels them. Open listens get their completion at once.
+func (c *stdioConn) end(grace time.Duration) {
+	c.listens.endAll()
+	if !c.wait(grace) {
+		c.table.cancelAll(errConnection)
+		c.wait(cancelGrace)
+	}
+}
+
+// wait says whether all requests ended within d.
+func (c *stdioConn) wait(d time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		c.running.Wait()
+		close(done)
+	}()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// handle takes one line in the order of arrival. What it does itself is fast; a request runs in a goroutine.
+func (c *stdioConn) handle(ctx context.Context, l line) {
+	if l.long {
+		c.send(errorLine(l.id, tooLong().rpc()))
+		return
+	}
+	if len(l.bytes) == 0 {
+		return
+	}
+	env, bad := scanEnvelope(l.bytes)
+	switch {
+	case bad != nil:
+		c.refuse(env, bad)
+	case env.method == "":
+		// The client's answer to a request of ours. We have none open: see Roots and asking in protocol.md.
+	case env.idKind == idNone:
+		c.notification(env)
+	default:
+		c.request(ctx, env, l.bytes)
+	}
+}
+
+// refuse answers a message that failed the scan. A notification is never answered.
+func (c *stdioConn) refuse(env envelope, bad *envelopeError) {
+	switch {
+	case env.idKind == idNone:
+	case bad.InArguments:
+		rec := &record{env: env, client: c.client.Load()}
+		result := c.s.describeError(rec, tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", env.name, bad.Message), env.name)
+		c.send(c.s.encode(context.Background(), rec, c.s.decorate(env, result)))
+	default:
+		c.send(errorLine(env.id, bad.rpc()))
+	}
+}
+
+func (e *envelopeError) rpc() *rpcError { return &rpcError{Code: e.Code, Message: e.Message} }
+
+func (c *stdioConn) notification(env envelope) {
+	if env.method == "notifications/cancelled" && env.requestID != nil {
+		c.table.cancelID(env.requestID, errClientCancel)
+	}
+}
+
+// request enters a request in the table, takes its ticket, and runs it. Both happen here, on the reading goroutine, so
+// a cancel that comes next finds it, and calls pass the gate in the order in which they came.
+func (c *stdioConn) request(ctx context.Context, env envelope, msg []byte) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	f := &flight{id: env.id, call: env.method == string(mcp.MethodToolsCall), cancel: cancel}
+	if err := c.table.add(f); err != nil {
+		cancel(nil)
+		c.send(c.full(env, err))
+		return
+	}
+	rec := &record{env: env, client: c.client.Load()}
+	release := func() {}
+	if f.call {
+		if e := c.arrive(rec, &release); e != nil {
+			c.table.done(f)
+			cancel(nil)
+			c.send(errorLine(env.id, e))
+			return
+		}
+		f.visit = rec.visit
+	}
+	run := func() {
+		defer c.table.done(f)
+		defer cancel(nil)
+		defer release()
+		if rec.visit != nil {
+			defer rec.visit.Leave()
+		}
+		c.run(ctx, f, rec, msg)
+	}
+	if env.method == string(mcp.MethodInitialize) {
+		run() // what comes next depends on it
+		return
+	}
+	c.running.Go(run)
+}
+
+// arrive finds the session of a call and takes its ticket.
+func (c *stdioConn) arrive(rec *record, release *func()) *rpcError {
+	if err := checkHandle(rec.env); err != nil {
+		return &rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error()}
+	}
+	if _, ok := c.s.table[rec.env.name]; !ok {
+		return nil // mcp-go answers it; a ticket would hold up nobody, but there is nothing to wait for
+	}
+	state, end, err := c.s.sessions.acquire(c.s.stdioKey(rec.env))
+	if err != nil {
+		ref := c.s.report(context.Background(), "session", err, nil)
+		return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}
+	}
+	*release = end
+	rec.state = state
+	rec.visit = c.s.pipe.Arrive(state)
+	return nil
+}
+
+// full answers a request that the table does not take.
+func (c *stdioConn) full(env envelope, err error) []byte {
+	if errors.Is(err, errIDInUse) {
+		return errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: err.Error()})
+	}
+	if env.method != string(mcp.MethodToolsCall) {
+		return errorLine(env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
+	}
+	rec := &record{env: env, client: c.client.Load()}
+	refusal := tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", maxInFlight)
+	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(rec, refusal, env.name)))
+}
+
+// run dispatches a request and sends its answer.
+func (c *stdioConn) run(ctx context.Context, f *flight, rec *record, msg []byte) {
+	ps := c.legacy
+	if rec.env.version >= mcp.ProtocolVersion20260728 {
+		// A modern request never changes what a later legacy request sees, so it has a session of its own.
+		buffer := 0
+		if rec.env.method == string(mcp.MethodSubscriptionsListen) {
+			buffer = 1 // the acknowledgement
+		}
+		ps = newPipeSession("req-"+strconv.FormatInt(c.serial.Add(1), 10), buffer)
+	}
+	ctx = c.s.mcp.WithContext(ctx, ps)
+	ctx = mcpserver.WithSupportedProtocolVersions(ctx, c.s.versions)
+	if rec.env.method == string(mcp.MethodSubscriptionsListen) {
+		c.listen(ctx, f, rec, ps, msg)
+		return
+	}
+	if rec.env.progressToken != nil && rec.visit != nil {
+		t := startTicker(c.s.profile(c.clientName(rec)).Beat, func(n note) {
+			line := progressNotification(rec.env.progressToken, n)
+			_ = f.notify(func() error { return c.out.write(line, progressPatience) }) // a client that does not read loses notes
+		})
+		rec.progress = t.set
+		rec.flush = sync.OnceFunc(t.stop)
+		defer rec.flush()
+	}
+	answer := c.s.dispatch(ctx, rec, msg)
+	if rec.env.method == string(mcp.MethodInitialize) {
+		c.initialized(ps)
+	}
+	c.answer(f, answer)
+}
+
+func (c *stdioConn) clientName(rec *record) string {
+	if rec.client != nil {
+		return rec.client.name
+	}
+	return ""
+}
+
+func (c *stdioConn) answer(f *flight, line []byte) {
+	_ = f.answer(func() error { return c.out.write(line, 0) }) // a cancelled request gets no answer; a write error ends the connection
+}
+
+func (c *stdioConn) send(line []byte) {
+	if line != nil {
+		_ = c.out.write(line, 0) // a write error ends the connection by itself
+	}
+}
+
+// initialized remembers what the client said about itself, for its later legacy requests.
+func (c *stdioConn) initialized(ps *pipeSession) {
+	info, caps := ps.GetClientInfo(), ps.GetClientCapabilities()
+	if info.Name == "" && info.Version == "" && !ps.Initialized() {
+		return
+	}
+	c.client.Store(&clientRecord{name: info.Name, version: info.Version, canAsk: caps.Elicitation != nil})
+	c.started.Store(true)
+	c.s.log.Info("client initialized", "name", clip(info.Name, 80), "version", clip(info.Version, 80))
+}
+
+// decorate adds to a result that was made without mcp-go what it would have added in the modern era.
+func (s *Server) decorate(env envelope, r *mcp.CallToolResult) mcp.JSONRPCResponse {
+	if env.version >= mcp.ProtocolVersion20260728 {
+		r.ResultType = mcp.ResultTypeComplete
+		r.EnsureResultMeta().SetServerInfo(s.implementation)
+	}
+	return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Result: r}
+}
+
+// notificationLine encodes a notification, with the id of a listen in its _meta if it has one.
+func notificationLine(n mcp.JSONRPCNotification, subscription json.RawMessage) ([]byte, error) {
+	if subscription != nil {
+		meta := map[string]any{}
+		for k, v := range n.Params.Meta {
+			meta[k] = v
+		}
+		meta[mcp.MetaKeySubscriptionID] = subscription
+		n.Params.Meta = meta
+	}
+	b, err := marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	return append(bytes.TrimSpace(b), '\n'), nil
+}
