@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +27,6 @@ func load(cmd *cobra.Command, roots []string) (config.Config, []config.Warning, 
 	}
 	return config.Load(src)
 }
-
-func flagName(s config.Setting) string { return strings.TrimPrefix(s.Flag, "--") }
 
 // open makes the server of a command. Warnings go to standard error, one line each.
 func (t *terminal) open(cmd *cobra.Command, roots []string) (*server.Server, error) {

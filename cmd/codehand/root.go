@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"codehand/server/config"
 )
 
 // Exit codes. 128+n is for signal n.
@@ -91,15 +89,14 @@ output; for people there are the commands below.`),
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	for _, setting := range config.Settings() {
-		root.PersistentFlags().String(flagName(setting), setting.Default, setting.Doc)
-	}
+	addSettings(root)
 	root.AddCommand(
 		newStdio(t),
 		newCall(t),
 		newTools(t),
 		newDoctor(t),
 		newVersion(t),
+		newSettings(),
 	)
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -28,10 +29,6 @@ func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 	if isTerminal(t.in) {
 		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin/stdout; normally a client starts this. Ctrl-D ends it.\n", buildVersion())
 	}
-	if f, ok := t.in.(*os.File); ok && isNull(f) {
-		fmt.Fprintln(t.errs, "codehand: stdin is closed: a client must start this")
-		return nil
-	}
 	s, err := t.open(cmd, roots)
 	if err != nil {
 		return err
@@ -46,7 +43,11 @@ func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 }
 
 func (t *terminal) serve(cmd *cobra.Command, s *server.Server, out io.Writer) error {
-	err := s.Stdio(cmd.Context(), t.in, out)
+	in := &meter{r: t.in}
+	err := s.Stdio(cmd.Context(), in, out)
+	if err == nil && in.n.Load() == 0 && cmd.Context().Err() == nil {
+		fmt.Fprintln(t.errs, "codehand: stdin is closed: a client must start this")
+	}
 	if closing := s.Close(); err == nil {
 		err = closing
 	}
@@ -54,4 +55,16 @@ func (t *terminal) serve(cmd *cobra.Command, s *server.Server, out io.Writer) er
 		return &exitError{code: exitFailed, err: err}
 	}
 	return nil
+}
+
+// A meter counts what was read: nothing at all means that no client is there, and a person should be told.
+type meter struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.n.Add(int64(n))
+	return n, err
 }
