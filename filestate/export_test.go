@@ -42,3 +42,9 @@ func KeepStamp(r *Reading) {
 
 // Fits says whether v is a version of content, partial or not.
 func (v Version) Fits(content string) bool { return v.names(digestOf([]byte(content))) }
+
+// StartOf returns when a process started, 0 if that is not known.
+func StartOf(pid int) uint64 {
+	started, _ := startOf(pid)
+	return started
+}

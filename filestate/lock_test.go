@@ -79,6 +79,28 @@ func TestLockEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// A turn that comes at the moment when its waiter gives up goes to the next one.
+func TestTurnAndCancelAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := filestate.NewLocker("")
+		for range 100 { // the waiter chooses between the two by chance
+			unlock := lock(t, l, "a")
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				if unlock, err := l.Lock(ctx, "a"); err == nil {
+					unlock()
+				}
+			}()
+			synctest.Wait()
+			cancel()
+			unlock()
+			synctest.Wait()
+		}
+		lock(t, l, "a")()
+	})
+}
+
 func TestUnlockTwiceIsOnce(t *testing.T) {
 	t.Parallel()
 	l := filestate.NewLocker("")

@@ -198,7 +198,8 @@ func TestSweep(t *testing.T) {
 	young := filestate.TempNameOf(deadID, 2)
 	kept := []string{
 		young,
-		filestate.TempNameOf(os.Getpid(), filestate.OwnStart()), // ours
+		filestate.TempNameOf(os.Getpid(), filestate.OwnStart()),             // ours
+		filestate.TempNameOf(os.Getppid(), filestate.StartOf(os.Getppid())), // of a process that lives
 		".codehand-notes.tmp", ".codehand-1-2-3.tmp", "sub/" + filestate.TempNameOf(deadID, 3),
 	}
 	for _, name := range append(kept, dead, again) {
