@@ -59,20 +59,26 @@ func (f *flight) answer(write func() error) error {
 
 // An inflight is the table of one scope's open requests, by raw id. It is safe for concurrent use.
 type inflight struct {
-	mu   sync.Mutex
-	open map[string]*flight
-	n    int // flights whose goroutine has not ended, cancelled ones too
+	mu      sync.Mutex
+	open    map[string]*flight
+	n       int           // flights whose goroutine has not ended, cancelled ones too
+	closed  bool          // no more are taken
+	drained chan struct{} // closed when n is 0 and no more are taken; nil until close
 }
 
 // The reasons for which add refuses.
 var (
 	errIDInUse = errors.New("request id already in use")
 	errTooMany = errors.New("too many requests in flight")
+	errClosing = errors.New("the connection ends")
 )
 
 func (t *inflight) add(f *flight) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return errClosing
+	}
 	if _, ok := t.open[string(f.id)]; ok {
 		return errIDInUse
 	}
@@ -95,6 +101,22 @@ func (t *inflight) done(f *flight) {
 	if t.open[string(f.id)] == f {
 		delete(t.open, string(f.id))
 	}
+	if t.closed && t.n == 0 {
+		close(t.drained)
+	}
+}
+
+// close takes no more requests. The channel is closed when all have ended.
+func (t *inflight) close() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.closed, t.drained = true, make(chan struct{})
+		if t.n == 0 {
+			close(t.drained)
+		}
+	}
+	return t.drained
 }
 
 // cancelID cancels the request with this raw id: no answer and no further notification. Its id is free at once. An
@@ -111,7 +133,7 @@ func (t *inflight) cancelID(id json.RawMessage, cause error) {
 	f.cancel(cause)
 }
 
-// cancelAll cancels every open request for which keep is false, without an answer.
+// cancelAll cancels every open request, without an answer.
 func (t *inflight) cancelAll(cause error) {
 	for _, f := range t.list() {
 		if f.state.CompareAndSwap(flightOpen, flightCancelled) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,14 +16,16 @@ const (
 
 // A parentWatch notices that the process which started this one is gone. Clients die without closing the pipe when a
 // wrapper or a grandchild holds it open. PR_SET_PDEATHSIG would not do: it fires when the parent's thread ends, and
-// several clients start servers from short-lived threads. It belongs to one goroutine.
+// several clients start servers from short-lived threads. message is for the goroutine that reads, the rest for the one
+// that waits.
 type parentWatch struct {
 	pid    func() int
 	now    func() time.Time
 	ticker *time.Ticker // nil: off
 
-	first int       // the parent when the first message came; 0: none came
-	lost  time.Time // when the parent was missed; zero: it was not
+	first atomic.Int64 // the parent when the first message came; 0: none came
+	lost  atomic.Int64 // when the parent was missed, in Unix nanoseconds; 0: it was not
+	off   atomic.Bool  // for good
 }
 
 func newParentWatch(on bool) *parentWatch {
@@ -47,26 +50,27 @@ func (w *parentWatch) tick() <-chan time.Time {
 	return w.ticker.C
 }
 
-// message notes a sign of life. One that comes after the parent left switches the watch off for good.
+// message notes a sign of life. One that comes after the parent left switches the watch off for good: a wrapper left,
+// and the client lives.
 func (w *parentWatch) message() {
-	switch {
-	case w.first == 0:
-		w.first = w.pid()
-	case !w.lost.IsZero():
-		w.stop()
-		w.ticker = nil
-		w.lost = time.Time{}
+	if w.first.Load() == 0 {
+		w.first.Store(int64(w.pid()))
+	} else if w.lost.Load() != 0 {
+		w.off.Store(true)
 	}
 }
 
 // gone says whether the connection should end. busy says that a call runs.
 func (w *parentWatch) gone(busy bool) bool {
-	if w.first == 0 || w.pid() == w.first {
+	first := w.first.Load()
+	if w.off.Load() || first == 0 || int64(w.pid()) == first {
 		return false
 	}
-	if w.lost.IsZero() || busy {
-		w.lost = w.now()
+	now := w.now()
+	since := w.lost.Load()
+	if since == 0 || busy {
+		w.lost.Store(now.UnixNano())
 		return false
 	}
-	return w.now().Sub(w.lost) >= parentPatience
+	return now.Sub(time.Unix(0, since)) >= parentPatience
 }

@@ -32,10 +32,10 @@ var (
 
 // A stdioConn is one client on a pair of pipes.
 type stdioConn struct {
-	s       *Server
-	out     *lineWriter
-	table   inflight
-	running sync.WaitGroup // one per request
+	s     *Server
+	out   *lineWriter
+	table inflight
+	crew  *crew
 
 	legacy  *pipeSession // of all legacy requests
 	client  atomic.Pointer[clientRecord]
@@ -48,12 +48,13 @@ type stdioConn struct {
 // running calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A
 // reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := &stdioConn{s: s, out: newLineWriter(out)}
+	c := &stdioConn{s: s, out: newLineWriter(out), crew: newCrew()}
 	c.legacy = newPipeSession("stdio-"+newID(), broadcastBuffer)
 	if err := s.mcp.RegisterSession(ctx, c.legacy); err != nil {
 		return err
 	}
 	defer s.mcp.UnregisterSession(context.WithoutCancel(ctx), c.legacy.SessionID())
+	defer c.crew.dismiss()
 	fanEnd := make(chan struct{})
 	defer close(fanEnd)
 	go c.fanOut(fanEnd)
@@ -66,44 +67,31 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// A reading is what the reader's goroutine found.
-type reading struct {
-	line line
-	err  error
-}
-
-// loop reads lines until something ends the connection, and returns how long running calls may go on.
+// loop serves until something ends the connection, and returns how long running calls may go on. Lines are read and
+// handled on one goroutine of its own, so that a blocked read never keeps a signal waiting.
 func (c *stdioConn) loop(ctx, calls context.Context, in io.Reader) (time.Duration, error) {
-	lines := make(chan reading)
-	stop := make(chan struct{})
-	defer close(stop)
+	parent := newParentWatch(c.s.cfg.Stdio.ParentWatch)
+	defer parent.stop()
+	ended := make(chan error, 1)
 	go func() {
 		r := newLineReader(in, maxMessage)
 		for {
 			l, err := r.next()
-			select {
-			case lines <- reading{l, err}:
-			case <-stop:
-				return
-			}
 			if err != nil {
+				ended <- err
 				return
-			}
-		}
-	}()
-	parent := newParentWatch(c.s.cfg.Stdio.ParentWatch)
-	defer parent.stop()
-	for {
-		select {
-		case r := <-lines:
-			if r.err != nil {
-				if errors.Is(r.err, io.EOF) {
-					return c.s.cfg.Stdio.EOFGrace, nil
-				}
-				return c.s.cfg.Stdio.EOFGrace, r.err
 			}
 			parent.message()
-			c.handle(calls, r.line)
+			c.handle(calls, l)
+		}
+	}()
+	for {
+		select {
+		case err := <-ended:
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return c.s.cfg.Stdio.EOFGrace, err
 		case <-parent.tick():
 			if parent.gone(c.table.calls() > 0) {
 				c.s.log.Warn("the parent process is gone: ending")
@@ -117,22 +105,19 @@ func (c *stdioConn) loop(ctx, calls context.Context, in io.Reader) (time.Duratio
 	}
 }
 
-// end lets calls finish for grace, then cancels them. Open listens get their completion at once.
+// end takes no more requests, lets calls finish for grace, then cancels them. Open listens get their completion at once.
 func (c *stdioConn) end(grace time.Duration) {
+	drained := c.table.close()
 	c.listens.endAll()
-	if !c.wait(grace) {
-		c.table.cancelAll(errConnection)
-		c.wait(cancelGrace)
+	if within(drained, grace) {
+		return
 	}
+	c.table.cancelAll(errConnection)
+	within(drained, cancelGrace)
 }
 
-// wait says whether all requests ended within d.
-func (c *stdioConn) wait(d time.Duration) bool {
-	done := make(chan struct{})
-	go func() {
-		c.running.Wait()
-		close(done)
-	}()
+// within says whether done is closed within d.
+func within(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -220,7 +205,7 @@ func (c *stdioConn) request(ctx context.Context, env envelope, msg []byte) {
 		run() // what comes next depends on it
 		return
 	}
-	c.running.Go(run)
+	c.crew.do(run)
 }
 
 // arrive finds the session of a call and takes its ticket.
@@ -242,8 +227,11 @@ func (c *stdioConn) arrive(rec *record, release *func()) *rpcError {
 	return nil
 }
 
-// full answers a request that the table does not take.
+// full answers a request that the table does not take; at the end of the connection, not at all.
 func (c *stdioConn) full(env envelope, err error) []byte {
+	if errors.Is(err, errClosing) {
+		return nil
+	}
 	if errors.Is(err, errIDInUse) {
 		return errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: err.Error()})
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 )
@@ -18,3 +19,6 @@ func claimStdout(f *os.File) (*os.File, error) {
 	os.Stdout = os.Stderr
 	return f, nil
 }
+
+// claimStdin returns standard input as it is.
+func claimStdin(in io.Reader) (r io.Reader, restore func()) { return in, func() {} }

@@ -43,7 +43,9 @@ func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 }
 
 func (t *terminal) serve(cmd *cobra.Command, s *server.Server, out io.Writer) error {
-	in := &meter{r: t.in}
+	stdin, restore := claimStdin(t.in)
+	defer restore()
+	in := &meter{r: stdin}
 	err := s.Stdio(cmd.Context(), in, out)
 	if err == nil && in.n.Load() == 0 && cmd.Context().Err() == nil {
 		fmt.Fprintln(t.errs, "codehand: stdin is closed: a client must start this")

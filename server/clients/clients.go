@@ -39,6 +39,9 @@ type Profile struct {
 // usualBeat is the heartbeat of every profile so far: the shortest limit that we measured on a silent call is 60 s.
 const usualBeat = 10 * time.Second
 
+// short is for clients that give up on a call after 60 s, whatever we send.
+const short = 45 * time.Second
+
 // A row is a profile with the names of the clients that it is for. A trailing `*` makes a name a prefix.
 type row struct {
 	Profile
@@ -46,39 +49,35 @@ type row struct {
 }
 
 // table is clients.md 3. Limits keep a margin below the client's own, since its cut would remove our first line. The
-// last row is for everybody else.
-func table() []row {
-	const short = 45 * time.Second // for clients that give up on a call after 60 s, whatever we send
-	return []row{
-		{Profile{"claude-code", 50_000, 0, 0, AllImages, true, usualBeat, 0}, []string{"claude-code"}},
-		{Profile{"codex", 10_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"codex-mcp-client", "Codex"}},
-		{Profile{"copilot-cli", 18_000, 19_000, 0, AllImages, false, usualBeat, 0}, []string{"copilot-cli", "github-copilot-developer"}},
-		{Profile{"gemini", 38_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"gemini-cli-mcp-client"}},
-		{Profile{"opencode", 45_000, 48_000, 1_900, AllImages, false, usualBeat, 0}, []string{"opencode"}},
-		{Profile{"cline", 7_500, 0, 0, ImagesAsText, false, usualBeat, short}, []string{"@cline/core", "Cline", "Roo-Code", "Kilo-Code"}},
-		{Profile{"continue", 20_000, 0, 0, ImagesAsText, false, usualBeat, short}, []string{"continue-cli-client", "continue-client"}},
-		{Profile{"claude-desktop", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"claude-ai"}},
-		{Profile{"vscode", 20_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"Visual Studio Code*", "Visual-Studio-Code*"}},
-		{Profile{"cursor", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"cursor-vscode"}},
-		{Profile{"windsurf", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"windsurf*"}},
-		{Profile{"zed", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"Zed"}},
-		{Profile{"jetbrains", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"JetBrains*"}},
-		{Profile{"goose", 20_000, 0, 0, AllImages, false, usualBeat, 240 * time.Second}, []string{"goose"}},
-		{Profile{"crush", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"crush"}},
-		{Profile{"lm-studio", 8_000, 0, 0, AllImages, false, usualBeat, short}, []string{"lmstudio*"}},
-		{Profile{"chatgpt", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"ChatGPT"}},
-		{Profile{"builder", 50_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"inspector*", "mcp-inspector*"}},
-		{Profile{"default", 20_000, 0, 0, FirstImage, false, usualBeat, short}, nil},
-	}
+// last row is for everybody else. It never changes.
+var table = []row{
+	{Profile{"claude-code", 50_000, 0, 0, AllImages, true, usualBeat, 0}, []string{"claude-code"}},
+	{Profile{"codex", 10_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"codex-mcp-client", "Codex"}},
+	{Profile{"copilot-cli", 18_000, 19_000, 0, AllImages, false, usualBeat, 0}, []string{"copilot-cli", "github-copilot-developer"}},
+	{Profile{"gemini", 38_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"gemini-cli-mcp-client"}},
+	{Profile{"opencode", 45_000, 48_000, 1_900, AllImages, false, usualBeat, 0}, []string{"opencode"}},
+	{Profile{"cline", 7_500, 0, 0, ImagesAsText, false, usualBeat, short}, []string{"@cline/core", "Cline", "Roo-Code", "Kilo-Code"}},
+	{Profile{"continue", 20_000, 0, 0, ImagesAsText, false, usualBeat, short}, []string{"continue-cli-client", "continue-client"}},
+	{Profile{"claude-desktop", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"claude-ai"}},
+	{Profile{"vscode", 20_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"Visual Studio Code*", "Visual-Studio-Code*"}},
+	{Profile{"cursor", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"cursor-vscode"}},
+	{Profile{"windsurf", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"windsurf*"}},
+	{Profile{"zed", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"Zed"}},
+	{Profile{"jetbrains", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"JetBrains*"}},
+	{Profile{"goose", 20_000, 0, 0, AllImages, false, usualBeat, 240 * time.Second}, []string{"goose"}},
+	{Profile{"crush", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"crush"}},
+	{Profile{"lm-studio", 8_000, 0, 0, AllImages, false, usualBeat, short}, []string{"lmstudio*"}},
+	{Profile{"chatgpt", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"ChatGPT"}},
+	{Profile{"builder", 50_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"inspector*", "mcp-inspector*"}},
+	{Profile{"default", 20_000, 0, 0, FirstImage, false, usualBeat, short}, nil},
 }
 
 // Find returns the profile for a client that calls itself name (clientInfo.name), in any case. An exact name goes
 // before a prefix, and the longest prefix before shorter ones. Unknown or empty: the profile `default`, which is safe
 // everywhere.
 func Find(name string) Profile {
-	rows := table()
-	best, length := rows[len(rows)-1].Profile, -1
-	for _, r := range rows {
+	best, length := table[len(table)-1].Profile, -1
+	for _, r := range table {
 		for _, n := range r.names {
 			if fits, exact := match(n, name); exact {
 				return r.Profile
@@ -101,18 +100,17 @@ func match(pattern, name string) (fits, exact bool) {
 
 // Named returns the profile of that name (client.profile in the configuration). ok is false if there is none.
 func Named(name string) (p Profile, ok bool) {
-	rows := table()
-	i := slices.IndexFunc(rows, func(r row) bool { return r.Name == name })
+	i := slices.IndexFunc(table, func(r row) bool { return r.Name == name })
 	if i < 0 {
 		return Profile{}, false
 	}
-	return rows[i].Profile, true
+	return table[i].Profile, true
 }
 
 // Names lists the names that Named takes, in the order of the table.
 func Names() []string {
 	var names []string
-	for _, r := range table() {
+	for _, r := range table {
 		names = append(names, r.Name)
 	}
 	return names

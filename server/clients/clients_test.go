@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 
 // Each documented name finds its own row: no other row takes it away.
 func TestEveryNameFindsItsRow(t *testing.T) {
-	for _, r := range table() {
+	for _, r := range table {
 		for _, name := range r.names {
 			if got := Find(strings.TrimSuffix(name, "*")); got != r.Profile {
 				t.Errorf("Find(%q) = %+v, want %+v", name, got, r.Profile)
