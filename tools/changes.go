@@ -12,6 +12,21 @@ import (
 	"codehand/tools/tool"
 )
 
+// tornRefusal says what every file of a change that could not be taken back holds now.
+func tornRefusal(e *filestate.RollbackError) error {
+	text := "The change stopped half way and could not be taken back. Read these files before going on."
+	for _, f := range e.Files {
+		if f.Changed {
+			text += fmt.Sprintf("\n%s: the new content, or what another program made of it (%v)", f.Path, f.Err)
+		} else {
+			text += "\n" + f.Path + ": as before"
+		}
+	}
+	r := numbered(tool.RollbackFailed, 15, e)
+	r.Text = text
+	return r
+}
+
 // seenLines names the lines that a session has seen of a file, and nextUnseen the first one that it has not.
 func seenLines(e *filestate.PartReadError) string {
 	if len(e.Seen) == 0 {

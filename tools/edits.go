@@ -63,7 +63,10 @@ func (f *fileEdits) check(ctx context.Context, env tool.Env) (filestate.Change, 
 func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error {
 	failed, ok := errors.AsType[*textedit.EditError](err)
 	if !ok {
-		g := guard{unread: 6, changed: 7, creates: f.edits[0].Old == ""}
+		g := guard{name: "edit_file", unread: 6, changed: 7, creates: f.edits[0].Old == ""}
+		if f.which != nil {
+			g.name = "multi_edit"
+		}
 		return g.refusal(ctx, env, f.path, err)
 	}
 	head, more := "", ""

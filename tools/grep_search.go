@@ -98,7 +98,7 @@ func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
 	kind, isType := errors.AsType[*search.TypeError](err)
 	switch {
 	case isPattern && bad.Kind == "glob":
-		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s at position %d. Example: *.{ts,tsx}.", bad.Text, bad.Offset+1)
+		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s (position %d). Example: *.{ts,tsx}.", bad.Text, bad.Offset+1)
 	case isPattern:
 		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).", bad.Text, bad.Kind, bad.Offset+1)
 	case isType:

@@ -19,8 +19,9 @@ const maxDiff = 8192
 
 // A guard is what the read guard says in a tool's answers.
 type guard struct {
-	unread, changed int  // numbers of its refusals
-	creates         bool // the edit makes a file, so that one with content is in the way
+	name            string // of the tool
+	unread, changed int    // numbers of its refusals
+	creates         bool   // the edit makes a file, so that one with content is in the way
 }
 
 // refusal answers an error of Files.Update about path.
@@ -43,7 +44,7 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	case errors.Is(err, filestate.ErrNotRead):
 		return g.unreadRefusal(ctx, env, path)
 	case errors.Is(err, filestate.ErrVersion):
-		return tool.Refuse(tool.InputInvalid, "Input validation failed:\n- \"version\" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p")
+		return tool.Invalid(g.name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p`)
 	case errors.Is(err, filestate.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit: %s. Maximum editable file size is 1 GiB. Use run_shell.", path)
 	}
@@ -79,10 +80,10 @@ func (g guard) unreadRefusal(ctx context.Context, env tool.Env, path string) err
 		defer f.Close()
 		err = g.look(ctx, env, f)
 	}
-	if err != nil {
-		return pathRefusal(env, path, err)
+	if err == nil {
+		return tool.Numbered(tool.FileNotRead, g.unread, "File has not been read yet: %s. Read it first before writing to it.", path)
 	}
-	return tool.Numbered(tool.FileNotRead, g.unread, "File has not been read yet: %s. Read it first before writing to it.", path)
+	return pathRefusal(env, path, err)
 }
 
 // look opens a file that was not read for what reading would find.
@@ -101,21 +102,6 @@ func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 
 func (g guard) inTheWay(content []byte) bool {
 	return g.creates && len(bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))) > 0
-}
-
-// tornRefusal says what every file of a change that could not be taken back holds now.
-func tornRefusal(e *filestate.RollbackError) error {
-	text := "The change stopped half way and could not be taken back. Read these files before going on."
-	for _, f := range e.Files {
-		if f.Changed {
-			text += fmt.Sprintf("\n%s: the new content, or what another program made of it (%v)", f.Path, f.Err)
-		} else {
-			text += "\n" + f.Path + ": as before"
-		}
-	}
-	r := numbered(tool.RollbackFailed, 15, e)
-	r.Text = text
-	return r
 }
 
 // stale shows what changed, and lets the session count it as read if all of it is shown: then the same call succeeds.

@@ -126,7 +126,7 @@ func jobOutputStatus(c shell.Chunk) string {
 	switch {
 	case i.State == shell.Running:
 		text = "running for " + jobAge(i)
-	case i.Signal != "":
+	case i.State == shell.Failed && i.Signal != "":
 		text = fmt.Sprintf("%s after %s, signal %s", i.State, jobAge(i), i.Signal)
 	case i.State == shell.Completed, i.State == shell.Failed:
 		text = fmt.Sprintf("%s after %s, exit %d", i.State, jobAge(i), i.Exit)

@@ -64,10 +64,11 @@ func noShell(s *session.State) string {
 	return s.Prefs.NoShell
 }
 
-// jobEnd says how a job ended: completed (exit 0), failed (signal SIGSEGV).
+// jobEnd says how a job ended: completed (exit 0), failed (signal SIGSEGV). Which signal ended one that was stopped
+// says nothing: it was ours.
 func jobEnd(i shell.Info) string {
 	switch {
-	case i.Signal != "":
+	case i.State == shell.Failed && i.Signal != "":
 		return fmt.Sprintf("%s (signal %s)", i.State, i.Signal)
 	case i.State == shell.Completed, i.State == shell.Failed:
 		return fmt.Sprintf("%s (exit %d)", i.State, i.Exit)

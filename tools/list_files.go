@@ -93,7 +93,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		Progress: func(files, _ int64) { env.Progress(float64(files), 0, results.Count(int(files))+" names") },
 	})
 	if bad, ok := errors.AsType[*search.PatternError](err); ok {
-		return tool.Result{}, tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s at position %d. Example: src/**/*.{ts,tsx}.", bad.Text, bad.Offset+1)
+		return tool.Result{}, tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s (position %d). Example: src/**/*.{ts,tsx}.", bad.Text, bad.Offset+1)
 	}
 	if err != nil {
 		return tool.Result{}, pathRefusal(env, base, err)

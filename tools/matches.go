@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"codehand/tools/textedit"
@@ -50,7 +51,7 @@ func manyMatches(e *textedit.AmbiguousError) string {
 	if e.Overlapping {
 		text += " (overlapping)"
 	}
-	lines := fmt.Sprint(e.Lines)
+	lines := fmt.Sprint(slices.Compact(slices.Clone(e.Lines)))
 	text += "\nLines: " + strings.ReplaceAll(lines[1:len(lines)-1], " ", ", ")
 	if e.Count > len(e.Lines) {
 		text += " …"

@@ -103,7 +103,7 @@ func readFilePage(ctx context.Context, env tool.Env, in readFileInput) (tool.Res
 		return readFileNothing(ctx, in, r, v)
 	}
 	spans := []filestate.Span{{}} // without any, all would count as seen
-	for _, w := range v.Whole {
+	for _, w := range v.Shown {
 		spans = append(spans, filestate.Span(w))
 	}
 	sight, err := r.Saw(ctx, spans...)

@@ -108,8 +108,9 @@ func TestReadFileHugeLine(t *testing.T) {
 	if len(text) > 2000 || !strings.Contains(text, "x... (truncated, ") || !strings.HasSuffix(text, "more characters)\n2\tb") {
 		t.Errorf("%d characters: %.300s", len(text), text)
 	}
-	// What was cut was not seen, so it cannot be replaced.
+	// What was cut was not seen, so it cannot be replaced, but what was shown can be edited.
 	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x"}`)
+	r.ok("edit_file", `{"file_path":"f","old_string":"x\nb","new_string":"x\nc"}`)
 }
 
 func TestReadFileRefusals(t *testing.T) {

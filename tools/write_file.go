@@ -57,7 +57,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 		},
 	})
 	if err != nil {
-		return tool.Result{}, guard{unread: 2, changed: 3}.refusal(ctx, env, in.FilePath, err)
+		return tool.Result{}, guard{name: "write_file", unread: 2, changed: 3}.refusal(ctx, env, in.FilePath, err)
 	}
 	c := changes[0]
 	kind, lines := "update", writeFileLines(c.New)

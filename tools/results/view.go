@@ -32,7 +32,7 @@ type View struct {
 	Total   int     // lines of the file
 	AtLeast bool    // Total is a lower bound
 	Lines   int     // shown
-	Whole   []Range // bytes of the file that are shown whole, in order; ranges do not touch
+	Shown   []Range // bytes of the file that are shown, in order; ranges do not touch
 
 	text            strings.Builder
 	runes, quarters int    // quarters of a token
@@ -44,10 +44,7 @@ type View struct {
 // Add shows the next line, or says that it would exceed a limit. A first line that does not fit is shortened, so that
 // a view is never empty.
 func (v *View) Add(r Row) bool {
-	ending := r.To - r.From - int64(len(r.Text))
-	if v.BOM && r.From == 0 {
-		ending -= int64(len("\ufeff"))
-	}
+	ending := r.To - r.From - v.mark(r) - int64(len(r.Text))
 	row, hidden := v.row(r)
 	if v.limit = v.exceeded(row); v.limit != "" {
 		if v.Lines > 0 {
@@ -65,9 +62,7 @@ func (v *View) Add(r Row) bool {
 	v.hidden += hidden
 	v.invalid += invalid(r.Text)
 	v.limit = ""
-	if r.Cut == 0 {
-		v.cover(r, ending)
-	}
+	v.cover(r, ending)
 	return true
 }
 
@@ -150,19 +145,33 @@ func (v *View) Facts() Facts {
 	return f
 }
 
-// cover notes a line that is shown whole, and how it ends.
-func (v *View) cover(r Row, ending int64) {
-	if n := len(v.Whole); n > 0 && v.Whole[n-1].To == r.From {
-		v.Whole[n-1].To = r.To
-	} else {
-		v.Whole = append(v.Whole, Range{r.From, r.To})
+// mark is how many bytes of the line the UTF-8 mark takes.
+func (v *View) mark(r Row) int64 {
+	if v.BOM && r.From == 0 {
+		return int64(len("\ufeff"))
 	}
-	switch ending {
-	case 0:
+	return 0
+}
+
+// cover notes the bytes that are shown of a line, and how it ends. The rest of a line that is cut is not shown, so a
+// file with such a line is never covered as a whole.
+func (v *View) cover(r Row, ending int64) {
+	to := r.To
+	if r.Cut > 0 {
+		to = r.From + v.mark(r) + int64(len(r.Text))
+	}
+	if n := len(v.Shown); n > 0 && v.Shown[n-1].To == r.From {
+		v.Shown[n-1].To = to
+	} else {
+		v.Shown = append(v.Shown, Range{r.From, to})
+	}
+	switch {
+	case r.Cut > 0: // what it ends with is not known
+	case ending == 0:
 		v.bare++
-	case 1:
+	case ending == 1:
 		v.lf++
-	case 2:
+	case ending == 2:
 		v.crlf++
 	}
 }
