@@ -52,9 +52,20 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := selfCheck(o.Tools); err != nil {
-		return nil, err
+	checked := make(chan error, 1) // beside the rest: it takes a quarter of the start
+	go func() { checked <- selfCheck(o.Tools) }()
+	s, err := newServer(o)
+	if bad := <-checked; bad != nil {
+		if err == nil {
+			_ = s.Close() // nothing has begun
+		}
+		return nil, bad
 	}
+	return s, err
+}
+
+// newServer is New without the self-check.
+func newServer(o Options) (*Server, error) {
 	if p := o.Config.Client.Profile; p != "" {
 		if _, ok := clients.Named(p); !ok {
 			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))

@@ -5,12 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"codehand/server/config"
 	"codehand/tools/session"
 	"codehand/tools/shell"
 )
@@ -25,11 +25,6 @@ const (
 	localPrincipal = "local"
 )
 
-var (
-	handleForm = regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`)
-	threadForm = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
-)
-
 var errHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
 
 // stdioKey says whose call this is: the explicit handle, the client's id for this call, the environment's handle, the
@@ -40,9 +35,9 @@ func (s *Server) stdioKey(env envelope) session.Key {
 	switch {
 	case env.hasSession:
 		key.Session = "h:" + env.session
-	case env.hasThreadID && threadForm.MatchString(env.threadID):
+	case env.hasThreadID && config.Conversation(env.threadID):
 		key.Session = "t:" + env.threadID
-	case handleForm.MatchString(s.cfg.StdioHandle):
+	case config.Handle(s.cfg.StdioHandle):
 		key.Session = "h:" + s.cfg.StdioHandle
 	case s.cfg.StdioProcessID != "":
 		key.Session = "e:" + s.cfg.StdioProcessID
@@ -54,7 +49,7 @@ func (s *Server) stdioKey(env envelope) session.Key {
 
 // checkHandle refuses a handle that has not the form of one. Its content is a name, not a right.
 func checkHandle(env envelope) error {
-	if env.hasSession && !handleForm.MatchString(env.session) {
+	if env.hasSession && !config.Handle(env.session) {
 		return errHandle
 	}
 	return nil

@@ -3,22 +3,29 @@ package config
 import (
 	"fmt"
 	"os"
-	"regexp"
+	"strings"
 
 	"codehand/tools/permission"
 )
 
-// The forms of session ids (protocol.md 10.1).
-var (
-	handleForm  = regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`)
-	processForm = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
-)
+// Handle says whether s has the form of an explicit session handle: 8 to 64 of [A-Za-z0-9._-].
+func Handle(s string) bool {
+	return len(s) >= 8 && len(s) <= 64 && strings.Trim(s, idRunes) == ""
+}
+
+// Conversation says whether s has the form of a client's own id of a conversation: 1 to 128 of [A-Za-z0-9._:-].
+func Conversation(s string) bool {
+	return len(s) >= 1 && len(s) <= 128 && strings.Trim(s, idRunes+":") == ""
+}
+
+// idRunes are compared by hand: a regular expression with a count of 128 costs a noticeable part of the start.
+const idRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // session reads what the environment says about the conversation on stdio. A handle was chosen by the operator, so a
 // bad one is a mistake; a client's own id that does not fit is left out.
 func (l *loader) session() {
 	if handle := l.env["CODEHAND_SESSION"]; handle != "" {
-		if !handleForm.MatchString(handle) {
+		if !Handle(handle) {
 			l.problems.add("CODEHAND_SESSION", "must be 8-64 of [A-Za-z0-9._-]")
 		}
 		l.config.StdioHandle = handle
@@ -27,7 +34,7 @@ func (l *loader) session() {
 		id := l.env[name]
 		switch {
 		case id == "" || l.config.StdioProcessID != "":
-		case processForm.MatchString(id):
+		case Conversation(id):
 			l.config.StdioProcessID = id
 		default:
 			l.warnings = append(l.warnings, Warning{Origin: name, Text: "is no session id and is ignored"})
