@@ -1,0 +1,79 @@
+package server
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/server/config"
+	"codehand/tools/session"
+)
+
+// TestStdioKey walks the ladder: each rung hides those below it, and no rung yields an empty key.
+func TestStdioKey(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		handle, conversation string // of the environment
+		env                  envelope
+		want                 string
+	}{
+		{"explicit handle", "envhandle", "conv", envelope{hasSession: true, session: "my-handle", hasThreadID: true, threadID: "t1"}, "h:my-handle"},
+		{"thread", "envhandle", "conv", envelope{hasThreadID: true, threadID: "t1"}, "t:t1"},
+		{"malformed thread is skipped", "envhandle", "conv", envelope{hasThreadID: true, threadID: "a b"}, "h:envhandle"},
+		{"empty thread is skipped", "", "conv", envelope{hasThreadID: true}, "e:conv"},
+		{"conversation of the client", "", "conv", envelope{}, "e:conv"},
+		{"process", "", "", envelope{}, "p:process"},
+	} {
+		s := &Server{cfg: config.Config{StdioHandle: c.handle, StdioProcessID: c.conversation}, process: "process"}
+		if got := s.stdioKey(c.env); got != (session.Key{Principal: "local", Session: c.want}) {
+			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		}
+	}
+	for _, bad := range []string{"", "short", strings.Repeat("x", 65), "with blank", "ä-umlaut-x"} {
+		if checkHandle(envelope{hasSession: true, session: bad}) == nil {
+			t.Errorf("handle %q is taken", bad)
+		}
+	}
+}
+
+// TestSessionsAreDropped: an idle session loses its handles, one in use never, and an empty key is an error.
+func TestSessionsAreDropped(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	built, closed := 0, 0
+	s := newSessions(func(session.Key) (*session.State, func(), error) {
+		built++
+		return &session.State{}, func() { closed++ }, nil
+	})
+	s.now = func() time.Time { return now }
+	take := func(name string) func() {
+		t.Helper()
+		_, release, err := s.acquire(session.Key{Principal: "local", Session: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return release
+	}
+	idle, used := take("idle"), take("used")
+	idle()
+	idle() // twice is once
+	now = now.Add(sessionIdle + 2*sweepEvery)
+	take("third")()
+	if built != 3 || closed != 1 {
+		t.Errorf("%d built, %d closed: want the idle one dropped and the used one kept", built, closed)
+	}
+	used()
+	s.closeAll()
+	if closed != 3 {
+		t.Errorf("%d closed at the end", closed)
+	}
+	for _, key := range []session.Key{{}, {Principal: "local"}, {Session: "p:x"}} {
+		if _, _, err := s.acquire(key); err == nil {
+			t.Errorf("key %v is taken", key)
+		}
+	}
+	failing := newSessions(func(session.Key) (*session.State, func(), error) { return nil, nil, errors.New("no") })
+	if _, _, err := failing.acquire(session.Key{Principal: "local", Session: "p:x"}); err == nil {
+		t.Error("a session that cannot be built is given out")
+	}
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestTicker: the first note at once, then the newest of each window, the pending one before the end; a silent call
+// is said to be running, and the value always grows.
+func TestTicker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []note
+		tick := startTicker(10*time.Second, func(n note) { sent = append(sent, n) })
+		begin := time.Now()
+		tick.set(1, 10, "one")
+		synctest.Wait()
+		if len(sent) != 1 || sent[0].text != "one" || !time.Now().Equal(begin) {
+			t.Fatalf("the first note is not sent at once: %v", sent)
+		}
+		for i := 2; i <= 9; i++ {
+			tick.set(float64(i), 10, "more")
+		}
+		synctest.Wait()
+		if len(sent) != 1 {
+			t.Fatalf("notes within the window: %v", sent)
+		}
+		time.Sleep(progressEvery)
+		synctest.Wait()
+		if len(sent) != 2 || sent[1].done != 9 {
+			t.Fatalf("after the window: %v", sent)
+		}
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		if len(sent) != 3 || !strings.HasPrefix(sent[2].text, "still running, 10s: more") {
+			t.Fatalf("heartbeat: %v", sent)
+		}
+		tick.set(1, 10, "back")
+		tick.stop()
+		if last := sent[len(sent)-1]; last.text != "back" {
+			t.Fatalf("the pending note is lost: %v", sent)
+		}
+		if !slices.IsSortedFunc(sent, func(a, b note) int {
+			if a.done < b.done {
+				return -1
+			}
+			return 1
+		}) {
+			t.Errorf("values do not grow: %v", sent)
+		}
+	})
+}
+
+// TestOneLine: a note is one line of at most 200 characters.
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                       "",
+		"a\nb\r\nc":              "a b c",
+		strings.Repeat("é", 300): strings.Repeat("é", 199) + "…",
+		strings.Repeat("é", 200): strings.Repeat("é", 200),
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("oneLine(%.20q) = %.20q", in, got)
+		}
+	}
+}
+
+// TestParentWatch: the server ends when its parent is gone and nothing is heard for a minute, and never when a message
+// comes after the parent left, or while a call runs.
+func TestParentWatch(t *testing.T) {
+	parent, now := 100, time.Unix(0, 1)
+	w := &parentWatch{pid: func() int { return parent }, now: func() time.Time { return now }}
+	if w.gone(false) {
+		t.Fatal("before the first message there is no parent to miss")
+	}
+	w.message()
+	parent = 1
+	if w.gone(false) {
+		t.Fatal("at once")
+	}
+	now = now.Add(30 * time.Second)
+	if w.gone(true) {
+		t.Fatal("while a call runs")
+	}
+	now = now.Add(59 * time.Second)
+	if w.gone(false) {
+		t.Fatal("the minute begins anew after a call")
+	}
+	now = now.Add(time.Second)
+	if !w.gone(false) {
+		t.Fatal("a minute without a sign")
+	}
+	w.message()
+	if now = now.Add(time.Hour); w.gone(false) {
+		t.Fatal("a message came after the parent left")
+	}
+}
