@@ -14,7 +14,7 @@ import (
 //   - a resource limit without any effect: Linux has ignored RLIMIT_LOCKS since 2.4.25, but still keeps it, hands it to
 //     every child through fork and exec, and shows it in /proc/<pid>/limits. Some systems that look like Linux do not.
 //
-// Both are there from birth. A program that takes both away on purpose escapes at this level.
+// Both are there before the child's first instruction. A program that takes both away on purpose escapes at this level.
 type mark struct {
 	name   string
 	number uint64 // below 2^62, so that it is never "unlimited"

@@ -91,9 +91,7 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 	attr.Env = append(append(make([]string, 0, len(c.Env)+1), c.Env...), mark.variable())
 	closeOnExec()
 
-	child, err := born(mark, func() (*os.Process, error) {
-		return os.StartProcess(c.Path, append([]string{c.Path}, c.Args...), attr)
-	})
+	child, err := born(c.Path, append([]string{c.Path}, c.Args...), attr, mark)
 	if err != nil {
 		return nil, err
 	}

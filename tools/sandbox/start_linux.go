@@ -1,11 +1,14 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
-	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,21 +24,46 @@ func closeOnExec() {
 	}
 }
 
-// birth is held while a child is born with a mark. The limit belongs to this whole process, so the lock does, too.
-var birth sync.Mutex
-
-// born starts a child that has the mark m from its first instruction on: set after the start, the limit could come too
-// late for a daemon on a busy machine. Only the soft limit is used, so that a codehand below this one can mark its own
-// trees.
-func born(m mark, start func() (*os.Process, error)) (*os.Process, error) {
-	birth.Lock()
-	defer birth.Unlock()
-	var old unix.Rlimit
-	if err := unix.Prlimit(0, unix.RLIMIT_LOCKS, nil, &old); err == nil && m.number < old.Max {
-		_ = unix.Prlimit(0, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: m.number, Max: old.Max}, nil) // the variable is left
-		defer func() { _ = unix.Prlimit(0, unix.RLIMIT_LOCKS, &old, nil) }()                   // it was so before
+// born starts a child that has its limits and the mark m before its first instruction. Set later, they can be too late
+// for a daemon on a busy machine; set on this process for the moment of the fork, they would also be those of a program
+// that somebody else starts at that moment. So the child is traced until it has become the program, where the kernel
+// stops it, and let go at once. Where tracing is forbidden (Yama, a container), the limits come just after the start.
+func born(path string, args []string, attr *os.ProcAttr, m mark) (*os.Process, error) {
+	runtime.LockOSThread() // the thread that starts a traced child is its tracer
+	defer runtime.UnlockOSThread()
+	attr.Sys.Ptrace = true
+	child, err := os.StartProcess(path, args, attr)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
+		attr.Sys.Ptrace = false
+		child, err = os.StartProcess(path, args, attr)
 	}
-	return start()
+	if err != nil {
+		return nil, err
+	}
+	if attr.Sys.Ptrace {
+		awaitStop(child.Pid)
+	}
+	limit(child.Pid, m)
+	if !attr.Sys.Ptrace {
+		return child, nil
+	}
+	// ESRCH: it was killed meanwhile, which Wait tells.
+	if err := unix.PtraceDetach(child.Pid); err != nil && !errors.Is(err, syscall.ESRCH) {
+		_ = child.Kill()
+		_, _ = child.Wait() // the error is that it could not be let go
+		return nil, fmt.Errorf("let go of %s: %w", path, err)
+	}
+	return child, nil
+}
+
+// awaitStop returns when a traced child has stopped or ended, without collecting it.
+func awaitStop(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
 }
 
 const (
@@ -49,9 +77,14 @@ const (
 	moreProcesses = 512
 )
 
-// limit puts resource limits on a process that was just started. A limit that cannot be set
+// limit puts resource limits on a child, and the mark of its tree. A limit that cannot be set
 // (a hard limit below it, a kernel that forbids prlimit) is left as it is: the level promises no more.
-func limit(pid int) {
+func limit(pid int, m mark) {
+	// Only the soft limit, so that a codehand below this one can mark its own trees.
+	var old unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &old) == nil {
+		_ = unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: min(m.number, old.Max), Max: old.Max}, nil)
+	}
 	atMost := func(resource int, n uint64) {
 		var old unix.Rlimit
 		if unix.Prlimit(pid, resource, nil, &old) == nil {

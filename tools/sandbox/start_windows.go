@@ -69,4 +69,6 @@ func running(pid int) bool {
 func Hide() error { return nil }
 
 // born starts a child; there is no mark here.
-func born(_ mark, start func() (*os.Process, error)) (*os.Process, error) { return start() }
+func born(path string, args []string, attr *os.ProcAttr, _ mark) (*os.Process, error) {
+	return os.StartProcess(path, args, attr)
+}

@@ -17,6 +17,7 @@ type tree struct {
 	mark      mark
 	seen      map[id]bool // members at the last look
 	gone      bool        // the child was collected: its number may be in use again
+	empty     int         // looks in a row that found nothing
 	over      bool        // nothing is left, and so nothing can come
 	older     map[int]bool
 	olderAt   time.Time // when older was begun
@@ -25,11 +26,10 @@ type tree struct {
 	ownLeader int // session of the server, likewise
 }
 
-// newTree puts limits on a child that was just started.
+// newTree returns the tree of a child that was just started.
 func newTree(child *os.Process, m mark) *tree {
 	t := &tree{mark: m, seen: map[id]bool{}, self: os.Getpid(), ownGroup: syscall.Getpgrp()}
 	t.ownLeader, _ = unix.Getsid(0) // cannot fail for oneself
-	limit(child.Pid)
 	t.child.pid = child.Pid
 	if s, ok := statOf(child.Pid); ok { // also a child that has ended is there until await collects it
 		t.child.start = s.start
@@ -43,17 +43,9 @@ func newTree(child *os.Process, m mark) *tree {
 func (t *tree) collected() {
 	left := t.look()
 	t.gone = true
-	t.over = len(left) == 0 && t.quiet()
-}
-
-// quiet reports that further looks find nothing, either.
-func (t *tree) quiet() bool {
-	for range quietRounds - 1 {
-		if len(t.look()) > 0 {
-			return false
-		}
+	for len(left) == 0 && !t.over {
+		left = t.look()
 	}
-	return true
 }
 
 // look finds the living members. A process belongs to the tree if it was seen in it before, carries a mark, descends
@@ -71,7 +63,9 @@ func (t *tree) look() []member {
 	}
 	admit := func(p stat) {
 		in[p.pid] = true
-		sessions[p.session], groups[p.group] = p.session != t.ownLeader, p.group != t.ownGroup
+		// 0 is the session of whatever came from outside a container.
+		sessions[p.session] = p.session > 0 && p.session != t.ownLeader
+		groups[p.group] = p.group > 0 && p.group != t.ownGroup
 	}
 	spread := func() {
 		for grown := true; grown; {
@@ -96,7 +90,12 @@ func (t *tree) look() []member {
 		}
 	}
 	spread()
-	return t.remember(all, in)
+	living := t.remember(all, in)
+	if t.empty++; len(living) > 0 {
+		t.empty = 0
+	}
+	t.over = t.gone && t.empty >= quietRounds
+	return living
 }
 
 func (t *tree) remember(all []stat, in map[int]bool) []member {
@@ -105,8 +104,12 @@ func (t *tree) remember(all []stat, in map[int]bool) []member {
 	for _, p := range all {
 		if in[p.pid] {
 			t.seen[p.id] = true
-			if !p.dead {
+			switch {
+			case !p.dead:
 				living = append(living, member{p.id, p.group})
+			case p.parent == t.self && p.id != t.child:
+				// An orphan that was given to us, as the first process of a container: nobody else collects it.
+				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
 			}
 		}
 	}

@@ -70,11 +70,14 @@ func logChunk(path string, k kept, after, max int64, lines int) (Chunk, error) {
 	if err != nil {
 		return c, err
 	}
-	// Lines of the gap are in the sum only, so what lies before the position is taken off.
-	before, err := k.count(f, 0, k.size-c.Size)
-	c.Lines = lines - before
-	if k.size-c.Size >= k.tail && k.head < k.tail {
-		c.Lines, err = k.count(f, k.size-c.Size, k.size)
+	switch before := k.size - c.Size; {
+	case before == 0:
+		c.Lines = lines
+	case before >= k.tail || k.head == k.tail:
+		c.Lines, err = k.count(f, before, k.size)
+	default: // lines of the gap are in the sum only, so what lies before the position is taken off
+		c.Lines, err = k.count(f, 0, before)
+		c.Lines = lines - c.Lines
 	}
 	return c, err
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shell
 
 import (
@@ -57,7 +59,9 @@ func plainBash(t *testing.T, s stage, text string) outcome {
 	c.Dir, c.Env = s.dir, []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 	var stdout, stderr strings.Builder
 	c.Stdout, c.Stderr = &stdout, &stderr
-	_ = c.Run() // the state tells
+	if err := c.Run(); c.ProcessState == nil {
+		t.Fatal(err)
+	}
 	exit := c.ProcessState.ExitCode()
 	if exit < 0 {
 		exit = 128 + int(signalOf(c.ProcessState))

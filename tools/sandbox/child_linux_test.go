@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// child is the test binary as a server with something unusual about it.
+func child(mode string) int {
+	run := map[string]func() error{"hide": hidden, "adopt": adopting, "untraced": untraced}[mode]
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// hidden is a hidden server: what it starts must still find its directory, which is entered through /proc, and get its
+// limits.
+func hidden() error {
+	if err := Hide(); err != nil {
+		return err
+	}
+	if n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); n != 0 || err != nil {
+		return fmt.Errorf("dumpable is %d, %v", n, err)
+	}
+	root, err := os.OpenRoot("/usr")
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	text := `[ "$(cat /proc/self/oom_score_adj)" = 1000 ] && [ "$PWD" = /usr ] && [ "$(ulimit -c)" = 0 ]`
+	p, err := Start(context.Background(), Cmd{
+		Path: "/bin/sh", Args: []string{"-c", text}, Env: []string{"PATH=" + defaultPath}, Dir: root,
+	})
+	if err != nil {
+		return err
+	}
+	defer p.End(0)
+	<-p.Done()
+	if p.Exit().Code != 0 {
+		return fmt.Errorf("the command of a hidden server: %+v", p.Exit())
+	}
+	return nil
+}
+
+// adopting is a server that gets the orphans of its trees as children, as the first process of a container does. It
+// must collect them, or their numbers are never free again.
+func adopting() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	for _, text := range []string{
+		"(setsid sleep 86400 &); (sleep 86400 &)",
+		"(true &); (setsid true &); (env -i true &)",
+	} {
+		p, err := Start(context.Background(), Cmd{
+			Path: "/bin/sh", Args: []string{"-c", text}, Env: []string{"PATH=" + defaultPath},
+		})
+		if err != nil {
+			return err
+		}
+		<-p.Done()
+		p.End(0)
+	}
+	if !reached(func() bool { return len(children()) == 0 }) {
+		return errors.New("children are left")
+	}
+	return nil
+}
+
+// untraced is a server in a place where tracing is forbidden. Its children get their limits all the same.
+func untraced() error {
+	if err := forbid(unix.SYS_PTRACE); err != nil {
+		return err
+	}
+	p, err := Start(context.Background(), Cmd{
+		Path: "/bin/sh", Args: []string{"-c", "sleep 86400 & wait"}, Env: []string{"PATH=" + defaultPath},
+	})
+	if err != nil {
+		return err
+	}
+	defer p.End(0)
+	limits := string(procFile(p.tree.child.pid, "limits"))
+	if !p.tree.carries(p.tree.child.pid) || !strings.Contains(limits, p.tree.mark.limit()) {
+		return fmt.Errorf("the child is not marked: %s", limits)
+	}
+	if !reached(func() bool { return p.Left() == 1 }) {
+		return errors.New("the child does not run")
+	}
+	return nil
+}
+
+// forbid makes a system call fail with EPERM in this process and its children.
+func forbid(call uint32) error {
+	const load, equal, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	filter := []unix.SockFilter{
+		{Code: load}, // the number of the call
+		{Code: equal, K: call, Jf: 1},
+		{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: answer, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	// There is no wrapper for this call; the kernel copies the program before it returns.
+	_, _, no := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	if no != 0 {
+		return no
+	}
+	return nil
+}
