@@ -10,6 +10,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/workspace"
 )
 
 // tornRefusal says what every file of a change that could not be taken back holds now.
@@ -53,6 +54,20 @@ func numbered(code tool.Code, number int, cause error) *tool.Refusal {
 	return r
 }
 
+// sizeOf is the size of a file, for the answer that it is too large.
+func sizeOf(env tool.Env, path string) string {
+	f, err := env.Open(path, workspace.Read)
+	if err != nil {
+		return path
+	}
+	defer f.Close()
+	info, err := f.Dir.Stat(f.Name)
+	if err != nil {
+		return path
+	}
+	return results.Size(info.Size())
+}
+
 // by says on whose behalf a tool changes files.
 func by(env tool.Env, name string) filestate.By {
 	return filestate.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name}
@@ -81,7 +96,11 @@ func changeNotes(env tool.Env, notes []string, changes ...filestate.Change) stri
 			notes = append(notes, "[the change could not be remembered; read the file again before the next edit]")
 		}
 		if env.Client.Modern || env.Prefs.ReadVersion {
-			notes = append(notes, "[version "+string(c.After)+"]")
+			note := "[version " + string(c.After)
+			if len(changes) > 1 {
+				note += " of " + c.Path
+			}
+			notes = append(notes, note+"]")
 		}
 	}
 	if len(notes) == 0 {
@@ -94,12 +113,18 @@ func changeNotes(env tool.Env, notes []string, changes ...filestate.Change) stri
 func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
 	m := tool.Meta{Data: data(fields)}
 	for _, c := range changes {
+		m.Version = string(c.After)
+		if c.Before == c.After {
+			continue // it had this content already
+		}
 		op := "change"
 		if c.Before == "" {
 			op = "create"
 		}
 		m.Files = append(m.Files, tool.FileChange{Path: c.Path, Op: op, Before: string(c.Before), After: string(c.After)})
-		m.Version = string(c.After)
+	}
+	if len(changes) > 1 {
+		m.Version = "" // it would not say of which file
 	}
 	return m
 }

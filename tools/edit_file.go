@@ -61,11 +61,17 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	}
 	c, done := changes[0], edit.report.Edits[0]
 	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, plural(done.Replacements, "replacement", "replacements"), levelWords(done.Level))
-	if c.Old == nil {
-		text = fmt.Sprintf("Successfully created %s", in.FilePath)
+	switch {
+	case c.Old == nil:
+		text = "Successfully created " + in.FilePath
+	case c.Before == c.After:
+		text = "No change: " + in.FilePath + " already has this content."
+	}
+	if diff := diffText(c, maxDiff); diff != "" {
+		text += "\n" + diff
 	}
 	return tool.Result{
-		Text: text + "\n" + diffText(c, maxDiff) + changeNotes(env, nil, c), Shows: []string{c.Path},
+		Text: text + changeNotes(env, nil, c), Shows: []string{c.Path},
 		Meta: changeMeta(struct {
 			Replacements int `json:"replacements"`
 			Level        int `json:"level"`

@@ -96,8 +96,10 @@ func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestat
 	switch {
 	case err == nil:
 		return changes, nil
-	case isFailed:
+	case isFailed && len(files) > 1:
 		err = tool.Refuse(tool.WriteFailed, "Writing %s failed: %v. All %d files are as before.", failed.Path, failed.Err, len(files))
+	case isFailed:
+		err = files[0].refusal(ctx, env, err)
 	case isTorn, ctx.Err() != nil, errors.Is(err, filestate.ErrLocked), errors.Is(err, filestate.ErrMemory):
 		err = guard{}.refusal(ctx, env, "One of the files", err)
 	default: // to say what is wrong with every file, not only with the first

@@ -46,7 +46,7 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	case errors.Is(err, filestate.ErrVersion):
 		return tool.Invalid(g.name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p`)
 	case errors.Is(err, filestate.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit: %s. Maximum editable file size is 1 GiB. Use run_shell.", path)
+		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", sizeOf(env, path))
 	}
 	return pathRefusal(env, path, err)
 }
@@ -130,7 +130,7 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		return r
 	}
 	r.Text += "The change is below and counts as read: repeat the call against it.\n" + shown
-	r.Shows = []string{path}
+	r.Shows = []string{e.Path}
 	r.Meta.Version = string(e.Now)
 	return r
 }

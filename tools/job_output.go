@@ -63,7 +63,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	cursors, err := env.Cursors.Load(ctx)
 	if err != nil {
-		return tool.Result{}, err
+		return tool.Result{}, stateRefusal()
 	}
 	max := 4 * env.Limit
 	if in.Filter != "" {

@@ -105,7 +105,10 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 		return res, nil
 	}
 	res.Text = text + changeNotes(env, nil, changes...)
-	res.Meta = changeMeta(nil, changes...)
+	res.Meta = changeMeta(struct {
+		Files int `json:"files"`
+		Edits int `json:"edits"`
+	}{len(files), len(in.Edits)}, changes...)
 	return res, nil
 }
 

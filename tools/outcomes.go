@@ -77,7 +77,8 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	return res, nil
 }
 
-// failed answers a command with an exit code that is no answer, or a signal. Both streams are shown, stderr first served.
+// failed answers a command with an exit code that is no answer, or a signal. Each stream has half of the room, and what the
+// other one leaves.
 func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (tool.Result, error) {
 	stdout, stderr, err := o.env.Shell.Streams(ctx, i.ID, 4*maxFailure)
 	if err != nil {
@@ -89,9 +90,10 @@ func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 		text = fmt.Sprintf("%s: Command failed (signal %s)", tool.CommandFailed, i.Signal)
 	}
 	form := o.form()
-	form.Runes = min(maxFailure, form.Runes) / 2
+	most := min(maxFailure, form.Runes)
+	form.Runes = max(most/2, most-int(min(stdout.Size, maxFailure)))
 	errs := shownOutput(o.env, stderr, form)
-	form.Runes += form.Runes - min(form.Runes, len(errs.Text))
+	form.Runes = max(most/2, most-int(min(stderr.Size, maxFailure)))
 	out := shownOutput(o.env, stdout, form)
 	if out.Cut || errs.Cut {
 		job.Keep()
@@ -108,7 +110,9 @@ func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 }
 
 // form leaves room for our own lines.
-func (o *outcome) form() results.Form { return form(o.env, 2000, 10) }
+func (o *outcome) form() results.Form {
+	return form(o.env, 200+len(strings.Join(o.notes, "\n")), 5+len(o.notes))
+}
 
 func printed(text string) string {
 	if text = trimOutput(text); text == "" {

@@ -100,7 +100,7 @@ func readFilePage(ctx context.Context, env tool.Env, in readFileInput) (tool.Res
 		}
 	}
 	if v.Lines == 0 {
-		return readFileNothing(ctx, in, r, v)
+		return readFileNothing(ctx, f, r, v)
 	}
 	spans := []filestate.Span{{}} // without any, all would count as seen
 	for _, w := range v.Shown {
@@ -130,7 +130,7 @@ func readFilePage(ctx context.Context, env tool.Env, in readFileInput) (tool.Res
 }
 
 // readFileNothing answers for an empty page. An empty file has been seen as a whole.
-func readFileNothing(ctx context.Context, in readFileInput, r *filestate.Reading, v *results.View) (tool.Result, error) {
+func readFileNothing(ctx context.Context, f filestate.File, r *filestate.Reading, v *results.View) (tool.Result, error) {
 	if r.Size() > 0 {
 		return tool.Result{Text: fmt.Sprintf("<system-reminder>Warning: the file exists but is shorter than the provided offset (%d). The file has %d lines.</system-reminder>", v.First, v.Total)}, nil
 	}
@@ -140,7 +140,7 @@ func readFileNothing(ctx context.Context, in readFileInput, r *filestate.Reading
 	}
 	return tool.Result{
 		Text:  "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>",
-		Shows: []string{in.FilePath},
+		Shows: []string{f.Path},
 		Meta:  tool.Meta{Version: string(sight.Version), Data: data(v.Facts())},
 	}, nil
 }

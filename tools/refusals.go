@@ -45,7 +45,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case errors.Is(err, filestate.ErrMoved), errors.Is(err, filestate.ErrLocked), errors.Is(err, workspace.ErrChanging):
 		return tool.Refuse(tool.Busy, "%s is being changed by another session. Nothing was done. Try again.", path)
 	case errors.Is(err, filestate.ErrMemory):
-		return tool.Refuse(tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
+		return stateRefusal()
 	case errors.Is(err, textedit.ErrBinary):
 		return tool.Refuse(tool.BinaryFile, "This tool cannot read binary files: %s. Use run_shell with file, xxd or strings.", path)
 	case errors.Is(err, textedit.ErrEncoding):
@@ -54,6 +54,11 @@ func pathRefusal(env tool.Env, path string, err error) error {
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: the operating system does not let the server use %s. Ask the user.", path)
 	}
 	return err
+}
+
+// stateRefusal answers a call that needs what the Store does not give.
+func stateRefusal() error {
+	return tool.Refuse(tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
 }
 
 // whereabouts helps whoever asked for a file that is not there.

@@ -28,7 +28,7 @@ type rig struct {
 	t   *testing.T
 	dir string // the root
 	*session.State
-	space *workspace.Space // with the first root as its cwd
+	store state.Store // behind all that the session remembers
 	calls int
 }
 
@@ -69,7 +69,7 @@ func newRig(t *testing.T, deny ...string) *rig {
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
 	must(err)
 	t.Cleanup(func() { must(sh.Close()) })
-	return &rig{t: t, dir: root, space: space, State: &session.State{
+	return &rig{t: t, dir: root, store: store, State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
 		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept),
 		Files:   filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}),

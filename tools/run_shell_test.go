@@ -76,6 +76,16 @@ func TestRunShellLongFailure(t *testing.T) {
 	}
 }
 
+// The stream that is short leaves its room to the other one.
+func TestRunShellFailureRoom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	text := r.fails(tool.CommandFailed, "run_shell", quote("echo short; seq 1 1800 >&2; exit 1"))
+	if !strings.Contains(text, "Stdout:\nshort\nStderr:\n1\n") || !strings.HasSuffix(text, "\n1800") || strings.Contains(text, "truncated") {
+		t.Errorf("%d characters: %.200s", len(text), text)
+	}
+}
+
 func TestRunShellLong(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

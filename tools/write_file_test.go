@@ -128,3 +128,34 @@ func TestWriteFileVersion(t *testing.T) {
 		t.Errorf("the answer does not end with the new version:\n%s", text)
 	}
 }
+
+// A directory that cannot be written leaves the file as it is, and the answer says so.
+func TestWriteFileFailed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("d/f", "a\n")
+	r.ok("read_file", `{"file_path":"d/f"}`)
+	r.fails(tool.InputInvalid, "write_file", `{"file_path":"`+strings.Repeat("n", 300)+`","content":"x"}`)
+	if os.Getuid() == 0 {
+		t.Skip("root may write to every directory: the rest needs an ordinary user")
+	}
+	dir := filepath.Join(r.dir, "d")
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+	text := r.fails(tool.WriteFailed, "write_file", `{"file_path":"d/f","content":"b\n"}`)
+	if !strings.HasPrefix(text, "WRITE_FAILED: Writing $WORK/d/f failed: ") || !strings.HasSuffix(text, "The file is unchanged.") {
+		t.Error(text)
+	}
+	r.holds("d/f", "a\n")
+	text = r.fails(tool.WriteFailed, "multi_edit", `{"file_path":"d/f","edits":[{"old_string":"a","new_string":"b"}]}`)
+	if !strings.HasSuffix(text, "The file is unchanged.") {
+		t.Error(text)
+	}
+	r.write("secret", "x")
+	if err := os.Chmod(filepath.Join(r.dir, "secret"), 0); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(tool.PermissionDenied, "read_file", `{"file_path":"secret"}`)
+}
