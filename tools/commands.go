@@ -11,18 +11,29 @@ import (
 	"codehand/tools/tool"
 )
 
+// answerBy is when a call that began at start must answer although its command still runs; zero: never.
+func answerBy(env tool.Env, start time.Time) time.Time {
+	var until time.Time
+	if ms := env.Prefs.ShellBackgroundMS; ms > 0 {
+		until = start.Add(time.Duration(ms) * time.Millisecond)
+	}
+	by := env.AnswerBy
+	if by.IsZero() {
+		return until
+	}
+	if soon := start.Add(5 * time.Second); by.Before(soon) {
+		by = soon // the wait for a turn has taken the rest, but a short command is still worth it
+	}
+	if until.IsZero() || by.Before(until) {
+		return by
+	}
+	return until
+}
+
 // wait returns when the command has ended, or when the call must answer; then it still runs.
 func (o *outcome) wait(ctx context.Context, job *shell.Job) (shell.Info, error) {
-	env, start := o.env, time.Now()
-	until := start.Add(time.Duration(env.Prefs.ShellBackgroundMS) * time.Millisecond)
-	if by := env.AnswerBy; !by.IsZero() && (by.Before(until) || env.Prefs.ShellBackgroundMS == 0) {
-		until = by
-		if soon := start.Add(5 * time.Second); by.Before(soon) {
-			until = soon // whatever waiting for a turn has cost
-		}
-	} else if env.Prefs.ShellBackgroundMS == 0 {
-		until = time.Time{}
-	}
+	start := time.Now()
+	until := answerBy(o.env, start)
 	for {
 		step := time.Now().Add(time.Second)
 		last := !until.IsZero() && !step.Before(until)
@@ -33,7 +44,7 @@ func (o *outcome) wait(ctx context.Context, job *shell.Job) (shell.Info, error) 
 		if err != nil || last || info.State != shell.Running {
 			return info, err
 		}
-		env.Progress(time.Since(start).Seconds(), 0, clip(results.Clean(job.Last()), 120))
+		o.env.Progress(time.Since(start).Seconds(), 0, clip(results.Clean(job.Last()), 120))
 	}
 }
 
