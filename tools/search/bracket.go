@@ -38,7 +38,9 @@ func (d *dialect) class() (runeSet, *PatternError) {
 
 // operand reads items up to "]" or an operator. At the start of a class "]" and "-" are literal.
 func (d *dialect) operand(start int, first bool) (runeSet, *PatternError) {
-	var sets []rune
+	var loose []rune // ranges, still to be folded
+	var whole runeSet
+	seen := map[*rune]bool{} // sets that are in whole
 	for {
 		if !d.more() {
 			return nil, d.wrongAt(start, "syntax", "unclosed class")
@@ -46,39 +48,50 @@ func (d *dialect) operand(start int, first bool) (runeSet, *PatternError) {
 		if !first && (d.looking("]") || d.looking("&&") || d.looking("--") || d.looking("~~")) {
 			break
 		}
-		if first && d.looking("-") {
-			d.pos++
-			sets = append(sets, '-', '-')
+		if first && d.eat("-") {
+			loose = append(loose, '-', '-')
 			first = d.looking("-")
 			continue
 		}
 		first = false
-		s, err := d.item(start)
-		if err != nil {
+		s, folded, err := d.item(start)
+		switch {
+		case err != nil:
 			return nil, err
+		case !folded:
+			loose = append(loose, s...)
+		case len(s) > 0 && !seen[&s[0]]:
+			seen[&s[0]] = true
+			whole = whole.union(s)
 		}
-		sets = append(sets, s...)
 	}
-	s := newRuneSet(sets...)
+	s := newRuneSet(loose...)
 	if d.flags.fold {
 		s = s.fold()
 	}
-	return s, nil
+	return whole.union(s), nil
 }
 
-// item reads one thing of a class.
-func (d *dialect) item(start int) (runeSet, *PatternError) {
+// item reads one thing of a class. folded: case has been seen to.
+func (d *dialect) item(start int) (s runeSet, folded bool, err *PatternError) {
 	if d.looking("[") {
 		if s, n, err := d.posix(); n > 0 || err != nil {
-			return s, err
+			return s, false, err
 		}
-		return d.class()
+		s, err = d.class()
+		return s, true, err
 	}
 	if d.looking(`\`) && d.pos+1 < len(d.src) {
 		if s, err := d.escapedSet(); s != nil || err != nil {
-			return s, err
+			return s, true, err
 		}
 	}
+	s, err = d.classRange(start)
+	return s, false, err
+}
+
+// classRange reads a rune, or two with "-" between them.
+func (d *dialect) classRange(start int) (runeSet, *PatternError) {
 	low, err := d.classRune(start)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ type collector struct {
 	byLine  bool  // need counts lines, not files
 	newest  bool
 	toEnd   bool // totals are always exact
+	around  struct{ before, after int }
 	halt    *halt
 
 	mu      sync.Mutex
@@ -212,7 +213,7 @@ func (c *collector) answer(offset, limit int) GrepAnswer {
 		f := e.hits
 		n := 1
 		if c.byLine {
-			f.Lines, n = cutLines(f.Lines, offset, limit, c.need > 0)
+			f.Lines, n = c.cutLines(f.Lines, offset, limit)
 			offset -= min(offset, e.shown)
 		} else if offset > 0 {
 			offset--
@@ -249,9 +250,10 @@ func (c *collector) tooMuch() bool {
 	return c.overran
 }
 
-// cutLines leaves out the first matching lines and, if bounded, all after limit more; each keeps its context. n is how
-// many matching lines are left.
-func cutLines(lines []Line, offset, limit int, bounded bool) (out []Line, n int) {
+// cutLines leaves out the first matching lines and, if bounded, all after limit more; those that stay keep their own context.
+// n is how many they are.
+func (c *collector) cutLines(lines []Line, offset, limit int) (out []Line, n int) {
+	bounded := c.need > 0
 	if offset == 0 && !bounded {
 		for _, l := range lines {
 			if !l.Context {
@@ -276,10 +278,11 @@ func cutLines(lines []Line, offset, limit int, bounded bool) (out []Line, n int)
 	if from < 0 {
 		return nil, 0
 	}
-	for from > 0 && lines[from-1].Context && lines[from-1].N == lines[from].N-1 {
+	first, last := lines[from].N, lines[to-1].N
+	for from > 0 && lines[from-1].Context && lines[from-1].N >= first-c.around.before {
 		from--
 	}
-	for to < len(lines) && lines[to].Context && lines[to].N == lines[to-1].N+1 {
+	for to < len(lines) && lines[to].Context && lines[to].N <= last+c.around.after {
 		to++
 	}
 	return slices.Clip(lines[from:to]), n

@@ -26,6 +26,7 @@ type dialect struct {
 	asciiWord bool // \b is about ASCII, because (?-u) stands at the start
 	flags     flags
 	counts    map[*syntax.Regexp]int // offsets of the counts, for errors
+	sets      map[setKey]runeSet
 }
 
 // flags are the settings that hold at a place.
@@ -39,7 +40,7 @@ func parseDialect(pattern string, fold, multiline bool) (re *syntax.Regexp, asci
 	if !utf8.ValidString(pattern) {
 		return nil, false, &PatternError{0, "syntax", "pattern is not valid UTF-8"}
 	}
-	d := &dialect{src: pattern, multiline: multiline, flags: flags{fold: fold, dotAll: multiline}, counts: map[*syntax.Regexp]int{}}
+	d := &dialect{src: pattern, multiline: multiline, flags: flags{fold: fold, dotAll: multiline}, counts: map[*syntax.Regexp]int{}, sets: map[setKey]runeSet{}}
 	re, perr := d.alternation()
 	if perr == nil && d.pos < len(d.src) {
 		perr = d.wrong("syntax", "unopened )")
@@ -311,7 +312,7 @@ func (d *dialect) literal(at int, r rune) (*syntax.Regexp, *PatternError) {
 
 // set is one rune of a set.
 func (d *dialect) set(s runeSet) *syntax.Regexp {
-	if !d.multiline {
+	if !d.multiline && s.has('\n') {
 		s = s.minus(runeSet{'\n', '\n'})
 	}
 	if len(s) == 0 {

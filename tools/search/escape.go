@@ -68,21 +68,27 @@ func (d *dialect) quotationOf(text string) ([]*syntax.Regexp, *PatternError) {
 	return parts, nil
 }
 
-// escapedSet reads \d \s \w \p and their opposites. Not one of them: nil, nothing read.
+// escapedSet reads \d \s \w \p and their opposites. Not one of them: nil, nothing read. Each is made once for a pattern.
 func (d *dialect) escapedSet() (runeSet, *PatternError) {
 	start := d.pos
 	c := d.src[d.pos+1]
-	var s runeSet
-	switch c {
-	case 'd', 'D', 's', 'S', 'w', 'W':
-		d.pos += 2
-		s = perlClass(c|0x20, d.flags.ascii)
-	case 'p', 'P':
-		d.pos += 2
-		name, err := d.propertyName(start)
-		if err != nil {
+	if strings.IndexByte("dDsSwWpP", c) < 0 {
+		return nil, nil
+	}
+	d.pos += 2
+	name := ""
+	if c|0x20 == 'p' {
+		var err *PatternError
+		if name, err = d.propertyName(start); err != nil {
 			return nil, err
 		}
+	}
+	key := setKey{d.src[start:d.pos], d.flags.fold, d.flags.ascii}
+	if s, ok := d.sets[key]; ok {
+		return s, nil
+	}
+	s := runeSet{}
+	if c|0x20 == 'p' {
 		bare := strings.TrimPrefix(name, "^")
 		known := false
 		if s, known = propertyClass(bare); !known {
@@ -94,16 +100,23 @@ func (d *dialect) escapedSet() (runeSet, *PatternError) {
 		if len(bare) < len(name) {
 			s = s.negate()
 		}
-	default:
-		return nil, nil
+	} else {
+		s = perlClass(c|0x20, d.flags.ascii)
 	}
 	if unicode.IsUpper(rune(c)) {
 		s = s.negate()
 	}
-	if s == nil {
-		s = runeSet{} // nothing, but a set
+	if !d.multiline {
+		s = s.minus(runeSet{'\n', '\n'})
 	}
+	d.sets[key] = s
 	return s, nil
+}
+
+// A setKey is all that an escaped set depends on.
+type setKey struct {
+	text        string
+	fold, ascii bool
 }
 
 // propertyName reads "{name}" or one letter.

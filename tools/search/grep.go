@@ -34,6 +34,7 @@ func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
 	g := &grep{run: r, q: &q, prog: prog, c: &collector{
 		maxText: q.MaxText, byLine: q.Mode == Lines, newest: q.Newest, toEnd: q.Mode == Count, halt: r.halt,
 	}}
+	g.c.around.before, g.c.around.after = q.Before, q.After
 	if q.Limit > 0 {
 		g.c.need = q.Offset + q.Limit
 	}
@@ -108,11 +109,7 @@ func (g *grep) named(f *os.File, st stat) {
 func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, named bool) {
 	e := &entry{rel: rel, hits: FileHits{Path: g.walk.abs(rel), ModTime: st.mtime}}
 	s.sink.start(e, func() bool { return g.walk.may(rel, st) })
-	err := s.src.start(f)
-	if err == nil {
-		err = s.file(named)
-	}
-	s.src.close()
+	err := s.read(f, named)
 	s.sink.end()
 	switch {
 	case errors.Is(err, errStopped):

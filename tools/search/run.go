@@ -2,6 +2,8 @@ package search
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -86,6 +88,7 @@ func (r *run) wait(jobs []func()) {
 		r.e.working.Add(1)
 		group.Go(func() {
 			defer r.e.working.Done()
+			defer r.caught()
 			job()
 		})
 	}
@@ -114,6 +117,13 @@ func (r *run) wait(jobs []func()) {
 		case <-hang:
 			return
 		}
+	}
+}
+
+// caught turns the panic of a worker into the query's error.
+func (r *run) caught() {
+	if p := recover(); p != nil {
+		r.halt.stop(failed, fmt.Errorf("search worker: %v\n%s", p, debug.Stack()))
 	}
 }
 

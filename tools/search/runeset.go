@@ -5,6 +5,9 @@ import (
 	"unicode"
 )
 
+// fewRunes is up to where the members of a set are folded one by one.
+const fewRunes = 128
+
 // A runeSet is a set of runes: pairs of first and last, ascending, with gaps between them. It is the form in which
 // regexp/syntax keeps a class. Sets are never changed once made, so that they can share their runes.
 type runeSet []rune
@@ -72,7 +75,23 @@ func (s runeSet) has(r rune) bool {
 	return false
 }
 
-func (s runeSet) union(t runeSet) runeSet { return newRuneSet(slices.Concat(s, t)...) }
+// union takes time for the sizes of both, so that a pattern of many large classes costs no sorting.
+func (s runeSet) union(t runeSet) runeSet {
+	out := make(runeSet, 0, len(s)+len(t))
+	for len(s) > 0 || len(t) > 0 {
+		if len(s) == 0 || len(t) > 0 && t[0] < s[0] {
+			s, t = t, s
+		}
+		low, high := s[0], s[1]
+		s = s[2:]
+		if n := len(out); n > 0 && low <= out[n-1]+1 {
+			out[n-1] = max(out[n-1], high)
+			continue
+		}
+		out = append(out, low, high)
+	}
+	return out
+}
 
 func (s runeSet) negate() runeSet {
 	out := make(runeSet, 0, len(s)+2)
@@ -100,16 +119,22 @@ func (s runeSet) either(t runeSet) runeSet { return s.union(t).minus(s.intersect
 func (s runeSet) fold() runeSet {
 	pairs := slices.Clone(s)
 	orbit := func(r rune) {
-		if s.has(r) {
-			for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-				pairs = append(pairs, f, f)
-			}
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			pairs = append(pairs, f, f)
 		}
+	}
+	if few, ok := s.runes(fewRunes); ok {
+		for _, r := range few {
+			orbit(r)
+		}
+		return newRuneSet(pairs...)
 	}
 	// Only runes in these ranges have another case.
 	for _, c := range unicode.CaseRanges {
 		for r := rune(c.Lo); r <= rune(c.Hi); r++ {
-			orbit(r)
+			if s.has(r) {
+				orbit(r)
+			}
 		}
 	}
 	return newRuneSet(pairs...)

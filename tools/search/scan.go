@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"io"
 )
 
 // binaryHead is how much of a file is looked at for a NUL that makes it binary, in bytes.
@@ -33,9 +34,19 @@ const (
 	over = false
 )
 
-// file searches one file. The error is one of reading; what was found before it stands.
+// read searches one open file.
+func (s *scanner) read(f io.Reader, named bool) error {
+	defer s.src.close()
+	s.traits = traits{}
+	if err := s.src.start(f); err != nil {
+		return err
+	}
+	return s.file(named)
+}
+
+// file searches the file that src has begun. The error is one of reading; what was found before it stands.
 func (s *scanner) file(named bool) error {
-	s.named, s.counted, s.traits = named, false, traits{}
+	s.named, s.counted = named, false
 	s.line, s.lineAt, s.shown, s.after = 1, 0, 0, 0
 	head := s.src.buf[:min(s.src.n, binaryHead)]
 	if bytes.IndexByte(head, 0) >= 0 {
@@ -69,7 +80,7 @@ func (s *scanner) any() bool {
 func (s *scanner) chunks() error {
 	from := 0 // lines before it were searched and are kept for context
 	for {
-		end, cut, err := s.wholeLines(&from)
+		end, cut, err := s.wholeLines(from)
 		if err != nil {
 			return err
 		}
@@ -109,26 +120,25 @@ func (s *scanner) chunks() error {
 }
 
 // wholeLines returns where the whole lines of the buffer end. A line that fills it makes the buffer grow; one that is too
-// long is cut, and ends there with an LF of ours. from is moved when the kept lines have to go.
-func (s *scanner) wholeLines(from *int) (end int, cut bool, err error) {
+// long is cut, and ends there with an LF of ours.
+func (s *scanner) wholeLines(from int) (end int, cut bool, err error) {
 	for {
 		buf := s.src.buf[:s.src.n]
 		if s.src.eof {
-			if n := len(buf); n > *from && buf[n-1] != '\n' {
+			if n := len(buf); n > from && buf[n-1] != '\n' {
 				s.src.buf[n] = '\n'
 				s.src.n++
 			}
 			return s.src.n, false, nil
 		}
-		if i := bytes.LastIndexByte(buf[*from:], '\n'); i >= 0 {
-			return *from + i + 1, false, nil
+		if i := bytes.LastIndexByte(buf[from:], '\n'); i >= 0 {
+			return from + i + 1, false, nil
 		}
-		if *from > 0 {
-			s.move(*from)
-			*from = 0
-		} else if grown, err := s.src.grow(maxLineBytes); err != nil {
+		grown, err := s.src.grow(from + maxLineBytes)
+		if err != nil {
 			return 0, false, err
-		} else if !grown {
+		}
+		if !grown {
 			s.traits.longLine = true
 			s.src.buf[s.src.n] = '\n'
 			s.src.n++

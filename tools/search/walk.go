@@ -2,9 +2,7 @@ package search
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -81,13 +79,8 @@ func (s *shared) release() {
 	}
 }
 
-// work is one worker. It turns a panic into the query's error.
+// work is one worker.
 func (w *walk) work(worker int) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.halt.stop(failed, fmt.Errorf("search worker: %v\n%s", p, debug.Stack()))
-		}
-	}()
 	for {
 		it, ok := w.take()
 		if !ok {

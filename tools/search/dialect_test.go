@@ -1,0 +1,181 @@
+package search
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestPatternErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, kind string
+		offset        int
+	}{
+		{"(", "syntax", 0}, {"a)", "syntax", 1}, {"a(b", "syntax", 1}, {"[a", "syntax", 0}, {"x[b-a]", "syntax", 3}, {"*a", "syntax", 0}, {"a|*", "syntax", 2}, {`a\`, "syntax", 1},
+		{`\y`, "syntax", 0}, {`\x{110000}`, "syntax", 0}, {`\xZ1`, "syntax", 0}, {`\u12`, "syntax", 0}, {"(?P<a", "syntax", 0}, {"(?z)", "syntax", 0}, {"a{3,2}", "syntax", 1}, {"\xff", "syntax", 0},
+		{"(?=a)", "look-around", 0}, {"a(?!b)", "look-around", 1}, {"(?<=a)b", "look-around", 0}, {"(?<!a)b", "look-around", 0},
+		{`(a)\1`, "back-reference", 3}, {`(?P<n>a)\k<n>`, "back-reference", 8},
+		{"a{1001}", "count", 1}, {"(a{100}){11}", "count", 2}, {"a{1,99999999999999999999}", "count", 1},
+		{`\p{Klingon}`, "class", 0}, {"[[:nothing:]]", "class", 1}, {`[\pX]`, "class", 1},
+		{`\<a`, "word-edge", 0}, {`a\>`, "word-edge", 1}, {`\b{start}`, "word-edge", 0},
+		{`a\nb`, "newline", 1}, {"a\nb", "newline", 1}, {`\x0A`, "newline", 0},
+		{strings.Repeat("a", maxPattern+1), "too large", maxPattern}, {strings.Repeat("(", 300), "too large", 250}, {`((abcdefghijklmnopqrstu){30}){33}`, "too large", 0}, {"(?:" + strings.Repeat("a|", 3000) + "b){9}", "too large", 0},
+	} {
+		_, err := newProgram(c.pattern, false, false, false)
+		bad, ok := err.(*PatternError) //nolint:errorlint // it is not wrapped
+		if !ok || bad.Kind != c.kind || bad.Offset != c.offset || bad.Text == "" {
+			t.Errorf("%s: got %#v, want %s at %d", shorten(c.pattern), err, c.kind, c.offset)
+		}
+	}
+}
+
+func TestDialect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ pattern, yes, no string }{
+		{"interface{}", "interface{}", "interface"}, {"map[string]struct{}", "mapsstruct{}", "map"}, {"a{,3}", "a{,3}", "aaa"}, {"{a", "{a", "a"}, {"a{2", "a{2", "aa"}, {"x{2}", "xx", "x{2}"},
+		{`\x41\u00e9\U0001F600\x{42}`, "Aé😀B", "A"}, {`[a-z&&[^aeiou]]+$`, "b", "e"}, {`^[\w--\d]+$`, "ab", "1"}, {"^[a-c~~b-d]$", "d", "b"}, {"^[a[bc]]$", "c", "d"}, {"[]a]", "]", "b"},
+		{"^[^]a]$", "b", "]"}, {"^[a-]$", "-", "b"}, {"^[-a]$", "-", "b"}, {`^[\]]$`, "]", "a"}, {`^[\[[:digit:]]$`, "[", "a"}, {`\101`, "A", "1"},
+		{`\p{Greek}`, "α", "a"}, {`\p{sc=Greek}`, "α", "a"}, {`\p{gc=Lu}`, "A", "a"}, {`\p{Uppercase_Letter}`, "A", "a"}, {`\p{^Lu}`, "a", "A"}, {`\P{^Lu}`, "A", "a"}, {`\pL`, "a", "1"},
+		{`\p{Alphabetic}`, "ⅷ", "1"}, {`\p{White_Space}`, "\u00a0", "a"}, {`\P{ASCII}`, "é", "e"}, {`(?x) a b # not this` + "\n c", "abc", "a b"}, {`(?i)É`, "é", "e"}, {`(?i)k`, "\u212a", "q"}, {`(?-i:a)`, "a", "A"},
+		{`(?U)a+`, "a", "b"}, {`\Qa.b\E+$`, "a.bb", "a.b.b"}, {`\Q`, "", ""}, {`a\Q*\E`, "a*", "a"}, {"foo$", "foo\r", "foo\r\r"}, {`\r$`, "foo\r", "foo"}, {`foo\z`, "foo\r", "foox"}, {`\w`, "é", "-"}, {`(?-u)^\w$`, "e", "é"},
+		{`(?-u:\w)é`, "aé", "éé"}, {`\d`, "٣", "a"}, {`(?-u)\d`, "3", "٣"}, {`\bé\b`, "é", "éa"}, {`(?-u)a\b`, "aé", "ab"}, {`a\b`, "a", "aé"}, {"a|b|", "", ""}, {"(?:)", "", ""}, {`\/\-\ `, "/- ", "/-"}, {"a**", "", ""},
+		{`(?P<name>a)(?<other>b)`, "ab", "a"}, {"(?i)ß", "ẞ", "ss"}, {`[\x{1F600}-\x{1F64F}]`, "😀", "a"}, {`[a\n]b`, "ab", "b"}, {`(?R)a$`, "a", "b"}, {"^*a", "a", "b"},
+	} {
+		p, err := newProgram(c.pattern, false, false, false)
+		if err != nil {
+			t.Errorf("%s: %v", c.pattern, err)
+			continue
+		}
+		m := newMatcher(p, func() bool { return false })
+		if !m.matches([]byte(c.yes)) {
+			t.Errorf("%s does not match %q, want a match", c.pattern, c.yes)
+		}
+		if c.no != "" && m.matches([]byte(c.no)) {
+			t.Errorf("%s matches %q, want no match", c.pattern, c.no)
+		}
+	}
+}
+
+func TestLiteralPattern(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text    string
+		fold    bool
+		yes, no string
+	}{{"a.b[0]", false, "xa.b[0]", "aab0"}, {"*(", false, "*(", "("}, {`\n`, false, `\n`, "n"}, {"Straße", true, "STRAẞE", "strasse"}, {"", false, "", "\x00"}} {
+		p, err := newProgram(c.text, c.fold, true, false)
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		m := newMatcher(p, func() bool { return false })
+		if !m.matches([]byte(c.yes)) || c.text != "" && m.matches([]byte(c.no)) {
+			t.Errorf("%q: want a match in %q and none in %q", c.text, c.yes, c.no)
+		}
+	}
+}
+
+// The literals that a pattern needs are in every text that it matches: a search with them finds what a search without finds.
+func TestNeedlesLoseNothing(t *testing.T) {
+	t.Parallel()
+	buf := []byte(awkwardText())
+	for _, pattern := range append([]string{`(?i)task`, `(?i)maske|class`, `(?i)größe|x`, `foo|(?i)class`, `f(o|x)o`, `(foo|todo)+`, `t(od)?o`, `(?i)ıng|ing`, `(?i)İ`, `日本|内核`, `a?class`}, parityPatterns...) {
+		with, err := newProgram(pattern, false, false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		without := *with
+		without.need = needles{}
+		if got, want := countLines(with, buf), countLines(&without, buf); got != want {
+			t.Errorf("%s: %d lines with %d literals, %d without", pattern, got, len(with.need.list), want)
+		}
+	}
+}
+
+func countLines(p *program, buf []byte) (n int) {
+	m := newMatcher(p, func() bool { return false })
+	m.begin(buf)
+	for from := 0; ; n++ {
+		_, end, ok := m.next(buf, from)
+		if !ok {
+			return n
+		}
+		from = end + 1
+	}
+}
+
+// In valid text, with classes of ASCII, the threads find what Go's regexp finds.
+func FuzzThreads(f *testing.F) {
+	for _, p := range parityPatterns {
+		f.Add(p, "return foo(x), nil")
+	}
+	f.Add(`(a|ab)(c|bcd)(d*)`, "abcd")
+	f.Add(`(a*)*b?|c`, "aac")
+	f.Fuzz(func(t *testing.T, pattern, text string) {
+		if len(pattern) > 200 || len(text) > 2000 || !utf8.ValidString(text) || strings.ContainsAny(text, "\r\n") {
+			return
+		}
+		tree, _, perr := parseDialect("(?-u)"+pattern, false, false)
+		if perr != nil || size(tree) > 2000 {
+			return
+		}
+		p, err := newProgram("(?-u)"+pattern, false, false, false)
+		if err != nil {
+			return
+		}
+		if p.edges && !isASCII([]byte(text)) {
+			return
+		}
+		// The tree as text is what Go's own parser makes of it.
+		re, err := regexp.Compile(tree.Simplify().String())
+		if err != nil {
+			return
+		}
+		got, ok := newThreads(p, func() bool { return false }).find([]byte(text), 0, false)
+		want := re.FindStringIndex(text)
+		if ok != (want != nil) || ok && (got.From != want[0] || got.To != want[1]) {
+			t.Errorf("%q on %q: threads %v %v, regexp %v", pattern, text, got, ok, want)
+		}
+		m := newMatcher(p, func() bool { return false })
+		m.begin([]byte(text))
+		if _, _, found := m.next([]byte(text), 0); text != "" && found != ok {
+			t.Errorf("%q on %q: with literals %v, threads %v", pattern, text, found, ok)
+		}
+	})
+}
+
+// Any pattern gives a program or a PatternError, and a program ends.
+func FuzzDialect(f *testing.F) {
+	for _, p := range parityPatterns {
+		f.Add(p, false)
+	}
+	f.Fuzz(func(t *testing.T, pattern string, multiline bool) {
+		p, err := newProgram(pattern, true, false, multiline)
+		if err != nil {
+			if bad, ok := err.(*PatternError); !ok || bad.Offset < 0 || bad.Offset > len(pattern) || bad.Kind == "" { //nolint:errorlint // it is not wrapped
+				t.Fatalf("%q: got %#v, want a PatternError with a place in the pattern", pattern, err)
+			}
+			return
+		}
+		if len(p.prog.Inst) > 4*maxProgram {
+			t.Fatalf("%q: %d instructions, want about %d at most", pattern, len(p.prog.Inst), maxProgram)
+		}
+		newMatcher(p, func() bool { return false }).matches([]byte("return é \xff x"))
+	})
+}
+
+func TestTreesSurviveSimplify(t *testing.T) {
+	t.Parallel()
+	for _, p := range parityPatterns {
+		tree, _, err := parseDialect(p, true, false)
+		if err != nil {
+			t.Fatal(p, err)
+		}
+		if _, err := syntax.Parse(asciiOnly(tree).String(), syntax.Perl); err != nil {
+			t.Errorf("%s: Go cannot read its own text of the tree: %v", p, err)
+		}
+	}
+}
