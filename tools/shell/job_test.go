@@ -240,10 +240,13 @@ func TestRecordsOfOtherProcesses(t *testing.T) {
 		{Owner: running, Info: Info{State: Running, Background: true, Start: now}},
 		{Owner: dead, Info: Info{State: Completed, Background: true, Start: now, End: now}},
 		{Owner: dead, Info: Info{State: Completed, Background: true, Start: now, End: now.Add(-keptFor - time.Hour)}},
-		{Owner: dead, Info: Info{State: Completed, Start: now, End: now}},
+		{Owner: running, Info: Info{State: Running, Start: now}},
+		{Owner: dead, Info: Info{State: Running, Start: now}},
 	} {
 		r.ID = "job_" + strings.Repeat(string(rune('a'+i)), 12)
-		must(t, os.WriteFile(filepath.Join(s.Shell.dir, r.ID+logSuffix), []byte("output\n"), 0o600))
+		for _, suffix := range []string{logSuffix, outSuffix, errSuffix, rcSuffix, cwdSuffix} {
+			must(t, os.WriteFile(filepath.Join(s.Shell.dir, r.ID+suffix), []byte("output\n"), 0o600))
+		}
 		s.put(t, r)
 	}
 	list, err := s.List(t.Context())
@@ -264,8 +267,13 @@ func TestRecordsOfOtherProcesses(t *testing.T) {
 	if i, err := s.Await(t.Context(), "job_bbbbbbbbbbbb", time.Now()); err != nil || i.State != Running {
 		t.Errorf("Await: %s, %v", i.State, err)
 	}
-	if _, err := os.Stat(filepath.Join(s.Shell.dir, "job_dddddddddddd.log")); err == nil {
-		t.Error("the log of a job of yesterday is still there")
+	left := map[string]int{}
+	for _, name := range s.files(t) {
+		left[name[4:5]]++
+	}
+	// Of the lost job the log, of what runs elsewhere or has ended everything, of the others nothing.
+	if fmt.Sprint(left) != "map[a:1 b:5 c:5 e:5]" {
+		t.Errorf("files: %v", left)
 	}
 }
 

@@ -73,33 +73,43 @@ func (s *Shell) find(ctx context.Context, id string) (*Job, Info, error) {
 }
 
 // load reads a record. A job that was running in a server process which is gone is lost, and the record says so from
-// now on.
+// now on; of a command in the foreground nothing is left to know.
 func (s *Shell) load(ctx context.Context, id string) (Info, error) {
 	value, _, err := s.board.Get(ctx, recordKey(id))
 	if err != nil {
 		return Info{}, fmt.Errorf("read job record: %w", err)
 	}
 	var r record
-	if value == nil || json.Unmarshal(value, &r) != nil || r.ID != id || !r.Background {
+	if value == nil || json.Unmarshal(value, &r) != nil || r.ID != id {
 		return Info{}, ErrUnknown
 	}
-	if r.State == Running && r.Owner != s.owner && !sandbox.Alive(r.Owner) {
-		r.State, r.End = Lost, time.Now()
-		_ = s.save(ctx, r) // the next reader finds the same
-	}
-	if r.State != Running && time.Since(r.End) > keptFor {
+	lost := r.State == Running && r.Owner != s.owner && !sandbox.Alive(r.Owner)
+	old := r.State != Running && time.Since(r.End) > keptFor
+	switch {
+	case old, lost && !r.Background:
 		s.forget(ctx, id)
 		return Info{}, ErrUnknown
+	case !r.Background:
+		return Info{}, ErrUnknown
+	case lost:
+		r.State, r.End = Lost, time.Now()
+		_ = s.save(ctx, r) // the next reader finds the same
+		s.removeAllButLog(id)
 	}
 	return r.Info, nil
 }
 
 // forget removes record and files of a job that is too old.
 func (s *Shell) forget(ctx context.Context, id string) {
-	old := &Job{id: id, shell: s}
-	old.removeSpools()
-	removeFile(old.base() + logSuffix)
+	s.removeAllButLog(id)
+	removeFile((&Job{id: id, shell: s}).base() + logSuffix)
 	_ = s.board.Delete(ctx, recordKey(id)) // it expires
+}
+
+func (s *Shell) removeAllButLog(id string) {
+	j := &Job{id: id, shell: s}
+	j.removeSpools()
+	s.script.cleanUp(j.base())
 }
 
 // List returns the session's jobs, newest first: running ones and those that ended in the last 24 h.
