@@ -2,10 +2,14 @@ package search
 
 import (
 	"container/heap"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+)
+
+const (
+	minLineCost = 16 // bytes that a line counts for at least
+	spanCost    = 16 // bytes that a match in a line counts for
 )
 
 // An entry is a file with matches.
@@ -110,9 +114,12 @@ func (c *collector) give(e *entry, hits int, lines []Line) bool {
 	return !e.full
 }
 
+// cost is what a line counts for: short lines and matches take memory, too.
+func (l Line) cost() int64 { return int64(max(len(l.Text), minLineCost) + len(l.Spans)*spanCost) }
+
 // account adds one line to the sums, or takes it off. mu is held.
 func (c *collector) account(e *entry, l Line, sign int) {
-	n := int64(sign * len(l.Text))
+	n := int64(sign) * l.cost()
 	e.text += n
 	c.text += n
 	if !l.Context {
@@ -201,89 +208,4 @@ func (c *collector) entries() int {
 		return c.nLines
 	}
 	return c.nFiles
-}
-
-// answer cuts out what was asked for. What late workers bring afterwards is dropped.
-func (c *collector) answer(offset, limit int) GrepAnswer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	out := GrepAnswer{NFiles: c.nFiles, NLines: c.nLines, More: c.overran || c.need > 0 && c.entries() > c.need}
-	for _, e := range c.inOrder() {
-		f := e.hits
-		n := 1
-		if c.byLine {
-			f.Lines, n = c.cutLines(f.Lines, offset, limit)
-			offset -= min(offset, e.shown)
-		} else if offset > 0 {
-			offset--
-			continue
-		}
-		if n > 0 || f.Binary {
-			out.Files = append(out.Files, f)
-		}
-		if limit -= n; limit <= 0 && c.need > 0 {
-			break
-		}
-	}
-	return out
-}
-
-func (c *collector) inOrder() []*entry {
-	kept := slices.Clone(c.kept)
-	slices.SortFunc(kept, func(a, b *entry) int {
-		switch {
-		case c.before(a, b):
-			return -1
-		case c.before(b, a):
-			return 1
-		}
-		return 0
-	})
-	return kept
-}
-
-// tooMuch says that texts were left out for their size.
-func (c *collector) tooMuch() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.overran
-}
-
-// cutLines leaves out the first matching lines and, if bounded, all after limit more; those that stay keep their own context.
-// n is how many they are.
-func (c *collector) cutLines(lines []Line, offset, limit int) (out []Line, n int) {
-	bounded := c.need > 0
-	if offset == 0 && !bounded {
-		for _, l := range lines {
-			if !l.Context {
-				n++
-			}
-		}
-		return slices.Clip(lines), n
-	}
-	from, to, seen := -1, 0, 0
-	for i, l := range lines {
-		if l.Context {
-			continue
-		}
-		if seen++; seen <= offset || bounded && seen > offset+limit {
-			continue
-		}
-		if from < 0 {
-			from = i
-		}
-		n, to = n+1, i+1
-	}
-	if from < 0 {
-		return nil, 0
-	}
-	first, last := lines[from].N, lines[to-1].N
-	for from > 0 && lines[from-1].Context && lines[from-1].N >= first-c.around.before {
-		from--
-	}
-	for to < len(lines) && lines[to].Context && lines[to].N <= last+c.around.after {
-		to++
-	}
-	return slices.Clip(lines[from:to]), n
 }

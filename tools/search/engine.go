@@ -1,11 +1,11 @@
 package search
 
 import (
-	"context"
 	"errors"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -29,11 +29,12 @@ type Options struct {
 // An Engine serves all sessions of a process. It is safe for concurrent use.
 type Engine struct {
 	opts    Options
-	active  atomic.Int32  // queries that run now; they share the workers
-	big     chan struct{} // holds one token: the right to a buffer over maxSmall
-	working sync.WaitGroup
-	ctx     context.Context // of the engine's life, not of a call: ended by Close
-	cancel  context.CancelCauseFunc
+	big     chan struct{}  // holds one token: the right to a buffer over maxSmall
+	working sync.WaitGroup // workers of all queries
+
+	mu     sync.Mutex
+	active map[*halt]bool // queries that run now; they share the workers
+	closed bool
 }
 
 // New returns an Engine. It touches no disk.
@@ -41,16 +42,21 @@ func New(o Options) *Engine {
 	if o.Workers <= 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
-	e := &Engine{opts: o, big: make(chan struct{}, 1)}
+	e := &Engine{opts: o, big: make(chan struct{}, 1), active: map[*halt]bool{}}
 	e.big <- struct{}{}
-	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
 }
 
 // Close ends all queries, which then return an error, and waits for their workers. It gives up after a second if a
 // worker hangs in a system call, and says so.
 func (e *Engine) Close() error {
-	e.cancel(errClosed)
+	e.mu.Lock()
+	e.closed = true
+	active := slices.Collect(maps.Keys(e.active))
+	e.mu.Unlock()
+	for _, h := range active {
+		h.stop(cancelled, errClosed)
+	}
 	done := make(chan struct{})
 	go func() {
 		e.working.Wait()
@@ -62,4 +68,22 @@ func (e *Engine) Close() error {
 	case <-time.After(closeWait):
 		return errors.New("close search engine: a worker is stuck in a system call")
 	}
+}
+
+// enter takes a query in and says how many workers it gets: its share of all. A closed engine stops it at once.
+func (e *Engine) enter(h *halt) (workers int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.active[h] = true
+	if e.closed {
+		h.stop(cancelled, errClosed)
+	}
+	n := len(e.active)
+	return max(1, (e.opts.Workers+n-1)/n)
+}
+
+func (e *Engine) leave(h *halt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.active, h)
 }

@@ -304,7 +304,7 @@ func TestGrepMaxText(t *testing.T) {
 	}
 	d := newDir(t, files)
 	for _, workers := range []int{1, 4} {
-		a := d.grepWith(t, Options{Workers: workers}, GrepQuery{Pattern: "5", Mode: Lines, MaxText: 255})
+		a := d.grepWith(t, Options{Workers: workers}, GrepQuery{Pattern: "5", Mode: Lines, MaxText: 25*minLineCost + 7})
 		if a.NLines != 300 || a.NFiles != 30 || !a.More || a.Coverage.Complete || a.Coverage.Why != Memory {
 			t.Errorf("got %d lines in %d files, more %v, why %q; want 300 in 30, more, %q", a.NLines, a.NFiles, a.More, a.Coverage.Why, Memory)
 		}

@@ -55,5 +55,13 @@ func (h *halt) reason() (ending, error) {
 	return h.why, h.err
 }
 
-// onStop has f called when the query is stopped. It must be called before any worker begins.
-func (h *halt) onStop(f func()) { h.then = append(h.then, f) }
+// onStop has f called when the query is stopped, at once if it is.
+func (h *halt) onStop(f func()) {
+	h.mu.Lock()
+	h.then = append(h.then, f)
+	late := h.why != running
+	h.mu.Unlock()
+	if late {
+		f()
+	}
+}

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxQuick is the longest line that Go's regexp gets, in bytes: it cannot be stopped.
-const maxQuick = 64 << 10
+// maxQuick bounds the work that Go's regexp gets at once, in bytes times instructions: it cannot be stopped.
+const maxQuick = 4 << 20
 
 // A matcher asks one program about the lines of buffers. It belongs to one worker.
 type matcher struct {
@@ -59,13 +59,15 @@ func (m *matcher) matches(line []byte) bool {
 		if m.p.never {
 			return false
 		}
-		if m.p.ascii != nil && len(line) <= maxQuick {
+		if m.p.ascii != nil && m.quick(line) {
 			return m.p.ascii.Match(line)
 		}
 	}
 	_, ok := m.slow().find(line, 0, true)
 	return ok
 }
+
+func (m *matcher) quick(line []byte) bool { return len(line)*len(m.p.prog.Inst) <= maxQuick }
 
 // spans returns where the matches of a line are: leftmost first, without overlap, none empty, at most limit (0: all). The
 // CR of a line's end is in none of them.
@@ -94,7 +96,7 @@ func (m *matcher) spans(line []byte, limit int) []Span {
 
 // find returns the leftmost match of a line from a place on.
 func (m *matcher) find(line []byte, from int) (Span, bool) {
-	if from == 0 && m.p.ascii != nil && len(line) <= maxQuick && isASCII(line) {
+	if from == 0 && m.p.ascii != nil && m.quick(line) && isASCII(line) {
 		at := m.p.ascii.FindIndex(line)
 		if at == nil {
 			return Span{}, false

@@ -54,7 +54,7 @@ func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) 
 	buf := make([]byte, chunkSize)
 	for p.at = 0; ; {
 		if ctx.Err() != nil {
-			return Page{}, context.Cause(ctx)
+			return Page{}, ctx.Err()
 		}
 		chunk, last, err := readAt(r, buf, p.at, s.Size)
 		if err != nil {

@@ -57,7 +57,7 @@ type GrepQuery struct {
 	Before, After            int                      // lines of context, 0 to 1,000
 	Offset, Limit            int                      // of matching lines in mode Lines, else of files; Limit 0: all
 	MaxLine                  int                      // runes; 0: 500
-	MaxText                  int64                    // bytes of all texts in the answer; 0: 16 MiB. What is over it is only counted
+	MaxText                  int64                    // bytes of all texts in the answer, a line counting as 16 at least; 0: 16 MiB. What is over it is only counted
 	Within, CountFor         time.Duration            // the whole time, and the time for totals once the answer is fixed; 0: 20 s, 100 ms
 	Progress                 func(files, bytes int64) // at most once a second, from the caller's goroutine; must not block
 }

@@ -31,8 +31,7 @@ type run struct {
 // newRun begins a query: from now on it ends by itself after within, or when ctx does.
 func (e *Engine) newRun(ctx context.Context, scope Scope, within time.Duration, progress func(files, bytes int64)) *run {
 	r := &run{e: e, halt: newHalt(), log: &ledger{}, progress: progress}
-	active := e.active.Add(1)
-	r.workers = max(1, (e.opts.Workers+int(active)-1)/int(active))
+	r.workers = e.enter(r.halt)
 	r.walk = &walk{
 		scope: scope, halt: r.halt, log: r.log, skip: map[string]bool{},
 		ex: excludes{outside: e.opts.Outside, home: e.opts.Home, configHome: e.opts.ConfigHome},
@@ -44,8 +43,7 @@ func (e *Engine) newRun(ctx context.Context, scope Scope, within time.Duration, 
 	r.halt.onStop(r.walk.stopWaiting)
 	timer := time.AfterFunc(within, func() { r.halt.stop(timeUp, nil) })
 	done := context.AfterFunc(ctx, func() { r.halt.stop(cancelled, ctx.Err()) })
-	closed := context.AfterFunc(e.ctx, func() { r.halt.stop(cancelled, errClosed) })
-	r.release = []func(){func() { timer.Stop() }, func() { done() }, func() { closed() }, func() { e.active.Add(-1) }}
+	r.release = []func(){func() { timer.Stop() }, func() { done() }, func() { e.leave(r.halt) }}
 	return r
 }
 

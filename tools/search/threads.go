@@ -11,8 +11,8 @@ const (
 	none   rune = -2
 )
 
-// pollBytes is after how many bytes of a long text the threads look whether to stop.
-const pollBytes = 64 << 10
+// pollSteps is after how many steps the threads look whether to stop. A step is a byte of one thread.
+const pollSteps = 1 << 20
 
 // Threads runs a program over a text of any bytes, in linear time: all ways to match go side by side, in the order in
 // which a backtracking matcher would try them, so that the leftmost match with the first alternative wins. A byte that is not
@@ -59,7 +59,7 @@ func (v *threads) find(text []byte, from int, quick bool) (Span, bool) {
 	var match Span
 	found := false
 	prev := runeBefore(text, from)
-	poll := from + pollBytes
+	steps := 0
 	for at := from; ; {
 		if !found && len(v.now.list) == 0 {
 			skip := at
@@ -70,8 +70,8 @@ func (v *threads) find(text []byte, from int, quick bool) (Span, bool) {
 				at, prev = skip, runeBefore(text, skip)
 			}
 		}
-		if at >= poll {
-			if poll = at + pollBytes; v.stop() {
+		if steps += 1 + len(v.now.list); steps >= pollSteps {
+			if steps = 0; v.stop() {
 				return Span{}, false
 			}
 		}

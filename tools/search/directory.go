@@ -1,0 +1,157 @@
+package search
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"codehand/tools/search/ignore"
+)
+
+const (
+	// readBatch is how many names are read from a directory at once.
+	readBatch = 1024
+	// nameBatch is how many names of one directory are held together, so that a million files in one need no memory for
+	// a million names.
+	nameBatch = 8192
+	// fullWait is how long a directory waits for a free descriptor.
+	fullWait = time.Second
+)
+
+// vcsNames are never entered nor searched.
+var vcsNames = map[string]bool{".git": true, ".svn": true, ".hg": true, ".bzr": true, ".jj": true, ".sl": true}
+
+// directory reads one directory, hands its files on, and puts its directories on the stack.
+func (w *walk) directory(worker int, it item) {
+	dir, ok := w.open(it.rel)
+	if !ok {
+		return
+	}
+	defer dir.release()
+	d := dir.folder
+	var rules *ignore.Stack
+	for first := true; ; first = false {
+		entries, last, err := w.entries(d)
+		if first && !w.scope.Ignored {
+			rules = w.rulesOf(d, it, entries, last)
+		}
+		if len(entries) > 0 {
+			files := w.sort(it.rel, rules, entries)
+			w.batch(worker, item{rel: it.rel, names: files, dir: dir.retain()})
+		}
+		switch {
+		case err != nil:
+			w.note(ofUnreadable, it.rel)
+			return
+		case last:
+			return
+		case w.halt.stopped():
+			w.leave(it.rel)
+			return
+		}
+	}
+}
+
+// open opens a directory of the walk, to be released. false: it was counted, or is gone.
+func (w *walk) open(rel string) (*shared, bool) {
+	if rel == "" {
+		return w.top.retain(), true
+	}
+	d, err := w.top.below(rel)
+	for wait := time.Millisecond; full(err) && wait < fullWait && !w.halt.stopped(); wait *= 2 {
+		select { // another directory may be closed meanwhile
+		case <-time.After(wait):
+		case <-w.halt.done:
+		}
+		d, err = w.top.below(rel)
+	}
+	switch {
+	case err == nil:
+		return (&shared{folder: d}).retain(), true
+	case errors.Is(err, errSystem):
+		w.note(ofSpecial, rel)
+	case !vanished(err):
+		w.note(ofUnreadable, rel)
+	}
+	return nil, false
+}
+
+// entries reads the next names of a directory, up to nameBatch, sorted.
+func (w *walk) entries(d folder) (entries []fs.DirEntry, last bool, err error) {
+	for len(entries) < nameBatch {
+		more, err := d.entries(readBatch)
+		entries = append(entries, more...)
+		if err != nil || len(more) == 0 {
+			if isEnd(err) {
+				err = nil
+			}
+			slices.SortFunc(entries, byName)
+			return entries, true, err
+		}
+	}
+	slices.SortFunc(entries, byName)
+	return entries, false, nil
+}
+
+func byName(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }
+
+// sort decides about entries: directories go to the stack, names of files are returned, the rest is counted or dropped.
+func (w *walk) sort(rel string, rules *ignore.Stack, entries []fs.DirEntry) []string {
+	files := make([]string, 0, len(entries))
+	var dirs []item
+	for _, e := range entries {
+		name := e.Name()
+		if !goodName(name) || vcsNames[name] {
+			continue
+		}
+		below := joinPath(rel, name)
+		switch kind := e.Type(); {
+		case kind.IsDir():
+			if w.enters(below, name, rules) {
+				dirs = append(dirs, item{rel: below, rules: rules})
+			}
+		case !w.wants(below, rules):
+		case kind.IsRegular():
+			files = append(files, name)
+		default:
+			w.note(ofSpecial, below)
+		}
+	}
+	slices.Reverse(dirs)
+	if len(dirs) > 0 {
+		w.push(dirs...)
+	}
+	return files
+}
+
+// goodName refuses what no file system of the kernel's own gives, but a hostile one may.
+func goodName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+}
+
+// enters decides about a directory.
+func (w *walk) enters(rel, name string, rules *ignore.Stack) bool {
+	if w.skip[name] || w.leads != nil && !w.leads(rel) || w.filter.excludesDir(rel) || rules.Ignored(w.abs(rel), true) {
+		return false
+	}
+	if w.scope.Omit.Match(rel, true) == ignore.Ignore {
+		w.note(ofOmitted, rel)
+		return false
+	}
+	return !w.hidden(rel)
+}
+
+// wants decides about a file by its name.
+func (w *walk) wants(rel string, rules *ignore.Stack) bool {
+	in, sure := w.filter.file(rel)
+	if !in || !sure && rules.Ignored(w.abs(rel), false) {
+		return false
+	}
+	if w.scope.Omit.Match(rel, false) == ignore.Ignore {
+		w.note(ofOmitted, rel)
+		return false
+	}
+	return true
+}

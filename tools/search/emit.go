@@ -1,0 +1,77 @@
+package search
+
+import "bytes"
+
+// hit takes a matching line; spans of its matches if they are known.
+func (s *scanner) hit(buf []byte, at, to int, spans []Span) bool {
+	if !s.sink.count(1) || s.q.Mode == FilesOnly {
+		return over
+	}
+	if s.q.Mode == Count || s.counted {
+		return goOn
+	}
+	s.contextAfter(buf, at)
+	if s.after = 0; s.sink.full {
+		return goOn
+	}
+	s.contextBefore(buf, at)
+	s.emit(buf, at, to, false, spans)
+	s.after = s.q.After
+	return goOn
+}
+
+// contextAfter emits the lines behind the last match that are still owed, up to a place.
+func (s *scanner) contextAfter(buf []byte, limit int) {
+	for ; s.after > 0 && s.shown < limit; s.after-- {
+		to := s.shown + bytes.IndexByte(buf[s.shown:limit], '\n')
+		s.emit(buf, s.shown, to, true, nil)
+	}
+}
+
+// contextBefore emits the lines before a match that were not emitted yet.
+func (s *scanner) contextBefore(buf []byte, at int) {
+	from := at
+	for n := 0; n < s.q.Before && from > s.shown; n++ {
+		from = max(bytes.LastIndexByte(buf[:from-1], '\n')+1, s.shown)
+	}
+	for from < at {
+		to := from + bytes.IndexByte(buf[from:at], '\n')
+		s.emit(buf, from, to, true, nil)
+		from = to + 1
+	}
+}
+
+// emit hands one line to the sink.
+func (s *scanner) emit(buf []byte, at, to int, context bool, spans []Span) {
+	l := Line{N: s.number(at), Context: context}
+	s.shown = to + 1
+	text := trimCR(buf[at:to])
+	if !context && spans == nil && (s.q.Spans || len(text) > s.q.MaxLine) {
+		limit := 0
+		if !s.q.Spans {
+			limit = 1
+		}
+		spans = s.m.spans(buf[at:to], limit)
+	}
+	first := 0
+	if len(spans) > 0 {
+		first = spans[0].From
+	}
+	l.From, l.To, l.Cut = window(text, first, s.q.MaxLine)
+	l.Text = string(text[l.From:l.To])
+	if s.q.Spans && !context {
+		l.Spans = within(spans, l.From, l.To)
+	}
+	s.sink.add(l)
+}
+
+// within gives the parts of spans that lie in a window, relative to it.
+func within(spans []Span, from, to int) []Span {
+	var out []Span
+	for _, s := range spans {
+		if f, t := max(s.From, from), min(s.To, to); f < t {
+			out = append(out, Span{f - from, t - from})
+		}
+	}
+	return out
+}
