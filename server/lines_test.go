@@ -1,0 +1,129 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// readLines returns what a lineReader finds in data: each line, or "LONG id".
+func readLines(t testing.TB, r io.Reader, max int) []string {
+	t.Helper()
+	l := newLineReader(r, max)
+	var lines []string
+	for {
+		one, err := l.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			return lines
+		}
+		if one.long {
+			lines = append(lines, "LONG "+string(one.id))
+		} else {
+			lines = append(lines, string(one.bytes))
+		}
+	}
+}
+
+func TestLineReader(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, in string
+		want     []string
+	}{
+		{"nothing", "", nil},
+		{"lines", "a\nb\n", []string{"a", "b"}},
+		{"no newline at the end", "a\nb", []string{"a", "b"}},
+		{"blanks and CR", " a \r\n\r\n\tb\t\n", []string{"a", "", "b"}},
+		{"a mark before the first line only", "\ufeffa\n\ufeffb\n", []string{"a", "\ufeffb"}},
+		{"at the limit", strings.Repeat("x", 64) + "\r\ny\n", []string{strings.Repeat("x", 64), "y"}},
+		{"over the limit", strings.Repeat("x", 65) + "\ny\n", []string{"LONG ", "y"}},
+		{"over the limit, id last", `{"p":"` + strings.Repeat("x", 200) + `","id":7}` + "\n{}\n", []string{"LONG 7", "{}"}},
+		{"over the limit at the end", `{"id":"a","p":"` + strings.Repeat("x", 200), []string{`LONG "a"`}},
+		{"longer than the buffer", strings.Repeat("x", 200_000) + "\ny\n", []string{"LONG ", "y"}},
+	} {
+		for _, r := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in)), iotest.DataErrReader(strings.NewReader(c.in))} {
+			if got := readLines(t, r, 64); strings.Join(got, "|") != strings.Join(c.want, "|") {
+				t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// FuzzLineReader: whatever comes in whatever pieces, the lines are those that splitting at newlines gives.
+func FuzzLineReader(f *testing.F) {
+	for _, s := range []string{"", "a\nb", "\xef\xbb\xbfa\r\n\n", strings.Repeat("x", 100) + "\n{}", "\n\n \n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const limit = 50
+		var want []string
+		rest := data
+		for i := 0; len(rest) > 0; i++ {
+			var one []byte
+			one, rest, _ = bytes.Cut(rest, []byte("\n"))
+			raw := len(one)
+			if i == 0 {
+				one = bytes.TrimPrefix(one, []byte("\xef\xbb\xbf"))
+			}
+			one = bytes.Trim(one, " \t\r\n")
+			if len(one) > limit {
+				want = append(want, "LONG")
+			} else if raw > limit {
+				want = append(want, "?"+string(one)) // blanks around a value may count or not
+			} else {
+				want = append(want, string(one))
+			}
+		}
+		for _, r := range []io.Reader{bytes.NewReader(data), iotest.OneByteReader(bytes.NewReader(data))} {
+			got := readLines(t, r, limit)
+			if len(got) != len(want) {
+				t.Fatalf("%d lines, want %d", len(got), len(want))
+			}
+			for i, g := range got {
+				switch w := want[i]; {
+				case w == "LONG" && !strings.HasPrefix(g, "LONG"):
+					t.Fatalf("line %d is over the limit and was taken", i)
+				case strings.HasPrefix(w, "?"):
+					if g != w[1:] && !strings.HasPrefix(g, "LONG") {
+						t.Fatalf("line %d is %q", i, g)
+					}
+				case w != "LONG" && g != w:
+					t.Fatalf("line %d is %q, want %q", i, g, w)
+				}
+			}
+		}
+	})
+}
+
+// TestLineWriterGivesUp: a progress note does not wait for a client that does not read, and after a write error
+// nobody waits.
+func TestLineWriterGivesUp(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	lw := newLineWriter(w)
+	first := make(chan error, 1)
+	go func() { first <- lw.write([]byte("held\n"), 0) }()
+	for len(lw.turn) > 0 { // until the first write holds the turn
+		runtime.Gosched()
+	}
+	if err := lw.write([]byte("note\n"), time.Millisecond); !errors.Is(err, errBusyLine) {
+		t.Errorf("a note: %v", err)
+	}
+	waiting := make(chan error, 1)
+	go func() { waiting <- lw.write([]byte("answer\n"), 0) }()
+	_ = r.CloseWithError(errors.New("gone"))
+	for _, c := range []chan error{first, waiting} {
+		if err := <-c; err == nil {
+			t.Error("a write to a closed pipe went through")
+		}
+	}
+	<-lw.failed
+}
