@@ -57,7 +57,7 @@ func (l *lineReader) next() (line, error) {
 		case over != nil:
 			_, _ = over.Write(frag)
 		case end && size == 0:
-			return line{bytes: l.trim(bytes.Clone(frag))}, nil
+			return l.whole(bytes.Clone(frag)), nil
 		default:
 			chunks = append(chunks, bytes.Clone(frag))
 			size += len(frag)
@@ -74,12 +74,16 @@ func (l *lineReader) next() (line, error) {
 			whole = append(whole, c...)
 			chunks[i] = nil
 		}
-		whole = l.trim(whole)
-		if len(whole) > l.max {
-			return line{long: true, id: findID(whole)}, nil
-		}
-		return line{bytes: whole}, nil
+		return l.whole(whole), nil
 	}
+}
+
+// whole makes a line of all its bytes. It may still be over the limit: the blanks around the value do not count.
+func (l *lineReader) whole(b []byte) line {
+	if b = l.trim(b); len(b) > l.max {
+		return line{long: true, id: findID(b)}
+	}
+	return line{bytes: b}
 }
 
 func findID(b []byte) json.RawMessage {
