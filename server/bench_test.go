@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,9 @@ import (
 
 // The benchmarks of this file run the built program beside a trivial server of the official Go SDK (testdata/bench/gosdk),
 // in turns and in the same run, since absolute figures move with the machine. They report the ratio ours/peer; the goals
-// are in .ci/bench. Ours has its whole tool list and the whole corridor in the path.
+// are in .ci/bench. Ours has its whole tool list and the whole corridor in the path; the call is that of the cheapest
+// read-only tool, since the peer's does nothing at all. A listing of one file is measured beside it, for what a call
+// costs that touches the disk.
 
 // peer builds the Go SDK's server. It is a module of its own, so that its dependencies are not ours.
 var peer = sync.OnceValues(func() (string, error) {
@@ -134,76 +137,94 @@ func both(b *testing.B) (ours, sdk *contender) {
 	return ours, sdk
 }
 
-func oursCall(id int) string { return callLine(id, "list_files", `{"pattern":"*"}`, "") + "\n" }
-func sdkCall(id int) string  { return callLine(id, "ping", `{}`, "") + "\n" }
+// A kind is one kind of call under measurement.
+type kind struct {
+	name string
+	at   *contender
+	line func(id int) string
+}
+
+// kinds are a call of each server, and the listing.
+func kinds(b *testing.B) []kind {
+	b.Helper()
+	ours, sdk := both(b)
+	started := ours.exchange(b, callLine(90, "run_shell", `{"command":"true","run_in_background":true}`, "")+"\n")
+	job := string(jobID.Find(started))
+	read := fmt.Sprintf(`{"job_id":%q}`, job)
+	for answer := []byte(nil); !bytes.Contains(answer, []byte("no new output")); {
+		answer = ours.exchange(b, callLine(91, "job_output", fmt.Sprintf(`{"job_id":%q,"block":true}`, job), "")+"\n")
+	}
+	return []kind{
+		{"ours", ours, func(id int) string { return callLine(id, "job_output", read, "") + "\n" }},
+		{"list", ours, func(id int) string { return callLine(id, "list_files", `{"pattern":"*"}`, "") + "\n" }},
+		{"sdk", sdk, func(id int) string { return callLine(id, "ping", `{}`, "") + "\n" }},
+	}
+}
+
+var jobID = regexp.MustCompile(`job_[a-z2-7]{12}`)
 
 func median(d []time.Duration) float64 {
 	slices.Sort(d)
 	return float64(d[len(d)/2]) / 1e3
 }
 
-// BenchmarkStdioRoundTrip: one call at a time; each iteration is 200 calls on each server, in turns.
+// BenchmarkStdioRoundTrip: one call at a time; each iteration is 200 calls of each kind, in turns.
 func BenchmarkStdioRoundTrip(b *testing.B) {
-	ours, sdk := both(b)
 	const calls = 200
-	measure := func(c *contender, line func(int) string, into *[]time.Duration) {
-		for i := range calls {
-			l := line(i + 100)
-			start := time.Now()
-			answer := c.exchange(b, l)
-			*into = append(*into, time.Since(start))
-			if bytes.Contains(answer, []byte(`"error"`)) || bytes.Contains(answer, []byte(`"isError":true`)) {
-				b.Fatalf("%s", answer)
+	all := kinds(b)
+	took := map[string][]time.Duration{}
+	for b.Loop() {
+		for _, k := range all {
+			for i := range calls {
+				line := k.line(i + 100)
+				start := time.Now()
+				answer := k.at.exchange(b, line)
+				took[k.name] = append(took[k.name], time.Since(start))
+				if bytes.Contains(answer, []byte(`"error"`)) || bytes.Contains(answer, []byte(`"isError":true`)) {
+					b.Fatalf("%s", answer)
+				}
 			}
 		}
 	}
-	var a, z []time.Duration
-	for b.Loop() {
-		measure(ours, oursCall, &a)
-		measure(sdk, sdkCall, &z)
+	p50 := map[string]float64{}
+	for name, d := range took {
+		p50[name] = median(d)
+		b.ReportMetric(p50[name], name+"-p50-us")
 	}
-	slices.Sort(a)
-	b.ReportMetric(float64(a[len(a)*99/100])/1e3, "ours-p99-us")
-	b.ReportMetric(median(a), "ours-p50-us")
-	b.ReportMetric(median(z), "sdk-p50-us")
-	b.ReportMetric(median(a)/median(z), "p50-ratio")
+	b.ReportMetric(float64(took["ours"][len(took["ours"])*99/100])/1e3, "ours-p99-us")
+	b.ReportMetric(p50["ours"]/p50["sdk"], "p50-ratio")
 }
 
-// BenchmarkStdioInFlight: 8 calls in flight; each iteration is 1,000 calls on each server, in turns.
+// BenchmarkStdioInFlight: 8 calls in flight; each iteration is 1,000 calls of each kind, in turns.
 func BenchmarkStdioInFlight(b *testing.B) {
-	ours, sdk := both(b)
 	const calls, open = 1000, 8
-	measure := func(c *contender, line func(int) string) time.Duration {
-		start := time.Now()
-		sent := 0
-		for ; sent < open; sent++ {
-			if _, err := io.WriteString(c.in, line(sent+100)); err != nil {
-				b.Fatal(err)
-			}
-		}
-		for range calls {
-			if _, err := c.out.ReadSlice('\n'); err != nil {
-				b.Fatal(err)
-			}
-			if sent < calls {
-				if _, err := io.WriteString(c.in, line(sent+100)); err != nil {
+	all := kinds(b)
+	took := map[string]time.Duration{}
+	rounds := 0
+	for b.Loop() {
+		rounds++
+		for _, k := range all {
+			start := time.Now()
+			for sent, got := 0, 0; got < calls; {
+				if sent < calls && sent < got+open {
+					if _, err := io.WriteString(k.at.in, k.line(sent+100)); err != nil {
+						b.Fatal(err)
+					}
+					sent++
+					continue
+				}
+				if _, err := k.at.out.ReadSlice('\n'); err != nil {
 					b.Fatal(err)
 				}
-				sent++
+				got++
 			}
+			took[k.name] += time.Since(start)
 		}
-		return time.Since(start)
 	}
-	var a, z time.Duration
-	n := 0
-	for b.Loop() {
-		a += measure(ours, oursCall)
-		z += measure(sdk, sdkCall)
-		n += calls
+	for name, d := range took {
+		b.ReportMetric(float64(rounds*calls)/d.Seconds(), name+"-calls/s")
 	}
-	b.ReportMetric(float64(n)/a.Seconds(), "ours-calls/s")
-	b.ReportMetric(float64(n)/z.Seconds(), "sdk-calls/s")
-	b.ReportMetric(float64(z)/float64(a), "calls-ratio")
+	b.ReportMetric(float64(took["sdk"])/float64(took["ours"]), "calls-ratio")
 }
 
 // BenchmarkColdStart: from the start of the process to the answer of tools/list, and the memory then.

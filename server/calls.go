@@ -37,19 +37,25 @@ func (s *Server) register(tools []tool.Tool) {
 	s.mcp.AddTools(entries...)
 }
 
-// call is the handler of every tool: MCP ends here. It never returns a Go error, because mcp-go would choose its code
-// and send its text.
+// call is the handler of every tool in mcp-go. It never returns a Go error, because mcp-go would choose its code and
+// send its text.
 func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	rec := recordFrom(ctx)
-	name := req.Params.Name
-	t := s.table[name]
+	return s.run(ctx, rec, s.table[req.Params.Name]), nil
+}
+
+// run leads a call into the corridor: MCP ends here.
+func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToolResult {
 	s.identify(ctx, rec)
 	if e := s.locate(ctx, rec.state); e != nil {
-		return s.describeError(rec, e, name), nil
+		return s.describeError(rec, e, t.Spec.Name)
 	}
 	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil}
+	if rec.env.name != t.Spec.Name {
+		a.Via = rec.env.name
+	}
 	result, err := rec.visit.Call(ctx, t, rec.env.arguments, a)
-	return s.answer(ctx, rec, t.Spec.Name, result, err), nil
+	return s.answer(ctx, rec, t.Spec.Name, result, err)
 }
 
 // identify fills in who called: from the request itself in the modern era, from the connection's record otherwise.

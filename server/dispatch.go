@@ -60,11 +60,24 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 	if e := s.refuse(rec); e != nil {
 		return errorLine(rec.env.id, e)
 	}
-	resp := s.mcp.HandleMessage(withRecord(ctx, rec), slim(rec.env, msg))
+	resp, ok := s.direct(ctx, rec)
+	if !ok {
+		resp = s.mcp.HandleMessage(withRecord(ctx, rec), slim(rec.env, msg))
+	}
 	if rec.flush != nil {
 		rec.flush()
 	}
 	return s.encode(ctx, rec, resp)
+}
+
+// direct answers a legacy tools/call of a known tool without mcp-go, which would decode the message four times and do
+// nothing else with it: that was a third of the time of a call. ok is false for everything else.
+func (s *Server) direct(ctx context.Context, rec *record) (mcp.JSONRPCMessage, bool) {
+	if rec.visit == nil || rec.env.version >= mcp.ProtocolVersion20260728 {
+		return nil, false
+	}
+	result := s.run(ctx, rec, s.table[rec.env.name])
+	return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Result: result}, true
 }
 
 // refuse answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,

@@ -24,7 +24,7 @@ const (
 var vcsNames = map[string]bool{".git": true, ".svn": true, ".hg": true, ".bzr": true, ".jj": true, ".sl": true}
 
 // directory reads one directory, hands its files on, and puts its directories on the stack.
-func (w *walk) directory(worker int, it item) {
+func (w *walk) directory(visit func(folder, string, string), it item) {
 	dir, ok := w.open(it.rel)
 	if !ok {
 		return
@@ -39,7 +39,7 @@ func (w *walk) directory(worker int, it item) {
 		}
 		if len(entries) > 0 {
 			files := w.sort(it.rel, rules, entries)
-			w.batch(worker, item{rel: it.rel, names: files, dir: dir.retain()})
+			w.batch(visit, item{rel: it.rel, names: files, dir: dir.retain()})
 		}
 		switch {
 		case err != nil:

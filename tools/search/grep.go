@@ -99,10 +99,12 @@ func (g *grep) file(s *scanner, d folder, rel, name string) {
 // named searches a file that the query names, whatever it is like.
 func (g *grep) named(f *os.File, st stat) {
 	s := g.scanner()
-	g.wait([]func(){func() {
+	c := newCrew()
+	c.spawn(g.run, func() {
 		defer f.Close() // read only
 		g.scan(s, f, st, "", true)
-	}})
+	})
+	g.wait(c)
 }
 
 // scan searches an open file and notes what the Coverage says about it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/tools/search/ignore"
@@ -54,7 +55,8 @@ func (r *run) end() {
 	}
 }
 
-// tree walks a directory with all workers; begin makes the visitor of one. It takes d over.
+// tree walks a directory; begin makes the visitor of one worker. One worker starts, and others when there is more than
+// it can do at once: a small directory is done before a second thread is awake. It takes d over.
 func (r *run) tree(d folder, begin func() func(d folder, rel, name string)) {
 	w := r.walk
 	var rules *ignore.Stack
@@ -64,37 +66,48 @@ func (r *run) tree(d folder, begin func() func(d folder, rel, name string)) {
 	w.stack = []item{{rules: rules}}
 	w.top = (&shared{folder: d}).retain()
 	defer w.top.release()
-	visits := make([]func(folder, string, string), r.workers)
-	w.visit = func(worker int, d folder, rel, name string) { visits[worker](d, rel, name) }
-	jobs := make([]func(), r.workers)
-	for i := range jobs {
+	w.spare.Store(int32(r.workers))
+	c := newCrew()
+	w.start = func() {
 		top := w.top.retain()
-		visits[i] = begin()
-		jobs[i] = func() {
+		c.spawn(r, func() {
 			defer top.release()
-			w.work(i)
-		}
+			w.work(begin())
+		})
 	}
-	r.wait(jobs)
+	w.mu.Lock()
+	w.hire(1)
+	w.mu.Unlock()
+	r.wait(c)
 	w.leaveRest()
 }
 
-// wait runs jobs and waits for them, telling Progress meanwhile.
-func (r *run) wait(jobs []func()) {
-	var group sync.WaitGroup
-	for _, job := range jobs {
-		r.e.working.Add(1)
-		group.Go(func() {
-			defer r.e.working.Done()
-			defer r.caught()
-			job()
-		})
-	}
-	finished := make(chan struct{})
+// A crew is the workers of one query. Others may be added while one works.
+type crew struct {
+	working atomic.Int32
+	done    chan struct{} // closed when the last one is
+}
+
+func newCrew() *crew { return &crew{done: make(chan struct{})} }
+
+// spawn runs job on a goroutine that Close waits for, too.
+func (c *crew) spawn(r *run, job func()) {
+	r.e.working.Add(1)
+	c.working.Add(1)
 	go func() {
-		group.Wait()
-		close(finished)
+		defer r.e.working.Done()
+		defer func() {
+			if c.working.Add(-1) == 0 {
+				close(c.done)
+			}
+		}()
+		defer r.caught()
+		job()
 	}()
+}
+
+// wait waits for the workers, telling Progress meanwhile. Those that hang in a system call are left behind.
+func (r *run) wait(c *crew) {
 	var tick <-chan time.Time
 	if r.progress != nil {
 		ticker := time.NewTicker(progressEvery)
@@ -105,7 +118,7 @@ func (r *run) wait(jobs []func()) {
 	var hang <-chan time.Time
 	for {
 		select {
-		case <-finished:
+		case <-c.done:
 			return
 		case <-tick:
 			r.progress(r.log.soFar())

@@ -27,10 +27,10 @@ type walk struct {
 	log    *ledger
 	ex     excludes
 
-	leads  func(rel string) bool                        // nil, or: a directory can have files that are wanted
-	visit  func(worker int, d folder, rel, name string) // called from many goroutines, once for each file
-	behind func(rel string) bool                        // nil, or: rel comes later than all that the answer needs
-	fixed  func()                                       // called once, when all that is left is behind
+	leads  func(rel string) bool // nil, or: a directory can have files that are wanted
+	start  func()                // starts one more worker
+	behind func(rel string) bool // nil, or: rel comes later than all that the answer needs
+	fixed  func()                // called once, when all that is left is behind
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -39,6 +39,7 @@ type walk struct {
 	busy    int    // items in work
 	counted bool   // what was behind is searched now, too
 	idle    atomic.Int32
+	spare   atomic.Int32 // workers that may still be started; falls under mu
 }
 
 // An item is a directory to read, or some files of one.
@@ -66,17 +67,25 @@ func (s *shared) release() {
 	}
 }
 
-// work is one worker.
-func (w *walk) work(worker int) {
+// hire starts workers for n further items, beside those that are idle. mu is held.
+func (w *walk) hire(n int) {
+	for n -= int(w.idle.Load()); n > 0 && w.spare.Load() > 0; n-- {
+		w.spare.Add(-1)
+		w.start()
+	}
+}
+
+// work is one worker. visit is called once for each file that the worker takes.
+func (w *walk) work(visit func(d folder, rel, name string)) {
 	for {
 		it, ok := w.take()
 		if !ok {
 			return
 		}
 		if it.names == nil {
-			w.directory(worker, it)
+			w.directory(visit, it)
 		} else {
-			w.batch(worker, it)
+			w.batch(visit, it)
 		}
 		w.done()
 	}
@@ -105,6 +114,7 @@ func (w *walk) take() (item, bool) {
 		case len(w.later) > 0:
 			w.counted = true
 			w.stack, w.later = w.later, nil
+			w.hire(len(w.stack) - 1)
 			w.fixed()
 		default:
 			w.wake.Broadcast()
@@ -136,6 +146,7 @@ func (w *walk) push(items ...item) {
 	defer w.mu.Unlock()
 	w.stack = append(w.stack, items...)
 	w.wake.Broadcast()
+	w.hire(len(items))
 }
 
 // stopWaiting wakes all workers, after a stop.
@@ -146,7 +157,7 @@ func (w *walk) stopWaiting() {
 }
 
 // batch hands files to the visitor, and half of them to another worker that has nothing to do.
-func (w *walk) batch(worker int, it item) {
+func (w *walk) batch(visit func(folder, string, string), it item) {
 	if it.dir == nil {
 		var ok bool
 		if it.dir, ok = w.open(it.rel); !ok {
@@ -156,7 +167,7 @@ func (w *walk) batch(worker int, it item) {
 	defer it.dir.release()
 	var behind []string
 	for i := 0; i < len(it.names); i++ {
-		if rest := len(it.names) - i; i%shareBatch == 0 && rest > shareBatch && w.idle.Load() > 0 {
+		if rest := len(it.names) - i; i%shareBatch == 0 && rest > shareBatch && w.idle.Load()+w.spare.Load() > 0 {
 			half := i + (rest+1)/2
 			w.push(item{rel: it.rel, names: it.names[half:], dir: it.dir.retain()})
 			it.names = it.names[:half]
@@ -169,7 +180,7 @@ func (w *walk) batch(worker int, it item) {
 		case w.isBehind(rel):
 			behind = append(behind, it.names[i])
 		default:
-			w.visit(worker, it.dir.folder, rel, it.names[i])
+			visit(it.dir.folder, rel, it.names[i])
 		}
 	}
 	w.keepForLater(it.rel, behind)
@@ -194,6 +205,7 @@ func (w *walk) keepForLater(rel string, names []string) {
 	if w.counted {
 		w.stack = append(w.stack, item{rel: rel, names: names})
 		w.wake.Broadcast()
+		w.hire(1)
 		return
 	}
 	w.later = append(w.later, item{rel: rel, names: names})
