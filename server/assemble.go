@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"codehand/filestate"
 	"codehand/server/config"
@@ -30,7 +31,7 @@ type engines struct {
 	held   *filestate.Contents
 	search *search.Engine
 	prefs  session.Prefs
-	env    []string // of commands
+	env    func() []string // of commands; made at the first session, since it looks at every directory of PATH
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -69,7 +70,9 @@ func (s *Server) assemble(o Options) (err error) {
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
-	e.env = sandbox.Environ(sandbox.EnvOptions{Roots: e.space.Roots(), Allow: cfg.Shell.EnvAllow})
+	e.env = sync.OnceValue(func() []string {
+		return sandbox.Environ(sandbox.EnvOptions{Roots: e.space.Roots(), Allow: cfg.Shell.EnvAllow})
+	})
 	probe, err := shell.New(shell.Options{Dir: e.dir, Init: cfg.Shell.InitFile})
 	switch {
 	case !cfg.Shell.Enabled:
@@ -120,7 +123,7 @@ func (s *Server) build(key session.Key) (*session.State, func(), error) {
 	memory := state.Scoped(e.store, "sess."+principal+"."+name)
 	dir := filepath.Join(e.dir, "sessions", directory(key))
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
-	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: e.env})
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: e.env()})
 	if err != nil && e.prefs.NoShell == "" {
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)
 	}

@@ -30,12 +30,7 @@ var peer = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "gosdk")
-	cmd := exec.Command("go", "build", "-o", path, ".")
-	cmd.Dir = "../testdata/bench/gosdk"
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", &buildError{string(out), err}
-	}
-	return path, nil
+	return path, build("../testdata/bench/gosdk", path, ".")
 })
 
 // A contender is one server under measurement.

@@ -164,11 +164,19 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "codehand")
-	if out, err := exec.Command("go", "build", "-o", path, "codehand/cmd/codehand").CombinedOutput(); err != nil {
-		return "", &buildError{string(out), err}
-	}
-	return path, nil
+	return path, build("", path, "codehand/cmd/codehand")
 })
+
+// build builds a package as it is released: without cgo, so that nothing is linked at the start.
+func build(dir, to, pkg string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-o", to, pkg)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return &buildError{string(out), err}
+	}
+	return nil
+}
 
 type buildError struct {
 	out string

@@ -80,7 +80,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 		body = strings.TrimRight(shownOutput(env, c, form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body
-	if err := consumed(ctx, env, c.Info, c.Next); err != nil {
+	if err := consumed(ctx, env, cursors[info.ID], c); err != nil {
 		text += "\n[the next call will show this output again]"
 	}
 	return tool.Result{Text: text, Meta: tool.Meta{Job: jobMeta(c.Info)}}, nil

@@ -81,17 +81,21 @@ func jobMeta(i shell.Info) *tool.Job {
 	return &tool.Job{ID: i.ID, State: string(i.State), Exit: i.Exit}
 }
 
-// consumed moves the session's position in a job's output. A position never moves back, whichever of two calls at the
-// same time is the last to say so.
-func consumed(ctx context.Context, env tool.Env, i shell.Info, next int64) error {
+// consumed moves the session's position in a job's output from where it was to the end of c. A position never moves
+// back, whichever of two calls at the same time is the last to say so.
+func consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chunk) error {
+	over := c.Info.State != shell.Running
+	if c.Next <= was.At && (was.Announced || !over) {
+		return nil
+	}
 	_, err := env.Cursors.Change(context.WithoutCancel(ctx), func(all map[string]session.Cursor) (map[string]session.Cursor, error) {
 		if all == nil {
 			all = map[string]session.Cursor{}
 		}
-		c := all[i.ID]
-		c.At = max(c.At, next)
-		c.Announced = c.Announced || i.State != shell.Running
-		all[i.ID] = c
+		is := all[c.Info.ID]
+		is.At = max(is.At, c.Next)
+		is.Announced = is.Announced || over
+		all[c.Info.ID] = is
 		return all, nil
 	})
 	return err

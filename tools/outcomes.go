@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 )
@@ -33,7 +34,7 @@ func (o *outcome) moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if err := consumed(ctx, o.env, i, c.Next); err != nil {
+	if err := consumed(ctx, o.env, session.Cursor{}, c); err != nil {
 		o.notes = append(o.notes, "[job_output will show this output again]")
 	}
 	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with job_output.\n", jobAge(i), i.ID)

@@ -61,6 +61,9 @@ func (s *Shell) oldOutput(i Info, after int64, max int64) (Chunk, error) {
 
 // logChunk reads one chunk of a file that has lines line ends in all.
 func logChunk(path string, k kept, after, max int64, lines int) (Chunk, error) {
+	if after >= k.size {
+		return Chunk{Next: k.size}, nil // what a client that polls mostly asks for
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return Chunk{}, fmt.Errorf("%w: its output is gone", ErrUnknown)

@@ -71,9 +71,9 @@ func TestDefinePanicsOnSpec(t *testing.T) {
 		name, want string
 		change     func(*Def[sampleInput])
 	}{
-		{"upper case", "the name does not match", func(d *Def[sampleInput]) { d.Spec.Name = "Sample" }},
-		{"no name", "the name does not match", func(d *Def[sampleInput]) { d.Spec.Name = "" }},
-		{"a long name", "the name does not match", func(d *Def[sampleInput]) { d.Spec.Name = strings.Repeat("a", 41) }},
+		{"upper case", "the name is not", func(d *Def[sampleInput]) { d.Spec.Name = "Sample" }},
+		{"no name", "the name is not", func(d *Def[sampleInput]) { d.Spec.Name = "" }},
+		{"a long name", "the name is not", func(d *Def[sampleInput]) { d.Spec.Name = strings.Repeat("a", 41) }},
 		{"an alias like the name", "the alias", func(d *Def[sampleInput]) { d.Spec.Aliases = []string{"sample_tool"} }},
 		{"an alias twice", "the alias", func(d *Def[sampleInput]) { d.Spec.Aliases = []string{"A", "A"} }},
 		{"an alias with a blank", "the alias", func(d *Def[sampleInput]) { d.Spec.Aliases = []string{"A B"} }},

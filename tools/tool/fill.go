@@ -68,8 +68,10 @@ func (f *filler) text(s *shape, at *place, raw []byte, v reflect.Value) {
 	v.SetString(got)
 }
 
-// number is a JSON number that can be an int64. Its length is bounded, because 1e999999999 is a number, too.
-var number = regexp.MustCompile(`^-?[0-9]{1,19}(\.[0-9]{1,19})?([eE][+-]?[0-9]{1,2})?$`)
+// number is a JSON number that can be an int64. Length and exponent are bounded, because 1e999999999 is a number, too.
+var number = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9][0-9]?)?$`)
+
+const maxNumber = 44 // bytes
 
 // integer takes a number without a fraction (5, 5.0, 5e0), also in a string.
 func (f *filler) integer(s *shape, at *place, raw []byte, v reflect.Value) {
@@ -94,7 +96,7 @@ func whole(literal string) (int64, bool) {
 	if n, err := strconv.ParseInt(literal, 10, 64); err == nil && literal[0] != '+' {
 		return n, true
 	}
-	if !number.MatchString(literal) {
+	if len(literal) > maxNumber || !number.MatchString(literal) {
 		return 0, false
 	}
 	r, ok := new(big.Rat).SetString(literal)

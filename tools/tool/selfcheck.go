@@ -4,18 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"strings"
 )
 
-// mountedName is what the name of a mounted tool looks like.
-var mountedName = regexp.MustCompile(`^mcp__[A-Za-z0-9_-]{1,59}$`)
+// mounted says whether s is what the name of a mounted tool looks like.
+func mounted(s string) bool {
+	return strings.HasPrefix(s, "mcp__") && len(s) > len("mcp__") && parameterName.fits(s)
+}
 
 // SelfCheck says what would make a client or a model's provider reject the tool; server asks before it opens a
 // transport. Of a tool made by Wrap it demands only that the name is one, and that the schema compiles and wants an
 // object; of ours also prose, and a schema without anything that some provider refuses.
 func (t Tool) SelfCheck() error {
-	if t.mounted && !mountedName.MatchString(t.Spec.Name) && !toolName.MatchString(t.Spec.Name) {
-		return fmt.Errorf("the name matches neither %v nor %v", mountedName, toolName)
+	if t.mounted && !mounted(t.Spec.Name) && !toolName.fits(t.Spec.Name) {
+		return fmt.Errorf("the name is neither that of a mounted tool nor %v", toolName)
 	}
 	if _, err := compile(t.Schema); err != nil {
 		return fmt.Errorf("the schema does not compile: %w", err)

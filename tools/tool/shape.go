@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 )
 
@@ -42,9 +41,6 @@ type shape struct {
 	byName   map[string]*shape
 	typ      reflect.Type
 }
-
-// parameterName is what all providers accept as a property name.
-var parameterName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
@@ -122,7 +118,7 @@ func (s *shape) readFields(up []reflect.Type) error {
 
 func (s *shape) readTags(tag string, all reflect.StructTag) error {
 	name, option, _ := strings.Cut(tag, ",")
-	if !parameterName.MatchString(name) {
+	if !parameterName.fits(name) {
 		return fmt.Errorf("the name %q does not match %v", name, parameterName)
 	}
 	if option != "" && option != "omitempty" {
