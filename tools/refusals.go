@@ -24,8 +24,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case refused:
 		return err
 	case isOutside:
-		return tool.Refuse(tool.OutsideRoots, "%s is outside the allowed directories: %s. The operator can add a ROOT argument or permissions.additional_dirs.",
-			path, strings.Join(outside.Roots, ", "))
+		return outsideRefusal(path, outside)
 	case isInvalid:
 		return tool.Refuse(tool.InputInvalid, "%q cannot be used as a path: %s.", path, invalid.Reason)
 	case errors.Is(err, workspace.ErrSpelling):
@@ -54,6 +53,19 @@ func pathRefusal(env tool.Env, path string, err error) error {
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: the operating system does not let the server use %s. Ask the user.", path)
 	}
 	return err
+}
+
+// outsideRefusal names the link that leads out, or a path below a root would seem to be refused for nothing.
+func outsideRefusal(path string, e *workspace.OutsideError) error {
+	const remedy = "The operator can add a ROOT argument."
+	switch roots := strings.Join(e.Roots, ", "); {
+	case roots == "":
+		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: this server was started without a directory. %s", path, remedy)
+	case e.Link != "":
+		return tool.Refuse(tool.OutsideRoots, "%s is outside the allowed directories: %s. The link %s -> %s leads out. %s", path, roots, e.Link, e.Target, remedy)
+	default:
+		return tool.Refuse(tool.OutsideRoots, "%s is outside the allowed directories: %s. %s", path, roots, remedy)
+	}
 }
 
 // stateRefusal answers a call that needs what the Store does not give.
