@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +40,16 @@ type inspected struct {
 	Meta    map[string]any `json:"_meta"`
 }
 
+// goRoot is where Go's own sources are.
+func goRoot(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // TestInspector drives the built program with the MCP Inspector, a client that nobody here wrote, on Go's own source
 // tree, in both protocol eras, and compares the answers with sed, grep and find.
 func TestInspector(t *testing.T) {
@@ -50,7 +59,7 @@ func TestInspector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := filepath.EvalSymlinks(filepath.Join(runtime.GOROOT(), "src"))
+	src, err := filepath.EvalSymlinks(filepath.Join(goRoot(t), "src"))
 	if err != nil {
 		t.Fatal(err)
 	}

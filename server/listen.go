@@ -14,11 +14,9 @@ type pipeSession struct {
 	id    string
 	notes chan mcp.JSONRPCNotification
 
-	mu     sync.Mutex
-	ready  bool
-	info   mcp.Implementation
-	caps   mcp.ClientCapabilities
-	filter mcp.SubscriptionFilter
+	mu   sync.Mutex
+	info mcp.Implementation
+	caps mcp.ClientCapabilities
 }
 
 // broadcastBuffer is how many of mcp-go's own notifications may wait. They are list changes, a few per minute at most.
@@ -39,12 +37,8 @@ func (p *pipeSession) SessionID() string { return p.id }
 
 func (p *pipeSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return p.notes }
 
-// Initialize is called by mcp-go when it has answered initialize.
-func (p *pipeSession) Initialize() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ready = true
-}
+// Initialize is called by mcp-go when it has answered initialize. Nothing depends on it.
+func (p *pipeSession) Initialize() {}
 
 // Initialized is always true: what may be sent to whom is decided in fanOut.
 func (p *pipeSession) Initialized() bool { return true }

@@ -228,7 +228,7 @@ func TestJobs(t *testing.T) {
 	id := m[1]
 	text = r.fails(tool.JobUnknown, "job_output", `{"job_id":"job_aaaaaaaaaaaa"}`)
 	same(t, text, "JOB_UNKNOWN: No job job_aaaaaaaaaaaa. Running: "+id+" (echo one; while [ ! -e go ]; do sleep 0.02; done; echo two;  …).")
-	text = r.fails(tool.JobUnknown, "job_stop", `{"job_id":"x"}`)
+	r.fails(tool.JobUnknown, "job_stop", `{"job_id":"x"}`)
 	r.write("go", "")
 	text = r.ok("job_output", `{"bash_id":"`+id+`","block":true,"filter":"^t|one"}`)
 	if !regexp.MustCompile(`^completed after [0-9.]+ s, exit 0, 3 new lines\none\ntwo\nthree$`).MatchString(text) {

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -12,7 +11,7 @@ import (
 // goSources is the tree that the benchmarks search: some 230 MB of text.
 func goSources(b *testing.B) dir {
 	b.Helper()
-	path, err := filepath.EvalSymlinks(filepath.Join(runtime.GOROOT(), "src"))
+	path, err := filepath.EvalSymlinks(filepath.Join(goRoot(b), "src"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (d *dialect) escapedSet() (runeSet, *PatternError) {
 	if s, ok := d.sets[key]; ok {
 		return s, nil
 	}
-	s := runeSet{}
+	var s runeSet
 	if c|0x20 == 'p' {
 		bare := strings.TrimPrefix(name, "^")
 		known := false

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -125,11 +124,21 @@ func awkwardText() string {
 	return b.String()
 }
 
+// goRoot is where Go's own sources are.
+func goRoot(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // sources copies some of Go's own sources, which are text of many kinds.
 func sources(t testing.TB, d dir, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		from := filepath.Join(runtime.GOROOT(), "src", name)
+		from := filepath.Join(goRoot(t), "src", name)
 		if err := os.CopyFS(filepath.Join(d.path, filepath.FromSlash(name)), os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}

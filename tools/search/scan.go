@@ -194,7 +194,7 @@ func (s *scanner) lines(from, end int) bool {
 		if !ok {
 			break
 		}
-		if s.hit(buf, at, to, nil) == over {
+		if goOn := s.hit(buf, at, to, nil); !goOn {
 			return over
 		}
 		from = to + 1

@@ -22,7 +22,6 @@ type walk struct {
 	filter filter
 	skip   map[string]bool // SkipDirs
 	top    *shared
-	rules  *ignore.Stack // of what lies above the directory
 	halt   *halt
 	log    *ledger
 	ex     excludes

@@ -151,7 +151,7 @@ func (b *binder[In]) checkPaths() error {
 	b.root.leaves(&place{}, v, found)
 	for _, p := range b.def.Paths(in) {
 		if _, ok := found[p]; !ok {
-			return errors.New("Paths points at something that is no string of the input")
+			return errors.New("the function Paths points at something that is no string of the input")
 		}
 	}
 	return nil
