@@ -168,6 +168,9 @@ func (w *walk) down(name string, info os.FileInfo) (ok bool, err error) {
 	}
 	if opened, err := sub.Stat("."); err != nil || !os.SameFile(opened, info) {
 		_ = sub.Close() // never used
+		if errors.Is(err, fs.ErrPermission) {
+			return false, failed(w.abs, err) // it may be listed but not entered, and looking again does not help
+		}
 		return false, nil
 	}
 	w.drop()
