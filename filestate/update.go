@@ -153,11 +153,15 @@ func (l *Ledger) change(ctx context.Context, works []*work) error {
 }
 
 func (l *Ledger) changeOne(ctx context.Context, w *work) error {
+	known, memErr := l.records.load(ctx, w.path)
+	w.known = known
+	if w.edit.Version == "" && decide(w.edit, known, memErr != nil, w.file != nil, digest{}) == notRead {
+		// No content could change that, and the largest file costs 1 GiB of memory to read.
+		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
+	}
 	if err := w.read(ctx); err != nil {
 		return err
 	}
-	known, memErr := l.records.load(ctx, w.path)
-	w.known = known
 	switch decide(w.edit, known, memErr != nil, w.file != nil, w.base) {
 	case goOn:
 	case partRead:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -430,5 +431,24 @@ func TestLargeContentsAreSame(t *testing.T) {
 	_, err := d.edit("a", "small", "x")
 	if e := wantStale(t, err); e.Old != nil {
 		t.Error("a content over 4 MiB is held")
+	}
+}
+
+// An edit of a file that was never read is refused without reading it: four such calls about a file of 1 GiB made the
+// server grow by 4 GiB. Not parallel, because it counts what the whole process allocates.
+func TestNotReadReadsNothing(t *testing.T) {
+	d := newDesk(t)
+	d.write("big", "x\n")
+	const size = 64 << 20
+	if err := os.Truncate(d.path("big"), size); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := d.edit("big", "x", "y")
+	runtime.ReadMemStats(&after)
+	wantError(t, err, filestate.ErrNotRead)
+	if got := after.TotalAlloc - before.TotalAlloc; got > size/2 {
+		t.Errorf("allocated %d bytes to refuse the edit of an unread file of %d", got, size)
 	}
 }
