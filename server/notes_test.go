@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,11 +13,22 @@ import (
 // is said to be running, and the value always grows.
 func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var sent []note
-		tick := startTicker(10*time.Second, func(n note) { sent = append(sent, n) })
+		var mu sync.Mutex // the race detector does not know that synctest.Wait orders memory
+		var all []note
+		tick := startTicker(10*time.Second, func(n note) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, n)
+		})
+		notes := func() []note {
+			mu.Lock()
+			defer mu.Unlock()
+			return all
+		}
 		begin := time.Now()
 		tick.set(1, 10, "one")
 		synctest.Wait()
+		sent := notes()
 		if len(sent) != 1 || sent[0].text != "one" || !time.Now().Equal(begin) {
 			t.Fatalf("the first note is not sent at once: %v", sent)
 		}
@@ -24,21 +36,25 @@ func TestTicker(t *testing.T) {
 			tick.set(float64(i), 10, "more")
 		}
 		synctest.Wait()
+		sent = notes()
 		if len(sent) != 1 {
 			t.Fatalf("notes within the window: %v", sent)
 		}
 		time.Sleep(progressEvery)
 		synctest.Wait()
+		sent = notes()
 		if len(sent) != 2 || sent[1].done != 9 {
 			t.Fatalf("after the window: %v", sent)
 		}
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
+		sent = notes()
 		if len(sent) != 3 || !strings.HasPrefix(sent[2].text, "still running, 10s: more") {
 			t.Fatalf("heartbeat: %v", sent)
 		}
 		tick.set(1, 10, "back")
 		tick.stop()
+		sent = notes()
 		if last := sent[len(sent)-1]; last.text != "back" {
 			t.Fatalf("the pending note is lost: %v", sent)
 		}

@@ -285,8 +285,10 @@ type wire struct {
 	next   int
 }
 
+// newWire starts to read at once, and reads on while the test looks at what came: a client that does not read loses
+// progress notes.
 func newWire(in io.WriteCloser, out io.Reader, client string, modern bool) *wire {
-	w := &wire{in: in, lines: make(chan []byte), modern: modern, client: client}
+	w := &wire{in: in, lines: make(chan []byte, 1<<14), modern: modern, client: client}
 	go func() {
 		defer close(w.lines)
 		r := bufio.NewReaderSize(out, 1<<20)

@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand": {"server", "server/config", "server/clients", "tools", "tools/tool"},
+	"cmd/codehand": {"server", "server/config", "server/clients", "tools", "tools/sandbox", "tools/tool"},
 
 	"server": {"server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/textedit", "tools/tool",

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server"
+	"codehand/tools/sandbox"
 )
 
 func newStdio(t *terminal) *cobra.Command {
@@ -28,6 +29,9 @@ Exit codes: 0 the input ended, 1 it broke, 3 configuration, 128+n signal n.`,
 func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 	if isTerminal(t.in) {
 		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin/stdout; normally a client starts this. Ctrl-D ends it.\n", buildVersion())
+	}
+	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
+		fmt.Fprintf(t.errs, "codehand: commands can read the environment of this process: %v\n", err)
 	}
 	s, err := t.open(cmd, roots)
 	if err != nil {
