@@ -81,8 +81,7 @@ func (o *outcome) leftovers(ctx context.Context, i shell.Info) {
 			names = append(names, "…")
 			break
 		}
-		name, _ := results.Show(o.env.Space.Rel(e.Path))
-		names = append(names, name)
+		names = append(names, shownName(o.env, e.Path))
 	}
 	if len(names) > 0 {
 		o.notes = append(o.notes, "[changed on disk, read again before editing: "+strings.Join(names, ", ")+"]")

@@ -112,7 +112,7 @@ func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
 // grepSearchBody makes the lines of the hits.
 func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a search.GrepAnswer) (out []string) {
 	show := func(s string) string { s, _ = results.Show(s); return s }
-	name := func(path string) string { return show(env.Space.Rel(path)) }
+	name := func(path string) string { return shownName(env, path) }
 	if q.Mode == search.Lines {
 		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only, Groups: q.Before+q.After > 0})
 	}

@@ -104,8 +104,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) tool.Result {
 	var lines []string
 	for _, f := range a.Files {
-		name, _ := results.Show(env.Space.Rel(f.Path))
-		lines = append(lines, name)
+		lines = append(lines, shownName(env, f.Path))
 	}
 	if a.N == 0 && a.Coverage.Complete {
 		lines = append(lines, "No files found")

@@ -83,6 +83,13 @@ func whereabouts(env tool.Env, path string) string {
 	return text
 }
 
+// shownName is how an answer names a file in a list: relative to the current directory when inside, and on one line, for
+// with a line feed in it one name would look like two.
+func shownName(env tool.Env, path string) string {
+	name, _ := results.Show(env.Space.Rel(path))
+	return strings.ReplaceAll(name, "\n", `\x0a`)
+}
+
 // plural writes 1 edit, 2 edits.
 func plural(n int, one, many string) string {
 	if n == 1 {
