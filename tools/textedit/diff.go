@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // `... (diff cut, N more lines)`. whole says that nothing was cut. There is no line end after the last line.
 //
 // The lines are compared as a view of the file shows them: the \r of a line end and the UTF-8 mark are no difference
-// and are not shown, and bytes that are not UTF-8 are shown as U+FFFD. If only those differ, the text is a sentence that
+// and are not shown, and each byte that is not UTF-8 is shown as U+FFFD. If only those differ, the text is a sentence that
 // says so. It is "" only for equal contents, or if maxBytes has no room. If so much has changed that comparing would
 // take long, the text names the range of lines, and whole is false.
 func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
@@ -159,7 +160,11 @@ func (p *part) split() []string {
 		if bytes.HasSuffix(line, []byte("\r\n")) {
 			line = append(bytes.Clone(line[:len(line)-2]), '\n')
 		}
-		lines = append(lines, strings.ToValidUTF8(string(line), "\ufffd"))
+		text := string(line)
+		if !utf8.ValidString(text) {
+			text = string([]rune(text)) // one U+FFFD for each bad byte, as read_file shows them
+		}
+		lines = append(lines, text)
 	}
 	return lines
 }

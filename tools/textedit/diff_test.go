@@ -41,6 +41,7 @@ func TestDiff(t *testing.T) {
 		{"only the mark", "\xef\xbb\xbfa", "a", 100, "(only line ends, the byte order mark or bytes that are not UTF-8 differ)", true},
 		{"the mark is not shown", "\xef\xbb\xbfa\n", "\xef\xbb\xbfb\n", 100, "@@ -1 +1 @@\n-a\n+b", true},
 		{"other bytes", "a\xff\nb\n", "a\xff\nc\n", 100, "@@ -1,2 +1,2 @@\n a\ufffd\n-b\n+c", true},
+		{"one mark for each bad byte, as read_file has it", "a\xff\xfe\nb\n", "a\xff\nb\n", 100, "@@ -1,2 +1,2 @@\n-a\ufffd\ufffd\n+a\ufffd\n b", true},
 		{"exactly fits", "a\n", "b\n", 17, "@@ -1 +1 @@\n-a\n+b", true},
 		{"cut", "a\nb\nc\nd\neeeeeeeeeeeeeeeeeeee\n", "a\nb\nC\nd\neeeeeeeeeeeeeeeeeeee\n", 50,
 			"@@ -1,5 +1,5 @@\n a\n b\n... (diff cut, 4 more lines)", false},
@@ -134,7 +135,7 @@ func shownLines(s string) []string {
 		if ended {
 			body = strings.TrimSuffix(body, "\r")
 		}
-		lines = append(lines, strings.ToValidUTF8(body, "\ufffd"))
+		lines = append(lines, string([]rune(body)))
 		if !ended {
 			lines = append(lines, noEnd)
 		}
