@@ -102,7 +102,11 @@ func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
 	case isPattern:
 		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).", bad.Text, bad.Kind, bad.Offset+1)
 	case isType:
-		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name, strings.Join(kind.Near, ", ")))
+		problem := fmt.Sprintf("\"type\" %q is unknown; use glob", kind.Name)
+		if len(kind.Near) > 0 {
+			problem += ", or one of these near ones: " + strings.Join(kind.Near, ", ")
+		}
+		return tool.Invalid("grep_search", problem)
 	case errors.Is(err, search.ErrNotRegular):
 		return tool.Refuse(tool.NotRegular, "%s is a FIFO, socket or device. Only regular files can be used.", in.Path)
 	}
