@@ -105,8 +105,7 @@ func (r *records) get(ctx context.Context, key string) (*record, error) {
 	}
 	rec := new(record)
 	if err := json.Unmarshal(value, rec); err != nil {
-		// Written by another version of this program: as good as forgotten.
-		return nil, nil
+		return nil, nil //nolint:nilerr // written by another version of this program: as good as forgotten
 	}
 	return rec, nil
 }

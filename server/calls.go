@@ -48,7 +48,7 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallTo
 func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToolResult {
 	s.identify(ctx, rec)
 	if e := s.locate(ctx, rec.state); e != nil {
-		return s.describeError(rec, e, t.Spec.Name)
+		return s.describeError(e, t.Spec.Name)
 	}
 	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil}
 	if rec.env.name != t.Spec.Name {
@@ -103,19 +103,19 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 // the record's override.
 func (s *Server) answer(ctx context.Context, rec *record, name string, result tool.Result, err error) *mcp.CallToolResult {
 	if err == nil {
-		return s.describeResult(rec, name, result)
+		return s.describeResult(name, result)
 	}
 	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
-		return s.describeError(rec, refusal, name)
+		return s.describeError(refusal, name)
 	}
 	if inner, ok := errors.AsType[*pipeline.InternalError](err); ok {
 		if inner.Panic {
 			rec.override = &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + inner.Ref + ")"}
 			return &mcp.CallToolResult{}
 		}
-		return s.describeError(rec, internalRefusal(inner.Ref), name)
+		return s.describeError(internalRefusal(inner.Ref), name)
 	}
-	return s.describeError(rec, internalRefusal(s.report(ctx, name, err, nil)), name)
+	return s.describeError(internalRefusal(s.report(ctx, name, err, nil)), name)
 }
 
 func internalRefusal(ref string) error {

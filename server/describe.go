@@ -41,7 +41,7 @@ func describeTool(t tool.Tool) mcp.Tool {
 
 // describeResult is what a call gave back as the client reads it. Machine data goes to _meta only: two large clients
 // drop the text of a result that has structuredContent.
-func (s *Server) describeResult(rec *record, name string, r tool.Result) *mcp.CallToolResult {
+func (s *Server) describeResult(name string, r tool.Result) *mcp.CallToolResult {
 	meta := metaFields(r.Meta)
 	out := &mcp.CallToolResult{IsError: r.Failed != ""}
 	if r.Failed != "" {
@@ -77,7 +77,7 @@ func retryable(c tool.Code) bool {
 }
 
 // describeError is a refusal as the client reads it. An error that is no refusal is ours and says nothing.
-func (s *Server) describeError(rec *record, err error, name string) *mcp.CallToolResult {
+func (s *Server) describeError(err error, name string) *mcp.CallToolResult {
 	refusal, ok := errors.AsType[*tool.Refusal](err)
 	if !ok {
 		refusal = &tool.Refusal{Code: tool.Internal, Text: "Internal error. Report it to the operator."}

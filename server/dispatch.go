@@ -172,7 +172,7 @@ func (s *Server) tooLarge(rec *record, size int) []byte {
 		Code: tool.ResultTooLarge,
 		Text: fmt.Sprintf("The result is larger than the wire allows (%d bytes, limit 8 MiB). Ask for less: a smaller range, a narrower pattern.", size),
 	}
-	body, err := encodeResult(s.describeError(rec, refusal, rec.env.name))
+	body, err := encodeResult(s.describeError(refusal, rec.env.name))
 	if err != nil {
 		return errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
 	}

@@ -186,7 +186,7 @@ func (s *envelopeScan) finish() {
 func (s *envelopeScan) message() bool {
 	s.keys, s.objects = s.keyBuf[:0], s.objectBuf[:0]
 	s.space()
-	ok := false
+	var ok bool
 	switch s.peek() {
 	case '{':
 		ok = s.members(topLevel)

@@ -156,7 +156,7 @@ func (c *stdioConn) refuse(env envelope, bad *envelopeError) {
 	case env.idKind == idNone:
 	case bad.InArguments:
 		rec := &record{env: env, client: c.client.Load()}
-		result := c.s.describeError(rec, tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", env.name, bad.Message), env.name)
+		result := c.s.describeError(tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", env.name, bad.Message), env.name)
 		c.send(c.s.encode(context.Background(), rec, c.s.decorate(env, result)))
 	default:
 		c.send(errorLine(env.id, bad.rpc()))
@@ -240,7 +240,7 @@ func (c *stdioConn) full(env envelope, err error) []byte {
 	}
 	rec := &record{env: env, client: c.client.Load()}
 	refusal := tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", maxInFlight)
-	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(rec, refusal, env.name)))
+	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(refusal, env.name)))
 }
 
 // run dispatches a request and sends its answer.

@@ -122,7 +122,8 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 
 // jobOutputStatus says where the job is, and how much is new.
 func jobOutputStatus(c shell.Chunk) string {
-	i, text := c.Info, ""
+	i := c.Info
+	var text string
 	switch {
 	case i.State == shell.Running:
 		text = "running for " + jobAge(i)

@@ -25,7 +25,7 @@ func TestPatternErrors(t *testing.T) {
 		{strings.Repeat("a", maxPattern+1), "too large", maxPattern}, {strings.Repeat("(", 300), "too large", 250}, {`((abcdefghijklmnopqrstu){30}){33}`, "too large", 0}, {"(?:" + strings.Repeat("a|", 3000) + "b){9}", "too large", 0},
 	} {
 		_, err := newProgram(c.pattern, false, false, false)
-		bad, ok := err.(*PatternError) //nolint:errorlint // it is not wrapped
+		bad, ok := err.(*PatternError)
 		if !ok || bad.Kind != c.kind || bad.Offset != c.offset || bad.Text == "" {
 			t.Errorf("%s: got %#v, want %s at %d", shorten(c.pattern), err, c.kind, c.offset)
 		}
@@ -155,7 +155,7 @@ func FuzzDialect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern string, multiline bool) {
 		p, err := newProgram(pattern, true, false, multiline)
 		if err != nil {
-			if bad, ok := err.(*PatternError); !ok || bad.Offset < 0 || bad.Offset > len(pattern) || bad.Kind == "" { //nolint:errorlint // it is not wrapped
+			if bad, ok := err.(*PatternError); !ok || bad.Offset < 0 || bad.Offset > len(pattern) || bad.Kind == "" {
 				t.Fatalf("%q: got %#v, want a PatternError with a place in the pattern", pattern, err)
 			}
 			return

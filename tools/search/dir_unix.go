@@ -58,7 +58,7 @@ func openByComponent(at int, rel string) (int, error) {
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}

@@ -90,7 +90,7 @@ func (d *dialect) escapedSet() (runeSet, *PatternError) {
 	var s runeSet
 	if c|0x20 == 'p' {
 		bare := strings.TrimPrefix(name, "^")
-		known := false
+		var known bool
 		if s, known = propertyClass(bare); !known {
 			return nil, d.wrongAt(start, "class", "unknown class %q", bare)
 		}

@@ -82,7 +82,7 @@ func (j *Job) base() string { return filepath.Join(j.shell.dir, j.id) }
 func (j *Job) Wait(ctx context.Context, until time.Time) (Info, error) {
 	err := waitUntil(ctx, j.ended, until)
 	if err != nil && !j.Info().Background {
-		j.interrupt(Killed)
+		j.interrupt()
 		<-j.ended
 	}
 	return j.Info(), err
@@ -110,10 +110,10 @@ func waitUntil(ctx context.Context, done <-chan struct{}, until time.Time) error
 	return nil
 }
 
-// interrupt asks for the end of the command; who follows it does it. The first reason counts.
-func (j *Job) interrupt(why State) {
+// interrupt asks for the end of the command; who follows it does it. The first reason for an end counts.
+func (j *Job) interrupt() {
 	select {
-	case j.want <- why:
+	case j.want <- Killed:
 	default:
 	}
 }
@@ -171,7 +171,7 @@ func (j *Job) Release() {
 	keep := j.keep
 	j.mu.Unlock()
 
-	j.interrupt(Killed)
+	j.interrupt()
 	<-j.ended
 	j.shell.drop(j)
 	j.removeSpools()

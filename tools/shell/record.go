@@ -196,7 +196,7 @@ func (s *Shell) Stop(ctx context.Context, id string) (Info, error) {
 	case err != nil:
 		return i, err
 	case j != nil:
-		j.interrupt(Killed)
+		j.interrupt()
 		err = waitUntil(ctx, j.ended, time.Time{})
 		return j.Info(), err
 	case i.State == Running:

@@ -89,7 +89,7 @@ func (s *Shell) Close() error {
 	jobs := s.known()
 	s.mu.Unlock()
 	for _, j := range jobs {
-		j.interrupt(Killed)
+		j.interrupt()
 	}
 	s.running.Wait()
 	s.mu.Lock()
@@ -148,7 +148,7 @@ func (s *Shell) Start(ctx context.Context, c Command) (*Job, error) {
 		return nil, err
 	}
 	if !c.Background {
-		j.unlink = context.AfterFunc(ctx, func() { j.interrupt(Killed) })
+		j.unlink = context.AfterFunc(ctx, func() { j.interrupt() })
 	}
 	go func() {
 		defer s.running.Done()

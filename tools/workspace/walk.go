@@ -162,7 +162,7 @@ func (w *walk) down(name string, info os.FileInfo) (ok bool, err error) {
 	sub, err := w.dir.OpenRoot(name)
 	if err != nil {
 		if now, again := w.dir.Lstat(name); again != nil || !os.SameFile(now, info) {
-			return false, nil // swapped meanwhile; look again
+			return false, nil //nolint:nilerr // swapped meanwhile: looking again is the answer
 		}
 		return false, failed(w.abs, err)
 	}
@@ -183,7 +183,7 @@ func (w *walk) follow(name string) (ok bool, err error) {
 	target, err := w.dir.Readlink(name)
 	if err != nil {
 		if now, again := w.dir.Lstat(name); again != nil || now.Mode()&fs.ModeSymlink == 0 {
-			return false, nil
+			return false, nil //nolint:nilerr // swapped meanwhile: looking again is the answer
 		}
 		return false, failed(w.abs, err)
 	}
