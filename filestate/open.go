@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxSize   = 1 << 30   // bytes of a file that can be hashed and edited; tools.md says so to models
+	maxSize   = 1 << 30   // bytes of a file that can be hashed and edited
 	chunkSize = 256 << 10 // bytes per read; ctx is looked at for each
 	openTries = 3         // how often a name that changes between look and open is tried
 )

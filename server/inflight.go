@@ -93,6 +93,16 @@ func (t *inflight) add(f *flight) error {
 	return nil
 }
 
+// free makes the id of a flight usable again. It comes before the answer is written: a client may send the next request
+// with the same id as soon as it has read the answer.
+func (t *inflight) free(f *flight) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open[string(f.id)] == f {
+		delete(t.open, string(f.id))
+	}
+}
+
 // done forgets a flight whose goroutine ends.
 func (t *inflight) done(f *flight) {
 	t.mu.Lock()

@@ -23,7 +23,7 @@ func inspector(t *testing.T) (node, launcher string) {
 	for _, p := range []string{node, launcher} {
 		if _, err := os.Stat(p); err != nil {
 			if os.Getenv("CI") != "" {
-				t.Fatal(err)
+				t.Fatalf("%v: (cd .ci/conformance && npm ci)", err)
 			}
 			t.Skip("the MCP Inspector is not installed: (cd .ci/conformance && npm ci)")
 		}

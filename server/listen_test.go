@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -30,6 +31,25 @@ func (f *fixture) line(t *testing.T) string {
 	return string(l)
 }
 
+// TestNobodyListens: a modern client that asked for nothing gets nothing but its answers.
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{silent: true, modern: true})
+	for range 10 {
+		f.changeList()
+		if err := f.send(`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{` + modernMeta + `}}}`); err != nil {
+			t.Fatal(err)
+		}
+		if l := f.line(t); !strings.Contains(l, `"id":7,"result":`) {
+			t.Fatalf("got %s", l)
+		}
+	}
+	_ = f.in.Close()
+	if l, err := f.receive(); err != io.EOF {
+		t.Errorf("got %s", l)
+	}
+}
+
 // TestListenIsFiltered: a broadcast reaches each listen that asked for it, tagged with its id, and nobody else.
 func TestListenIsFiltered(t *testing.T) {
 	t.Parallel()
@@ -40,7 +60,6 @@ func TestListenIsFiltered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.changeList() // nobody listens and nobody initialized: nothing may be sent
 	send(listenLine(`"a"`, `{"toolsListChanged":true}`))
 	if l := f.line(t); !strings.Contains(l, "acknowledged") || !strings.Contains(l, `"io.modelcontextprotocol/subscriptionId":"a"`) {
 		t.Fatalf("got %s", l)

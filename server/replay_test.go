@@ -22,7 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A scriptFile is one session file: what habits.md calls "a session file".
+// A scriptFile is one session file; its form is in CONTRIBUTING.md.
 type scriptFile struct {
 	path    string
 	archive *txtar.Archive
@@ -154,6 +154,9 @@ func escapeAnswer(s string) string {
 // world changes what is outside the server.
 func (r *replay) world(cmd string) error {
 	f := strings.Fields(cmd)
+	if want := map[string]int{"chmod": 3, "link": 3, "mv": 3}[f[0]]; len(f) < max(want, 2) {
+		return fmt.Errorf("%s wants more words", f[0])
+	}
 	at := func(i int) string {
 		if i >= len(f) {
 			return ""
@@ -208,7 +211,7 @@ func (r *replay) world(cmd string) error {
 			}
 		}
 	}
-	return fmt.Errorf("no such command: %s", f[0])
+	return fmt.Errorf("no such command: %s (there are write, append, rm, mv, mkdir, touch, chmod, link, fifo, wait)", f[0])
 }
 
 // placeholders stand for what differs from run to run; equal values get equal names.

@@ -142,7 +142,7 @@ func (c *stdioConn) handle(ctx context.Context, l line) {
 	case bad != nil:
 		c.refuse(env, bad)
 	case env.method == "":
-		// The client's answer to a request of ours. We have none open: see Roots and asking in protocol.md.
+		// The client's answer to a request of ours. We ask nothing yet.
 	case env.idKind == idNone:
 		c.notification(env)
 	default:
@@ -284,6 +284,7 @@ func (c *stdioConn) clientName(rec *record) string {
 }
 
 func (c *stdioConn) answer(f *flight, line []byte) {
+	c.table.free(f)
 	_ = f.answer(func() error { return c.out.write(line, 0) }) // a cancelled request gets no answer; a write error ends the connection
 }
 

@@ -2,7 +2,7 @@ package tools
 
 import "codehand/tools/tool"
 
-// All returns every tool, in the order of the README. The slice is the caller's.
+// All returns every tool, by group; lists for models and people are sorted by name. The slice is the caller's.
 func All() []tool.Tool {
 	return []tool.Tool{
 		// Files.

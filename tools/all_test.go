@@ -123,7 +123,7 @@ func TestTraits(t *testing.T) {
 			t.Errorf("%s: only readers may run side by side", x.Spec.Name)
 		}
 		if x.Spec.Scope == tool.ScopeRead && !traits.ReadOnly {
-			t.Errorf("%s: a token for reading must not reach a tool that writes", x.Spec.Name)
+			t.Errorf("%s: a token for reading must not reach a tool that writes: set Traits.ReadOnly, or another Scope", x.Spec.Name)
 		}
 	}
 }
@@ -179,8 +179,11 @@ func TestBytes(t *testing.T) {
 	sum := 0
 	for _, x := range All() {
 		n, most := len(entry(t, x)), maxBytes[x.Spec.Name]
-		if n > most {
-			t.Errorf("%s takes %d bytes of the list, at most %d: every conversation pays for them", x.Spec.Name, n, most)
+		switch {
+		case most == 0:
+			t.Errorf("%s has no budget: add it to maxBytes in tools/all_test.go, a little over its %d bytes", x.Spec.Name, n)
+		case n > most:
+			t.Errorf("%s takes %d bytes of the list, at most %d: every conversation pays for them; shorten the .md, or raise maxBytes with a reason", x.Spec.Name, n, most)
 		}
 		if !x.Spec.Deferred {
 			sum += n

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
 
@@ -44,7 +46,7 @@ func each(t *testing.T, do func(t *testing.T, r *rig, x tool.Tool, sample map[st
 			t.Parallel()
 			text, ok := samples[x.Spec.Name]
 			if !ok {
-				t.Fatalf("%s has no sample: add a good call to samples", x.Spec.Name)
+				t.Fatalf("%s has no sample: add a good call to samples in tools/contract_test.go", x.Spec.Name)
 			}
 			r, job := contractRig(t)
 			var sample map[string]any
@@ -96,10 +98,10 @@ func TestContractCanonical(t *testing.T) {
 			t.Errorf("%v\n%s\n%s", err, once.Input, twice.Input)
 		}
 		if once.Activity == "" || len([]rune(once.Activity)) > 50 {
-			t.Errorf("the activity is %q, not 1 to 50 characters", once.Activity)
+			t.Errorf("the activity is %q, not 1 to 50 characters: set Def.Activity", once.Activity)
 		}
 		if len(once.Targets) == 0 && !once.Traits.Private && !strings.HasPrefix(x.Spec.Name, "job_") {
-			t.Error("rules have nothing to match: the call has no target")
+			t.Error("rules have nothing to match: the call has no target: set Def.Paths to the fields that name files, or Def.Targets")
 		}
 	})
 }
@@ -155,6 +157,34 @@ func TestContractOutside(t *testing.T) {
 				if code(err) != tool.OutsideRoots {
 					t.Errorf("%s %q gives %v", key, path, err)
 				}
+			}
+		}
+	})
+}
+
+// Who denies Read denies every tool that takes a file: a reader or editor that is missing in the table of families in
+// permission/rule.go would answer nevertheless.
+func TestContractFamilies(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig, x tool.Tool, sample map[string]any) {
+		call, err := x.Bind(r.State, encode(t, sample))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(call.Targets, func(g permission.Target) bool { return g.Kind == permission.Path }) {
+			return
+		}
+		denied := []string{"Read"}
+		if !call.Traits.ReadOnly {
+			denied = append(denied, "Edit")
+		}
+		for _, family := range denied {
+			p, err := permission.New(permission.Options{Deny: []permission.Rule{{Text: family, Origin: "test", Dir: r.dir}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !p.Off(x.Spec.Name, x.Spec.Aliases) {
+				t.Errorf("%s takes a file, but the rule %s does not deny it: add it to readers or editors, and to insteads, in permission/rule.go", x.Spec.Name, family)
 			}
 		}
 	})

@@ -101,12 +101,10 @@ func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
 		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s (position %d). Example: *.{ts,tsx}.", bad.Text, bad.Offset+1)
 	case isPattern:
 		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).", bad.Text, bad.Kind, bad.Offset+1)
+	case isType && len(kind.Near) > 0:
+		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name, strings.Join(kind.Near, ", ")))
 	case isType:
-		problem := fmt.Sprintf("\"type\" %q is unknown; use glob", kind.Name)
-		if len(kind.Near) > 0 {
-			problem += ", or one of these near ones: " + strings.Join(kind.Near, ", ")
-		}
-		return tool.Invalid("grep_search", problem)
+		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob", kind.Name))
 	case errors.Is(err, search.ErrNotRegular):
 		return tool.Refuse(tool.NotRegular, "%s is a FIFO, socket or device. Only regular files can be used.", in.Path)
 	}

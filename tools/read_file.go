@@ -32,7 +32,7 @@ type readFileInput struct {
 var readFile = tool.Define(tool.Def[readFileInput]{
 	Spec: tool.Spec{
 		Name: "read_file", Aliases: []string{"Read"}, Title: "Read file", Description: readFileText,
-		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead,
+		Hint: "read text files by line range", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead,
 		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 	},
 	Accept:   map[string]string{"path": "file_path", "filename": "file_path"},

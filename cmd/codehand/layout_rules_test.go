@@ -113,7 +113,7 @@ func TestToolFiles(t *testing.T) {
 		for _, p := range []string{"tools/" + name + ".go", "tools/" + name + ".md", "testdata/specs/" + name + ".json",
 			"testdata/sessions/" + name + "/*.txtar"} {
 			if len(glob(t, p)) == 0 {
-				t.Errorf("the tool %s has no %s: write it (go test ./tools ./server -update writes specs and answers)", name, p)
+				t.Errorf("the tool %s has no %s: write it (go test ./tools ./server ./cmd/codehand -update writes specs and answers)", name, p)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestToolFiles(t *testing.T) {
 		for _, base := range glob(t, p) {
 			name := strings.TrimSuffix(base, filepath.Ext(base))
 			if !names[name] && !slices.Contains(sharedFiles, base) && !strings.HasSuffix(base, "_test.go") {
-				t.Errorf("%s/%s belongs to no tool of tools.All(): delete it, or move what tools share to one of sharedFiles (words) or an engine",
+				t.Errorf("%s/%s belongs to no tool of tools.All(): add its line to tools/all.go, rename it, or delete it; what tools share goes to one of sharedFiles (words) or an engine",
 					path.Dir(p), base)
 			}
 		}

@@ -48,7 +48,7 @@ type row struct {
 	names []string
 }
 
-// table is clients.md 3. Limits keep a margin below the client's own, since its cut would remove our first line. The
+// table is what was measured of the clients, and the safe guess for the rest. Limits keep a margin below the client's own, since its cut would remove our first line. The
 // last row is for everybody else. It never changes.
 var table = []row{
 	{Profile{"claude-code", 50_000, 0, 0, AllImages, true, usualBeat, 0}, []string{"claude-code"}},

@@ -150,7 +150,7 @@ func checkVersion(name string) error {
 }
 
 // secretWords mark the names of variables that usually hold credentials. To let commands see one needs a second
-// setting (security.md 5.8), which this version does not have.
+// setting, which this version does not have.
 var secretWords = [...]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"}
 
 func checkEnvName(name string) error {

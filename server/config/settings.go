@@ -34,7 +34,7 @@ const (
 // versions of MCP that are spoken, newest first.
 var versions = [...]string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// defaults returns the Config without any source. Texts and numbers are those of tools.md 41 and protocol.md 21.
+// defaults returns the Config without any source.
 func defaults() Config {
 	return Config{
 		Permissions: Permissions{Mode: permission.Default, AskFallback: "client"},

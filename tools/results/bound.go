@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// around is what tools.md 8 sets aside of a cap for the marker and the line ends.
+	// around is what is set aside of a cap for the marker and the line ends.
 	around = 60
 	// slack is the part of head or tail, one in so many, that may be given up to end at a line end.
 	slack = 10

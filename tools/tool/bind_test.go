@@ -215,7 +215,7 @@ func TestBindProblems(t *testing.T) {
 	}
 }
 
-// The text that tools.md shows, to the letter.
+// The text that models are used to, to the letter.
 func TestBindRefusalText(t *testing.T) {
 	type input struct {
 		FilePath string `json:"file_path" jsonschema:"The file"`

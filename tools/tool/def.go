@@ -9,7 +9,9 @@ import (
 )
 
 // Def is a tool as its author writes it. Spec and Run are required (Forward instead of Run for a
-// dispatcher). A nil function means: nothing to add. All but Question and Run are pure and fast.
+// dispatcher). A nil function means: nothing to add. All but Question and Run are pure and fast. A tool of
+// the product also needs Activity, and Paths or Targets unless it is Private or reaches only jobs: its tests
+// demand both.
 //
 // In is a struct of strings, whole numbers, booleans, json.RawMessage (any object), structs of these, and
 // lists of these. Each field has three tags:

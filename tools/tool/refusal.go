@@ -9,7 +9,7 @@ import (
 // code INTERNAL and a reference, the log gets the error.
 type Refusal struct {
 	Code   Code
-	Number int      // where tools.md gives one; see Numbered
+	Number int      // tells apart what one code has in common; 0: it has none. See Numbered
 	Text   string   // first what is wrong, with the values; then what to do; at most 500 runes before a diff
 	Meta   Meta     // like Result.Meta
 	Shows  []string // like Result.Shows: a stale refusal shows content, too
@@ -27,7 +27,7 @@ func Refuse(code Code, format string, args ...any) error {
 	return &Refusal{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// Numbered is Refuse for a refusal that tools.md gives a number, by which programs tell apart what one code has in common.
+// Numbered is Refuse for a refusal with a number, by which programs tell apart what one code has in common.
 func Numbered(code Code, number int, format string, args ...any) error {
 	return &Refusal{Code: code, Number: number, Text: fmt.Sprintf(format, args...)}
 }

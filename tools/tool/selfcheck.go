@@ -35,8 +35,10 @@ func (t Tool) SelfCheck() error {
 	if err := t.Spec.check(); err != nil {
 		return err
 	}
-	if t.Spec.Title == "" || t.Spec.Description == "" || t.Spec.Hint == "" {
-		return errors.New("title, description or hint is missing")
+	for field, text := range map[string]string{"Title": t.Spec.Title, "Description": t.Spec.Description, "Hint": t.Spec.Hint} {
+		if text == "" {
+			return fmt.Errorf("Spec.%s is empty", field)
+		}
 	}
 	return checkObject(root)
 }

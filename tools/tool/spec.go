@@ -41,10 +41,10 @@ const DefaultMaxRunes = 50_000
 type Spec struct {
 	Name        string   // snake_case, at most 40 of [a-z0-9_]; names the files, too
 	Aliases     []string // accepted on call and in rules; never listed
-	Title       string   // for people
+	Title       string   // two or three words, for people
 	Description string   // for the model: all of x.md, at most 2,000 bytes; Define trims blanks and newlines around it
-	Hint        string   // 3 to 10 words for tool_search
-	Deferred    bool     // listed only as protocol.md says
+	Hint        string   // 3 to 10 words for tool_search; required
+	Deferred    bool     // not part of the core: listed after it
 	MaxRunes    int      // of one result; 0 is DefaultMaxRunes
 	Scope       Scope
 	Traits      Traits // promises for every input: what tools/list publishes
