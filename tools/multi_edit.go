@@ -5,8 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"codehand/filestate"
@@ -139,23 +137,5 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*fileEdits, error) {
 		f.which = append(f.which, i+1)
 		f.edits = append(f.edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll, Expect: e.Expected, Prose: prose(path)})
 	}
-	return files, multiEditClash(files)
-}
-
-// multiEditClash refuses files that cannot be changed together: one lies below the other, or both are names of one file,
-// of which the first to be replaced breaks the link.
-func multiEditClash(files []*fileEdits) error {
-	infos := make([]os.FileInfo, len(files))
-	for i, f := range files {
-		infos[i], _ = f.file.Dir.Lstat(f.file.Name) // what is missing has no other name
-		for j, g := range files {
-			if rel, err := filepath.Rel(f.file.Path, g.file.Path); infos[i] == nil && i != j && err == nil && filepath.IsLocal(rel) {
-				return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed: %s, which another edit makes.", g.path, f.path)
-			}
-			if j < i && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
-				return tool.Invalid("multi_edit", fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.path, f.path))
-			}
-		}
-	}
-	return nil
+	return files, clash(files)
 }
