@@ -3,7 +3,10 @@ package tools
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -66,6 +69,24 @@ func outsideRefusal(path string, e *workspace.OutsideError) error {
 	default:
 		return tool.Refuse(tool.OutsideRoots, "%s is outside the allowed directories: %s. %s", path, roots, remedy)
 	}
+}
+
+// clash refuses files that cannot be changed together: one lies below the other, or both are names of one file,
+// of which the first to be replaced breaks the link.
+func clash(files []*fileEdits) error {
+	infos := make([]os.FileInfo, len(files))
+	for i, f := range files {
+		infos[i], _ = f.file.Dir.Lstat(f.file.Name) // what is missing has no other name
+		for j, g := range files {
+			if rel, err := filepath.Rel(f.file.Path, g.file.Path); infos[i] == nil && i != j && err == nil && filepath.IsLocal(rel) {
+				return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed: %s, which another edit makes.", g.path, f.path)
+			}
+			if j < i && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
+				return tool.Invalid("multi_edit", fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.path, f.path))
+			}
+		}
+	}
+	return nil
 }
 
 // stateRefusal answers a call that needs what the Store does not give.
