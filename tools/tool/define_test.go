@@ -250,7 +250,7 @@ func TestSelfCheck(t *testing.T) {
 		mounted            bool
 	}{
 		{"good", good, "", spec, false},
-		{"no title", good, "Spec.Title is empty", Spec{Name: "x", Description: "X.", Hint: "one two three"}, false},
+		{"no title", good, "the field Title is empty", Spec{Name: "x", Description: "X.", Hint: "one two three"}, false},
 		{"a bad name", good, "name", Spec{Name: "X"}, false},
 		{"no JSON", `{`, "does not compile", spec, false},
 		{"a missing reference", `{"type":"object","$ref":"#/$defs/a"}`, "does not compile", spec, false},

@@ -37,7 +37,7 @@ func (t Tool) SelfCheck() error {
 	}
 	for field, text := range map[string]string{"Title": t.Spec.Title, "Description": t.Spec.Description, "Hint": t.Spec.Hint} {
 		if text == "" {
-			return fmt.Errorf("Spec.%s is empty", field)
+			return fmt.Errorf("the field %s is empty", field)
 		}
 	}
 	return checkObject(root)
