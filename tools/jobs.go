@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,5 +104,12 @@ func consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chu
 
 // shownOutput is a job's output within form. The whole is in the log, which the short form names.
 func shownOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
-	return env.Results.BoundFile(c.Info.Log, c.Size, c.Lines, results.Clean(c.Head), results.Clean(c.Tail), form)
+	head, tail, lines := results.Clean(c.Head), results.Clean(c.Tail), c.Lines
+	if tail == "" && c.Tail != "" {
+		tail = "\n" // nothing of it can be shown, but head is not all there is
+	}
+	if end := cmp.Or(c.Tail, c.Head); !strings.HasSuffix(end, "\n") {
+		lines++
+	}
+	return env.Results.BoundFile(c.Info.Log, c.Size, lines, head, tail, form)
 }

@@ -104,6 +104,16 @@ func TestRunShellLong(t *testing.T) {
 }
 
 // The directory carries over to the next call if it lies in a root.
+// Output that begins and ends with bytes that are not shown has a middle all the same: it was answered with "(no output)".
+func TestRunShellHiddenEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	text := r.ok("run_shell", `{"command":"head -c 1000000 /dev/zero; printf middle; head -c 1000000 /dev/zero"}`)
+	if !strings.HasPrefix(text, "Output too large (1.9 MB, 1 line). Full output: ") || !strings.Contains(text, "[... truncated 2000005 chars ...]") {
+		t.Error(text)
+	}
+}
+
 func TestRunShellCwd(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
