@@ -86,11 +86,12 @@ func (s *Server) profile(name string) clients.Profile {
 	return clients.Find(name)
 }
 
-// locate gives the state its cwd as of now. A cwd that is gone, or that cannot be read from the Store, is the root.
+// locate gives the state its cwd as of now, and the rules that go with it. A cwd that no longer lies in a root counts as
+// none; one that was removed stays, and the tools say so.
 func (s *Server) locate(ctx context.Context, st *session.State) error {
 	cwd, err := st.Cwd.Load(ctx)
 	if err != nil {
-		return tool.Refuse(tool.StateUnavailable, "The state store does not answer, so the current directory is not known. Try again.")
+		return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so the current directory is not known. Try again.", Cause: err}
 	}
 	if cwd != "" && st.Space.Inside(cwd) {
 		st.Space = st.Space.At(cwd)
@@ -207,31 +208,46 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Call runs one tool in process, as principal local, through the same corridor as a client's call. It returns what
-// the model would read, and whether that is an error. err is a tool that does not exist, or a fault of ours.
+// Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
+// call. It returns what the model would read, and whether that is an error. err is a tool that does not exist, or a
+// fault of ours.
 func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool, err error) {
-	t, ok := s.table[name]
-	if !ok {
-		return "", false, errors.New(s.unknownTool(name).Message)
+	quoted, err := marshal(name)
+	if err != nil {
+		return "", false, err
 	}
-	state, release, err := s.sessions.acquire(s.stdioKey(envelope{}))
+	env, bad := scanEnvelope(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`, quoted, arguments))
+	switch {
+	case bad != nil && bad.InArguments:
+		return unusable(env.name, bad).Error(), true, nil
+	case bad != nil:
+		return "", false, errors.New(bad.Message)
+	}
+	t, ok := s.table[env.name]
+	if !ok {
+		return "", false, errors.New(s.unknownTool(env.name).Message)
+	}
+	state, release, err := s.sessions.acquire(s.stdioKey(env))
 	if err != nil {
 		return "", false, err
 	}
 	defer release()
-	rec := &record{env: envelope{name: name, arguments: arguments}, state: state}
-	rec.state.Client = session.Client{Name: "codehand-call", CanAsk: false}
-	visit := s.pipe.Arrive(rec.state)
-	defer visit.Leave()
-	if e := s.locate(ctx, rec.state); e != nil {
-		return e.Error(), true, nil
+	rec := &record{env: env, state: state, client: &clientRecord{name: "codehand-call"}, visit: s.pipe.Arrive(state)}
+	defer rec.visit.Leave()
+	result := s.run(ctx, rec, t)
+	if rec.override != nil {
+		return "", false, errors.New(rec.override.Message)
 	}
-	result, err := visit.Call(ctx, t, arguments, pipeline.Arrival{Token: true})
-	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
-		return refusal.Error(), true, nil
+	var b strings.Builder
+	for _, c := range result.Content {
+		if c, ok := c.(mcp.TextContent); ok {
+			b.WriteString(c.Text)
+		}
 	}
-	if err != nil {
-		return "", false, err
-	}
-	return result.Text, result.Failed != "", nil
+	return b.String(), result.IsError, nil
+}
+
+// unusable is the refusal for arguments that the model wrote and that no parser should guess about.
+func unusable(name string, bad *envelopeError) error {
+	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", name, bad.Message)
 }

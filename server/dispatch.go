@@ -24,6 +24,7 @@ type record struct {
 	state    *session.State  // of a call; a copy, so that handlers may set Client and Space
 	visit    *pipeline.Visit // of a call
 	client   *clientRecord   // of the connection, for legacy requests
+	greeted  bool            // initialize succeeded
 	override *rpcError       // takes the place of mcp-go's answer
 	flush    func()          // sends pending progress; called before the answer
 	progress tool.Progress   // nil: the client gave no token
@@ -172,7 +173,7 @@ func (s *Server) tooLarge(rec *record, size int) []byte {
 		Code: tool.ResultTooLarge,
 		Text: fmt.Sprintf("The result is larger than the wire allows (%d bytes, limit 8 MiB). Ask for less: a smaller range, a narrower pattern.", size),
 	}
-	body, err := encodeResult(s.describeError(refusal, rec.env.name))
+	body, err := encodeResult(s.decorate(rec.env, s.describeError(refusal, rec.env.name)).Result)
 	if err != nil {
 		return errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
 	}

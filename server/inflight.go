@@ -31,31 +31,16 @@ type flight struct {
 	cancel context.CancelCauseFunc
 	visit  *pipeline.Visit // nil: not a call
 
-	// state is atomic and not under mu, so that a cancel never waits for a client that does not read.
+	// state is changed to answered only by who has the writer's turn, so a note is never written after the answer, and a
+	// cancel that comes while the answer waits for a client that does not read still counts.
 	state atomic.Int32
-	// mu keeps notifications before the answer: each is written under it, and so is the answer.
-	mu sync.Mutex
 }
 
-// notify runs write if the request still waits for its answer.
-func (f *flight) notify(write func() error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.state.Load() != flightOpen {
-		return errAnswered
-	}
-	return write()
-}
+// waits says whether the request still waits for its answer.
+func (f *flight) waits() bool { return f.state.Load() == flightOpen }
 
-// answer runs write unless the request was cancelled. It does nothing the second time.
-func (f *flight) answer(write func() error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.state.CompareAndSwap(flightOpen, flightAnswered) {
-		return errAnswered
-	}
-	return write()
-}
+// settle says that the answer is about to be written. It is false the second time, and after a cancel.
+func (f *flight) settle() bool { return f.state.CompareAndSwap(flightOpen, flightAnswered) }
 
 // An inflight is the table of one scope's open requests, by raw id. It is safe for concurrent use.
 type inflight struct {
@@ -79,7 +64,7 @@ func (t *inflight) add(f *flight) error {
 	if t.closed {
 		return errClosing
 	}
-	if _, ok := t.open[string(f.id)]; ok {
+	if o := t.open[string(f.id)]; o != nil && o.waits() { // one whose answer is written has given its id back
 		return errIDInUse
 	}
 	if t.n >= maxInFlight {
@@ -91,16 +76,6 @@ func (t *inflight) add(f *flight) error {
 	t.open[string(f.id)] = f
 	t.n++
 	return nil
-}
-
-// free makes the id of a flight usable again. It comes before the answer is written: a client may send the next request
-// with the same id as soon as it has read the answer.
-func (t *inflight) free(f *flight) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.open[string(f.id)] == f {
-		delete(t.open, string(f.id))
-	}
 }
 
 // done forgets a flight whose goroutine ends.

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,8 +20,9 @@ func TestStdioKey(t *testing.T) {
 		want                 string
 	}{
 		{"explicit handle", "envhandle", "conv", envelope{hasSession: true, session: "my-handle", hasThreadID: true, threadID: "t1"}, "h:my-handle"},
-		{"thread", "envhandle", "conv", envelope{hasThreadID: true, threadID: "t1"}, "t:t1"},
-		{"malformed thread is skipped", "envhandle", "conv", envelope{hasThreadID: true, threadID: "a b"}, "h:envhandle"},
+		{"handle of the environment", "envhandle", "conv", envelope{hasThreadID: true, threadID: "t1"}, "h:envhandle"},
+		{"thread", "", "conv", envelope{hasThreadID: true, threadID: "t1"}, "t:t1"},
+		{"malformed thread is skipped", "", "conv", envelope{hasThreadID: true, threadID: "a b"}, "e:conv"},
 		{"empty thread is skipped", "", "conv", envelope{hasThreadID: true}, "e:conv"},
 		{"conversation of the client", "", "conv", envelope{}, "e:conv"},
 		{"process", "", "", envelope{}, "p:process"},
@@ -40,10 +42,11 @@ func TestStdioKey(t *testing.T) {
 // TestSessionsAreDropped: an idle session loses its handles, one in use never, and an empty key is an error.
 func TestSessionsAreDropped(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	built, closed := 0, 0
+	built := 0
+	var closed atomic.Int64
 	s := newSessions(func(session.Key) (*session.State, func(), error) {
 		built++
-		return &session.State{}, func() { closed++ }, nil
+		return &session.State{}, func() { closed.Add(1) }, nil
 	})
 	s.now = func() time.Time { return now }
 	take := func(name string) func() {
@@ -59,13 +62,13 @@ func TestSessionsAreDropped(t *testing.T) {
 	idle() // twice is once
 	now = now.Add(sessionIdle + 2*sweepEvery)
 	take("third")()
-	if built != 3 || closed != 1 {
-		t.Errorf("%d built, %d closed: want the idle one dropped and the used one kept", built, closed)
+	if built != 3 || closed.Load() != 1 {
+		t.Errorf("%d built, %d closed: want the idle one dropped and the used one kept", built, closed.Load())
 	}
 	used()
 	s.closeAll()
-	if closed != 3 {
-		t.Errorf("%d closed at the end", closed)
+	if closed.Load() != 3 {
+		t.Errorf("%d closed at the end", closed.Load())
 	}
 	for _, key := range []session.Key{{}, {Principal: "local"}, {Session: "p:x"}} {
 		if _, _, err := s.acquire(key); err == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -104,12 +105,15 @@ func (l *lineReader) trim(b []byte) []byte {
 type lineWriter struct {
 	w      io.Writer
 	turn   chan struct{} // holds one token: who has it may write
-	failed chan struct{} // closed at the first write error
+	failed chan struct{} // closed at the first write error, or by shut
+	once   sync.Once     // closes failed
 	err    error         // valid after failed is closed
+
+	patience time.Duration // of progress notes
 }
 
-func newLineWriter(w io.Writer) *lineWriter {
-	lw := &lineWriter{w: w, turn: make(chan struct{}, 1), failed: make(chan struct{})}
+func newLineWriter(w io.Writer, patience time.Duration) *lineWriter {
+	lw := &lineWriter{w: w, turn: make(chan struct{}, 1), failed: make(chan struct{}), patience: patience}
 	lw.turn <- struct{}{}
 	return lw
 }
@@ -118,7 +122,7 @@ func newLineWriter(w io.Writer) *lineWriter {
 var errBusyLine = errors.New("the client does not read")
 
 // write sends b, which must end in a newline. patience 0 waits as long as it takes.
-func (lw *lineWriter) write(b []byte, patience time.Duration) error {
+func (lw *lineWriter) write(b []byte, patience time.Duration, wanted func() bool) error {
 	select {
 	case <-lw.turn:
 	default:
@@ -142,10 +146,20 @@ func (lw *lineWriter) write(b []byte, patience time.Duration) error {
 		return lw.err
 	default:
 	}
+	if wanted != nil && !wanted() {
+		return errAnswered
+	}
 	if _, err := lw.w.Write(b); err != nil {
-		lw.err = err
-		close(lw.failed)
+		lw.shut(err)
 		return err
 	}
 	return nil
+}
+
+// shut refuses all further writes with err.
+func (lw *lineWriter) shut(err error) {
+	lw.once.Do(func() {
+		lw.err = err
+		close(lw.failed)
+	})
 }

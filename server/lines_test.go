@@ -104,17 +104,17 @@ func FuzzLineReader(f *testing.F) {
 func TestLineWriterGivesUp(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
-	lw := newLineWriter(w)
+	lw := newLineWriter(w, progressPatience)
 	first := make(chan error, 1)
-	go func() { first <- lw.write([]byte("held\n"), 0) }()
+	go func() { first <- lw.write([]byte("held\n"), 0, nil) }()
 	for len(lw.turn) > 0 { // until the first write holds the turn
 		runtime.Gosched()
 	}
-	if err := lw.write([]byte("note\n"), time.Millisecond); !errors.Is(err, errBusyLine) {
+	if err := lw.write([]byte("note\n"), time.Millisecond, nil); !errors.Is(err, errBusyLine) {
 		t.Errorf("a note: %v", err)
 	}
 	waiting := make(chan error, 1)
-	go func() { waiting <- lw.write([]byte("answer\n"), 0) }()
+	go func() { waiting <- lw.write([]byte("answer\n"), 0, nil) }()
 	_ = r.CloseWithError(errors.New("gone"))
 	for _, c := range []chan error{first, waiting} {
 		if err := <-c; err == nil {

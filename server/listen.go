@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -75,18 +76,24 @@ type listenRecord struct {
 	acked  bool
 	filter mcp.SubscriptionFilter
 	held   []mcp.JSONRPCNotification // broadcasts that came before the acknowledgement was written
+
+	mu sync.Mutex // covers acked, filter, held, and the order of what is written
 }
 
 // listens are the open listens of a connection. It is safe for concurrent use.
 type listens struct {
-	mu   sync.Mutex
-	open []*listenRecord
+	mu     sync.Mutex // never held while anything is written
+	open   []*listenRecord
+	closed bool // one that comes now is completed at once
 }
 
 func (l *listens) add(r *listenRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, r)
+	if l.closed {
+		r.end()
+	}
 }
 
 func (l *listens) remove(r *listenRecord) {
@@ -104,14 +111,21 @@ func (l *listens) remove(r *listenRecord) {
 func (l *listens) endAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.closed = true
 	for _, r := range l.open {
 		r.end()
 	}
 }
 
+func (l *listens) all() []*listenRecord {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.open)
+}
+
 // listen serves one subscriptions/listen until the client cancels it or the connection ends. mcp-go checks the request,
 // decides what may be subscribed, and blocks; its acknowledgement comes through the session's channel.
-func (c *stdioConn) listen(ctx context.Context, f *flight, rec *record, ps *pipeSession, msg []byte) {
+func (c *stdioConn) listen(ctx context.Context, f *flight, rec *record, ps *pipeSession, msg []byte) []byte {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	r := &listenRecord{id: rec.env.id, f: f, end: end}
@@ -136,13 +150,13 @@ func (c *stdioConn) listen(ctx context.Context, f *flight, rec *record, ps *pipe
 	}
 	end()
 	<-acks
-	c.answer(f, answer)
+	return answer
 }
 
 // acknowledge writes the acknowledgement and then what was held back for it.
 func (c *stdioConn) acknowledge(r *listenRecord, ack mcp.JSONRPCNotification) {
-	c.listens.mu.Lock()
-	defer c.listens.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if allowed, ok := ack.Params.AdditionalFields["notifications"].(mcp.SubscriptionFilter); ok {
 		r.filter = allowed
 	}
@@ -162,7 +176,7 @@ func (c *stdioConn) notifyListen(r *listenRecord, n mcp.JSONRPCNotification) {
 		c.s.log.Error("notification cannot be encoded", "method", n.Method, "err", err)
 		return
 	}
-	_ = r.f.notify(func() error { return c.out.write(line, 0) }) // a listen that was cancelled meanwhile wants nothing
+	_ = c.out.write(line, 0, r.f.waits) // a listen that was cancelled meanwhile wants nothing
 }
 
 // fanOut sends what mcp-go broadcasts: untagged to a client that initialized, and tagged to each listen that asked for
@@ -173,19 +187,19 @@ func (c *stdioConn) fanOut(end <-chan struct{}) {
 		case n := <-c.legacy.notes:
 			if c.started.Load() {
 				if line, err := notificationLine(n, nil); err == nil {
-					c.send(line)
+					_ = c.out.write(line, 0, nil) // a write error ends the connection by itself
 				}
 			}
-			c.listens.mu.Lock()
-			for _, r := range c.listens.open {
+			for _, r := range c.listens.all() {
+				r.mu.Lock()
 				switch {
 				case !r.acked:
 					r.held = append(r.held, n)
 				case wants(r.filter, n.Method):
 					c.notifyListen(r, n)
 				}
+				r.mu.Unlock()
 			}
-			c.listens.mu.Unlock()
 		case <-end:
 			return
 		}

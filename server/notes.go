@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,12 @@ func startTicker(beat time.Duration, send func(note)) *ticker {
 
 // set stores the newest state. It has the shape of tool.Progress.
 func (t *ticker) set(done, total float64, text string) {
+	if math.IsNaN(done) || math.IsInf(done, 0) { // JSON has no such numbers, and nothing grows beyond them
+		done = 0
+	}
+	if math.IsNaN(total) || math.IsInf(total, 0) {
+		total = 0
+	}
 	t.mu.Lock()
 	t.newest = note{done, total, oneLine(text)}
 	// The first note of a call is never overwritten, however fast the next one comes.
@@ -148,10 +155,7 @@ func progressNotification(token json.RawMessage, n note) []byte {
 		Total    float64 `json:"total,omitempty"`
 		Message  string  `json:"message,omitempty"`
 	}{n.done, n.total, n.text}
-	rest, err := marshal(params)
-	if err != nil { // a NaN of a tool: say that it goes on, without the numbers
-		rest = []byte(`{"progress":0}`)
-	}
+	rest, _ := marshal(params) // finite numbers and a string
 	b := append([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`), token...)
 	b = append(b, ',')
 	b = append(b, rest[1:]...)

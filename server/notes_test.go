@@ -13,7 +13,7 @@ import (
 // is said to be running, and the value always grows.
 func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // the race detector does not know that synctest.Wait orders memory
+		var mu sync.Mutex // the sender goes on while the test reads
 		var all []note
 		tick := startTicker(10*time.Second, func(n note) {
 			mu.Lock()

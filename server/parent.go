@@ -53,9 +53,11 @@ func (w *parentWatch) tick() <-chan time.Time {
 // message notes a sign of life. One that comes after the parent left switches the watch off for good: a wrapper left,
 // and the client lives.
 func (w *parentWatch) message() {
-	if w.first.Load() == 0 {
-		w.first.Store(int64(w.pid()))
-	} else if w.lost.Load() != 0 {
+	switch now := int64(w.pid()); w.first.Load() {
+	case 0:
+		w.first.Store(now)
+	case now:
+	default:
 		w.off.Store(true)
 	}
 }

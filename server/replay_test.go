@@ -204,12 +204,13 @@ func (r *replay) world(cmd string) error {
 	case "fifo":
 		return mkfifo(at(1))
 	case "wait": // wait JOB: until it is over
-		for {
+		for limit := time.Now().Add(hangAfter); time.Now().Before(limit); {
 			answer, err := r.wire.call("job_output", json.RawMessage(fmt.Sprintf(`{"job_id":%q,"block":true,"filter":"^never matches$"}`, r.names.fill(f[1]))))
 			if err != nil || !strings.HasPrefix(answer, "running") {
 				return err
 			}
 		}
+		return errors.New("the job does not end")
 	}
 	return fmt.Errorf("no such command: %s (there are write, append, rm, mv, mkdir, touch, chmod, link, fifo, wait)", f[0])
 }
@@ -442,7 +443,7 @@ func (r *replay) compare(t *testing.T, got string, update bool) {
 			return err
 		}
 		b, err := os.ReadFile(p)
-		after[filepath.ToSlash(rel)] = b
+		after[filepath.ToSlash(rel)] = append([]byte{}, b...) // never nil: the file is there
 		return err
 	})
 	if err != nil {
@@ -460,6 +461,7 @@ func (r *replay) compare(t *testing.T, got string, update bool) {
 			want.Files = append(want.Files, txtar.File{Name: "session", Data: []byte(got)})
 		case out:
 			listed[rel] = true
+		case strings.HasPrefix(name, "gone/"):
 		default:
 			before[strings.TrimPrefix(name, "in/")] = data
 			want.Files = append(want.Files, f)
@@ -468,6 +470,11 @@ func (r *replay) compare(t *testing.T, got string, update bool) {
 	for _, rel := range slices.Sorted(maps.Keys(after)) {
 		if b, ok := before[rel]; listed[rel] || !ok || !bytes.Equal(b, after[rel]) {
 			want.Files = append(want.Files, outFile(rel, after[rel]))
+		}
+	}
+	for _, rel := range slices.Sorted(maps.Keys(before)) {
+		if after[rel] == nil {
+			want.Files = append(want.Files, txtar.File{Name: "gone/" + rel})
 		}
 	}
 	rendered := txtar.Format(&want)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -31,8 +32,9 @@ type Options struct {
 type Server struct {
 	cfg      config.Config
 	log      *slog.Logger
-	process  string   // names this process's own session
-	versions []string // of the protocol, newest first
+	process  string        // names this process's own session
+	patience time.Duration // of a progress note with a client that does not read
+	versions []string      // of the protocol, newest first
 
 	mcp            *mcpserver.MCPServer
 	implementation mcp.Implementation
@@ -71,7 +73,7 @@ func newServer(o Options) (*Server, error) {
 			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))
 		}
 	}
-	s := &Server{cfg: o.Config, log: o.Log, process: newID(), table: map[string]tool.Tool{}}
+	s := &Server{cfg: o.Config, log: o.Log, process: newID(), patience: progressPatience, table: map[string]tool.Tool{}}
 	s.versions = mcp.ValidProtocolVersions
 	if len(o.Config.Protocol.Versions) > 0 {
 		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {
@@ -113,8 +115,9 @@ const instructions = `codehand gives you the hands of a coding agent: read, writ
 	`Long commands belong in the background: run_in_background, then job_output. ` +
 	`If results show a version, pass it back with the edit.`
 
-// greet caps the version of an initialize answer to what the operator serves.
-func (s *Server) greet(_ context.Context, _ any, _ *mcp.InitializeRequest, result *mcp.InitializeResult) {
+// greet notes that a handshake succeeded, and caps the version of an initialize answer to what the operator serves.
+func (s *Server) greet(ctx context.Context, _ any, _ *mcp.InitializeRequest, result *mcp.InitializeResult) {
+	recordFrom(ctx).greeted = true
 	if vs := s.legacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
 		result.ProtocolVersion = vs[0]
 	}

@@ -27,18 +27,18 @@ const (
 
 var errHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
 
-// stdioKey says whose call this is: the explicit handle, the client's id for this call, the environment's handle, the
-// environment's conversation id, or this process, in this order. The letter before the colon keeps the kinds apart. It
+// stdioKey says whose call this is: the explicit handle of the request, that of the environment, the client's id for
+// this call, the environment's conversation id, or this process, in this order. The letter before the colon keeps the kinds apart. It
 // is the one place where a key is made, and it never yields an empty one.
 func (s *Server) stdioKey(env envelope) session.Key {
 	key := session.Key{Principal: localPrincipal}
 	switch {
 	case env.hasSession:
 		key.Session = "h:" + env.session
-	case env.hasThreadID && config.Conversation(env.threadID):
-		key.Session = "t:" + env.threadID
 	case config.Handle(s.cfg.StdioHandle):
 		key.Session = "h:" + s.cfg.StdioHandle
+	case env.hasThreadID && config.Conversation(env.threadID):
+		key.Session = "t:" + env.threadID
 	case s.cfg.StdioProcessID != "":
 		key.Session = "e:" + s.cfg.StdioProcessID
 	default:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"codehand/server/config"
 	"codehand/tools"
@@ -75,6 +76,7 @@ func start(t testing.TB, o setup) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.patience = hangAfter // however slow this machine is, a test loses no note
 	f := &fixture{server: s, work: work, ended: make(chan error, 1)}
 	f.wire = connect(s, f.ended, o.client, o.modern)
 	t.Cleanup(func() {
@@ -83,8 +85,13 @@ func start(t testing.TB, o setup) *fixture {
 			for range f.lines {
 			}
 		}()
-		if err := <-f.ended; err != nil {
-			t.Errorf("Stdio: %v", err)
+		select {
+		case err := <-f.ended:
+			if err != nil {
+				t.Errorf("Stdio: %v", err)
+			}
+		case <-time.After(hangAfter):
+			t.Fatal("Stdio does not return")
 		}
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -169,7 +176,7 @@ var program = sync.OnceValues(func() (string, error) {
 
 // build builds a package as it is released: without cgo, so that nothing is linked at the start.
 func build(dir, to, pkg string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-o", to, pkg)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", to, pkg)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

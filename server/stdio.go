@@ -36,6 +36,9 @@ type stdioConn struct {
 	out   *lineWriter
 	table inflight
 	crew  *crew
+	// replies are the answers that the reading goroutine gives by itself. Another one writes them, so that a client
+	// which does not read can still cancel.
+	replies chan []byte
 
 	legacy  *pipeSession // of all legacy requests
 	client  atomic.Pointer[clientRecord]
@@ -48,16 +51,18 @@ type stdioConn struct {
 // running calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A
 // reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := &stdioConn{s: s, out: newLineWriter(out), crew: newCrew()}
+	c := &stdioConn{s: s, out: newLineWriter(out, s.patience), crew: newCrew(), replies: make(chan []byte, maxInFlight)}
 	c.legacy = newPipeSession("stdio-"+newID(), broadcastBuffer)
 	if err := s.mcp.RegisterSession(ctx, c.legacy); err != nil {
 		return err
 	}
 	defer s.mcp.UnregisterSession(context.WithoutCancel(ctx), c.legacy.SessionID())
 	defer c.crew.dismiss()
+	defer c.out.shut(errConnection) // a reader that was left behind writes nothing any more
 	fanEnd := make(chan struct{})
 	defer close(fanEnd)
 	go c.fanOut(fanEnd)
+	go c.reply(fanEnd)
 
 	// Calls outlive ctx by their grace, so they hang on a context of their own.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -109,6 +114,9 @@ func (c *stdioConn) loop(ctx, calls context.Context, in io.Reader) (time.Duratio
 func (c *stdioConn) end(grace time.Duration) {
 	drained := c.table.close()
 	c.listens.endAll()
+	replied := make(chan struct{})
+	go c.lastReplies(replied)
+	defer within(replied, cancelGrace)
 	if within(drained, grace) {
 		return
 	}
@@ -128,6 +136,31 @@ func within(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
+// reply writes what the reading goroutine answers, until the connection ends.
+func (c *stdioConn) reply(end <-chan struct{}) {
+	for {
+		select {
+		case line := <-c.replies:
+			_ = c.out.write(line, 0, nil) // a write error ends the connection by itself
+		case <-end:
+			return
+		}
+	}
+}
+
+// lastReplies writes what is left of the replies.
+func (c *stdioConn) lastReplies(done chan<- struct{}) {
+	defer close(done)
+	for {
+		select {
+		case line := <-c.replies:
+			_ = c.out.write(line, 0, nil) // nobody is left to be told
+		default:
+			return
+		}
+	}
+}
+
 // handle takes one line in the order of arrival. What it does itself is fast; a request runs in a goroutine.
 func (c *stdioConn) handle(ctx context.Context, l line) {
 	if l.long {
@@ -141,8 +174,10 @@ func (c *stdioConn) handle(ctx context.Context, l line) {
 	switch {
 	case bad != nil:
 		c.refuse(env, bad)
-	case env.method == "":
+	case env.method == "" && (env.hasResult || env.hasError):
 		// The client's answer to a request of ours. We ask nothing yet.
+	case env.idKind != idNone && (env.method == "" || env.hasResult || env.hasError):
+		c.send(errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"}))
 	case env.idKind == idNone:
 		c.notification(env)
 	default:
@@ -156,7 +191,7 @@ func (c *stdioConn) refuse(env envelope, bad *envelopeError) {
 	case env.idKind == idNone:
 	case bad.InArguments:
 		rec := &record{env: env, client: c.client.Load()}
-		result := c.s.describeError(tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", env.name, bad.Message), env.name)
+		result := c.s.describeError(unusable(env.name, bad), env.name)
 		c.send(c.s.encode(context.Background(), rec, c.s.decorate(env, result)))
 	default:
 		c.send(errorLine(env.id, bad.rpc()))
@@ -192,20 +227,32 @@ func (c *stdioConn) request(ctx context.Context, env envelope, msg []byte) {
 		}
 		f.visit = rec.visit
 	}
-	run := func() {
-		defer c.table.done(f)
-		defer cancel(nil)
-		defer release()
+	finish := func() {
 		if rec.visit != nil {
-			defer rec.visit.Leave()
+			rec.visit.Leave()
 		}
-		c.run(ctx, f, rec, msg)
+		release()
+		cancel(nil)
+		c.table.done(f)
 	}
 	if env.method == string(mcp.MethodInitialize) {
-		run() // what comes next depends on it
+		line := c.perform(ctx, f, rec, msg) // here, since what comes next depends on it
+		c.crew.do(func() {
+			defer finish()
+			_ = c.out.write(line, 0, func() bool { // in the writer's turn: no broadcast comes before the answer
+				ok := f.settle()
+				if ok && rec.greeted {
+					c.started.Store(true)
+				}
+				return ok
+			})
+		})
 		return
 	}
-	c.crew.do(run)
+	c.crew.do(func() {
+		defer finish()
+		c.answer(f, c.perform(ctx, f, rec, msg))
+	})
 }
 
 // arrive finds the session of a call and takes its ticket.
@@ -243,65 +290,63 @@ func (c *stdioConn) full(env envelope, err error) []byte {
 	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(refusal, env.name)))
 }
 
-// run dispatches a request and sends its answer.
-func (c *stdioConn) run(ctx context.Context, f *flight, rec *record, msg []byte) {
+// perform dispatches a request and returns its answer.
+func (c *stdioConn) perform(ctx context.Context, f *flight, rec *record, msg []byte) []byte {
+	modern := rec.env.version >= mcp.ProtocolVersion20260728
+	listen := modern && rec.env.method == string(mcp.MethodSubscriptionsListen)
 	ps := c.legacy
-	if rec.env.version >= mcp.ProtocolVersion20260728 {
+	if modern {
 		// A modern request never changes what a later legacy request sees, so it has a session of its own.
 		buffer := 0
-		if rec.env.method == string(mcp.MethodSubscriptionsListen) {
+		if listen {
 			buffer = 1 // the acknowledgement
 		}
 		ps = newPipeSession("req-"+strconv.FormatInt(c.serial.Add(1), 10), buffer)
 	}
 	ctx = c.s.mcp.WithContext(ctx, ps)
 	ctx = mcpserver.WithSupportedProtocolVersions(ctx, c.s.versions)
-	if rec.env.method == string(mcp.MethodSubscriptionsListen) {
-		c.listen(ctx, f, rec, ps, msg)
-		return
+	if listen {
+		return c.listen(ctx, f, rec, ps, msg)
 	}
 	if rec.env.progressToken != nil && rec.visit != nil {
-		t := startTicker(c.s.profile(c.clientName(rec)).Beat, func(n note) {
+		name := ""
+		if rec.client != nil && !modern {
+			name = rec.client.name
+		}
+		t := startTicker(c.s.profile(name).Beat, func(n note) {
 			line := progressNotification(rec.env.progressToken, n)
-			_ = f.notify(func() error { return c.out.write(line, progressPatience) }) // a client that does not read loses notes
+			_ = c.out.write(line, c.out.patience, f.waits) // a client that does not read loses notes
 		})
 		rec.progress = t.set
 		rec.flush = sync.OnceFunc(t.stop)
 		defer rec.flush()
 	}
 	answer := c.s.dispatch(ctx, rec, msg)
-	if rec.env.method == string(mcp.MethodInitialize) {
+	if rec.greeted {
 		c.initialized(ps)
 	}
-	c.answer(f, answer)
-}
-
-func (c *stdioConn) clientName(rec *record) string {
-	if rec.client != nil {
-		return rec.client.name
-	}
-	return ""
+	return answer
 }
 
 func (c *stdioConn) answer(f *flight, line []byte) {
-	c.table.free(f)
-	_ = f.answer(func() error { return c.out.write(line, 0) }) // a cancelled request gets no answer; a write error ends the connection
+	_ = c.out.write(line, 0, f.settle) // a cancelled request gets no answer; a write error ends the connection
 }
 
+// send queues an answer of the reading goroutine. When very many wait for a client that does not read, so does it.
 func (c *stdioConn) send(line []byte) {
-	if line != nil {
-		_ = c.out.write(line, 0) // a write error ends the connection by itself
+	if line == nil {
+		return
+	}
+	select {
+	case c.replies <- line:
+	case <-c.out.failed:
 	}
 }
 
 // initialized remembers what the client said about itself, for its later legacy requests.
 func (c *stdioConn) initialized(ps *pipeSession) {
 	info, caps := ps.GetClientInfo(), ps.GetClientCapabilities()
-	if info.Name == "" && info.Version == "" && !ps.Initialized() {
-		return
-	}
 	c.client.Store(&clientRecord{name: info.Name, version: info.Version, canAsk: caps.Elicitation != nil})
-	c.started.Store(true)
 	c.s.log.Info("client initialized", "name", clip(info.Name, 80), "version", clip(info.Version, 80))
 }
 

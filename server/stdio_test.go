@@ -125,17 +125,17 @@ func TestNotifierIsSynchronous(t *testing.T) {
 	t.Parallel()
 	const notes = 5000
 	outR, outW := io.Pipe()
-	out := newLineWriter(outW)
+	out := newLineWriter(outW, progressPatience)
 	f := &flight{id: json.RawMessage("1")}
 	go func() {
 		for i := range notes {
 			line := progressNotification(json.RawMessage(`"t"`), note{done: float64(i + 1)})
-			if err := f.notify(func() error { return out.write(line, 0) }); err != nil {
+			if err := out.write(line, 0, f.waits); err != nil {
 				t.Errorf("note %d: %v", i, err)
 			}
 		}
-		_ = f.answer(func() error { return out.write(resultLine(f.id, []byte("{}")), 0) })
-		if err := f.notify(func() error { return out.write([]byte("late\n"), 0) }); !errors.Is(err, errAnswered) {
+		_ = out.write(resultLine(f.id, []byte("{}")), 0, f.settle)
+		if err := out.write([]byte("late\n"), 0, f.waits); !errors.Is(err, errAnswered) {
 			t.Errorf("a note after the answer: %v", err)
 		}
 		_ = outW.Close()
@@ -283,6 +283,10 @@ func TestCancel(t *testing.T) {
 	send(callLine(10, "echo", `{"text":"again"}`, ""))
 	send(callLine(12, "hold", `{"text":"queued"}`, "")) // the gate is free again
 	answers, all := f.collect(t, 2)
+	_ = f.in.Close()
+	if late, err := f.receive(); err != io.EOF {
+		t.Errorf("a late answer: %s", late)
+	}
 	if len(all) != 2 || !strings.Contains(string(answers["10"].Result), "again") || answers["12"].Result == nil {
 		t.Errorf("got %d lines: %v", len(all), answers)
 	}
@@ -476,18 +480,24 @@ func TestTwoSessionsEditOneFile(t *testing.T) {
 	t.Logf("%d edits were refused as stale and repeated", refused)
 }
 
-// TestListIsConstant: tools/list has the same bytes in every process and in both eras but for what the era adds.
+// TestListIsConstant: the tools of tools/list have the same bytes in every process and in both eras.
 func TestListIsConstant(t *testing.T) {
 	t.Parallel()
 	var lists []string
-	for range 2 {
-		f := start(t, setup{tools: tools.All()})
+	for _, modern := range []bool{false, true, false, true} {
+		f := start(t, setup{tools: tools.All(), modern: modern})
 		for range 2 {
 			r, err := f.request("tools/list", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			lists = append(lists, string(r.Result))
+			var result struct {
+				Tools json.RawMessage `json:"tools"`
+			}
+			if err := json.Unmarshal(r.Result, &result); err != nil || len(result.Tools) < 1000 {
+				t.Fatalf("%v: %s", err, r.Result)
+			}
+			lists = append(lists, string(result.Tools))
 		}
 	}
 	for _, l := range lists[1:] {

@@ -37,18 +37,18 @@ func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 	if err != nil {
 		return err
 	}
+	stdin, restore := claimStdin(t.in) // before standard output is another file
+	defer restore()
 	out := t.out
 	if f, ok := t.out.(*os.File); ok {
 		if out, err = claimStdout(f); err != nil {
 			return &exitError{code: exitFailed, err: err}
 		}
 	}
-	return t.serve(cmd, s, out)
+	return t.serve(cmd, s, stdin, out)
 }
 
-func (t *terminal) serve(cmd *cobra.Command, s *server.Server, out io.Writer) error {
-	stdin, restore := claimStdin(t.in)
-	defer restore()
+func (t *terminal) serve(cmd *cobra.Command, s *server.Server, stdin io.Reader, out io.Writer) error {
 	in := &meter{r: stdin}
 	err := s.Stdio(cmd.Context(), in, out)
 	if err == nil && in.n.Load() == 0 && cmd.Context().Err() == nil {

@@ -68,7 +68,7 @@ var table = []row{
 	{Profile{"crush", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"crush"}},
 	{Profile{"lm-studio", 8_000, 0, 0, AllImages, false, usualBeat, short}, []string{"lmstudio*"}},
 	{Profile{"chatgpt", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"ChatGPT"}},
-	{Profile{"builder", 50_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"inspector*", "mcp-inspector*"}},
+	{Profile{"builder", 50_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"inspector*", "mcp-inspector*", "codehand-call"}},
 	{Profile{"default", 20_000, 0, 0, FirstImage, false, usualBeat, short}, nil},
 }
 
