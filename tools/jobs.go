@@ -19,7 +19,7 @@ func jobRefusal(ctx context.Context, env tool.Env, id string, err error) error {
 	if !errors.Is(err, shell.ErrUnknown) {
 		return err
 	}
-	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", id, runningJobs(ctx, env))
+	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", clip(id, 80), runningJobs(ctx, env))
 }
 
 // runningJobs names the session's running jobs.

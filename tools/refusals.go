@@ -29,7 +29,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case isOutside:
 		return outsideRefusal(path, outside)
 	case isInvalid:
-		return tool.Refuse(tool.InputInvalid, "%q cannot be used as a path: %s.", path, invalid.Reason)
+		return tool.Refuse(tool.InputInvalid, "%q cannot be used as a path: %s.", clip(path, 200), invalid.Reason)
 	case errors.Is(err, workspace.ErrSpelling):
 		return tool.Refuse(tool.PathRefused, "%s is a network or device path and is never opened.", path)
 	case errors.Is(err, syscall.ENOTDIR):

@@ -240,6 +240,13 @@ func TestJobs(t *testing.T) {
 	text = r.fails(tool.JobUnknown, "job_output", `{"job_id":"job_aaaaaaaaaaaa"}`)
 	same(t, text, "JOB_UNKNOWN: No job job_aaaaaaaaaaaa. Running: "+id+" (echo one; while [ ! -e go ]; do sleep 0.02; done; echo two;  …).")
 	r.fails(tool.JobUnknown, "job_stop", `{"job_id":"x"}`)
+	long := strings.Repeat("x", 100_000) // was repeated whole, and filled the answer
+	if text := r.fails(tool.JobUnknown, "job_stop", `{"job_id":"`+long+`"}`); len(text) > 500 {
+		t.Errorf("%d bytes to refuse a job's name", len(text))
+	}
+	if text := r.fails(tool.InputInvalid, "read_file", `{"file_path":"`+long+`"}`); len(text) > 500 {
+		t.Errorf("%d bytes to refuse a path", len(text))
+	}
 	r.write("go", "")
 	text = r.ok("job_output", `{"bash_id":"`+id+`","block":true,"filter":"^t|one"}`)
 	if !regexp.MustCompile(`^completed after [0-9.]+ s, exit 0, 3 new lines\none\ntwo\nthree$`).MatchString(text) {
