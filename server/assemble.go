@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -121,7 +119,7 @@ func (s *Server) build(key session.Key) (*session.State, func(), error) {
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
 	memory := state.Scoped(e.store, "sess."+principal+"."+name)
-	dir := filepath.Join(e.dir, "sessions", directory(key))
+	dir := filepath.Join(e.dir, "sessions", state.Hash(key.Principal + "\x00" + key.Session)[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: e.env()})
 	if err != nil && e.prefs.NoShell == "" {
@@ -146,12 +144,6 @@ func (s *Server) build(key session.Key) (*session.State, func(), error) {
 			_ = sh.Close() // what could not be ended was logged there; nobody is left to be told
 		}
 	}, nil
-}
-
-// directory names a session's directory: 16 hex digits of a hash.
-func directory(key session.Key) string {
-	h := sha256.Sum256([]byte(key.Principal + "\x00" + key.Session))
-	return hex.EncodeToString(h[:8])
 }
 
 // prefs are the settings that tools read.

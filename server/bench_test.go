@@ -29,6 +29,7 @@ var peer = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	built = append(built, dir)
 	path := filepath.Join(dir, "gosdk")
 	return path, build("../testdata/bench/gosdk", path, ".")
 })

@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
 
 // blackbox starts the built program over a new workspace.
-func blackbox(t *testing.T, settings map[string]string) (p *spawned, work string) {
+func blackbox(t *testing.T) (p *spawned, work string) {
 	t.Helper()
 	path, err := program()
 	if err != nil {
@@ -25,7 +25,7 @@ func blackbox(t *testing.T, settings map[string]string) (p *spawned, work string
 	if work, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	return spawn(t, path, work, "mcp-inspector", false, settings), work
+	return spawn(t, path, work, "mcp-inspector", false, nil), work
 }
 
 // must calls a tool and fails the test if that does not go through. An isError answer begins with "! ".
@@ -56,32 +56,27 @@ func marked(t *testing.T, mark string) bool {
 	return false
 }
 
+// newMark is a number of seconds that no other test on this machine sleeps for.
+func newMark(prefix string) string {
+	return prefix + strconv.Itoa(os.Getpid()) + strconv.FormatInt(marks.Add(1), 10)
+}
+
+var marks atomic.Int64
+
 // TestShellPipeHolder: a child that holds the output open does not hold the call, and does not outlive it.
 func TestShellPipeHolder(t *testing.T) {
 	t.Parallel()
-	p, _ := blackbox(t, nil)
-	// A clock that needs no timed assertion: the answer comes before this process ends.
-	clock := exec.Command("sleep", "4")
-	if err := clock.Start(); err != nil {
-		t.Fatal(err)
+	p, work := blackbox(t)
+	fifo := filepath.Join(work, "never"+filepath.Base(filepath.Dir(work)))
+	if err := mkfifo(fifo); err != nil {
+		t.Skip("the child waits on a FIFO: ", err)
 	}
-	rang := make(chan struct{})
-	go func() {
-		_ = clock.Wait()
-		close(rang)
-	}()
-	text := p.must(t, "run_shell", `{"command":"sleep 61.25 & echo hi"}`)
-	select {
-	case <-rang:
-		t.Error("the call waited for the child that holds the pipe")
-	default:
-		_ = clock.Process.Kill()
-		<-rang
-	}
+	// Nobody writes to the FIFO, so a call that waited for its reader would be a hang.
+	text := p.must(t, "run_shell", fmt.Sprintf(`{"command":"cat %s & echo hi"}`, fifo))
 	if !strings.HasPrefix(text, "hi\n") || !strings.Contains(text, "[1 background process") {
 		t.Errorf("got %q", text)
 	}
-	if marked(t, "61.25") {
+	if marked(t, fifo) {
 		t.Error("the child is alive")
 	}
 }
@@ -90,12 +85,13 @@ func TestShellPipeHolder(t *testing.T) {
 // a child left the process group and ignores SIGTERM.
 func TestShellDeadline(t *testing.T) {
 	t.Parallel()
-	p, _ := blackbox(t, nil)
-	text := p.must(t, "run_shell", `{"command":"echo begun; (trap '' TERM; setsid sleep 62.25) & sleep 62.5","timeout":2000}`)
+	p, _ := blackbox(t)
+	mark := newMark("62.")
+	text := p.must(t, "run_shell", fmt.Sprintf(`{"command":"echo begun; (trap '' TERM; setsid sleep %s) & sleep %s","timeout":2000}`, mark, mark))
 	if !strings.HasPrefix(text, "! TIMEOUT: Command timed out after 2s.") || !strings.Contains(text, "begun") {
 		t.Errorf("got %q", text)
 	}
-	if marked(t, "62.25") || marked(t, "62.5") {
+	if marked(t, mark) {
 		t.Error("a process is left")
 	}
 }
@@ -104,7 +100,7 @@ func TestShellDeadline(t *testing.T) {
 // the file that the first line names.
 func TestShellLargeOutput(t *testing.T) {
 	t.Parallel()
-	p, _ := blackbox(t, nil)
+	p, _ := blackbox(t)
 	p.must(t, "run_shell", `{"command":"echo warm"}`)
 	before := peak(t, p.cmd.Process.Pid)
 	text := p.must(t, "run_shell", `{"command":"seq 1 13000000 | head -c 100000000"}`)
@@ -159,8 +155,8 @@ func TestEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, _ := blackbox(t, nil)
-			mark := "63." + strconv.Itoa(os.Getpid()%1000) + strconv.Itoa(len(name))
+			p, _ := blackbox(t)
+			mark := newMark("63.")
 			text := p.must(t, "run_shell", fmt.Sprintf(`{"command":"setsid sleep %s & sleep %s","run_in_background":true}`, mark, mark))
 			if !strings.HasPrefix(text, "Started job job_") {
 				t.Fatalf("got %q", text)

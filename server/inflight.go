@@ -6,8 +6,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-
-	"codehand/server/pipeline"
 )
 
 // maxInFlight is how many requests one scope may have open. A client that sends more without reading answers would
@@ -29,7 +27,6 @@ type flight struct {
 	id     json.RawMessage // as sent
 	call   bool            // a tools/call
 	cancel context.CancelCauseFunc
-	visit  *pipeline.Visit // nil: not a call
 
 	// state is changed to answered only by who has the writer's turn, so a note is never written after the answer, and a
 	// cancel that comes while the answer waits for a client that does not read still counts.
@@ -55,14 +52,13 @@ type inflight struct {
 var (
 	errIDInUse = errors.New("request id already in use")
 	errTooMany = errors.New("too many requests in flight")
-	errClosing = errors.New("the connection ends")
 )
 
 func (t *inflight) add(f *flight) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return errClosing
+		return errConnection
 	}
 	if o := t.open[string(f.id)]; o != nil && o.waits() { // one whose answer is written has given its id back
 		return errIDInUse

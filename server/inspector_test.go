@@ -71,7 +71,7 @@ func TestInspector(t *testing.T) {
 				t.Helper()
 				all := append([]string{launcher, "--cli", "-q", "--protocol-era", era}, args...)
 				cmd := exec.Command(node, append(all, path, "stdio", root)...)
-				cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME="+home, "CODEHAND_READ_VERSION=always", "CODEHAND_PERMISSIONS_MODE=acceptEdits")
+				cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, "HOME="+home, "XDG_STATE_HOME="+home, "CODEHAND_READ_VERSION=always", "CODEHAND_PERMISSIONS_MODE=acceptEdits")
 				cmd.Dir = home // as a client that starts servers where it likes
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr

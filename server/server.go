@@ -54,7 +54,7 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	checked := make(chan error, 1) // beside the rest: it takes a quarter of the start
+	checked := make(chan error, 1) // beside the rest (BenchmarkColdStart)
 	go func() { checked <- selfCheck(o.Tools) }()
 	s, err := newServer(o)
 	if bad := <-checked; bad != nil {

@@ -170,6 +170,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	built = append(built, dir)
 	path := filepath.Join(dir, "codehand")
 	return path, build("", path, "codehand/cmd/codehand")
 })

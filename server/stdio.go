@@ -225,7 +225,6 @@ func (c *stdioConn) request(ctx context.Context, env envelope, msg []byte) {
 			c.send(errorLine(env.id, e))
 			return
 		}
-		f.visit = rec.visit
 	}
 	finish := func() {
 		if rec.visit != nil {
@@ -276,7 +275,7 @@ func (c *stdioConn) arrive(rec *record, release *func()) *rpcError {
 
 // full answers a request that the table does not take; at the end of the connection, not at all.
 func (c *stdioConn) full(env envelope, err error) []byte {
-	if errors.Is(err, errClosing) {
+	if errors.Is(err, errConnection) {
 		return nil
 	}
 	if errors.Is(err, errIDInUse) {

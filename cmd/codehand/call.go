@@ -25,8 +25,11 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand call grep_search pattern='func main' output_mode=content
   codehand call read_file file_path=go.mod limit=5
   codehand call multi_edit --json '{"edits":[],"dry_run":true}'`,
-		Args: cobra.MinimumNArgs(1),
+		Args: wanted(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if given == "" && cmd.Flags().Changed("json") {
+				return usage("codehand call --help", "--json is empty")
+			}
 			input, err := t.arguments(args[1:], given)
 			if err != nil {
 				return err

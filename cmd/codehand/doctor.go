@@ -37,8 +37,9 @@ func newDoctor(t *terminal) *cobra.Command {
 		Use:   "doctor [ROOT...]",
 		Short: "Say what is missing on this machine",
 		Long: `Look at what codehand needs here: its binary, configuration, roots, state
-directory, programs, and whether it answers a client of either protocol era.
-Nothing is changed.
+directory, programs, and whether it answers a client of either protocol era,
+with the settings that this command is given. Nothing is changed but for the
+state directory, which is made if it is missing.
 
 Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 		RunE: func(cmd *cobra.Command, roots []string) error {
@@ -77,6 +78,10 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 	if err != nil {
 		return []finding{checkBinary(), {ID: "config", Level: "FAIL", Text: err.Error(), Fix: "mend the file or the setting that is named"}}
 	}
+	args := append([]string{"stdio"}, cfg.Roots...)
+	for flag, value := range given(cmd) {
+		args = append(args, flag+"="+value)
+	}
 	checks := []func(context.Context) []finding{
 		func(context.Context) []finding { return []finding{checkBinary()} },
 		func(context.Context) []finding { return checkConfig(cfg, warnings) },
@@ -87,8 +92,8 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 			return []finding{{ID: "sandbox", Level: "note", Text: "level 1 (limits): commands have a filtered environment and are ended with their whole tree; the kernel does not confine them",
 				Fix: "give codehand only roots whose programs you would run yourself"}}
 		},
-		func(ctx context.Context) []finding { return []finding{handshake(ctx, cfg, "legacy")} },
-		func(ctx context.Context) []finding { return []finding{handshake(ctx, cfg, "modern")} },
+		func(ctx context.Context) []finding { return []finding{handshake(ctx, args, "legacy")} },
+		func(ctx context.Context) []finding { return []finding{handshake(ctx, args, "modern")} },
 	}
 	all := make([][]finding, len(checks))
 	var wg sync.WaitGroup
@@ -96,7 +101,13 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(cmd.Context(), checkLimit)
 			defer cancel()
-			all[i] = check(ctx)
+			done := make(chan []finding, 1)
+			go func() { done <- check(ctx) }() // left behind if a dead mount holds it: the process ends soon
+			select {
+			case all[i] = <-done:
+			case <-ctx.Done():
+				all[i] = []finding{{"time", "FAIL", fmt.Sprintf("check %d of %d did not end within %s", i+1, len(checks), checkLimit), "look for a dead network mount"}}
+			}
 		})
 	}
 	wg.Wait()
@@ -203,7 +214,7 @@ func checkPrograms() []finding {
 }
 
 // handshake starts this program as a client would, lists its tools, and sees that it ends with its input.
-func handshake(ctx context.Context, cfg config.Config, era string) finding {
+func handshake(ctx context.Context, args []string, era string) finding {
 	id := "handshake"
 	fail := func(err error) finding {
 		return finding{id, "FAIL", era + ": " + err.Error(), "run codehand stdio by hand and look at its standard error"}
@@ -212,7 +223,7 @@ func handshake(ctx context.Context, cfg config.Config, era string) finding {
 	if err != nil {
 		return fail(err)
 	}
-	cmd := exec.CommandContext(ctx, exe, append([]string{"stdio"}, cfg.Roots...)...)
+	cmd := exec.CommandContext(ctx, exe, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return fail(err)

@@ -18,14 +18,19 @@ func load(cmd *cobra.Command, roots []string) (config.Config, []config.Warning, 
 	if err != nil {
 		return config.Config{}, nil, err
 	}
-	src.Roots = roots
-	src.Flags = map[string]string{}
+	src.Roots, src.Flags = roots, given(cmd)
+	return config.Load(src)
+}
+
+// given returns the settings that the command line has, by flag.
+func given(cmd *cobra.Command) map[string]string {
+	flags := map[string]string{}
 	for _, s := range config.Settings() {
 		if f := cmd.Flags().Lookup(flagName(s)); f != nil && f.Changed {
-			src.Flags[s.Flag] = f.Value.String()
+			flags[s.Flag] = f.Value.String()
 		}
 	}
-	return config.Load(src)
+	return flags
 }
 
 // open makes the server of a command. Warnings go to standard error, one line each.
@@ -45,6 +50,7 @@ func (t *terminal) open(cmd *cobra.Command, roots []string) (*server.Server, err
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}
+	t.server.Store(s)
 	return s, nil
 }
 

@@ -5,12 +5,23 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 )
 
-// withSignals returns a context that ends at the first interrupt; a second one ends the process.
-func withSignals(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	return ctx, stop
+// withSignals returns a context that ends at the first interrupt, or when the console closes. A second one runs last,
+// and then ends the process.
+func withSignals(ctx context.Context, last func()) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		last()
+		os.Exit(exitFailed)
+	}()
+	return ctx, cancel
 }
 
 // claimStdout returns standard output and points os.Stdout at standard error. Windows has no descriptor 1 that a

@@ -38,6 +38,12 @@ func TestToolTable(t *testing.T) {
 
 // toolTable is what `codehand tools --markdown` prints.
 func toolTable(t *testing.T) string {
+	for _, kv := range os.Environ() { // what this developer has set does not belong into the README
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEHAND_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(t.TempDir())

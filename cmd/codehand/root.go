@@ -7,8 +7,12 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"codehand/server"
 )
 
 // Exit codes. 128+n is for signal n.
@@ -33,11 +37,29 @@ func usage(hint, format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
 }
 
+// wanted makes what is wrong with arguments an error of usage.
+func wanted(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &exitError{code: exitUsage, err: err, hint: cmd.CommandPath() + " --help"}
+		}
+		return nil
+	}
+}
+
 // A terminal is what a command talks to. Results go to out and everything for people to errs.
 type terminal struct {
-	in   io.Reader
-	out  io.Writer
-	errs io.Writer
+	in     io.Reader
+	out    io.Writer
+	errs   io.Writer
+	server atomic.Pointer[server.Server] // what a command has opened
+}
+
+// last ends the jobs of a command that is not given the time to end by itself.
+func (t *terminal) last() {
+	if s := t.server.Load(); s != nil {
+		_ = s.Close() // the process ends anyway
+	}
 }
 
 // run is the program: arguments in, exit code out.
@@ -48,15 +70,20 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
-	ctx, stop := withSignals(context.Background())
+	ctx, stop := withSignals(context.Background(), t.last)
 	defer stop()
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
 	}
 	exit, ok := errors.AsType[*exitError](err)
-	if !ok { // cobra's own errors are about usage
+	switch {
+	case errors.Is(err, syscall.EPIPE):
+		return exitFailed // who reads us has seen enough
+	case !ok && strings.HasPrefix(err.Error(), "unknown command"):
 		exit = &exitError{code: exitUsage, err: err, hint: "codehand --help"}
+	case !ok:
+		exit = &exitError{code: exitFailed, err: err}
 	}
 	if text := exit.Error(); text != "" {
 		fmt.Fprintf(errs, "codehand: %s\n", text)
@@ -77,7 +104,7 @@ func newRoot(t *terminal) *cobra.Command {
 codehand gives any MCP client the tools of a coding agent: read, write, edit,
 search, run. A client starts it and speaks JSON-RPC on its standard input and
 output; for people there are the commands below.`),
-		Args:          cobra.NoArgs,
+		Args:          wanted(cobra.NoArgs),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,6 +115,9 @@ output; for people there are the commands below.`),
 			return t.stdio(cmd, nil)
 		},
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &exitError{code: exitUsage, err: err, hint: cmd.CommandPath() + " --help"}
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	addSettings(root)
 	root.AddCommand(

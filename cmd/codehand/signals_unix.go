@@ -10,10 +10,11 @@ import (
 	"syscall"
 )
 
-// withSignals returns a context that ends at the first signal; a second one ends the process with 128+n. SIGPIPE is
+// withSignals returns a context that ends at the first signal. A second one runs last, which ends what must not be left
+// behind, and then the process with 128+n; a third does not wait for it. SIGPIPE is
 // caught and dropped: a closed pipe must not end the process before its jobs are ended. It is not ignored, because a
 // child would inherit that.
-func withSignals(ctx context.Context) (context.Context, context.CancelFunc) {
+func withSignals(ctx context.Context, last func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -21,15 +22,22 @@ func withSignals(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Notify(pipes, syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
-		first := true
+		n := 0
 		for {
 			select {
 			case s := <-signals:
-				if !first {
-					os.Exit(128 + int(s.(syscall.Signal)))
+				code := 128 + int(s.(syscall.Signal))
+				switch n++; n {
+				case 1:
+					cancel(fmt.Errorf("signal %s", s))
+				case 2:
+					go func() {
+						last()
+						os.Exit(code)
+					}()
+				default:
+					os.Exit(code)
 				}
-				first = false
-				cancel(fmt.Errorf("signal %s", s))
 			case <-pipes:
 			case <-done:
 				return

@@ -11,7 +11,7 @@ import (
 )
 
 // claimStdin returns standard input as a file that the runtime's poller waits for, if it is a pipe or a socket: a read
-// then parks a goroutine instead of a thread, which takes a third off the time of a call. restore gives the pipe back
+// then parks a goroutine instead of a thread (BenchmarkStdioRoundTrip). restore gives the pipe back
 // as it was, because whoever shares it would not expect reads that do not wait.
 func claimStdin(in io.Reader) (r io.Reader, restore func()) {
 	as := func() {}

@@ -20,7 +20,8 @@ func newStdio(t *terminal) *cobra.Command {
 from 2024-11-05 to 2026-07-28. Files below the ROOTs can be used; without one,
 those below the current directory. Ends when the input ends.
 
-Exit codes: 0 the input ended, 1 it broke, 3 configuration, 128+n signal n.`,
+Exit codes: 0 the input ended or a signal came, 1 the input broke,
+3 configuration, 128+n a second signal n.`,
 		RunE: func(cmd *cobra.Command, roots []string) error { return t.stdio(cmd, roots) },
 	}
 }

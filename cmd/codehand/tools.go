@@ -24,7 +24,7 @@ func newTools(t *terminal) *cobra.Command {
 the input schema of one.
 
 Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: wanted(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := t.open(cmd, nil)
 			if err != nil {

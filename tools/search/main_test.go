@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 func leaks(before map[string]bool) int {
-	if n := runtime.NumGoroutine(); n > 2 { // of the test itself, and of signals
+	if n := runtime.NumGoroutine(); n > 3 { // of the test itself, of signals, and of the fuzzer
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		fmt.Fprintf(os.Stderr, "%d goroutines are left: wait for what the tests start\n%s\n", n, stacks)

@@ -1,0 +1,38 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// built are directories with programs that tests made.
+var built []string
+
+// TestMain removes what the tests built, and looks for goroutines that they left behind.
+func TestMain(m *testing.M) {
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	for _, dir := range built {
+		_ = os.RemoveAll(dir) // below the temporary directory
+	}
+	if code == 0 && !settled(before) {
+		stacks := make([]byte, 1<<20)
+		fmt.Fprintf(os.Stderr, "goroutines are left: wait for what the tests start\n%s\n", stacks[:runtime.Stack(stacks, true)])
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// settled waits until no more goroutines run than before: those of a test's last cleanup are still on their way out.
+// The fuzzer and the signal handler of the testing package have one each.
+func settled(before int) bool {
+	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); runtime.Gosched() {
+		if runtime.NumGoroutine() <= before+2 {
+			return true
+		}
+	}
+	return false
+}
