@@ -146,6 +146,25 @@ func peak(t *testing.T, pid int) int {
 	return n
 }
 
+// TestSecondSignal: a client that escalates its signals leaves no process behind, and the code says which signal it was.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	p, _ := blackbox(t)
+	mark := newMark("64.")
+	p.must(t, "run_shell", fmt.Sprintf(`{"command":"trap '' TERM; setsid sleep %s & sleep %s","run_in_background":true}`, mark, mark))
+	_ = p.cmd.Process.Signal(syscall.SIGINT)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	for range p.lines { // to its end
+	}
+	err := p.cmd.Wait()
+	if code := p.cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) && code != 128+int(syscall.SIGINT) && code != 0 {
+		t.Errorf("exit code %d (%v); stderr:\n%s", code, err, p.stderr)
+	}
+	if marked(t, mark) {
+		t.Error("a process of the job is left")
+	}
+}
+
 // TestEnds: the program ends by itself with its input, on a signal, and with everything that it started.
 func TestEnds(t *testing.T) {
 	t.Parallel()

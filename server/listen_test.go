@@ -31,6 +31,46 @@ func (f *fixture) line(t *testing.T) string {
 	return string(l)
 }
 
+// TestListenBeforeTheEnd: a listen that is sent just before the input ends is completed, and holds up nothing.
+func TestListenBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		f := start(t, setup{silent: true})
+		if err := f.send(listenLine("5", `{"toolsListChanged":true}`)); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.in.Close()
+		for last := ""; ; {
+			l, err := f.receive()
+			if err == nil {
+				last = string(l)
+				continue
+			}
+			if err != io.EOF || !strings.Contains(last, `"id":5,"result":`) {
+				t.Fatalf("%v after %s", err, last)
+			}
+			break
+		}
+	}
+}
+
+// TestFailedInitialize: a handshake that failed is none, so nothing is sent to a client without being asked for.
+func TestFailedInitialize(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{silent: true})
+	if err := f.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"t","version":"1"},"_meta":{` + modernMeta + `}}}`); err != nil {
+		t.Fatal(err)
+	}
+	if l := f.line(t); !strings.Contains(l, "-32601") {
+		t.Fatalf("got %s", l)
+	}
+	f.changeList()
+	_ = f.in.Close()
+	if l, err := f.receive(); err != io.EOF {
+		t.Errorf("got %s", l)
+	}
+}
+
 // TestNobodyListens: a modern client that asked for nothing gets nothing but its answers.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()

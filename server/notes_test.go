@@ -113,3 +113,18 @@ func TestParentWatch(t *testing.T) {
 		t.Fatal("a message came after the parent left")
 	}
 }
+
+// TestParentWatchWrapper: a wrapper that leaves in the middle of the handshake does not end the server, also when the
+// next message comes before the parent is looked at.
+func TestParentWatchWrapper(t *testing.T) {
+	parent, now := 100, time.Unix(0, 1)
+	w := &parentWatch{pid: func() int { return parent }, now: func() time.Time { return now }}
+	w.message()
+	parent = 1
+	w.message()
+	for range 100 {
+		if now = now.Add(parentEvery); w.gone(false) {
+			t.Fatal("the client lives")
+		}
+	}
+}

@@ -295,6 +295,41 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestCancelUnread: a client that does not read its answers can still cancel, and the connection still ends.
+func TestCancelUnread(t *testing.T) {
+	t.Parallel()
+	begun, ended := make(chan struct{}), make(chan struct{})
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe() // nobody reads it
+	f := start(t, setup{tools: []tool.Tool{fixtureTool("hold", reader, func(ctx context.Context, _ tool.Env, _ word) (tool.Result, error) {
+		close(begun)
+		<-ctx.Done()
+		close(ended)
+		return tool.Result{}, ctx.Err()
+	})}})
+	done := make(chan error, 1)
+	go func() { done <- f.server.Stdio(context.Background(), inR, outW) }()
+	write := func(l string) {
+		t.Helper()
+		if _, err := io.WriteString(inW, l+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("garbage")
+	write(callLine(2, "hold", "{}", ""))
+	<-begun
+	for range 100 {
+		write("more garbage")
+	}
+	write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	<-ended
+	_ = inW.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	_ = outR.Close()
+}
+
 // TestLargeArgument: a write of 20 MB works, and a line over the limit is refused while the connection goes on.
 func TestLargeArgument(t *testing.T) {
 	t.Parallel()
