@@ -161,6 +161,9 @@ func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 			return s.unknownTool(rec.env.name)
 		}
 	}
+	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
+		e.Message = "the params do not have the form of " + clip(rec.env.method, 80)
+	}
 	return &rpcError{Code: e.Code, Message: clip(e.Message, 300), Data: e.Data}
 }
 

@@ -68,7 +68,12 @@ func (o *outcome) err() error {
 
 // bind is stage 7: the whole text is kept on disk, then it is cut to what tool and client allow. A tool that pages by
 // itself is left alone: what read_file shows of a kept text must not be kept again.
+//
+// Before that, what no engine should have let through is made visible: a file name or an argument that is repeated in a
+// refusal can hold escape sequences, and hidden text can fool a person who reads it.
 func (c *call) bind(ctx context.Context, o *outcome) {
+	text := o.text()
+	*text, _ = results.Show(*text)
 	if c.bound.Spec.MaxRunes == tool.Unbounded || c.state.Results == nil {
 		return
 	}
@@ -82,7 +87,6 @@ func (c *call) bind(ctx context.Context, o *outcome) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, boundTime)
 	defer cancel()
-	text := o.text()
 	shown := c.state.Results.Bound(ctx, c.visit.id, c.bound.Spec.Name, *text, f)
 	*text = shown.Text
 	if shown.Cut {

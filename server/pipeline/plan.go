@@ -28,7 +28,7 @@ func (c *call) plan(ctx context.Context) error {
 	if plan.Path != "" {
 		allowed = "Only read-only tools and the plan file " + plan.Path + " are allowed."
 	}
-	return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. %s Call exit_plan_mode when the plan is ready.", c.bound.Spec.Name, allowed)
+	return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. %s The operator can change permissions.mode.", c.bound.Spec.Name, allowed)
 }
 
 // loadMode finds the mode of the session: what its cell holds, else what is configured. When the Store does not
