@@ -145,12 +145,15 @@ func (s *Server) nearest(name string) []string {
 		d    int
 	}
 	best := map[string]int{}
+	if len(name) > 64 { // no tool has such a name
+		return nil
+	}
 	low := strings.ToLower(name)
 	for known, t := range s.table {
 		if s.off(t) {
 			continue
 		}
-		d := distance(low, strings.ToLower(known))
+		d := tool.Distance(low, strings.ToLower(known))
 		if d > 3 && sharesWord(low, strings.ToLower(known)) {
 			d = 3
 		}
@@ -182,30 +185,6 @@ func sharesWord(a, b string) bool {
 		}
 	}
 	return false
-}
-
-// distance is the Levenshtein distance of two names. Names over 64 bytes are far from everything.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's

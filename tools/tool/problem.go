@@ -130,6 +130,12 @@ func farness(a, b string) int {
 	if a != b && min(len(a), len(b)) >= 3 && (strings.Contains(a, b) || strings.Contains(b, a)) {
 		return 1
 	}
+	return Distance(a, b)
+}
+
+// Distance is the edit distance of two names, in bytes: how many are added, left out or changed. It costs the product of
+// their lengths.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
