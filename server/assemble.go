@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"codehand/filestate"
 	"codehand/server/config"
@@ -29,6 +30,7 @@ type engines struct {
 	held   *filestate.Contents
 	search *search.Engine
 	prefs  session.Prefs
+	sweep  sync.WaitGroup  // what runs beside the start
 	env    func() []string // of commands; made at the first session, since it looks at every directory of PATH
 }
 
@@ -79,6 +81,7 @@ func (s *Server) assemble(o Options) (err error) {
 		e.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
 	}
 	s.bare = &session.State{Space: e.space, Rules: s.rules, Search: e.search, Shell: probe, Prefs: e.prefs}
+	e.sweep.Go(func() { sweepSessions(filepath.Join(e.dir, "sessions"), time.Now(), s.log) })
 	s.sessions = newSessions(s.build)
 	s.pipe = &pipeline.Pipeline{
 		Mode: cfg.Permissions.Mode, AskFallback: cfg.Permissions.AskFallback,
@@ -101,6 +104,7 @@ func checkDeny(p *permission.Policy, tools []tool.Tool) error {
 }
 
 func (e *engines) close() error {
+	e.sweep.Wait()
 	var errs []error
 	if e.search != nil {
 		errs = append(errs, e.search.Close())
