@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -46,6 +47,8 @@ type Server struct {
 	bare     *session.State // of no session: what a tool needs to say whether it is available
 	sessions *sessions
 	engines  *engines
+	closing  sync.Once
+	closed   error // of Close; valid after closing
 }
 
 // New makes the engines, checks every tool and registers it. An error says which tool or setting is wrong; nothing is
@@ -124,10 +127,13 @@ func (s *Server) greet(ctx context.Context, _ any, _ *mcp.InitializeRequest, res
 }
 
 // Close ends all sessions and their jobs with their whole process trees, and gives back every handle.
+// The second call waits for the first.
 func (s *Server) Close() error {
-	s.sessions.closeAll()
-	if err := s.engines.close(); err != nil {
-		return fmt.Errorf("close engines: %w", err)
-	}
-	return nil
+	s.closing.Do(func() {
+		s.sessions.closeAll()
+		if err := s.engines.close(); err != nil {
+			s.closed = fmt.Errorf("close engines: %w", err)
+		}
+	})
+	return s.closed
 }

@@ -144,18 +144,18 @@ func TestSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := start(t, setup{settings: file.config, client: file.client, modern: file.modern})
-			play(t, file, f.wire, f.work, f.server.engines.dir, *update)
+			play(t, file, f.wire, f.work, f.server.engines.dir, f.server.cfg.Home, *update)
 		})
 	}
 }
 
 // play lays the files, runs the session and compares.
-func play(t *testing.T, file *scriptFile, w *wire, work, state string, update bool) {
+func play(t *testing.T, file *scriptFile, w *wire, work, state, home string, update bool) {
 	t.Helper()
 	if err := file.lay(work); err != nil {
 		t.Fatal(err)
 	}
-	names := newPlaceholders(map[string]string{work: "$WORK", state: "$STATE"})
+	names := newPlaceholders(map[string]string{work: "$WORK", state: "$STATE", home: "$HOME"})
 	r := &replay{file: file, work: work, state: state, wire: w, names: names}
 	got, err := r.run()
 	if err != nil {
@@ -214,7 +214,7 @@ func TestSessionsBinary(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := spawn(t, path, work, file.client, file.modern, file.config)
-			play(t, file, p.wire, work, p.state, false)
+			play(t, file, p.wire, work, p.state, filepath.Dir(p.state), false)
 		})
 	}
 }
@@ -241,6 +241,14 @@ func spawn(t testing.TB, path, work, client string, modern bool, settings map[st
 	cmd := exec.Command(path, args...)
 	cmd.Dir = work
 	cmd.Env = []string{"HOME=" + base, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + base, "CODEHAND_SESSION=" + handleOf}
+	p := speak(t, cmd, client, modern)
+	p.state = filepath.Join(base, "codehand")
+	return p
+}
+
+// speak starts a command that is the program and says hello. When the test ends, it must end by itself with code 0.
+func speak(t testing.TB, cmd *exec.Cmd, client string, modern bool) *spawned {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +257,7 @@ func spawn(t testing.TB, path, work, client string, modern bool, settings map[st
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &spawned{cmd: cmd, state: filepath.Join(base, "codehand"), stderr: &strings.Builder{}}
+	p := &spawned{cmd: cmd, stderr: &strings.Builder{}}
 	cmd.Stderr = p.stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

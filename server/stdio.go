@@ -37,8 +37,9 @@ type stdioConn struct {
 	table inflight
 	crew  *crew
 	// replies are the answers that the reading goroutine gives by itself. Another one writes them, so that a client
-	// which does not read can still cancel.
-	replies chan []byte
+	// which does not read can still cancel. It ends with replyEnd, and replied says that nothing is left.
+	replies           chan []byte
+	replyEnd, replied chan struct{}
 
 	legacy  *pipeSession // of all legacy requests
 	client  atomic.Pointer[clientRecord]
@@ -51,7 +52,10 @@ type stdioConn struct {
 // running calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A
 // reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := &stdioConn{s: s, out: newLineWriter(out, s.patience), crew: newCrew(), replies: make(chan []byte, maxInFlight)}
+	c := &stdioConn{
+		s: s, out: newLineWriter(out, s.patience), crew: newCrew(),
+		replies: make(chan []byte, maxInFlight), replyEnd: make(chan struct{}), replied: make(chan struct{}),
+	}
 	c.legacy = newPipeSession("stdio-"+newID(), broadcastBuffer)
 	if err := s.mcp.RegisterSession(ctx, c.legacy); err != nil {
 		return err
@@ -62,7 +66,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	fanEnd := make(chan struct{})
 	defer close(fanEnd)
 	go c.fanOut(fanEnd)
-	go c.reply(fanEnd)
+	go c.reply()
 
 	// Calls outlive ctx by their grace, so they hang on a context of their own.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -110,18 +114,17 @@ func (c *stdioConn) loop(ctx, calls context.Context, in io.Reader) (time.Duratio
 	}
 }
 
-// end takes no more requests, lets calls finish for grace, then cancels them. Open listens get their completion at once.
+// end takes no more requests, lets calls finish for grace, then cancels them. Open listens get their completion at
+// once. What the reading goroutine has answered is written before the end.
 func (c *stdioConn) end(grace time.Duration) {
 	drained := c.table.close()
 	c.listens.endAll()
-	replied := make(chan struct{})
-	go c.lastReplies(replied)
-	defer within(replied, cancelGrace)
-	if within(drained, grace) {
-		return
+	if !within(drained, grace) {
+		c.table.cancelAll(errConnection)
+		within(drained, cancelGrace)
 	}
-	c.table.cancelAll(errConnection)
-	within(drained, cancelGrace)
+	close(c.replyEnd)
+	within(c.replied, cancelGrace)
 }
 
 // within says whether done is closed within d.
@@ -136,27 +139,23 @@ func within(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// reply writes what the reading goroutine answers, until the connection ends.
-func (c *stdioConn) reply(end <-chan struct{}) {
+// reply writes what the reading goroutine answers. At the end of the connection it writes what is left.
+func (c *stdioConn) reply() {
+	defer close(c.replied)
+	write := func(line []byte) { _ = c.out.write(line, 0, nil) } // a write error ends the connection by itself
 	for {
 		select {
 		case line := <-c.replies:
-			_ = c.out.write(line, 0, nil) // a write error ends the connection by itself
-		case <-end:
-			return
-		}
-	}
-}
-
-// lastReplies writes what is left of the replies.
-func (c *stdioConn) lastReplies(done chan<- struct{}) {
-	defer close(done)
-	for {
-		select {
-		case line := <-c.replies:
-			_ = c.out.write(line, 0, nil) // nobody is left to be told
-		default:
-			return
+			write(line)
+		case <-c.replyEnd:
+			for {
+				select {
+				case line := <-c.replies:
+					write(line)
+				default:
+					return
+				}
+			}
 		}
 	}
 }

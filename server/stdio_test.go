@@ -247,6 +247,23 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
+// TestRepliesBeforeTheEnd: a bad line is answered also when the input ends right behind it.
+func TestRepliesBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		f := start(t, setup{silent: true})
+		if err := f.send("garbage\n{\"jsonrpc\":\"2.0\",\"id\":1}"); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.in.Close()
+		for _, want := range []string{"-32700", `"id":1,`} {
+			if l, err := f.receive(); err != nil || !bytes.Contains(l, []byte(want)) {
+				t.Fatalf("got %s (%v), want %s", l, err, want)
+			}
+		}
+	}
+}
+
 // TestCancel: a running and a queued call are cancelled: the running one's context ends, the queued one never runs,
 // and neither is answered. Their ids are free at once.
 func TestCancel(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 )
 
 // withSignals returns a context that ends at the first interrupt, or when the console closes. A second one runs last,
-// and then ends the process.
-func withSignals(ctx context.Context, last func()) (context.Context, context.CancelFunc) {
+// and then ends the process. stop ends the context.
+func withSignals(ctx context.Context, last func()) (_ context.Context, stop func() (code int)) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -21,7 +21,7 @@ func withSignals(ctx context.Context, last func()) (context.Context, context.Can
 		last()
 		os.Exit(exitFailed)
 	}()
-	return ctx, cancel
+	return ctx, func() int { cancel(); return 0 }
 }
 
 // claimStdout returns standard output and points os.Stdout at standard error. Windows has no descriptor 1 that a

@@ -71,8 +71,10 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errs)
 	ctx, stop := withSignals(context.Background(), t.last)
-	defer stop()
 	err := root.ExecuteContext(ctx)
+	if code := stop(); code != 0 {
+		return code
+	}
 	if err == nil {
 		return exitDone
 	}

@@ -7,20 +7,22 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 )
 
 // withSignals returns a context that ends at the first signal. A second one runs last, which ends what must not be left
-// behind, and then the process with 128+n; a third does not wait for it. SIGPIPE is
-// caught and dropped: a closed pipe must not end the process before its jobs are ended. It is not ignored, because a
-// child would inherit that.
-func withSignals(ctx context.Context, last func()) (context.Context, context.CancelFunc) {
+// behind, and then the process with 128+n; a third does not wait for it. stop gives the signals back, and returns the
+// exit code that a second one demands, 0 if none came. SIGPIPE is caught and dropped: a closed pipe must not end the
+// process before its jobs are ended. It is not ignored, because a child would inherit that.
+func withSignals(ctx context.Context, last func()) (_ context.Context, stop func() (code int)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
 	done := make(chan struct{})
+	var second atomic.Int64
 	go func() {
 		n := 0
 		for {
@@ -31,6 +33,7 @@ func withSignals(ctx context.Context, last func()) (context.Context, context.Can
 				case 1:
 					cancel(fmt.Errorf("signal %s", s))
 				case 2:
+					second.Store(int64(code))
 					go func() {
 						last()
 						os.Exit(code)
@@ -44,10 +47,11 @@ func withSignals(ctx context.Context, last func()) (context.Context, context.Can
 			}
 		}
 	}()
-	return ctx, func() {
+	return ctx, func() int {
 		signal.Stop(signals)
 		signal.Stop(pipes)
 		close(done)
 		cancel(nil)
+		return int(second.Load())
 	}
 }
