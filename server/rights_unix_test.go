@@ -22,7 +22,7 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := os.MkdirTemp("", "codehand-rights-") // t.TempDir cannot be entered by others
+	base, err := os.MkdirTemp("", "codehand-rights-") //nolint:usetesting // t.TempDir cannot be entered by others
 	if err != nil {
 		t.Fatal(err)
 	}
