@@ -84,8 +84,8 @@ func (s *Server) assemble(o Options) (err error) {
 	e.sweep.Go(func() { sweepSessions(filepath.Join(e.dir, "sessions"), time.Now(), s.log) })
 	s.sessions = newSessions(s.build)
 	s.pipe = &pipeline.Pipeline{
-		Mode: cfg.Permissions.Mode, AskFallback: cfg.Permissions.AskFallback,
-		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
+		AskFallback: cfg.Permissions.AskFallback,
+		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
 	}
 	return nil
 }
@@ -138,6 +138,8 @@ func (s *Server) build(key session.Key) (*session.State, func(), error) {
 		Shell:   sh,
 		Results: results.New(kept),
 		Prefs:   e.prefs,
+		Start:   s.cfg.Permissions.Mode,
+		Highest: permission.Bypass,
 		Mode:    session.NewCell[permission.Mode](memory, "cell.mode"),
 		Cwd:     session.NewCell[string](memory, "cell.cwd"),
 		Plan:    session.NewCell[session.Plan](memory, "cell.plan"),

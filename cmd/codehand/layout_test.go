@@ -32,13 +32,15 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand": {"server", "server/config", "server/clients", "tools", "tools/sandbox", "tools/tool"},
+	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/sandbox", "tools/tool"},
+	"cmd/conformance": {"server", "server/config"},
 
-	"server": {"server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/permission", "tools/results",
+	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/workspace"},
 	"server/pipeline": {"tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
-	"server/config":   {"tools/permission"},
+	"server/auth":     {},
+	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},
 	"server/clients":  {"filestate"},
 
@@ -68,14 +70,16 @@ var modules = []struct {
 }{
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
-	{path: "github.com/gofrs/flock", rooms: []string{"filestate"}},
+	{path: "github.com/gofrs/flock", rooms: []string{"filestate", "server/auth", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
-	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server"}},
+	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
+	{path: "github.com/prometheus/client_golang", rooms: []string{"server"}},
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "tools/sandbox", "tools/search", "tools/workspace"}},
+	{path: "golang.org/x/time", rooms: []string{"server/auth"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.

@@ -7,9 +7,12 @@
 package config
 
 import (
+	"io/fs"
 	"log/slog"
+	"net/netip"
 	"time"
 
+	"codehand/server/auth"
 	"codehand/tools/permission"
 )
 
@@ -31,6 +34,16 @@ type Config struct {
 	Client      Client
 	Search      Search
 	Log         Log
+
+	// Of serve.
+	HTTP       HTTP
+	Auth       Auth
+	Principals Principals
+	Session    Session
+	Store      Store
+	Sandbox    Sandbox
+	Audit      Audit
+	Metrics    Metrics
 
 	// What the environment says besides settings.
 	StdioHandle    string // CODEHAND_SESSION: explicit handle of the conversation on stdio; "": none
@@ -124,6 +137,76 @@ type Search struct {
 type Log struct {
 	Level slog.Level
 	File  string // absolute; "": stderr
+}
+
+// HTTP is where and how serve listens.
+type HTTP struct {
+	Listen         []string // host:port, [v6]:port, unix:/path, systemd:
+	PublicURL      string   // what the outside calls this server, without a path after the prefix; "": unknown
+	AllowedHosts   []string // beside those of the listeners and of PublicURL
+	AllowedOrigins []string
+	MaxBody        int64
+	Drain          time.Duration // for running calls after SIGTERM
+	OrphanGrace    time.Duration // for calls whose client is gone
+	LameDuck       time.Duration // between SIGTERM and the first 503; -1: 0 on loopback, else 5 s
+	SSE            bool          // /sse and /message are served
+	DataDir        string        // absolute; "": StateDir
+	BehindProxy    bool
+	TrustedProxies []netip.Prefix
+	UnixMode       fs.FileMode
+	MaxConnections int
+	TLSCert        string // absolute
+	TLSKey         string
+	ClientCA       string
+}
+
+// Auth is how callers are told apart.
+type Auth struct {
+	Mode      string // auto, none, token
+	LocalPeer string // same-user, any
+	TokenFile string // absolute; "": tokens.jsonl in the data directory
+}
+
+// Principals are what holds for all callers and for some by name.
+type Principals struct {
+	Default auth.Values
+	Named   map[string]auth.Values // by ID
+}
+
+// Session is how long conversations are kept.
+type Session struct {
+	Idle            time.Duration // until the handles of one are dropped
+	TTL             time.Duration // until one is forgotten
+	Max             int           // in memory
+	MaxPerPrincipal int           // of legacy HTTP
+}
+
+// Store is where the state is kept.
+type Store struct {
+	URL      string // embedded:, memory:
+	MaxBytes int64
+	Sync     time.Duration // 0: always
+}
+
+// Sandbox is what must confine commands.
+type Sandbox struct {
+	Policy string // required, best-effort, off; "": required in serve, best-effort on stdio
+}
+
+// Audit is the record of calls.
+type Audit struct {
+	Dir      string        // absolute; "": audit in the data directory; "-": standard output
+	Sync     time.Duration // 0: always; -1: never
+	OnError  string        // refuse, continue
+	Rotate   int64         // bytes of one file
+	Keep     time.Duration
+	Commands string // redacted, digest
+}
+
+// Metrics are for Prometheus.
+type Metrics struct {
+	Listen    string // an address of their own, without authentication; "": on the main listeners
+	TokenFile string // absolute
 }
 
 // Origin says where the value of a setting comes from: `default`, `flag --log-level`, `CODEHAND_LOG_LEVEL`, or file

@@ -49,6 +49,14 @@ func defaults() Config {
 		Stdio:       Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
 		Search:      Search{OutsideIgnores: "auto"},
 		Log:         Log{Level: slog.LevelInfo},
+		HTTP: HTTP{
+			Listen: []string{"127.0.0.1:7433"}, MaxBody: 4 << 20, Drain: 30 * time.Second, OrphanGrace: 30 * time.Second,
+			LameDuck: -1, SSE: true, UnixMode: 0o600, MaxConnections: 4096,
+		},
+		Auth:    Auth{Mode: "auto", LocalPeer: "same-user"},
+		Session: Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200},
+		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
+		Audit:   Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour, Commands: "redacted"},
 	}
 }
 

@@ -18,12 +18,15 @@ import (
 // A Record is one call for the audit: who, what, why it was allowed, what became of it. It holds no contents and no
 // secrets.
 type Record struct {
+	Started bool // the call is about to run; else it is done
+
 	Time          time.Time // the call entered the corridor
 	Call          string
 	Ref           string // of an internal error; else ""
 	Key           session.Key
 	Client        string
 	ClientVersion string
+	From          From
 
 	Tool     string
 	Via      string // the alias or the dispatcher that was called

@@ -31,11 +31,14 @@ type Pipeline struct {
 	// client's own approval dialog is the person. Anything else: a person is asked here, or the call is refused.
 	AskFallback string
 
-	Hooks    Hooks           // nil: none configured
-	Mode     permission.Mode // of a session that has not changed it
-	Parallel int             // readers of one session at the same time, 1 to 10; else 10
-	Record   func(Record)    // audit and metrics; must not block; nil: nobody listens
-	Log      *slog.Logger    // nil: nothing is logged
+	Hooks    Hooks        // nil: none configured
+	Parallel int          // readers of one session at the same time, 1 to 10; else 10
+	Record   func(Record) // metrics; must not block; nil: nobody listens
+	Log      *slog.Logger // nil: nothing is logged
+
+	// Audit writes a record durably: of every call when it is done, and before Run of one that is not read-only, then
+	// with Started. If a call cannot be recorded before it runs, it is refused. nil: nobody listens.
+	Audit func(Record) error
 
 	gates gates
 }
@@ -56,7 +59,17 @@ type Arrival struct {
 	Progress tool.Progress // nil: nobody listens
 	Token    bool          // the client gave a progress token, so it can be kept waiting
 	Via      string        // the alias or the dispatcher that was called, for the record; "": the tool's own name
+	From     From          // for the record
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
+}
+
+// From is where a call came from, for the record.
+type From struct {
+	Auth      string // none, token:<id>
+	Transport string // stdio, http, sse, call
+	Era       string // legacy, modern
+	IP        string // of the client; "": none
+	Trace     string // trace id; "": none
 }
 
 // A Reply counts only if its Digest is that of this call's Input.
@@ -144,7 +157,7 @@ func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
 	}
 	c.record = Record{
 		Time: time.Now(), Call: v.id, Key: v.state.Key, Client: v.state.Client.Name, ClientVersion: v.state.Client.Version,
-		Tool: t.Spec.Name, Via: a.Via,
+		Tool: t.Spec.Name, Via: a.Via, From: a.From,
 	}
 	return c
 }

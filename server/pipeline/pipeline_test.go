@@ -161,7 +161,7 @@ func TestCallRefusedBeforeItRuns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p, s := newCorridor(), newState(t, "s", root)
-			p.Mode = tt.mode
+			s.Start = tt.mode
 			s.Rules = policy(t, tt.deny...)
 			if tt.forced {
 				p.AskFallback = ""
@@ -187,7 +187,7 @@ func TestPlanMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, s := newCorridor(), newState(t, "s", root)
-	p.Mode = permission.Bypass
+	s.Start = permission.Bypass
 	change := func(edit func(session.Plan) session.Plan) {
 		t.Helper()
 		if _, err := s.Plan.Change(t.Context(), func(old session.Plan) (session.Plan, error) { return edit(old), nil }); err != nil {
@@ -239,7 +239,7 @@ func (lostMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 func TestStoreLost(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "s")
-	p.Mode = permission.Bypass
+	s.Start = permission.Bypass
 	s.Mode = session.NewCell[permission.Mode](lostMemory{}, "mode")
 	for _, traits := range []tool.Traits{writes, {Private: true}, {Parallel: true}} {
 		_, err := p.run(t, s, fixture("work", traits, done), "", Arrival{})
@@ -254,14 +254,14 @@ func TestStoreLost(t *testing.T) {
 	if got := p.last().Mode; got != "default" {
 		t.Errorf("readers run in mode %s", got)
 	}
-	p.Mode = permission.DontAsk
+	s.Start = permission.DontAsk
 	if _, err := p.run(t, s, fixture("read", reads, done), "", Arrival{}); err != nil || p.last().Mode != "dontAsk" {
 		t.Errorf("readers run in mode %s, %v", p.last().Mode, err)
 	}
 	// In plan mode the second cell is needed, too.
 	s = newState(t, "s")
 	s.Plan = session.NewCell[session.Plan](lostMemory{}, "plan")
-	p.Mode = permission.Plan
+	s.Start = permission.Plan
 	_, err := p.run(t, s, fixture("work", writes, done), "", Arrival{})
 	wantRefusal(t, err, tool.StateUnavailable, "")
 }
@@ -327,7 +327,7 @@ func TestHooksBefore(t *testing.T) {
 func TestHookInputInPlanMode(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "s")
-	p.Mode = permission.Plan
+	s.Start = permission.Plan
 	p.Hooks = &fakeHooks{before: func(context.Context, Event) (Outcome, error) {
 		return Outcome{Input: json.RawMessage(`{"path":"b","text":"write"}`)}, nil
 	}}

@@ -44,14 +44,14 @@ func (c *call) loadMode(ctx context.Context) error {
 			return gone
 		}
 		mode = permission.Default
-		if c.pipe.Mode == permission.DontAsk {
+		if c.state.Start == permission.DontAsk {
 			mode = permission.DontAsk
 		}
 	case mode == permission.Default:
-		mode = c.pipe.Mode
+		mode = c.state.Start
 	}
-	c.mode = mode
-	c.record.Mode = mode.String()
+	c.mode = mode.AtMost(c.state.Highest)
+	c.record.Mode = c.mode.String()
 	return nil
 }
 

@@ -45,3 +45,14 @@ func (m Mode) String() string {
 	}
 	return modes[m]
 }
+
+// ranks order the modes by what they let pass without a question.
+var ranks = [...]int{Plan: 0, Default: 1, DontAsk: 1, AcceptEdits: 2, Bypass: 3}
+
+// AtMost returns m, or most if m lets more pass.
+func (m Mode) AtMost(most Mode) Mode {
+	if ranks[m] > ranks[most] {
+		return most
+	}
+	return m
+}

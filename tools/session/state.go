@@ -58,6 +58,9 @@ type State struct {
 	Results *results.Shelf
 	Prefs   Prefs
 
+	Start   permission.Mode // of a session that has not changed it
+	Highest permission.Mode // no session goes above it
+
 	Mode    Cell[permission.Mode]
 	Cwd     Cell[string]
 	Plan    Cell[Plan]              // plan file, mode before plan mode
