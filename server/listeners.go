@@ -3,24 +3,306 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
 	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 
+	"codehand/server/auth"
 	"codehand/server/config"
 )
 
-// A Listener is one bound address of serve.
+// A ConfigError is a configuration that serve does not start with. Hint says which command or key mends it; "": the
+// error says all.
+type ConfigError struct {
+	Err  error
+	Hint string
+}
+
+func (e *ConfigError) Error() string { return e.Err.Error() }
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+func misconfigured(hint, format string, args ...any) error {
+	return &ConfigError{Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// A BindError is an address that could not be bound, although nothing is wrong with the configuration as such.
+type BindError struct {
+	Address string // as configured
+	Err     error
+	Hint    string // "": none
+}
+
+func (e *BindError) Error() string { return "listen " + e.Address + ": " + e.Err.Error() }
+func (e *BindError) Unwrap() error { return e.Err }
+
+// A Listener is one bound address of serve. It hands out plain connections, also where TLS is set.
 type Listener struct {
 	net.Listener
 	URL      string // http://127.0.0.1:7433, https://..., unix:/path
 	Loopback bool   // only this machine reaches it
 	Unix     bool
 	TLS      *tls.Config // nil: none
+
+	pair *keyPair // of TLS
 }
 
-// CheckListen refuses addresses that must not be served as they are configured, before anything is bound: an empty host,
-// and an address that other machines reach without authentication, or without TLS or a named proxy. The hint of an
-// error says which command or key mends it.
-func CheckListen(c config.Config) error { return nil }
+// Reload reads certificate and key again, also if the files look unchanged. With an error the old pair goes on.
+func (l Listener) Reload() error {
+	if l.pair == nil {
+		return nil
+	}
+	return l.pair.reload()
+}
 
-// Listen binds all addresses or none.
-func Listen(ctx context.Context, c config.Config) ([]Listener, error) { return nil, nil }
+// ListenOptions are what Listen needs besides the configuration.
+type ListenOptions struct {
+	Inherited []net.Listener // sockets that systemd opened, for the item `systemd:`; they are Listen's afterwards
+	Log       *slog.Logger   // nil: nothing is logged
+}
+
+// An address is one item of http.listen.
+type address struct {
+	text    string // as configured
+	network string // tcp, unix, systemd
+	at      string // for net.Listen
+	local   bool   // only this machine reaches it
+}
+
+const (
+	unixPrefix = "unix:"
+	systemd    = "systemd:" // whatever sockets systemd opened
+)
+
+// parseAddress reads an item of http.listen. A name other than localhost counts as one that others reach, because it
+// may mean another address tomorrow.
+func parseAddress(text string) (address, error) {
+	a := address{text: text, network: "tcp", at: text}
+	if text == systemd {
+		a.network = "systemd"
+		return a, nil
+	}
+	if path, ok := strings.CutPrefix(text, unixPrefix); ok {
+		if !filepath.IsAbs(path) {
+			return a, misconfigured("", "listen %s: the path must be absolute: unix:/run/codehand/http.sock", text)
+		}
+		a.network, a.at, a.local = "unix", filepath.Clean(path), true
+		return a, nil
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return a, misconfigured("", "listen %q is no address; write host:port, [v6]:port, unix:/path or systemd:", text)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || port != strconv.FormatUint(n, 10) {
+		return a, misconfigured("", "listen %q: the port must be a number from 0 to 65535", text)
+	}
+	if host == "" {
+		return a, misconfigured("", "listen %q binds every interface; write 0.0.0.0:%s or 127.0.0.1:%s", text, port, port)
+	}
+	ip, err := netip.ParseAddr(host)
+	a.local = err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+	return a, nil
+}
+
+// addresses reads http.listen and puts what systemd opened where the configuration says so.
+func addresses(c config.Config, inherited []net.Listener) ([]address, error) {
+	if len(c.HTTP.Listen) == 0 {
+		return nil, misconfigured("--listen 127.0.0.1:7433", "http.listen is empty")
+	}
+	var all []address
+	for i, text := range c.HTTP.Listen {
+		a, err := parseAddress(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, before := range c.HTTP.Listen[:i] {
+			if before == text {
+				return nil, misconfigured("", "listen %s is there twice", text)
+			}
+		}
+		if a.network != "systemd" {
+			all = append(all, a)
+			continue
+		}
+		if len(inherited) == 0 {
+			return nil, misconfigured("start it by a socket unit, or name an address with --listen", "listen systemd: no socket was passed by systemd")
+		}
+		for _, l := range inherited {
+			all = append(all, address{text: systemd + l.Addr().String(), network: "systemd", at: l.Addr().String(), local: onThisMachine(l.Addr())})
+		}
+	}
+	return all, nil
+}
+
+// onThisMachine says whether only this machine reaches a bound address.
+func onThisMachine(a net.Addr) bool {
+	switch a := a.(type) {
+	case *net.UnixAddr:
+		return true
+	case *net.TCPAddr:
+		return a.IP.IsLoopback()
+	}
+	return false
+}
+
+// TokenFile is where the tokens are.
+func TokenFile(c config.Config) string {
+	if c.Auth.TokenFile != "" {
+		return c.Auth.TokenFile
+	}
+	return filepath.Join(DataDir(c), "tokens.jsonl")
+}
+
+// DataDir is where serve keeps what must survive it. It need not exist.
+func DataDir(c config.Config) string {
+	if c.HTTP.DataDir != "" {
+		return c.HTTP.DataDir
+	}
+	return c.StateDir
+}
+
+// AuthMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
+// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a ConfigError.
+func AuthMode(c config.Config, inherited ...net.Listener) (string, error) {
+	if c.Auth.Mode != "auto" {
+		return c.Auth.Mode, nil
+	}
+	all, err := addresses(c, inherited)
+	if err != nil {
+		return "", err
+	}
+	tokens, err := auth.OpenTokenFile(TokenFile(c)).List()
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", &ConfigError{Err: err}
+	case len(tokens) > 0:
+		return "token", nil
+	}
+	for _, a := range all {
+		if !a.local {
+			return "", needsAuthentication(a)
+		}
+	}
+	return "none", nil
+}
+
+func needsAuthentication(a address) error {
+	return misconfigured(`--auth-mode token, then "codehand token new NAME"`, "listen %s needs authentication", a.text)
+}
+
+// CheckListen refuses what must not be served as it is configured, before anything is bound: an empty host, and an
+// address that other machines reach without authentication, without TLS or a named proxy, or without a name that it is
+// called by; a certificate that cannot be used. The error is a ConfigError.
+func CheckListen(c config.Config, inherited ...net.Listener) error {
+	all, err := addresses(c, inherited)
+	if err != nil {
+		return err
+	}
+	mode, err := AuthMode(c, inherited...)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		switch {
+		case a.local:
+		case mode == "none":
+			return needsAuthentication(a)
+		case c.HTTP.TLSCert == "" && !c.HTTP.BehindProxy:
+			return misconfigured("set http.tls_cert and http.tls_key, or http.behind_proxy = true if a proxy in front speaks TLS", "listen %s would carry tokens in clear", a.text)
+		case c.HTTP.PublicURL == "" && len(c.HTTP.AllowedHosts) == 0:
+			return misconfigured("--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts", "listen %s needs the name that clients call it by", a.text)
+		}
+	}
+	_, _, err = loadTLS(c, nil)
+	return err
+}
+
+// Listen binds all addresses or none, and checks them as CheckListen does. The error is a ConfigError, or a BindError
+// with the address.
+func Listen(ctx context.Context, c config.Config, o ListenOptions) (_ []Listener, err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	var bound []Listener
+	defer func() {
+		if err != nil {
+			for _, l := range o.Inherited {
+				_ = l.Close() // not served
+			}
+			for _, l := range bound {
+				_ = l.Close() // likewise
+			}
+		}
+	}()
+	if err := CheckListen(c, o.Inherited...); err != nil {
+		return nil, err
+	}
+	all, err := addresses(c, o.Inherited)
+	if err != nil {
+		return nil, err
+	}
+	config, pair, err := loadTLS(c, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	slots := newSlots(c.HTTP.MaxConnections)
+	inherited := o.Inherited
+	for _, a := range all {
+		var l net.Listener
+		switch a.network {
+		case "unix":
+			l, err = listenUnix(ctx, a.at, c.HTTP.UnixMode)
+		case "systemd":
+			l, inherited = inherited[0], inherited[1:]
+		default:
+			l, err = new(net.ListenConfig).Listen(ctx, a.network, a.at)
+		}
+		if err != nil {
+			return nil, bindError(a, err)
+		}
+		if a.local && !onThisMachine(l.Addr()) { // localhost is whatever the resolver says
+			_ = l.Close() // not served
+			return nil, misconfigured("write 127.0.0.1 or [::1]", "listen %s is %s here, which others may reach", a.text, l.Addr())
+		}
+		bound = append(bound, describe(l, slots, config, pair))
+	}
+	return bound, nil
+}
+
+func describe(l net.Listener, s *slots, config *tls.Config, pair *keyPair) Listener {
+	b := Listener{Listener: s.limit(l), Loopback: onThisMachine(l.Addr())}
+	if _, b.Unix = l.Addr().(*net.UnixAddr); b.Unix {
+		b.URL = unixPrefix + l.Addr().String()
+		return b
+	}
+	b.URL = "http://" + l.Addr().String()
+	if config != nil {
+		b.URL, b.TLS, b.pair = "https://"+l.Addr().String(), config, pair
+	}
+	return b
+}
+
+// bindError says who has an address.
+func bindError(a address, err error) error {
+	e := &BindError{Address: a.text, Err: err}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		e.Err = errno
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		e.Hint = "name another one with --listen"
+		if pid := holder(a); pid > 0 && pid != os.Getpid() {
+			e.Hint = fmt.Sprintf("codehand has it already, pid %d; end that, or name another one with --listen", pid)
+		}
+	case errors.Is(err, fs.ErrPermission):
+		e.Hint = "ports below 1024 and directories of others need rights; name another one with --listen"
+	}
+	return e
+}

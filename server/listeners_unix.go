@@ -1,0 +1,54 @@
+//go:build unix
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+)
+
+// listenUnix makes a socket. It is nobody else's from its first moment on; mode is given to it afterwards. What is at
+// the path already is replaced only if it is a socket that nobody listens on: the rest of a process that was killed.
+func listenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listener, error) {
+	if err := removeDead(ctx, path); err != nil {
+		return nil, err
+	}
+	old := syscall.Umask(0o077) // of the whole process, which does nothing else yet
+	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	syscall.Umask(old)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		_ = l.Close() // not served
+		return nil, err
+	}
+	return l, nil
+}
+
+// removeDead makes room at path. The error is EADDRINUSE if somebody listens there.
+func removeDead(ctx context.Context, path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSocket == 0:
+		return fmt.Errorf("there is a file that is no socket: %w", syscall.EEXIST)
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	switch {
+	case err == nil:
+		_ = c.Close() // it only asked
+		return syscall.EADDRINUSE
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return os.Remove(path)
+	}
+	return err
+}
