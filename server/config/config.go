@@ -18,8 +18,11 @@ import (
 
 // A Config is what holds for this process. Every value was checked. It is made by Load and does not change.
 type Config struct {
-	Roots    []string // absolute and clean, as written (links unresolved); empty: every path is outside
-	StateDir string   // absolute; OpenState makes and checks it
+	// Roots are absolute and clean, as written (links unresolved); empty: every path is outside. In serve they are those
+	// of the person who started it, for whom nobody signs in: Principals.Default.Roots if these are the same for
+	// everybody, else none if they are templates, else what stdio would take.
+	Roots    []string
+	StateDir string // absolute; OpenState makes and checks it
 
 	Permissions Permissions
 	Tools       Tools
@@ -141,23 +144,23 @@ type Log struct {
 
 // HTTP is where and how serve listens.
 type HTTP struct {
-	Listen         []string // host:port, [v6]:port, unix:/path, systemd:
-	PublicURL      string   // what the outside calls this server, without a path after the prefix; "": unknown
-	AllowedHosts   []string // beside those of the listeners and of PublicURL
-	AllowedOrigins []string
-	MaxBody        int64
+	Listen         []string      // host:port, [v6]:port, unix:/path, systemd:
+	PublicURL      string        // what the outside calls this server: scheme, host and the path before /mcp, no slash at its end; "": unknown
+	AllowedHosts   []string      // beside those of the listeners and of PublicURL: lower case, host or host:port, IPv6 in brackets
+	AllowedOrigins []string      // as browsers write them: lower case, without the scheme's usual port
+	MaxBody        int64         // bytes
 	Drain          time.Duration // for running calls after SIGTERM
 	OrphanGrace    time.Duration // for calls whose client is gone
 	LameDuck       time.Duration // between SIGTERM and the first 503; -1: 0 on loopback, else 5 s
 	SSE            bool          // /sse and /message are served
-	DataDir        string        // absolute; "": StateDir
+	DataDir        string        // absolute; StateDir if nobody says another
 	BehindProxy    bool
-	TrustedProxies []netip.Prefix
+	TrustedProxies []netip.Prefix // without bits behind the mask; no IPv4 as IPv6
 	UnixMode       fs.FileMode
 	MaxConnections int
-	TLSCert        string // absolute
+	TLSCert        string // absolute; with TLSKey or not at all
 	TLSKey         string
-	ClientCA       string
+	ClientCA       string // only with TLSCert
 }
 
 // Auth is how callers are told apart.
@@ -167,7 +170,8 @@ type Auth struct {
 	TokenFile string // absolute; "": tokens.jsonl in the data directory
 }
 
-// Principals are what holds for all callers and for some by name.
+// Principals are what holds for all callers and for some by name. In serve, Default always says a mode and a highest
+// mode.
 type Principals struct {
 	Default auth.Values
 	Named   map[string]auth.Values // by ID
@@ -190,7 +194,7 @@ type Store struct {
 
 // Sandbox is what must confine commands.
 type Sandbox struct {
-	Policy string // required, best-effort, off; "": required in serve, best-effort on stdio
+	Policy string // required, best-effort, off; if nobody says one: required in serve, best-effort elsewhere
 }
 
 // Audit is the record of calls.
@@ -209,6 +213,7 @@ type Metrics struct {
 	TokenFile string // absolute
 }
 
-// Origin says where the value of a setting comes from: `default`, `flag --log-level`, `CODEHAND_LOG_LEVEL`, or file
-// and line. "" for a key that does not exist.
+// Origin says where the value of a setting comes from: `default`, `default of serve`, `flag --log-level`,
+// `CODEHAND_LOG_LEVEL`, or file and line. "" for a key that does not exist, and for one of a principal, such as
+// `principals.default.roots`, that nobody set.
 func (c Config) Origin(key string) string { return c.origins[key] }

@@ -12,7 +12,8 @@ import (
 
 // Sources are what a Config is made from. Nothing else is looked at, so a test needs no real environment.
 type Sources struct {
-	Roots      []string          // ROOT arguments; they win over every other source of roots
+	Serve      bool              // the command is serve: ROOT arguments are templates, and some defaults are other ones
+	Roots      []string          // ROOT arguments; they win over every other source of roots, or of principals.default.roots
 	Flags      map[string]string // by flag as in Setting.Flag, with or without its dashes
 	Env        []string          // NAME=value, as os.Environ
 	Home       string            // absolute; "": from Env
@@ -45,15 +46,20 @@ func Load(src Sources) (Config, []Warning, error) {
 		l.config.origins[s.key] = "default"
 	}
 	l.places()
+	l.serveDefaults()
 	l.userFile()
 	l.environment()
 	l.flags()
+	l.sandboxPolicy()
 	l.together()
-	l.roots()
-	l.projects()
 	l.stateDir()
+	l.roots()
+	mode := l.config.Permissions.Mode
+	l.projects()
+	l.keepApart()
 	l.session()
 	l.bypass()
+	l.serveModes(l.config.Permissions.Mode != mode)
 	if len(l.problems) > 0 {
 		return Config{}, l.warnings, l.problems
 	}
@@ -156,12 +162,14 @@ func (l *loader) file(path string, data []byte) {
 		return
 	}
 	for _, e := range entries {
-		s := l.find(e.key)
-		if s == nil {
-			l.problems.add(e.origin, fmt.Sprintf("unknown key %q", e.key))
-			continue
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: resolved(filepath.Dir(path)), home: l.config.Home, file: true}
+		if named(e.path) {
+			l.principal(e, in)
+		} else if s := l.find(e.key); s != nil {
+			l.set(*s, in)
+		} else {
+			l.problems.add(e.origin, notThere(e))
 		}
-		l.set(*s, input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: resolved(filepath.Dir(path)), home: l.config.Home, file: true})
 	}
 }
 
@@ -183,17 +191,21 @@ func (l *loader) find(key string) *setting {
 
 // set stores a value, or notes what is wrong with it.
 func (l *loader) set(s setting, in input) {
-	err := s.at.set(in)
-	if err == nil {
-		l.config.origins[s.key] = in.origin
+	if err := s.at.set(in); err != nil {
+		l.refuse(s.key, in.origin, err)
 		return
 	}
+	l.config.origins[s.key] = in.origin
+}
+
+// refuse notes what is wrong with the value of key.
+func (l *loader) refuse(key, origin string, err error) {
 	problems, ok := errors.AsType[Problems](err) // one for each entry of a list
 	if !ok {
-		problems = Problems{{Origin: in.origin, Text: err.Error()}}
+		problems = Problems{{Origin: origin, Text: err.Error()}}
 	}
 	for _, p := range problems {
-		l.problems.add(p.Origin, s.key+": "+p.Text)
+		l.problems.add(p.Origin, key+": "+p.Text)
 	}
 }
 

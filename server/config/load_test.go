@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,7 +97,7 @@ func TestDefaults(t *testing.T) {
 	if !slices.Equal(c.Roots, []string{w.path("project")}) || c.StateDir != w.path("state/codehand") {
 		t.Errorf("roots %v, state %s", c.Roots, c.StateDir)
 	}
-	for key, want := range map[string]string{
+	defaults := map[string]string{
 		"permissions.mode": "default", "permissions.ask_fallback": "client", "tools.max_parallel": "10", "read.dedup": "once",
 		"read.max_tokens": "25000", "read.max_line": "2000", "read.line_format": "tab", "read.version": "auto", "edit.guard": "strict",
 		"write.durability": "full", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
@@ -104,7 +105,14 @@ func TestDefaults(t *testing.T) {
 		"shell.default_timeout_ms": "120000", "shell.max_timeout_ms": "600000", "shell.auto_background_ms": "110000",
 		"protocol.versions": "2026-07-28,2025-11-25,2025-06-18,2025-03-26,2024-11-05", "stdio.eof_grace": "5s", "stdio.parent_watch": "true",
 		"search.workers": "0", "search.outside_ignores": "auto", "log.level": "info",
-	} {
+		"http.listen": "127.0.0.1:7433", "http.max_body": "4MiB", "http.drain": "30s", "http.orphan_grace": "30s", "http.lame_duck": "",
+		"http.sse": "true", "http.behind_proxy": "false", "http.unix_mode": "0600", "http.max_connections": "4096",
+		"auth.mode": "auto", "auth.local_peer": "same-user",
+		"session.idle": "30m", "session.ttl": "30d", "session.max": "10000", "session.max_per_principal": "200",
+		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "",
+		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
+	}
+	for key, want := range defaults {
 		i := slices.IndexFunc(Settings(), func(s Setting) bool { return s.Key == key })
 		if i < 0 {
 			t.Errorf("%s is no setting", key)
@@ -113,6 +121,11 @@ func TestDefaults(t *testing.T) {
 		}
 		if got := c.Origin(key); got != "default" {
 			t.Errorf("origin of %s: %s", key, got)
+		}
+	}
+	for _, s := range Settings() {
+		if _, ok := defaults[s.Key]; !ok && s.Default != "" {
+			t.Errorf("the default of %s is %s, and stands in no test", s.Key, s.Default)
 		}
 	}
 }
@@ -167,44 +180,98 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// samples are values that are no defaults, one for every setting: as a file has it, and as it is typed elsewhere.
+func samples(w *world) map[string][2]string {
+	return map[string][2]string{
+		"roots":                     {`["` + w.path("home") + `"]`, w.path("home")},
+		"state_dir":                 {`"` + w.path("elsewhere") + `"`, w.path("elsewhere")},
+		"permissions.mode":          {`"plan"`, "plan"},
+		"permissions.deny":          {`["run_shell", "Read(a,b)"]`, "run_shell, Read(a,b)"},
+		"permissions.ask_fallback":  {`"deny"`, "deny"},
+		"tools.max_parallel":        {"3", "3"},
+		"read.dedup":                {`"off"`, "off"},
+		"read.max_tokens":           {"5_000", "5000"},
+		"read.max_line":             {"0", "0"},
+		"read.line_format":          {`"pipe"`, "pipe"},
+		"read.version":              {`"always"`, "always"},
+		"edit.guard":                {`"relaxed"`, "relaxed"},
+		"write.durability":          {`"fast"`, "fast"},
+		"list.limit":                {"7", "7"},
+		"list.gitignore":            {"true", "true"},
+		"list.timeout_ms":           {"1000", "1000"},
+		"grep.default_mode":         {`"count"`, "count"},
+		"grep.timeout_ms":           {"1000", "1000"},
+		"shell.enabled":             {"false", "false"},
+		"shell.default_timeout_ms":  {"1000", "1000"},
+		"shell.max_timeout_ms":      {"200000", "200000"},
+		"shell.auto_background_ms":  {"0", "0"},
+		"shell.init_file":           {`"` + w.path("init.sh") + `"`, w.path("init.sh")},
+		"shell.env_allow":           {`["FOO", "BAR_*"]`, "FOO,BAR_*"},
+		"protocol.versions":         {`["2025-06-18"]`, "2025-06-18"},
+		"stdio.eof_grace":           {`"1m"`, "1m"},
+		"stdio.parent_watch":        {"false", "false"},
+		"client.profile":            {`"codex"`, "codex"},
+		"search.workers":            {"2", "2"},
+		"search.outside_ignores":    {`"off"`, "off"},
+		"log.level":                 {`"debug"`, "debug"},
+		"log.file":                  {`"` + w.path("log") + `"`, w.path("log")},
+		"http.listen":               {`["127.0.0.1:80", "[::1]:0", "systemd:"]`, "127.0.0.1:80,[::1]:0,systemd:"},
+		"http.public_url":           {`"https://tools.example.com/x/"`, "https://tools.example.com/x"},
+		"http.allowed_hosts":        {`["Tools.Example.com", "other:7433"]`, "tools.example.com,other:7433"},
+		"http.allowed_origins":      {`["https://app.example.com:443"]`, "https://app.example.com"},
+		"http.max_body":             {"1048576", "1MiB"},
+		"http.drain":                {`"1m"`, "60s"},
+		"http.orphan_grace":         {`"0s"`, "0s"},
+		"http.lame_duck":            {`"5s"`, "5s"},
+		"http.sse":                  {"false", "false"},
+		"http.data_dir":             {`"` + w.path("data") + `"`, w.path("data")},
+		"http.behind_proxy":         {"true", "true"},
+		"http.trusted_proxies":      {`["10.0.0.0/8", "::1"]`, "10.0.0.0/8,::1/128"},
+		"http.unix_mode":            {`"0660"`, "660"},
+		"http.max_connections":      {"100", "100"},
+		"http.tls_cert":             {`"` + w.path("cert.pem") + `"`, w.path("cert.pem")},
+		"http.tls_key":              {`"` + w.path("key.pem") + `"`, w.path("key.pem")},
+		"http.client_ca":            {`"` + w.path("ca.pem") + `"`, w.path("ca.pem")},
+		"auth.mode":                 {`"token"`, "token"},
+		"auth.local_peer":           {`"any"`, "any"},
+		"auth.token_file":           {`"` + w.path("tokens.jsonl") + `"`, w.path("tokens.jsonl")},
+		"session.idle":              {`"1h"`, "60m"},
+		"session.ttl":               {`"7d"`, "168h"},
+		"session.max":               {"10", "10"},
+		"session.max_per_principal": {"3", "3"},
+		"store.url":                 {`"memory:"`, "memory:"},
+		"store.max_bytes":           {`"1 GiB"`, "1024MiB"},
+		"store.sync":                {`"always"`, "0s"},
+		"sandbox.policy":            {`"off"`, "off"},
+		"audit.dir":                 {`"-"`, "-"},
+		"audit.sync":                {`"never"`, "never"},
+		"audit.on_error":            {`"continue"`, "continue"},
+		"audit.rotate_bytes":        {`"64KiB"`, "65536"},
+		"audit.keep":                {`"1d12h"`, "36h"},
+		"audit.commands":            {`"digest"`, "digest"},
+		"metrics.listen":            {`"0.0.0.0:9090"`, "0.0.0.0:9090"},
+		"metrics.token_file":        {`"` + w.path("token") + `"`, w.path("token")},
+	}
+}
+
+// needs are settings that a value needs besides itself.
+func needs(w *world, key string) map[string]string {
+	switch key {
+	case "http.tls_cert":
+		return map[string]string{"http-tls-key": w.path("key.pem")}
+	case "http.tls_key":
+		return map[string]string{"http-tls-cert": w.path("cert.pem")}
+	case "http.client_ca":
+		return map[string]string{"http-tls-cert": w.path("cert.pem"), "http-tls-key": w.path("key.pem")}
+	}
+	return nil
+}
+
 // Every setting can be given in a file, in the environment and as a flag, and all three mean the same.
 func TestThreeSpellingsMeanTheSame(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "init.sh", "")
-	samples := map[string][2]string{ // in a file, elsewhere
-		"roots":                    {`["` + w.path("home") + `"]`, w.path("home")},
-		"state_dir":                {`"` + w.path("elsewhere") + `"`, w.path("elsewhere")},
-		"permissions.mode":         {`"plan"`, "plan"},
-		"permissions.deny":         {`["run_shell", "Read(a,b)"]`, "run_shell, Read(a,b)"},
-		"permissions.ask_fallback": {`"deny"`, "deny"},
-		"tools.max_parallel":       {"3", "3"},
-		"read.dedup":               {`"off"`, "off"},
-		"read.max_tokens":          {"5_000", "5000"},
-		"read.max_line":            {"0", "0"},
-		"read.line_format":         {`"pipe"`, "pipe"},
-		"read.version":             {`"always"`, "always"},
-		"edit.guard":               {`"relaxed"`, "relaxed"},
-		"write.durability":         {`"fast"`, "fast"},
-		"list.limit":               {"7", "7"},
-		"list.gitignore":           {"true", "true"},
-		"list.timeout_ms":          {"1000", "1000"},
-		"grep.default_mode":        {`"count"`, "count"},
-		"grep.timeout_ms":          {"1000", "1000"},
-		"shell.enabled":            {"false", "false"},
-		"shell.default_timeout_ms": {"1000", "1000"},
-		"shell.max_timeout_ms":     {"200000", "200000"},
-		"shell.auto_background_ms": {"0", "0"},
-		"shell.init_file":          {`"` + w.path("init.sh") + `"`, w.path("init.sh")},
-		"shell.env_allow":          {`["FOO", "BAR_*"]`, "FOO,BAR_*"},
-		"protocol.versions":        {`["2025-06-18"]`, "2025-06-18"},
-		"stdio.eof_grace":          {`"1m"`, "1m"},
-		"stdio.parent_watch":       {"false", "false"},
-		"client.profile":           {`"codex"`, "codex"},
-		"search.workers":           {"2", "2"},
-		"search.outside_ignores":   {`"off"`, "off"},
-		"log.level":                {`"debug"`, "debug"},
-		"log.file":                 {`"` + w.path("log") + `"`, w.path("log")},
-	}
+	samples := samples(w)
 	for _, s := range Settings() {
 		sample, ok := samples[s.Key]
 		if !ok {
@@ -221,9 +288,12 @@ func TestThreeSpellingsMeanTheSame(t *testing.T) {
 			return ""
 		}
 		inFile, inEnv, asFlag := *w, *w, *w
+		inFile.Flags = needs(w, s.Key)
+		inEnv.Flags = needs(w, s.Key)
 		inFile.user(t, s.Key+" = "+sample[0]+"\n")
 		inEnv.Env = append(slices.Clone(w.Env), s.Env+"="+sample[1])
 		asFlag.Flags = map[string]string{s.Flag: sample[1]}
+		maps.Copy(asFlag.Flags, needs(w, s.Key))
 		a, b, c := read(&inFile), "", ""
 		if err := os.Remove(inFile.UserFile); err != nil {
 			t.Fatal(err)
@@ -251,7 +321,7 @@ deny = [
 enabled = "false"
 init_file = "relative.sh"
 env_allow = ["MY_TOKEN"]
-[sandbox]
+[banana]
 policy = "strict"
 [hooks]
 [log]
@@ -260,7 +330,7 @@ colour = true
 [[mcp]]
 name = "x"
 `)
-	w.Env = append(w.Env, "CODEHAND_LIST_LIMIT=many", "CODEHAND_SANDBOX_POLICY=off")
+	w.Env = append(w.Env, "CODEHAND_LIST_LIMIT=many", "CODEHAND_BANANA_POLICY=off")
 	w.Flags["no-such-flag"] = "1"
 	got := w.refused(t).Error()
 	for _, want := range []string{
@@ -271,14 +341,14 @@ name = "x"
 		file + ":11:1: shell.enabled: must be true or false",
 		file + ":12:1: shell.init_file: relative.sh: must be an absolute path",
 		file + ":13:1: shell.env_allow: MY_TOKEN: ",
-		file + `:14:2: unknown key "sandbox"`,
-		file + `:15:1: unknown key "sandbox.policy"`,
+		file + `:14:2: unknown key "banana"`,
+		file + `:15:1: unknown key "banana.policy"`,
 		file + `:16:2: unknown key "hooks"`,
 		file + ":18:1: log.level: must be one of",
 		file + `:19:1: unknown key "log.colour"`,
 		file + `:20:3: unknown key "mcp"`,
 		"CODEHAND_LIST_LIMIT: list.limit: must be a whole number",
-		"CODEHAND_SANDBOX_POLICY: unknown setting",
+		"CODEHAND_BANANA_POLICY: unknown setting",
 		"flag --no-such-flag: unknown flag",
 	} {
 		if !strings.Contains(got, want) {
@@ -310,6 +380,7 @@ func TestOddFiles(t *testing.T) {
 		"timeouts":         {"shell.default_timeout_ms = 700000\n", "is more than shell.max_timeout_ms"},
 		"other's home":     {"log.file = \"~bob/x\"\n", "must be an absolute path"},
 		"log as list":      {"log.file = []\n", "must be a path"},
+		"unquoted name":    {"\"a b\".\"\" = 1\n", `unknown key "\"a b\".\"\""`},
 		"two lines":        {"client.profile = \"a\\nb\"\n", "must be a text in one line"},
 		"not UTF-8":        {"client.profile = \"\xff\"\n", ": "},
 	} {

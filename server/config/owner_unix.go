@@ -35,3 +35,9 @@ func othersHaveRights(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 !
 
 // replaceable says whether somebody besides the owner may rename what lies in a directory. A group counts, too.
 func replaceable(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+
+// writable says why directories cannot be made in dir; nil: they can.
+func writable(dir string) error {
+	const write, search = 2, 1
+	return syscall.Access(dir, write|search)
+}

@@ -12,7 +12,8 @@ import (
 
 // An entry is one key of a file with its value, not yet checked.
 type entry struct {
-	key    string // dotted; a table without keys stands for itself
+	path   []string
+	key    string // path with dots; a table that holds no settings stands for itself
 	raw    any    // string, int64, bool, []any, or what no setting takes
 	origin string // file:line:column
 	lines  []string
@@ -55,8 +56,8 @@ func (r *reader) expression(n *unstable.Node) {
 	case unstable.Table, unstable.ArrayTable:
 		path, at := r.key(n)
 		r.table = path
-		if n.Kind == unstable.ArrayTable || !r.sections[dotted(path)] {
-			r.entries = append(r.entries, entry{key: dotted(path), origin: at})
+		if n.Kind == unstable.ArrayTable || !r.section(path) {
+			r.entries = append(r.entries, entry{path: path, key: dotted(path), origin: at})
 		}
 	case unstable.KeyValue:
 		r.keyValue(r.table, n)
@@ -68,19 +69,27 @@ func (r *reader) keyValue(table []string, n *unstable.Node) {
 	names, at := r.key(n)
 	path := append(append([]string(nil), table...), names...)
 	value := n.Value()
-	if value.Kind == unstable.InlineTable && r.sections[dotted(path)] {
+	if value.Kind == unstable.InlineTable && r.section(path) {
 		for it := value.Children(); it.Next(); {
 			r.keyValue(path, it.Node())
 		}
 		return
 	}
-	e := entry{key: dotted(path), raw: lookup(r.values, path), origin: at}
+	e := entry{path: path, key: dotted(path), raw: lookup(r.values, path), origin: at}
 	if value.Kind == unstable.Array {
 		for it := value.Children(); it.Next(); {
 			e.lines = append(e.lines, r.at(it.Node().Raw, at))
 		}
 	}
 	r.entries = append(r.entries, e)
+}
+
+// section says whether path is a table that holds settings, or tables of them.
+func (r *reader) section(path []string) bool {
+	if named(path) {
+		return len(path) <= 2 && !ofLater(path)
+	}
+	return len(path) == 1 && r.sections[path[0]]
 }
 
 // key returns the names of an expression's key, and where it begins.
@@ -127,12 +136,12 @@ func sectionNames() map[string]bool {
 	return known
 }
 
-// dotted joins names to a key. A name that itself contains a dot is quoted, so that `"log.level"`, which is another key
-// in TOML, does not pass for the setting.
+// dotted joins names to a key. A name that TOML takes in quotes only is quoted, so that `"log.level"`, which is another
+// key in TOML, does not pass for the setting.
 func dotted(path []string) string {
 	names := make([]string, len(path))
 	for i, name := range path {
-		if strings.ContainsAny(name, `."`) {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !nameRune(r) }) {
 			name = strconv.Quote(name)
 		}
 		names[i] = name

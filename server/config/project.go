@@ -38,16 +38,23 @@ func (l *loader) project(dir string) {
 		return
 	}
 	var ignored []string
+	ignore := func(e entry) { // with line and column, since the warning is one for the whole file
+		ignored = append(ignored, fmt.Sprintf("%s (%s)", e.key, strings.TrimPrefix(e.origin, path+":")))
+	}
 	for _, e := range entries {
 		s := l.find(e.key)
+		if named(e.path) {
+			ignore(e)
+			continue
+		}
 		if s == nil {
-			l.problems.add(e.origin, fmt.Sprintf("unknown key %q", e.key))
+			l.problems.add(e.origin, notThere(e))
 			continue
 		}
 		// What `/x` in a rule means is the project's top, not the directory that only holds the file.
 		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: resolved(dir), home: l.config.Home, file: true}
 		if !l.narrow(*s, in) {
-			ignored = append(ignored, e.key)
+			ignore(e)
 		}
 	}
 	if len(ignored) > 0 {

@@ -146,7 +146,8 @@ func TestProjectRulesThatDoNotParse(t *testing.T) {
 // A project file with an unknown key or a broken line stops the start: it might have held a rule.
 func TestBadProjectFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"sandbox.policy = \"x\"\n":      `unknown key "sandbox.policy"`,
+		"sandbox.rules = \"x\"\n":       `unknown key "sandbox.rules"`,
+		"http.lissten = \"x\"\n":        `unknown key "http.lissten"`,
 		"permissions.mode = \"nope\"\n": "permissions.mode: ",
 		"= 3\n":                         ":1:1: ",
 	} {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,31 +9,75 @@ import (
 	"codehand/tools/permission"
 )
 
+// rootArgument is where the roots come from that the command line names.
+const rootArgument = "argument ROOT"
+
 // roots decides which directories sessions may touch: arguments, else the setting, else the working directory, unless
 // that is where a program happens to be started.
 func (l *loader) roots() {
-	const key = "roots"
+	if l.src.Serve {
+		l.rootsOfServe()
+		return
+	}
 	switch {
 	case len(l.src.Roots) > 0:
-		l.config.Roots = nil
-		for _, arg := range l.src.Roots {
-			path, err := absolute(arg, l.typed(arg, "argument"))
-			if err != nil {
-				l.problems.add("argument ROOT", err.Error())
-				continue
-			}
-			l.config.Roots = append(l.config.Roots, path)
-		}
-		l.config.origins[key] = "argument ROOT"
-	case len(l.config.Roots) > 0:
-	case l.byAccident(l.config.WorkDir):
-		l.warnings = append(l.warnings, Warning{Text: fmt.Sprintf("no directory may be touched: started in %s, which is never a root by itself; add a ROOT argument", l.config.WorkDir)})
-	case l.config.WorkDir != "":
-		l.config.Roots = []string{l.config.WorkDir}
-		l.config.origins[key] = "working directory"
+		l.config.Roots = l.rootArguments(absolute)
+		l.config.origins["roots"] = rootArgument
+	case len(l.config.Roots) == 0:
+		l.startedIn("add a ROOT argument")
 	}
-	for _, root := range l.config.Roots {
-		l.checkRoot(root)
+	l.checkRoots()
+}
+
+// rootsOfServe decides where principals work. Arguments replace what the file says about all of them. If nobody says
+// anything, each has a workspace of its own in the data directory; but where nobody signs in, the person who started
+// serve means what `roots` or the working directory mean on stdio.
+func (l *loader) rootsOfServe() {
+	const key = principalsTable + "." + everyone + ".roots"
+	c := &l.config
+	if len(l.src.Roots) > 0 {
+		c.Principals.Default.Roots = l.rootArguments(readTemplate)
+		c.origins[key] = rootArgument
+	}
+	l.checkTemplates()
+	templates := c.Principals.Default.Roots
+	switch {
+	case slices.ContainsFunc(templates, personal):
+		c.Roots = nil
+	case len(templates) > 0:
+		c.Roots, c.origins["roots"] = slices.Clone(templates), c.origins[key] // checked with the templates
+	case c.Auth.Mode == "token":
+		c.Roots = nil
+	case len(c.Roots) > 0:
+		l.checkRoots()
+	default:
+		l.startedIn("without tokens, add a ROOT argument")
+	}
+}
+
+// rootArguments reads the arguments.
+func (l *loader) rootArguments(read func(string, input) (string, error)) (roots []string) {
+	for _, arg := range l.src.Roots {
+		path, err := read(arg, l.typed(arg, "argument"))
+		if err != nil {
+			l.problems.add(rootArgument, err.Error())
+			continue
+		}
+		roots = append(roots, path)
+	}
+	return roots
+}
+
+// startedIn takes the working directory as root, unless a program happens to be started there; then it says what to do.
+func (l *loader) startedIn(remedy string) {
+	dir := l.config.WorkDir
+	switch {
+	case l.byAccident(dir):
+		l.warnings = append(l.warnings, Warning{Text: fmt.Sprintf("no directory may be touched: started in %s, which is never a root by itself; %s", dir, remedy)})
+	case dir != "":
+		l.config.Roots = []string{dir}
+		l.config.origins["roots"] = "working directory"
+		l.checkRoots()
 	}
 }
 
@@ -51,35 +94,88 @@ func (l *loader) byAccident(dir string) bool {
 	if windows := l.env["SYSTEMROOT"]; windows != "" && contains(resolved(windows), real) {
 		return true
 	}
+	if l.src.Serve && slices.ContainsFunc(l.config.keptDirs(), func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
+		return true // a unit of systemd likes to start where the data is
+	}
 	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"}, func(d string) bool { return contains(d, real) })
 }
 
-func (l *loader) checkRoot(root string) {
-	info, err := os.Stat(root)
-	switch {
-	case err != nil:
-		l.problems.add(l.config.origins["roots"], err.Error())
-	case !info.IsDir():
-		l.problems.add(l.config.origins["roots"], root+" is not a directory")
-	case l.config.Home != "" && resolved(root) == resolved(l.config.Home):
+func (l *loader) checkRoots() {
+	for _, root := range l.config.Roots {
+		if err := existing(root); err != nil {
+			l.problems.add(l.config.origins["roots"], err.Error())
+			continue
+		}
+		l.warnAboutHome(root)
+	}
+}
+
+func (l *loader) warnAboutHome(root string) {
+	if l.isHome(root) {
 		l.warnings = append(l.warnings, Warning{Text: root + " is the home directory; a project's directory is the better root"})
 	}
 }
 
-// keepApart refuses roots and state directories that lie in each other: what the model can change must not be what we
-// remember. A home directory as root always holds the state directory, so there a rule keeps tools away from it.
+func (l *loader) isHome(root string) bool {
+	return l.config.Home != "" && resolved(root) == resolved(l.config.Home)
+}
+
+// keepApart refuses roots that hold, or lie in, a directory of ours: what the model can change must not be what we
+// remember. A home directory as root always holds the state directory, so there a rule keeps tools away from it; in
+// serve, where the directory holds what others do, too, even that is refused.
 func (l *loader) keepApart() {
-	state := resolved(l.config.StateDir)
-	for _, root := range l.config.Roots {
-		real := resolved(root)
-		switch {
-		case contains(state, real):
-			l.problems.add(l.config.origins["roots"], fmt.Sprintf("%s lies in the state directory %s", root, l.config.StateDir))
-		case !contains(real, state):
-		case l.config.Home != "" && real == resolved(l.config.Home):
-			l.denyState(state)
-		default:
-			l.problems.add(l.config.origins["roots"], fmt.Sprintf("%s contains the state directory %s; set state_dir to a place outside", root, l.config.StateDir))
+	c := &l.config
+	lists := []rootList{{"", c.Roots}}
+	if l.src.Serve {
+		if lists = append(lists, l.templates()...); len(c.Principals.Default.Roots) > 0 {
+			lists = lists[1:] // the same ones
+		}
+	}
+	for _, list := range lists {
+		for _, root := range list.roots {
+			for _, dir := range c.keptDirs() {
+				l.keepFrom(list.key, root, dir)
+			}
+			if l.src.Serve {
+				l.keepFilesFrom(root)
+			}
+		}
+	}
+}
+
+func (l *loader) keepFrom(key, root string, dir keptDir) {
+	how := l.config.meeting(root, dir)
+	held := l.src.Serve && dir.path == l.config.HTTP.DataDir
+	switch {
+	case how == "":
+		return
+	case how == "contains" && l.isHome(root) && !held:
+		l.denyState(resolved(dir.path))
+		return
+	}
+	text := fmt.Sprintf("%s %s the %s %s", root, how, dir.name, dir.path)
+	if how != "lies in" {
+		text += fmt.Sprintf("; set %s to a place outside", dir.key)
+	}
+	if key == "" {
+		l.problems.add(l.config.origins["roots"], text)
+		return
+	}
+	l.rootProblem(key, text)
+}
+
+// keepFilesFrom refuses a root with a file in it that says who may call, or what was done.
+func (l *loader) keepFilesFrom(root string) {
+	c := &l.config
+	for _, file := range []struct{ key, path string }{
+		{"auth.token_file", c.Auth.TokenFile}, {"audit.dir", c.Audit.Dir}, {"metrics.token_file", c.Metrics.TokenFile},
+		{"http.tls_cert", c.HTTP.TLSCert}, {"http.tls_key", c.HTTP.TLSKey}, {"http.client_ca", c.HTTP.ClientCA},
+	} {
+		if file.path == "" || file.path == "-" {
+			continue
+		}
+		if at, root := resolved(file.path), canonical(root); len(components(root)) <= len(components(at)) && overlap(root, at) {
+			l.problems.add(c.origins[file.key], fmt.Sprintf("%s: %s lies in the root %s, where sessions could read or change it", file.key, file.path, root))
 		}
 	}
 }

@@ -53,6 +53,7 @@ func (l *loader) together() {
 	if len(c.Protocol.Versions) == 0 {
 		l.problems.add(c.origins["protocol.versions"], "protocol.versions: at least one version must be spoken")
 	}
+	l.serveTogether()
 }
 
 // bypass refuses the mode that asks nobody where it would mean the whole machine.

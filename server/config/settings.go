@@ -61,14 +61,17 @@ func defaults() Config {
 }
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
-func table(c *Config) []setting {
+func table(c *Config) []setting { return append(baseTable(c), serveTable(c)...) }
+
+// baseTable is the part that counts in every command.
+func baseTable(c *Config) []setting {
 	return []setting{
 		{"roots", "directories that sessions may touch; ROOT arguments replace them", operatorOnly, dirs{&c.Roots}},
 		{"state_dir", "directory for what must be remembered", operatorOnly, file{&c.StateDir}},
 
-		{"permissions.mode", "default, acceptEdits, plan, dontAsk or bypassPermissions", narrower, mode{&c.Permissions.Mode}},
+		{"permissions.mode", "default, acceptEdits, plan, dontAsk or bypassPermissions; in serve acceptEdits unless it is set", narrower, mode{&c.Permissions.Mode}},
 		{"permissions.deny", "rules for what is never done", added, rules{&c.Permissions.Deny}},
-		{"permissions.ask_fallback", "who answers when a rule says ask: client or deny", narrower, choice{&c.Permissions.AskFallback, []string{"deny", "client"}}},
+		{"permissions.ask_fallback", "who answers when a rule says ask: client or deny; in serve deny unless it is set", narrower, choice{&c.Permissions.AskFallback, []string{"deny", "client"}}},
 
 		{"tools.max_parallel", "calls of one session at once", narrower, number{&c.Tools.MaxParallel, 1, 10, false}},
 
@@ -95,7 +98,7 @@ func table(c *Config) []setting {
 		{"shell.env_allow", "environment variables that commands see besides the usual ones; NAME or PREFIX_*", operatorOnly, list{&c.Shell.EnvAllow, checkEnvName}},
 
 		{"protocol.versions", "versions of MCP that are spoken", operatorOnly, list{&c.Protocol.Versions, checkVersion}},
-		{"stdio.eof_grace", "time for running calls after the end of input", operatorOnly, period{&c.Stdio.EOFGrace, 0, 10 * time.Minute}},
+		{"stdio.eof_grace", "time for running calls after the end of input", operatorOnly, period{&c.Stdio.EOFGrace, 0, 10 * time.Minute, nil}},
 		{"stdio.parent_watch", "end when the client's process is gone", operatorOnly, toggle{&c.Stdio.ParentWatch}},
 		{"client.profile", "client profile to use, whatever the client says it is", operatorOnly, text{&c.Client.Profile}},
 

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// stateDir finds the state directory: the setting, $STATE_DIRECTORY of systemd, or the platform's place.
+// stateDir finds the state directory: the setting, $STATE_DIRECTORY of systemd, or the platform's place. The data
+// directory of serve is the same one unless somebody says another.
 func (l *loader) stateDir() {
 	c := &l.config
 	if c.StateDir == "" {
@@ -18,9 +19,10 @@ func (l *loader) stateDir() {
 	}
 	if c.StateDir == "" {
 		l.problems.add("", "state_dir: the home directory is not known; set HOME or CODEHAND_STATE_DIR")
-		return
 	}
-	l.keepApart()
+	if c.HTTP.DataDir == "" {
+		c.HTTP.DataDir = c.StateDir
+	}
 }
 
 func (l *loader) usualStateDir() string {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"codehand/tools/permission"
 )
@@ -155,24 +154,6 @@ func (v level) set(in input) error {
 }
 
 func (v level) text() string { return strings.ToLower(v.p.String()) }
-
-// period is a duration.
-type period struct {
-	p        *time.Duration
-	min, max time.Duration
-}
-
-func (v period) set(in input) error {
-	s, _ := in.raw.(string)
-	d, err := time.ParseDuration(strings.TrimSpace(s))
-	if err != nil || d < v.min || d > v.max {
-		return fmt.Errorf(`must be a duration from %s to %s, such as "5s"`, v.min, v.max)
-	}
-	*v.p = d
-	return nil
-}
-
-func (v period) text() string { return v.p.String() }
 
 // text is any text.
 type text struct{ p *string }

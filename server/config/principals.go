@@ -1,0 +1,189 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codehand/server/auth"
+	"codehand/tools/permission"
+)
+
+// The tables of settings whose middle name is a principal's ID, or `default`. They stand in the operator's file only.
+const (
+	principalsTable = "principals"
+	quotaTable      = "quota"
+	everyone        = "default" // about all of whom nothing else is said
+	groups          = "groups"  // would hold groups of an OAuth issuer
+)
+
+// named says whether path leads to or into a table of principals.
+func named(path []string) bool {
+	return len(path) > 0 && (path[0] == principalsTable || path[0] == quotaTable)
+}
+
+// ofLater are the tables and keys that belong to later versions: whoever copies them from a document should read that
+// this program does not have them, not that they are misspelt.
+func ofLater(path []string) bool {
+	for _, later := range [...][]string{
+		{principalsTable, groups}, {quotaTable, groups},
+		{"auth", "oidc"}, {"auth", "token_source"}, {"auth", "front_secret_file"}, {"auth", "front_old_secret_file"},
+		{"store", "nats"}, {"store", "redis"}, {"store", "open_timeout"}, {"store", "timeout"}, {"store", "job_output"},
+		{"replica"}, {"console"}, {"worker"}, {"front"},
+	} {
+		if len(path) >= len(later) && slices.Equal(path[:len(later)], later) {
+			return true
+		}
+	}
+	return len(path) == 3 && path[0] == principalsTable && path[2] == "init"
+}
+
+// notThere is what is wrong with a key that this version does not take.
+func notThere(e entry) string {
+	if ofLater(e.path) {
+		return e.key + ": not in this version"
+	}
+	return fmt.Sprintf("unknown key %q", e.key)
+}
+
+// principal applies one key of a principal, or of all.
+func (l *loader) principal(e entry, in input) {
+	if len(e.path) != 3 || ofLater(e.path) {
+		l.problems.add(e.origin, notThere(e))
+		return
+	}
+	id, key := e.path[1], e.path[2]
+	if err := auth.CheckID(id); err != nil {
+		l.problems.add(e.origin, fmt.Sprintf("%s: %v", e.key, err))
+		return
+	}
+	p := &l.config.Principals
+	about := p.Default
+	if id != everyone {
+		about = p.Named[id]
+	}
+	var err error
+	known := true
+	if e.path[0] == quotaTable {
+		err = setQuota(&about, key, in)
+	} else {
+		known, err = setPersonal(&about, key, in)
+	}
+	if !known {
+		l.problems.add(e.origin, notThere(e))
+		return
+	}
+	if err != nil {
+		l.refuse(e.key, in.origin, err)
+		return
+	}
+	l.config.origins[e.key] = e.origin
+	if id == everyone {
+		p.Default = about
+		return
+	}
+	if p.Named == nil {
+		p.Named = map[string]auth.Values{}
+	}
+	p.Named[id] = about
+}
+
+// setPersonal sets one key of a table of principals; known is false if there is no such key.
+func setPersonal(v *auth.Values, key string, in input) (known bool, err error) {
+	switch key {
+	case "enabled":
+		err = keep(&v.Enabled, in, func(p *bool) value { return toggle{p} })
+	case "roots":
+		var roots []string
+		if err = (terms{&roots, readTemplate}).set(in); err == nil && len(roots) > 0 { // [] says nothing
+			v.Roots = roots
+		}
+	case "seed":
+		err = keep(&v.Seed, in, func(p *string) value { return term{p, absolute} })
+	case "mode":
+		err = keep(&v.Mode, in, func(p *string) value { return modeName{p} })
+	case "max_mode":
+		err = keep(&v.MaxMode, in, func(p *string) value { return modeName{p} })
+	case "profile":
+		err = keep(&v.Profile, in, func(p *string) value { return choice{p, []string{"readonly", "default"}} })
+	case "allow":
+		v.Allow, err = ruleTexts(v.Allow, in)
+	case "deny":
+		v.Deny, err = ruleTexts(v.Deny, in)
+	case "scopes":
+		err = (terms{&v.Scopes, readScope}).set(in)
+	case "admin":
+		err = keep(&v.Admin, in, func(p *bool) value { return toggle{p} })
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// keep stores what an input says in a field that is nil as long as nothing was said.
+func keep[T any](to **T, in input, as func(*T) value) error {
+	var said T
+	if err := as(&said).set(in); err != nil {
+		return err
+	}
+	*to = &said
+	return nil
+}
+
+// ruleTexts returns the rules of a list, which all parse, or the ones that were there.
+func ruleTexts(before []string, in input) ([]string, error) {
+	good, bad := parseRules(in)
+	if len(bad) > 0 {
+		return before, bad
+	}
+	texts := make([]string, len(good))
+	for i, r := range good {
+		texts[i] = r.Text
+	}
+	return texts, nil
+}
+
+func readScope(s string, _ input) (string, error) {
+	_, err := auth.ParseScopes([]string{s})
+	return s, err
+}
+
+// modeName is a permission mode of serve, by name.
+type modeName struct{ p *string }
+
+func (v modeName) set(in input) error {
+	var m permission.Mode
+	if err := (mode{&m}).set(in); err != nil {
+		return err
+	}
+	if m == permission.Bypass {
+		return errors.New(noBypass)
+	}
+	*v.p = m.String()
+	return nil
+}
+
+func (v modeName) text() string { return *v.p }
+
+// setQuota sets one quota. What keys there are, and what they take, is known where they are kept.
+func setQuota(v *auth.Values, key string, in input) error {
+	text := ""
+	switch raw := in.raw.(type) {
+	case int64:
+		text = strconv.FormatInt(raw, 10)
+	case string:
+		text = strings.TrimSpace(raw)
+	default:
+		return errors.New(`must be a whole number, a duration such as "2h", or a size such as "32MiB"`)
+	}
+	if err := auth.CheckQuota(key, text); err != nil {
+		return err
+	}
+	if v.Quota == nil {
+		v.Quota = map[string]string{}
+	}
+	v.Quota[key] = text
+	return nil
+}
