@@ -2,21 +2,266 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/tools/tool"
 )
 
 // BridgeOptions of a bridge.
 type BridgeOptions struct {
-	URL      string            // of the endpoint, as a person types it: https://host/mcp
-	Session  string            // handle of the conversation; "": CODEHAND_SESSION and the like are looked at by the caller
-	Token    func() string     // bearer token; asked for each request; nil or "": none
-	Insecure bool              // a token may be sent over http:// to another machine
-	Base     http.RoundTripper // nil: http.DefaultTransport with the proxy variables
-	Log      *slog.Logger      // nil: nothing is logged
+	URL         string            // of the endpoint, as a person types it: https://host/mcp
+	Session     string            // handle of the conversation, 8-64 of [A-Za-z0-9._-]; "": a random one
+	Token       func() string     // bearer token; asked for each request, by any goroutine; nil or "": none
+	TokenFrom   string            // where the token comes from, as an operator is told when it is refused
+	Insecure    bool              // a token may be sent over http:// to another machine
+	CAs         *x509.CertPool    // whom to trust; nil: the system's; not used with Base
+	Base        http.RoundTripper // nil: one of its own, which honours the proxy variables
+	EOFGrace    time.Duration     // how long running requests may go on after the end of the input
+	ParentWatch bool              // end when the parent process is gone
+	Version     string            // of this program
+	Log         *slog.Logger      // nil: nothing is logged
 }
 
-// Bridge serves one client on a pair of pipes by passing its messages to a remote endpoint, until the input or ctx
-// ends.
-func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) error { return nil }
+// A bridge is one client on a pair of pipes, and the endpoint that it talks to.
+type bridge struct {
+	remote   *remote
+	out      *lineWriter
+	log      *slog.Logger
+	words    *Server // makes the refusals that stdio makes, and nothing else
+	table    inflight
+	sessions *bridgeSessions
+	ctx      context.Context // of everything that runs; ends when the bridge does
+	streams  sync.WaitGroup  // the GET stream
+
+	keepsCalls atomic.Bool            // the endpoint answers a repeated call with what the first one did
+	version    atomic.Pointer[string] // of the newest modern request; nil: none came
+
+	// Of the reading goroutine.
+	last <-chan struct{} // closed when the next message may be sent
+
+	mu     sync.Mutex // covers open, closed, and adding to work
+	open   map[string]*bridgeRequest
+	closed bool
+	work   sync.WaitGroup // messages of the client that are not done with
+	slots  chan struct{}  // bounds the messages that are no requests
+}
+
+// Bridge serves one client on a pair of pipes by passing its messages to a remote endpoint, and what comes from there
+// back, until the input ends, ctx ends, writing fails, or the parent process is gone; then it lets running requests
+// finish for a while and ends the session at the endpoint. A reader that is blocked in in.Read is left behind. The
+// error is that of the options, or that of in, if it is not its end.
+func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) error {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Session == "" {
+		o.Session = newID()
+	}
+	p, err := newRemote(o)
+	if err != nil {
+		return err
+	}
+	if o.Base == nil {
+		defer p.client.CloseIdleConnections()
+	}
+	first := make(chan struct{})
+	close(first)
+	// What runs outlives ctx by its grace.
+	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(errConnection)
+	b := &bridge{
+		remote: p, out: newLineWriter(out, progressPatience), log: o.Log, ctx: running, last: first,
+		words:    &Server{implementation: mcp.Implementation{Name: "codehand", Version: o.Version}},
+		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, maxInFlight),
+	}
+	defer b.out.shut(errConnection) // a reader that was left behind writes nothing any more
+	grace, err := b.loop(ctx, o, in)
+	b.end(grace, stop)
+	return err
+}
+
+// loop serves until something ends the connection, and returns how long running requests may go on.
+func (b *bridge) loop(ctx context.Context, o BridgeOptions, in io.Reader) (time.Duration, error) {
+	parent := newParentWatch(o.ParentWatch)
+	defer parent.stop()
+	ended := make(chan error, 1)
+	go func() {
+		r := newLineReader(in, maxMessage)
+		for {
+			l, err := r.next()
+			if err != nil {
+				ended <- err
+				return
+			}
+			parent.message()
+			b.handle(l)
+		}
+	}()
+	for {
+		select {
+		case err := <-ended:
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return o.EOFGrace, err
+		case <-parent.tick():
+			if parent.gone(b.table.calls() > 0) {
+				b.log.Warn("the parent process is gone: ending")
+				return 0, nil
+			}
+		case <-b.out.failed:
+			return 0, nil
+		case <-ctx.Done():
+			return signalGrace, nil
+		}
+	}
+}
+
+// end takes no more messages, lets what runs finish for grace, then stops it. Open listens get their completion at
+// once.
+func (b *bridge) end(grace time.Duration, stop context.CancelCauseFunc) {
+	b.mu.Lock()
+	b.closed = true
+	for _, r := range b.open {
+		if r.listen() {
+			r.stop(errConnection)
+		}
+	}
+	b.mu.Unlock()
+	b.table.close()
+	done := make(chan struct{})
+	go func() {
+		b.work.Wait()
+		close(done)
+	}()
+	finished := within(done, grace)
+	if !finished {
+		b.table.cancelAll(errConnection)
+	}
+	b.closeStream()
+	b.leave()
+	stop(errConnection)
+	if !finished {
+		within(done, cancelGrace)
+	}
+	gone := make(chan struct{})
+	go func() {
+		b.streams.Wait()
+		close(gone)
+	}()
+	within(gone, cancelGrace)
+}
+
+// handle takes one line in the order of arrival. It waits for nothing but a client that does not read.
+func (b *bridge) handle(l line) {
+	if l.long {
+		b.say(errorLine(l.id, tooLong().rpc()))
+		return
+	}
+	if len(l.bytes) == 0 {
+		return
+	}
+	env, bad := scanEnvelope(l.bytes)
+	switch {
+	case bad != nil:
+		b.say(b.refusal(env, bad))
+	case env.method == "" && (env.hasResult || env.hasError):
+		b.reply(env, l.bytes)
+	case env.idKind != idNone && (env.method == "" || env.hasResult || env.hasError):
+		b.say(errorLine(env.id, &rpcError{Code: codeInvalidRequest, Message: "neither a request nor an answer"}))
+	case env.idKind == idNone:
+		b.notification(env, l.bytes)
+	default:
+		if env.version >= mcp.ProtocolVersion20260728 {
+			b.version.Store(&env.version)
+		}
+		b.request(env, l.bytes)
+	}
+}
+
+// refusal answers a message that failed the scan. A notification is never answered.
+func (b *bridge) refusal(env envelope, bad *envelopeError) []byte {
+	switch {
+	case env.idKind == idNone:
+		return nil
+	case bad.InArguments:
+		return b.refuse(env, unusable(env.name, bad))
+	}
+	return errorLine(env.id, bad.rpc())
+}
+
+// full answers a request that the table does not take; at the end of the connection, not at all.
+func (b *bridge) full(env envelope, err error) []byte {
+	switch {
+	case errors.Is(err, errConnection):
+		return nil
+	case errors.Is(err, errIDInUse):
+		return errorLine(env.id, &rpcError{Code: codeInvalidRequest, Message: err.Error()})
+	case env.method != string(mcp.MethodToolsCall):
+		return errorLine(env.id, &rpcError{Code: codeInternal, Message: err.Error()})
+	}
+	return b.refuse(env, tool.Refuse(tool.Busy,
+		"%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", maxInFlight))
+}
+
+// refuse makes the tool result that a refusal is.
+func (b *bridge) refuse(env envelope, err error) []byte {
+	body, failed := encodeResult(b.words.decorate(env, b.words.describeError(err, env.name)).Result)
+	if failed != nil {
+		return errorLine(env.id, &rpcError{Code: codeInternal, Message: "result could not be encoded"})
+	}
+	return resultLine(env.id, body)
+}
+
+// say writes a line of the bridge's own, without keeping the reading goroutine.
+func (b *bridge) say(line []byte) {
+	if line == nil {
+		return
+	}
+	b.aside(func() { _ = b.out.write(line, 0, nil) }) // a write error ends the connection by itself
+}
+
+// reply passes on the client's answer to a request of the endpoint. Only sessions have any.
+func (b *bridge) reply(env envelope, msg []byte) {
+	b.post(env, msg, "", func(err error) {
+		if err != nil {
+			b.log.Warn("an answer did not reach the endpoint", "host", b.remote.url.Host, "err", err)
+		}
+	})
+}
+
+// notification passes on a notification of the client. A cancel of what is not running goes no further: some clients
+// cancel every finished call.
+func (b *bridge) notification(env envelope, msg []byte) {
+	switch mcp.MCPMethod(env.method) {
+	case mcp.MethodNotificationCancelled:
+		if r := b.find(env.requestID); r != nil && r.waits() && r.env.method != string(mcp.MethodInitialize) {
+			b.table.cancelID(env.requestID, errClientCancel)
+			if r.state.Load() == flightCancelled {
+				b.abandon(r, env, msg)
+			}
+		}
+		return
+	case mcp.MethodNotificationInitialized:
+		b.greet(env, msg)
+		return
+	}
+	version := env.version
+	if v := b.version.Load(); version == "" && v != nil && b.sessions.current().hello == nil {
+		version = *v
+	}
+	b.post(env, msg, version, func(err error) {
+		if err != nil {
+			b.log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.method, "err", err)
+		}
+	})
+}
