@@ -33,20 +33,18 @@ func serve(ctx context.Context, listen string, out, errs io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	s, err := server.New(server.Options{
-		Config: cfg, Version: "conformance", Serve: true, Extend: extend,
-		Log: slog.New(slog.NewTextHandler(errs, nil)),
-	})
+	log := slog.New(slog.NewTextHandler(errs, nil))
+	s, err := server.New(server.Options{Config: cfg, Version: "conformance", Log: log, Serve: true, Extend: extend})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	ls, err := server.Listen(ctx, cfg)
+	ls, err := server.Listen(ctx, cfg, server.ListenOptions{Log: log})
 	if err != nil {
 		return err
 	}
 	for _, l := range ls {
-		fmt.Fprintf(out, "http://%s/mcp\n", l.Addr())
+		fmt.Fprintf(out, "%s/mcp\n", l.URL)
 	}
 	return s.HTTP(ctx, ls)
 }
