@@ -1,37 +1,218 @@
 package auth
 
 import (
-	"context"
+	"net/http"
+	"sync"
 	"time"
 )
 
 // Limits are the quotas of one principal in use. They are safe for concurrent use.
-type Limits struct{}
+type Limits struct {
+	now func() time.Time
 
-// Request counts one request of n bytes. The error is an *Error with status 429.
-func (l *Limits) Request(n int64) error { return nil }
+	mu          sync.Mutex // covers what follows, and the Turns of both queues
+	quota       Quota
+	used        time.Time // last
+	requests    bucket
+	in          bucket // bytes
+	out         bucket
+	calls       bucket
+	streams     int
+	connections map[string]int // requests on each
+	unnamed     int            // connections without an address of their own
+	running     queue          // calls
+	shells      queue
+}
+
+// minute is the pace of a quota that a principal may use up at once.
+func minute(n float64) pace { return pace{n, n} }
+
+// callPace: without a burst the calls of a minute may come at once.
+func callPace(q Quota) pace {
+	p := minute(float64(q.CallsPerMinute))
+	if q.Burst > 0 {
+		p.most = float64(q.Burst)
+	}
+	return p
+}
+
+// touch notes that the Limits are in use. The caller has mu.
+func (l *Limits) touch() time.Time {
+	l.used = l.now()
+	return l.used
+}
+
+// over is the answer to a request that must wait.
+func over(what string, after time.Duration) *Error {
+	return &Error{Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: after, Reason: what,
+		Message: "Over the quota of this principal: " + what + ". Wait, then try again."}
+}
+
+// Request counts one request of n bytes; below 0: unknown, then Received counts them. The error is an *Error with
+// status 429; then nothing is counted. A body larger than what a minute allows costs a whole minute.
+func (l *Limits) Request(n int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, size := l.touch(), float64(max(n, 0))
+	requests, in, out := minute(float64(l.quota.RequestsPerMinute)), minute(float64(l.quota.BytesInPerMinute)), minute(float64(l.quota.BytesOutPerMinute))
+	if after := l.requests.wait(now, requests, 1); after > 0 {
+		return over("requests_per_minute", after)
+	}
+	if after := l.in.wait(now, in, size); after > 0 {
+		return over("bytes_in_per_minute", after)
+	}
+	if after := l.out.wait(now, out, 0); after > 0 {
+		return over("bytes_out_per_minute", after)
+	}
+	l.requests.take(now, requests, 1)
+	l.in.take(now, in, min(size, in.most)) // an announced terabyte is never read, and must not close the door for a year
+	return nil
+}
+
+// Received counts n bytes of a body that Request did not know of. What is over the rate makes the next Request fail.
+func (l *Limits) Received(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.in.take(l.touch(), minute(float64(l.quota.BytesInPerMinute)), float64(max(n, 0)))
+}
 
 // Sent counts n bytes of answers. What is over the rate makes the next Request fail.
-func (l *Limits) Sent(n int64) {}
+func (l *Limits) Sent(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out.take(l.touch(), minute(float64(l.quota.BytesOutPerMinute)), float64(max(n, 0)))
+}
 
-// Stream counts an open stream. end gives it back. The error is an *Error with status 429.
-func (l *Limits) Stream() (end func(), err error) { return func() {}, nil }
+// openAfter is when to try again to open what others must close first: nobody knows, so not at once.
+const openAfter = 5 * time.Second
+
+// Stream counts an open stream. end gives it back, once. The error is an *Error with status 429.
+func (l *Limits) Stream() (end func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touch()
+	if most := l.quota.Streams; most > 0 && l.streams >= most {
+		return func() {}, over("streams", openAfter)
+	}
+	l.streams++
+	return l.once(func() { l.streams-- }), nil
+}
+
+// Connection counts the connection of a request as one that the principal uses; end gives it back, once. Two requests at
+// the same time on one connection count once. A connection that rests counts for nobody: behind a proxy it is the
+// proxy's. The error is an *Error with status 429.
+func (l *Limits) Connection(r *http.Request) (end func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touch()
+	key := r.RemoteAddr
+	if key == "@" { // a Unix socket, as all of them are called
+		key = ""
+	}
+	if l.connections[key] == 0 || key == "" {
+		if most := l.quota.Connections; most > 0 && len(l.connections)+l.unnamed >= most {
+			return func() {}, over("connections", openAfter)
+		}
+	}
+	if key == "" {
+		l.unnamed++
+		return l.once(func() { l.unnamed-- }), nil
+	}
+	if l.connections == nil {
+		l.connections = map[string]int{}
+	}
+	l.connections[key]++
+	return l.once(func() {
+		if l.connections[key]--; l.connections[key] == 0 {
+			delete(l.connections, key)
+		}
+	}), nil
+}
+
+// once makes a function that does something under the lock, the first time.
+func (l *Limits) once(do func()) func() {
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.touch()
+		do()
+	})
+}
 
 // Call counts a call against the rate. ok is false if it is over; then after is when to try again, and nothing is
 // counted.
-func (l *Limits) Call() (after time.Duration, ok bool) { return 0, true }
+func (l *Limits) Call() (after time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, p := l.touch(), callPace(l.quota)
+	if after = l.calls.wait(now, p, 1); after > 0 {
+		return after, false
+	}
+	l.calls.take(now, p, 1)
+	return 0, true
+}
 
-// Arrive takes a place in the queue for one of the concurrent calls, in the order of the calls of Arrive.
-func (l *Limits) Arrive() *Turn { return &Turn{} }
+// set takes new numbers.
+func (l *Limits) set(q Quota) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touch()
+	if l.quota == q {
+		return
+	}
+	l.quota = q
+	l.running.resize(q.ConcurrentCalls)
+	l.shells.resize(q.ConcurrentShells)
+}
 
-// Shell takes a place in the queue for one of the concurrent foreground commands.
-func (l *Limits) Shell() *Turn { return &Turn{} }
+// idle says whether the Limits are as good as new ones, and have been left alone for a while.
+func (l *Limits) idle(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.used) < forgetAfter || l.streams > 0 || len(l.connections) > 0 || l.unnamed > 0 || l.running.inUse() || l.shells.inUse() {
+		return false
+	}
+	q := l.quota
+	l.requests.drain(now, minute(float64(q.RequestsPerMinute)))
+	l.in.drain(now, minute(float64(q.BytesInPerMinute)))
+	l.out.drain(now, minute(float64(q.BytesOutPerMinute)))
+	l.calls.drain(now, callPace(q))
+	return l.requests.used+l.in.used+l.out.used+l.calls.used == 0
+}
 
-// A Turn is a place in a queue.
-type Turn struct{}
+const (
+	forgetAfter = 10 * time.Minute // longer than a request runs without using its Limits
+	forgetEvery = time.Minute
+)
 
-// Wait waits until the turn has come, at most 10 s. ok is false if it did not come; err is that of ctx.
-func (t *Turn) Wait(ctx context.Context) (ok bool, err error) { return true, nil }
+// limiters are the Limits of all principals by ID.
+type limiters struct {
+	mu    sync.Mutex
+	by    map[string]*Limits
+	swept time.Time
+}
 
-// Leave gives the place back, also one whose turn never came. It does nothing the second time.
-func (t *Turn) Leave() {}
+func (m *limiters) of(who Principal, clock func() time.Time) *Limits {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := clock()
+	if now.Sub(m.swept) >= forgetEvery {
+		m.swept = now
+		for id, l := range m.by {
+			if id != who.ID && l.idle(now) {
+				delete(m.by, id)
+			}
+		}
+	}
+	l := m.by[who.ID]
+	if l == nil {
+		if m.by == nil {
+			m.by = map[string]*Limits{}
+		}
+		l = &Limits{now: clock}
+		l.running.mu, l.shells.mu = &l.mu, &l.mu
+		m.by[who.ID] = l
+	}
+	l.set(who.Quota)
+	return l
+}

@@ -1,33 +1,151 @@
 package auth
 
 import (
-	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
 	"log/slog"
-	"net"
+	"maps"
 	"net/http"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
 // Options of a Porter.
 type Options struct {
 	Mode       string            // none, token
-	LocalPeer  string            // same-user, any; of mode none
+	LocalPeer  string            // same-user, any; "": same-user; of mode none
 	TokenFile  string            // absolute; of mode token
 	Local      Principal         // who calls in mode none; its Quota counts
 	Default    Values            // of every principal
 	Named      map[string]Values // by ID
-	Workspaces string            // where a principal's root is when nobody says: <Workspaces>/{principal}
+	Workspaces string            // absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
+	Trusted    []netip.Prefix    // proxies whose X-Forwarded-For counts
 	Now        func() time.Time  // nil: time.Now
 	Log        *slog.Logger      // nil: nothing is logged
 }
 
+// What Options.Mode and Options.LocalPeer take.
+const (
+	modeNone  = "none"
+	modeToken = "token"
+	sameUser  = "same-user"
+	anyUser   = "any"
+)
+
+// via begins Principal.Via of who came with a token.
+const via = "token:"
+
 // A Porter says who sent a request. It is safe for concurrent use.
 type Porter struct {
-	o Options
+	o        Options
+	file     *TokenFile
+	peers    *peers // nil: whoever reaches the listener is let in
+	failures failures
+	uses     uses
+
+	loading sync.Mutex // one reading of the file at a time; covers seen
+	seen    sight
+
+	mu      sync.RWMutex // covers what follows
+	named   map[string]Values
+	general Values
+	held    map[string]*held // by id
+
+	limits limiters
 }
 
-// New reads the tokens. The error names file and line.
-func New(o Options) (*Porter, error) { return &Porter{o}, nil }
+// held is a token as the server has it.
+type held struct {
+	*line
+	principal Principal
+	enabled   bool
+}
+
+// New reads the tokens. The error names file and line, or the key that is wrong.
+func New(o Options) (*Porter, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Porter{o: o, uses: uses{at: map[string]time.Time{}}}
+	if p.o.Local.Slug == "" && p.o.Local.ID != "" {
+		p.o.Local.Slug = Slug(p.o.Local.ID)
+	}
+	p.o.Local.Via = modeNone
+	if o.Workspaces != "" && !filepath.IsAbs(o.Workspaces) {
+		return nil, fmt.Errorf("the directory of workspaces, %s, must be absolute", o.Workspaces)
+	}
+	switch o.Mode {
+	case modeNone:
+		switch o.LocalPeer {
+		case "", sameUser:
+			p.peers = newPeers(o.Log)
+		case anyUser:
+		default:
+			return nil, fmt.Errorf("auth.local_peer: unknown value %q; use same-user or any", o.LocalPeer)
+		}
+		return p, nil
+	case modeToken:
+	default:
+		return nil, fmt.Errorf("auth.mode: unknown mode %q; use none or token", o.Mode)
+	}
+	if !filepath.IsAbs(o.TokenFile) {
+		return nil, fmt.Errorf("the tokens file, %s, must be absolute", o.TokenFile)
+	}
+	p.file = OpenTokenFile(o.TokenFile)
+	if err := p.Configure(o.Default, o.Named); err != nil {
+		return nil, err
+	}
+	if err := p.Reload(); err != nil {
+		return nil, err
+	}
+	if used, err := p.file.LastUse(); err != nil {
+		o.Log.Warn("the last use of the tokens is forgotten", "err", err)
+	} else {
+		p.uses.merge(used)
+	}
+	return p, nil
+}
+
+// Configure sets what the operator says about principals, from the next request on. The error names the key; then
+// nothing changes.
+func (p *Porter) Configure(general Values, named map[string]Values) error {
+	if err := general.Check(); err != nil {
+		return fmt.Errorf("principals.default: %w", err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(named)) {
+		err := CheckID(id)
+		if err == nil {
+			err = named[id].Check()
+		}
+		if err != nil {
+			return fmt.Errorf("principals.%q: %w", id, err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.general, p.named = general, maps.Clone(named)
+	for id, h := range p.held {
+		p.held[id] = p.hold(h.line)
+	}
+	return nil
+}
+
+// hold resolves a token. The caller has mu.
+func (p *Porter) hold(l *line) *held {
+	id := l.token.Principal
+	h := &held{line: l}
+	h.principal, h.enabled = resolve(id, p.o.Workspaces, []Values{l.token.Values, p.named[id], p.general})
+	h.principal.Via = via + l.token.ID
+	return h
+}
 
 // An Error is a request that is not let in.
 type Error struct {
@@ -36,25 +154,109 @@ type Error struct {
 	Message    string        // for people; repeats nothing of the request
 	Challenge  string        // WWW-Authenticate; "": none
 	RetryAfter time.Duration // 0: none
+	Reason     string        // for log and audit only, such as "token k3v7q2mzpa expired"; "": the code says all
 }
 
 func (e *Error) Error() string { return e.Message }
 
+// The challenges of static tokens. They never name OAuth: a client would start a login that cannot end.
+const (
+	challenge    = `Bearer realm="codehand"`
+	challengeBad = challenge + `, error="invalid_token"`
+)
+
+func notAccepted(reason string) *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted", Challenge: challengeBad, Reason: reason}
+}
+
 // Authenticate says who sent r, or an *Error. It removes the Authorization header from r.
-func (p *Porter) Authenticate(r *http.Request) (Principal, error) { return p.o.Local, nil }
+//
+// Whatever is answered with 401 counts as a failure of the client's address, unless there were no credentials: a client
+// that asks before it shows its token guesses nothing.
+func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
+	header := http.Header{"Authorization": r.Header.Values("Authorization")}
+	r.Header.Del("Authorization") // nothing later may forward, log or keep it
+	if p.o.Mode == modeNone {
+		return p.local(r)
+	}
+	now, from := p.o.Now(), p.ClientIP(r)
+	if wait := p.failures.refused(from, now); wait > 0 {
+		return Principal{}, &Error{Status: http.StatusTooManyRequests, Code: "too_many_failures", RetryAfter: wait,
+			Message: "Too many attempts to authenticate failed. Try again later with a valid token."}
+	}
+	if tokenInQuery(r.URL.RawQuery) {
+		return Principal{}, inQuery()
+	}
+	token, shown := bearer(header)
+	if shown == noCredentials {
+		if len(header["Authorization"]) > 0 {
+			p.failures.add(from, now)
+		}
+		return Principal{}, &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Challenge: challenge,
+			Message: "Authentication is needed: send the header Authorization: Bearer TOKEN."}
+	}
+	if shown == badCredentials {
+		p.failures.add(from, now)
+		return Principal{}, notAccepted("not one Bearer token")
+	}
+	h, err := p.find(token, now)
+	if err != nil {
+		p.failures.add(from, now)
+		return Principal{}, err
+	}
+	if !h.enabled {
+		return Principal{}, &Error{Status: http.StatusForbidden, Code: "principal_disabled", Reason: "token " + h.token.ID,
+			Message: "This principal is disabled. Ask the operator."}
+	}
+	p.uses.note(h.token.ID, now)
+	return h.principal.clone(), nil
+}
 
-// ConnContext notes the peer of a new connection, for mode none. It is the ConnContext of an http.Server.
-func (p *Porter) ConnContext(ctx context.Context, c net.Conn) context.Context { return ctx }
+func inQuery() *Error {
+	return &Error{Status: http.StatusBadRequest, Code: "token_in_query",
+		Message: "A token does not belong in the URL: send it in the header Authorization: Bearer TOKEN."}
+}
 
-// Valid says whether what p was authenticated with still holds: its token is neither revoked nor expired nor gone.
-func (p *Porter) Valid(who Principal) bool { return true }
+// dummy is compared with when there is no such id, so that both take the same time. No text has this hash.
+var dummy [sha256.Size]byte
 
-// Watch looks every 2 s whether the tokens file changed, until ctx ends. A file that cannot be read keeps the tokens
-// that there are, and is logged. It calls changed after each change.
-func (p *Porter) Watch(ctx context.Context, changed func()) { <-ctx.Done() }
+// find returns the token that text is. Whatever is wrong, the error is the same for the client.
+func (p *Porter) find(text string, now time.Time) (*held, error) {
+	sum := sha256.Sum256([]byte(text))
+	id, _ := parseToken(text)
+	p.mu.RLock()
+	h := p.held[id]
+	p.mu.RUnlock()
+	want := &dummy
+	if h != nil {
+		want = &h.hash
+	}
+	same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1
+	if h == nil || !same {
+		return nil, notAccepted("unknown token")
+	}
+	if state := h.token.State(now); state != "active" {
+		return nil, notAccepted("token " + id + " " + state)
+	}
+	return h, nil
+}
 
-// Reload reads the tokens again now.
-func (p *Porter) Reload() error { return nil }
+// Valid says whether what p was authenticated with still holds: its token is neither revoked nor expired nor gone, and
+// means the same. What is open for who must end if it does not.
+func (p *Porter) Valid(who Principal) bool {
+	if p.o.Mode == modeNone {
+		return who.Via == modeNone
+	}
+	id, ok := strings.CutPrefix(who.Via, via)
+	p.mu.RLock()
+	h := p.held[id]
+	p.mu.RUnlock()
+	return ok && h != nil && h.enabled && h.token.State(p.o.Now()) == "active" && h.principal.sameRights(who)
+}
 
-// Limits returns the quotas of a principal: the same ones for all its tokens, with the numbers of who.Quota.
-func (p *Porter) Limits(who Principal) *Limits { return &Limits{} }
+// LastUse returns when each token was last used, by id. TokenFile.LastUse has it for other processes.
+func (p *Porter) LastUse() map[string]time.Time { return p.uses.all() }
+
+// Limits returns the quotas of a principal: the same ones for all its tokens, with the numbers of who.Quota. They are
+// kept while they are in use, and 10 min after that.
+func (p *Porter) Limits(who Principal) *Limits { return p.limits.of(who, p.o.Now) }

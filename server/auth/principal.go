@@ -1,10 +1,22 @@
 package auth
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // A Principal is who calls, and what he may do at most. The zero value may do nothing.
 type Principal struct {
-	ID      string   // as authenticated; 1 to 200 bytes, printable, NFC; compared byte by byte
+	ID      string   // as authenticated; see CheckID; compared byte by byte
 	Slug    string   // for directory names; different IDs never share one
 	Roots   []string // expanded, absolute
+	Seed    string   // directory that is copied into a new workspace; "": none
 	Mode    string   // at the start of a session; a name of tools/permission
 	MaxMode string   // no session goes above
 	Profile string   // which tools are listed and callable: default, readonly; "": default
@@ -16,18 +28,89 @@ type Principal struct {
 	Via     string // none, token:<id>
 }
 
-// Values are what an operator says about a principal: in the configuration for all or one, and in a token. A nil field
-// says nothing, and the next source is asked.
-type Values struct {
-	Enabled *bool    // false: 403
-	Roots   []string // templates with {principal}
-	Seed    *string  // directory that is copied into a new workspace
-	Mode    *string
-	MaxMode *string
-	Profile *string
-	Allow   []string
-	Deny    []string
-	Scopes  []string
-	Admin   *bool
-	Quota   map[string]string // keys of Quota, values as written
+// maxID is the longest ID, in bytes.
+const maxID = 200
+
+// CheckID refuses what cannot be the ID of a principal: it has 1 to 200 bytes of UTF-8, all of them printable. Two
+// spellings of one character are two principals, who share nothing.
+func CheckID(id string) error {
+	switch {
+	case id == "":
+		return errors.New("the principal has no name")
+	case len(id) > maxID:
+		return fmt.Errorf("the principal's name has %d bytes; the most is %d", len(id), maxID)
+	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
+		return errors.New("the principal's name is not UTF-8")
+	}
+	for _, r := range id {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("the principal's name has %U, which is not printable", r)
+		}
+	}
+	return nil
+}
+
+// Limits of a slug: file systems take names of 255 bytes, people read shorter ones.
+const (
+	slugBytes = 40
+	slugHash  = 8 // hex digits
+)
+
+// Slug is the name of an ID in paths: the ID itself if it is short, of lower-case letters, digits, `-` and `_`, and not
+// like a made one; else what is left of it, and the beginning of its hash.
+func Slug(id string) string {
+	if isPlain(id) && !endsInHash(id) {
+		return id
+	}
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(id) {
+		if r < utf8.RuneSelf && isSlugByte(byte(r)) {
+			b.WriteRune(r)
+			gap = false
+			continue
+		}
+		if !gap {
+			b.WriteByte('-')
+		}
+		gap = true
+	}
+	base := strings.Trim(b.String(), "-")
+	sum := sha256.Sum256([]byte(id))
+	return base[:min(len(base), slugBytes)] + "-" + hex.EncodeToString(sum[:])[:slugHash]
+}
+
+func isSlugByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+func isPlain(id string) bool {
+	if id == "" || len(id) > slugBytes || id[0] == '-' || id[0] == '_' {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if !isSlugByte(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// endsInHash says whether an ID looks like a slug that was made from another one, which it must not be equal to.
+func endsInHash(id string) bool {
+	at := len(id) - slugHash
+	return at >= 1 && id[at-1] == '-' && strings.Trim(id[at:], "0123456789abcdef") == ""
+}
+
+// sameRights says whether two principals may do the same. Quotas do not count: new ones hold from the next request on,
+// and what runs need not end for them.
+func (p Principal) sameRights(o Principal) bool {
+	return p.ID == o.ID && p.Slug == o.Slug && slices.Equal(p.Roots, o.Roots) && p.Mode == o.Mode && p.MaxMode == o.MaxMode &&
+		p.Profile == o.Profile && slices.Equal(p.Allow, o.Allow) && slices.Equal(p.Deny, o.Deny) && p.Scopes == o.Scopes && p.Admin == o.Admin
+}
+
+// clone makes the lists of p the caller's.
+func (p Principal) clone() Principal {
+	p.Roots, p.Allow, p.Deny = slices.Clone(p.Roots), slices.Clone(p.Allow), slices.Clone(p.Deny)
+	return p
 }

@@ -1,0 +1,107 @@
+package auth
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxTurnWait is how long a call waits for its turn: several clients give up after 60 s, and other waits follow.
+const maxTurnWait = 10 * time.Second
+
+// A queue lets so many in at the same time, strictly in the order in which they came.
+type queue struct {
+	mu      *sync.Mutex // of the Limits; covers everything, also of the Turns
+	most    int         // 0: all
+	in      int
+	waiting []*Turn
+}
+
+// A Turn is a place in a queue. It is safe for concurrent use.
+type Turn struct {
+	q     *queue
+	ready chan struct{} // closed when it has come
+	gone  chan struct{} // closed when it was given up
+	in    bool
+	left  bool
+}
+
+// Arrive takes a place in the queue for one of the concurrent calls, in the order of the calls of Arrive. Leave must
+// follow.
+func (l *Limits) Arrive() *Turn { return l.arrive(&l.running) }
+
+// Shell takes a place in the queue for one of the concurrent foreground commands. Leave must follow.
+func (l *Limits) Shell() *Turn { return l.arrive(&l.shells) }
+
+func (l *Limits) arrive(q *queue) *Turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touch()
+	t := &Turn{q: q, ready: make(chan struct{}), gone: make(chan struct{})}
+	q.waiting = append(q.waiting, t)
+	q.advance()
+	return t
+}
+
+// Wait waits until the turn has come, at most 10 s. ok is false if it did not come; err is that of ctx. Then the place is
+// given up, so nobody behind it waits for Leave.
+func (t *Turn) Wait(ctx context.Context) (ok bool, err error) {
+	limit := time.NewTimer(maxTurnWait)
+	defer limit.Stop()
+	select {
+	case <-t.ready:
+	case <-t.gone:
+	case <-limit.C:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	if t.in && !t.left { // also if it came at the last moment
+		return true, nil
+	}
+	t.leave()
+	return false, err
+}
+
+// Leave gives the place back, also one whose turn never came. It does nothing the second time.
+func (t *Turn) Leave() {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	t.leave()
+}
+
+// leave: the caller has mu.
+func (t *Turn) leave() {
+	if t.left {
+		return
+	}
+	t.left = true
+	close(t.gone)
+	if t.in {
+		t.q.in--
+	} else {
+		t.q.waiting = slices.DeleteFunc(t.q.waiting, func(o *Turn) bool { return o == t })
+	}
+	t.q.advance()
+}
+
+// advance lets in whom it can, from the front: nobody overtakes. The caller has mu.
+func (q *queue) advance() {
+	for len(q.waiting) > 0 && (q.most == 0 || q.in < q.most) {
+		t := q.waiting[0]
+		q.waiting = slices.Delete(q.waiting, 0, 1)
+		q.in++
+		t.in = true
+		close(t.ready)
+	}
+}
+
+// resize takes a new number. Who is in stays, also if there are more.
+func (q *queue) resize(most int) {
+	q.most = most
+	q.advance()
+}
+
+func (q *queue) inUse() bool { return q.in > 0 || len(q.waiting) > 0 }
