@@ -15,42 +15,147 @@ const (
 	maxTokens      = 8
 	maxValue       = 256 << 10 // bytes
 	maxStreamValue = 64 << 10  // bytes
-	maxStream      = 256       // values of one stream
+	maxStream      = 256       // values of a stream of a job
+	maxRows        = 10_000    // values of a stream of the page
 	maxKeys        = 10_000    // of one answer of Keys
 )
 
-// DefaultSessionLife is how long a session is remembered after its last write, if nothing else is configured.
-const DefaultSessionLife = 30 * 24 * time.Hour
+const day = 24 * time.Hour
 
-// The families: the first token of a key. The family decides how long its keys live after their last write.
+// DefaultSessionLife is how long a session is remembered after its last write, if nothing else is configured.
+const DefaultSessionLife = 30 * day
+
+// The families of keys: the first token of each. P stands for the hash of a principal, S for that of a session.
 const (
-	Session = "sess"  // sess.<principal>.<session>.…: cells, read state, client record
-	Job     = "job"   // job.<principal>.<job>: record of a job; the stream of the same name: its output
-	Ask     = "ask"   // ask.<nonce>: pending question, taken once
-	Lease   = "lease" // lease.path.<path>, lease.<principal>.<job>: renewed by its holder every 10 s
-	Kept    = "kept"  // kept.<principal>.<id>: where a kept result is
-	Token   = "token" // token.<id>: hashed token and its rights
-	Keyring = "key"   // key.<use>: signing keys
-	Call    = "call"  // call.<principal>.<id>: idempotency of calls
-	Audit   = "audit" // streams only
+	Session   = "sess"     // sess.P.S.…: cells, read state, client record
+	Ask       = "ask"      // ask.<nonce>: pending question, taken once
+	Call      = "call"     // call.P.<id>: idempotency of calls
+	Job       = "job"      // job.P.<job>: record of a job; the stream of the same name: the end of its output
+	Lease     = "lease"    // lease.path.<path>, lease.P.<job>, lease.ws.P: renewed by its holder every 10 s
+	Kept      = "kept"     // kept.P.<id>: where a kept result is
+	Wish      = "wish"     // wish.<hash>: cancel of a call that runs elsewhere
+	Principal = "prin"     // prin.P: who it is, first seen, state of the workspace
+	Token     = "token"    // token.<id>: hashed token and its rights
+	TokenUse  = "tokenuse" // tokenuse.<id>: when a token was used last
+	Keyring   = "key"      // key.<use>: signing keys
+	Replica   = "rep"      // rep.<id>: a running process; written every 10 s
+	Worker    = "work"     // work.<id>: a worker behind a front
+	Place     = "place"    // place.P: which worker serves a principal
 )
 
-// streamLife is how long a stream lives after its last value.
-const streamLife = 24 * time.Hour
+// The families of streams, beside Job. They have no keys.
+const (
+	Audit  = "audit"  // audit.all: one row per finished call
+	Change = "change" // change.all: one row per changed file
+)
 
-// lives says how long the keys of each family live; 0: for ever. What is not here is no family.
-func lives(session time.Duration) map[string]time.Duration {
-	return map[string]time.Duration{
-		Session: session,
-		Job:     24 * time.Hour,
-		Ask:     10 * time.Minute,
-		Lease:   30 * time.Second,
-		Kept:    30 * 24 * time.Hour,
-		Token:   0,
-		Keyring: 0,
-		Call:    10 * time.Minute,
-		Audit:   streamLife,
+// A Family is the first token of a key. A key of an unknown family is ErrKey.
+type Family struct {
+	Name   string
+	Life   time.Duration // from the last write; 0: until deleted
+	Global bool          // the second token is no principal, so Keys and Watch may ask for the whole family
+}
+
+// families is the only list of families that have keys.
+func families(session time.Duration) []Family {
+	return []Family{
+		{Name: Session, Life: session},
+		{Name: Ask, Life: 10 * time.Minute, Global: true},
+		{Name: Call, Life: 10 * time.Minute},
+		{Name: Job, Life: day},
+		{Name: Lease, Life: 30 * time.Second},
+		{Name: Kept, Life: 30 * day},
+		{Name: Wish, Life: time.Minute, Global: true},
+		{Name: Principal, Global: true},
+		{Name: Token, Global: true},
+		{Name: TokenUse, Life: 40 * day, Global: true},
+		{Name: Keyring, Global: true},
+		{Name: Replica, Life: 30 * time.Second, Global: true},
+		{Name: Worker, Life: 30 * time.Second, Global: true},
+		{Name: Place, Global: true},
 	}
+}
+
+// A streamFamily is the first token of a stream's name.
+type streamFamily struct {
+	name   string
+	length int           // values; the oldest is dropped for one more
+	life   time.Duration // from the last value
+}
+
+// streamFamilies is the only list of families that have streams.
+func streamFamilies() []streamFamily {
+	return []streamFamily{
+		{Job, maxStream, day},
+		{Audit, maxRows, day},
+		{Change, maxRows, 30 * day},
+	}
+}
+
+// plan says what is a key and what is a stream.
+type plan struct {
+	families map[string]Family
+	streams  map[string]streamFamily
+}
+
+func newPlan(session time.Duration) plan {
+	p := plan{families: map[string]Family{}, streams: map[string]streamFamily{}}
+	for _, f := range families(session) {
+		p.families[f.Name] = f
+	}
+	for _, s := range streamFamilies() {
+		p.streams[s.name] = s
+	}
+	return p
+}
+
+// key returns the family of a key, or ErrKey.
+func (p plan) key(key string) (Family, error) {
+	if err := checkKey(key); err != nil {
+		return Family{}, err
+	}
+	f, ok := p.families[family(key)]
+	if !ok {
+		return Family{}, fmt.Errorf("%w: %q is of no family", ErrKey, key)
+	}
+	return f, nil
+}
+
+// prefix refuses what no key can begin with, and a family alone that is not global: nobody reads all principals.
+func (p plan) prefix(prefix string) error {
+	if err := checkTokens(prefix, 1); err != nil {
+		return err
+	}
+	switch f, ok := p.families[family(prefix)]; {
+	case !ok:
+		return fmt.Errorf("%w: %q is of no family", ErrKey, prefix)
+	case !f.Global && prefix == f.Name:
+		return fmt.Errorf("%w: %q is the family of all principals", ErrKey, prefix)
+	}
+	return nil
+}
+
+// stream returns the family of a stream, or ErrKey.
+func (p plan) stream(name string) (streamFamily, error) {
+	if err := checkKey(name); err != nil {
+		return streamFamily{}, err
+	}
+	f, ok := p.streams[family(name)]
+	if !ok {
+		return streamFamily{}, fmt.Errorf("%w: %q is of no family of streams", ErrKey, name)
+	}
+	return f, nil
+}
+
+// group is the longest prefix that two keys must share if one Keys or Watch can find both: the principal's part of a
+// family, or the whole of a global one.
+func (p plan) group(key string) string {
+	f, rest, found := strings.Cut(key, ".")
+	if p.families[f].Global || !found {
+		return f
+	}
+	second, _, _ := strings.Cut(rest, ".")
+	return key[:len(f)+1+len(second)]
 }
 
 // Hash makes a token of free text: a path, a principal, a session id. It is the first 16 bytes of its SHA-256 in hex.
@@ -65,21 +170,19 @@ func Key(tokens ...string) string { return strings.Join(tokens, ".") }
 // checkKey refuses what is no key: 2 to 8 tokens of [A-Za-z0-9_-], joined by dots, at most 200 bytes.
 func checkKey(key string) error { return checkTokens(key, minTokens) }
 
-// checkPrefix refuses what no key can begin with: as a key, but one token is enough.
-func checkPrefix(prefix string) error { return checkTokens(prefix, 1) }
-
 func checkTokens(key string, least int) error {
 	if len(key) > maxKey {
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrKey, len(key), maxKey)
 	}
-	tokens := strings.Split(key, ".")
-	if len(tokens) < least || len(tokens) > maxTokens {
-		return fmt.Errorf("%w: %q has %d tokens, not %d to %d", ErrKey, key, len(tokens), least, maxTokens)
-	}
-	for _, t := range tokens {
+	count := 0
+	for t := range strings.SplitSeq(key, ".") {
+		count++
 		if t == "" || strings.IndexFunc(t, notInToken) >= 0 {
 			return fmt.Errorf("%w: %q has the token %q", ErrKey, key, t)
 		}
+	}
+	if count < least || count > maxTokens {
+		return fmt.Errorf("%w: %q has %d tokens, not %d to %d", ErrKey, key, count, least, maxTokens)
 	}
 	return nil
 }

@@ -15,34 +15,67 @@ import (
 	"time"
 )
 
-// backends are the Stores that keep the contract. open is called inside a synctest bubble.
+// backends are the Stores that keep the contract. open and restart are called inside a synctest bubble. restart is a
+// kill without goodbye, and another process that opens what is left; nil: nothing is.
 var backends = []struct {
-	name string
-	open func() Store
+	name    string
+	open    func(*testing.T, Options) Store
+	restart func(*testing.T, Store, Options) Store
 }{
-	{"memory", func() Store { return NewMemory(MemoryOptions{SessionLife: time.Hour}) }},
+	{"memory", func(t *testing.T, o Options) Store {
+		s, err := Open(t.Context(), "memory:", o)
+		must(t, err)
+		return s
+	}, nil},
+	{"embedded", openQuiet, restartQuiet},
+	{"embedded, every write synced", func(t *testing.T, o Options) Store {
+		o.Sync = 0
+		return openQuiet(t, o)
+	}, func(t *testing.T, s Store, o Options) Store {
+		o.Sync = 0
+		return restartQuiet(t, s, o)
+	}},
+}
+
+// A rig is a Store of a case.
+type rig struct {
+	Store
+	restart func() bool // false: this Store does not survive its process
 }
 
 // contract is the suite that every back-end passes, each case with a Store of its own, on a clock that the test moves.
 var contract = []struct {
 	name string
-	test func(*testing.T, Store)
+	test func(*testing.T, *rig)
 }{
-	{"absent", contractAbsent},
-	{"revisions", contractRevisions},
+	{"C01-C05 values", contractValues},
+	{"C06 races", contractRaces},
+	{"C07 revisions", contractRevisions},
+	{"C08 lives", contractLives},
+	{"C09 a write renews", contractRenewed},
+	{"C10-C11 lives go on over a restart", contractRestartedLives},
+	{"C12-C13 absent again", contractAbsentAgain},
+	{"C14 nothing is left behind", contractNothingLeft},
+	{"C15 bad keys", contractBadKeys},
+	{"C16 whole tokens", contractTokens},
+	{"C17 many keys", contractManyKeys},
+	{"C18-C19 watch", contractWatch},
+	{"C20 slow watch", contractSlowWatch},
+	{"C21 watch after a restart", contractRestartedWatch},
+	{"C22-C24 streams", contractStreams},
+	{"C24 length and life of streams", contractStreamLives},
+	{"C28 full", contractFull},
+	{"C29 scoped", contractScoped},
+	{"C30 close", contractClosed},
 	{"copies", contractCopies},
-	{"races", contractRaces},
-	{"lives", contractLives},
-	{"keys", contractKeys},
-	{"limits", contractLimits},
-	{"streams", contractStreams},
-	{"watch", contractWatch},
-	{"slow watch", contractSlowWatch},
-	{"scoped", contractScoped},
 	{"context", contractContext},
-	{"closed", contractClosed},
 	{"model", contractModel},
 }
+
+const (
+	suiteSessions = time.Hour // life of family sess in the suite
+	suiteBytes    = 64 << 20  // all that a Store of the suite holds
+)
 
 func TestStore(t *testing.T) {
 	t.Parallel()
@@ -51,9 +84,17 @@ func TestStore(t *testing.T) {
 			t.Run(b.name+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					s := b.open()
-					defer s.Close()
-					c.test(t, s)
+					o := Options{SessionLife: suiteSessions, MaxBytes: suiteBytes, Sync: time.Second, Timeout: time.Minute, Dir: t.TempDir()}
+					r := &rig{Store: b.open(t, o)}
+					r.restart = func() bool {
+						if b.restart == nil {
+							return false
+						}
+						r.Store = b.restart(t, r.Store, o)
+						return true
+					}
+					defer func() { must(t, r.Close()) }()
+					c.test(t, r)
 				})
 			})
 		}
@@ -77,52 +118,109 @@ func wantValue(t *testing.T, s Store, key, want string) uint64 {
 	return rev
 }
 
-func contractAbsent(t *testing.T, s Store) {
-	wantValue(t, s, "sess.a", "")
-	must(t, s.Delete(t.Context(), "sess.a"))
-	keys, err := s.Keys(t.Context(), "sess")
+// wantSwap swaps and checks who won.
+func wantSwap(t *testing.T, s Store, key, value string, rev uint64, want bool) {
+	t.Helper()
+	ok, err := s.Swap(t.Context(), key, []byte(value), rev)
 	must(t, err)
-	values, last, err := s.Tail(t.Context(), "job.a", 7, 10)
+	if ok != want {
+		t.Errorf("Swap of %s at %d gave %v, want %v", key, rev, ok, want)
+	}
+}
+
+func contractValues(t *testing.T, s *rig) {
+	ctx := t.Context()
+	wantValue(t, s, "sess.a", "")
+	must(t, s.Delete(ctx, "sess.a"))
+	keys, err := s.Keys(ctx, "sess.p")
+	must(t, err)
+	values, last, err := s.Tail(ctx, "job.a", 7, 10)
 	must(t, err)
 	if len(keys) != 0 || len(values) != 0 || last != 7 {
 		t.Errorf("got keys %v, values %v, position %d", keys, values, last)
 	}
-	must(t, s.Ping(t.Context()))
-}
+	must(t, s.Ping(ctx))
 
-func contractRevisions(t *testing.T, s Store) {
-	ctx := t.Context()
-	ok, err := s.Swap(ctx, "sess.a", []byte("1"), 99)
-	must(t, err)
-	if ok {
-		t.Error("a swap of an absent key with a revision succeeded")
-	}
-	ok, err = s.Swap(ctx, "sess.a", []byte("1"), 0)
-	must(t, err)
-	if !ok {
-		t.Error("a swap of an absent key with 0 failed")
-	}
+	wantSwap(t, s, "sess.a", "1", 99, false) // absent, and no revision fits
+	wantSwap(t, s, "sess.a", "1", 0, true)
 	first := wantValue(t, s, "sess.a", "1")
-	if ok, _ = s.Swap(ctx, "sess.a", []byte("2"), 0); ok {
-		t.Error("a swap of a present key with 0 succeeded")
-	}
-	if ok, _ = s.Swap(ctx, "sess.a", []byte("2"), first); !ok {
-		t.Error("a swap with the right revision failed")
-	}
+	wantSwap(t, s, "sess.a", "2", 0, false)
+	wantSwap(t, s, "sess.a", "2", first, true)
 	second := wantValue(t, s, "sess.a", "2")
+	wantSwap(t, s, "sess.a", "3", first, false)
 	must(t, s.Set(ctx, "sess.a", []byte("2")))
-	third := wantValue(t, s, "sess.a", "2")
-	must(t, s.Delete(ctx, "sess.a"))
-	if ok, _ = s.Swap(ctx, "sess.a", []byte("3"), third); ok {
-		t.Error("a swap of a deleted key with its last revision succeeded")
+	if third := wantValue(t, s, "sess.a", "2"); third <= second {
+		t.Errorf("a Set of the same value left revision %d", third)
 	}
-	must(t, s.Set(ctx, "sess.a", []byte("3")))
-	if fourth := wantValue(t, s, "sess.a", "3"); !(first < second && second < third && third < fourth) {
-		t.Errorf("revisions do not grow: %d %d %d %d", first, second, third, fourth)
+	must(t, s.Delete(ctx, "sess.a"))
+	wantValue(t, s, "sess.a", "")
+
+	binary := make([]byte, 256)
+	for i := range binary {
+		binary[i] = byte(i)
+	}
+	largest := bytes.Repeat(binary, maxValue/len(binary))
+	for i, v := range [][]byte{{0}, {255}, binary, largest} {
+		key := fmt.Sprintf("sess.v%d", i)
+		must(t, s.Set(ctx, key, v))
+		must(t, s.Append(ctx, "job.v", v[:min(len(v), maxStreamValue)]))
+		wantValue(t, s, key, string(v))
+	}
+	s.restart()
+	for i, v := range [][]byte{{0}, {255}, binary, largest} {
+		if got, _, err := s.Get(ctx, fmt.Sprintf("sess.v%d", i)); err != nil || len(got) != 0 && !bytes.Equal(got, v) {
+			t.Errorf("value %d came back as %d other bytes, %v", i, len(got), err)
+		}
+	}
+	for _, size := range []int{0, maxValue + 1} {
+		if err := s.Set(ctx, "sess.a", make([]byte, size)); !errors.Is(err, ErrSize) {
+			t.Errorf("Set of %d bytes: %v", size, err)
+		}
+		if _, err := s.Swap(ctx, "sess.a", make([]byte, size), 0); !errors.Is(err, ErrSize) {
+			t.Errorf("Swap of %d bytes: %v", size, err)
+		}
+	}
+	for _, size := range []int{0, maxStreamValue + 1} {
+		if err := s.Append(ctx, "job.a", make([]byte, size)); !errors.Is(err, ErrSize) {
+			t.Errorf("Append of %d bytes: %v", size, err)
+		}
 	}
 }
 
-func contractCopies(t *testing.T, s Store) {
+// A revision is never used again, so what was read in a former life cannot be swapped.
+func contractRevisions(t *testing.T, s *rig) {
+	var seen []uint64
+	write := func(value string) {
+		t.Helper()
+		must(t, s.Set(t.Context(), "lease.p.a", []byte(value)))
+		seen = append(seen, wantValue(t, s, "lease.p.a", value))
+		if n := len(seen); n > 1 && seen[n-1] <= seen[n-2] {
+			t.Errorf("revisions do not grow: %v", seen)
+		}
+		for _, old := range seen[:len(seen)-1] {
+			wantSwap(t, s, "lease.p.a", "stolen", old, false)
+		}
+	}
+	write("1")
+	write("2")
+	must(t, s.Delete(t.Context(), "lease.p.a"))
+	for _, old := range seen {
+		wantSwap(t, s, "lease.p.a", "stolen", old, false)
+	}
+	write("3")
+	time.Sleep(time.Minute)
+	wantSwap(t, s, "lease.p.a", "stolen", seen[2], false)
+	write("4")
+	if s.restart() {
+		wantSwap(t, s, "lease.p.a", "5", seen[3], true) // the same life
+		seen = append(seen, wantValue(t, s, "lease.p.a", "5"))
+		must(t, s.Delete(t.Context(), "lease.p.a"))
+		s.restart()
+		write("6")
+	}
+}
+
+func contractCopies(t *testing.T, s *rig) {
 	in := []byte("abc")
 	must(t, s.Set(t.Context(), "sess.a", in))
 	must(t, s.Append(t.Context(), "job.a", in))
@@ -141,8 +239,8 @@ func contractCopies(t *testing.T, s Store) {
 }
 
 // Of 16 who swap with the same revision exactly one wins, so a counter loses no step.
-func contractRaces(t *testing.T, s Store) {
-	const workers, steps = 16, 50
+func contractRaces(t *testing.T, s *rig) {
+	const workers, steps = 16, 200
 	var wins atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {
@@ -174,124 +272,204 @@ func contractRaces(t *testing.T, s Store) {
 	}
 }
 
-func contractLives(t *testing.T, s Store) {
+func contractLives(t *testing.T, s *rig) {
 	ctx := t.Context()
-	for _, k := range []string{"sess.a", "lease.a", "ask.a", "token.a", "call.a.b"} {
+	for i := range 100 {
+		must(t, s.Set(ctx, fmt.Sprintf("lease.p.%d", i), []byte("v")))
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(30*time.Second - 100*time.Millisecond - 1)
+	if keys, _ := s.Keys(ctx, "lease.p"); len(keys) != 100 {
+		t.Errorf("%d of 100 keys are left before their end", len(keys))
+	}
+	time.Sleep(time.Second)
+	if keys, _ := s.Keys(ctx, "lease.p"); len(keys) != 0 {
+		t.Errorf("%d keys are left a second after their end", len(keys))
+	}
+	for _, k := range []string{"sess.p.a", "ask.a", "token.a", "call.p.a", "wish.a", "tokenuse.a"} {
 		must(t, s.Set(ctx, k, []byte("v")))
 	}
-	must(t, s.Append(ctx, "job.a", []byte("v")))
-	time.Sleep(29 * time.Second)
-	rev := wantValue(t, s, "lease.a", "v")
-	if ok, err := s.Swap(ctx, "lease.a", []byte("w"), rev); !ok || err != nil {
-		t.Fatal(ok, err)
+	start := time.Now()
+	for _, c := range []struct {
+		key  string
+		life time.Duration
+	}{{"wish.a", time.Minute}, {"ask.a", 10 * time.Minute}, {"sess.p.a", suiteSessions}, {"tokenuse.a", 40 * day}} {
+		time.Sleep(time.Until(start.Add(c.life - time.Second)))
+		wantValue(t, s, c.key, "v")
+		time.Sleep(2 * time.Second)
+		wantValue(t, s, c.key, "")
 	}
-	time.Sleep(29 * time.Second)
-	wantValue(t, s, "lease.a", "w") // its life started anew
-	time.Sleep(2 * time.Second)
-	wantValue(t, s, "lease.a", "")
-	if ok, err := s.Swap(ctx, "lease.a", []byte("x"), 0); !ok || err != nil {
-		t.Errorf("a swap with 0 after the end: %v, %v", ok, err)
-	}
-	must(t, s.Delete(ctx, "lease.a"))
-	must(t, s.Set(ctx, "lease.a", []byte("y")))
-	time.Sleep(10 * time.Minute)
-	wantValue(t, s, "lease.a", "")
-	wantValue(t, s, "ask.a", "")
-	wantValue(t, s, "call.a.b", "")
-	wantValue(t, s, "sess.a", "v")
-	time.Sleep(time.Hour)
-	wantValue(t, s, "sess.a", "")
-	if values, _, err := s.Tail(ctx, "job.a", 0, 1); len(values) != 1 || err != nil {
-		t.Errorf("the stream ended early: %v", err)
-	}
-	time.Sleep(24 * time.Hour)
-	if values, _, err := s.Tail(ctx, "job.a", 0, 1); len(values) != 0 || err != nil {
-		t.Errorf("the stream did not end: %q, %v", values, err)
-	}
-	time.Sleep(10 * 365 * 24 * time.Hour)
+	wantValue(t, s, "call.p.a", "")
+	time.Sleep(10 * 365 * day)
 	wantValue(t, s, "token.a", "v")
 }
 
-func contractKeys(t *testing.T, s Store) {
+func contractRenewed(t *testing.T, s *rig) {
 	ctx := t.Context()
-	for _, k := range []string{"sess.p.b", "sess.p.a.x", "sess.pp.a", "sess.p", "job.p.a"} {
-		must(t, s.Set(ctx, k, []byte("v")))
+	must(t, s.Set(ctx, "lease.p.a", []byte("v")))
+	time.Sleep(29 * time.Second)
+	wantSwap(t, s, "lease.p.a", "w", wantValue(t, s, "lease.p.a", "v"), true)
+	time.Sleep(29 * time.Second)
+	wantValue(t, s, "lease.p.a", "w")
+	must(t, s.Set(ctx, "lease.p.a", []byte("x")))
+	time.Sleep(29 * time.Second)
+	wantSwap(t, s, "lease.p.a", "y", 0, false) // a lost Swap renews nothing
+	time.Sleep(2 * time.Second)
+	wantValue(t, s, "lease.p.a", "")
+}
+
+func contractRestartedLives(t *testing.T, s *rig) {
+	ctx := t.Context()
+	must(t, s.Set(ctx, "lease.p.a", []byte("v")))
+	must(t, s.Set(ctx, "token.a", []byte("v")))
+	must(t, s.Append(ctx, "job.p.a", []byte("v")))
+	time.Sleep(20 * time.Second)
+	must(t, s.Set(ctx, "lease.p.b", []byte("v")))
+	if !s.restart() {
+		return
 	}
-	got, err := s.Keys(ctx, "sess.p")
-	must(t, err)
-	if want := []string{"sess.p.a.x", "sess.p.b"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	time.Sleep(9 * time.Second)
+	wantValue(t, s, "lease.p.a", "v")
+	time.Sleep(2 * time.Second)
+	wantValue(t, s, "lease.p.a", "")
+	wantValue(t, s, "lease.p.b", "v")
+	time.Sleep(day - time.Minute)
+	if values, _, err := s.Tail(ctx, "job.p.a", 0, 1); len(values) != 1 || err != nil {
+		t.Errorf("the stream ended early: %q, %v", values, err)
 	}
-	for i := range maxKeys + 5 {
-		must(t, s.Set(ctx, fmt.Sprintf("kept.p.%06d", i), []byte("v")))
+	time.Sleep(time.Minute)
+	s.restart()
+	if values, _, err := s.Tail(ctx, "job.p.a", 0, 1); len(values) != 0 || err != nil {
+		t.Errorf("the stream did not end: %q, %v", values, err)
 	}
-	got, err = s.Keys(ctx, "kept")
-	must(t, err)
-	if len(got) != maxKeys || got[0] != "kept.p.000000" || !slices.IsSorted(got) {
-		t.Errorf("got %d keys, from %s", len(got), got[0])
+	wantValue(t, s, "token.a", "v")
+}
+
+func contractAbsentAgain(t *testing.T, s *rig) {
+	must(t, s.Set(t.Context(), "lease.p.a", []byte("v")))
+	must(t, s.Delete(t.Context(), "lease.p.a"))
+	wantSwap(t, s, "lease.p.a", "w", 0, true)
+	time.Sleep(30*time.Second - 1)
+	wantSwap(t, s, "lease.p.a", "x", 0, false)
+	time.Sleep(time.Second)
+	wantSwap(t, s, "lease.p.a", "x", 0, true)
+	wantValue(t, s, "lease.p.a", "x")
+}
+
+func contractNothingLeft(t *testing.T, s *rig) {
+	ctx := t.Context()
+	for i := range 5000 {
+		wantSwap(t, s, fmt.Sprintf("lease.p.%d", i), "v", 0, true)
+		must(t, s.Delete(ctx, fmt.Sprintf("lease.p.%d", i)))
+		wantSwap(t, s, "token.a", "v", 0, true)
+		must(t, s.Delete(ctx, "token.a"))
+	}
+	time.Sleep(time.Minute)
+	for range 5000/sweepStep + 1 { // each operation removes some of what is over
+		must(t, s.Ping(ctx))
+	}
+	if stats := s.Store.(Stater).Stats(); stats.Keys != 0 || stats.Bytes != 0 || stats.Streams != 0 {
+		t.Errorf("after all was deleted: %+v", stats)
+	}
+	m, ok := s.Store.(*memory)
+	if !ok {
+		m = s.Store.(*embedded).memory
+	}
+	if ends := len(m.table.ends) + len(m.table.due) + len(m.table.groups); ends > 100 {
+		t.Errorf("%d traces of keys are left", ends)
 	}
 }
 
-func contractLimits(t *testing.T, s Store) {
+func contractBadKeys(t *testing.T, s *rig) {
 	ctx := t.Context()
 	good := []string{"sess.a", "sess.A-_9.b.c.d.e.f.g", "sess." + strings.Repeat("k", maxKey-5)}
 	bad := []string{
 		"", "sess", ".", "sess.", ".sess", "sess..a", "sess.a.b.c.d.e.f.g.h", "sess.ä", "sess.a b", "sess.a*", "sess.a/b",
-		"sess.>", "sess.\x00", "sess." + strings.Repeat("k", maxKey-4), "nofamily.a",
+		"sess.>", "sess.\x00", "sess." + strings.Repeat("k", maxKey-4), "nofamily.a", "audit.all", "Sess.a",
 	}
 	for _, k := range good {
 		must(t, s.Set(ctx, k, []byte("v")))
 	}
 	for _, k := range bad {
-		if err := s.Set(ctx, k, []byte("v")); !errors.Is(err, ErrKey) {
-			t.Errorf("Set %q: %v", k, err)
-		}
-		if _, err := s.Swap(ctx, k, []byte("v"), 0); !errors.Is(err, ErrKey) {
-			t.Errorf("Swap %q: %v", k, err)
-		}
-		if err := s.Append(ctx, k, []byte("v")); !errors.Is(err, ErrKey) {
-			t.Errorf("Append %q: %v", k, err)
-		}
-		if k == "nofamily.a" {
-			continue // a key that is nowhere can be looked for
-		}
-		if _, _, err := s.Get(ctx, k); !errors.Is(err, ErrKey) {
-			t.Errorf("Get %q: %v", k, err)
-		}
-		if err := s.Delete(ctx, k); !errors.Is(err, ErrKey) {
-			t.Errorf("Delete %q: %v", k, err)
-		}
-		if _, _, err := s.Tail(ctx, k, 0, 1); !errors.Is(err, ErrKey) {
-			t.Errorf("Tail %q: %v", k, err)
-		}
-		if k == "sess" {
-			continue // a prefix, but no key
-		}
-		if _, err := s.Keys(ctx, k); !errors.Is(err, ErrKey) {
-			t.Errorf("Keys %q: %v", k, err)
-		}
-		if err := s.Watch(ctx, k, func(string) {}); !errors.Is(err, ErrKey) {
-			t.Errorf("Watch %q: %v", k, err)
+		_, swap := s.Swap(ctx, k, []byte("v"), 0)
+		_, _, get := s.Get(ctx, k)
+		_, keys := s.Keys(ctx, k)
+		for what, err := range map[string]error{
+			"Set": s.Set(ctx, k, []byte("v")), "Swap": swap, "Get": get, "Delete": s.Delete(ctx, k),
+			"Keys": keys, "Watch": s.Watch(ctx, k, func(string) {}),
+		} {
+			if !errors.Is(err, ErrKey) {
+				t.Errorf("%s %q: %v", what, k, err)
+			}
 		}
 	}
-	must(t, s.Set(ctx, "sess.a", make([]byte, maxValue)))
-	must(t, s.Append(ctx, "job.a", make([]byte, maxStreamValue)))
-	for _, size := range []int{0, maxValue + 1} {
-		if err := s.Set(ctx, "sess.a", make([]byte, size)); !errors.Is(err, ErrSize) {
-			t.Errorf("Set of %d bytes: %v", size, err)
+	for _, k := range append(bad, "sess.a", "audit", "change") {
+		if k == "audit.all" {
+			continue
 		}
-		if _, err := s.Swap(ctx, "sess.a", make([]byte, size), 0); !errors.Is(err, ErrSize) {
-			t.Errorf("Swap of %d bytes: %v", size, err)
-		}
-	}
-	for _, size := range []int{0, maxStreamValue + 1} {
-		if err := s.Append(ctx, "job.a", make([]byte, size)); !errors.Is(err, ErrSize) {
-			t.Errorf("Append of %d bytes: %v", size, err)
+		_, _, tail := s.Tail(ctx, k, 0, 1)
+		for what, err := range map[string]error{"Append": s.Append(ctx, k, []byte("v")), "Tail": tail} {
+			if !errors.Is(err, ErrKey) {
+				t.Errorf("%s %q: %v", what, k, err)
+			}
 		}
 	}
 }
 
-func contractStreams(t *testing.T, s Store) {
+func contractTokens(t *testing.T, s *rig) {
+	ctx := t.Context()
+	for _, k := range []string{"sess.p.b", "sess.p.a.x", "sess.pp.a", "sess.p", "job.p.a", "token.a", "tokenuse.a", "lease.path.a", "lease.p.a"} {
+		must(t, s.Set(ctx, k, []byte("v")))
+	}
+	for prefix, want := range map[string][]string{
+		"sess.p": {"sess.p.a.x", "sess.p.b"}, "sess.p.a": {"sess.p.a.x"}, "sess.pp": {"sess.pp.a"}, "sess.p.a.x": nil,
+		"token": {"token.a"}, "token.a": nil, "lease.path": {"lease.path.a"},
+	} {
+		got, err := s.Keys(ctx, prefix)
+		must(t, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("Keys(%q) = %v, want %v", prefix, got, want)
+		}
+	}
+	// Only a global family may be read whole: no room finds the keys of all principals by mistake.
+	for _, f := range families(time.Hour) {
+		if _, err := s.Keys(ctx, f.Name); errors.Is(err, ErrKey) == f.Global {
+			t.Errorf("Keys(%q): %v", f.Name, err)
+		}
+	}
+}
+
+func contractManyKeys(t *testing.T, s *rig) {
+	ctx := t.Context()
+	for i := range 2500 {
+		must(t, s.Set(ctx, fmt.Sprintf("lease.p.%d", i), []byte("v")))
+	}
+	time.Sleep(time.Minute)
+	for i := range 2500 {
+		must(t, s.Set(ctx, fmt.Sprintf("lease.p.%d", 2*i), []byte("v")))
+	}
+	check := func() {
+		got, err := s.Keys(ctx, "lease.p")
+		must(t, err)
+		if len(got) != 2500 || !slices.IsSorted(got) || len(slices.Compact(got)) != 2500 {
+			t.Errorf("got %d keys", len(got))
+		}
+	}
+	check()
+	if s.restart() {
+		check()
+	}
+	for i := range maxKeys + 1 {
+		must(t, s.Set(ctx, fmt.Sprintf("kept.p.%06d", i), []byte("v")))
+	}
+	got, err := s.Keys(ctx, "kept.p")
+	must(t, err)
+	if len(got) != maxKeys || got[0] != "kept.p.000000" || got[maxKeys-1] != fmt.Sprintf("kept.p.%06d", maxKeys-1) {
+		t.Errorf("got %d keys, from %s", len(got), got[0])
+	}
+}
+
+func contractStreams(t *testing.T, s *rig) {
 	ctx := t.Context()
 	const total = maxStream + 44
 	for i := range total {
@@ -333,7 +511,43 @@ func contractStreams(t *testing.T, s Store) {
 	wantValue(t, s, "job.p.a", "")
 }
 
-func contractWatch(t *testing.T, s Store) {
+// streams of the page are longer and live longer than those of jobs.
+func contractStreamLives(t *testing.T, s *rig) {
+	ctx := t.Context()
+	for i := range maxRows + 10 {
+		must(t, s.Append(ctx, "audit.all", fmt.Appendf(nil, "%d", i)))
+	}
+	must(t, s.Append(ctx, "change.all", []byte("v")))
+	must(t, s.Append(ctx, "job.p.a", []byte("v")))
+	check := func(name string, want int) {
+		t.Helper()
+		values, _, err := s.Tail(ctx, name, 0, maxRows+100)
+		must(t, err)
+		if len(values) != want {
+			t.Errorf("%s holds %d values, want %d", name, len(values), want)
+		}
+	}
+	s.restart()
+	for _, name := range []string{"audit.all", "change.all", "job.p.a"} {
+		must(t, s.Append(ctx, name, []byte("again")))
+	}
+	check("audit.all", maxRows)
+	check("change.all", 2)
+	check("job.p.a", 2)
+	time.Sleep(day)
+	check("audit.all", 0)
+	check("job.p.a", 0)
+	check("change.all", 2)
+	must(t, s.Append(ctx, "job.p.a", []byte("new")))
+	check("job.p.a", 1) // what was over does not come back
+	if s.restart() {
+		check("job.p.a", 1)
+	}
+	time.Sleep(29 * day)
+	check("change.all", 0)
+}
+
+func contractWatch(t *testing.T, s *rig) {
 	ctx, cancel := context.WithCancel(t.Context())
 	must(t, s.Set(ctx, "sess.p.old", []byte("v")))
 	must(t, s.Set(ctx, "sess.q.old", []byte("v")))
@@ -372,20 +586,20 @@ func contractWatch(t *testing.T, s Store) {
 }
 
 // A Watch that stands still delays no writer, and misses nothing that matters.
-func contractSlowWatch(t *testing.T, s Store) {
+func contractSlowWatch(t *testing.T, s *rig) {
 	ctx := t.Context()
 	release := make(chan struct{})
 	var seen []string
 	done := make(chan error)
 	go func() {
-		done <- s.Watch(ctx, "sess", func(k string) {
+		done <- s.Watch(ctx, "sess.p", func(k string) {
 			<-release
 			seen = append(seen, k)
 		})
 	}()
 	synctest.Wait()
 	for i := range 1000 {
-		must(t, s.Set(ctx, fmt.Sprintf("sess.k%d", i%10), []byte("v")))
+		must(t, s.Set(ctx, fmt.Sprintf("sess.p.k%d", i%10), []byte("v")))
 	}
 	close(release)
 	synctest.Wait()
@@ -399,7 +613,64 @@ func contractSlowWatch(t *testing.T, s Store) {
 	}
 }
 
-func contractScoped(t *testing.T, s Store) {
+func contractRestartedWatch(t *testing.T, s *rig) {
+	must(t, s.Set(t.Context(), "sess.p.a", []byte("v")))
+	must(t, s.Set(t.Context(), "sess.p.b", []byte("v")))
+	must(t, s.Delete(t.Context(), "sess.p.a"))
+	if !s.restart() {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen []string
+	done := make(chan error)
+	go func() { done <- s.Watch(ctx, "sess.p", func(k string) { seen = append(seen, k) }) }()
+	synctest.Wait()
+	must(t, s.Set(ctx, "sess.p.c", []byte("v")))
+	synctest.Wait()
+	cancel()
+	must(t, <-done)
+	if want := []string{"sess.p.b", "sess.p.c"}; !slices.Equal(seen, want) {
+		t.Errorf("saw %v, want %v", seen, want)
+	}
+}
+
+// A full Store refuses what would make it larger, and nothing else.
+func contractFull(t *testing.T, s *rig) {
+	ctx := t.Context()
+	large := make([]byte, maxValue)
+	var full error
+	n := 0
+	for ; full == nil; n++ {
+		full = s.Set(ctx, fmt.Sprintf("kept.p.%d", n), large)
+	}
+	if !errors.Is(full, ErrFull) || n < suiteBytes/(maxValue+maxKey)-1 || n > suiteBytes/maxValue+1 {
+		t.Fatalf("value %d: %v", n, full)
+	}
+	for _, err := range []error{
+		s.Append(ctx, "job.p.a", large[:maxStreamValue]),
+		func() error { _, err := s.Swap(ctx, "kept.p.new", large, 0); return err }(),
+	} {
+		if err != nil && !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+	}
+	must(t, s.Ping(ctx))
+	wantValue(t, s, "kept.p.0", string(large))
+	must(t, s.Set(ctx, "kept.p.0", large)) // no larger than before
+	must(t, s.Set(ctx, "kept.p.0", large[:1]))
+	must(t, s.Delete(ctx, "kept.p.1"))
+	must(t, s.Delete(ctx, "kept.p.2"))
+	must(t, s.Set(ctx, "kept.p.new", large))
+	if stats := s.Store.(Stater).Stats(); stats.Bytes > stats.MaxBytes || stats.MaxBytes != suiteBytes || stats.Down != nil {
+		t.Errorf("%+v", stats)
+	}
+	time.Sleep(30 * day) // what is over makes room, too
+	for i := range 100 {
+		must(t, s.Set(ctx, fmt.Sprintf("call.p.%d", i), large))
+	}
+}
+
+func contractScoped(t *testing.T, s *rig) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	a, b := Scoped(s, "sess.p.a"), Scoped(Scoped(s, "sess.p"), "b")
@@ -432,12 +703,20 @@ func contractScoped(t *testing.T, s Store) {
 	if ok, err := b.Swap(ctx, "mode", []byte("5"), wantValue(t, b, "mode", "2")); !ok || err != nil {
 		t.Errorf("Swap: %v, %v", ok, err)
 	}
-	must(t, b.Append(ctx, "s", []byte("v")))
-	if values, _, err := s.Tail(ctx, "sess.p.b.s", 0, 1); len(values) != 1 || err != nil {
-		t.Errorf("the stream holds %q, %v", values, err)
+	// Streams, too: those of another principal have no name here.
+	own := Scoped(s, "job.p")
+	must(t, own.Append(ctx, "s", []byte("v")))
+	must(t, s.Append(ctx, "job.q.s", []byte("w")))
+	for _, s := range []struct {
+		Store
+		name string
+	}{{own, "s"}, {s, "job.p.s"}} {
+		if values, _, err := s.Tail(ctx, s.name, 0, 9); len(values) != 1 || string(values[0]) != "v" || err != nil {
+			t.Errorf("the stream %s holds %q, %v", s.name, values, err)
+		}
 	}
-	if values, _, err := b.Tail(ctx, "s", 0, 1); len(values) != 1 || err != nil {
-		t.Errorf("the stream holds %q, %v", values, err)
+	if _, ok := own.(Stater); ok {
+		t.Error("a narrowed Store tells of all")
 	}
 	must(t, b.Ping(ctx))
 	must(t, b.Close())
@@ -448,14 +727,14 @@ func contractScoped(t *testing.T, s Store) {
 func everyOperation(ctx context.Context, s Store) []error {
 	_, _, get := s.Get(ctx, "sess.a")
 	_, swap := s.Swap(ctx, "sess.a", []byte("v"), 0)
-	_, keys := s.Keys(ctx, "sess")
+	_, keys := s.Keys(ctx, "sess.p")
 	_, _, tail := s.Tail(ctx, "job.a", 0, 1)
 	return []error{
 		get, swap, keys, tail, s.Set(ctx, "sess.a", []byte("v")), s.Delete(ctx, "sess.a"), s.Append(ctx, "job.a", []byte("v")), s.Ping(ctx),
 	}
 }
 
-func contractContext(t *testing.T, s Store) {
+func contractContext(t *testing.T, s *rig) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for i, err := range everyOperation(ctx, s) {
@@ -463,12 +742,12 @@ func contractContext(t *testing.T, s Store) {
 			t.Errorf("operation %d: %v", i, err)
 		}
 	}
-	if err := s.Watch(ctx, "sess", func(string) {}); err != nil {
+	if err := s.Watch(ctx, "sess.p", func(string) {}); err != nil {
 		t.Errorf("Watch: %v", err)
 	}
 }
 
-func contractClosed(t *testing.T, s Store) {
+func contractClosed(t *testing.T, s *rig) {
 	must(t, s.Set(t.Context(), "sess.a", []byte("v")))
 	must(t, s.Close())
 	must(t, s.Close())
@@ -477,13 +756,13 @@ func contractClosed(t *testing.T, s Store) {
 			t.Errorf("operation %d: %v", i, err)
 		}
 	}
-	if err := s.Watch(t.Context(), "sess", func(string) {}); !errors.Is(err, ErrClosed) {
+	if err := s.Watch(t.Context(), "sess.p", func(string) {}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Watch: %v", err)
 	}
 }
 
 // contractModel compares random operations, with time passing, with a plain map.
-func contractModel(t *testing.T, s Store) {
+func contractModel(t *testing.T, s *rig) {
 	type held struct {
 		value []byte
 		rev   uint64
@@ -493,9 +772,12 @@ func contractModel(t *testing.T, s Store) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	model := map[string]held{}
-	lifetimes := lives(time.Hour)
+	lifetimes := newPlan(suiteSessions).families
 	for step := range 5000 {
-		key := fmt.Sprintf("%s.%d", []string{Session, Lease, Call, Token}[r.IntN(4)], r.IntN(3))
+		if r.IntN(250) == 0 {
+			s.restart()
+		}
+		key := fmt.Sprintf("%s.p.%d", []string{Session, Lease, Call, Token}[r.IntN(4)], r.IntN(3))
 		for k, h := range model {
 			if !h.end.IsZero() && !time.Now().Before(h.end) {
 				delete(model, k)
@@ -532,7 +814,7 @@ func contractModel(t *testing.T, s Store) {
 				t.Fatalf("step %d: revision %d after %d", step, rev, model[key].rev)
 			}
 			h := held{value: value, rev: rev}
-			if life := lifetimes[family(key)]; life > 0 {
+			if life := lifetimes[family(key)].Life; life > 0 {
 				h.end = time.Now().Add(life)
 			}
 			model[key] = h
@@ -546,13 +828,13 @@ func contractModel(t *testing.T, s Store) {
 // A key that comes and goes for ever must not grow the list of what will end.
 func TestMemoryDeadlinesStayFew(t *testing.T) {
 	t.Parallel()
-	m := NewMemory(MemoryOptions{}).(*memory)
+	m := newMemory(MemoryOptions{})
 	for range 1000 {
 		must(t, m.Set(t.Context(), "sess.a", []byte("v")))
 		must(t, m.Delete(t.Context(), "sess.a"))
 	}
-	if len(m.ends) > 1 {
-		t.Errorf("%d deadlines for one key", len(m.ends))
+	if len(m.table.ends) > 1 {
+		t.Errorf("%d deadlines for one key", len(m.table.ends))
 	}
 }
 

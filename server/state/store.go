@@ -10,6 +10,10 @@ import (
 // A Store keeps small values by key, with compare-and-swap, and short streams. All methods are safe
 // for concurrent use. An error means that the Store could not be reached or is full, or that the caller broke a rule
 // of keys and values; absence and lost races are not errors. Values are copied on the way in and out.
+//
+// Revisions of a key grow, and none is used again, also after a delete, an expiry or a restart. A Get that starts after
+// a write was acknowledged sees it or something newer. Every error wraps one of those below, or is that of ctx, which
+// then ended before the operation had begun.
 type Store interface {
 	// Get returns the value and its revision. Absent or expired: nil, 0, nil.
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
@@ -21,7 +25,7 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 	// Keys returns the keys that begin with prefix and a dot, sorted, at most 10,000.
 	Keys(ctx context.Context, prefix string) ([]string, error)
-	// Append adds a value of at most 64 KiB to a stream. A stream holds the last 256 values.
+	// Append adds a value of at most 64 KiB to a stream. A stream of a job holds the last 256 values, the others 10,000.
 	Append(ctx context.Context, stream string, value []byte) error
 	// Tail returns up to max values that follow position after (0: from the oldest), and the position
 	// of the last one: after itself if there are none. Positions grow and mean nothing else.
@@ -31,17 +35,44 @@ type Store interface {
 	// After a reconnect it calls changed for every key that exists. changed runs on the goroutine of Watch, one call
 	// at a time; a slow one delays no writer.
 	Watch(ctx context.Context, prefix string, changed func(key string)) error
+	// Ping returns nil if reads and writes would be carried out now.
 	Ping(ctx context.Context) error
 	// Close ends all Watches. Every later call gets ErrClosed.
 	Close() error
 }
 
-// The errors of callers. They say that the call can never succeed.
+// The errors of a Store. The first three are those of the moment; ErrKey, ErrSize and ErrClosed say that the operation
+// can never succeed.
 var (
-	ErrKey    = errors.New("not a key")
-	ErrSize   = errors.New("value is empty or too large")
-	ErrClosed = errors.New("store is closed")
+	ErrDown   = errors.New("state store not reachable")    // nothing was carried out
+	ErrUnsure = errors.New("state store: outcome unknown") // a write may have been carried out
+	ErrFull   = errors.New("state store full")             // nothing was carried out; reads and deletes go on
+	ErrKey    = errors.New("state: bad key")
+	ErrSize   = errors.New("state: value empty or too large")
+	ErrClosed = errors.New("state: store is closed")
 )
+
+// ErrNewer is for those who read values: the format of the value is newer than this program. Open returns it for files
+// of a newer format.
+var ErrNewer = errors.New("state: written by a newer version")
+
+// A Stater tells how it is. Both back-ends of this package are one; what Scoped returns is none. It asks neither the
+// disk nor a network, so it may be called for each scrape.
+type Stater interface {
+	Stats() Stats
+}
+
+// Stats are for health and metrics.
+type Stats struct {
+	Bytes    int64 // of all keys and values that are alive, with 42 bytes for each value; at most MaxBytes
+	MaxBytes int64
+	Keys     int
+	Streams  int
+	Disk     int64 // bytes of the files; 0: there are none
+	Cut      int64 // bytes of half-written records that the start cut off; none of them was acknowledged and synced
+	Down     error // why writes and Ping get ErrDown; nil: the Store is up
+	Lag      error // why the log could not be compacted last time; it grows until that succeeds
+}
 
 // Scoped returns a Store that sees only the keys and streams below prefix. Its keys are relative to prefix, in
 // arguments and in what Keys and Watch report; the empty prefix of Keys and Watch means all of them. Closing it does

@@ -30,14 +30,14 @@ func (w *watcher) add(key string) {
 // tell wakes the Watches of a key. The caller holds mu.
 func (m *memory) tell(key string) {
 	for _, w := range m.watchers {
-		if strings.HasPrefix(key, w.prefix+".") {
+		if len(key) > len(w.prefix) && key[len(w.prefix)] == '.' && strings.HasPrefix(key, w.prefix) {
 			w.add(key)
 		}
 	}
 }
 
 func (m *memory) Watch(ctx context.Context, prefix string, changed func(key string)) error {
-	if err := checkPrefix(prefix); err != nil {
+	if err := m.plan.prefix(prefix); err != nil {
 		return err
 	}
 	w := &watcher{prefix: prefix, queued: map[string]bool{}, wake: make(chan struct{}, 1)}
@@ -48,7 +48,7 @@ func (m *memory) Watch(ctx context.Context, prefix string, changed func(key stri
 		return err
 	}
 	m.watchers = append(m.watchers, w)
-	for _, key := range m.below(prefix) {
+	for _, key := range m.table.below(prefix, m.now()) {
 		w.add(key)
 	}
 	m.mu.Unlock()

@@ -1,0 +1,128 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// embedded is a memory that also writes its changes to a log. Its methods that write send the change to one goroutine,
+// the writer; those that read are those of memory.
+type embedded struct {
+	*memory
+	writer  *writer
+	timeout time.Duration
+	queue   chan *change // unbuffered: what was sent is with the writer
+	stop    chan struct{}
+	close   func() error // once
+}
+
+// openEmbedded opens the Store below o.Dir on the disk that open makes of the directory.
+func openEmbedded(ctx context.Context, o Options, open func(dir string) (disk, error)) (*embedded, error) {
+	if !filepath.IsAbs(o.Dir) {
+		return nil, fmt.Errorf("store embedded: the data dir %q is not absolute", o.Dir)
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("store embedded: %w", err)
+	}
+	release, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &embedded{
+		memory:  newMemory(MemoryOptions{SessionLife: o.SessionLife, MaxBytes: o.MaxBytes}),
+		timeout: o.Timeout, queue: make(chan *change), stop: make(chan struct{}),
+	}
+	s.commit = s.send
+	d, err := open(filepath.Join(o.Dir, "store"))
+	if err == nil {
+		s.writer, err = openWriter(ctx, s.memory, d, o.Sync)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store embedded: %w", err), release())
+	}
+	var writing sync.WaitGroup
+	writing.Go(func() { s.writer.run(s.queue, s.stop) })
+	s.close = sync.OnceValue(func() error {
+		close(s.stop)
+		writing.Wait()
+		_ = s.memory.Close() // it has no errors
+		return errors.Join(s.writer.finish(), release())
+	})
+	return s, nil
+}
+
+// send hands a change to the writer and waits, until ctx or the time ends: before the writer took it nothing was
+// carried out, afterwards nobody can tell.
+func (s *embedded) send(ctx context.Context, c *change) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if s.isClosed() {
+		return false, ErrClosed
+	}
+	c.done = make(chan struct{})
+	limit := time.NewTimer(s.timeout)
+	defer limit.Stop()
+	select {
+	case s.queue <- c:
+	case <-s.stop:
+		return false, ErrClosed
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-limit.C:
+		return false, fmt.Errorf("%w: the log was busy for %v", ErrDown, s.timeout)
+	}
+	select {
+	case <-c.done:
+		return c.ok, c.err
+	case <-ctx.Done():
+		return false, fmt.Errorf("%w: %w", ErrUnsure, ctx.Err())
+	case <-limit.C:
+		return false, fmt.Errorf("%w: no answer from the disk for %v", ErrUnsure, s.timeout)
+	}
+}
+
+// Ping returns why writes are refused.
+func (s *embedded) Ping(ctx context.Context) error {
+	if err := s.memory.Ping(ctx); err != nil {
+		return err
+	}
+	return s.writer.health.read().Down
+}
+
+// Stats says how the Store is.
+func (s *embedded) Stats() Stats {
+	stats := s.memory.Stats()
+	if stats.Down != nil {
+		return stats
+	}
+	h := s.writer.health.read()
+	stats.Disk, stats.Cut, stats.Down, stats.Lag = h.Disk, h.Cut, h.Down, h.Lag
+	return stats
+}
+
+// Close writes nothing that was not written before, but waits until it is on the disk.
+func (s *embedded) Close() error { return s.close() }
+
+// health is what the writer says of itself. Safe for concurrent use.
+type health struct {
+	mu    sync.Mutex
+	stats Stats
+}
+
+func (h *health) read() Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stats
+}
+
+func (h *health) change(f func(*Stats)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f(&h.stats)
+}

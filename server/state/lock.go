@@ -1,0 +1,76 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// An InUseError says that another process has the data directory. Nothing in it is broken.
+type InUseError struct {
+	Dir string
+	PID int // 0: not known
+}
+
+func (e *InUseError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("data dir %s is in use by another process", e.Dir)
+	}
+	return fmt.Sprintf("data dir %s is in use by pid %d", e.Dir, e.PID)
+}
+
+// lockDir keeps all other processes, and other Stores of this one, out of a data directory until release is called or
+// the process ends. Who has it is written beside the lock: on Windows nobody else may read what is locked.
+func lockDir(dir string) (release func() error, err error) {
+	path, owner := filepath.Join(dir, "lock"), filepath.Join(dir, "lock.pid")
+	l := flock.New(path, flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
+	got, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock data dir %s: %w", dir, err)
+	}
+	if !got {
+		return nil, &InUseError{Dir: dir, PID: readPID(owner)}
+	}
+	// By rename, so that nobody reads half a number or writes through a link.
+	err = os.Remove(owner + ".new")
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = writeNew(owner+".new", strconv.Itoa(os.Getpid())+"\n")
+	}
+	if err == nil {
+		err = os.Rename(owner+".new", owner)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock data dir %s: %w", dir, err), l.Unlock())
+	}
+	return func() error {
+		_ = os.Remove(owner) // it only names us, and the lock is what counts
+		return l.Unlock()
+	}, nil
+}
+
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+func readPID(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
