@@ -10,7 +10,7 @@ import (
 // projects applies the project files. All that they can do is narrow, so every root's file counts; where two of them
 // differ in what they may choose freely, the first root wins.
 func (l *loader) projects() {
-	dirs := l.config.Roots
+	dirs := slices.DeleteFunc(slices.Clone(l.config.Roots), func(dir string) bool { return existing(dir) != nil }) // that was told
 	if l.src.ProjectDir != "" {
 		dirs = []string{l.join(l.src.ProjectDir)}
 	}
