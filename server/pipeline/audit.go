@@ -3,10 +3,14 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -18,7 +22,8 @@ import (
 // A Record is one call for the audit: who, what, why it was allowed, what became of it. It holds no contents and no
 // secrets.
 type Record struct {
-	Started bool // the call is about to run; else it is done
+	Started   bool // the call is about to run; else it is done
+	Announced bool // there was a record with Started of this call; nothing in it is said twice
 
 	Time          time.Time // the call entered the corridor
 	Call          string
@@ -31,21 +36,55 @@ type Record struct {
 	Tool     string
 	Via      string // the alias or the dispatcher that was called
 	Digest   string // SHA-256 of the input that counted, hex; "": it was not valid
+	Summary  Summary
 	ReadOnly bool
 	Mode     string
 
-	Verdict string // deny, ask, allow; "": the call did not come so far
-	Rule    string // that gave it; "": the mode's default
-	Origin  string
-	Asked   bool // a person answered
+	Verdict  string // deny, ask, allow; "": the call did not come so far
+	Rule     string // that gave it; "": the mode's default
+	Origin   string
+	Asked    bool   // a person answered
+	Decision string // what became of the verdict: one of the words below; "": the call did not come so far
+	By       string // who or what decided: one of the words below; "": nobody
 
 	Code      string // "ok", else that of the refusal; PENDING while a person is asked
 	Cancelled bool
 	Stages    Stages
-	Runes     int    // of the text shown
-	Kept      string // path of the whole, if it was cut
+	Took      time.Duration // the whole call; 0 while Started
+	Runes     int           // of the text shown
+	Kept      string        // path of the whole, if it was cut
 	Files     []tool.FileChange
+	FilesCut  bool   // there are more than Files, or they are not known
+	Exit      *int   // of a command that has ended; nil: there is none
+	Job       string // id of the background command that the call was about; "": none
+	Sandbox   string // level in force for a command; "": there was none
 }
+
+// What became of a call's verdict.
+const (
+	Allowed      = "allow"
+	AskAllowed   = "ask.allow"
+	AskDenied    = "ask.deny" // a person did, or there was nobody to ask
+	Denied       = "deny"
+	PlanDenied   = "plan"  // mode plan
+	ScopeDenied  = "scope" // server, before the corridor
+	QuotaDenied  = "quota" // likewise
+	StateUnknown = "state" // the Store did not answer
+	AuditFailed  = "audit" // the call could not be recorded
+)
+
+// Who decided. A session has no grants yet, so none of them decides.
+const (
+	ByConfig = "config" // a rule, a scope, a quota, a setting
+	ByUser   = "user"
+	ByClient = "client" // its own dialog, or that it has none
+	ByMode   = "mode"
+	ByTool   = "tool"
+	ByHook   = "hook"
+)
+
+// opShell is the Op of a FileChange that a command made.
+const opShell = "shell"
 
 // Stages says how long each stage took.
 type Stages struct {
@@ -58,17 +97,144 @@ const (
 	codePending = "PENDING"
 )
 
-// decided notes the decision.
-func (r *Record) decided(d permission.Decision) {
+// decided notes the decision. What becomes of an ask is noted by whoever settles it.
+func (r *Record) decided(d permission.Decision, about permission.Request) {
 	switch d.Verdict {
 	case permission.Allow:
-		r.Verdict = "allow"
+		r.Verdict, r.Decision = "allow", Allowed
 	case permission.Ask:
 		r.Verdict = "ask"
 	default:
-		r.Verdict = "deny"
+		r.Verdict, r.Decision = "deny", Denied
 	}
-	r.Rule, r.Origin = d.Rule, d.Origin
+	r.Rule, r.Origin, r.By = d.Rule, d.Origin, decider(d, about)
+}
+
+// decider says what a decision goes back to.
+func decider(d permission.Decision, about permission.Request) string {
+	own := about.Own == permission.Ask || about.Own == permission.Allow
+	switch {
+	case d.Rule != "":
+		return ByConfig
+	case d.Hard && about.Own == permission.Ask, d.Verdict == permission.Deny && !own:
+		return ByTool
+	case d.Hard, d.Verdict == permission.Allow && about.Mode != permission.Bypass && slices.Contains(about.Opinions, permission.Allow):
+		return ByHook
+	}
+	return ByMode
+}
+
+// stopped notes why a call ended before its decision, or in spite of it.
+func (r *Record) stopped(code tool.Code) {
+	switch {
+	case code == tool.AuditUnavailable:
+		r.Decision, r.By = AuditFailed, ByConfig
+	case r.Verdict != "":
+	case code == tool.PlanMode:
+		r.Decision, r.By = PlanDenied, ByMode
+	case code == tool.HookBlocked:
+		r.Decision, r.By = Denied, ByHook
+	case code == tool.ToolDisabled:
+		r.Decision, r.By = Denied, ByConfig
+	case code == tool.ScopeMissing:
+		r.Decision, r.By = ScopeDenied, ByConfig
+	case code == tool.RateLimited:
+		r.Decision, r.By = QuotaDenied, ByConfig
+	case code == tool.StateUnavailable:
+		r.Decision = StateUnknown
+	}
+}
+
+// auditReady refuses the call while the audit cannot be written.
+func (c *call) auditReady() error {
+	if c.pipe.AuditReady == nil {
+		return nil
+	}
+	return auditRefusal(guarded(c.pipe.AuditReady))
+}
+
+// announce writes down, before a call that may change something, that it is about to run: after a crash it shows what
+// may have happened. A reader only learns whether it could be recorded.
+func (c *call) announce() error {
+	if c.pipe.Audit == nil || c.record.ReadOnly {
+		return c.auditReady()
+	}
+	r := c.record
+	r.Started = true
+	err := guarded(func() error { return c.pipe.Audit(r) })
+	c.record.Announced = err == nil
+	return auditRefusal(err)
+}
+
+// guarded runs a listener. One that panics must not take the call with it.
+func guarded(listen func() error) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	return listen()
+}
+
+// auditRefusal refuses a call that cannot be recorded. The model gets what the system said, without the path.
+func auditRefusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	cause := "the server's log says why"
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		cause = errno.Error()
+	}
+	return &tool.Refusal{
+		Code:  tool.AuditUnavailable,
+		Text:  "The audit log cannot be written: " + cause + ". Nothing was done. Tell the operator.",
+		Cause: err,
+	}
+}
+
+// shellLook is how long a look at the files that a command may have changed may take. One of them can be very large.
+const shellLook = 2 * time.Second
+
+// A seen is what the session's files were before a command.
+type seen struct {
+	stale map[string]string // path to version of those that were not what the session has seen
+	whole bool              // all were looked at
+}
+
+// beforeShell looks at the session's files before a command runs; nil: the call is no command, or nobody listens.
+func (c *call) beforeShell(ctx context.Context) *seen {
+	if c.pipe.Audit == nil || c.state.Files == nil || c.record.ReadOnly ||
+		!slices.ContainsFunc(c.bound.Targets, func(t permission.Target) bool { return t.Kind == permission.Command }) {
+		return nil
+	}
+	s := c.look(ctx)
+	return &s
+}
+
+func (c *call) look(ctx context.Context) seen {
+	ctx, cancel := context.WithTimeout(ctx, shellLook)
+	defer cancel()
+	stale, err := c.state.Files.Changed(ctx)
+	s := seen{stale: map[string]string{}, whole: err == nil}
+	for _, e := range stale {
+		s.stale[e.Path] = string(e.Now)
+	}
+	return s
+}
+
+// afterShell notes the files of the session that a command has changed. It runs before the gate opens, so that no other
+// call of ours is blamed on the command.
+func (c *call) afterShell(ctx context.Context, before *seen) {
+	if before == nil {
+		return
+	}
+	now := c.look(context.WithoutCancel(ctx))
+	for _, path := range slices.Sorted(maps.Keys(now.stale)) {
+		if was, ok := before.stale[path]; !ok || was != now.stale[path] {
+			c.changed = append(c.changed, tool.FileChange{Path: path, Op: opShell, After: now.stale[path]})
+		}
+	}
+	c.record.FilesCut = !before.whole || !now.whole
 }
 
 // fault turns a panic, and any error that is not for the model, into an internal error, and writes it to the log under
@@ -99,6 +265,7 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 	switch {
 	case o.refusal != nil:
 		r.Code = string(o.refusal.Code)
+		r.stopped(o.refusal.Code)
 		r.Runes = utf8.RuneCountInString(o.refusal.Error())
 		c.log().InfoContext(ctx, "refused", "tool", r.Tool, "call", r.Call, "code", r.Code, "cause", o.refusal.Cause)
 		err = o.refusal
@@ -111,11 +278,13 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 		r.Runes = utf8.RuneCountInString(result.Text)
 	}
 	m := o.meta()
-	r.Files = m.Files
+	r.Files = slices.Concat(m.Files, c.changed)
+	r.command(m)
 	if m.Kept != nil {
 		r.Kept = m.Kept.Path
 	}
-	m.Millis = time.Since(r.Time).Milliseconds()
+	r.Took = time.Since(r.Time)
+	m.Millis = r.Took.Milliseconds()
 	if r.Verdict != "" {
 		m.Decision = &tool.Decided{Verdict: r.Verdict, Rule: r.Rule, Asked: r.Asked}
 	}
@@ -123,17 +292,35 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 	return err
 }
 
-// tell hands the record over. A listener that panics must not take the call with it.
-func (c *call) tell() {
-	if c.pipe.Record == nil {
-		return
+// command notes what a tool says of a command and of a job.
+func (r *Record) command(m *tool.Meta) {
+	r.Sandbox = m.Sandbox
+	var d struct {
+		Exit *int `json:"exitCode"`
 	}
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			c.log().Error("record of a call", "call", c.visit.id, "panic", panicked, "stack", string(debug.Stack()))
+	if m.Sandbox != "" && json.Unmarshal(m.Data, &d) == nil {
+		r.Exit = d.Exit
+	}
+	if j := m.Job; j != nil {
+		r.Job, r.Exit = j.ID, nil
+		if j.State == "completed" || j.State == "failed" {
+			r.Exit = &j.Exit
 		}
-	}()
-	c.pipe.Record(c.record)
+	}
+}
+
+// tell hands the record over. The call is over whatever comes of it, so what goes wrong is only logged.
+func (c *call) tell() {
+	if c.pipe.Audit != nil {
+		if err := guarded(func() error { return c.pipe.Audit(c.record) }); err != nil {
+			c.log().Error("audit of a call", "call", c.visit.id, "tool", c.record.Tool, "error", err)
+		}
+	}
+	if c.pipe.Record != nil {
+		if err := guarded(func() error { c.pipe.Record(c.record); return nil }); err != nil {
+			c.log().Error("record of a call", "call", c.visit.id, "error", err)
+		}
+	}
 }
 
 func newRef() string { return strings.ToUpper(randomText(8)) }

@@ -17,8 +17,9 @@ import (
 // permit is stage 4: the one decision about the call, and where it says so, a person's. Whoever asks a person gives up
 // the place in the queue first.
 func (c *call) permit(ctx context.Context) error {
-	d := c.state.Rules.Decide(c.request())
-	c.record.decided(d)
+	r := c.request()
+	d := c.state.Rules.Decide(r)
+	c.record.decided(d, r)
 	if err := c.settle(ctx, d); err != nil {
 		return err
 	}
@@ -55,6 +56,7 @@ func (c *call) settle(ctx context.Context, d permission.Decision) error {
 	case d.Verdict == permission.Allow:
 		return nil
 	case d.Verdict == permission.Ask && !d.Hard && c.pipe.AskFallback == AskClient:
+		c.record.Decision, c.record.By = AskAllowed, ByClient
 		return nil
 	case d.Verdict == permission.Ask:
 		return c.askPermission(ctx, d)
@@ -90,6 +92,7 @@ const (
 // askPermission puts the call to a person. Anything but an acceptance is a no.
 func (c *call) askPermission(ctx context.Context, d permission.Decision) error {
 	if c.found.Allowed {
+		c.record.Decision, c.record.By = AskAllowed, ByUser
 		return nil // said before the tool's own question went out
 	}
 	a, err := c.ask(ctx, askedPermission, permissionQuestion(c.bound, d))
@@ -98,19 +101,20 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision) error {
 	}
 	name := c.bound.Spec.Name
 	if a.Outcome == tool.Unanswered {
+		c.record.Decision, c.record.By = AskDenied, ByClient
 		text := "Permission denied: %s needs a person's approval and this client cannot ask one. "
 		if d.Hard {
 			return tool.Refuse(tool.AskUnavailable, text+"Ask the user to do it, or find another way.", name)
 		}
 		return tool.Refuse(tool.AskUnavailable, text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
 	}
-	c.record.Asked = true
+	c.record.Asked, c.record.By = true, ByUser
 	if a.Outcome == tool.Accepted && slices.Equal(a.Values[decisionField], []string{allowOnce}) {
 		c.found.Allowed = true
-		c.record.Verdict = "allow"
+		c.record.Verdict, c.record.Decision = "allow", AskAllowed
 		return nil
 	}
-	c.record.Verdict = "deny"
+	c.record.Verdict, c.record.Decision = "deny", AskDenied
 	text := "The user declined this action."
 	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
 		text += " They said: " + clip(said)

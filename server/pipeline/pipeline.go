@@ -37,8 +37,12 @@ type Pipeline struct {
 	Log      *slog.Logger // nil: nothing is logged
 
 	// Audit writes a record durably: of every call when it is done, and before Run of one that is not read-only, then
-	// with Started. If a call cannot be recorded before it runs, it is refused. nil: nobody listens.
+	// with Started. If a call cannot be recorded before it runs, it is refused. It is called from many goroutines. nil:
+	// nobody listens.
 	Audit func(Record) error
+	// AuditReady says why no call may be made now: Audit failed, and has not worked since. It is asked twice a call, so
+	// it must be cheap. nil: whoever listens does not mind.
+	AuditReady func() error
 
 	gates gates
 }
@@ -60,6 +64,7 @@ type Arrival struct {
 	Token    bool          // the client gave a progress token, so it can be kept waiting
 	Via      string        // the alias or the dispatcher that was called, for the record; "": the tool's own name
 	From     From          // for the record
+	Refused  *tool.Refusal // what server refuses this call for: a scope, a quota; the call is recorded and not run
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
 }
 
@@ -108,6 +113,7 @@ type call struct {
 	digest   string // of the input as the client sent it
 	found    found  // by stages 3 and 4, now or before the person's answer
 	answer   tool.Answer
+	changed  []tool.FileChange // by the command that was run
 	record   Record
 }
 
@@ -122,6 +128,12 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 		err = c.finish(ctx, &result, err)
 	}()
 
+	if a.Refused != nil {
+		return result, a.Refused
+	}
+	if err := c.auditReady(); err != nil {
+		return result, err
+	}
 	if err := c.timed(&c.record.Stages.Validate, func() error { return c.validate(ctx, raw) }); err != nil {
 		return result, err
 	}
@@ -137,7 +149,12 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
 		return result, err
 	}
+	if err := c.announce(); err != nil {
+		return result, err
+	}
+	shell := c.beforeShell(ctx)
 	err = c.timed(&c.record.Stages.Run, func() error { result, err = c.run(ctx); return err })
+	c.afterShell(ctx, shell)
 	if _, ok := refusal(err); err != nil && !ok {
 		return result, err
 	}
@@ -194,6 +211,9 @@ func (c *call) take(raw json.RawMessage) error {
 	c.bound = bound
 	c.record.Digest = digest(bound.Input)
 	c.record.ReadOnly = bound.Traits.ReadOnly
+	if c.pipe.Audit != nil {
+		c.record.Summary = c.summarize()
+	}
 	return nil
 }
 

@@ -50,4 +50,10 @@ const (
 	SandboxUnavailable  Code = "SANDBOX_UNAVAILABLE"
 	JobUnknown          Code = "JOB_UNKNOWN"
 	JobLimit            Code = "JOB_LIMIT"
+
+	// Of the team endpoint.
+	RateLimited          Code = "RATE_LIMITED"
+	ScopeMissing         Code = "SCOPE_MISSING"
+	WorkspaceUnavailable Code = "WORKSPACE_UNAVAILABLE"
+	AuditUnavailable     Code = "AUDIT_UNAVAILABLE"
 )
