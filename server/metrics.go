@@ -1,51 +1,161 @@
 package server
 
 import (
-	"net/http"
+	"slices"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"codehand/server/pipeline"
 )
 
 // metrics are the numbers of one process, for Prometheus. They are safe for concurrent use. A nil *metrics counts
 // nothing.
+//
+// No label ever holds a principal, a session, a path, a host or free text: every value is one of a closed list, or the
+// word that stands for the rest of them.
 type metrics struct {
 	registry *prometheus.Registry
+	tools    map[string]string // by name and alias: the label
+
+	operations *children[operation, prometheus.Observer]
+	lives      *children[[2]string, prometheus.Observer] // of sessions: version, network transport
+	calls      *children[[2]string, prometheus.Counter]  // tool, outcome
+	decisions  *children[[2]string, prometheus.Counter]  // decision, by
+	refusals   *children[string, prometheus.Counter]     // code
+	shown      *children[string, prometheus.Counter]     // tool
+	auth       *children[[2]string, prometheus.Counter]  // method, outcome
+	limits     *children[string, prometheus.Counter]     // quota
+	stores     *prometheus.HistogramVec
+
+	auditLines, auditErrors prometheus.Counter
 }
 
-// gauges are asked when somebody scrapes.
-type gauges struct {
-	sessions, streams func() map[string]int // by transport, by kind
-	jobs              func() map[string]int // by state
-	inFlight, waiting func() int
-	storeUp, draining func() bool
-	storeBytes        func() int64
-	backend           string
-	sandboxLevel      func() int
+// operationSeconds are the buckets of OpenTelemetry's conventions for MCP; sessions live longer, and the Store answers
+// sooner.
+var (
+	operationSeconds = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+	sessionSeconds   = append(slices.Clone(operationSeconds), 3600, 86400)
+	storeSeconds     = []float64{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2}
+)
+
+// newMetrics makes the numbers of a process of this version of codehand.
+func newMetrics(version string, g gauges) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry(), tools: toolLabels(g.tools)}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newScrape(version, g),
+	)
+
+	operations := m.histogram("mcp_server_operation_duration_seconds", "How long requests of MCP took.", operationSeconds,
+		"mcp_method_name", "gen_ai_tool_name", "error_type", "mcp_protocol_version", "network_transport")
+	m.operations = newChildren(func(o operation) prometheus.Observer {
+		return operations.WithLabelValues(o.method, o.tool, o.failure, o.version, o.network)
+	})
+	lives := m.histogram("mcp_server_session_duration_seconds", "How long sessions lived.", sessionSeconds,
+		"mcp_protocol_version", "network_transport", "error_type")
+	m.lives = newChildren(func(l [2]string) prometheus.Observer { return lives.WithLabelValues(l[0], l[1], "") })
+	m.stores = m.histogram("codehand_store_operation_duration_seconds", "How long the Store took.", storeSeconds,
+		"op", "backend", "outcome")
+
+	m.calls = m.pairs("codehand_calls_total", "Tool calls that are over, by what became of them.", "tool", "outcome")
+	m.decisions = m.pairs("codehand_decisions_total", "Decisions about calls, and who made them.", "decision", "by")
+	m.auth = m.pairs("codehand_auth_total", "Attempts to authenticate.", "method", "outcome")
+	m.refusals = m.singles("codehand_refusals_total", "Refused tool calls, by code.", "code")
+	m.limits = m.singles("codehand_limited_total", "Refusals for a quota.", "quota")
+	runes := m.counter("codehand_result_runes_total", "Characters of results.", "tool", "kind")
+	m.shown = newChildren(func(t string) prometheus.Counter { return runes.WithLabelValues(t, "shown") })
+
+	m.auditLines = m.counter("codehand_audit_lines_total", "Lines of the audit log that were written.").WithLabelValues()
+	m.auditErrors = m.counter("codehand_audit_errors_total", "Lines of the audit log that could not be written.").WithLabelValues()
+	return m
 }
 
-func newMetrics(version string, g gauges) *metrics { return &metrics{registry: prometheus.NewRegistry()} }
+func (m *metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(v)
+	return v
+}
 
-// handler answers GET /metrics.
-func (m *metrics) handler() http.Handler { return http.NotFoundHandler() }
+func (m *metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	m.registry.MustRegister(v)
+	return v
+}
+
+func (m *metrics) pairs(name, help, first, second string) *children[[2]string, prometheus.Counter] {
+	v := m.counter(name, help, first, second)
+	return newChildren(func(l [2]string) prometheus.Counter { return v.WithLabelValues(l[0], l[1]) })
+}
+
+func (m *metrics) singles(name, help, label string) *children[string, prometheus.Counter] {
+	v := m.counter(name, help, label)
+	return newChildren(func(l string) prometheus.Counter { return v.WithLabelValues(l) })
+}
+
+// An operation is the labels of one request.
+type operation struct{ method, tool, failure, version, network string }
 
 // request counts one MCP request: its method, tool or "", JSON-RPC error code, "tool_error" or "", protocol version and
-// transport (http, sse, stdio).
-func (m *metrics) request(method, tool, failure, version, transport string, took time.Duration) {}
+// transport (http, sse, unix, stdio).
+func (m *metrics) request(method, tool, failure, version, transport string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	o := operation{known(methods, method, otherLabel), "", knownFailure(failure), known(mcp.ValidProtocolVersions, version, ""), network(transport)}
+	if tool != "" {
+		o.tool = m.tool(tool)
+	}
+	m.operations.at(o).Observe(took.Seconds())
+}
 
-// call counts a finished call.
-func (m *metrics) call(r pipeline.Record) {}
+// call counts a finished call. One that begins, or that waits for a person, is not finished.
+func (m *metrics) call(r pipeline.Record) {
+	if m == nil || r.Started || r.Code == pending {
+		return
+	}
+	name := m.tool(r.Tool)
+	m.calls.at([2]string{name, callOutcome(r)}).Inc()
+	if r.Decision != "" {
+		m.decisions.at([2]string{r.Decision, r.By}).Inc() // words of the pipeline
+	}
+	if r.Code != fine {
+		m.refusals.at(r.Code).Inc() // a constant of tools/tool
+	}
+	m.shown.at(name).Add(float64(r.Runes))
+}
 
 // authenticated counts an attempt: method none, token; outcome ok, or the code of the refusal.
-func (m *metrics) authenticated(method, outcome string) {}
+func (m *metrics) authenticated(method, outcome string) {
+	if m != nil {
+		m.auth.at([2]string{method, outcome}).Inc()
+	}
+}
 
 // limited counts a refusal for a quota.
-func (m *metrics) limited(quota string) {}
+func (m *metrics) limited(quota string) {
+	if m != nil {
+		m.limits.at(quota).Inc()
+	}
+}
 
 // ended counts a session's end after it lived for d.
-func (m *metrics) ended(version, transport string, d time.Duration) {}
+func (m *metrics) ended(version, transport string, d time.Duration) {
+	if m != nil {
+		m.lives.at([2]string{known(mcp.ValidProtocolVersions, version, ""), network(transport)}).Observe(d.Seconds())
+	}
+}
 
 // audited counts a line of the audit, or a failure to write one.
-func (m *metrics) audited(err error) {}
+func (m *metrics) audited(err error) {
+	switch {
+	case m == nil:
+	case err != nil:
+		m.auditErrors.Inc()
+	default:
+		m.auditLines.Inc()
+	}
+}

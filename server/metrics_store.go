@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"codehand/server/state"
+)
+
+// measured returns a Store that counts what s does, by operation and outcome: ok, lost (a Swap that came too late) or
+// error. A Watch is not measured, since it lasts until nobody wants it. backend is memory or embedded.
+func (m *metrics) measured(s state.Store, backend string) state.Store {
+	if m == nil {
+		return s
+	}
+	in := func(op string) timer {
+		v := m.stores.MustCurryWith(prometheus.Labels{"op": op, "backend": backend})
+		return timer{v.WithLabelValues("ok"), v.WithLabelValues("error")}
+	}
+	return &measuredStore{
+		Store: s, get: in("get"), set: in("set"), swap: in("swap"), remove: in("delete"), keys: in("keys"), push: in("append"),
+		tail: in("tail"), ping: in("ping"),
+		lost: m.stores.WithLabelValues("swap", backend, "lost"),
+	}
+}
+
+// A timer is the children of one operation.
+type timer struct{ ok, failed prometheus.Observer }
+
+func (t timer) stop(start time.Time, err error) {
+	o := t.ok
+	if err != nil {
+		o = t.failed
+	}
+	o.Observe(time.Since(start).Seconds())
+}
+
+type measuredStore struct {
+	state.Store
+	get, set, swap, remove, keys, push, tail, ping timer
+	lost                                           prometheus.Observer
+}
+
+func (s *measuredStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	start := time.Now()
+	value, rev, err := s.Store.Get(ctx, key)
+	s.get.stop(start, err)
+	return value, rev, err
+}
+
+func (s *measuredStore) Set(ctx context.Context, key string, value []byte) error {
+	start := time.Now()
+	err := s.Store.Set(ctx, key, value)
+	s.set.stop(start, err)
+	return err
+}
+
+func (s *measuredStore) Swap(ctx context.Context, key string, value []byte, rev uint64) (bool, error) {
+	start := time.Now()
+	ok, err := s.Store.Swap(ctx, key, value, rev)
+	if err == nil && !ok {
+		s.lost.Observe(time.Since(start).Seconds())
+		return ok, err
+	}
+	s.swap.stop(start, err)
+	return ok, err
+}
+
+func (s *measuredStore) Delete(ctx context.Context, key string) error {
+	start := time.Now()
+	err := s.Store.Delete(ctx, key)
+	s.remove.stop(start, err)
+	return err
+}
+
+func (s *measuredStore) Keys(ctx context.Context, prefix string) ([]string, error) {
+	start := time.Now()
+	keys, err := s.Store.Keys(ctx, prefix)
+	s.keys.stop(start, err)
+	return keys, err
+}
+
+func (s *measuredStore) Append(ctx context.Context, stream string, value []byte) error {
+	start := time.Now()
+	err := s.Store.Append(ctx, stream, value)
+	s.push.stop(start, err)
+	return err
+}
+
+func (s *measuredStore) Tail(ctx context.Context, stream string, after uint64, most int) ([][]byte, uint64, error) {
+	start := time.Now()
+	values, last, err := s.Store.Tail(ctx, stream, after, most)
+	s.tail.stop(start, err)
+	return values, last, err
+}
+
+func (s *measuredStore) Ping(ctx context.Context) error {
+	start := time.Now()
+	err := s.Store.Ping(ctx)
+	s.ping.stop(start, err)
+	return err
+}
