@@ -35,7 +35,7 @@ type snapshot struct {
 // on in the new log. The snapshot takes each value as it finds it, some older and some newer than the new log's first
 // records: these are applied over it, and each says the whole value.
 func (w *writer) compact(alive int64) {
-	if w.down != nil || w.shooting != nil || w.older+w.size < max(compactBytes, 2*alive) || w.m.now() < w.retry {
+	if w.down != nil || w.shooting != nil || w.older+w.size < max(w.least, 2*alive) || w.m.now() < w.retry {
 		return
 	}
 	w.settle()

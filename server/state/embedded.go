@@ -40,7 +40,7 @@ func openEmbedded(ctx context.Context, o Options, open func(dir string) (disk, e
 	s.commit = s.send
 	d, err := open(filepath.Join(o.Dir, "store"))
 	if err == nil {
-		s.writer, err = openWriter(ctx, s.memory, d, o.Sync)
+		s.writer, err = openWriter(ctx, s.memory, d, o)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store embedded: %w", err), release())

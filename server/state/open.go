@@ -16,6 +16,8 @@ type Options struct {
 	MaxBytes    int64         // of all values; 0: 4 GiB
 	Sync        time.Duration // how long what was written may stay in the operating system's cache; 0: every write is synced
 	Timeout     time.Duration // of one operation; 0: 2 s
+
+	compact int64 // size of a log below which it is left as it is; 0: compactBytes
 }
 
 // Open makes the Store that url names, checks what it needs, and pings it. The Store is a Stater.

@@ -55,7 +55,7 @@ type fakeDisk struct {
 	mu    sync.Mutex
 	fail  func(op, name string) error // nil: none fails
 	short int                         // bytes that a write which fails leaves behind
-	done  []string                    // operations that were tried, without writes
+	done  []string                    // operations that were tried, but for writes
 }
 
 func newFakeDisk(dir string) (*fakeDisk, error) {
@@ -72,14 +72,15 @@ func (d *fakeDisk) breaks(fail func(op, name string) error) {
 
 func (d *fakeDisk) try(op, name string) error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	fail := d.fail
 	if op != "write" {
 		d.done = append(d.done, op+" "+name)
 	}
-	if d.fail == nil {
+	d.mu.Unlock()
+	if fail == nil {
 		return nil
 	}
-	return d.fail(op, name)
+	return fail(op, name)
 }
 
 // tried returns the operations so far, and forgets them.

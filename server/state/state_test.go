@@ -74,7 +74,7 @@ var contract = []struct {
 
 const (
 	suiteSessions = time.Hour // life of family sess in the suite
-	suiteBytes    = 64 << 20  // all that a Store of the suite holds
+	suiteBytes    = 16 << 20  // all that a Store of the suite holds
 )
 
 func TestStore(t *testing.T) {
@@ -665,7 +665,7 @@ func contractFull(t *testing.T, s *rig) {
 		t.Errorf("%+v", stats)
 	}
 	time.Sleep(30 * day) // what is over makes room, too
-	for i := range 100 {
+	for i := range 50 {
 		must(t, s.Set(ctx, fmt.Sprintf("call.p.%d", i), large))
 	}
 }

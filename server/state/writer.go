@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type writer struct {
 	m      *memory
 	disk   disk
 	every  time.Duration // between syncs; 0: with each write
+	least  int64         // bytes of the logs below which they are not compacted
 	health health
 
 	log    file
@@ -242,9 +244,9 @@ func (w *writer) finish() error {
 }
 
 // openWriter reads the files of a disk into the table and opens the last log for more.
-func openWriter(ctx context.Context, m *memory, d disk, every time.Duration) (*writer, error) {
+func openWriter(ctx context.Context, m *memory, d disk, o Options) (*writer, error) {
 	w := &writer{
-		m: m, disk: d, every: every, now: make(chan struct{}),
+		m: m, disk: d, every: o.Sync, least: cmp.Or(o.compact, compactBytes), now: make(chan struct{}),
 		syncTimer: time.NewTimer(time.Hour), mendTimer: time.NewTimer(time.Hour),
 	}
 	close(w.now)
