@@ -80,7 +80,7 @@ func (p *Porter) lines() map[string]*line {
 // Watch looks every 2 s whether the tokens file changed, until ctx ends. A file that cannot be read keeps the tokens
 // that there are, and is logged; one that is gone has none, but only if it is still gone at the next look, since some
 // editors write a file anew. It calls changed after each change, and when a token has expired: then Valid says whom it
-// concerns. changed must not call Watch. Watch also keeps the last use of the tokens in its file.
+// concerns. It runs in Watch's goroutine; nil: nobody wants to know. Watch also keeps the last use of the tokens in its file.
 func (p *Porter) Watch(ctx context.Context, changed func()) {
 	if p.file == nil {
 		<-ctx.Done()
@@ -98,7 +98,7 @@ func (p *Porter) Watch(ctx context.Context, changed func()) {
 		case <-tick.C:
 		}
 		now := p.o.Now()
-		if p.look() || p.expired(last, now) {
+		if (p.look() || p.expired(last, now)) && changed != nil {
 			changed()
 		}
 		last = now
@@ -142,11 +142,14 @@ func (p *Porter) expired(last, now time.Time) bool {
 
 // saveUse writes the last use of the tokens, and logs the first of several failures in a row.
 func (p *Porter) saveUse(always bool, failed *bool) {
-	err := p.uses.save(p.file, p.o.Now(), always, func(id string) bool {
+	tried, err := p.uses.save(p.file, p.o.Now(), always, func(id string) bool {
 		p.mu.RLock()
 		defer p.mu.RUnlock()
 		return p.held[id] != nil
 	})
+	if !tried {
+		return
+	}
 	if err != nil && !*failed {
 		p.o.Log.Warn("the last use of the tokens cannot be written", "err", err)
 	}

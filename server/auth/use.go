@@ -62,8 +62,8 @@ func (u *uses) all() map[string]time.Time {
 }
 
 // save writes what is new, unless it did so within useEvery. Other servers of the same file are not forgotten; tokens
-// that keep does not know are. If another process has the lock, the next turn will do.
-func (u *uses) save(f *TokenFile, now time.Time, always bool, keep func(id string) bool) error {
+// that keep does not know are. It says whether it tried; what failed is tried again the next time.
+func (u *uses) save(f *TokenFile, now time.Time, always bool, keep func(id string) bool) (tried bool, err error) {
 	u.mu.Lock()
 	due := u.dirty && (always || now.Sub(u.written) >= useEvery)
 	if due {
@@ -71,15 +71,14 @@ func (u *uses) save(f *TokenFile, now time.Time, always bool, keep func(id strin
 	}
 	u.mu.Unlock()
 	if !due {
-		return nil
+		return false, nil
 	}
-	err := u.write(f, keep)
-	if err != nil {
+	if err = u.write(f, keep); err != nil {
 		u.mu.Lock()
 		u.dirty = true
 		u.mu.Unlock()
 	}
-	return err
+	return true, err
 }
 
 func (u *uses) write(f *TokenFile, keep func(id string) bool) error {
