@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,32 +15,27 @@ import (
 	"codehand/server/state"
 	"codehand/tools/permission"
 	"codehand/tools/results"
-	"codehand/tools/sandbox"
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
-	"codehand/tools/workspace"
 )
 
 // engines are what all sessions of a process share.
 type engines struct {
 	dir    string // state directory
 	store  state.Store
-	space  *workspace.Space
 	locker filestate.Locker
 	held   *filestate.Contents
 	search *search.Engine
-	prefs  session.Prefs
-	sweep  sync.WaitGroup  // what runs beside the start
-	env    func() []string // of commands; made at the first session, since it looks at every directory of PATH
+	sweep  sync.WaitGroup // what runs beside the start
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
 // does.
 func (s *Server) assemble(o Options) (err error) {
 	cfg := o.Config
-	e := &engines{prefs: prefs(cfg)}
+	e := &engines{}
 	s.engines = e
 	defer func() {
 		if err != nil {
@@ -48,44 +45,37 @@ func (s *Server) assemble(o Options) (err error) {
 	if e.dir, err = config.OpenState(cfg.StateDir); err != nil {
 		return err
 	}
-	rules, err := permission.New(permission.Options{Deny: cfg.Permissions.Deny, Home: cfg.Home})
-	if err != nil {
-		return err
+	if o.Serve {
+		if e.store, err = state.Open(context.Background(), cfg.Store.URL, state.Options{
+			Dir: e.dir, SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
+		}); err != nil {
+			return err
+		}
+		s.noShell = noShellReason(cfg)
+	} else {
+		e.store = state.NewMemory(state.MemoryOptions{})
 	}
-	if err := checkDeny(rules, o.Tools); err != nil {
-		return err
-	}
-	if e.space, err = workspace.Open(cfg.Roots, workspace.Options{Home: cfg.Home}); err != nil {
-		return err
-	}
-	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
-	if e.space.Inside(cfg.WorkDir) || len(cfg.Roots) == 0 {
-		e.space = e.space.At(cfg.WorkDir)
-	}
-	s.rules = rules.At(e.space.Roots(), e.space.Cwd())
-	e.store = state.NewMemory(state.MemoryOptions{})
 	e.locker = filestate.NewLocker(filepath.Join(e.dir, "locks"))
 	e.held = filestate.NewContents(0)
 	e.search = search.New(search.Options{
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
-	e.env = sync.OnceValue(func() []string {
-		return sandbox.Environ(sandbox.EnvOptions{Roots: e.space.Roots(), Allow: cfg.Shell.EnvAllow})
-	})
-	probe, err := shell.New(shell.Options{Dir: e.dir, Init: cfg.Shell.InitFile})
-	switch {
-	case !cfg.Shell.Enabled:
-		e.prefs.NoShell = "the operator switched the shell off (shell.enabled)"
-	case err != nil:
-		e.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
+	if s.local, err = s.localPlace(); err != nil {
+		return err
 	}
-	s.bare = &session.State{Space: e.space, Rules: s.rules, Search: e.search, Shell: probe, Prefs: e.prefs}
 	e.sweep.Go(func() { sweepSessions(filepath.Join(e.dir, "sessions"), time.Now(), s.log) })
 	s.sessions = newSessions(s.build)
 	s.pipe = &pipeline.Pipeline{
 		AskFallback: cfg.Permissions.AskFallback,
 		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
+	}
+	if o.Serve {
+		if s.team, err = s.newTeam(context.Background()); err != nil {
+			return err
+		}
+		s.team.watch(s, o.Version)
+		s.pipe.Audit, s.pipe.AuditReady, s.pipe.Record = s.team.write, s.team.ready, s.team.record
 	}
 	return nil
 }
@@ -109,9 +99,6 @@ func (e *engines) close() error {
 	if e.search != nil {
 		errs = append(errs, e.search.Close())
 	}
-	if e.space != nil {
-		errs = append(errs, e.space.Close())
-	}
 	if e.store != nil {
 		errs = append(errs, e.store.Close())
 	}
@@ -119,27 +106,28 @@ func (e *engines) close() error {
 }
 
 // build opens the handles of one session. Its directory is named by a hash of the key, because a key is free text.
-func (s *Server) build(key session.Key) (*session.State, func(), error) {
+func (s *Server) build(key session.Key, at *place) (*session.State, func(), error) {
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
 	memory := state.Scoped(e.store, "sess."+principal+"."+name)
 	dir := filepath.Join(e.dir, "sessions", state.Hash(key.Principal + "\x00" + key.Session)[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
-	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: e.env()})
-	if err != nil && e.prefs.NoShell == "" {
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env()})
+	if err != nil && at.prefs.NoShell == "" {
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)
 	}
 	st := &session.State{
 		Key:     key,
-		Space:   e.space.Readable(jobs, kept),
+		Shared:  strings.HasPrefix(key.Session, sharedKind),
+		Space:   at.space.Readable(jobs, kept),
 		Files:   filestate.New(filestate.Options{Memory: memory, Locker: e.locker, Contents: e.held, Fast: s.cfg.Write.Durability == "fast"}),
-		Rules:   s.rules,
+		Rules:   at.rules,
 		Search:  e.search,
 		Shell:   sh,
 		Results: results.New(kept),
-		Prefs:   e.prefs,
-		Start:   s.cfg.Permissions.Mode,
-		Highest: permission.Bypass,
+		Prefs:   at.prefs,
+		Start:   at.start,
+		Highest: at.highest,
 		Mode:    session.NewCell[permission.Mode](memory, "cell.mode"),
 		Cwd:     session.NewCell[string](memory, "cell.cwd"),
 		Plan:    session.NewCell[session.Plan](memory, "cell.plan"),

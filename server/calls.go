@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -19,8 +20,11 @@ import (
 
 // A clientRecord is what a client said about itself when it initialized. It is replaced as a whole, never changed.
 type clientRecord struct {
-	name, version string
-	canAsk        bool
+	V        int    `json:"v"` // 1
+	Name     string `json:"name,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Protocol string `json:"protocol,omitempty"` // negotiated
+	CanAsk   bool   `json:"ask,omitempty"`      // declared elicitation
 }
 
 // register gives mcp-go every tool under its name and its aliases, with one handler.
@@ -41,7 +45,8 @@ func (s *Server) register(tools []tool.Tool) {
 // send its text.
 func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	rec := recordFrom(ctx)
-	return s.run(ctx, rec, s.table[req.Params.Name]), nil
+	rec.result = s.run(ctx, rec, s.table[req.Params.Name])
+	return rec.result, nil
 }
 
 // run leads a call into the corridor: MCP ends here.
@@ -50,12 +55,69 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 	if e := s.locate(ctx, rec.state); e != nil {
 		return s.describeError(e, t.Spec.Name)
 	}
-	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil}
+	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t)}
+	defer rec.leave()
 	if rec.env.name != t.Spec.Name {
 		a.Via = rec.env.name
 	}
 	result, err := rec.visit.Call(ctx, t, rec.env.arguments, a)
-	return s.answer(ctx, rec, t.Spec.Name, result, err)
+	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
+		rec.interrupted = refusal.Code == tool.Interrupted
+	}
+	out := s.answer(ctx, rec, t.Spec.Name, result, err)
+	if out.IsError {
+		rec.failed = "tool_error"
+	}
+	return out
+}
+
+// queue takes the call's places in its principal's queues. It comes with the ticket, in the order of arrival: a call that
+// waits for a turn never has one before it at the gate that still waits for one.
+func (r *record) queue(t tool.Tool) {
+	l := r.place.limits
+	if l == nil {
+		return
+	}
+	r.turns = append(r.turns, l.Arrive())
+	if t.Spec.Scope == tool.ScopeShell {
+		r.turns = append(r.turns, l.Shell())
+	}
+}
+
+// leave gives the places back.
+func (r *record) leave() {
+	for _, t := range r.turns {
+		t.Leave()
+	}
+}
+
+// admit says why the principal may not make this call, or not now; nil: it may.
+func (r *record) admit(ctx context.Context, t tool.Tool) *tool.Refusal {
+	if refusal := r.place.forbids(t); refusal != nil {
+		return refusal
+	}
+	l := r.place.limits
+	if l == nil {
+		return nil
+	}
+	if after, ok := l.Call(); !ok {
+		return tooManyCalls(after)
+	}
+	for _, turn := range r.turns {
+		if ok, err := turn.Wait(ctx); err == nil && !ok {
+			return tooManyCalls(time.Second)
+		}
+	}
+	return nil // a call that was cancelled meanwhile ends in the corridor
+}
+
+func tooManyCalls(after time.Duration) *tool.Refusal {
+	seconds := max(1, int((after+time.Second-1)/time.Second))
+	return &tool.Refusal{
+		Code: tool.RateLimited,
+		Text: fmt.Sprintf("Too many calls. Try again in %d s.", seconds),
+		Meta: tool.Meta{Data: json.RawMessage(fmt.Sprintf(`{"retryAfterMs":%d}`, max(after, 0).Milliseconds()))},
+	}
 }
 
 // identify fills in who called: from the request itself in the modern era, from the connection's record otherwise.
@@ -68,7 +130,7 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 		}
 		c.CanAsk = info.ClientCapabilities != nil && info.ClientCapabilities.Elicitation != nil
 	} else if rec.client != nil {
-		c.Name, c.Version, c.CanAsk = rec.client.name, rec.client.version, rec.client.canAsk
+		c.Name, c.Version, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.CanAsk
 	}
 	p := s.profile(c.Name)
 	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
@@ -124,9 +186,9 @@ func internalRefusal(ref string) error {
 }
 
 // unknownTool is the error for a tool name that does not exist, with the names that may have been meant.
-func (s *Server) unknownTool(name string) *rpcError {
+func (s *Server) unknownTool(at *place, name string) *rpcError {
 	e := &rpcError{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
-	near := s.nearest(name)
+	near := s.nearest(at, name)
 	if len(near) > 0 {
 		quoted := make([]string, len(near))
 		for i, n := range near {
@@ -139,7 +201,7 @@ func (s *Server) unknownTool(name string) *rpcError {
 }
 
 // nearest returns at most 3 tools whose name or alias is at edit distance at most 3, or shares a word.
-func (s *Server) nearest(name string) []string {
+func (s *Server) nearest(at *place, name string) []string {
 	type scored struct {
 		name string
 		d    int
@@ -150,7 +212,7 @@ func (s *Server) nearest(name string) []string {
 	}
 	low := strings.ToLower(name)
 	for known, t := range s.table {
-		if s.off(t) {
+		if at.off(t) {
 			continue
 		}
 		d := tool.Distance(low, strings.ToLower(known))
@@ -204,14 +266,17 @@ func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessag
 	}
 	t, ok := s.table[env.name]
 	if !ok {
-		return "", false, errors.New(s.unknownTool(env.name).Message)
+		return "", false, errors.New(s.unknownTool(s.local, env.name).Message)
 	}
-	state, release, err := s.sessions.acquire(s.stdioKey(env))
+	state, release, err := s.sessions.acquire(s.stdioKey(env), s.local)
 	if err != nil {
 		return "", false, err
 	}
 	defer release()
-	rec := &record{env: env, state: state, client: &clientRecord{name: "codehand-call"}, visit: s.pipe.Arrive(state)}
+	rec := &record{
+		env: env, state: state, place: s.local, client: &clientRecord{Name: "codehand-call"}, visit: s.pipe.Arrive(state),
+		from: pipeline.From{Auth: "none", Transport: "call"},
+	}
 	defer rec.visit.Leave()
 	result := s.run(ctx, rec, t)
 	if rec.override != nil {

@@ -70,7 +70,7 @@ type errorMeta struct {
 // retryable says whether the same call may succeed later without anybody changing anything.
 func retryable(c tool.Code) bool {
 	switch c {
-	case tool.Busy, tool.StateUnavailable, tool.Timeout:
+	case tool.Busy, tool.RateLimited, tool.StateUnavailable, tool.Timeout:
 		return true
 	}
 	return false

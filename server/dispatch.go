@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/auth"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -20,14 +21,23 @@ import (
 // A record is what the layer knows of one request. It is the one value that crosses mcp-go in a context: the transport
 // puts it in, and the handlers of this room take it out.
 type record struct {
-	env      envelope
-	state    *session.State  // of a call; a copy, so that handlers may set Client and Space
-	visit    *pipeline.Visit // of a call
-	client   *clientRecord   // of the connection, for legacy requests
-	greeted  bool            // initialize succeeded
-	override *rpcError       // takes the place of mcp-go's answer
-	flush    func()          // sends pending progress; called before the answer
-	progress tool.Progress   // nil: the client gave no token
+	env         envelope
+	state       *session.State  // of a call; a copy, so that handlers may set Client and Space
+	visit       *pipeline.Visit // of a call
+	client      *clientRecord   // of the connection or session, for legacy requests
+	modern      bool            // of protocol 2026-07-28 or later; over HTTP a header may say so, too
+	newID       string          // of the session that an initialize over HTTP begins
+	place       *place          // where the caller works
+	from        pipeline.From
+	hello       *clientRecord                         // what initialize said, if it succeeded
+	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come
+	failed      string                                // tool_error if the result of a call is one; for the metrics
+	interrupted bool                                  // a call was cancelled before it was done
+	result      *mcp.CallToolResult                   // of a call that came here through mcp-go: encoded by us, not by it
+	override    *rpcError                             // takes the place of mcp-go's answer
+	notify      func(method string, params any) error // sends a notification before the answer; nil: none can be sent
+	flush       func()                                // sends pending progress; called before the answer
+	progress    tool.Progress                         // nil: the client gave no token
 }
 
 type recordKey struct{}
@@ -54,8 +64,7 @@ type rpcError struct {
 func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer []byte) {
 	defer func() {
 		if p := recover(); p != nil {
-			ref := s.report(ctx, "panic", fmt.Errorf("%v", p), debug.Stack())
-			answer = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
+			answer = errorLine(rec.env.id, s.panicked(ctx, p))
 		}
 	}()
 	if e := s.refuse(rec); e != nil {
@@ -63,7 +72,7 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 	}
 	resp, ok := s.direct(ctx, rec)
 	if !ok {
-		resp = s.mcp.HandleMessage(withRecord(ctx, rec), slim(rec.env, msg))
+		resp = s.mcp.HandleMessage(withRecord(ctx, rec), s.slim(rec.env, msg))
 	}
 	if rec.flush != nil {
 		rec.flush()
@@ -74,7 +83,7 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 // direct answers a legacy tools/call of a known tool without mcp-go, which would decode the message four times and do
 // nothing else with it (BenchmarkStdioRoundTrip). ok is false for everything else.
 func (s *Server) direct(ctx context.Context, rec *record) (mcp.JSONRPCMessage, bool) {
-	if rec.visit == nil || rec.env.version >= mcp.ProtocolVersion20260728 {
+	if rec.visit == nil || rec.env.modern() {
 		return nil, false
 	}
 	result := s.run(ctx, rec, s.table[rec.env.name])
@@ -84,7 +93,7 @@ func (s *Server) direct(ctx context.Context, rec *record) (mcp.JSONRPCMessage, b
 // refuse answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,
 // and unknown tools.
 func (s *Server) refuse(rec *record) *rpcError {
-	if v := rec.env.version; v >= mcp.ProtocolVersion20260728 {
+	if v := rec.env.version; rec.env.modern() {
 		if slices.Contains(mcp.ValidProtocolVersions, v) && !slices.Contains(s.versions, v) {
 			return &rpcError{
 				Code:    unsupportedVersion,
@@ -114,8 +123,11 @@ func (s *Server) legacyVersions() []string {
 
 // slim returns msg with the arguments of a call replaced by {}. mcp-go v1.2.1 decodes each message about five times,
 // into trees of any; the handler takes the arguments' bytes from the record instead.
-func slim(env envelope, msg []byte) []byte {
+func (s *Server) slim(env envelope, msg []byte) []byte {
 	if env.arguments == nil || env.method != string(mcp.MethodToolsCall) {
+		return msg
+	}
+	if _, ours := s.table[env.name]; !ours {
 		return msg
 	}
 	from := env.argumentsAt
@@ -157,9 +169,16 @@ func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessag
 // mapError gives mcp-go's errors the words of this server where its own do not help.
 func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 	if rec.env.method == string(mcp.MethodToolsCall) && e.Code == mcp.INVALID_PARAMS {
-		if _, ok := s.table[rec.env.name]; !ok {
-			return s.unknownTool(rec.env.name)
+		if _, ok := s.table[rec.env.name]; !ok && s.mcp.GetTool(rec.env.name) == nil {
+			return s.unknownTool(rec.place, rec.env.name)
 		}
+	}
+	if rec.env.method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {
+		code := mcp.RESOURCE_NOT_FOUND
+		if rec.modern {
+			code = mcp.INVALID_PARAMS
+		}
+		return &rpcError{Code: code, Message: "resource not found", Data: map[string]any{"uri": rec.env.uri}}
 	}
 	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
 		e.Message = "the params do not have the form of " + clip(rec.env.method, 80)
@@ -247,6 +266,17 @@ func errorLine(id json.RawMessage, e *rpcError) []byte {
 	b = append(b, `,"error":`...)
 	b = append(b, body...)
 	return append(b, "}\n"...)
+}
+
+// panicked is the answer to a request whose handler panicked.
+func (s *Server) panicked(ctx context.Context, p any) *rpcError {
+	ref := s.report(ctx, "panic", fmt.Errorf("%v", p), debug.Stack())
+	return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}
+}
+
+// internal is the answer to a request that failed for a reason of ours.
+func (s *Server) internal(ctx context.Context, where string, err error) *rpcError {
+	return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + s.report(ctx, where, err, nil) + ")"}
 }
 
 // report logs what went wrong inside and returns the reference under which it is found. Nothing else of it leaves.

@@ -54,6 +54,20 @@ type envelope struct {
 	hasVersion, hasSession, hasCall, hasThreadID, hasLogLevel bool
 }
 
+// modern says that the request is of protocol 2026-07-28 or later.
+func (e envelope) modern() bool { return e.version >= firstModern }
+
+// firstModern is the first version without the initialize handshake.
+const firstModern = "2026-07-28"
+
+// era is modern or legacy, for the record.
+func (e envelope) era() string {
+	if e.modern() {
+		return "modern"
+	}
+	return "legacy"
+}
+
 // An envelopeError is the answer to a message that fails a check. InArguments says that the model
 // wrote what is wrong and can repair it: a tool result with isError, not a JSON-RPC error.
 type envelopeError struct {

@@ -26,6 +26,7 @@ const (
 type flight struct {
 	id     json.RawMessage // as sent
 	call   bool            // a tools/call
+	orphan bool            // it may finish when its client is gone: it may have begun to change something
 	cancel context.CancelCauseFunc
 
 	// state is changed to answered only by who has the writer's turn, so a note is never written after the answer, and a

@@ -44,14 +44,14 @@ func TestSessionsAreDropped(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	built := 0
 	var closed atomic.Int64
-	s := newSessions(func(session.Key) (*session.State, func(), error) {
+	s := newSessions(func(session.Key, *place) (*session.State, func(), error) {
 		built++
 		return &session.State{}, func() { closed.Add(1) }, nil
 	})
 	s.now = func() time.Time { return now }
 	take := func(name string) func() {
 		t.Helper()
-		_, release, err := s.acquire(session.Key{Principal: "local", Session: name})
+		_, release, err := s.acquire(session.Key{Principal: "local", Session: name}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,12 +71,12 @@ func TestSessionsAreDropped(t *testing.T) {
 		t.Errorf("%d closed at the end", closed.Load())
 	}
 	for _, key := range []session.Key{{}, {Principal: "local"}, {Session: "p:x"}} {
-		if _, _, err := s.acquire(key); err == nil {
+		if _, _, err := s.acquire(key, nil); err == nil {
 			t.Errorf("key %v is taken", key)
 		}
 	}
-	failing := newSessions(func(session.Key) (*session.State, func(), error) { return nil, nil, errors.New("no") })
-	if _, _, err := failing.acquire(session.Key{Principal: "local", Session: "p:x"}); err == nil {
+	failing := newSessions(func(session.Key, *place) (*session.State, func(), error) { return nil, nil, errors.New("no") })
+	if _, _, err := failing.acquire(session.Key{Principal: "local", Session: "p:x"}, nil); err == nil {
 		t.Error("a session that cannot be built is given out")
 	}
 }

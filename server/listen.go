@@ -15,9 +15,10 @@ type pipeSession struct {
 	id    string
 	notes chan mcp.JSONRPCNotification
 
-	mu   sync.Mutex
-	info mcp.Implementation
-	caps mcp.ClientCapabilities
+	mu    sync.Mutex
+	info  mcp.Implementation
+	caps  mcp.ClientCapabilities
+	level mcp.LoggingLevel
 }
 
 // broadcastBuffer is how many of mcp-go's own notifications may wait. They are list changes, a few per minute at most.
@@ -66,6 +67,21 @@ func (p *pipeSession) SetClientCapabilities(caps mcp.ClientCapabilities) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.caps = caps
+}
+
+func (p *pipeSession) SetLogLevel(level mcp.LoggingLevel) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.level = level
+}
+
+func (p *pipeSession) GetLogLevel() mcp.LoggingLevel {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.level == "" {
+		return mcp.LoggingLevelWarning
+	}
+	return p.level
 }
 
 // A listenRecord is one open subscriptions/listen.
@@ -125,7 +141,7 @@ func (l *listens) all() []*listenRecord {
 
 // listen serves one subscriptions/listen until the client cancels it or the connection ends. mcp-go checks the request,
 // decides what may be subscribed, and blocks; its acknowledgement comes through the session's channel.
-func (c *stdioConn) listen(ctx context.Context, f *flight, rec *record, ps *pipeSession, msg []byte) []byte {
+func (c *conn) listen(ctx context.Context, f *flight, rec *record, ps *pipeSession, msg []byte) []byte {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	r := &listenRecord{id: rec.env.id, f: f, end: end}
@@ -154,7 +170,7 @@ func (c *stdioConn) listen(ctx context.Context, f *flight, rec *record, ps *pipe
 }
 
 // acknowledge writes the acknowledgement and then what was held back for it.
-func (c *stdioConn) acknowledge(r *listenRecord, ack mcp.JSONRPCNotification) {
+func (c *conn) acknowledge(r *listenRecord, ack mcp.JSONRPCNotification) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if allowed, ok := ack.Params.AdditionalFields["notifications"].(mcp.SubscriptionFilter); ok {
@@ -170,7 +186,7 @@ func (c *stdioConn) acknowledge(r *listenRecord, ack mcp.JSONRPCNotification) {
 	r.held = nil
 }
 
-func (c *stdioConn) notifyListen(r *listenRecord, n mcp.JSONRPCNotification) {
+func (c *conn) notifyListen(r *listenRecord, n mcp.JSONRPCNotification) {
 	line, err := notificationLine(n, r.id)
 	if err != nil {
 		c.s.log.Error("notification cannot be encoded", "method", n.Method, "err", err)
@@ -181,7 +197,7 @@ func (c *stdioConn) notifyListen(r *listenRecord, n mcp.JSONRPCNotification) {
 
 // fanOut sends what mcp-go broadcasts: untagged to a client that initialized, and tagged to each listen that asked for
 // it. A modern client without a listen gets nothing.
-func (c *stdioConn) fanOut(end <-chan struct{}) {
+func (c *conn) fanOut(end <-chan struct{}) {
 	for {
 		select {
 		case n := <-c.legacy.notes:

@@ -11,17 +11,25 @@ import (
 )
 
 // list replaces what mcp-go would list: no aliases, nothing that is switched off, the core before the deferred tools,
-// by name within each part. What it leaves out stays callable, but for tools that a rule forbids. The list depends on
-// configuration alone, so its bytes are the same in every process.
-func (s *Server) list(_ context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
-	result.Tools = s.listed
+// by name within each part. What it leaves out stays callable, but for tools that a rule or the token forbids. The list
+// depends on configuration and rights alone, so its bytes are the same in every process.
+func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
+	ours := recordFrom(ctx).place.listed
+	if foreign := len(result.Tools) - len(s.table); foreign > 0 { // of Extend
+		for _, t := range result.Tools {
+			if _, known := s.table[t.Name]; !known {
+				ours = append(slices.Clip(ours), t)
+			}
+		}
+	}
+	result.Tools = ours
 }
 
-// arrange makes the list once, at start.
-func (s *Server) arrange(tools []tool.Tool) []mcp.Tool {
+// arrange makes the list once, with the place.
+func (p *place) arrange(tools []tool.Tool) []mcp.Tool {
 	var kept []tool.Tool
 	for _, t := range tools {
-		if !s.off(t) {
+		if !p.off(t) {
 			kept = append(kept, t)
 		}
 	}
@@ -41,9 +49,10 @@ func (s *Server) arrange(tools []tool.Tool) []mcp.Tool {
 	return listed
 }
 
-// off says that no session of this process can use the tool: a bare deny rule forbids it, or its back-end is missing.
-func (s *Server) off(t tool.Tool) bool {
-	return s.rules.Off(t.Spec.Name, t.Spec.Aliases) || t.Unavailable(s.bare) != ""
+// off says that no session of this place can use the tool: a bare deny rule or the token forbids it, or its back-end is
+// missing.
+func (p *place) off(t tool.Tool) bool {
+	return p.rules.Off(t.Spec.Name, t.Spec.Aliases) || t.Unavailable(p.bare) != "" || p.forbids(t) != nil
 }
 
 // An Entry is one tool as tools/list shows it, for people.
@@ -57,8 +66,8 @@ func (e Entry) Tokens() int { return (len(e.JSON) + 3) / 4 }
 
 // List returns what tools/list shows, in its order.
 func (s *Server) List() []Entry {
-	entries := make([]Entry, 0, len(s.listed))
-	for _, d := range s.listed {
+	entries := make([]Entry, 0, len(s.local.listed))
+	for _, d := range s.local.listed {
 		b, err := marshal(d)
 		if err != nil {
 			continue // the self-check refused to start with such a tool

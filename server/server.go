@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -15,8 +17,6 @@ import (
 	"codehand/server/clients"
 	"codehand/server/config"
 	"codehand/server/pipeline"
-	"codehand/tools/permission"
-	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -27,6 +27,11 @@ type Options struct {
 	Version string                // of codehand
 	Log     *slog.Logger          // nil: nothing is logged
 	Record  func(pipeline.Record) // of every call; must not block; nil: none
+
+	// Serve is for HTTP: the state is durable, calls are audited, and principals are told apart.
+	Serve bool
+	// Extend adds to the MCP server what is no tool of ours, before anything is served. The conformance fixture uses it.
+	Extend func(*mcpserver.MCPServer)
 }
 
 // A Server is one process of codehand. It is safe for concurrent use.
@@ -39,12 +44,14 @@ type Server struct {
 
 	mcp            *mcpserver.MCPServer
 	implementation mcp.Implementation
+	tools          []tool.Tool
 	table          map[string]tool.Tool // by name and alias
-	listed         []mcp.Tool
 
 	pipe     *pipeline.Pipeline
-	rules    *permission.Policy
-	bare     *session.State // of no session: what a tool needs to say whether it is available
+	noShell  string // why no command runs in this process; "": see each place
+	local    *place
+	team     *team // of serve; else nil
+	endpoint atomic.Pointer[httpEndpoint]
 	sessions *sessions
 	engines  *engines
 	closing  sync.Once
@@ -76,7 +83,7 @@ func newServer(o Options) (*Server, error) {
 			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))
 		}
 	}
-	s := &Server{cfg: o.Config, log: o.Log, process: newID(), patience: progressPatience, table: map[string]tool.Tool{}}
+	s := &Server{cfg: o.Config, log: o.Log, tools: o.Tools, process: newID(), patience: progressPatience, table: map[string]tool.Tool{}}
 	s.versions = mcp.ValidProtocolVersions
 	if len(o.Config.Protocol.Versions) > 0 {
 		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {
@@ -98,12 +105,22 @@ func newServer(o Options) (*Server, error) {
 		mcpserver.WithDescription(s.implementation.Description),
 		mcpserver.WithInstructions(instructions),
 		mcpserver.WithToolCapabilities(true),
+		mcpserver.WithPromptCapabilities(true),
+		mcpserver.WithResourceCapabilities(false, false),
+		mcpserver.WithCompletions(),
+		mcpserver.WithLogging(),
 		mcpserver.WithHooks(hooks),
 		mcpserver.WithMethodCacheHints(mcp.MethodServerDiscover, 3_600_000, mcp.CacheScopePrivate),
 		mcpserver.WithMethodCacheHints(mcp.MethodToolsList, 300_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodPromptsList, 60_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodResourcesTemplatesList, 3_600_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodResourcesList, 0, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate),
 	)
 	s.register(o.Tools)
-	s.listed = s.arrange(o.Tools)
+	if o.Extend != nil {
+		o.Extend(s.mcp)
+	}
 	return s, nil
 }
 
@@ -118,12 +135,18 @@ const instructions = `codehand gives you the hands of a coding agent: read, writ
 	`Long commands belong in the background: run_in_background, then job_output. ` +
 	`If results show a version, pass it back with the edit.`
 
-// greet notes that a handshake succeeded, and caps the version of an initialize answer to what the operator serves.
-func (s *Server) greet(ctx context.Context, _ any, _ *mcp.InitializeRequest, result *mcp.InitializeResult) {
-	recordFrom(ctx).greeted = true
+// greet notes what a client said about itself in a handshake that succeeded, and caps the version of the answer to what
+// the operator serves.
+func (s *Server) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, result *mcp.InitializeResult) {
 	if vs := s.legacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
 		result.ProtocolVersion = vs[0]
 	}
+	info := req.Params.ClientInfo
+	recordFrom(ctx).hello = &clientRecord{
+		Name: info.Name, Version: info.Version, Protocol: result.ProtocolVersion,
+		CanAsk: req.Params.Capabilities.Elicitation != nil,
+	}
+	s.log.InfoContext(ctx, "client initialized", "name", clip(info.Name, 80), "version", clip(info.Version, 80))
 }
 
 // Close ends all sessions and their jobs with their whole process trees, and gives back every handle.
@@ -131,8 +154,11 @@ func (s *Server) greet(ctx context.Context, _ any, _ *mcp.InitializeRequest, res
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		s.sessions.closeAll()
+		if err := s.team.close(); err != nil {
+			s.closed = fmt.Errorf("close audit: %w", err)
+		}
 		if err := s.engines.close(); err != nil {
-			s.closed = fmt.Errorf("close engines: %w", err)
+			s.closed = errors.Join(s.closed, fmt.Errorf("close engines: %w", err))
 		}
 	})
 	return s.closed

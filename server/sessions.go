@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/shell"
 )
@@ -21,8 +22,8 @@ const (
 	sessionIdle = 30 * time.Minute
 	// sweepEvery is how often idle sessions are looked for, at most.
 	sweepEvery = time.Minute
-	// localPrincipal is who calls over stdio and in process.
-	localPrincipal = "local"
+	// localID is who calls over stdio and in process.
+	localID = "local"
 )
 
 var errHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
@@ -31,7 +32,7 @@ var errHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
 // this call, the environment's conversation id, or this process, in this order. The letter before the colon keeps the kinds apart. It
 // is the one place where a key is made, and it never yields an empty one.
 func (s *Server) stdioKey(env envelope) session.Key {
-	key := session.Key{Principal: localPrincipal}
+	key := session.Key{Principal: localID}
 	switch {
 	case env.hasSession:
 		key.Session = "h:" + env.session
@@ -55,6 +56,9 @@ func checkHandle(env envelope) error {
 	return nil
 }
 
+// rootsKey names a list of roots.
+func rootsKey(roots []string) string { return state.Hash(strings.Join(roots, "\x00")) }
+
 // newID returns 16 random bytes as text: nobody can guess it, and it never repeats.
 func newID() string {
 	var b [16]byte
@@ -67,12 +71,18 @@ func newRef() string { return strings.ToUpper(newID()[:8]) }
 
 // sessions holds the handles of the sessions in use. It is safe for concurrent use.
 type sessions struct {
-	build func(session.Key) (*session.State, func(), error)
+	build func(session.Key, *place) (*session.State, func(), error)
 	now   func() time.Time
 
 	mu    sync.Mutex
-	live  map[session.Key]*liveSession
+	live  map[seat]*liveSession
 	swept time.Time
+}
+
+// A seat is one session in one place. Tokens with different rights have different handles, over the same memory.
+type seat struct {
+	key session.Key
+	at  *place
 }
 
 // A liveSession is a session whose handles are open.
@@ -83,27 +93,27 @@ type liveSession struct {
 	last  time.Time // of the last call's end
 }
 
-func newSessions(build func(session.Key) (*session.State, func(), error)) *sessions {
-	return &sessions{build: build, now: time.Now, live: map[session.Key]*liveSession{}}
+func newSessions(build func(session.Key, *place) (*session.State, func(), error)) *sessions {
+	return &sessions{build: build, now: time.Now, live: map[seat]*liveSession{}}
 }
 
 // acquire finds or rebuilds the session and returns a copy of its State for one call. The caller runs release when the
 // call is over; a session in use is never dropped.
-func (s *sessions) acquire(key session.Key) (state *session.State, release func(), err error) {
+func (s *sessions) acquire(key session.Key, at *place) (state *session.State, release func(), err error) {
 	if key.Principal == "" || key.Session == "" {
 		return nil, nil, errors.New("a session key is never empty")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep()
-	l := s.live[key]
+	l := s.live[seat{key, at}]
 	if l == nil {
-		st, end, err := s.build(key)
+		st, end, err := s.build(key, at)
 		if err != nil {
 			return nil, nil, err
 		}
 		l = &liveSession{state: st, close: end}
-		s.live[key] = l
+		s.live[seat{key, at}] = l
 	}
 	l.calls++
 	c := *l.state
@@ -113,6 +123,59 @@ func (s *sessions) acquire(key session.Key) (state *session.State, release func(
 		l.calls--
 		l.last = s.now()
 	}), nil
+}
+
+// idle drops the handles of idle sessions, if it is time to look.
+func (s *sessions) idle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+}
+
+// end drops the handles of one session for good, with its jobs.
+func (s *sessions) end(key session.Key) {
+	s.mu.Lock()
+	var gone []*liveSession
+	for at, l := range s.live {
+		if at.key == key {
+			gone = append(gone, l)
+			delete(s.live, at)
+		}
+	}
+	s.mu.Unlock()
+	for _, l := range gone {
+		l.close()
+	}
+}
+
+// count returns how many sessions have handles.
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.live)
+}
+
+// jobs returns how many jobs of the sessions in use there are, by state.
+func (s *sessions) jobs() map[string]int {
+	s.mu.Lock()
+	var shells []*shell.Shell
+	for _, l := range s.live {
+		if l.state.Shell != nil {
+			shells = append(shells, l.state.Shell)
+		}
+	}
+	s.mu.Unlock()
+	n := map[string]int{}
+	for _, sh := range shells {
+		jobs, err := sh.List(context.Background())
+		if err != nil {
+			continue // the Store's own numbers say that it does not answer
+		}
+		for _, j := range jobs {
+			n[string(j.State)]++
+		}
+	}
+	return n
 }
 
 // sweep drops the handles of idle sessions. The caller holds mu.

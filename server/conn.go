@@ -1,0 +1,359 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/pipeline"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// The causes of a cancel.
+var (
+	errClientCancel = errors.New("cancelled by the client")
+	errConnection   = errors.New("the connection ends")
+)
+
+// A conn is one client on a connection of its own, over which all its messages come in order: a pair of pipes, or a
+// legacy SSE stream.
+type conn struct {
+	s     *Server
+	at    *place
+	key   func(envelope) (session.Key, *rpcError) // whose call it is
+	from  pipeline.From                           // of every call; its Era is set for each
+	out   *lineWriter
+	table inflight
+	crew  *crew
+	// replies are the answers that the reading goroutine gives by itself. Another one writes them, so that a client
+	// which does not read can still cancel. It ends with replyEnd, and replied says that nothing is left.
+	replies           chan []byte
+	replyEnd, replied chan struct{}
+
+	legacy  *pipeSession // of all legacy requests
+	client  atomic.Pointer[clientRecord]
+	started atomic.Bool // initialize was answered: untagged notices may be sent
+	listens listens
+	serial  atomic.Int64 // names the sessions of modern requests
+	fanEnd  chan struct{}
+}
+
+// newConn registers a connection, which out takes the messages of. The caller sets key, from and what differs, before
+// the first message.
+func (s *Server) newConn(ctx context.Context, name string, at *place, out *lineWriter) (*conn, error) {
+	c := &conn{
+		s: s, at: at, out: out, crew: newCrew(),
+		replies: make(chan []byte, maxInFlight), replyEnd: make(chan struct{}), replied: make(chan struct{}),
+		fanEnd: make(chan struct{}),
+	}
+	c.legacy = newPipeSession(name+"-"+newID(), broadcastBuffer)
+	if err := s.mcp.RegisterSession(ctx, c.legacy); err != nil {
+		return nil, err
+	}
+	go c.fanOut(c.fanEnd)
+	go c.reply()
+	return c, nil
+}
+
+// close ends what newConn began, after end. Nothing is written any more.
+func (c *conn) close() {
+	close(c.fanEnd)
+	c.out.shut(errConnection) // a reader that was left behind writes nothing any more
+	c.crew.dismiss()
+	c.s.mcp.UnregisterSession(context.Background(), c.legacy.SessionID())
+}
+
+// end takes no more requests, lets calls finish for grace, then cancels them. Open listens get their completion at
+// once. What the reading goroutine has answered is written before the end.
+func (c *conn) end(grace time.Duration) {
+	drained := c.table.close()
+	c.listens.endAll()
+	if !within(drained, grace) {
+		c.table.cancelAll(errConnection)
+		within(drained, cancelGrace)
+	}
+	close(c.replyEnd)
+	within(c.replied, cancelGrace)
+}
+
+// within says whether done is closed within d.
+func within(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// reply writes what the reading goroutine answers. At the end of the connection it writes what is left.
+func (c *conn) reply() {
+	defer close(c.replied)
+	write := func(line []byte) { _ = c.out.write(line, 0, nil) } // a write error ends the connection by itself
+	for {
+		select {
+		case line := <-c.replies:
+			write(line)
+		case <-c.replyEnd:
+			for {
+				select {
+				case line := <-c.replies:
+					write(line)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// handle takes one line in the order of arrival. What it does itself is fast; a request runs in a goroutine.
+func (c *conn) handle(ctx context.Context, l line) {
+	if l.long {
+		c.send(errorLine(l.id, tooLong().rpc()))
+		return
+	}
+	if len(l.bytes) == 0 {
+		return
+	}
+	env, bad := scanEnvelope(l.bytes)
+	if bad != nil {
+		c.refuse(env, bad)
+		return
+	}
+	c.take(ctx, env, l.bytes)
+}
+
+// take is handle for a message that passed the scan.
+func (c *conn) take(ctx context.Context, env envelope, msg []byte) {
+	switch {
+	case env.method == "" && (env.hasResult || env.hasError):
+		// The client's answer to a request of ours. We ask nothing yet.
+	case env.idKind != idNone && (env.method == "" || env.hasResult || env.hasError):
+		c.send(errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"}))
+	case env.idKind == idNone:
+		c.notification(env)
+	default:
+		c.request(ctx, env, msg)
+	}
+}
+
+// refuse answers a message that failed the scan. A notification is never answered.
+func (c *conn) refuse(env envelope, bad *envelopeError) {
+	switch {
+	case env.idKind == idNone:
+	case bad.InArguments:
+		rec := c.record(env)
+		result := c.s.describeError(unusable(env.name, bad), env.name)
+		c.send(c.s.encode(context.Background(), rec, c.s.decorate(env, result)))
+	default:
+		c.send(errorLine(env.id, bad.rpc()))
+	}
+}
+
+func (e *envelopeError) rpc() *rpcError { return &rpcError{Code: e.Code, Message: e.Message} }
+
+func (c *conn) notification(env envelope) {
+	if env.method == "notifications/cancelled" && env.requestID != nil {
+		c.table.cancelID(env.requestID, errClientCancel)
+	}
+}
+
+// request enters a request in the table, takes its ticket, and runs it. Both happen here, on the reading goroutine, so
+// a cancel that comes next finds it, and calls pass the gate in the order in which they came.
+func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	f := c.s.flight(env, cancel)
+	if err := c.table.add(f); err != nil {
+		cancel(nil)
+		c.send(c.full(env, err))
+		return
+	}
+	rec := c.record(env)
+	release := func() {}
+	if f.call {
+		if e := c.arrive(rec, &release); e != nil {
+			c.table.done(f)
+			cancel(nil)
+			c.send(errorLine(env.id, e))
+			return
+		}
+	}
+	finish := func() {
+		if rec.visit != nil {
+			rec.visit.Leave()
+			rec.leave()
+		}
+		release()
+		cancel(nil)
+		c.table.done(f)
+	}
+	if env.method == string(mcp.MethodInitialize) {
+		line := c.perform(ctx, f, rec, msg) // here, since what comes next depends on it
+		c.crew.do(func() {
+			defer finish()
+			_ = c.out.write(line, 0, func() bool { // in the writer's turn: no broadcast comes before the answer
+				ok := f.settle()
+				if ok && rec.hello != nil {
+					c.started.Store(true)
+				}
+				return ok
+			})
+		})
+		return
+	}
+	c.crew.do(func() {
+		defer finish()
+		c.answer(f, c.perform(ctx, f, rec, msg))
+	})
+}
+
+// flight begins the flight of a request.
+func (s *Server) flight(env envelope, cancel context.CancelCauseFunc) *flight {
+	f := &flight{id: env.id, call: env.method == string(mcp.MethodToolsCall), cancel: cancel}
+	if t, ours := s.table[env.name]; f.call && ours {
+		f.orphan = !t.Spec.Traits.ReadOnly
+	}
+	return f
+}
+
+// record begins the record of a request.
+func (c *conn) record(env envelope) *record {
+	rec := &record{env: env, place: c.at, client: c.client.Load(), from: c.from}
+	rec.modern, rec.from.Era = env.modern(), env.era()
+	return rec
+}
+
+// arrive finds the session of a call and takes its ticket.
+func (c *conn) arrive(rec *record, release *func()) *rpcError {
+	key, bad := c.key(rec.env)
+	if bad != nil {
+		return bad
+	}
+	return c.s.arrive(rec, key, release)
+}
+
+// arrive takes the session of a call, its places in its principal's queues, and its ticket, in this order. The caller
+// runs release when the call is over.
+func (s *Server) arrive(rec *record, key session.Key, release *func()) *rpcError {
+	t, ok := s.table[rec.env.name]
+	if !ok {
+		return nil // mcp-go answers it; a ticket would hold up nobody, but there is nothing to wait for
+	}
+	state, end, err := s.sessions.acquire(key, rec.place)
+	if err != nil {
+		ref := s.report(context.Background(), "session", err, nil)
+		return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}
+	}
+	*release = end
+	rec.state = state
+	rec.queue(t)
+	rec.visit = s.pipe.Arrive(state)
+	return nil
+}
+
+// full answers a request that the table does not take; at the end of the connection, not at all.
+func (c *conn) full(env envelope, err error) []byte {
+	if errors.Is(err, errConnection) {
+		return nil
+	}
+	if errors.Is(err, errIDInUse) {
+		return errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: err.Error()})
+	}
+	if env.method != string(mcp.MethodToolsCall) {
+		return errorLine(env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
+	}
+	rec := c.record(env)
+	refusal := tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", maxInFlight)
+	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(refusal, env.name)))
+}
+
+// perform dispatches a request and returns its answer.
+func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) []byte {
+	modern := rec.env.modern()
+	listen := modern && rec.env.method == string(mcp.MethodSubscriptionsListen)
+	ps := c.legacy
+	if modern {
+		// A modern request never changes what a later legacy request sees, so it has a session of its own.
+		buffer := 0
+		if listen {
+			buffer = 1 // the acknowledgement
+		}
+		ps = newPipeSession("req-"+strconv.FormatInt(c.serial.Add(1), 10), buffer)
+	}
+	ctx = c.s.mcp.WithContext(ctx, ps)
+	ctx = mcpserver.WithSupportedProtocolVersions(ctx, c.s.versions)
+	if listen {
+		return c.listen(ctx, f, rec, ps, msg)
+	}
+	if rec.env.progressToken != nil && rec.visit != nil {
+		name := ""
+		if rec.client != nil && !modern {
+			name = rec.client.Name
+		}
+		t := startTicker(c.s.profile(name).Beat, func(n note) {
+			line := progressNotification(rec.env.progressToken, n)
+			_ = c.out.write(line, c.out.patience, f.waits) // a client that does not read loses notes
+		})
+		rec.progress = t.set
+		rec.flush = sync.OnceFunc(t.stop)
+		defer rec.flush()
+	}
+	answer := c.s.dispatch(ctx, rec, msg)
+	if rec.hello != nil {
+		c.client.Store(rec.hello)
+	}
+	return answer
+}
+
+func (c *conn) answer(f *flight, line []byte) {
+	_ = c.out.write(line, 0, f.settle) // a cancelled request gets no answer; a write error ends the connection
+}
+
+// send queues an answer of the reading goroutine. When very many wait for a client that does not read, so does it.
+func (c *conn) send(line []byte) {
+	if line == nil {
+		return
+	}
+	select {
+	case c.replies <- line:
+	case <-c.out.failed:
+	}
+}
+
+// decorate adds to a result that was made without mcp-go what it would have added in the modern era.
+func (s *Server) decorate(env envelope, r *mcp.CallToolResult) mcp.JSONRPCResponse {
+	if env.modern() {
+		r.ResultType = mcp.ResultTypeComplete
+		r.EnsureResultMeta().SetServerInfo(s.implementation)
+	}
+	return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Result: r}
+}
+
+// notificationLine encodes a notification, with the id of a listen in its _meta if it has one.
+func notificationLine(n mcp.JSONRPCNotification, subscription json.RawMessage) ([]byte, error) {
+	if subscription != nil {
+		meta := map[string]any{}
+		for k, v := range n.Params.Meta {
+			meta[k] = v
+		}
+		meta[mcp.MetaKeySubscriptionID] = subscription
+		n.Params.Meta = meta
+	}
+	b, err := marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	return append(bytes.TrimSpace(b), '\n'), nil
+}

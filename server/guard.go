@@ -1,0 +1,305 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/auth"
+)
+
+// A caller is who sent a request that passed the guard.
+type caller struct {
+	who    auth.Principal
+	limits *auth.Limits
+	ip     string
+}
+
+// corsHeaders are what pages of a listed origin may send and see.
+const (
+	corsAllow  = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name"
+	corsExpose = "Mcp-Session-Id, WWW-Authenticate"
+)
+
+// on returns the handler of one listener. It makes the checks that come before the body is read, in the order in which
+// they cost least and say least.
+func (e *httpEndpoint) on(l Listener) http.Handler {
+	hosts := slices.Clone(e.hosts)
+	if l.Loopback {
+		hosts = append(hosts, loopbackHosts(l.Listener)...)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		switch r.URL.Path {
+		case "/healthz":
+			e.t.health.serveAlive(w, r)
+			return
+		case "/readyz":
+			e.t.health.serveReady(w, r, e.trusted(r))
+			return
+		}
+		if e.work.closing() {
+			h.Set("Connection", "close")
+			deny(w, r, &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second})
+			return
+		}
+		if !l.Unix && !slices.Contains(hosts, strings.ToLower(r.Host)) {
+			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_host", Message: "this Host is not served here"})
+			return
+		}
+		origin, ok := e.origin(r, l)
+		if !ok {
+			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_origin", Message: "pages of this origin may not call this server"})
+			return
+		}
+		if origin != "" {
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Access-Control-Expose-Headers", corsExpose)
+			h.Add("Vary", "Origin")
+			if r.Method == http.MethodOptions {
+				preflight(w, r)
+				return
+			}
+		}
+		e.routed(w, r)
+	})
+}
+
+// routed serves what comes from a permitted host and origin.
+func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
+	route, handle, ok := e.route(r.URL.Path)
+	if !ok && r.URL.Path != "/metrics" {
+		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing here; MCP is at /mcp"})
+		return
+	}
+	methods := map[string]string{pathMCP: "GET, POST, DELETE", pathSSE: "GET", pathMessage: "POST", "": "GET"}[route]
+	if !slices.Contains(strings.Split(methods, ", "), r.Method) {
+		w.Header().Set("Allow", methods)
+		deny(w, r, &auth.Error{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "use " + methods})
+		return
+	}
+	if route == "" {
+		e.metricsPage(w, r)
+		return
+	}
+	c, err := e.admit(r)
+	if err != nil {
+		deny(w, r, err)
+		return
+	}
+	switch {
+	case route == pathSSE:
+		e.openSSE(w, r, c)
+	case route == pathMessage:
+		e.message(w, r, c)
+	case r.Method == http.MethodPost:
+		e.post(w, r, c, handle)
+	case r.Method == http.MethodGet:
+		e.get(w, r, c)
+	default:
+		e.delete(w, r, c)
+	}
+}
+
+// admit finds out who calls, and counts the request.
+func (e *httpEndpoint) admit(r *http.Request) (caller, error) {
+	who, err := e.t.porter.Authenticate(r)
+	ip := e.t.porter.ClientIP(r).String()
+	if err != nil {
+		e.t.refused(ip, err)
+		return caller{}, err
+	}
+	e.t.metrics.authenticated(how(who.Via), "ok")
+	c := caller{who: who, limits: e.t.porter.Limits(who), ip: ip}
+	if err := c.limits.Request(max(r.ContentLength, 0)); err != nil {
+		e.t.metrics.limited("requests")
+		return caller{}, err
+	}
+	return c, nil
+}
+
+// trusted says whether a prober may read what each check says: one on this machine, or an admin.
+func (e *httpEndpoint) trusted(r *http.Request) bool {
+	if isLoopbackPeer(r) {
+		return true
+	}
+	if len(r.Header["Authorization"]) == 0 {
+		return false
+	}
+	who, err := e.t.porter.Authenticate(r)
+	return err == nil && who.Admin
+}
+
+func isLoopbackPeer(r *http.Request) bool {
+	if strings.HasPrefix(r.RemoteAddr, "@") || r.RemoteAddr == "" {
+		return true // a unix socket
+	}
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && at.Addr().Unmap().IsLoopback()
+}
+
+// metricsPage answers GET /metrics for who may read it.
+func (e *httpEndpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
+	if e.s.cfg.Metrics.Listen != "" {
+		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: "metrics have an address of their own"})
+		return
+	}
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	peer := isLoopbackPeer(r)
+	if mayScrape(e.t.mode == modeNone, peer, bearer, e.t.scrapeToken, false) {
+		if e.t.mode == modeNone {
+			if _, err := e.t.porter.Authenticate(r); err != nil { // another user of this machine
+				deny(w, r, err)
+				return
+			}
+		}
+		e.t.metrics.handler().ServeHTTP(w, r)
+		return
+	}
+	who, err := e.t.porter.Authenticate(r)
+	if err == nil && !who.Admin {
+		err = &auth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Message: "metrics are for admins"}
+	}
+	if err != nil {
+		deny(w, r, err)
+		return
+	}
+	e.t.metrics.handler().ServeHTTP(w, r)
+}
+
+// how is the kind of an authentication, without its id.
+func how(via string) string {
+	kind, _, _ := strings.Cut(via, ":")
+	return kind
+}
+
+// origin says whether the page that sent r may do so, and repeats its origin for the answer. "", true: no page did.
+func (e *httpEndpoint) origin(r *http.Request, l Listener) (origin string, ok bool) {
+	all := r.Header["Origin"]
+	switch {
+	case len(all) == 0:
+		return "", true
+	case len(all) > 1:
+		return "", false
+	}
+	origin = all[0]
+	if slices.Contains(e.origins, origin) {
+		return origin, true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return "", false
+	}
+	return origin, l.Loopback && isLoopbackName(u.Hostname())
+}
+
+func isLoopbackName(host string) bool {
+	return host == "localhost" || host == "127.0.0.1" || host == "::1"
+}
+
+// loopbackHosts are the names under which this machine reaches a loopback listener.
+func loopbackHosts(l net.Listener) []string {
+	names := []string{"localhost", "127.0.0.1", "[::1]"}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return names
+	}
+	for _, n := range names[:3:3] {
+		names = append(names, n+":"+port)
+	}
+	return names
+}
+
+// publicHosts are the path and the hosts of http.public_url. The default port may be written or not.
+func publicHosts(public string) (prefix string, hosts []string) {
+	u, err := url.Parse(public)
+	if err != nil || u.Host == "" {
+		return "", nil
+	}
+	host := strings.ToLower(u.Host)
+	hosts = []string{host}
+	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == "" {
+		hosts = append(hosts, host+":"+port)
+	} else if u.Port() == port {
+		hosts = append(hosts, strings.TrimSuffix(host, ":"+port))
+	}
+	return strings.TrimSuffix(u.Path, "/"), hosts
+}
+
+// preflight answers a browser that asks before it sends.
+func preflight(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	h.Set("Access-Control-Allow-Headers", allowedHeaders(r.Header.Get("Access-Control-Request-Headers")))
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// allowedHeaders are the headers of a preflight's answer. Mcp-Param-* has no end, so those that are asked for are named.
+func allowedHeaders(asked string) string {
+	allow := corsAllow
+	for name := range strings.SplitSeq(asked, ",") {
+		name = strings.TrimSpace(name)
+		if strings.HasPrefix(strings.ToLower(name), "mcp-param-") && validToken(name) {
+			allow += ", " + name
+		}
+	}
+	return allow
+}
+
+func validToken(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	})
+}
+
+// deny answers a request that is not served: as a JSON-RPC error where a client of MCP asks.
+func deny(w http.ResponseWriter, r *http.Request, err error) {
+	refusal, ok := errors.AsType[*auth.Error](err)
+	if !ok {
+		refusal = &auth.Error{Status: http.StatusInternalServerError, Code: "internal", Message: "internal error"}
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	if refusal.Challenge != "" {
+		h.Set("WWW-Authenticate", refusal.Challenge)
+	}
+	if refusal.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(max(1, int((refusal.RetryAfter+time.Second-1)/time.Second))))
+	}
+	body, _ := marshal(map[string]any{"error": map[string]string{"code": refusal.Code, "message": refusal.Message}})
+	if r.URL.Path != "/metrics" {
+		code := mcp.INVALID_REQUEST
+		if refusal.Status >= 500 {
+			code = mcp.INTERNAL_ERROR
+		}
+		body = refusalBody(nil, &rpcError{Code: code, Message: refusal.Message, Data: map[string]string{"code": refusal.Code}})
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(refusal.Status)
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// refusalBody is a JSON-RPC error as the body of an answer. Without an id it has none, not even null: it answers an HTTP
+// request.
+func refusalBody(id json.RawMessage, e *rpcError) []byte {
+	if id != nil {
+		return errorLine(id, e)
+	}
+	body, err := marshal(e)
+	if err != nil {
+		body, _ = marshal(&rpcError{Code: e.Code, Message: e.Message})
+	}
+	return append(append([]byte(`{"jsonrpc":"2.0","error":`), body...), '}', '\n')
+}

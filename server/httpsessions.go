@@ -1,0 +1,280 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/auth"
+	"codehand/server/state"
+	"codehand/tools/session"
+)
+
+// A httpSession is a legacy transport session that was used lately: what mcp-go knows of it, and its open requests. Its
+// truth is in its id and in the Store, so it may be dropped between any two requests.
+type httpSession struct {
+	id     string
+	key    session.Key // of its client record
+	table  inflight
+	client atomic.Pointer[clientRecord]
+
+	users int // requests and streams; covered by httpSessions.mu
+	last  time.Time
+	began time.Time
+}
+
+// httpSessions are the legacy sessions in use. It is safe for concurrent use.
+type httpSessions struct {
+	s   *Server
+	now func() time.Time
+
+	mu   sync.Mutex
+	live map[string]*httpSession // by id
+	per  map[string]int          // live ones by principal
+}
+
+func newHTTPSessions(s *Server) *httpSessions {
+	return &httpSessions{s: s, now: time.Now, live: map[string]*httpSession{}, per: map[string]int{}}
+}
+
+// The errors of acquire.
+var (
+	errNoSession       = errors.New("Invalid session ID") //nolint:staticcheck // as clients know it from other servers
+	errTooManySessions = errors.New("too many sessions; end one, or wait until one is idle")
+)
+
+// sessionKey is the key of a transport session.
+func sessionKey(kind, principal, id string) session.Key {
+	return session.Key{Principal: principal, Session: kind + ":" + id}
+}
+
+// start makes room for a new session of the principal.
+func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
+	most := h.s.cfg.Session.MaxPerPrincipal
+	if q := who.Quota.Sessions; q > 0 {
+		most = min(most, q)
+	}
+	id := h.s.team.signer.id(labelSession, who.ID)
+	x := &httpSession{id: id, key: sessionKey(kindHTTP, who.ID, id), users: 1, began: h.now()}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.per[who.ID] >= most {
+		return nil, errTooManySessions
+	}
+	h.add(x)
+	return x, nil
+}
+
+func (h *httpSessions) add(x *httpSession) {
+	h.live[x.id] = x
+	h.per[x.key.Principal]++
+}
+
+func (h *httpSessions) remove(x *httpSession) {
+	if h.live[x.id] != x {
+		return
+	}
+	delete(h.live, x.id)
+	if h.per[x.key.Principal]--; h.per[x.key.Principal] == 0 {
+		delete(h.per, x.key.Principal)
+	}
+}
+
+// acquire finds the session of an id that we made for this principal. One that this process does not know is adopted:
+// clients do not initialize again, so neither a restart nor an expiry may ask them to. Every other id is errNoSession.
+func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id string) (*httpSession, error) {
+	if !h.s.team.signer.valid(labelSession, who.ID, id) {
+		return nil, errNoSession
+	}
+	h.mu.Lock()
+	if x := h.live[id]; x != nil {
+		x.users++
+		h.mu.Unlock()
+		return x, nil
+	}
+	h.mu.Unlock()
+
+	x := &httpSession{id: id, key: sessionKey(kindHTTP, who.ID, id), began: h.now()}
+	client, gone, err := h.s.recall(ctx, x.key)
+	if err != nil {
+		return nil, err
+	}
+	if gone {
+		return nil, errNoSession
+	}
+	x.client.Store(client)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if other := h.live[id]; other != nil {
+		x = other
+	} else {
+		h.add(x)
+	}
+	x.users++
+	return x, nil
+}
+
+// release gives back what start and acquire returned.
+func (h *httpSessions) release(x *httpSession) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x.users--
+	x.last = h.now()
+}
+
+// forget ends a session for good: its requests are cancelled, and its id is never valid again.
+func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSession) error {
+	if err := h.s.bury(ctx, x.key); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.remove(x)
+	h.mu.Unlock()
+	x.table.cancelAll(errSessionEnded)
+	e.free(x.id)
+	h.s.sessions.end(x.key)
+	return nil
+}
+
+// errSessionEnded is the cause of a cancel when the client deletes its session.
+var errSessionEnded = errors.New("the session was deleted")
+
+// sweepLoop drops what is idle, once a minute.
+func (h *httpSessions) sweepLoop(ctx context.Context, e *httpEndpoint) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			h.sweep(e)
+			h.s.sessions.idle()
+		}
+	}
+}
+
+func (h *httpSessions) sweep(e *httpEndpoint) {
+	now := h.now()
+	var idle []*httpSession
+	h.mu.Lock()
+	for _, x := range h.live {
+		if x.users == 0 && now.Sub(x.last) > h.s.cfg.Session.Idle {
+			idle = append(idle, x)
+			h.remove(x)
+		}
+	}
+	h.mu.Unlock()
+	for _, x := range idle {
+		e.free(x.id)
+		version := ""
+		if c := x.client.Load(); c != nil {
+			version = c.Protocol
+		}
+		h.s.team.metrics.ended(version, "http", x.last.Sub(x.began))
+	}
+}
+
+// count returns how many sessions are in use.
+func (h *httpSessions) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.live)
+}
+
+// free lets mcp-go drop its objects of a session. Our id manager lets every id pass, so nothing is ended for good.
+func (e *httpEndpoint) free(id string) {
+	r := &mcpserver.HTTPRequest{Method: http.MethodDelete, Header: http.Header{mcpserver.HeaderKeySessionID: {id}}, Context: context.Background()}
+	e.stream.Handle(discard{header: http.Header{}}, r)
+}
+
+// A discard is a response that nobody waits for.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header       { return d.header }
+func (discard) WriteHeader(int)             {}
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Flush()                      {}
+func (discard) CanStream() bool             { return false }
+
+// An idResolver gives mcp-go the id that was made for a request. Every check was made before.
+type idResolver struct{}
+
+func (idResolver) ResolveSessionIdManager(r *http.Request) mcpserver.SessionIdManager {
+	if r == nil {
+		return idManager("")
+	}
+	if rec := recordFrom(r.Context()); rec != nil {
+		return idManager(rec.newID)
+	}
+	return idManager("")
+}
+
+type idManager string
+
+func (m idManager) Generate() string             { return string(m) }
+func (idManager) Validate(string) (bool, error)  { return false, nil }
+func (idManager) Terminate(string) (bool, error) { return false, nil }
+
+// remember writes what a client said about itself, for requests after a restart.
+func (s *Server) remember(ctx context.Context, key session.Key, c *clientRecord) error {
+	c.V = 1
+	body, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return s.engines.store.Set(ctx, cellKey(key, "client"), body)
+}
+
+// recall reads it. gone says that the session was ended for good. A session without a record has an empty one.
+func (s *Server) recall(ctx context.Context, key session.Key) (c *clientRecord, gone bool, err error) {
+	tomb, _, err := s.engines.store.Get(ctx, cellKey(key, "gone"))
+	if err != nil || tomb != nil {
+		return nil, tomb != nil, err
+	}
+	c = &clientRecord{}
+	body, _, err := s.engines.store.Get(ctx, cellKey(key, "client"))
+	if err != nil {
+		return nil, false, err
+	}
+	if body != nil {
+		if err := json.Unmarshal(body, c); err != nil {
+			s.log.Warn("a client record cannot be read", "err", err)
+			c = &clientRecord{}
+		}
+	}
+	return c, false, nil
+}
+
+// bury removes all that is remembered of a session, and marks it as gone.
+func (s *Server) bury(ctx context.Context, key session.Key) error {
+	store := s.engines.store
+	if err := store.Set(ctx, cellKey(key, "gone"), []byte(`{"v":1}`)); err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	keys, err := store.Keys(ctx, state.Key(state.Session, state.Hash(key.Principal), state.Hash(key.Session)))
+	if err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	for _, k := range keys {
+		if k == cellKey(key, "gone") {
+			continue
+		}
+		if err := store.Delete(ctx, k); err != nil {
+			s.log.Warn("what a session left cannot be removed", slog.String("key", k), slog.Any("err", err))
+		}
+	}
+	return nil
+}
+
+func cellKey(key session.Key, cell string) string {
+	return state.Key(state.Session, state.Hash(key.Principal), state.Hash(key.Session), cell)
+}

@@ -1,0 +1,308 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/tools/permission"
+	"codehand/tools/sandbox"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// A place is what the calls of one principal work in: its roots and rules, and the tools that it may see. Two tokens of
+// one principal with different rights have two places. It does not change.
+type place struct {
+	who     auth.Principal
+	space   *workspace.Space
+	rules   *permission.Policy
+	bare    *session.State // of no session: what a tool needs to say whether it is available
+	prefs   session.Prefs
+	start   permission.Mode // of a session that has not changed it
+	highest permission.Mode
+	env     func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
+	listed  []mcp.Tool      // of tools/list
+	limits  *auth.Limits    // nil: none
+}
+
+// placeOptions are what differs between places.
+type placeOptions struct {
+	who     auth.Principal
+	roots   []string
+	workDir string
+	deny    []permission.Rule
+	noShell string
+	start   permission.Mode
+	highest permission.Mode
+	limits  *auth.Limits
+}
+
+// newPlace opens the roots, which must exist.
+func (s *Server) newPlace(o placeOptions) (*place, error) {
+	e := s.engines
+	p := &place{who: o.who, prefs: prefs(s.cfg), start: o.start.AtMost(o.highest), highest: o.highest, limits: o.limits}
+	rules, err := permission.New(permission.Options{Deny: o.deny, Home: s.cfg.Home})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDeny(rules, s.tools); err != nil {
+		return nil, err
+	}
+	if p.space, err = workspace.Open(o.roots, workspace.Options{Home: s.cfg.Home}); err != nil {
+		return nil, err
+	}
+	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
+	if p.space.Inside(o.workDir) || len(o.roots) == 0 {
+		p.space = p.space.At(o.workDir)
+	}
+	p.rules = rules.At(p.space.Roots(), p.space.Cwd())
+	p.env = sync.OnceValue(func() []string {
+		return sandbox.Environ(sandbox.EnvOptions{Roots: p.space.Roots(), Allow: s.cfg.Shell.EnvAllow})
+	})
+	probe, err := shell.New(shell.Options{Dir: e.dir, Init: s.cfg.Shell.InitFile})
+	switch {
+	case !s.cfg.Shell.Enabled:
+		p.prefs.NoShell = "the operator switched the shell off (shell.enabled)"
+	case o.noShell != "":
+		p.prefs.NoShell = o.noShell
+	case err != nil:
+		p.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
+	}
+	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs}
+	p.listed = p.arrange(s.tools)
+	return p, nil
+}
+
+// forbids says why this principal may not use a tool that the rules allow; nil: it may.
+func (p *place) forbids(t tool.Tool) *tool.Refusal {
+	name := t.Spec.Name
+	if want, text := scope(t.Spec.Scope); !p.who.Scopes.Has(want) {
+		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
+			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name, text)}
+	}
+	if p.who.Profile == readOnlyProfile && !t.Spec.Traits.ReadOnly {
+		return &tool.Refusal{Code: tool.ToolDisabled, Text: name + " is not available: this token's tool profile is readonly"}
+	}
+	return nil
+}
+
+// readOnlyProfile is the tool profile without anything that changes something.
+const readOnlyProfile = "readonly"
+
+// scope is what a tool needs of a token, also by name.
+func scope(s tool.Scope) (auth.Scopes, string) {
+	switch s {
+	case tool.ScopeRead:
+		return auth.Read, "mcp:read"
+	case tool.ScopeWrite:
+		return auth.Write, "mcp:write"
+	case tool.ScopeShell:
+		return auth.Shell, "mcp:shell"
+	case tool.ScopeWeb:
+		return auth.Web, "mcp:web"
+	}
+	return auth.Read | auth.Write | auth.Shell | auth.Web, "mcp:all"
+}
+
+// allScopes are the scopes of whoever needs no token.
+const allScopes = auth.Read | auth.Write | auth.Shell | auth.Web | auth.AdminConsole
+
+// localPlace is the place of the person who started this process: stdio, calls in process, and serve without
+// authentication.
+func (s *Server) localPlace() (*place, error) {
+	return s.newPlace(placeOptions{
+		who:   auth.Principal{ID: localID, Slug: localID, Roots: s.cfg.Roots, Scopes: allScopes, Admin: true, Via: "none"},
+		roots: s.cfg.Roots, workDir: s.cfg.WorkDir, deny: s.cfg.Permissions.Deny,
+		start: s.cfg.Permissions.Mode, highest: permission.Bypass, noShell: s.noShell,
+	})
+}
+
+// A placeError is a principal whose workspace cannot be served. The text is for the model.
+type placeError struct{ text string }
+
+func (e *placeError) Error() string { return e.text }
+
+// places are those of all principals of serve. It is safe for concurrent use.
+type places struct {
+	s   *Server
+	now func() time.Time
+
+	mu    sync.Mutex
+	by    map[string]*placeSlot // by all that makes a principal's rights
+	owned map[string]string     // root -> principal, of all that were served
+}
+
+// A placeSlot is one place, made by who needs it first while others wait.
+type placeSlot struct {
+	mu     sync.Mutex
+	place  *place
+	err    error
+	failed time.Time
+}
+
+// retryPlace is how long a workspace that could not be made is not tried again.
+const retryPlace = 5 * time.Second
+
+func newPlaces(s *Server) *places {
+	return &places{s: s, now: time.Now, by: map[string]*placeSlot{}, owned: map[string]string{}}
+}
+
+// of returns the place of a principal, and makes its workspace at the first call. A *placeError is for the model.
+func (ps *places) of(who auth.Principal, limits *auth.Limits) (*place, error) {
+	key := strings.Join([]string{
+		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(), fmt.Sprint(who.Admin, who.Via == "none"),
+		strings.Join(who.Roots, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
+	}, "\x00")
+	ps.mu.Lock()
+	slot := ps.by[key]
+	if slot == nil {
+		slot = &placeSlot{}
+		ps.by[key] = slot
+	}
+	ps.mu.Unlock()
+
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if slot.place != nil {
+		return slot.place, nil
+	}
+	if slot.err != nil && ps.now().Sub(slot.failed) < retryPlace {
+		return nil, slot.err
+	}
+	slot.place, slot.err = ps.make(who, limits)
+	slot.failed = ps.now()
+	if slot.err != nil {
+		if _, ok := errors.AsType[*placeError](slot.err); !ok {
+			ps.s.log.Error("a workspace cannot be served", "principal", who.ID, "err", slot.err)
+			slot.err = &placeError{"The workspace cannot be served. Tell the operator; the server's log says why."}
+		}
+	}
+	return slot.place, slot.err
+}
+
+func (ps *places) make(who auth.Principal, limits *auth.Limits) (*place, error) {
+	s := ps.s
+	if err := ps.claim(who); err != nil {
+		return nil, err
+	}
+	made := false
+	for i, root := range who.Roots {
+		fresh, err := makeRoot(root)
+		if err != nil {
+			return nil, fmt.Errorf("root %s: %w", root, err)
+		}
+		made = made || fresh && i == 0
+	}
+	if made && who.Seed != "" {
+		if err := copySeed(who.Seed, who.Roots[0]); err != nil {
+			return nil, fmt.Errorf("seed %s: %w", who.Seed, err)
+		}
+	}
+	start, err := permission.ParseMode(who.Mode)
+	if err != nil {
+		return nil, err
+	}
+	highest, err := permission.ParseMode(who.MaxMode)
+	if err != nil {
+		return nil, err
+	}
+	deny := append([]permission.Rule(nil), s.cfg.Permissions.Deny...)
+	workDir := ""
+	if len(who.Roots) > 0 {
+		workDir = who.Roots[0]
+	}
+	for _, text := range who.Deny {
+		deny = append(deny, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: workDir})
+	}
+	return s.newPlace(placeOptions{
+		who: who, roots: who.Roots, workDir: workDir, deny: deny, start: start, highest: highest, limits: limits,
+		noShell: s.noShell,
+	})
+}
+
+// claim refuses roots that contain those of another principal or lie in them. The same roots may be shared: the operator
+// said so.
+func (ps *places) claim(who auth.Principal) error {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, mine := range who.Roots {
+		for other, owner := range ps.owned {
+			if owner != who.ID && mine != other && (holds(mine, other) || holds(other, mine)) {
+				ps.s.log.Error("two principals' roots lie in each other", "principal", who.ID, "root", mine, "other", owner, "its root", other)
+				return &placeError{"The workspace cannot be served: its roots overlap another one's. Tell the operator."}
+			}
+		}
+	}
+	for _, root := range who.Roots {
+		ps.owned[root] = who.ID
+	}
+	return nil
+}
+
+// holds says whether path is dir or lies in it, by whole components.
+func holds(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// makeRoot makes what is missing of a root, 0700 and without following a link below the deepest directory that exists.
+func makeRoot(root string) (made bool, err error) {
+	missing := []string{}
+	at := root
+	for {
+		info, err := os.Stat(at)
+		if err == nil {
+			if !info.IsDir() {
+				return false, fmt.Errorf("%s is not a directory", at)
+			}
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		if _, err := os.Lstat(at); err == nil {
+			return false, fmt.Errorf("%s is a link to nothing", at)
+		}
+		missing = append(missing, filepath.Base(at))
+		at = filepath.Dir(at)
+	}
+	if len(missing) == 0 {
+		return false, nil
+	}
+	dir, err := os.OpenRoot(at)
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	rel := "."
+	for i := len(missing) - 1; i >= 0; i-- {
+		rel = filepath.Join(rel, missing[i])
+		if err := dir.Mkdir(rel, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return false, err
+		}
+		if info, err := dir.Lstat(rel); err != nil || !info.IsDir() {
+			return false, fmt.Errorf("%s is not a directory", filepath.Join(at, rel))
+		}
+	}
+	return true, nil
+}
+
+// noShellReason says why serve runs no commands; "": it does.
+func noShellReason(c config.Config) string {
+	if c.Sandbox.Policy == "off" {
+		return ""
+	}
+	return "commands need a sandbox of level 2 here, and this version has none; the operator can set sandbox.policy = \"off\""
+}

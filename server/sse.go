@@ -1,0 +1,200 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/pipeline"
+	"codehand/tools/session"
+)
+
+// sseStreams are the open streams of legacy SSE, by session id. It is safe for concurrent use.
+type sseStreams struct {
+	mu   sync.Mutex
+	open map[string]*sseStream
+}
+
+// An sseStream is one client of legacy SSE: what it posts comes in at one path, and all answers leave on one stream.
+type sseStream struct {
+	conn  *conn
+	calls context.Context // of its calls; they outlive the stream by the orphan's grace
+
+	turn sync.Mutex // posts are taken one after the other, in the order in which they came
+}
+
+func newSSEStreams() *sseStreams { return &sseStreams{open: map[string]*sseStream{}} }
+
+func (s *sseStreams) add(id string, x *sseStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[id] = x
+}
+
+func (s *sseStreams) remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+}
+
+func (s *sseStreams) find(id string) *sseStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id]
+}
+
+// openSSE serves GET /sse until the client goes or the server ends.
+func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
+	end, err := c.limits.Stream()
+	if err != nil {
+		e.t.metrics.limited("streams")
+		deny(w, r, err)
+		return
+	}
+	defer end()
+	place, err := e.t.places.of(c.who, c.limits)
+	if err != nil {
+		e.s.internal(r.Context(), "place", err)
+		deny(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	calls, stop := context.WithCancelCause(e.base)
+	defer stop(errConnection)
+	out := &sseWriter{w: w, control: http.NewResponseController(w)}
+	conn, err := e.s.newConn(r.Context(), "sse", place, newLineWriter(out, e.s.patience))
+	if err != nil {
+		e.s.internal(r.Context(), "sse", err)
+		deny(w, r, err)
+		return
+	}
+	defer conn.close()
+	id := e.t.signer.id(labelSSE, c.who.ID)
+	conn.from = pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}
+	conn.key = func(env envelope) (session.Key, *rpcError) { return httpKey(c.who, env, "", kindSSE+":"+id) }
+	entry := &active{who: c.who, kind: "sse"}
+	entry.cancel = func(cause error) {
+		go func() { // its answers have no other way than this stream
+			if cause == errDraining {
+				within(conn.table.close(), e.s.cfg.HTTP.Drain)
+			}
+			cancel(cause)
+		}()
+	}
+	if !e.work.begin(entry) {
+		deny(w, r, &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second})
+		return
+	}
+	defer e.work.end(entry)
+	e.sseWarned.Do(func() { e.log.Warn("a client uses the deprecated SSE transport of 2024-11-05; /mcp is its successor") })
+
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	e.sse.add(id, &sseStream{conn: conn, calls: calls})
+	defer e.sse.remove(id)
+	began := time.Now()
+	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+	if conn.out.write([]byte(first), 0, nil) == nil {
+		e.hold(ctx, conn)
+	}
+	conn.out.shut(errConnection) // w is not ours any more when this returns
+	e.sse.remove(id)
+	e.orphans(conn)
+	e.t.metrics.ended("2024-11-05", "sse", time.Since(began))
+}
+
+// hold keeps a stream open, with a comment now and then.
+func (e *httpEndpoint) hold(ctx context.Context, c *conn) {
+	beat := time.NewTicker(e.keepAlive)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.out.failed:
+			return
+		case <-beat.C:
+			_ = c.out.write([]byte(": keep-alive\n\n"), c.out.patience, nil) // an event on its way is as good
+		}
+	}
+}
+
+// orphans lets calls that change something finish when their client is gone, for a while.
+func (e *httpEndpoint) orphans(c *conn) {
+	drained := c.table.close()
+	c.listens.endAll()
+	for _, f := range c.table.list() {
+		if !f.orphan && f.state.CompareAndSwap(flightOpen, flightCancelled) {
+			f.cancel(errConnection)
+		}
+	}
+	if !within(drained, e.s.cfg.HTTP.OrphanGrace) {
+		c.table.cancelAll(errConnection)
+		within(drained, cancelGrace)
+	}
+}
+
+// message takes one message of a legacy SSE client. The answer leaves on the stream.
+func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
+	ids := r.URL.Query()["sessionId"]
+	var x *sseStream
+	if len(ids) == 1 && e.t.signer.valid(labelSSE, c.who.ID, ids[0]) {
+		x = e.sse.find(ids[0])
+	}
+	if x != nil {
+		if at, err := e.t.places.of(c.who, c.limits); err != nil || at != x.conn.at {
+			x = nil // a token with other rights has no part in this stream
+		}
+	}
+	if x == nil {
+		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: errNoSession.Error()})
+		return
+	}
+	body, bad := e.body(w, r, c)
+	if bad != nil {
+		deny(w, r, bad)
+		return
+	}
+	env, fault := scanEnvelope(body)
+	if fault != nil && !fault.InArguments {
+		ex := &exchange{e: e, w: w, r: r, c: c, rec: x.conn.record(env)}
+		ex.malformed(fault)
+		return
+	}
+	x.turn.Lock()
+	if fault != nil {
+		x.conn.refuse(env, fault)
+	} else {
+		x.conn.take(x.calls, env, body)
+	}
+	x.turn.Unlock()
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// An sseWriter writes each line that a connection sends as one event. What is no message passes as it is.
+type sseWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (s *sseWriter) Write(line []byte) (int, error) {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
+	b := line
+	if len(line) > 0 && line[0] == '{' {
+		b = make([]byte, 0, len(line)+32)
+		b = append(b, "event: message\ndata: "...)
+		b = append(b, bytes.TrimSuffix(line, []byte("\n"))...)
+		b = append(b, "\n\n"...)
+	}
+	if _, err := s.w.Write(b); err != nil {
+		return 0, err
+	}
+	return len(line), s.control.Flush()
+}

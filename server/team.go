@@ -1,0 +1,241 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/pipeline"
+)
+
+// A team is what serve has besides stdio: who may call, where each works, the record of what was done, and the numbers.
+type team struct {
+	replica string // names this process in the audit; new at each start
+	porter  *auth.Porter
+	places  *places
+	signer  *signer
+	mode    string // none, token
+	audit   *auditLog
+	metrics *metrics
+	health  *health
+
+	scrapeToken string // opens /metrics; "": there is none
+	keepGoing   bool   // calls go on when the audit cannot be written
+	quiet       *quiet
+}
+
+// newTeam makes it, in the order of the start: who may call, the ids of sessions, the audit.
+func (s *Server) newTeam(ctx context.Context) (_ *team, err error) {
+	cfg, dir := s.cfg, s.engines.dir
+	t := &team{
+		replica: "r" + newID()[:8], places: newPlaces(s), keepGoing: cfg.Audit.OnError == "continue",
+		quiet: &quiet{now: time.Now, seen: map[string]*quietSpan{}},
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.close())
+		}
+	}()
+	if t.mode, err = AuthMode(cfg); err != nil {
+		return nil, err
+	}
+	if t.porter, err = auth.New(auth.Options{
+		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: TokenFile(cfg), Local: s.localPrincipal(),
+		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
+		Trusted: cfg.HTTP.TrustedProxies, Log: s.log,
+	}); err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	if name := cfg.Metrics.TokenFile; name != "" {
+		token, err := os.ReadFile(name)
+		if err != nil {
+			return nil, &ConfigError{Err: fmt.Errorf("metrics.token_file: %w", err)}
+		}
+		t.scrapeToken = strings.TrimSpace(string(token))
+	}
+	if t.signer, err = newSigner(ctx, s.engines.store, cfg.Session.TTL); err != nil {
+		return nil, err
+	}
+	if err := writeReplica(dir, t.replica); err != nil {
+		return nil, err
+	}
+	audits := cfg.Audit.Dir
+	if audits == "" {
+		audits = filepath.Join(dir, "audit")
+	}
+	if t.audit, err = openAudit(auditOptions{
+		dir: audits, replica: t.replica, sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
+		digest: cfg.Audit.Commands == "digest",
+	}); err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return t, nil
+}
+
+// watch makes what tells people how the server is. It comes last, since it looks at allScopes else.
+func (t *team) watch(s *Server, version string) {
+	store := s.engines.store
+	up := func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), healthTime)
+		defer cancel()
+		return store.Ping(ctx) == nil
+	}
+	level := 1
+	if s.cfg.Sandbox.Policy == "off" {
+		level = 0
+	}
+	t.health = newHealth(t.replica, version)
+	t.health.check("store", false, func(ctx context.Context) (string, error) { return "", store.Ping(ctx) })
+	t.health.check("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.failed() })
+	t.health.check("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
+	t.metrics = newMetrics(version, gauges{
+		tools: s.tools,
+		sessions: func() map[string]int {
+			if e := s.endpoint.Load(); e != nil {
+				return map[string]int{"http": e.https.count(), "sse": e.work.count()["sse"]}
+			}
+			return nil
+		},
+		streams: func() map[string]int {
+			n := map[string]int{"get": 0, "sse": 0, "listen": 0}
+			if e := s.endpoint.Load(); e != nil {
+				for kind, open := range e.work.count() {
+					if kind != "" {
+						n[kind] = open
+					}
+				}
+			}
+			return n
+		},
+		jobs: s.sessions.jobs,
+		inFlight: func() int {
+			if e := s.endpoint.Load(); e != nil {
+				return e.work.count()[""]
+			}
+			return 0
+		},
+		storeUp: up, draining: t.health.draining, backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
+		sandboxLevel: func() int { return level },
+	})
+}
+
+// record takes a finished call into the numbers.
+func (t *team) record(r pipeline.Record) { t.metrics.call(r) }
+
+// write takes a call into the audit. With audit.on_error = continue a call goes on without its line.
+func (t *team) write(r pipeline.Record) error {
+	err := t.audit.call(r)
+	t.metrics.audited(err)
+	if err != nil && t.keepGoing {
+		return nil
+	}
+	return err
+}
+
+// ready says whether calls can be recorded.
+func (t *team) ready() error {
+	if t.keepGoing {
+		return nil
+	}
+	return t.audit.failed()
+}
+
+// event takes what is no call into the audit.
+func (t *team) event(ev string, fields map[string]any) {
+	t.metrics.audited(t.audit.event(ev, fields)) // the next call says that the audit fails
+}
+
+// refused notes who was not let in.
+func (t *team) refused(ip string, err error) {
+	refusal, ok := errors.AsType[*auth.Error](err)
+	if !ok {
+		return
+	}
+	t.metrics.authenticated(t.mode, refusal.Code)
+	if n := t.quiet.due(ip); n > 0 {
+		t.event("auth.fail", map[string]any{"ip": ip, "code": refusal.Code, "reason": refusal.Reason, "count": n})
+	}
+}
+
+// A quiet lets one of many like events through: per address one in 10 s, with how many there were. It is safe for
+// concurrent use.
+type quiet struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	seen map[string]*quietSpan
+}
+
+type quietSpan struct {
+	since time.Time
+	count int // since then, not told
+}
+
+const (
+	quietFor = 10 * time.Second
+	maxQuiet = 10_000 // addresses
+)
+
+// due counts an event and returns how many are to be told now; 0: none.
+func (q *quiet) due(name string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	span := q.seen[name]
+	if span == nil {
+		if len(q.seen) >= maxQuiet {
+			clear(q.seen) // many addresses at once: what they did before is not worth the memory
+		}
+		q.seen[name] = &quietSpan{since: now}
+		return 1
+	}
+	span.count++
+	if now.Sub(span.since) < quietFor {
+		return 0
+	}
+	n := span.count
+	span.since, span.count = now, 0
+	return n
+}
+
+func (t *team) close() error {
+	if t == nil || t.audit == nil {
+		return nil
+	}
+	return t.audit.close()
+}
+
+// modeNone is serve without authentication.
+const modeNone = "none"
+
+// workspacesDir is where principals without configured roots have theirs, below the data directory.
+const workspacesDir = "workspaces"
+
+// localPrincipal is who calls where there is no authentication: the person who started this process.
+func (s *Server) localPrincipal() auth.Principal {
+	return auth.Principal{
+		ID: localID, Slug: localID, Roots: s.cfg.Roots, Mode: s.cfg.Permissions.Mode.String(), MaxMode: "bypassPermissions",
+		Scopes: allScopes, Quota: auth.DefaultQuota(), Admin: true, Via: "none",
+	}
+}
+
+// writeReplica notes this process's name, so that the next start knows that it is gone.
+func writeReplica(dir, replica string) error {
+	path := filepath.Join(dir, "replica.id")
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("replica id: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("replica id: %w", err)
+	}
+	_, err = f.WriteString(replica + "\n")
+	return errors.Join(err, f.Close())
+}

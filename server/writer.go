@@ -1,0 +1,387 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// What a responder is.
+const (
+	replyFresh  = iota // nothing was sent
+	replyStream        // an event stream is open
+	replyDone          // nothing may be sent any more
+)
+
+// A responder is the answer to one HTTP request of MCP. It keeps status and header back until it is known whether the
+// answer is one JSON body or an event stream; the first notification, a long silence, and mcp-go's own events make it
+// a stream. It is safe for concurrent use: mcp-go writes from two goroutines, and notes come from others.
+type responder struct {
+	e       *httpEndpoint
+	w       http.ResponseWriter
+	control *http.ResponseController
+	rec     *record
+	f       *flight
+	stream  bool   // may become an event stream
+	lost    func() // the connection broke
+
+	mu     sync.Mutex
+	phase  int
+	header http.Header // what mcp-go set; not sent before it is known what the answer is
+	status int         // of mcp-go; 0: none yet
+	events bool        // mcp-go writes an event stream: each of its writes is one event
+	body   []byte      // mcp-go's JSON answer
+	beat   *time.Timer
+	sent   int64
+}
+
+func (e *httpEndpoint) newResponder(w http.ResponseWriter, rec *record, f *flight, stream bool) *responder {
+	r := &responder{e: e, w: w, control: http.NewResponseController(w), rec: rec, f: f, stream: stream, lost: func() {}}
+	if stream {
+		r.beat = time.AfterFunc(e.keepAlive, r.silence)
+	}
+	return r
+}
+
+// mayStream says whether the client takes an event stream as an answer.
+func mayStream(accept []string) bool {
+	if len(accept) == 0 {
+		return true
+	}
+	for _, line := range accept {
+		for kind := range strings.SplitSeq(line, ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "text/event-stream", "text/*", "*/*":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The methods that mcp-go asks of a response.
+
+func (r *responder) Header() http.Header {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.header == nil {
+		r.header = http.Header{}
+	}
+	return r.header
+}
+
+func (r *responder) CanStream() bool { return r.stream }
+
+// Flush does nothing: whatever is sent is flushed at once.
+func (r *responder) Flush() {}
+
+func (r *responder) WriteHeader(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = status
+	if strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
+		r.events = true
+		r.open()
+	}
+}
+
+// Write takes what mcp-go answers. The last event of its stream is the answer, which finish encodes as our own.
+func (r *responder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.events {
+		r.body = append(r.body, p...)
+		return len(p), nil
+	}
+	data := bytes.TrimSpace(p)
+	if _, after, ok := bytes.Cut(data, []byte("data: ")); ok {
+		data = after
+	}
+	env, bad := scanEnvelope(data)
+	if bad == nil && env.method == "" {
+		r.body = append(r.body[:0], data...)
+		return len(p), nil
+	}
+	if r.phase != replyStream || !r.f.waits() {
+		return len(p), nil
+	}
+	if err := r.event(r.rec.retag(data)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// notify sends one message before the answer. When it returns, the operating system has it.
+func (r *responder) notify(message []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stream || r.phase == replyDone || !r.f.waits() {
+		return errAnswered
+	}
+	r.open()
+	return r.event(bytes.TrimSuffix(message, []byte("\n")))
+}
+
+// open makes the answer an event stream. The caller holds mu.
+func (r *responder) open() {
+	if r.phase != replyFresh {
+		return
+	}
+	h := r.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	r.phase = replyStream
+	r.deadline()
+	r.w.WriteHeader(http.StatusOK)
+	if err := r.control.Flush(); err != nil {
+		r.broken()
+	}
+}
+
+// event sends one event. The caller holds mu.
+func (r *responder) event(data []byte) error {
+	b := make([]byte, 0, len(data)+32)
+	b = append(b, "event: message\ndata: "...)
+	b = append(b, data...)
+	b = append(b, "\n\n"...)
+	return r.send(b)
+}
+
+// send writes and flushes. The caller holds mu.
+func (r *responder) send(b []byte) error {
+	r.deadline()
+	_, err := r.w.Write(b)
+	if err == nil {
+		err = r.control.Flush()
+	}
+	if err != nil {
+		r.broken()
+		return err
+	}
+	r.sent += int64(len(b))
+	if r.beat != nil {
+		r.beat.Reset(r.e.keepAlive)
+	}
+	return nil
+}
+
+// deadline bounds the next write: a client that does not read counts as gone.
+func (r *responder) deadline() { _ = r.control.SetWriteDeadline(time.Now().Add(writeTime)) }
+
+func (r *responder) broken() {
+	r.phase = replyDone
+	go r.lost() // it may need what the caller holds
+}
+
+// silence sends a comment on a stream on which nothing was sent for a while, and opens one for a call that takes long: so
+// no proxy on the way believes that nobody is there.
+func (r *responder) silence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.phase == replyDone || !r.f.waits() {
+		return
+	}
+	r.open()
+	if r.phase == replyStream {
+		_ = r.send([]byte(": keep-alive\n\n")) // broken says so
+	}
+}
+
+// finish sends the answer, if the request still waits for one, and ends the response. Nothing is sent after it.
+func (r *responder) finish(ctx context.Context, answer []byte, status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.beat != nil {
+		r.beat.Stop()
+	}
+	defer func() { r.phase = replyDone }()
+	if r.phase == replyDone {
+		return
+	}
+	if !r.f.settle() { // cancelled: no answer, and the stream ends
+		if r.phase == replyFresh && !errors.Is(context.Cause(ctx), errConnection) {
+			r.open()
+		}
+		return
+	}
+	if r.phase == replyStream {
+		_ = r.event(bytes.TrimSuffix(answer, []byte("\n"))) // broken says so
+		_ = r.control.SetWriteDeadline(time.Time{})
+		return
+	}
+	r.plain(answer, status)
+}
+
+// end ends a stream that answers nothing.
+func (r *responder) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.beat != nil {
+		r.beat.Stop()
+	}
+	if r.phase == replyFresh && r.status != 0 {
+		r.plain(nil, r.status)
+	}
+	r.phase = replyDone
+}
+
+// tell sends one notification before the answer.
+func (r *responder) tell(method string, params any) error {
+	line, err := marshal(struct {
+		JSONRPC string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params,omitempty"`
+	}{mcp.JSONRPC_VERSION, method, params})
+	if err != nil {
+		return err
+	}
+	return r.notify(line)
+}
+
+// total returns how many bytes were sent.
+func (r *responder) total() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
+// plain sends one JSON body, or a status without one. The caller holds mu.
+func (r *responder) plain(body []byte, status int) {
+	h := r.w.Header()
+	if len(body) > 0 {
+		h.Set("Content-Type", "application/json")
+	}
+	if r.rec.hello != nil {
+		h.Set("Mcp-Session-Id", r.rec.newID)
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	r.deadline()
+	r.w.WriteHeader(status)
+	_, err := r.w.Write(body)
+	if err == nil {
+		err = r.control.Flush()
+	}
+	if err != nil {
+		r.broken()
+		return
+	}
+	r.sent += int64(len(body))
+	_ = r.control.SetWriteDeadline(time.Time{}) // the connection is used again
+}
+
+// answer makes our answer of what mcp-go wrote: with the client's id as its bytes came, and without what our own
+// encoding of a call's result replaces.
+func (r *responder) answer(ctx context.Context) (line []byte, status int) {
+	r.mu.Lock()
+	body, status, kind := r.body, r.status, r.header.Get("Content-Type")
+	r.mu.Unlock()
+	s, rec := r.e.s, r.rec
+	var parts struct {
+		Result json.RawMessage          `json:"result"`
+		Error  *mcp.JSONRPCErrorDetails `json:"error"`
+	}
+	isJSON := strings.HasPrefix(kind, "application/json") || r.isStream()
+	switch {
+	case rec.override != nil:
+		line, status = errorLine(rec.env.id, rec.override), r.statusOf(rec.override.Code)
+	case len(body) == 0 && (status == http.StatusAccepted || rec.env.idKind == idNone && status != 0):
+		return nil, status
+	case len(body) == 0 && rec.listens() && errors.Is(context.Cause(ctx), errDraining):
+		line, status = s.encode(ctx, rec, mcp.JSONRPCResponse{Result: completed()}), http.StatusOK
+	case len(body) == 0 && errors.Is(context.Cause(ctx), errDraining):
+		line, status = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
+	case len(body) == 0:
+		line, status = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"}), http.StatusOK
+	case !isJSON: // mcp-go refuses in plain text
+		line = refusalBody(rec.env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: clip(string(body), 300)})
+	case json.Unmarshal(body, &parts) != nil:
+		ref := s.report(ctx, "mcp-go's answer", errors.New("not JSON"), nil)
+		line, status = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}), http.StatusOK
+	case parts.Error != nil:
+		e := s.mapError(rec, *parts.Error)
+		line = errorLine(rec.env.id, e)
+		if status == http.StatusOK {
+			status = r.statusOf(e.Code)
+		}
+	case rec.result != nil:
+		line = s.encode(ctx, rec, s.decorate(rec.env, rec.result))
+	default:
+		line = resultLine(rec.env.id, rec.retag(parts.Result))
+	}
+	if len(line) >= maxResponse {
+		line = s.tooLarge(rec, len(line))
+	}
+	if status == 0 {
+		status = http.StatusOK
+	}
+	return line, status
+}
+
+func (r *responder) isStream() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.events
+}
+
+// statusOf is the HTTP status of a JSON-RPC error: the modern era has some, so that proxies can act without reading the
+// body.
+func (r *responder) statusOf(code int) int {
+	if !r.rec.modern {
+		return http.StatusOK
+	}
+	switch code {
+	case mcp.INVALID_PARAMS, mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION,
+		mcp.INVALID_REQUEST, mcp.PARSE_ERROR:
+		return http.StatusBadRequest
+	case mcp.METHOD_NOT_FOUND:
+		return http.StatusNotFound
+	}
+	return http.StatusOK
+}
+
+// completed is the result of a listen that the server ends.
+func completed() mcp.SubscriptionsListenResult {
+	r := mcp.SubscriptionsListenResult{}
+	r.ResultType = mcp.ResultTypeComplete
+	return r
+}
+
+// listens says whether the request is a subscriptions/listen.
+func (r *record) listens() bool { return r.env.method == string(mcp.MethodSubscriptionsListen) }
+
+// exactID is the id as sent if mcp-go, which decodes it to a float, would change it; else nil.
+func (r *record) exactID() json.RawMessage {
+	if r.env.idKind != idInteger || len(bytes.TrimPrefix(r.env.id, []byte("-"))) <= 15 {
+		return nil
+	}
+	return r.env.id
+}
+
+// retag puts the exact id of a listen back where mcp-go wrote a rounded one.
+func (r *record) retag(message []byte) []byte {
+	exact := r.exactID()
+	if exact == nil || !r.listens() {
+		return message
+	}
+	rounded, err := strconv.ParseFloat(string(exact), 64)
+	if err != nil {
+		return message
+	}
+	was, err := json.Marshal(rounded)
+	if err != nil {
+		return message
+	}
+	name := []byte(`"` + mcp.MetaKeySubscriptionID + `":`)
+	return bytes.ReplaceAll(message, append(bytes.Clone(name), was...), append(name, exact...))
+}
