@@ -19,6 +19,9 @@ func load(cmd *cobra.Command, roots []string) (config.Config, []config.Warning, 
 		return config.Config{}, nil, err
 	}
 	src.Roots, src.Flags = roots, given(cmd)
+	if f := cmd.Flags().Lookup("config"); f != nil { // only commands about serve have it
+		src.UserFile, src.Serve = f.Value.String(), true
+	}
 	return config.Load(src)
 }
 

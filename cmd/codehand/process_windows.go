@@ -9,8 +9,8 @@ import (
 )
 
 // withSignals returns a context that ends at the first interrupt, or when the console closes. A second one runs last,
-// and then ends the process. stop ends the context.
-func withSignals(ctx context.Context, last func()) (_ context.Context, stop func() (code int)) {
+// and then ends the process. stop ends the context. There is no SIGHUP.
+func withSignals(ctx context.Context, last func(), _ func() bool) (_ context.Context, stop func() (code int)) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -53,6 +53,7 @@ type terminal struct {
 	out    io.Writer
 	errs   io.Writer
 	server atomic.Pointer[server.Server] // what a command has opened
+	hangup atomic.Pointer[func() bool]   // what SIGHUP does; false: it ends the process, as without one
 }
 
 // last ends the jobs of a command that is not given the time to end by itself.
@@ -60,6 +61,12 @@ func (t *terminal) last() {
 	if s := t.server.Load(); s != nil {
 		_ = s.Close() // the process ends anyway
 	}
+}
+
+// hungUp is called at SIGHUP. It says whether that was all.
+func (t *terminal) hungUp() bool {
+	reload := t.hangup.Load()
+	return reload != nil && (*reload)()
 }
 
 // run is the program: arguments in, exit code out.
@@ -70,7 +77,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
-	ctx, stop := withSignals(context.Background(), t.last)
+	ctx, stop := withSignals(context.Background(), t.last, t.hungUp)
 	err := root.ExecuteContext(ctx)
 	if code := stop(); code != 0 {
 		return code
@@ -124,6 +131,8 @@ output; for people there are the commands below.`),
 	addSettings(root)
 	root.AddCommand(
 		newStdio(t),
+		newServe(t),
+		newToken(t),
 		newCall(t),
 		newTools(t),
 		newDoctor(t),
@@ -141,6 +150,7 @@ A client starts it; it is not meant to be typed at. To connect a client, add a s
 
 To try it here:
 
+  codehand serve                             many clients over HTTP; it prints what to paste into each
   codehand tools                             what it offers, and what each tool costs
   codehand call list_files pattern='**/*.go' one call, as a client would make it
   codehand doctor                            what is missing on this machine

@@ -13,9 +13,10 @@ import (
 
 // withSignals returns a context that ends at the first signal. A second one runs last, which ends what must not be left
 // behind, and then the process with 128+n; a third does not wait for it. stop gives the signals back, and returns the
-// exit code that a second one demands, 0 if none came. SIGPIPE is caught and dropped: a closed pipe must not end the
-// process before its jobs are ended. It is not ignored, because a child would inherit that.
-func withSignals(ctx context.Context, last func()) (_ context.Context, stop func() (code int)) {
+// exit code that a second one demands, 0 if none came. SIGHUP counts only if hup, which must not block for long, says
+// false. SIGPIPE is caught and dropped: a closed pipe must not end the process before its jobs are ended. It is not
+// ignored, because a child would inherit that.
+func withSignals(ctx context.Context, last func(), hup func() bool) (_ context.Context, stop func() (code int)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -28,6 +29,9 @@ func withSignals(ctx context.Context, last func()) (_ context.Context, stop func
 		for {
 			select {
 			case s := <-signals:
+				if s == syscall.SIGHUP && hup() {
+					continue
+				}
 				code := 128 + int(s.(syscall.Signal))
 				switch n++; n {
 				case 1:

@@ -1,0 +1,343 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"codehand/server"
+	"codehand/server/auth"
+	"codehand/server/clients"
+	"codehand/server/config"
+	"codehand/tools"
+	"codehand/tools/sandbox"
+)
+
+// serveFlags are the settings that the help of serve shows, in its order. All others are there, too.
+var serveFlags = []string{
+	"http.public_url", "auth.mode", "store.url", "http.data_dir", "http.tls_cert", "http.tls_key", "http.behind_proxy",
+}
+
+// tokenVariable is what snippets call the variable that holds a token.
+const tokenVariable = "CODEHAND_TOKEN"
+
+// addresses is the flag --http-listen, which may be repeated; the first one replaces what holds without flags.
+type addresses []string
+
+func (a *addresses) Set(s string) error {
+	*a = append(*a, s)
+	return nil
+}
+func (a *addresses) String() string { return strings.Join(*a, ",") }
+func (a *addresses) Type() string   { return "ADDRESS" }
+
+func newServe(t *terminal) *cobra.Command {
+	var check, snippets bool
+	cmd := &cobra.Command{
+		Use:   "serve [ROOT...]",
+		Short: "Serve many clients over HTTP",
+		Long: `Serve MCP clients over HTTP: Streamable HTTP at /mcp, the older SSE transport at
+/sse. Without flags it serves this user of this machine at 127.0.0.1:7433, in the
+current directory. For a team there are tokens ("codehand token new NAME"), a
+workspace for each ("/srv/ws/{principal}" as ROOT), and TLS or a proxy.
+
+SIGHUP reads tokens and certificates again. SIGTERM and Ctrl-C let running calls
+finish (http.drain); a second one ends at once. All settings: codehand help settings.
+
+Exit codes: 0 ended by a signal after the drain, 1 the start or a listener failed,
+2 usage, 3 configuration, 128+n a second signal n.`,
+		Example: `  codehand serve
+  codehand serve --listen 127.0.0.1:8080 ~/src/project
+  codehand serve --listen 0.0.0.0:7433 --http-public-url https://tools.example.com \
+    --http-behind-proxy true --auth-mode token '/srv/ws/{principal}'`,
+		RunE: func(cmd *cobra.Command, roots []string) error {
+			if f := cmd.Flags(); f.Changed("listen") {
+				f.Lookup("http-listen").Changed = true // two names of one value
+			}
+			run := &serving{t: t, snippets: snippets || onTerminal(t.errs)}
+			return run.serve(cmd, roots, check)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	var listen addresses
+	f.Var(&listen, "listen", "short for --http-listen")
+	f.Var(&listen, "http-listen", "host:port, [v6]:port, unix:/path or systemd:; repeatable (default 127.0.0.1:7433)")
+	settings := config.Settings()
+	for _, key := range serveFlags {
+		i := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Key == key })
+		f.String(flagName(settings[i]), settings[i].Default, settings[i].Doc)
+	}
+	f.String("config", "", "the configuration file, instead of the user's")
+	f.BoolVar(&check, "check", false, "do everything but listen, say what would be served, and end")
+	f.BoolVar(&snippets, "snippets", false, "print what to paste into each client, also where standard error is no terminal")
+	return cmd
+}
+
+// onTerminal says whether a person reads what is written to w.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isTerminal(f)
+}
+
+// A serving is one run of serve.
+type serving struct {
+	t        *terminal
+	snippets bool
+	cfg      config.Config
+	mode     string // of authentication; never auto
+}
+
+func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error {
+	t := run.t
+	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
+		run.say("commands can read the environment of this process: %v", err)
+	}
+	cfg, warnings, err := load(cmd, roots)
+	for _, w := range warnings {
+		run.say("%s", w)
+	}
+	if err != nil {
+		return &exitError{code: exitConfig, err: err}
+	}
+	log, err := t.logger(cfg)
+	if err != nil {
+		return &exitError{code: exitConfig, err: err}
+	}
+	var passed []net.Listener
+	if slices.Contains(cfg.HTTP.Listen, "systemd:") {
+		if passed, err = systemdSockets(); err != nil {
+			return &exitError{code: exitFailed, err: err}
+		}
+	}
+	if err := server.CheckListen(cfg, passed...); err != nil {
+		return startError(err)
+	}
+	if cfg.Auth.Mode, err = server.AuthMode(cfg, passed...); err != nil {
+		return startError(err)
+	}
+	run.cfg, run.mode = cfg, cfg.Auth.Mode
+	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log, Serve: true})
+	if err != nil {
+		return startError(err)
+	}
+	t.server.Store(s)
+	if check {
+		run.describe(wouldServe(cfg))
+		run.say("ready to serve; nothing was bound")
+		return failed(s.Close())
+	}
+	ls, err := server.Listen(cmd.Context(), cfg, server.ListenOptions{Inherited: passed, Log: log})
+	if err != nil {
+		return startError(errors.Join(err, s.Close()))
+	}
+	urls := make([]string, len(ls))
+	for i, l := range ls {
+		urls[i] = l.URL
+	}
+	run.describe(urls)
+	reload := func() bool { return run.reload(s, ls) }
+	t.hangup.Store(&reload)
+	defer t.hangup.Store(nil)
+	run.notify("READY=1")
+	stopping := context.AfterFunc(cmd.Context(), func() {
+		run.say("ending; running calls have %s, a second signal ends at once", cfg.HTTP.Drain)
+		run.notify("STOPPING=1")
+	})
+	defer stopping()
+	err = s.HTTP(cmd.Context(), ls)
+	return failed(errors.Join(err, s.Close()))
+}
+
+// wouldServe are the addresses as they will be called when they are bound.
+func wouldServe(cfg config.Config) []string {
+	scheme := "http://"
+	if cfg.HTTP.TLSCert != "" {
+		scheme = "https://"
+	}
+	urls := slices.Clone(cfg.HTTP.Listen)
+	for i, at := range urls {
+		if _, _, err := net.SplitHostPort(at); err == nil && !strings.HasPrefix(at, "unix:") {
+			urls[i] = scheme + at
+		}
+	}
+	return urls
+}
+
+// say prints one line for people.
+func (run *serving) say(format string, args ...any) {
+	fmt.Fprintf(run.t.errs, "codehand: "+format+"\n", args...)
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitFailed, err: err}
+}
+
+// startError gives a refusal its exit code and its hint.
+func startError(err error) error {
+	if wrong, ok := errors.AsType[*server.ConfigError](err); ok {
+		return &exitError{code: exitConfig, err: err, hint: wrong.Hint}
+	}
+	exit := &exitError{code: exitFailed, err: err}
+	if bind, ok := errors.AsType[*server.BindError](err); ok {
+		exit.hint = bind.Hint
+	}
+	return exit
+}
+
+// reload is what SIGHUP does. It is false if the terminal that showed us is gone: then the signal means the end.
+func (run *serving) reload(s *server.Server, ls []server.Listener) bool {
+	errs := []error{s.Reload()}
+	for _, l := range ls {
+		errs = append(errs, l.Reload())
+	}
+	text := "tokens and certificates were read again"
+	if err := errors.Join(errs...); err != nil {
+		text = "reload: " + err.Error() + "; the old ones go on"
+	}
+	_, err := fmt.Fprintf(run.t.errs, "codehand: %s\n", text)
+	return err == nil
+}
+
+// describe says what is served, where, to whom, and what is weaker than somebody may think. urls are those of the
+// listeners; before they are bound, the addresses as configured.
+func (run *serving) describe(urls []string) {
+	cfg := run.cfg
+	paths := "/mcp"
+	if cfg.HTTP.SSE {
+		paths = "/mcp and /sse"
+	}
+	run.say("version %s serves %s at %s", buildVersion(), paths, strings.Join(urls, ", "))
+	if cfg.HTTP.PublicURL != "" {
+		run.say("clients call it %s", cfg.HTTP.PublicURL)
+	}
+	switch run.mode {
+	case "none":
+		run.say("auth mode none: whoever may call is the one principal local")
+	default:
+		run.say("auth mode %s: tokens are in %s", run.mode, server.TokenFile(cfg))
+	}
+	run.say("store %s in %s", cfg.Store.URL, server.DataDir(cfg))
+	run.say("sandbox level 1 (limits), policy %s", cfg.Sandbox.Policy)
+	for _, root := range run.roots() {
+		run.say("root %s", root)
+	}
+	for _, text := range run.weaker() {
+		run.say("weaker: %s", text)
+	}
+	if run.snippets {
+		run.paste(urls)
+	}
+}
+
+// roots are where principals work, as templates.
+func (run *serving) roots() []string {
+	switch roots := run.cfg.Principals.Default.Roots; {
+	case len(roots) > 0:
+		return roots
+	case run.mode == "none":
+		return run.cfg.Roots
+	}
+	return []string{filepath.Join(server.DataDir(run.cfg), "workspaces", "{principal}")}
+}
+
+// weaker is everything that holds less than its name promises.
+func (run *serving) weaker() []string {
+	cfg := run.cfg
+	var out []string
+	if run.mode == "none" {
+		if cfg.HTTP.BehindProxy || cfg.HTTP.PublicURL != "" {
+			out = append(out, "nobody must sign in, so whoever reaches the proxy is you; --auth-mode token changes that")
+		}
+		if cfg.Auth.LocalPeer == "any" || runtime.GOOS != "linux" {
+			out = append(out, "every user of this machine may call")
+		}
+	} else {
+		for _, root := range run.roots() {
+			if !strings.Contains(root, "{principal}") {
+				out = append(out, "root "+root+" is shared by all principals")
+			}
+		}
+		if tokens, err := auth.OpenTokenFile(server.TokenFile(cfg)).List(); err == nil && len(tokens) == 0 {
+			out = append(out, "there is no token yet, so nobody can call; make one: codehand token new NAME")
+		}
+	}
+	if cfg.Sandbox.Policy == "off" {
+		out = append(out, "sandbox.policy is off: commands may do all that this user may")
+	} else {
+		out = append(out, `commands are not run, because this version has no sandbox that confines them; sandbox.policy = "off" runs them unconfined`)
+	}
+	if cfg.Store.URL == "memory:" {
+		out = append(out, "store memory: forgets everything when this process ends")
+	}
+	if cfg.Audit.OnError == "continue" {
+		out = append(out, "audit.on_error is continue: calls are made even when they cannot be recorded")
+	}
+	return out
+}
+
+// paste prints what each client is told.
+func (run *serving) paste(urls []string) {
+	at, ok := run.endpoint(urls)
+	if !ok {
+		run.say("no client can be told about a socket; there are snippets for addresses")
+		return
+	}
+	e := clients.Endpoint{URL: at}
+	if run.mode != "none" {
+		e.TokenEnv = tokenVariable
+	}
+	errs := run.t.errs
+	fmt.Fprintf(errs, "\nPaste into your client's file:\n")
+	for _, s := range clients.Snippets(e) {
+		fmt.Fprintf(errs, "\n%s: %s", s.Client, s.Files.On(runtime.GOOS))
+		if s.Files.Project != "" {
+			fmt.Fprintf(errs, ", or %s in a project", s.Files.Project)
+		}
+		if s.Note != "" {
+			fmt.Fprintf(errs, " (%s)", s.Note)
+		}
+		fmt.Fprintf(errs, "\n%s", s.Text)
+	}
+	if e.TokenEnv != "" {
+		fmt.Fprintf(errs, "\n%s is a variable of the client's environment that holds a token: codehand token new NAME\n", e.TokenEnv)
+	}
+	fmt.Fprintln(errs)
+}
+
+// endpoint is the address that clients are told: the public one, else that of the first listener that has one.
+func (run *serving) endpoint(urls []string) (string, bool) {
+	if public := run.cfg.HTTP.PublicURL; public != "" {
+		return strings.TrimSuffix(public, "/") + "/mcp", true
+	}
+	for _, at := range urls {
+		u, err := url.Parse(at)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			continue
+		}
+		ip, err := netip.ParseAddr(u.Hostname())
+		if hosts := run.cfg.HTTP.AllowedHosts; err == nil && ip.IsUnspecified() && len(hosts) > 0 {
+			u.Host = hosts[0]
+			if _, _, err := net.SplitHostPort(u.Host); err != nil {
+				_, port, _ := net.SplitHostPort(strings.TrimPrefix(at, u.Scheme+"://"))
+				u.Host = net.JoinHostPort(strings.Trim(u.Host, "[]"), port)
+			}
+		}
+		return u.Scheme + "://" + u.Host + "/mcp", true
+	}
+	return "", false
+}

@@ -1,0 +1,381 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"codehand/server"
+	"codehand/server/auth"
+	"codehand/server/config"
+)
+
+// usualLife is how long a token is good for when nobody says: long enough not to be in the way, and short enough that
+// a forgotten one ends.
+const usualLife = "90d"
+
+func newToken(t *terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke the tokens of serve",
+		Long: `Make, list and revoke the tokens with which people and programs call codehand
+serve. They are in one file, each as a hash only; a running server sees a change
+within 2 s. The file is --file, else auth.token_file, else tokens.jsonl in the
+data directory.`,
+		Args: wanted(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().String("file", "", "the tokens file")
+	cmd.PersistentFlags().String("config", "", "the configuration file of serve, instead of the user's")
+	cmd.AddCommand(newTokenNew(t), newTokenList(t), newTokenRevoke(t))
+	return cmd
+}
+
+// tokenFile finds the file, and checks roots against what serve keeps. With writes the directory is made if it is that
+// of the server's own state.
+func tokenFile(cmd *cobra.Command, roots []string, writes bool) (*auth.TokenFile, error) {
+	path, err := cmd.Flags().GetString("file")
+	if err != nil {
+		return nil, err
+	}
+	if path != "" {
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, &exitError{code: exitFailed, err: err}
+		}
+		return auth.OpenTokenFile(path), nil
+	}
+	cfg, _, err := load(cmd, nil) // warnings are about what serve does
+	if err != nil {
+		return nil, &exitError{code: exitConfig, err: err, hint: "codehand serve --check"}
+	}
+	for _, root := range roots {
+		if err := cfg.CheckRoot(root); err != nil {
+			return nil, &exitError{code: exitUsage, err: fmt.Errorf("--root: %w", err)}
+		}
+	}
+	if writes && cfg.Auth.TokenFile == "" {
+		if _, err := config.OpenState(server.DataDir(cfg)); err != nil {
+			return nil, &exitError{code: exitConfig, err: err}
+		}
+	}
+	return auth.OpenTokenFile(server.TokenFile(cfg)), nil
+}
+
+// A tokenWish is what the options of token new say.
+type tokenWish struct {
+	roots, scopes, quotas  []string
+	mode, maxMode, profile string
+	expires, note          string
+	admin, asJSON          bool
+}
+
+func newTokenNew(t *terminal) *cobra.Command {
+	var w tokenWish
+	cmd := &cobra.Command{
+		Use:   "new PRINCIPAL",
+		Short: "Make a token, and print it once",
+		Long: `Make a token for a principal, and print it: once, since only its hash is kept.
+What the options do not say, the configuration says (principals).
+
+Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
+		Example: `  codehand token new alice
+  codehand token new alice --root '/srv/ws/{principal}' --scope mcp:read --expires 30d --note laptop
+  codehand token new ci --quota calls_per_minute=60 --json`,
+		Args: wanted(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			wish, err := w.token(cmd, args[0], time.Now())
+			if err != nil {
+				return &exitError{code: exitUsage, err: err, hint: "codehand token new --help"}
+			}
+			file, err := tokenFile(cmd, w.roots, true)
+			if err != nil {
+				return err
+			}
+			made, text, err := file.New(wish)
+			if err != nil {
+				return failed(err)
+			}
+			return t.showToken(made, text, w.asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&w.roots, "root", nil, "directory to work in, with {principal} for each one's own; repeatable")
+	f.StringArrayVar(&w.scopes, "scope", nil, "mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all or mcp:admin; repeatable")
+	f.StringArrayVar(&w.quotas, "quota", nil, "a limit as KEY=VALUE, such as calls_per_minute=60; repeatable")
+	f.StringVar(&w.mode, "mode", "", "permission mode at the start of a session")
+	f.StringVar(&w.maxMode, "max-mode", "", "permission mode that no session goes above")
+	f.StringVar(&w.profile, "profile", "", "tool profile: default, readonly or simple")
+	f.BoolVar(&w.admin, "admin", false, "may see and stop what others do")
+	f.StringVar(&w.note, "note", "", "what it is for")
+	f.StringVar(&w.expires, "expires", usualLife, "how long it is good for, such as 30d or 12h, or never")
+	f.BoolVar(&w.asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// token checks the options. What was not given stays nil, so that the configuration decides, also later.
+func (w tokenWish) token(cmd *cobra.Command, principal string, now time.Time) (auth.Token, error) {
+	tok := auth.Token{Principal: principal, Note: w.note, Values: auth.Values{Roots: w.roots, Scopes: w.scopes}}
+	if err := auth.CheckID(principal); err != nil {
+		return tok, err
+	}
+	v := &tok.Values
+	for _, text := range []struct {
+		flag string
+		from string
+		to   **string
+	}{{"mode", w.mode, &v.Mode}, {"max-mode", w.maxMode, &v.MaxMode}, {"profile", w.profile, &v.Profile}} {
+		if cmd.Flags().Changed(text.flag) {
+			*text.to = &text.from
+		}
+	}
+	if cmd.Flags().Changed("admin") {
+		v.Admin = &w.admin
+	}
+	for _, q := range w.quotas {
+		key, value, ok := strings.Cut(q, "=")
+		if !ok {
+			return tok, fmt.Errorf("--quota %q is not KEY=VALUE", q)
+		}
+		if _, twice := v.Quota[key]; twice {
+			return tok, fmt.Errorf("--quota %s is given twice", key)
+		}
+		if v.Quota == nil {
+			v.Quota = map[string]string{}
+		}
+		v.Quota[key] = value
+	}
+	if err := v.Check(); err != nil {
+		return tok, err
+	}
+	life, err := parseLife(w.expires)
+	if life > 0 {
+		tok.Expires = now.Add(life).UTC().Truncate(time.Second)
+	}
+	return tok, err
+}
+
+// maxLife is the longest life of a token that ends at all.
+const maxLife = 100 * 365 * 24 * time.Hour
+
+// parseLife reads a duration as Go writes it, or days; 0 means never.
+func parseLife(text string) (time.Duration, error) {
+	if text == "never" {
+		return 0, nil
+	}
+	const form = "--expires %q: write 90d, 12h or never"
+	hours, rest := text, ""
+	if days, after, ok := strings.Cut(text, "d"); ok {
+		hours, rest = days+"h", after
+	}
+	d, err := time.ParseDuration(hours)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(form, text)
+	}
+	if hours != text { // days were written as hours
+		if rest != "" || d > maxLife/24 {
+			return 0, fmt.Errorf(form, text)
+		}
+		d *= 24
+	}
+	if d > maxLife {
+		return 0, fmt.Errorf(form, text)
+	}
+	return d, nil
+}
+
+// showToken prints the secret on standard output and everything else beside it.
+func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
+	var err error
+	if asJSON {
+		err = t.printJSON(struct {
+			tokenRow
+			Token string `json:"token"`
+		}{rowOf(made, time.Time{}, time.Now()), text})
+	} else {
+		_, err = fmt.Fprintln(t.out, text)
+	}
+	if err != nil {
+		return &exitError{code: exitFailed, err: fmt.Errorf("token %s was made, but cannot be shown: %w", made.ID, err), hint: "codehand token revoke " + made.ID}
+	}
+	fmt.Fprintf(t.errs, "codehand: token %s for %s, scopes %s, expires %s; it is shown only this once\n",
+		made.ID, made.Principal, scopesOf(made.Values.Scopes), dayOf(made.Expires, "never"))
+	if made.Expires.IsZero() {
+		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; end it with: codehand token revoke %s\n", made.ID)
+	}
+	return nil
+}
+
+func (t *terminal) printJSON(v any) error {
+	enc := json.NewEncoder(t.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// scopesOf are the scopes as they were given.
+func scopesOf(scopes []string) string {
+	if scopes == nil {
+		return "of the configuration"
+	}
+	return strings.Join(scopes, " ")
+}
+
+// A tokenRow is a token as it is listed. The hash is never shown.
+type tokenRow struct {
+	ID        string    `json:"id"`
+	Principal string    `json:"principal"`
+	Scopes    []string  `json:"scopes,omitzero"` // absent: those of the configuration
+	Created   time.Time `json:"created"`
+	Expires   time.Time `json:"expires,omitzero"` // absent: never
+	Revoked   time.Time `json:"revoked,omitzero"`
+	LastUsed  time.Time `json:"last_used,omitzero"`
+	State     string    `json:"state"` // active, expired, revoked
+	Note      string    `json:"note,omitzero"`
+}
+
+func rowOf(tok auth.Token, used, now time.Time) tokenRow {
+	return tokenRow{
+		ID: tok.ID, Principal: tok.Principal, Scopes: tok.Values.Scopes, Created: tok.Created, Expires: tok.Expires,
+		Revoked: tok.Revoked, LastUsed: used, State: tok.State(now), Note: tok.Note,
+	}
+}
+
+func newTokenList(t *terminal) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tokens",
+		Long: `List the tokens: whose they are, what they may do, and whether they are good.
+The tokens themselves are not kept and cannot be shown.
+
+Exit codes: 0 done, 1 the file cannot be read, 2 usage, 3 configuration.`,
+		Args: wanted(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := tokenFile(cmd, nil, false)
+			if err != nil {
+				return err
+			}
+			tokens, err := file.List()
+			if err != nil {
+				return failed(err)
+			}
+			used, err := file.LastUse()
+			if err != nil { // the list is of use without it
+				fmt.Fprintf(t.errs, "codehand: %v\n", err)
+			}
+			now := time.Now()
+			rows := make([]tokenRow, len(tokens))
+			for i, tok := range tokens {
+				rows[i] = rowOf(tok, used[tok.ID], now)
+			}
+			if asJSON {
+				return t.printJSON(rows)
+			}
+			if len(rows) == 0 {
+				fmt.Fprintln(t.errs, "codehand: there is no token; make one with: codehand token new PRINCIPAL")
+				return nil
+			}
+			tw := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(tw, "ID\tPRINCIPAL\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tSTATE\tNOTE")
+			for _, r := range rows {
+				fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Principal, scopesOf(r.Scopes),
+					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State, printable(r.Note))
+			}
+			return tw.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return cmd
+}
+
+// dayOf is the date in UTC.
+func dayOf(t time.Time, zero string) string {
+	if t.IsZero() {
+		return zero
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+// printable keeps a note to its line, whoever wrote it.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func newTokenRevoke(t *terminal) *cobra.Command {
+	var principal string
+	cmd := &cobra.Command{
+		Use:   "revoke [ID...]",
+		Short: "Make tokens useless",
+		Long: `Revoke the tokens with these IDs, or all those of a principal. A running server
+ends their streams and calls within 5 s.
+
+Exit codes: 0 done, 1 nothing matched, 2 usage, 3 configuration.`,
+		Example: `  codehand token revoke k3v7q2mzpa
+  codehand token revoke --principal alice`,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if (len(ids) == 0) != cmd.Flags().Changed("principal") {
+				return usage("codehand token revoke --help", "name IDs, or a --principal")
+			}
+			file, err := tokenFile(cmd, nil, false)
+			if err != nil {
+				return err
+			}
+			for i, id := range ids {
+				ids[i] = idOf(id)
+			}
+			match := func(tok auth.Token) bool {
+				return tok.Principal == principal || slices.Contains(ids, tok.ID)
+			}
+			all, err := file.List() // Revoke is silent about those that were revoked before
+			if err != nil {
+				return failed(err)
+			}
+			matched := map[string]bool{}
+			for _, tok := range all {
+				if match(tok) {
+					matched[tok.ID] = true
+				}
+			}
+			ended, err := file.Revoke(match)
+			if err != nil {
+				return failed(err)
+			}
+			for _, id := range ids {
+				if !matched[id] {
+					fmt.Fprintf(t.errs, "codehand: there is no token %q\n", id)
+				}
+			}
+			if len(matched) == 0 {
+				return &exitError{code: exitFailed, err: errors.New("nothing was revoked"), hint: "codehand token list"}
+			}
+			for _, tok := range ended {
+				fmt.Fprintf(t.out, "revoked %s of %s\n", tok.ID, tok.Principal)
+			}
+			if len(ended) == 0 {
+				fmt.Fprintln(t.errs, "codehand: they were revoked before")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&principal, "principal", "", "all tokens of this principal")
+	return cmd
+}
+
+// idOf returns the ID, also of who pastes a whole token: its secret half must not be repeated anywhere.
+func idOf(text string) string {
+	if rest, ok := strings.CutPrefix(text, "chd_"); ok {
+		text, _, _ = strings.Cut(rest, "_")
+	}
+	return text
+}
