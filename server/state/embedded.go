@@ -50,8 +50,8 @@ func openEmbedded(ctx context.Context, o Options, open func(dir string) (disk, e
 	s.close = sync.OnceValue(func() error {
 		close(s.stop)
 		writing.Wait()
-		_ = s.memory.Close() // it has no errors
-		return errors.Join(s.writer.finish(), release())
+		err := s.writer.finish() // a snapshot may still read the table
+		return errors.Join(err, s.memory.Close(), release())
 	})
 	return s, nil
 }

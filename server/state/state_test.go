@@ -375,7 +375,7 @@ func contractNothingLeft(t *testing.T, s *rig) {
 	if !ok {
 		m = s.Store.(*embedded).memory
 	}
-	if ends := len(m.table.ends) + len(m.table.due) + len(m.table.groups); ends > 100 {
+	if ends := len(m.table.ends) + len(m.table.due) + len(m.table.dueToo) + len(m.table.groups); ends > 100 {
 		t.Errorf("%d traces of keys are left", ends)
 	}
 }

@@ -90,15 +90,16 @@ type table struct {
 	keys     int
 	streams  map[string]*stream
 	ends     deadlines
-	due      map[deadline]bool // keys (with at 0) that have a deadline in ends: one each, however often they are written
-	used     int64             // bytes, those of what is over but not yet removed included
-	promised int64             // bytes of changes that are prepared and not yet applied
+	due      map[string]bool // keys that have a deadline in ends: one each, however often they are written
+	dueToo   map[string]bool // streams that have one
+	used     int64           // bytes, those of what is over but not yet removed included
+	promised int64           // bytes of changes that are prepared and not yet applied
 }
 
 func newTable(p plan, maxBytes int64, last uint64) *table {
 	return &table{
 		plan: p, maxBytes: maxBytes, last: last,
-		groups: map[string]map[string]entry{}, streams: map[string]*stream{}, due: map[deadline]bool{},
+		groups: map[string]map[string]entry{}, streams: map[string]*stream{}, due: map[string]bool{}, dueToo: map[string]bool{},
 	}
 }
 
@@ -206,13 +207,18 @@ func (t *table) restore(r record, now int64) {
 }
 
 func (t *table) put(key string, e entry) {
-	t.remove(key)
 	g := t.plan.group(key)
-	if t.groups[g] == nil {
-		t.groups[g] = map[string]entry{}
+	group := t.groups[g]
+	if group == nil {
+		group = map[string]entry{}
+		t.groups[g] = group
 	}
-	t.groups[g][key] = e
-	t.keys++
+	if old, ok := group[key]; ok {
+		t.used -= cost(key, old.value)
+	} else {
+		t.keys++
+	}
+	group[key] = e
 	t.used += cost(key, e.value)
 	t.await(deadline{e.end, key, false})
 }
@@ -262,10 +268,17 @@ func (t *table) removeStream(name string) {
 
 // await adds a deadline if its name has none yet.
 func (t *table) await(d deadline) {
-	if which := (deadline{0, d.name, d.stream}); d.at != 0 && !t.due[which] {
-		t.due[which] = true
+	if due := t.awaited(d.stream); d.at != 0 && !due[d.name] {
+		due[d.name] = true
 		heap.Push(&t.ends, d)
 	}
+}
+
+func (t *table) awaited(stream bool) map[string]bool {
+	if stream {
+		return t.dueToo
+	}
+	return t.due
 }
 
 // expire removes what has reached its end, after at most sweepStep deadlines, and returns how many there were. What was
@@ -276,7 +289,7 @@ func (t *table) expire(now int64) int {
 			return n
 		}
 		d := heap.Pop(&t.ends).(deadline)
-		delete(t.due, deadline{0, d.name, d.stream})
+		delete(t.awaited(d.stream), d.name)
 		var end int64
 		if d.stream {
 			if s := t.streams[d.name]; s != nil {

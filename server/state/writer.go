@@ -124,10 +124,10 @@ func (w *writer) batch(first *change, queue <-chan *change) {
 	w.m.apply(batch...)
 	alive := w.m.table.used
 	w.m.mu.Unlock()
+	w.health.change(func(s *Stats) { s.Disk = w.shot + w.older + w.size })
 	for _, c := range batch {
 		close(c.done)
 	}
-	w.health.change(func(s *Stats) { s.Disk = w.shot + w.older + w.size })
 	w.compact(alive)
 }
 
