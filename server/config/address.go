@@ -142,7 +142,7 @@ func readListen(s string, in input) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return "", fmt.Errorf("listen %q is no address; write host:port, [v6]:port, unix:/path or systemd:", s)
+		return "", fmt.Errorf("listen %q is no address; write host:port, [v6]:port, systemd: or unix:/path", s)
 	}
 	if port, err = readPort(port); err != nil {
 		return "", fmt.Errorf("listen %q: %w", s, err)
@@ -281,7 +281,7 @@ func readPublicURL(s string, _ input) (string, error) {
 	}
 	prefix := strings.TrimSuffix(u.Path, "/")
 	if prefix != "" && (prefix != path.Clean(prefix) || u.EscapedPath() != u.Path) {
-		return "", fmt.Errorf("%q: the path must be plain, without escapes, empty parts, . and ..", s)
+		return "", fmt.Errorf("%q: the path must be plain, without escapes, empty parts and dots alone", s)
 	}
 	return origin(u.Scheme, host, port) + prefix, nil
 }

@@ -169,7 +169,7 @@ func (v modeName) text() string { return *v.p }
 
 // setQuota sets one quota. What keys there are, and what they take, is known where they are kept.
 func setQuota(v *auth.Values, key string, in input) error {
-	text := ""
+	var text string
 	switch raw := in.raw.(type) {
 	case int64:
 		text = strconv.FormatInt(raw, 10)

@@ -162,7 +162,7 @@ func TestServeRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"every interface":    {`http.listen = [":7433"]`, `:1:16: http.listen: listen ":7433" binds every interface; write 0.0.0.0:7433 or 127.0.0.1:7433`},
 		"every, by star":     {`http.listen = ["*:80"]`, `listen "*:80" binds every interface; write 0.0.0.0:80 or 127.0.0.1:80`},
-		"second address":     {"http.listen = [\n\"127.0.0.1:1\",\n\"x\"]", `:3:1: http.listen: listen "x" is no address; write host:port, [v6]:port, unix:/path or systemd:`},
+		"second address":     {"http.listen = [\n\"127.0.0.1:1\",\n\"x\"]", `:3:1: http.listen: listen "x" is no address; write host:port, [v6]:port, systemd: or unix:/path`},
 		"bare IPv6":          {`http.listen = ["::1:80"]`, "[v6]:port"},
 		"port":               {`http.listen = ["127.0.0.1:65536"]`, "the port must be a number from 0 to 65535"},
 		"service":            {`http.listen = ["127.0.0.1:http"]`, "the port must be"},
