@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -42,6 +43,13 @@ func TestScripts(t *testing.T) {
 				if got := exitCode(err); got != args[0] {
 					ts.Fatalf("exit code %s, want %s (%v)", got, args[0], err)
 				}
+			},
+			// revoke FILE revokes the token whose text is in a file.
+			"revoke": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: revoke FILE")
+				}
+				ts.Check(ts.Exec("codehand", "token", "revoke", strings.TrimSpace(ts.ReadFile(args[0]))))
 			},
 		},
 	})

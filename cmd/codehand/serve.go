@@ -127,6 +127,16 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	if cfg.Auth.Mode, err = server.AuthMode(cfg, passed...); err != nil {
 		return startError(err)
 	}
+	// One directory holds all that serve keeps.
+	if cfg.StateDir, err = config.OpenState(server.DataDir(cfg)); err != nil {
+		return &exitError{code: exitConfig, err: err, hint: "--http-data-dir names another directory"}
+	}
+	cfg.HTTP.DataDir = cfg.StateDir
+	if cfg.Auth.Mode == "none" && len(cfg.Principals.Default.Roots) > 0 {
+		if cfg.Roots, err = localRoots(cfg.Principals.Default.Roots); err != nil {
+			return &exitError{code: exitConfig, err: err}
+		}
+	}
 	run.cfg, run.mode = cfg, cfg.Auth.Mode
 	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log, Serve: true})
 	if err != nil {
@@ -158,6 +168,21 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	defer stopping()
 	err = s.HTTP(cmd.Context(), ls)
 	return failed(errors.Join(err, s.Close()))
+}
+
+// localRoots are the roots of the one principal where nobody signs in. It is there already, so its own directories are
+// made now and not at its first call.
+func localRoots(templates []string) ([]string, error) {
+	roots := slices.Clone(templates)
+	for i, template := range templates {
+		if roots[i] = strings.ReplaceAll(template, "{principal}", "local"); roots[i] == template {
+			continue
+		}
+		if err := os.MkdirAll(roots[i], 0o700); err != nil {
+			return nil, fmt.Errorf("root %s: %w", template, err)
+		}
+	}
+	return roots, nil
 }
 
 // wouldServe are the addresses as they will be called when they are bound.
@@ -247,10 +272,10 @@ func (run *serving) describe(urls []string) {
 // roots are where principals work, as templates.
 func (run *serving) roots() []string {
 	switch roots := run.cfg.Principals.Default.Roots; {
-	case len(roots) > 0:
-		return roots
 	case run.mode == "none":
 		return run.cfg.Roots
+	case len(roots) > 0:
+		return roots
 	}
 	return []string{filepath.Join(server.DataDir(run.cfg), "workspaces", "{principal}")}
 }
