@@ -1,0 +1,292 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hang turns a hang into a failure.
+const hang = time.Minute
+
+// A served is a running codehand serve.
+type served struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines *bufio.Scanner // of its standard error
+	seen  []string
+	url   string
+}
+
+// environment is one of its own for each test.
+func environment(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"home", "state", "ws"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"HOME=" + dir + "/home", "XDG_STATE_HOME=" + dir + "/state", "PATH=" + os.Getenv("PATH"), "PWD=" + dir + "/ws"}
+}
+
+// program is this test binary, which is codehand if it is called so.
+func program(t *testing.T, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := exec.LookPath("codehand") // put there by testscript.Main
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = env
+	cmd.Dir = strings.TrimPrefix(env[len(env)-1], "PWD=")
+	return cmd
+}
+
+// start starts codehand serve, and waits until it says where it listens.
+func start(t *testing.T, env []string, args ...string) *served {
+	t.Helper()
+	s := &served{t: t, cmd: program(t, env, append([]string{"serve"}, args...)...)}
+	s.run()
+	s.url = regexp.MustCompile(`https?://[^ ,]+`).FindString(s.line("version .* serves "))
+	return s
+}
+
+func (s *served) run() {
+	s.t.Helper()
+	pipe, err := s.cmd.StderrPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.lines = bufio.NewScanner(pipe)
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	timer := time.AfterFunc(hang, func() { _ = s.cmd.Process.Kill() })
+	s.t.Cleanup(func() {
+		timer.Stop()
+		_ = s.cmd.Process.Kill() // most have ended
+	})
+}
+
+// line waits for a line of standard error.
+func (s *served) line(pattern string) string {
+	s.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for s.lines.Scan() {
+		s.seen = append(s.seen, s.lines.Text())
+		if re.MatchString(s.lines.Text()) {
+			return s.lines.Text()
+		}
+	}
+	s.t.Fatalf("it ended and never said %q, but:\n%s", pattern, strings.Join(s.seen, "\n"))
+	return ""
+}
+
+func (s *served) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// exit waits for the end, and returns the code.
+func (s *served) exit() int {
+	s.t.Helper()
+	for s.lines.Scan() {
+		s.seen = append(s.seen, s.lines.Text())
+	}
+	err := s.cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	} else if err != nil {
+		s.t.Fatal(err)
+	}
+	return 0
+}
+
+// alive asks for /healthz.
+func alive(t *testing.T, c *http.Client, url string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ok" || resp.StatusCode != http.StatusOK {
+		t.Errorf("healthz: %s %q, %v", resp.Status, body, err)
+	}
+}
+
+// TestServeEnds: the first SIGTERM or SIGINT ends serve without a failure.
+func TestServeEnds(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, environment(t), "--listen", "127.0.0.1:0")
+			alive(t, http.DefaultClient, s.url)
+			s.signal(sig)
+			s.line("^codehand: ending; ")
+			if code := s.exit(); code != 0 {
+				t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
+			}
+		})
+	}
+}
+
+// TestServeSecondSignal: whoever does not want to wait for the drain says so with a second signal, and the code tells
+// which. The lame duck is what keeps the first one waiting here.
+func TestServeSecondSignal(t *testing.T) {
+	t.Parallel()
+	s := start(t, environment(t), "--listen", "127.0.0.1:0", "--http-lame-duck", "10m")
+	alive(t, http.DefaultClient, s.url)
+	s.signal(syscall.SIGTERM)
+	s.line("^codehand: ending; ")
+	s.signal(syscall.SIGINT)
+	if code := s.exit(); code != 130 {
+		t.Errorf("exit code %d, want 130:\n%s", code, strings.Join(s.seen, "\n"))
+	}
+}
+
+// TestServeTwice: the second server says who is in its way, and the first one does not notice.
+func TestServeTwice(t *testing.T) {
+	t.Parallel()
+	env := environment(t)
+	first := start(t, env, "--listen", "127.0.0.1:0")
+	address := strings.TrimPrefix(first.url, "http://")
+	refused := func(what string, env []string, args ...string) string {
+		t.Helper()
+		out, err := program(t, env, append([]string{"serve"}, args...)...).CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailed {
+			t.Fatalf("%s: %v, want exit code 1:\n%s", what, err, out)
+		}
+		return string(out)
+	}
+	pid := regexp.QuoteMeta(strconv.Itoa(first.cmd.Process.Pid))
+	out := refused("same directory", env, "--listen", "127.0.0.1:0")
+	if !regexp.MustCompile(`(?m)^codehand: data dir .*/state/codehand is in use by pid ` + pid + `$`).MatchString(out) {
+		t.Errorf("same directory: got\n%s", out)
+	}
+	out = refused("same address", environment(t), "--listen", address)
+	if !strings.Contains(out, "codehand: listen "+address+": address already in use\nhint: ") {
+		t.Errorf("same address: got\n%s", out)
+	}
+	alive(t, http.DefaultClient, first.url)
+}
+
+// TestServeReload: SIGHUP reads again and does not end the process.
+func TestServeReload(t *testing.T) {
+	t.Parallel()
+	env := environment(t)
+	s := start(t, env, "--listen", "127.0.0.1:0", "--auth-mode", "token")
+	s.signal(syscall.SIGHUP)
+	s.line("^codehand: tokens and certificates were read again$")
+	tokens := strings.TrimPrefix(env[1], "XDG_STATE_HOME=") + "/codehand/tokens.jsonl"
+	if err := os.WriteFile(tokens, []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.signal(syscall.SIGHUP)
+	s.line(`^codehand: reload: .*tokens\.jsonl:1: .*; the old ones go on$`)
+	alive(t, http.DefaultClient, s.url)
+	s.signal(syscall.SIGTERM)
+	if code := s.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
+	}
+}
+
+// TestServeSocket serves on a unix socket, which only its owner may call, and takes it away at the end.
+func TestServeSocket(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "ch") // names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := dir + "/s"
+	s := &served{t: t, cmd: program(t, environment(t), "serve", "--listen", "unix:"+path)}
+	s.run()
+	s.line("serves .* at unix:" + path + "$")
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	over := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
+	defer over.CloseIdleConnections()
+	alive(t, over, "http://any")
+	s.signal(syscall.SIGTERM)
+	if code := s.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket stays behind: %v", err)
+	}
+}
+
+// TestServeSystemd takes the socket that systemd opened, and tells it about start and end. A shell puts its own pid
+// into the environment, as systemd does, before it becomes codehand.
+func TestServeSystemd(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "ch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: dir + "/notify", Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + l.Addr().String()
+	env := environment(t)
+	codehand := program(t, env)
+	s := &served{t: t, cmd: exec.CommandContext(t.Context(), "/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" serve --listen systemd:`, codehand.Path)}
+	s.cmd.Dir, s.cmd.ExtraFiles = codehand.Dir, []*os.File{passed}
+	s.cmd.Env = append(env, "LISTEN_FDS=1", "NOTIFY_SOCKET="+dir+"/notify")
+	s.run()
+	if err := errors.Join(l.Close(), passed.Close()); err != nil { // only the child has it now
+		t.Fatal(err)
+	}
+	s.line("serves .* at " + regexp.QuoteMeta(url) + "$")
+	says := func(want string) {
+		t.Helper()
+		if err := told.SetReadDeadline(time.Now().Add(hang)); err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, 100)
+		if n, err := told.Read(text); err != nil || string(text[:n]) != want {
+			t.Errorf("systemd was told %q, %v; want %q", text[:n], err, want)
+		}
+	}
+	says("READY=1")
+	alive(t, http.DefaultClient, url)
+	s.signal(syscall.SIGTERM)
+	says("STOPPING=1")
+	if code := s.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
+	}
+}
