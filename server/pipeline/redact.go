@@ -109,29 +109,39 @@ func apply(masks []mask, text string) string {
 	return text
 }
 
-// random guesses whether a word was made by chance: by a mix of kinds of characters, or hex digits that are no object
-// of git.
+// random guesses whether a word was made by chance: its characters change their kind more often than in a name, or it is
+// of hex digits and no object of git.
 func random(word string) bool {
-	var upper, lower, digits, hex int
-	for _, c := range []byte(word) {
+	const upper, lower, digit, other = 0, 1, 2, 3
+	var count [4]int
+	hex, changes, last := 0, 0, other
+	for i, c := range []byte(word) {
+		kind := other
 		switch {
 		case '0' <= c && c <= '9':
-			digits++
+			kind = digit
 			hex++
 		case 'a' <= c && c <= 'z':
-			lower++
+			kind = lower
 		case 'A' <= c && c <= 'Z':
-			upper++
+			kind = upper
 		}
 		if 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' {
 			hex++
 		}
+		if i > 0 && kind != last {
+			changes++
+		}
+		count[kind]++
+		last = kind
 	}
-	if hex == len(word) && digits > 0 {
+	switch {
+	case hex == len(word) && count[digit] > 0:
 		return len(word) >= 32 && len(word) != 40
+	case count[upper] < 2 || count[lower] < 2 || count[digit] < 1:
+		return false
+	case strings.Contains(word, "/"):
+		return count[upper] >= 6 && 3*changes >= len(word)
 	}
-	if strings.Contains(word, "/") {
-		return upper >= 6 && lower >= 6 && digits >= 1
-	}
-	return upper >= 3 && lower >= 3 && digits >= 2
+	return 5*changes >= 2*len(word)
 }

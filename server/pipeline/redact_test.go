@@ -19,6 +19,7 @@ func TestRedact(t *testing.T) {
 		"rm -rf node_modules && ls -la /w/src/main/java":                "rm -rf node_modules && ls -la /w/src/main/java",
 		`grep -rn "func (s \*Server) [a-z]+" .`:                         `grep -rn "func (s \*Server) [a-z]+" .`,
 		"":                                                              "",
+		"cat /tmp/TestAuditOfCalls1922960668/002/a_long_name-with-3-parts": "cat /tmp/TestAuditOfCalls1922960668/002/a_long_name-with-3-parts",
 
 		"PASSWORD=hunter2 ./deploy":                                  "PASSWORD=[masked] ./deploy",
 		"export DB_DSN='host=x pass=y' && run":                       "export DB_DSN=[masked] && run",
