@@ -1,6 +1,19 @@
 package server
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/server/pipeline"
@@ -8,27 +21,475 @@ import (
 
 // auditOptions of an audit log.
 type auditOptions struct {
-	dir     string // absolute, made by the caller; "-": standard output
-	replica string // in the file name and in every line
-	sync    time.Duration
-	rotate  int64
-	keep    time.Duration
-	digest  bool // commands only as hash and first word
+	dir     string         // absolute, mode 0700, made if it is missing; "-": lines go to out
+	out     io.Writer      // only if dir is "-"; never rotated, its chain begins anew
+	replica string         // in the file name and in every line: letters, digits, dot, dash, underscore
+	sync    time.Duration  // how long after a line it is safe on the disk at the latest; 0: before it counts; <0: never asked for
+	rotate  int64          // bytes after which a new file begins; 0: only at midnight
+	keep    time.Duration  // older files are deleted; 0: none
+	digest  bool           // commands only as hash and first word
+	start   map[string]any // fields of the line serve.start
+	log     *slog.Logger   // nil: nothing is logged
 }
 
 // An auditLog writes one JSON object a line, each bound to the one before. It is safe for concurrent use.
-type auditLog struct{ o auditOptions }
+//
+// A line that cannot be written leaves nothing behind. If it says what has happened, it is kept, and written with the
+// next line that can be; one that says what is about to happen is not, since then it does not happen.
+type auditLog struct {
+	o       auditOptions
+	path    string                               // of the file that is written; "": o.out
+	create  func(path string) (auditFile, error) // a test can put in its own
+	failure atomic.Pointer[auditFailure]         // of the last write; nil: it went well
+	dirty   chan struct{}                        // a line waits for its sync
+	quit    chan struct{}                        // closed by close
+	behind  sync.WaitGroup                       // the goroutine that syncs, and rotates at midnight
 
-func openAudit(o auditOptions) (*auditLog, error) { return &auditLog{o}, nil }
+	mu       sync.Mutex // covers what follows
+	file     auditFile  // nil: it could not be opened
+	size     int64      // of the file
+	torn     bool       // the file ends with half a line, which could not be taken back
+	closed   bool
+	seq      int64     // of the next line
+	prev     string    // SHA-256 of the last line, hex
+	begun    time.Time // of the file's first line
+	midnight time.Time // after it
+	retry    time.Time // no new file is begun before
+	opening  bool      // serve.start was not yet written
+	pending  []auditLine
+	lost     int64 // lines that were neither written nor kept
+}
+
+// An auditFile is what a log needs of a file.
+type auditFile interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
+}
+
+type auditFailure struct{ err error }
+
+// maxAuditPending is how many lines are kept while nothing can be written.
+const maxAuditPending = 256
+
+// noLine is what the first line of all is bound to.
+var noLine = strings.Repeat("0", 2*sha256.Size)
+
+var errAuditClosed = errors.New("the audit log is closed")
+
+// openAudit continues the chain of the replica, writes serve.start and starts the goroutine that close ends. An error
+// says that there is no log; nothing is left open.
+func openAudit(o auditOptions) (*auditLog, error) {
+	a := newAudit(o)
+	if err := a.open(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func newAudit(o auditOptions) *auditLog {
+	if o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
+	}
+	return &auditLog{
+		o: o, create: createAudit, prev: noLine, seq: 1,
+		dirty: make(chan struct{}, 1), quit: make(chan struct{}),
+	}
+}
+
+func (a *auditLog) open() error {
+	switch {
+	case !replicaName().MatchString(a.o.replica):
+		return fmt.Errorf("audit log: replica %q: only letters, digits, dot, dash and underscore, at most 64", a.o.replica)
+	case a.o.dir == "-":
+		if a.o.out == nil {
+			return errors.New("audit log: no output")
+		}
+		a.file = streamFile{a.o.out}
+	default:
+		if err := a.openDir(); err != nil {
+			return err
+		}
+	}
+	a.opening = true
+	err := a.write(eventLine(time.Now(), auditStart, a.o.replica, a.o.start), false)
+	a.opening = false
+	if err != nil {
+		return errors.Join(err, a.shut())
+	}
+	a.behind.Go(a.tend)
+	return nil
+}
+
+func replicaName() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) }
+
+// openDir finds where the chain ends, and opens the file that goes on.
+func (a *auditLog) openDir() error {
+	if err := os.Mkdir(a.o.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	info, err := os.Lstat(a.o.dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("audit log: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("audit log: %s is not a directory", a.o.dir)
+	case auditOpen(info):
+		return fmt.Errorf("audit log: %s has mode %04o; run chmod 700 on it", a.o.dir, info.Mode().Perm())
+	}
+	a.path = filepath.Join(a.o.dir, auditName(a.o.replica, time.Time{}))
+	end, err := findAuditEnd(a.o.dir, a.o.replica)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	if end.torn > 0 {
+		// What was being written when the machine or the process ended. No call got an answer for it.
+		a.o.log.Warn("audit log: half a line at the end is taken back", "file", a.path, "bytes", end.torn)
+		if err := os.Truncate(a.path, end.size); err != nil {
+			return fmt.Errorf("audit log: %w", err)
+		}
+	}
+	a.seq, a.prev, a.size = end.seq+1, end.hash, end.size
+	a.born(end.begun)
+	a.prune(time.Now())
+	return nil
+}
+
+// createAudit opens a file for appending, and makes it if it is missing.
+func createAudit(path string) (auditFile, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|noFollow, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", path), err, f.Close())
+	}
+	return f, nil
+}
+
+// A streamFile is an output that is no file: nothing can be taken back from it, and it is as safe as it gets.
+type streamFile struct{ io.Writer }
+
+func (streamFile) Close() error         { return nil } // it belongs to whoever opened it
+func (streamFile) Sync() error          { return nil }
+func (streamFile) Truncate(int64) error { return errors.ErrUnsupported }
 
 // call writes call.start or call.done.
-func (a *auditLog) call(r pipeline.Record) error { return nil }
+func (a *auditLog) call(r pipeline.Record) error {
+	if r.Started {
+		return a.write(startLine(time.Now(), a.o.replica, r, a.o.digest), false)
+	}
+	return a.write(doneLine(time.Now(), a.o.replica, r, a.o.digest), true)
+}
 
-// event writes a line that is not of a call: serve.start, auth.fail, session.start and the like. fields are plain
-// values.
-func (a *auditLog) event(ev string, fields map[string]any) error { return nil }
+// event writes a line that is not of a call: auth.fail, session.start and the like; serve.start, serve.stop and rotate
+// are written by the log itself. fields are plain values: strings, numbers, booleans, lists of strings. They must hold
+// no secret and no content, and none of the names v, seq, t, ev, rep, lost, cut and prev.
+func (a *auditLog) event(ev string, fields map[string]any) error {
+	return a.write(eventLine(time.Now(), ev, a.o.replica, fields), true)
+}
 
-// failed says why the last write failed; nil: it did not.
-func (a *auditLog) failed() error { return nil }
+// failed says why the last write failed; nil: it did not. It does not wait for a write that is under way.
+func (a *auditLog) failed() error {
+	if f := a.failure.Load(); f != nil {
+		return f.err
+	}
+	return nil
+}
 
-func (a *auditLog) close() error { return nil }
+// close writes serve.stop, brings all to the disk and ends the goroutine. The second time it does nothing.
+func (a *auditLog) close() error {
+	err := a.event("serve.stop", nil)
+	if errors.Is(err, errAuditClosed) {
+		return nil
+	}
+	return errors.Join(err, a.shut())
+}
+
+func (a *auditLog) shut() error {
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil
+	}
+	a.closed = true
+	f := a.file
+	a.file = nil
+	a.mu.Unlock()
+	close(a.quit)
+	a.behind.Wait()
+	if f == nil {
+		return nil
+	}
+	var err error
+	if a.o.sync >= 0 {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// write puts a line behind all that wait. keep: if it cannot be written now, it waits, too.
+func (a *auditLog) write(line auditLine, keep bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return errAuditClosed
+	}
+	written, err := false, a.catchUp()
+	if err == nil {
+		written, err = a.put(line)
+	}
+	if err == nil {
+		a.failure.Store(nil)
+		return nil
+	}
+	a.failure.Store(&auditFailure{err})
+	switch {
+	case written || !keep:
+	case len(a.pending) < maxAuditPending:
+		a.pending = append(a.pending, line)
+	default:
+		a.lost++
+	}
+	return err
+}
+
+// catchUp writes what waits.
+func (a *auditLog) catchUp() error {
+	for len(a.pending) > 0 {
+		written, err := a.put(a.pending[0])
+		if written {
+			a.pending = a.pending[1:]
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.pending = nil
+	return nil
+}
+
+// put writes a line at the end of the chain. written may be true together with an error: the line is in the file, and
+// it is not known whether it is on the disk.
+func (a *auditLog) put(line auditLine) (written bool, err error) {
+	now := time.Now()
+	if a.path != "" {
+		if err := a.prepare(now, int64(len(line)+maxAuditFrame)); err != nil {
+			return false, err
+		}
+	}
+	return a.append(line)
+}
+
+// prepare sees to it that there is a file of today with room for more bytes, and with a first line that says what came
+// before.
+func (a *auditLog) prepare(now time.Time, more int64) error {
+	full := a.o.rotate > 0 && a.size+more > a.o.rotate
+	if a.size > 0 && (full || !now.Before(a.midnight)) && !now.Before(a.retry) {
+		if err := a.setAside(); err != nil {
+			// The old file does as well for a while.
+			a.o.log.Warn("audit log: begin a new file", "error", err)
+			a.retry = now.Add(time.Minute)
+		}
+		a.prune(now)
+	}
+	if a.file == nil {
+		f, err := a.create(a.path)
+		if err != nil {
+			return fmt.Errorf("audit log: %w", err)
+		}
+		a.file = f
+	}
+	if a.size > 0 {
+		return nil
+	}
+	a.born(now)
+	if a.opening {
+		return nil // serve.start comes
+	}
+	_, err := a.append(eventLine(now, auditRotate, a.o.replica, nil))
+	return err
+}
+
+// born notes when the file began.
+func (a *auditLog) born(t time.Time) {
+	a.begun = t.UTC()
+	y, m, d := a.begun.Date()
+	a.midnight = time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
+}
+
+// setAside gives the file the name that it keeps. It is closed before, because an open file cannot be renamed
+// everywhere.
+func (a *auditLog) setAside() error {
+	if a.file != nil {
+		var err error
+		if a.o.sync >= 0 {
+			err = a.file.Sync()
+		}
+		if err = errors.Join(err, a.file.Close()); err != nil {
+			a.o.log.Warn("audit log: close a file", "error", err)
+		}
+		a.file = nil
+	}
+	name := auditName(a.o.replica, a.begun)
+	for n := 1; exists(filepath.Join(a.o.dir, name)); n++ {
+		name = auditName(a.o.replica, a.begun.Add(time.Duration(n)*time.Microsecond))
+	}
+	if err := os.Rename(a.path, filepath.Join(a.o.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	a.size, a.torn = 0, false
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// prune deletes files that are older than the operator keeps, of other replicas, too: one that is alive begins a new
+// file every day.
+func (a *auditLog) prune(now time.Time) {
+	if a.o.keep <= 0 {
+		return
+	}
+	files, err := auditFiles(a.o.dir)
+	for _, f := range files {
+		if path := filepath.Join(a.o.dir, f.name); path != a.path && now.Sub(f.changed) > a.o.keep {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	if err != nil {
+		a.o.log.Warn("audit log: delete old files", "error", err)
+	}
+}
+
+// append writes a line with its place in the chain.
+func (a *auditLog) append(line auditLine) (written bool, err error) {
+	if a.torn {
+		if err := a.mend(); err != nil {
+			return false, fmt.Errorf("audit log: take back half a line: %w", err)
+		}
+	}
+	full := make([]byte, 0, len(line)+maxAuditFrame)
+	full = append(full, `{"v":1,"seq":`...)
+	full = strconv.AppendInt(full, a.seq, 10)
+	full = append(full, line...)
+	if a.lost > 0 {
+		full = append(full, `,"lost":`...)
+		full = strconv.AppendInt(full, a.lost, 10)
+	}
+	full = append(full, `,"prev":"`...)
+	full = append(full, a.prev...)
+	full = append(full, '"', '}', '\n')
+	n, err := a.file.Write(full)
+	if err == nil && n < len(full) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		if a.torn = n > 0; a.torn {
+			_ = a.mend() // or else before the next line
+		}
+		return false, fmt.Errorf("audit log: %w", err)
+	}
+	a.size += int64(n)
+	a.seq++
+	a.prev = hashLine(full[:n-1])
+	a.lost = 0
+	if a.path == "" {
+		return true, nil
+	}
+	if a.o.sync == 0 {
+		if err := a.file.Sync(); err != nil {
+			return true, fmt.Errorf("audit log: %w", err)
+		}
+	}
+	if a.o.sync > 0 {
+		select {
+		case a.dirty <- struct{}{}:
+		default:
+		}
+	}
+	return true, nil
+}
+
+// mend takes back the half line at the end of a file. An output that is no file gets a line end after it, so that the
+// next line begins properly.
+func (a *auditLog) mend() error {
+	err := a.file.Truncate(a.size)
+	switch {
+	case err == nil:
+	case a.path == "":
+		_, err = a.file.Write([]byte{'\n'})
+	default:
+		err = os.Truncate(a.path, a.size) // a handle for appending only has no right to cut, on some systems
+	}
+	a.torn = err != nil
+	return err
+}
+
+func hashLine(line []byte) string {
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])
+}
+
+// tend brings lines to the disk in time, and begins a new file at midnight although nobody calls.
+func (a *auditLog) tend() {
+	if a.path == "" {
+		return
+	}
+	day := time.NewTimer(a.untilMidnight())
+	defer day.Stop()
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	<-wait.C
+	for {
+		select {
+		case <-a.quit:
+			return
+		case <-a.dirty:
+			wait.Reset(a.o.sync)
+			select {
+			case <-a.quit:
+				return // close syncs
+			case <-wait.C:
+				a.flush()
+			}
+		case <-day.C:
+			a.turn()
+			day.Reset(a.untilMidnight())
+		}
+	}
+}
+
+// untilMidnight is how long the file may still be written; at least a second, whatever the clock does.
+func (a *auditLog) untilMidnight() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return max(time.Until(a.midnight), time.Second)
+}
+
+// flush syncs without keeping anybody from writing.
+func (a *auditLog) flush() {
+	a.mu.Lock()
+	f := a.file
+	a.mu.Unlock()
+	if f == nil {
+		return
+	}
+	if err := f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // closed: it was synced before
+		a.failure.Store(&auditFailure{fmt.Errorf("audit log: %w", err)})
+	}
+}
+
+// turn begins the file of a new day.
+func (a *auditLog) turn() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return
+	}
+	if err := a.prepare(time.Now(), 0); err != nil {
+		a.failure.Store(&auditFailure{err})
+	}
+}

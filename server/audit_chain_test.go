@@ -1,0 +1,263 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writtenAudit is a log of three files, by name, as it was written.
+func writtenAudit(t testing.TB) (dir string, names []string) {
+	t.Helper()
+	dir = auditDir(t)
+	a := openTestAudit(t, dir, func(o *auditOptions) { o.rotate = 2500 })
+	for len(names) < 3 {
+		must(t, a.call(auditRecord()))
+		files, err := auditFiles(dir)
+		must(t, err)
+		names = nil
+		for _, f := range files {
+			names = append(names, f.name)
+		}
+	}
+	for range 2 {
+		must(t, a.event("login", map[string]any{"p": "corp/1234"}))
+	}
+	must(t, a.close())
+	if n, err := CheckAudit(dir); err != nil || n < 12 {
+		t.Fatalf("%d lines, %v", n, err)
+	}
+	return dir, names
+}
+
+// TestCheckAudit damages one thing at a time: each is found, and at its place.
+func TestCheckAudit(t *testing.T) {
+	t.Parallel()
+	edit := func(name int, change func(lines [][]byte) [][]byte) func(*testing.T, string, []string) {
+		return func(t *testing.T, dir string, names []string) {
+			path := filepath.Join(dir, names[name])
+			b, err := os.ReadFile(path)
+			must(t, err)
+			must(t, os.WriteFile(path, bytes.Join(change(slices.Collect(bytes.Lines(b))), nil), 0o600))
+		}
+	}
+	swap := func(n int, old, with string) func([][]byte) [][]byte {
+		return func(l [][]byte) [][]byte {
+			b := bytes.Replace(l[n], []byte(old), []byte(with), 1)
+			if bytes.Equal(b, l[n]) {
+				panic("nothing is changed in " + string(b))
+			}
+			l[n] = b
+			return l
+		}
+	}
+	drop := func(from, to int) func([][]byte) [][]byte {
+		return func(l [][]byte) [][]byte { return slices.Delete(l, from, to) }
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, dir string, names []string)
+		file   int
+		line   int
+		kind   string
+	}{
+		{"a letter changed", edit(0, swap(1, "edit_file", "read_file")), 0, 2, "changed"},
+		{"a blank added", edit(1, swap(1, `"ok":true`, `"ok": true`)), 1, 2, "changed"},
+		{"the last line of a file changed", edit(0, swap(3, "edit_file", "read_file")), 0, 4, "changed"},
+		{"a first line changed", edit(1, swap(0, `"t":"2`, `"t":"3`)), 1, 1, "changed"},
+		{"the first line of all changed", edit(0, swap(0, `"prev":"0`, `"prev":"1`)), 0, 1, "changed"},
+		{"the hash changed", edit(1, swap(1, `"prev":"`, `"prev":"x`)), 1, 2, "changed"},
+		{"a line deleted", edit(1, drop(1, 2)), 1, 2, "missing"},
+		{"lines deleted", edit(0, drop(1, 3)), 0, 2, "missing"},
+		{"the first line of a file deleted", edit(1, drop(0, 1)), 1, 1, "missing"},
+		{"the last line of a file deleted", edit(0, func(l [][]byte) [][]byte { return l[:len(l)-1] }), 1, 1, "missing"},
+		{"a line twice", edit(0, func(l [][]byte) [][]byte { return slices.Insert(l, 2, l[1]) }), 0, 3, "changed"},
+		{"two lines in another order", edit(0, func(l [][]byte) [][]byte { l[1], l[2] = l[2], l[1]; return l }), 0, 2, "missing"},
+		{"a line of another replica", edit(0, swap(1, `"rep":"r4k2"`, `"rep":"r4k3"`)), 0, 2, "changed"},
+		{"another version", edit(0, swap(1, `"v":1`, `"v":2`)), 0, 2, "changed"},
+		{"a wrong type", edit(0, swap(1, `"seq":2`, `"seq":"2"`)), 0, 2, "changed"},
+		{"a field missing", edit(0, swap(1, `"ev":`, `"EX":`)), 0, 2, "changed"},
+		{"a line cut", edit(0, func(l [][]byte) [][]byte { l[1] = append(l[1][:50:50], '\n'); return l }), 0, 2, "cut"},
+		{"a line without end", edit(0, func(l [][]byte) [][]byte { n := len(l) - 1; l[n] = l[n][:len(l[n])-1]; return l }), 0, 4, "cut"},
+		{"the end cut", edit(2, func(l [][]byte) [][]byte { n := len(l) - 1; l[n] = l[n][:20]; return l }), 2, 5, "cut"},
+		{"an empty line", edit(0, func(l [][]byte) [][]byte { return slices.Insert(l, 1, []byte("\n")) }), 0, 2, "cut"},
+		{"zeros", edit(0, func(l [][]byte) [][]byte { l[1] = append(make([]byte, 100), '\n'); return l }), 0, 2, "cut"},
+		{"a very long line", edit(0, func(l [][]byte) [][]byte { l[1] = append(bytes.Repeat([]byte{' '}, maxAuditLine), l[1]...); return l }), 0, 2, "changed"},
+		{"an empty file", edit(0, func([][]byte) [][]byte { return nil }), 0, 1, "cut"},
+		{"a file deleted", func(t *testing.T, dir string, names []string) { must(t, os.Remove(filepath.Join(dir, names[1]))) }, 2, 1, "missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir, names := writtenAudit(t)
+			c.damage(t, dir, names)
+			_, err := CheckAudit(dir)
+			b, ok := errors.AsType[*AuditBreak](err)
+			if !ok {
+				t.Fatalf("got %v", err)
+			}
+			if b.File != names[c.file] || b.Line != c.line || b.Kind != c.kind {
+				t.Errorf("got %v; want %s:%d: %s", err, names[c.file], c.line, c.kind)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %q", err)
+			}
+		})
+	}
+}
+
+// What is no damage is none: the oldest file is gone, the clock was set back, the process has only just begun a file.
+func TestCheckAuditTakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, dir string, names []string)
+	}{
+		{"the oldest file is gone", func(t *testing.T, dir string, names []string) { must(t, os.Remove(filepath.Join(dir, names[0]))) }},
+		{"names in another order", func(t *testing.T, dir string, names []string) {
+			must(t, os.Rename(filepath.Join(dir, names[1]), filepath.Join(dir, auditName("r4k2", time.Unix(1, 0)))))
+		}},
+		{"an empty file that is written", func(t *testing.T, dir string, names []string) {
+			must(t, os.Rename(filepath.Join(dir, names[2]), filepath.Join(dir, auditName("r4k2", time.Now()))))
+			must(t, os.WriteFile(filepath.Join(dir, names[2]), nil, 0o600))
+		}},
+		{"other files", func(t *testing.T, dir string, _ []string) {
+			must(t, os.WriteFile(filepath.Join(dir, "README"), []byte("x"), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, "audit-.jsonl"), []byte("x"), 0o600))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir, names := writtenAudit(t)
+			c.change(t, dir, names)
+			if n, err := CheckAudit(dir); err != nil || n == 0 {
+				t.Errorf("%d lines, %v", n, err)
+			}
+		})
+	}
+}
+
+func TestCheckAuditCannot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := CheckAudit(dir); err == nil || err.Error() != "there is no audit log in "+dir {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if _, err := CheckAudit(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "audit-x.jsonl"), 0o700))
+	if _, err := CheckAudit(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("a directory at the name: %v", err)
+	}
+}
+
+// A line that is gone from the end of what is written shows as soon as the next one is there.
+func TestCheckAuditWhileWritten(t *testing.T) {
+	t.Parallel()
+	dir := auditDir(t)
+	a := openTestAudit(t, dir, nil)
+	must(t, a.event("login", nil))
+	path := filepath.Join(dir, "audit-r4k2.jsonl")
+	b, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, b[:bytes.IndexByte(b, '\n')+1], 0o600))
+	mustCheck(t, dir, 1)
+	must(t, a.event("logout", nil))
+	if _, err := CheckAudit(dir); err == nil || !strings.Contains(err.Error(), "audit-r4k2.jsonl:2: missing: numbers 2 to 2 are gone") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// slowCheck is the checker as one would write it on paper, for one file that is written.
+func slowCheck(data []byte) (lines int, whole bool) {
+	prev, seq := strings.Repeat("0", 64), int64(0)
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		whole = false
+	} else {
+		whole = true
+	}
+	for line := range strings.SplitAfterSeq(string(data), "\n") {
+		if line == "" {
+			break
+		}
+		body, ended := strings.CutSuffix(line, "\n")
+		var h struct {
+			V, Seq        int64
+			T             time.Time
+			Ev, Rep, Prev string
+		}
+		ok := ended && len(line) <= 16<<10 && json.Unmarshal([]byte(body), &h) == nil && h.V == 1 && h.Rep == "r" && h.Ev != "" &&
+			h.Seq > 0 && !h.T.IsZero() && len(h.Prev) == 64
+		if lines == 0 {
+			ok = ok && (h.Ev == "serve.start" || h.Ev == "rotate") && (h.Seq > 1 || h.Prev == prev)
+		} else {
+			ok = ok && h.Seq == seq+1 && h.Prev == prev
+		}
+		if !ok {
+			return lines, false
+		}
+		sum := sha256.Sum256([]byte(body))
+		prev, seq = hex.EncodeToString(sum[:]), h.Seq
+		lines++
+	}
+	return lines, whole
+}
+
+// FuzzCheckAudit: the checker agrees with a slow one on any bytes, and finds every change of a byte, every line that is
+// gone and every cut of a log that was written, but at its very end.
+func FuzzCheckAudit(f *testing.F) {
+	var lines [][]byte
+	var out bytes.Buffer
+	a, err := openAudit(auditOptions{dir: "-", out: &out, replica: "r", start: map[string]any{"version": "1"}})
+	must(f, err)
+	for range 4 {
+		must(f, a.call(auditRecord()))
+	}
+	must(f, a.close())
+	good := out.Bytes()
+	lines = slices.Collect(bytes.Lines(good))
+	f.Add([]byte(nil), uint(0), byte(0))
+	f.Add(good, uint(10), byte(1))
+	f.Add(bytes.Join(lines[1:], nil), uint(len(good)/2), byte(0x20))
+	f.Add(append(slices.Clone(good), "{}\n"...), uint(len(good)-1), byte(0xff))
+	check := func(data []byte) (int, error) {
+		c := auditChain{replica: "r"}
+		err := c.read(bytes.NewReader(data), auditEntry{name: "audit-r.jsonl", replica: "r", active: true})
+		return c.lines, err
+	}
+	f.Fuzz(func(t *testing.T, data []byte, at uint, flip byte) {
+		n, err := check(data)
+		if want, whole := slowCheck(data); (err == nil) != whole || whole && n != want {
+			t.Errorf("%d lines, %v; on paper %d, whole: %v\n%q", n, err, want, whole, data)
+		}
+		if n, err := check(good); err != nil || n != len(lines) {
+			t.Fatalf("%d lines, %v", n, err)
+		}
+		at %= uint(len(good) - len(lines[len(lines)-1])) // but in the last line, which nothing follows
+		changed := slices.Clone(good)
+		if changed[at] ^= flip; flip != 0 {
+			if _, err := check(changed); err == nil {
+				t.Errorf("byte %d changed by %#x is not found", at, flip)
+			}
+		}
+		line := int(at) % (len(lines) - 1)
+		if _, err := check(bytes.Join(slices.Delete(slices.Clone(lines), line, line+1), nil)); err == nil {
+			t.Errorf("line %d deleted is not found", line+1)
+		}
+		if _, err := check(good[:at]); err == nil && at > 0 && good[at-1] != '\n' {
+			t.Errorf("a cut at %d is not found", at)
+		}
+		if _, err := check(slices.Insert(slices.Clone(good), int(at), []byte(fmt.Sprintln(string(data)))...)); err == nil {
+			t.Errorf("%q put in at %d is not found", data, at)
+		}
+	})
+}
