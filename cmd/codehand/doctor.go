@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"codehand/server"
 	"codehand/server/config"
 )
 
@@ -33,6 +34,7 @@ type finding struct {
 
 func newDoctor(t *terminal) *cobra.Command {
 	var asJSON, strict bool
+	var audit string
 	cmd := &cobra.Command{
 		Use:   "doctor [ROOT...]",
 		Short: "Say what is missing on this machine",
@@ -41,9 +43,18 @@ directory, programs, and whether it answers a client of either protocol era,
 with the settings that this command is given. Nothing is changed but for the
 state directory, which is made if it is missing.
 
+With --audit DIR look at an audit log instead: that every line follows the one
+before, in all its files. The first line that is changed, cut or missing is
+named.
+
 Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 		RunE: func(cmd *cobra.Command, roots []string) error {
-			found := diagnose(cmd, roots)
+			var found []finding
+			if cmd.Flags().Changed("audit") {
+				found = []finding{checkAudit(audit)}
+			} else {
+				found = diagnose(cmd, roots)
+			}
 			if asJSON {
 				enc := json.NewEncoder(t.out)
 				enc.SetIndent("", "  ")
@@ -68,6 +79,7 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	cmd.Flags().StringVar(&audit, "audit", "", "check the audit log in `DIR`, and nothing else")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail on a warning, too")
 	return cmd
 }
@@ -112,6 +124,19 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 	}
 	wg.Wait()
 	return slices.Concat(all...)
+}
+
+// checkAudit follows the chains of an audit log. It has no limit of time: a log can have gigabytes.
+func checkAudit(dir string) finding {
+	lines, err := server.CheckAudit(dir)
+	if damage, ok := errors.AsType[*server.AuditBreak](err); ok {
+		return finding{"audit", "FAIL", fmt.Sprintf("%v (%d lines before it are in order)", damage, lines),
+			"keep the files as they are, and find out who could write to the directory"}
+	}
+	if err != nil {
+		return finding{"audit", "FAIL", err.Error(), "name the directory of the log: audit.dir, else audit in the data directory"}
+	}
+	return finding{"audit", "ok", fmt.Sprintf("%d lines, each follows the one before", lines), ""}
 }
 
 func checkBinary() finding {
