@@ -31,6 +31,24 @@ type BridgeOptions struct {
 	Log         *slog.Logger      // nil: nothing is logged
 }
 
+// Check says what is wrong with the options, as Bridge does before it reads anything: the URL, the handle, or a token
+// that would go over the network in clear.
+func (o BridgeOptions) Check() error {
+	_, err := newRemote(o.whole())
+	return err
+}
+
+// whole fills in what may be left out.
+func (o BridgeOptions) whole() BridgeOptions {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Session == "" {
+		o.Session = newID()
+	}
+	return o
+}
+
 // A bridge is one client on a pair of pipes, and the endpoint that it talks to.
 type bridge struct {
 	remote   *remote
@@ -60,12 +78,7 @@ type bridge struct {
 // finish for a while and ends the session at the endpoint. A reader that is blocked in in.Read is left behind. The
 // error is that of the options, or that of in, if it is not its end.
 func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) error {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Session == "" {
-		o.Session = newID()
-	}
+	o = o.whole()
 	p, err := newRemote(o)
 	if err != nil {
 		return err

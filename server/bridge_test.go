@@ -472,7 +472,7 @@ func TestBridgeBadAnswers(t *testing.T) {
 		{"an error without an id", func(w http.ResponseWriter, _ bridgePosted) {
 			bridgeJSON(w, 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"x"}}`)
 		}, `{"id":` + id + `,"jsonrpc":"2.0","error":{"code":-32600,"message":"x"}}`},
-		{"plain text", func(w http.ResponseWriter, _ bridgePosted) { http.Error(w, "go\x1b away\nplease", 418) },
+		{"plain text", func(w http.ResponseWriter, _ bridgePosted) { http.Error(w, "go\x1b away\nplease", http.StatusTeapot) },
 			rpc(-32603, host+" answered 418 I'm a teapot: go away please")},
 		{"a page", func(w http.ResponseWriter, _ bridgePosted) {
 			w.Header().Set("Content-Type", "text/html")

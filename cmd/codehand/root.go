@@ -131,6 +131,7 @@ output; for people there are the commands below.`),
 	addSettings(root)
 	root.AddCommand(
 		newStdio(t),
+		newConnect(t),
 		newServe(t),
 		newToken(t),
 		newCall(t),
