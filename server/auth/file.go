@@ -137,6 +137,9 @@ func bare(err error) error {
 // lock, because it is replaced.
 func lockBeside(path string, patience time.Duration) (unlock func(), err error) {
 	name := path + ".lock"
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("lock %s: it is a link or no file; remove it", name)
+	}
 	l := flock.New(name, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -147,7 +150,19 @@ func lockBeside(path string, patience time.Duration) (unlock func(), err error) 
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", name, bare(err))
 	}
-	if err := giveToOwner(name, path); err != nil {
+	// It may have been removed since it was opened, and a lock on a file without a name keeps nobody out. A link would let
+	// the owner of the directory choose what root makes and gives away.
+	mine, err := l.Stat()
+	if err == nil {
+		var named fs.FileInfo
+		if named, err = os.Lstat(name); err == nil && !os.SameFile(mine, named) {
+			err = errors.New("it is a link, or was replaced meanwhile")
+		}
+	}
+	if err == nil {
+		err = giveToOwner(path, func(uid, gid int) error { return os.Lchown(name, uid, gid) })
+	}
+	if err != nil {
 		_ = l.Close() // nothing was done under it
 		return nil, fmt.Errorf("lock %s: %w", name, bare(err))
 	}
@@ -180,10 +195,10 @@ func replaceFile(path string, text []byte, sync bool) error {
 	if err == nil && sync {
 		err = f.Sync() // before the rename, or the name could stand for an empty file after a power loss
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
+	if err == nil {
+		err = giveToOwner(path, f.Chown)
 	}
-	if err := giveToOwner(f.Name(), path); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), path); err != nil {

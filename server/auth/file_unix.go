@@ -34,9 +34,9 @@ func isRoot() bool { return os.Geteuid() == 0 }
 
 func othersMayRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 
-// giveToOwner lets name belong to whom path or, if there is none, its directory belongs: a service that runs as a user
-// of its own must be able to read what root wrote for it.
-func giveToOwner(name, path string) error {
+// giveToOwner calls chown with whom path or, if there is none, its directory belongs to, if that is not us: a service that
+// runs as a user of its own must be able to read what root wrote for it.
+func giveToOwner(path string, chown func(uid, gid int) error) error {
 	if !isRoot() {
 		return nil
 	}
@@ -51,7 +51,7 @@ func giveToOwner(name, path string) error {
 	if !ok || uid == 0 {
 		return nil
 	}
-	return os.Lchown(name, uid, gid)
+	return chown(uid, gid)
 }
 
 // syncDir writes a directory's entries to the disk, where the file system can.

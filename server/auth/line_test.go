@@ -123,8 +123,8 @@ func FuzzParseLine(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s\nis written as\n%s\nwhich is refused: %v", raw, written, err)
 		}
-		a, x := resolve(l.token.Principal, "", []Values{l.token.Values})
-		b, y := resolve(again.token.Principal, "", []Values{again.token.Values})
+		a, x := Resolve(l.token.Principal, "", l.token.Values)
+		b, y := Resolve(again.token.Principal, "", again.token.Values)
 		if !a.sameRights(b) || a.Quota != b.Quota || x != y || again.hash != l.hash || again.token.Note != l.token.Note ||
 			!again.token.Created.Equal(l.token.Created) || !again.token.Expires.Equal(l.token.Expires) || !again.token.Revoked.Equal(l.token.Revoked) {
 			t.Fatalf("%s\nis written as\n%s", raw, written)

@@ -28,6 +28,9 @@ func canLook() bool {
 // tcpOwner finds the other end of a connection, which is a socket of this machine, and returns its user.
 func tcpOwner(remote, local netip.AddrPort) (uid int, err error) {
 	for i, name := range tcpTables {
+		if i == 0 && remote.Addr().Is6() {
+			continue // it cannot be there, and the kernel takes milliseconds for a table
+		}
 		f, err := os.Open(name)
 		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue // a kernel without IPv6

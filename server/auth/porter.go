@@ -142,7 +142,7 @@ func (p *Porter) Configure(general Values, named map[string]Values) error {
 func (p *Porter) hold(l *line) *held {
 	id := l.token.Principal
 	h := &held{line: l}
-	h.principal, h.enabled = resolve(id, p.o.Workspaces, []Values{l.token.Values, p.named[id], p.general})
+	h.principal, h.enabled = Resolve(id, p.o.Workspaces, l.token.Values, p.named[id], p.general)
 	h.principal.Via = via + l.token.ID
 	return h
 }

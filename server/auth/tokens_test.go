@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -256,6 +257,41 @@ func TestTokenFileLink(t *testing.T) {
 	if info, err := os.Lstat(f.path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v (%v)", info, err)
 	}
+	// Nor is a link in place of the lock: it would make a file wherever it points to.
+	locked, away := tokenFile(t), filepath.Join(t.TempDir(), "away")
+	if err := os.Symlink(away, locked.path+".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := locked.New(Token{Principal: "b"}); err == nil || !strings.Contains(err.Error(), "link") {
+		t.Errorf("a lock that is a link: %v", err)
+	}
+	if _, err := os.Lstat(away); !os.IsNotExist(err) {
+		t.Errorf("the lock's link was followed: %v", err)
+	}
+}
+
+// A command that does not get its turn says so, and changes nothing.
+func TestLockIsHeld(t *testing.T) {
+	t.Parallel()
+	f := tokenFile(t)
+	f.add(t, Token{Principal: "a"})
+	before := f.read(t)
+	unlock, err := lockBeside(f.path, lockPatience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		_, _, err := f.New(Token{Principal: "b"})
+		if err == nil || !strings.Contains(err.Error(), "another process has held it for 10s") || time.Since(start) != lockPatience {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+	})
+	unlock()
+	if f.read(t) != before {
+		t.Error("the file was written without the lock")
+	}
+	f.add(t, Token{Principal: "b"})
 }
 
 // What a killed writer left behind goes away with the next write.

@@ -88,8 +88,9 @@ func said[T any](sources []Values, otherwise T, field func(Values) *T) T {
 	return otherwise
 }
 
-// resolve makes the principal of id from checked sources, the most specific one first, and says whether it is enabled.
-func resolve(id, workspaces string, sources []Values) (p Principal, enabled bool) {
+// Resolve makes the principal of id from sources that passed Check, the most specific one first, and says whether it is
+// enabled. workspaces is as in Options. Via stays empty.
+func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled bool) {
 	p = Principal{
 		ID:      id,
 		Slug:    Slug(id),

@@ -74,16 +74,16 @@ func TestResolve(t *testing.T) {
 		"disabled":      {named: Values{Enabled: new(false)}, general: Values{Enabled: new(true)}, want: func(*Principal) {}, disabled: true},
 		"enabled again": {named: Values{Enabled: new(true)}, general: Values{Enabled: new(false)}, want: func(*Principal) {}},
 	} {
-		got, enabled := resolve("Ann", "/ws", []Values{c.token, c.named, c.general})
+		got, enabled := Resolve("Ann", "/ws", c.token, c.named, c.general)
 		want := builtin(c.want)
 		if !got.sameRights(want) || got.Seed != want.Seed || got.Quota != want.Quota || enabled == c.disabled {
 			t.Errorf("%s: got %+v (enabled: %v), want %+v", name, got, enabled, want)
 		}
 	}
-	if p, _ := resolve("ann", "", nil); p.Roots != nil {
+	if p, _ := Resolve("ann", ""); p.Roots != nil {
 		t.Errorf("without a directory of workspaces the roots are %q", p.Roots)
 	}
-	if p, _ := resolve("ann", "/w/{x}", nil); !slices.Equal(p.Roots, []string{"/w/{x}/ann"}) {
+	if p, _ := Resolve("ann", "/w/{x}"); !slices.Equal(p.Roots, []string{"/w/{x}/ann"}) {
 		t.Errorf("the directory of workspaces is no template: %q", p.Roots)
 	}
 }
@@ -94,7 +94,7 @@ func TestModesAreBounded(t *testing.T) {
 	order := []string{"plan", "dontAsk", "acceptEdits", "auto", "bypassPermissions"}
 	for i, mode := range order {
 		for j, most := range order {
-			p, _ := resolve("a", "", []Values{{Mode: &mode, MaxMode: &most}})
+			p, _ := Resolve("a", "", Values{Mode: &mode, MaxMode: &most})
 			if want := order[min(i, j)]; p.Mode != want || p.MaxMode != most {
 				t.Errorf("%s with at most %s: got %s, want %s", mode, most, p.Mode, want)
 			}
