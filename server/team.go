@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -220,8 +221,14 @@ const workspacesDir = "workspaces"
 
 // localPrincipal is who calls where there is no authentication: the person who started this process.
 func (s *Server) localPrincipal() auth.Principal {
+	roots := slices.Clone(s.cfg.Roots)
+	for _, template := range s.cfg.Principals.Default.Roots {
+		if root := strings.ReplaceAll(template, "{principal}", localID); !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
 	return auth.Principal{
-		ID: localID, Slug: localID, Roots: s.cfg.Roots, Mode: s.cfg.Permissions.Mode.String(), MaxMode: "bypassPermissions",
+		ID: localID, Slug: localID, Roots: roots, Mode: s.cfg.Permissions.Mode.String(), MaxMode: "bypassPermissions",
 		Scopes: allScopes, Quota: auth.DefaultQuota(), Admin: true, Via: "none",
 	}
 }
