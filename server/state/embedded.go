@@ -21,8 +21,8 @@ type embedded struct {
 	close   func() error // once
 }
 
-// openEmbedded opens the Store below o.Dir on the disk that open makes of the directory.
-func openEmbedded(ctx context.Context, o Options, open func(dir string) (disk, error)) (*embedded, error) {
+// openEmbedded opens the Store of a data directory.
+func openEmbedded(ctx context.Context, o Options) (*embedded, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fmt.Errorf("store embedded: the data dir %q is not absolute", o.Dir)
 	}
@@ -33,16 +33,22 @@ func openEmbedded(ctx context.Context, o Options, open func(dir string) (disk, e
 	if err != nil {
 		return nil, err
 	}
+	d, err := openDisk(filepath.Join(o.Dir, "store"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store embedded: %w", err), release())
+	}
+	return openOn(ctx, d, release, o)
+}
+
+// openOn opens the Store that a disk holds, and calls release when it does not need it any more.
+func openOn(ctx context.Context, d disk, release func() error, o Options) (*embedded, error) {
 	s := &embedded{
 		memory:  newMemory(MemoryOptions{SessionLife: o.SessionLife, MaxBytes: o.MaxBytes}),
 		timeout: o.Timeout, queue: make(chan *change), stop: make(chan struct{}),
 	}
 	s.commit = s.send
-	d, err := open(filepath.Join(o.Dir, "store"))
-	if err == nil {
-		s.writer, err = openWriter(ctx, s.memory, d, o)
-	}
-	if err != nil {
+	var err error
+	if s.writer, err = openWriter(ctx, s.memory, d, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("store embedded: %w", err), release())
 	}
 	var writing sync.WaitGroup

@@ -56,7 +56,7 @@ func wantHeld(t *testing.T, what string, s Store, want map[string]string) {
 func inBubble(t *testing.T, test func(*testing.T, Options)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		test(t, Options{Dir: t.TempDir(), Sync: time.Second, Timeout: 2 * time.Second})
+		test(t, Options{Sync: time.Second, Timeout: 2 * time.Second})
 	})
 }
 
@@ -80,7 +80,8 @@ func TestRefusedWrites(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, o Options) {
 				o.Sync = c.sync
-				s, d := openFake(t, o)
+				d := newFakeDisk(nil)
+				s := openFake(t, d, o)
 				must(t, s.Set(t.Context(), "token.a", []byte("before")))
 				must(t, s.Append(t.Context(), "job.p.a", []byte("before")))
 				want := held(s)
@@ -100,7 +101,7 @@ func TestRefusedWrites(t *testing.T) {
 				d.breaks(nil)
 				must(t, s.Set(t.Context(), "token.c", []byte("after")))
 				want = held(s)
-				again := restartQuiet(t, s, o)
+				again := restartFake(t, s, o)
 				wantHeld(t, "after a restart", again, want)
 				must(t, again.Close())
 			})
@@ -125,7 +126,8 @@ func TestMend(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, o Options) {
 				o.Sync = c.sync
-				s, d := openFake(t, o)
+				d := newFakeDisk(nil)
+				s := openFake(t, d, o)
 				must(t, s.Set(t.Context(), "token.a", []byte("before")))
 				d.short = 50
 				d.breaks(c.fail)
@@ -148,7 +150,7 @@ func TestMend(t *testing.T) {
 				wantHeld(t, "after the mending", s, want)
 				must(t, s.Set(t.Context(), "token.d", []byte("after")))
 				want = held(s)
-				again := restartQuiet(t, s, o)
+				again := restartFake(t, s, o)
 				wantHeld(t, "after a restart", again, want)
 				must(t, again.Close())
 			})
@@ -165,8 +167,9 @@ func TestEveryOperationFails(t *testing.T) {
 			met := false
 			t.Run(fmt.Sprintf("operation %d, lasting %v", n, lasting), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					o := Options{Dir: t.TempDir(), Sync: time.Second, Timeout: time.Minute, compact: 2000}
-					s, d := openFake(t, o)
+					o := Options{Sync: time.Second, Timeout: time.Minute, compact: 2000}
+					d := newFakeDisk(nil)
+					s := openFake(t, d, o)
 					var mu sync.Mutex
 					count := 0
 					d.short = 60
@@ -186,7 +189,7 @@ func TestEveryOperationFails(t *testing.T) {
 					synctest.Wait()
 					must(t, s.Set(t.Context(), "token.end", []byte("v")))
 					want := held(s)
-					again := restartQuiet(t, s, o)
+					again := restartFake(t, s, o)
 					wantHeld(t, "after a restart", again, want)
 					must(t, again.Close())
 				})
@@ -228,9 +231,7 @@ func failWrites(t *testing.T, s *embedded, o Options) {
 		if i%10 == 9 {
 			time.Sleep(2 * time.Second) // a sync, and an attempt to mend
 			synctest.Wait()
-			killed := o
-			killed.Dir = copyOfFiles(t, s)
-			again := openQuiet(t, killed)
+			again := openFake(t, newFakeDisk(s.writer.disk.(*fakeDisk).content()), o)
 			for key, value := range model {
 				if v, _, _ := again.Get(t.Context(), key); string(v) != value && (string(v) != perhaps[key] || len(v) == 0) {
 					t.Errorf("after write %d and a kill %s holds %.20q, want %.20q", i, key, v, value)
@@ -244,7 +245,8 @@ func failWrites(t *testing.T, s *embedded, o Options) {
 // A disk that hangs holds no caller longer than the time limit, and no reader at all.
 func TestHungDisk(t *testing.T) {
 	inBubble(t, func(t *testing.T, o Options) {
-		s, d := openFake(t, o)
+		d := newFakeDisk(nil)
+		s := openFake(t, d, o)
 		must(t, s.Set(t.Context(), "token.a", []byte("v")))
 		hung := make(chan struct{})
 		d.breaks(func(op, _ string) error {
@@ -295,7 +297,8 @@ func TestHungDisk(t *testing.T) {
 // What was written is synced with the write, or within the interval, and not more often.
 func TestSync(t *testing.T) {
 	inBubble(t, func(t *testing.T, o Options) {
-		s, d := openFake(t, o)
+		d := newFakeDisk(nil)
+		s := openFake(t, d, o)
 		d.tried()
 		for range 100 {
 			must(t, s.Set(t.Context(), "token.a", []byte("v")))
@@ -311,8 +314,9 @@ func TestSync(t *testing.T) {
 		}
 		must(t, s.Close())
 
-		o.Sync, o.Dir = 0, t.TempDir()
-		s, d = openFake(t, o)
+		o.Sync = 0
+		d = newFakeDisk(nil)
+		s = openFake(t, d, o)
 		d.tried()
 		for range 10 {
 			must(t, s.Set(t.Context(), "token.a", []byte("v")))
@@ -364,4 +368,41 @@ func TestCompact(t *testing.T) {
 	if _, err := os.Stat(s.writer.disk.path(snapshotName)); err != nil {
 		t.Errorf("nothing was compacted: %v", err)
 	}
+}
+
+// A log that cannot be compacted is a matter of room, not of truth: writes go on, and the next attempt comes later.
+func TestLag(t *testing.T) {
+	inBubble(t, func(t *testing.T, o Options) {
+		o.compact = 1000
+		d := newFakeDisk(nil)
+		s := openFake(t, d, o)
+		d.breaks(func(op, name string) error {
+			if op == "open" && strings.HasPrefix(name, snapshotName) {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		write := func() {
+			t.Helper()
+			for i := range 50 {
+				must(t, s.Set(t.Context(), "token.a", fmt.Appendf(nil, "%100d", i)))
+				synctest.Wait()
+			}
+		}
+		write()
+		if stats := s.Stats(); !errors.Is(stats.Lag, syscall.ENOSPC) || stats.Down != nil {
+			t.Errorf("while nothing can be compacted: %+v", stats)
+		}
+		write()
+		if files := d.content(); len(files) != 2 { // the old log and the new one
+			t.Errorf("attempts without a pause: %v", slices.Sorted(maps.Keys(files)))
+		}
+		d.breaks(nil)
+		time.Sleep(compactPause)
+		write()
+		if stats := s.Stats(); stats.Lag != nil || stats.Disk > 5000 {
+			t.Errorf("after the pause: %+v", stats)
+		}
+		must(t, s.Close())
+	})
 }

@@ -208,7 +208,7 @@ func readLog(f io.ReaderAt, name string, size int64, each func(record) error) (h
 	} else if err != nil {
 		return h, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(f, headerSize, size-headerSize), 256<<10)
+	in := bufio.NewReaderSize(io.NewSectionReader(f, headerSize, size-headerSize), int(min(size, 256<<10)))
 	for whole = headerSize; whole < size; {
 		body, err := h.read(in, whole)
 		if errors.Is(err, errTorn) {

@@ -7,11 +7,10 @@ import (
 	"hash/crc32"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -28,15 +27,14 @@ func newHistory(t *testing.T, sync time.Duration) history {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	s, _ := openFake(t, Options{Dir: t.TempDir(), Sync: sync, Timeout: time.Minute})
+	d := newFakeDisk(nil)
+	s := openFake(t, d, Options{Sync: sync, Timeout: time.Minute})
 	h := history{states: []map[string]string{held(s)}}
-	path := s.writer.disk.path(logName(1))
 	for len(h.states) < 40 {
 		key := fmt.Sprintf("token.%d", r.IntN(4))
 		value := []byte(strings.Repeat(fmt.Sprint(r.IntN(1000)), 1+r.IntN(4)))
 		if r.IntN(4) == 0 { // somebody keeps a piece of our log
-			log, err := os.ReadFile(path)
-			must(t, err)
+			log := d.content()[logName(1)]
 			value = log[max(0, len(log)-100):]
 		}
 		before := s.Stats().Disk
@@ -52,9 +50,7 @@ func newHistory(t *testing.T, sync time.Duration) history {
 			h.states, h.starts = append(h.states, held(s)), append(h.starts, int(before))
 		}
 	}
-	var err error
-	h.log, err = os.ReadFile(path)
-	must(t, err)
+	h.log = d.content()[logName(1)]
 	h.starts = append(h.starts, len(h.log))
 	must(t, s.Close())
 	return h
@@ -69,20 +65,18 @@ func (h history) records(bytes int) int {
 	return n - 1
 }
 
-// openLog opens a Store whose only log has these bytes.
-func openLog(t *testing.T, dir string, log []byte) (*embedded, error) {
+// openContent opens a Store with these files.
+func openContent(t *testing.T, files map[string][]byte) (*embedded, *fakeDisk, error) {
 	t.Helper()
-	must(t, os.RemoveAll(dir))
-	must(t, os.MkdirAll(filepath.Join(dir, "store"), 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, "store", logName(1)), log, 0o600))
-	return openEmbedded(t.Context(), Options{Dir: dir, Timeout: time.Minute}, func(dir string) (disk, error) { return newFakeDisk(dir) })
+	d := newFakeDisk(files)
+	s, err := openOn(t.Context(), d, func() error { return nil }, Options{Timeout: time.Minute})
+	return s, d, err
 }
 
 // A log that is cut anywhere opens, holds what was written up to there, and takes more.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t, 0)
-	dir := t.TempDir()
 	garbage := make([]byte, 50)
 	for i := range garbage {
 		garbage[i] = byte(rand.Uint32())
@@ -90,7 +84,7 @@ func TestTorn(t *testing.T) {
 	for cut := h.starts[len(h.starts)-10]; cut <= len(h.log); cut++ {
 		want := h.states[h.records(cut)]
 		for _, tail := range [][]byte{nil, make([]byte, 4096), garbage, h.log[headerSize:min(cut, 300)]} {
-			s, err := openLog(t, dir, slices.Concat(h.log[:cut], tail))
+			s, d, err := openContent(t, map[string][]byte{logName(1): slices.Concat(h.log[:cut], tail)})
 			must(t, err)
 			if got := held(s); !maps.Equal(got, want) {
 				t.Fatalf("cut at %d, %d bytes follow:\ngot  %v\nwant %v", cut, len(tail), got, want)
@@ -101,8 +95,7 @@ func TestTorn(t *testing.T) {
 			must(t, s.Set(t.Context(), "token.after", []byte("v")))
 			after := held(s)
 			must(t, s.Close())
-			s, err = openEmbedded(t.Context(), Options{Dir: dir, Timeout: time.Minute}, openDisk)
-			must(t, err)
+			s = openFake(t, d, Options{Timeout: time.Minute})
 			if got := held(s); !maps.Equal(got, after) || s.Stats().Cut != 0 {
 				t.Fatalf("cut at %d and written again:\ngot  %v\nwant %v", cut, got, after)
 			}
@@ -114,13 +107,12 @@ func TestTorn(t *testing.T) {
 // What was on the disk and is broken now is an error that says where. What was never synced is cut off.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	synced, loose := newHistory(t, 0), newHistory(t, time.Hour)
 	last := len(synced.starts) - 2
 	for at := range len(synced.log) {
 		broken := bytes.Clone(synced.log)
 		broken[at] ^= 0x10
-		s, err := openLog(t, dir, broken)
+		s, d, err := openContent(t, map[string][]byte{logName(1): broken})
 		record := synced.records(at)
 		if record == last { // nothing after it says that it was ever whole
 			must(t, err)
@@ -128,18 +120,18 @@ func TestDamaged(t *testing.T) {
 			must(t, s.Close())
 			continue
 		}
-		d, ok := errors.AsType[*DamagedError](err)
-		if !ok || filepath.Base(d.File) != logName(1) || d.Offset != int64(start(synced, at)) {
+		damage, ok := errors.AsType[*DamagedError](err)
+		if !ok || damage.File != d.path(logName(1)) || damage.Offset != int64(start(synced, at)) {
 			t.Fatalf("byte %d of record %d: %v", at, record, err)
 		}
-		if now, err := os.ReadFile(d.File); err != nil || !bytes.Equal(now, broken) {
-			t.Fatalf("a damaged file was changed: %v", err)
+		if now := d.content(); len(now) != 1 || !bytes.Equal(now[logName(1)], broken) {
+			t.Fatal("a damaged file was changed")
 		}
 	}
 	for at := loose.starts[0]; at < len(loose.log); at += 7 {
 		broken := bytes.Clone(loose.log)
 		broken[at] ^= 0x10
-		s, err := openLog(t, dir, broken)
+		s, _, err := openContent(t, map[string][]byte{logName(1): broken})
 		must(t, err)
 		wantHeld(t, fmt.Sprint("unsynced byte ", at), s, loose.states[loose.records(at)])
 		must(t, s.Close())
@@ -161,65 +153,62 @@ func start(h history, at int) int {
 // Files that do not belong together are refused, and nothing is changed.
 func TestWrongFiles(t *testing.T) {
 	t.Parallel()
-	make3 := func(t *testing.T) string {
-		o := Options{Dir: t.TempDir(), Sync: time.Hour, Timeout: time.Minute, compact: 1000}
-		s := openReal(t, o)
+	var good map[string][]byte
+	synctest.Test(t, func(t *testing.T) {
+		d := newFakeDisk(nil)
+		s := openFake(t, d, Options{Sync: time.Hour, Timeout: time.Minute, compact: 1000})
 		for i := range 100 {
 			must(t, s.Set(t.Context(), "token.a", fmt.Appendf(nil, "%100d", i)))
+			synctest.Wait() // a compaction ends
 		}
 		must(t, s.Close())
-		return filepath.Join(o.Dir, "store")
+		good = d.content()
+	})
+	log := slices.Sorted(maps.Keys(good))[0]
+	if len(good) != 2 || log == logName(1) {
+		t.Fatalf("there are %v", slices.Sorted(maps.Keys(good)))
 	}
-	current := func(t *testing.T, dir string) string {
-		logs, err := filepath.Glob(filepath.Join(dir, "log.*"))
-		must(t, err)
-		return logs[len(logs)-1]
-	}
-	rewrite := func(t *testing.T, path string, change func([]byte) []byte) {
-		b, err := os.ReadFile(path)
-		must(t, err)
-		must(t, os.WriteFile(path, change(b), 0o600))
+	shorter := func(name string, by int) func(map[string][]byte) {
+		return func(f map[string][]byte) { f[name] = f[name][:len(f[name])-by] }
 	}
 	for _, c := range []struct {
 		name  string
-		spoil func(*testing.T, string)
+		spoil func(map[string][]byte)
 		want  string
 		newer bool
 	}{
-		{name: "no log", spoil: func(t *testing.T, dir string) { must(t, os.Remove(current(t, dir))) }, want: "the file is missing"},
-		{name: "no snapshot", spoil: func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, snapshotName))) }, want: "the file is missing"},
-		{name: "empty log", spoil: func(t *testing.T, dir string) { must(t, os.Truncate(current(t, dir), 0)) }, want: "no header"},
-		{name: "short snapshot", spoil: func(t *testing.T, dir string) {
-			rewrite(t, filepath.Join(dir, snapshotName), func(b []byte) []byte { return b[:len(b)-1] })
-		}, want: "it does not go on to its end"},
-		{name: "snapshot without an end", spoil: func(t *testing.T, dir string) {
-			rewrite(t, filepath.Join(dir, snapshotName), func(b []byte) []byte { return b[:len(b)-overhead] })
-		}, want: "it does not go on to its end"},
-		{name: "snapshot as log", spoil: func(t *testing.T, dir string) {
-			rewrite(t, current(t, dir), func([]byte) []byte {
-				b, err := os.ReadFile(filepath.Join(dir, snapshotName))
-				must(t, err)
-				return b
-			})
-		}, want: "it is a file of another kind"},
-		{name: "log of another number", spoil: func(t *testing.T, dir string) {
-			rewrite(t, current(t, dir), func([]byte) []byte { return header{kind: kindLog, generation: 77}.encode() })
-		}, want: "it is log 77 under another name"},
-		{name: "newer", newer: true, spoil: func(t *testing.T, dir string) {
-			rewrite(t, current(t, dir), func(b []byte) []byte {
-				b[8]++
-				return append(append(b[:40:40], sumOf(b[:40])...), b[44:]...)
-			})
-		}, want: "format 2, this program knows 1"},
+		{name: "no log", spoil: func(f map[string][]byte) { delete(f, log) }, want: "the file is missing"},
+		{name: "no snapshot", spoil: func(f map[string][]byte) { delete(f, snapshotName) }, want: "the file is missing"},
+		{name: "empty log", spoil: func(f map[string][]byte) { f[log] = nil }, want: "no header"},
+		{name: "short snapshot", spoil: shorter(snapshotName, 1), want: "it does not go on to its end"},
+		{name: "snapshot without an end", spoil: shorter(snapshotName, overhead), want: "it does not go on to its end"},
+		{name: "longer snapshot", spoil: func(f map[string][]byte) { f[snapshotName] = append(f[snapshotName], 0) }, want: "it does not go on to its end"},
+		{name: "snapshot as log", spoil: func(f map[string][]byte) { f[log] = f[snapshotName] }, want: "it is a file of another kind"},
+		{name: "log of another number", spoil: func(f map[string][]byte) { f[log] = header{kind: kindLog, generation: 77}.encode() }, want: "it is log 77 under another name"},
+		{name: "log before a torn one", want: "the next log has records", spoil: func(f map[string][]byte) {
+			h, err := readHeader(bytes.NewReader(f[log]))
+			must(t, err)
+			next := header{kind: kindLog, generation: h.generation + 1}
+			f[logName(next.generation)] = next.add(next.encode(), 0, headerSize, record{opDelete, 0, 0, "token.a", nil})
+			f[log] = append(f[log], 0)
+		}},
+		{name: "newer", newer: true, want: "format 2, this program knows 1", spoil: func(f map[string][]byte) {
+			head := bytes.Clone(f[log][:40])
+			head[8]++
+			f[log] = slices.Concat(head, sumOf(head), f[log][headerSize:])
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir := make3(t)
-			c.spoil(t, dir)
-			_, err := Open(t.Context(), "embedded:", Options{Dir: filepath.Dir(dir)})
+			files := maps.Clone(good)
+			c.spoil(files)
+			_, d, err := openContent(t, files)
 			_, damaged := errors.AsType[*DamagedError](err)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) || damaged == c.newer || errors.Is(err, ErrNewer) != c.newer {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), d.path("")) || damaged == c.newer || errors.Is(err, ErrNewer) != c.newer {
 				t.Errorf("got %v, want %s", err, c.want)
+			}
+			if !maps.EqualFunc(files, d.content(), bytes.Equal) {
+				t.Error("the files were changed")
 			}
 		})
 	}

@@ -1,17 +1,20 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 )
 
 // TestMain also is the entrance of the child processes that some tests start, and looks for file descriptors that the
@@ -47,20 +50,29 @@ func openFiles() []string {
 	return names
 }
 
-// A fakeDisk is a directory whose syncs cost nothing, and whose operations fail when a test wants it. The operations
-// are write, sync, truncate, open, rename, remove and syncdir.
+// A fakeDisk is a directory in memory, whose operations fail when a test wants it. The operations are read, write, sync,
+// truncate, open, rename, remove and syncdir.
 type fakeDisk struct {
-	disk
-
 	mu    sync.Mutex
+	files map[string]*fakeFile
 	fail  func(op, name string) error // nil: none fails
 	short int                         // bytes that a write which fails leaves behind
-	done  []string                    // operations that were tried, but for writes
+	done  []string                    // operations that were tried, but for reads and writes
 }
 
-func newFakeDisk(dir string) (*fakeDisk, error) {
-	d, err := openDisk(dir)
-	return &fakeDisk{disk: d}, err
+// A fakeFile is one file, and its own handle: nothing is at an offset.
+type fakeFile struct {
+	disk *fakeDisk
+	name string // that it was opened with
+	data []byte // covered by the lock of the disk
+}
+
+func newFakeDisk(files map[string][]byte) *fakeDisk {
+	d := &fakeDisk{files: map[string]*fakeFile{}}
+	for name, data := range files {
+		d.files[name] = &fakeFile{disk: d, name: name, data: slices.Clone(data)}
+	}
+	return d
 }
 
 // breaks makes operations fail from now on; nil mends.
@@ -70,10 +82,21 @@ func (d *fakeDisk) breaks(fail func(op, name string) error) {
 	d.fail = fail
 }
 
+// content is what a kill would leave.
+func (d *fakeDisk) content() map[string][]byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	files := map[string][]byte{}
+	for name, f := range d.files {
+		files[name] = slices.Clone(f.data)
+	}
+	return files
+}
+
 func (d *fakeDisk) try(op, name string) error {
 	d.mu.Lock()
 	fail := d.fail
-	if op != "write" {
+	if op != "read" && op != "write" {
 		d.done = append(d.done, op+" "+name)
 	}
 	d.mu.Unlock()
@@ -92,87 +115,129 @@ func (d *fakeDisk) tried() []string {
 	return done
 }
 
+func (d *fakeDisk) path(name string) string { return "/fake/" + name }
+
 func (d *fakeDisk) open(name string, flags int) (file, error) {
 	if err := d.try("open", name); err != nil {
 		return nil, err
 	}
-	f, err := d.disk.open(name, flags)
-	if err != nil {
-		return nil, err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.files[name]
+	switch {
+	case f == nil && flags&os.O_CREATE == 0:
+		return nil, fs.ErrNotExist
+	case f != nil && flags&os.O_EXCL != 0:
+		return nil, fs.ErrExist
+	case f == nil:
+		f = &fakeFile{disk: d, name: name}
+		d.files[name] = f
 	}
-	return &fakeFile{file: f, disk: d, name: name}, nil
+	return f, nil
 }
 
 func (d *fakeDisk) rename(from, to string) error {
 	if err := d.try("rename", to); err != nil {
 		return err
 	}
-	return d.disk.rename(from, to)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, ok := d.files[from]
+	if !ok {
+		return fs.ErrNotExist
+	}
+	delete(d.files, from)
+	f.name, d.files[to] = to, f
+	return nil
 }
 
 func (d *fakeDisk) remove(name string) error {
 	if err := d.try("remove", name); err != nil {
 		return err
 	}
-	return d.disk.remove(name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, ok := d.files[name]; !ok {
+		return fs.ErrNotExist
+	}
+	delete(d.files, name)
+	return nil
+}
+
+func (d *fakeDisk) names() ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.files)), nil
 }
 
 func (d *fakeDisk) sync() error { return d.try("syncdir", "") }
 
-type fakeFile struct {
-	file
-	disk *fakeDisk
-	name string
+func (f *fakeFile) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.disk.try("read", f.name); err != nil {
+		return 0, err
+	}
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	return bytes.NewReader(f.data).ReadAt(b, at)
 }
 
 func (f *fakeFile) WriteAt(b []byte, at int64) (int, error) {
-	if err := f.disk.try("write", f.name); err != nil {
-		n, _ := f.file.WriteAt(b[:min(len(b), f.disk.short)], at)
-		return n, err
+	err := f.disk.try("write", f.name)
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err != nil {
+		b = b[:min(len(b), f.disk.short)]
 	}
-	return f.file.WriteAt(b, at)
+	if end := int(at) + len(b); end > len(f.data) {
+		f.data = append(f.data, make([]byte, end-len(f.data))...)
+	}
+	return copy(f.data[at:], b), err
 }
-
-func (f *fakeFile) Sync() error { return f.disk.try("sync", f.name) }
 
 func (f *fakeFile) Truncate(size int64) error {
 	if err := f.disk.try("truncate", f.name); err != nil {
 		return err
 	}
-	return f.file.Truncate(size)
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.data = f.data[:min(int(size), len(f.data))]
+	return nil
 }
 
-// openFake opens an embedded Store on a disk that can fail.
-func openFake(t *testing.T, o Options) (*embedded, *fakeDisk) {
+func (f *fakeFile) Sync() error { return f.disk.try("sync", f.name) }
+
+func (f *fakeFile) Close() error { return nil }
+
+func (f *fakeFile) Stat() (fs.FileInfo, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	file, err := fstest.MapFS{"f": {Data: f.data}}.Open("f")
+	if err != nil {
+		return nil, err
+	}
+	return file.Stat()
+}
+
+// openFake opens an embedded Store on a disk in memory.
+func openFake(t *testing.T, d *fakeDisk, o Options) *embedded {
 	t.Helper()
-	var d *fakeDisk
-	s, err := openEmbedded(t.Context(), o, func(dir string) (disk, error) {
-		var err error
-		d, err = newFakeDisk(dir)
-		return d, err
-	})
+	s, err := openOn(t.Context(), d, func() error { return nil }, o)
 	must(t, err)
-	return s, d
-}
-
-func openQuiet(t *testing.T, o Options) Store {
-	t.Helper()
-	s, _ := openFake(t, o)
 	return s
 }
 
-// restartQuiet opens the files of a running Store as a kill would leave them, in another directory.
-func restartQuiet(t *testing.T, s Store, o Options) Store {
+// restartFake opens what a kill of a Store would leave.
+func restartFake(t *testing.T, s *embedded, o Options) *embedded {
 	t.Helper()
-	o.Dir = copyOfFiles(t, s)
-	must(t, s.Close())
-	return openQuiet(t, o)
+	d := newFakeDisk(s.writer.disk.(*fakeDisk).content())
+	_ = s.Close() // it may be broken
+	return openFake(t, d, o)
 }
 
 // copyOfFiles copies the files of a running Store. If it compacts meanwhile, they are copied again.
-func copyOfFiles(t *testing.T, s Store) string {
+func copyOfFiles(t *testing.T, s *embedded) string {
 	t.Helper()
-	from := s.(*embedded).writer.disk.path("")
+	from := s.writer.disk.path("")
 	for {
 		dir := t.TempDir()
 		before := listing(t, from)

@@ -27,13 +27,19 @@ var backends = []struct {
 		must(t, err)
 		return s
 	}, nil},
-	{"embedded", openQuiet, restartQuiet},
-	{"embedded, every write synced", func(t *testing.T, o Options) Store {
-		o.Sync = 0
-		return openQuiet(t, o)
+	// The clock of the suite runs faster than a disk can sync.
+	{"embedded", func(t *testing.T, o Options) Store {
+		o.Dir, o.Sync = t.TempDir(), time.Hour
+		return openReal(t, o)
 	}, func(t *testing.T, s Store, o Options) Store {
-		o.Sync = 0
-		return restartQuiet(t, s, o)
+		o.Dir, o.Sync = copyOfFiles(t, s.(*embedded)), time.Hour
+		must(t, s.Close())
+		return openReal(t, o)
+	}},
+	{"embedded, every write synced", func(t *testing.T, o Options) Store {
+		return openFake(t, newFakeDisk(nil), o)
+	}, func(t *testing.T, s Store, o Options) Store {
+		return restartFake(t, s.(*embedded), o)
 	}},
 }
 
@@ -84,7 +90,7 @@ func TestStore(t *testing.T) {
 			t.Run(b.name+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					o := Options{SessionLife: suiteSessions, MaxBytes: suiteBytes, Sync: time.Second, Timeout: time.Minute, Dir: t.TempDir()}
+					o := Options{SessionLife: suiteSessions, MaxBytes: suiteBytes, Timeout: time.Minute}
 					r := &rig{Store: b.open(t, o)}
 					r.restart = func() bool {
 						if b.restart == nil {
