@@ -117,15 +117,10 @@ func addresses(c config.Config, inherited []net.Listener) ([]address, error) {
 		return nil, misconfigured("--listen 127.0.0.1:7433", "http.listen is empty")
 	}
 	var all []address
-	for i, text := range c.HTTP.Listen {
+	for _, text := range c.HTTP.Listen {
 		a, err := parseAddress(text)
 		if err != nil {
 			return nil, err
-		}
-		for _, before := range c.HTTP.Listen[:i] {
-			if before == text {
-				return nil, misconfigured("", "listen %s is there twice", text)
-			}
 		}
 		if a.network != "systemd" {
 			all = append(all, a)
