@@ -101,6 +101,9 @@ type serving struct {
 
 func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error {
 	t := run.t
+	starting := func() bool { return true } // all is read now anyway
+	t.hangup.Store(&starting)
+	defer t.hangup.Store(nil)
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
 		run.say("commands can read the environment of this process: %v", err)
 	}
@@ -156,10 +159,9 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	for i, l := range ls {
 		urls[i] = l.URL
 	}
-	run.describe(urls)
 	reload := func() bool { return run.reload(s, ls) }
 	t.hangup.Store(&reload)
-	defer t.hangup.Store(nil)
+	run.describe(urls)
 	run.notify("READY=1")
 	stopping := context.AfterFunc(cmd.Context(), func() {
 		run.say("ending; running calls have %s, a second signal ends at once", cfg.HTTP.Drain)

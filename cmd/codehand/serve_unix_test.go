@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -215,19 +216,16 @@ func TestServeReload(t *testing.T) {
 // TestServeSocket serves on a unix socket, which only its owner may call, and takes it away at the end.
 func TestServeSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "ch") // names of sockets are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	path := dir + "/s"
+	path := t.TempDir() + "/s"
 	s := &served{t: t, cmd: program(t, environment(t), "serve", "--listen", "unix:"+path)}
 	s.run()
 	s.line("serves .* at unix:" + path + "$")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	over := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
+	over := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}}
 	defer over.CloseIdleConnections()
 	alive(t, over, "http://any")
 	s.signal(syscall.SIGTERM)
@@ -243,11 +241,7 @@ func TestServeSocket(t *testing.T) {
 // into the environment, as systemd does, before it becomes codehand.
 func TestServeSystemd(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "ch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := t.TempDir()
 	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: dir + "/notify", Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,12 @@ func systemdSockets() ([]net.Listener, error) {
 			return nil, err
 		}
 	}
-	n, err := strconv.Atoi(count)
-	if pid != strconv.Itoa(os.Getpid()) || err != nil {
+	if pid != strconv.Itoa(os.Getpid()) {
 		return nil, nil // they are another process's
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return nil, fmt.Errorf("LISTEN_FDS: %w", err)
 	}
 	var all []net.Listener
 	for fd := firstSocket; fd < firstSocket+n; fd++ {
