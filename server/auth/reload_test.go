@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -145,6 +146,18 @@ func TestLookReadsOnlyWhatChanged(t *testing.T) {
 	f.write(t, strings.Replace(text, `"ann"`, `"bobby"`, 1))
 	if !p.look() {
 		t.Error("another size does not count")
+	}
+	if err := os.Chtimes(f.path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if p.look() || !p.seen.settled {
+		t.Error("an old file with the same tokens is not settled")
+	}
+	if err := os.Chmod(f.path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if p.look(); runtime.GOOS != "windows" && p.seen.problem == "" {
+		t.Error("another mode does not count: nobody hears that others may read the file")
 	}
 }
 
