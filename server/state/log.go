@@ -169,15 +169,14 @@ func readFull(in io.Reader, b []byte) error {
 // parse reads a body whose checksum is right. What it does not understand was not written by this program, and is no
 // torn end.
 func parse(body []byte) (record, error) {
-	name, value := body[bodyHead:], []byte(nil)
-	if n := int(body[bodyHead-1]); n <= len(name) {
-		name, value = name[:n:n], name[n:]
-	} else {
+	long := int(body[bodyHead-1])
+	if bodyHead+long > len(body) {
 		return record{}, errors.New("a name is longer than its record")
 	}
+	value := body[bodyHead+long:]
 	r := record{
 		op: body[0], at: binary.LittleEndian.Uint64(body[1:]), end: int64(binary.LittleEndian.Uint64(body[9:])),
-		name: string(name), value: value,
+		name: string(body[bodyHead : bodyHead+long]), value: value,
 	}
 	var err error
 	switch r.op {
