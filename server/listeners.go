@@ -251,24 +251,31 @@ func Listen(ctx context.Context, c config.Config, o ListenOptions) (_ []Listener
 	inherited := o.Inherited
 	for _, a := range all {
 		var l net.Listener
-		switch a.network {
-		case "unix":
-			l, err = listenUnix(ctx, a.at, c.HTTP.UnixMode)
-		case "systemd":
+		if a.network == "systemd" {
 			l, inherited = inherited[0], inherited[1:]
-		default:
-			l, err = new(net.ListenConfig).Listen(ctx, a.network, a.at)
-		}
-		if err != nil {
-			return nil, bindError(a, err)
-		}
-		if a.local && !onThisMachine(l.Addr()) { // localhost is whatever the resolver says
-			_ = l.Close() // not served
-			return nil, misconfigured("write 127.0.0.1 or [::1]", "listen %s is %s here, which others may reach", a.text, l.Addr())
+		} else if l, err = bind(ctx, a, c.HTTP.UnixMode); err != nil {
+			return nil, err
 		}
 		bound = append(bound, describe(l, slots, config, pair))
 	}
 	return bound, nil
+}
+
+// bind opens one address.
+func bind(ctx context.Context, a address, mode fs.FileMode) (l net.Listener, err error) {
+	if a.network == "unix" {
+		l, err = listenUnix(ctx, a.at, mode)
+	} else {
+		l, err = new(net.ListenConfig).Listen(ctx, a.network, a.at)
+	}
+	if err != nil {
+		return nil, bindError(a, err)
+	}
+	if a.local && !onThisMachine(l.Addr()) { // localhost is whatever the resolver says
+		_ = l.Close() // not served
+		return nil, misconfigured("write 127.0.0.1 or [::1]", "listen %s is %s here, which others may reach", a.text, l.Addr())
+	}
+	return l, nil
 }
 
 func describe(l net.Listener, s *slots, config *tls.Config, pair *keyPair) Listener {

@@ -239,6 +239,25 @@ func TestListenInherited(t *testing.T) {
 	}
 }
 
+// TestListenMetrics binds the address of the metrics, if there is one.
+func TestListenMetrics(t *testing.T) {
+	t.Parallel()
+	c := listening(t, "127.0.0.1:0")
+	if _, ok, err := ListenMetrics(t.Context(), c); ok || err != nil {
+		t.Errorf("without an address: %v, %v", ok, err)
+	}
+	c.Metrics.Listen = "127.0.0.1:0"
+	l, ok, err := ListenMetrics(t.Context(), c)
+	if !ok || err != nil || l.URL != "http://"+l.Addr().String() {
+		t.Fatalf("got %+v, %v, %v", l, ok, err)
+	}
+	defer l.Close()
+	c.Metrics.Listen = l.Addr().String()
+	if _, _, err := ListenMetrics(t.Context(), c); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("the same address again: %v", err)
+	}
+}
+
 // TestUnixSocket holds the rules for what is at the path before, and who may call afterwards.
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()

@@ -162,6 +162,13 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	reload := func() bool { return run.reload(s, ls) }
 	t.hangup.Store(&reload)
 	run.describe(urls)
+	endMetrics, err := run.metrics(cmd.Context(), s)
+	if err != nil {
+		for _, l := range ls {
+			_ = l.Close() // never served
+		}
+		return startError(errors.Join(err, s.Close()))
+	}
 	run.notify("READY=1")
 	stopping := context.AfterFunc(cmd.Context(), func() {
 		run.say("ending; running calls have %s, a second signal ends at once", cfg.HTTP.Drain)
@@ -169,6 +176,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	})
 	defer stopping()
 	err = s.HTTP(cmd.Context(), ls)
+	endMetrics() // they look into what is closed now
 	return failed(errors.Join(err, s.Close()))
 }
 
@@ -185,6 +193,27 @@ func localRoots(templates []string) ([]string, error) {
 		}
 	}
 	return roots, nil
+}
+
+// metrics serves metrics.listen, if there is one, until end is called: also during the drain.
+func (run *serving) metrics(ctx context.Context, s *server.Server) (end func(), err error) {
+	l, ok, err := server.ListenMetrics(ctx, run.cfg)
+	if err != nil || !ok {
+		return func() {}, err
+	}
+	run.say("metrics at %s/metrics for whoever reaches it", l.URL)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.ServeMetrics(ctx, l); err != nil {
+			run.say("metrics: %v", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}, nil
 }
 
 // wouldServe are the addresses as they will be called when they are bound.

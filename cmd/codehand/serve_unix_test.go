@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -119,10 +120,10 @@ func (s *served) exit() int {
 	return 0
 }
 
-// alive asks for /healthz.
-func alive(t *testing.T, c *http.Client, url string) {
+// get returns status and body.
+func get(t *testing.T, c *http.Client, url string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/healthz", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +132,18 @@ func alive(t *testing.T, c *http.Client, url string) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ok" || resp.StatusCode != http.StatusOK {
-		t.Errorf("healthz: %s %q, %v", resp.Status, body, err)
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// alive asks for /healthz.
+func alive(t *testing.T, c *http.Client, url string) {
+	t.Helper()
+	if status, body := get(t, c, url+"/healthz"); status != http.StatusOK || body != "ok" {
+		t.Errorf("healthz: %d %q", status, body)
 	}
 }
 
@@ -187,7 +198,11 @@ func TestServeTwice(t *testing.T) {
 		t.Errorf("same directory: got\n%s", out)
 	}
 	out = refused("same address", environment(t), "--listen", address)
-	if !strings.Contains(out, "codehand: listen "+address+": address already in use\nhint: ") {
+	hint := "name another one with --listen\n"
+	if runtime.GOOS == "linux" {
+		hint = "codehand has it already, pid " + pid + "; end that, or " + hint
+	}
+	if !strings.Contains(out, "codehand: listen "+address+": address already in use\nhint: "+hint) {
 		t.Errorf("same address: got\n%s", out)
 	}
 	alive(t, http.DefaultClient, first.url)
@@ -207,6 +222,25 @@ func TestServeReload(t *testing.T) {
 	s.signal(syscall.SIGHUP)
 	s.line(`^codehand: reload: .*tokens\.jsonl:1: .*; the old ones go on$`)
 	alive(t, http.DefaultClient, s.url)
+	s.signal(syscall.SIGTERM)
+	if code := s.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
+	}
+}
+
+// TestServeMetrics: an address for metrics serves them and nothing else, and the others serve none then.
+func TestServeMetrics(t *testing.T) {
+	t.Parallel()
+	s := start(t, environment(t), "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+	at := regexp.MustCompile("http[^ ]+").FindString(s.line("^codehand: metrics at http.*/metrics "))
+	if status, body := get(t, http.DefaultClient, at); status != http.StatusOK || !strings.Contains(body, "codehand_") {
+		t.Errorf("metrics: %d\n%s", status, body)
+	}
+	for _, url := range []string{strings.TrimSuffix(at, "/metrics") + "/mcp", s.url + "/metrics"} {
+		if status, _ := get(t, http.DefaultClient, url); status != http.StatusNotFound {
+			t.Errorf("%s: %d, want 404", url, status)
+		}
+	}
 	s.signal(syscall.SIGTERM)
 	if code := s.exit(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
