@@ -64,14 +64,15 @@ func (s *Server) assemble(o Options) (err error) {
 	if s.local, err = s.localPlace(); err != nil {
 		return err
 	}
-	e.sweep.Go(func() { sweepSessions(filepath.Join(e.dir, "sessions"), time.Now(), s.log) })
+	e.sweep.Go(func() { sweepSessions(filepath.Join(e.dir, sessionsDir), time.Now(), s.log) })
 	s.sessions = newSessions(s.build)
+	s.sessions.after, s.sessions.most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
 		AskFallback: cfg.Permissions.AskFallback,
 		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
 	}
 	if o.Serve {
-		if s.team, err = s.newTeam(context.Background()); err != nil {
+		if s.team, err = s.newTeam(context.Background(), o); err != nil {
 			return err
 		}
 		s.team.watch(s, o.Version)
@@ -105,12 +106,13 @@ func (e *engines) close() error {
 	return errors.Join(errs...)
 }
 
-// build opens the handles of one session. Its directory is named by a hash of the key, because a key is free text.
+// build opens the handles of one session. Its directory lies below that of its principal; both are named by hashes,
+// because keys are free text.
 func (s *Server) build(key session.Key, at *place) (*session.State, func(), error) {
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
 	memory := state.Scoped(e.store, "sess."+principal+"."+name)
-	dir := filepath.Join(e.dir, "sessions", state.Hash(key.Principal + "\x00" + key.Session)[:16])
+	dir := filepath.Join(e.dir, sessionsDir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env()})
 	if err != nil && at.prefs.NoShell == "" {

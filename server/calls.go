@@ -74,7 +74,7 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 // queue takes the call's places in its principal's queues. It comes with the ticket, in the order of arrival: a call that
 // waits for a turn never has one before it at the gate that still waits for one.
 func (r *record) queue(t tool.Tool) {
-	l := r.place.limits
+	l := r.limits
 	if l == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (r *record) admit(ctx context.Context, t tool.Tool) *tool.Refusal {
 	if refusal := r.place.forbids(t); refusal != nil {
 		return refusal
 	}
-	l := r.place.limits
+	l := r.limits
 	if l == nil {
 		return nil
 	}

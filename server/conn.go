@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/server/auth"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -27,13 +28,14 @@ var (
 // A conn is one client on a connection of its own, over which all its messages come in order: a pair of pipes, or a
 // legacy SSE stream.
 type conn struct {
-	s     *Server
-	at    *place
-	key   func(envelope) (session.Key, *rpcError) // whose call it is
-	from  pipeline.From                           // of every call; its Era is set for each
-	out   *lineWriter
-	table inflight
-	crew  *crew
+	s      *Server
+	at     *place
+	key    func(envelope) (session.Key, *rpcError) // whose call it is
+	limits *auth.Limits                            // of the principal; nil: none
+	from   pipeline.From                           // of every call; its Era is set for each
+	out    *lineWriter
+	table  inflight
+	crew   *crew
 	// replies are the answers that the reading goroutine gives by itself. Another one writes them, so that a client
 	// which does not read can still cancel. It ends with replyEnd, and replied says that nothing is left.
 	replies           chan []byte
@@ -230,7 +232,7 @@ func (s *Server) flight(env envelope, cancel context.CancelCauseFunc) *flight {
 
 // record begins the record of a request.
 func (c *conn) record(env envelope) *record {
-	rec := &record{env: env, place: c.at, client: c.client.Load(), from: c.from}
+	rec := &record{env: env, place: c.at, limits: c.limits, client: c.client.Load(), from: c.from}
 	rec.modern, rec.from.Era = env.modern(), env.era()
 	return rec
 }

@@ -28,6 +28,7 @@ type record struct {
 	modern      bool            // of protocol 2026-07-28 or later; over HTTP a header may say so, too
 	newID       string          // of the session that an initialize over HTTP begins
 	place       *place          // where the caller works
+	limits      *auth.Limits    // of the principal; nil: none
 	from        pipeline.From
 	hello       *clientRecord                         // what initialize said, if it succeeded
 	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come

@@ -22,6 +22,7 @@ type caller struct {
 	who    auth.Principal
 	limits *auth.Limits
 	ip     string
+	done   func() // gives back what the request holds of its quotas
 }
 
 // corsHeaders are what pages of a listed origin may send and see.
@@ -97,6 +98,7 @@ func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, err)
 		return
 	}
+	defer c.done()
 	switch {
 	case route == pathSSE:
 		e.openSSE(w, r, c)
@@ -114,18 +116,32 @@ func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 // admit finds out who calls, and counts the request.
 func (e *httpEndpoint) admit(r *http.Request) (caller, error) {
 	who, err := e.t.porter.Authenticate(r)
-	ip := e.t.porter.ClientIP(r).String()
+	ip := ""
+	if at := e.t.porter.ClientIP(r); at.IsValid() { // a unix socket has none
+		ip = at.String()
+	}
 	if err != nil {
 		e.t.refused(ip, err)
 		return caller{}, err
 	}
 	e.t.metrics.authenticated(how(who.Via), "ok")
 	c := caller{who: who, limits: e.t.porter.Limits(who), ip: ip}
-	if err := c.limits.Request(max(r.ContentLength, 0)); err != nil {
-		e.t.metrics.limited("requests")
-		return caller{}, err
+	if err := c.limits.Request(r.ContentLength); err != nil {
+		return caller{}, e.limited(c, "requests", err)
+	}
+	if c.done, err = c.limits.Connection(r); err != nil {
+		return caller{}, e.limited(c, "connections", err)
 	}
 	return c, nil
+}
+
+// limited notes that a quota refused a request.
+func (e *httpEndpoint) limited(c caller, quota string, err error) error {
+	e.t.metrics.limited(quota)
+	if n := e.t.quiet.due("quota " + c.who.ID); n > 0 {
+		e.t.event("quota", map[string]any{"p": c.who.ID, "quota": quota, "count": n})
+	}
+	return err
 }
 
 // trusted says whether a prober may read what each check says: one on this machine, or an admin.

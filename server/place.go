@@ -34,7 +34,7 @@ type place struct {
 	highest permission.Mode
 	env     func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
 	listed  []mcp.Tool      // of tools/list
-	limits  *auth.Limits    // nil: none
+	broken  bool            // its roots cannot be served: every call is refused
 }
 
 // placeOptions are what differs between places.
@@ -46,13 +46,12 @@ type placeOptions struct {
 	noShell string
 	start   permission.Mode
 	highest permission.Mode
-	limits  *auth.Limits
 }
 
 // newPlace opens the roots, which must exist.
 func (s *Server) newPlace(o placeOptions) (*place, error) {
 	e := s.engines
-	p := &place{who: o.who, prefs: prefs(s.cfg), start: o.start.AtMost(o.highest), highest: o.highest, limits: o.limits}
+	p := &place{who: o.who, prefs: prefs(s.cfg), start: o.start.AtMost(o.highest), highest: o.highest}
 	rules, err := permission.New(permission.Options{Deny: o.deny, Home: s.cfg.Home})
 	if err != nil {
 		return nil, err
@@ -88,6 +87,9 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 // forbids says why this principal may not use a tool that the rules allow; nil: it may.
 func (p *place) forbids(t tool.Tool) *tool.Refusal {
 	name := t.Spec.Name
+	if p.broken {
+		return &tool.Refusal{Code: tool.WorkspaceUnavailable, Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
+	}
 	if want, text := scope(t.Spec.Scope); !p.who.Scopes.Has(want) {
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
 			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name, text)}
@@ -129,11 +131,6 @@ func (s *Server) localPlace() (*place, error) {
 	})
 }
 
-// A placeError is a principal whose workspace cannot be served. The text is for the model.
-type placeError struct{ text string }
-
-func (e *placeError) Error() string { return e.text }
-
 // places are those of all principals of serve. It is safe for concurrent use.
 type places struct {
 	s   *Server
@@ -148,8 +145,7 @@ type places struct {
 type placeSlot struct {
 	mu     sync.Mutex
 	place  *place
-	err    error
-	failed time.Time
+	failed time.Time // when place is broken
 }
 
 // retryPlace is how long a workspace that could not be made is not tried again.
@@ -159,10 +155,11 @@ func newPlaces(s *Server) *places {
 	return &places{s: s, now: time.Now, by: map[string]*placeSlot{}, owned: map[string]string{}}
 }
 
-// of returns the place of a principal, and makes its workspace at the first call. A *placeError is for the model.
-func (ps *places) of(who auth.Principal, limits *auth.Limits) (*place, error) {
+// of returns the place of a principal, and makes its workspace at the first call. If that fails, it is a place where
+// nothing can be called; it is tried again a little later.
+func (ps *places) of(who auth.Principal) (*place, error) {
 	key := strings.Join([]string{
-		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(), fmt.Sprint(who.Admin, who.Via == "none"),
+		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(), fmt.Sprint(who.Admin, who.Via == modeNone),
 		strings.Join(who.Roots, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
 	}, "\x00")
 	ps.mu.Lock()
@@ -175,24 +172,23 @@ func (ps *places) of(who auth.Principal, limits *auth.Limits) (*place, error) {
 
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
-	if slot.place != nil {
+	if slot.place != nil && (!slot.place.broken || ps.now().Sub(slot.failed) < retryPlace) {
 		return slot.place, nil
 	}
-	if slot.err != nil && ps.now().Sub(slot.failed) < retryPlace {
-		return nil, slot.err
-	}
-	slot.place, slot.err = ps.make(who, limits)
-	slot.failed = ps.now()
-	if slot.err != nil {
-		if _, ok := errors.AsType[*placeError](slot.err); !ok {
-			ps.s.log.Error("a workspace cannot be served", "principal", who.ID, "err", slot.err)
-			slot.err = &placeError{"The workspace cannot be served. Tell the operator; the server's log says why."}
+	made, err := ps.make(who)
+	if err != nil {
+		ps.s.log.Error("a workspace cannot be served", "principal", who.ID, "err", err)
+		slot.failed = ps.now()
+		if made, err = ps.s.newPlace(placeOptions{who: who, noShell: ps.s.noShell}); err != nil {
+			return nil, err
 		}
+		made.broken = true
 	}
-	return slot.place, slot.err
+	slot.place = made
+	return made, nil
 }
 
-func (ps *places) make(who auth.Principal, limits *auth.Limits) (*place, error) {
+func (ps *places) make(who auth.Principal) (*place, error) {
 	s := ps.s
 	if err := ps.claim(who); err != nil {
 		return nil, err
@@ -227,8 +223,7 @@ func (ps *places) make(who auth.Principal, limits *auth.Limits) (*place, error) 
 		deny = append(deny, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: workDir})
 	}
 	return s.newPlace(placeOptions{
-		who: who, roots: who.Roots, workDir: workDir, deny: deny, start: start, highest: highest, limits: limits,
-		noShell: s.noShell,
+		who: who, roots: who.Roots, workDir: workDir, deny: deny, start: start, highest: highest, noShell: s.noShell,
 	})
 }
 
@@ -240,8 +235,7 @@ func (ps *places) claim(who auth.Principal) error {
 	for _, mine := range who.Roots {
 		for other, owner := range ps.owned {
 			if owner != who.ID && mine != other && (holds(mine, other) || holds(other, mine)) {
-				ps.s.log.Error("two principals' roots lie in each other", "principal", who.ID, "root", mine, "other", owner, "its root", other)
-				return &placeError{"The workspace cannot be served: its roots overlap another one's. Tell the operator."}
+				return fmt.Errorf("its root %s and the root %s of principal %s lie in each other", mine, other, owner)
 			}
 		}
 	}

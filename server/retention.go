@@ -12,12 +12,26 @@ import (
 // a client that resumes a conversation may still name.
 const keepFor = 30 * 24 * time.Hour
 
+// sessionsDir is where sessions keep what is too large for the Store, below the state directory: a directory for each
+// principal, and in it one for each session.
+const sessionsDir = "sessions"
+
 // sweepSessions removes the directories of sessions that nobody has written to for keepFor. Several processes may do
 // so at the same time.
 func sweepSessions(dir string, now time.Time, log *slog.Logger) {
-	entries, err := os.ReadDir(dir)
+	principals, err := os.ReadDir(dir)
 	if err != nil {
 		return // there were no sessions yet
+	}
+	for _, p := range principals {
+		sweepPrincipal(filepath.Join(dir, p.Name()), now, log)
+	}
+}
+
+func sweepPrincipal(dir string, now time.Time, log *slog.Logger) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // it holds no sessions
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())

@@ -20,7 +20,7 @@ func TestSweepSessions(t *testing.T) {
 		}
 	}
 	for name, days := range map[string]int{"old": 31, "young": 29, "mixed": 31} {
-		kept := filepath.Join(dir, name, "tool-results")
+		kept := filepath.Join(dir, "somebody", name, "tool-results")
 		if err := os.MkdirAll(kept, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -34,10 +34,10 @@ func TestSweepSessions(t *testing.T) {
 		}
 		age(file, fileDays)
 		age(kept, days)
-		age(filepath.Join(dir, name), days)
+		age(filepath.Join(dir, "somebody", name), days)
 	}
 	sweepSessions(dir, now, slog.New(slog.DiscardHandler))
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(filepath.Join(dir, "somebody"))
 	if err != nil || len(entries) != 2 || entries[0].Name() != "mixed" || entries[1].Name() != "young" {
 		t.Errorf("left are %v (%v)", entries, err)
 	}

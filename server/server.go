@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type Options struct {
 	Version string                // of codehand
 	Log     *slog.Logger          // nil: nothing is logged
 	Record  func(pipeline.Record) // of every call; must not block; nil: none
+
+	AuditOut io.Writer // where the audit goes with audit.dir = "-"
 
 	// Serve is for HTTP: the state is durable, calls are audited, and principals are told apart.
 	Serve bool

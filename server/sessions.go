@@ -20,6 +20,8 @@ const (
 	// sessionIdle is how long a session without a call keeps its handles. Its truth is in the Store and on disk, so
 	// the client never notices.
 	sessionIdle = 30 * time.Minute
+	// maxSessions is how many sessions of a process have handles, if nobody says.
+	maxSessions = 10_000
 	// sweepEvery is how often idle sessions are looked for, at most.
 	sweepEvery = time.Minute
 	// localID is who calls over stdio and in process.
@@ -73,6 +75,8 @@ func newRef() string { return strings.ToUpper(newID()[:8]) }
 type sessions struct {
 	build func(session.Key, *place) (*session.State, func(), error)
 	now   func() time.Time
+	after time.Duration // how long an idle session keeps its handles
+	most  int           // sessions with handles; over it, idle ones lose theirs early
 
 	mu    sync.Mutex
 	live  map[seat]*liveSession
@@ -94,7 +98,7 @@ type liveSession struct {
 }
 
 func newSessions(build func(session.Key, *place) (*session.State, func(), error)) *sessions {
-	return &sessions{build: build, now: time.Now, live: map[seat]*liveSession{}}
+	return &sessions{build: build, now: time.Now, after: sessionIdle, most: maxSessions, live: map[seat]*liveSession{}}
 }
 
 // acquire finds or rebuilds the session and returns a copy of its State for one call. The caller runs release when the
@@ -114,6 +118,7 @@ func (s *sessions) acquire(key session.Key, at *place) (state *session.State, re
 		}
 		l = &liveSession{state: st, close: end}
 		s.live[seat{key, at}] = l
+		s.makeRoom()
 	}
 	l.calls++
 	c := *l.state
@@ -186,10 +191,28 @@ func (s *sessions) sweep() {
 	}
 	s.swept = now
 	for key, l := range s.live {
-		if l.calls == 0 && now.Sub(l.last) > sessionIdle && !busy(l.state) {
+		if l.calls == 0 && now.Sub(l.last) > s.after && !busy(l.state) {
 			l.close()
 			delete(s.live, key)
 		}
+	}
+}
+
+// makeRoom drops the handles of the session that is idle the longest, if there are too many. The caller holds mu, and
+// what it has just made is in use.
+func (s *sessions) makeRoom() {
+	if len(s.live) <= s.most {
+		return
+	}
+	var oldest seat
+	for at, l := range s.live {
+		if l.calls == 0 && !l.last.IsZero() && (s.live[oldest] == nil || l.last.Before(s.live[oldest].last)) && !busy(l.state) {
+			oldest = at
+		}
+	}
+	if l := s.live[oldest]; l != nil {
+		l.close()
+		delete(s.live, oldest)
 	}
 }
 

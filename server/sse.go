@@ -51,12 +51,11 @@ func (s *sseStreams) find(id string) *sseStream {
 func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	end, err := c.limits.Stream()
 	if err != nil {
-		e.t.metrics.limited("streams")
-		deny(w, r, err)
+		deny(w, r, e.limited(c, "streams", err))
 		return
 	}
 	defer end()
-	place, err := e.t.places.of(c.who, c.limits)
+	place, err := e.t.places.of(c.who)
 	if err != nil {
 		e.s.internal(r.Context(), "place", err)
 		deny(w, r, err)
@@ -75,6 +74,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	}
 	defer conn.close()
 	id := e.t.signer.id(labelSSE, c.who.ID)
+	conn.limits = c.limits
 	conn.from = pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}
 	conn.key = func(env envelope) (session.Key, *rpcError) { return httpKey(c.who, env, "", kindSSE+":"+id) }
 	entry := &active{who: c.who, kind: "sse"}
@@ -149,7 +149,7 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		x = e.sse.find(ids[0])
 	}
 	if x != nil {
-		if at, err := e.t.places.of(c.who, c.limits); err != nil || at != x.conn.at {
+		if at, err := e.t.places.of(c.who); err != nil || at != x.conn.at {
 			x = nil // a token with other rights has no part in this stream
 		}
 	}

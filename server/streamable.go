@@ -38,7 +38,7 @@ func (e *httpEndpoint) post(w http.ResponseWriter, r *http.Request, c caller, ha
 	env, fault := scanEnvelope(body)
 	x := &exchange{e: e, w: w, r: r, c: c, body: body, handle: handle}
 	x.rec = &record{
-		env: env, modern: env.modern() || r.Header.Get(headerVersion) >= firstModern,
+		env: env, limits: c.limits, modern: env.modern() || r.Header.Get(headerVersion) >= firstModern,
 		from: pipeline.From{Auth: c.who.Via, Transport: "http", Era: env.era(), IP: c.ip},
 	}
 	if fault != nil {
@@ -51,7 +51,7 @@ func (e *httpEndpoint) post(w http.ResponseWriter, r *http.Request, c caller, ha
 		return
 	}
 	var err error
-	if x.rec.place, err = e.t.places.of(c.who, c.limits); err != nil {
+	if x.rec.place, err = e.t.places.of(c.who); err != nil {
 		x.refuse(http.StatusOK, e.s.internal(r.Context(), "place", err))
 		return
 	}
@@ -97,10 +97,7 @@ func (e *httpEndpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([
 		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "body_broken", Message: "the body cannot be read"}
 	}
 	if r.ContentLength < 0 { // the others were counted by their header
-		if err := c.limits.Request(int64(len(body))); err != nil {
-			refusal, _ := errors.AsType[*auth.Error](err)
-			return nil, refusal
-		}
+		c.limits.Received(int64(len(body)))
 	}
 	return body, nil
 }
@@ -343,8 +340,7 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 		entry.kind = "listen"
 		end, err := x.c.limits.Stream()
 		if err != nil {
-			e.t.metrics.limited("streams")
-			deny(x.w, x.r, err)
+			deny(x.w, x.r, e.limited(x.c, "streams", err))
 			return
 		}
 		defer end()
@@ -502,8 +498,7 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	defer e.https.release(s)
 	end, err := c.limits.Stream()
 	if err != nil {
-		e.t.metrics.limited("streams")
-		deny(w, r, err)
+		deny(w, r, e.limited(c, "streams", err))
 		return
 	}
 	defer end()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +32,7 @@ type team struct {
 }
 
 // newTeam makes it, in the order of the start: who may call, the ids of sessions, the audit.
-func (s *Server) newTeam(ctx context.Context) (_ *team, err error) {
+func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 	cfg, dir := s.cfg, s.engines.dir
 	t := &team{
 		replica: "r" + newID()[:8], places: newPlaces(s), keepGoing: cfg.Audit.OnError == "continue",
@@ -72,10 +71,10 @@ func (s *Server) newTeam(ctx context.Context) (_ *team, err error) {
 		audits = filepath.Join(dir, "audit")
 	}
 	if t.audit, err = openAudit(auditOptions{
-		dir: audits, replica: t.replica, sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
-		digest: cfg.Audit.Commands == "digest",
+		dir: audits, out: o.AuditOut, replica: t.replica, sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
+		digest: cfg.Audit.Commands == "digest", start: map[string]any{"version": o.Version, "auth": t.mode}, log: s.log,
 	}); err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, err
 	}
 	return t, nil
 }
@@ -221,16 +220,12 @@ const workspacesDir = "workspaces"
 
 // localPrincipal is who calls where there is no authentication: the person who started this process.
 func (s *Server) localPrincipal() auth.Principal {
-	roots := slices.Clone(s.cfg.Roots)
-	for _, template := range s.cfg.Principals.Default.Roots {
-		if root := strings.ReplaceAll(template, "{principal}", localID); !slices.Contains(roots, root) {
-			roots = append(roots, root)
-		}
+	who, _ := auth.Resolve(localID, "", s.cfg.Principals.Named[localID], s.cfg.Principals.Default)
+	if len(who.Roots) == 0 {
+		who.Roots = s.cfg.Roots
 	}
-	return auth.Principal{
-		ID: localID, Slug: localID, Roots: roots, Mode: s.cfg.Permissions.Mode.String(), MaxMode: "bypassPermissions",
-		Scopes: allScopes, Quota: auth.DefaultQuota(), Admin: true, Via: "none",
-	}
+	who.Admin, who.Via = true, modeNone
+	return who
 }
 
 // writeReplica notes this process's name, so that the next start knows that it is gone.

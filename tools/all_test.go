@@ -223,7 +223,6 @@ func TestSpecs(t *testing.T) {
 var unused = map[string]string{
 	"Notebook":           "edit_file gives it when there is a notebook_edit to send the model to",
 	"UnknownTool":        "call_tool gives it; an unknown name in tools/call is an error of the protocol",
-	"SandboxUnavailable": "commands give it when a confinement can be required",
 }
 
 // A code that nothing gives is a promise in the documents which nobody keeps; one that is not declared is in no document.

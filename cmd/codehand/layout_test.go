@@ -79,7 +79,6 @@ var modules = []struct {
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "tools/sandbox", "tools/search", "tools/workspace"}},
-	{path: "golang.org/x/time", rooms: []string{"server/auth"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.
@@ -130,7 +129,7 @@ func imported(spec *ast.ImportSpec) string {
 
 // house reads every package of the module once.
 var house = sync.OnceValues(func() ([]*room, error) {
-	out, err := goTool("list", "-e", "-json=Dir,ImportPath", "./...")
+	out, err := goTool("list", "-e", "-tags=conformance", "-json=Dir,ImportPath", "./...")
 	if err != nil {
 		return nil, err
 	}
