@@ -21,6 +21,9 @@ import (
 	"codehand/tools/tool"
 )
 
+// storeTime bounds one operation of the Store with its retries.
+const storeTime = 2 * time.Second
+
 // engines are what all sessions of a process share.
 type engines struct {
 	dir    string // state directory
@@ -47,9 +50,12 @@ func (s *Server) assemble(o Options) (err error) {
 	}
 	if o.Serve {
 		if e.store, err = state.Open(context.Background(), cfg.Store.URL, state.Options{
-			Dir: e.dir, SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
+			Dir: e.dir, Timeout: storeTime, SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
 		}); err != nil {
 			return err
+		}
+		if stats, ok := e.store.(state.Stater); ok && stats.Stats().Cut > 0 {
+			s.log.Warn("the end of the state's log was cut off: half-written or never synced", "bytes", stats.Stats().Cut)
 		}
 		s.noShell = noShellReason(cfg)
 	} else {

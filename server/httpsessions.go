@@ -73,6 +73,15 @@ func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 	return x, nil
 }
 
+// opened notes a session whose initialize succeeded.
+func (h *httpSessions) opened(ctx context.Context, x *httpSession, c *clientRecord) {
+	x.client.Store(c)
+	if err := h.s.remember(ctx, x.key, c); err != nil {
+		h.s.log.Warn("a client record cannot be kept", "err", err)
+	}
+	h.s.team.event("session.start", map[string]any{"p": x.key.Principal, "sk": x.key.Session, "client": c.Name + "/" + c.Version, "tr": "http"})
+}
+
 func (h *httpSessions) add(x *httpSession) {
 	h.live[x.id] = x
 	h.per[x.key.Principal]++
@@ -141,6 +150,7 @@ func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSessi
 	x.table.cancelAll(errSessionEnded)
 	e.free(x.id)
 	h.s.sessions.end(x.key)
+	h.s.team.event("session.end", map[string]any{"p": x.key.Principal, "sk": x.key.Session})
 	return nil
 }
 

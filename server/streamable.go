@@ -371,10 +371,7 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 		answer, status = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
 	}
 	if rec.hello != nil && x.scope != nil {
-		x.scope.client.Store(rec.hello)
-		if err := e.s.remember(context.WithoutCancel(ctx), x.scope.key, rec.hello); err != nil {
-			e.log.Warn("a client record cannot be kept", "err", err)
-		}
+		e.https.opened(context.WithoutCancel(ctx), x.scope, rec.hello)
 	}
 	w.finish(ctx, answer, status)
 	x.c.limits.Sent(w.total())

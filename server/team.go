@@ -13,6 +13,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/pipeline"
+	"codehand/server/state"
 )
 
 // A team is what serve has besides stdio: who may call, where each works, the record of what was done, and the numbers.
@@ -82,17 +83,20 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 // watch makes what tells people how the server is. It comes last, since it looks at allScopes else.
 func (t *team) watch(s *Server, version string) {
 	store := s.engines.store
-	up := func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), healthTime)
-		defer cancel()
-		return store.Ping(ctx) == nil
-	}
+	stats, _ := store.(state.Stater)
 	level := 1
 	if s.cfg.Sandbox.Policy == "off" {
 		level = 0
 	}
 	t.health = newHealth(t.replica, version)
-	t.health.check("store", false, func(ctx context.Context) (string, error) { return "", store.Ping(ctx) })
+	t.health.check("store", false, func(ctx context.Context) (string, error) {
+		if stats != nil {
+			if lag := stats.Stats().Lag; lag != nil {
+				return "", fmt.Errorf("its log grows: %w", lag)
+			}
+		}
+		return "", store.Ping(ctx)
+	})
 	t.health.check("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.failed() })
 	t.health.check("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
 	t.metrics = newMetrics(version, gauges{
@@ -121,7 +125,14 @@ func (t *team) watch(s *Server, version string) {
 			}
 			return 0
 		},
-		storeUp: up, draining: t.health.draining, backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
+		storeUp: func() bool { return stats == nil || stats.Stats().Down == nil },
+		storeBytes: func() int64 {
+			if stats == nil {
+				return 0
+			}
+			return stats.Stats().Bytes
+		},
+		draining: t.health.draining, backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
 		sandboxLevel: func() int { return level },
 	})
 }
