@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -300,8 +299,11 @@ func bindError(a address, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		e.Hint = "name another one with --listen"
-		if pid := holder(a); pid > 0 && pid != os.Getpid() {
+		switch pid, sure := holder(a); {
+		case sure:
 			e.Hint = fmt.Sprintf("codehand has it already, pid %d; end that, or name another one with --listen", pid)
+		case pid > 0:
+			e.Hint = fmt.Sprintf("perhaps codehand has it already, pid %d; end that, or name another one with --listen", pid)
 		}
 	case errors.Is(err, fs.ErrPermission):
 		e.Hint = "ports below 1024 and directories of others need rights; name another one with --listen"

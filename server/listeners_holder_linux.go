@@ -9,8 +9,10 @@ import (
 	"strings"
 )
 
-// holder returns the pid of the codehand that listens on an address; 0: another program does, or it cannot be seen.
-func holder(a address) int {
+// holder returns the pid of the codehand that listens on an address; 0: another program does, or it cannot be seen. A
+// codehand hides what it has open from everybody but root (sandbox.Hide), so for others the only one that runs is a
+// guess, and sure is false.
+func holder(a address) (pid int, sure bool) {
 	var inodes []string
 	switch a.network {
 	case "unix":
@@ -18,25 +20,31 @@ func holder(a address) int {
 	case "tcp":
 		to, err := netip.ParseAddrPort(a.at)
 		if err != nil {
-			return 0
+			return 0, false
 		}
 		inodes = append(tcpInodes("/proc/net/tcp", to.Port()), tcpInodes("/proc/net/tcp6", to.Port())...)
 	}
 	if len(inodes) == 0 {
-		return 0
+		return 0, false
 	}
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return 0
+		return 0, false
 	}
+	var hidden []int
 	for _, p := range processes {
 		name, err := os.ReadFile(p + "/comm")
 		if err != nil || string(bytes.TrimSpace(name)) != "codehand" {
 			continue
 		}
+		pid, err := strconv.Atoi(filepath.Base(p))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
 		fds, err := os.ReadDir(p + "/fd")
 		if err != nil {
-			continue // of another user
+			hidden = append(hidden, pid)
+			continue
 		}
 		for _, fd := range fds {
 			to, err := os.Readlink(p + "/fd/" + fd.Name())
@@ -45,13 +53,15 @@ func holder(a address) int {
 			}
 			for _, inode := range inodes {
 				if to == "socket:["+inode+"]" {
-					pid, _ := strconv.Atoi(filepath.Base(p)) // it matched [0-9]*; 0 says that nobody is known
-					return pid
+					return pid, true
 				}
 			}
 		}
 	}
-	return 0
+	if len(hidden) == 1 {
+		return hidden[0], false
+	}
+	return 0, false
 }
 
 // tcpInodes returns the sockets that listen on a port. The columns are those of proc(5): the second is the local

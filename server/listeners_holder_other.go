@@ -3,4 +3,4 @@
 package server
 
 // holder returns 0: there is no cheap way to see who listens on an address here.
-func holder(address) int { return 0 }
+func holder(address) (pid int, sure bool) { return 0, false }
