@@ -71,14 +71,14 @@ func permanent(err error) bool {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok { // no TLS there
-		return true
-	}
 	if _, ok := errors.AsType[tls.AlertError](err); ok {
 		return true
 	}
 	if s, ok := errors.AsType[*statusError](err); ok {
 		return !s.passing()
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) { // no TLS there
+		return true
 	}
 	return errors.Is(err, errTooLong) || errors.Is(err, errRedirect) || errors.Is(err, errClearToken) || errors.Is(err, errNoAnswer)
 }
