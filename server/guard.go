@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/auth"
+	"codehand/server/config"
 )
 
 // A caller is who sent a request that passed the guard.
@@ -39,6 +40,7 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 		hosts = append(hosts, loopbackHosts(l.Listener)...)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bound(w, r)
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		switch r.URL.Path {
@@ -47,6 +49,10 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 			return
 		case "/readyz":
 			e.t.health.serveReady(w, r, e.trusted(r))
+			return
+		}
+		if r.URL.Path == "/metrics" && len(r.Header["Authorization"]) > 0 { // a scraper comes by whatever address it found
+			e.metricsPage(w, r)
 			return
 		}
 		if e.work.closing() {
@@ -76,6 +82,17 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 	})
 }
 
+// bound gives a request its time: without it a body that never comes, and an answer that nobody reads, would hold a
+// connection for ever, also before anybody has said who he is. What runs long lifts it.
+func bound(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	now := time.Now()
+	_ = control.SetWriteDeadline(now.Add(writeTime))
+	if r.ContentLength != 0 {
+		_ = control.SetReadDeadline(now.Add(bodyTime))
+	}
+}
+
 // routed serves what comes from a permitted host and origin.
 func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 	route, handle, ok := e.route(r.URL.Path)
@@ -91,6 +108,15 @@ func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 	}
 	if route == "" {
 		e.metricsPage(w, r)
+		return
+	}
+	if r.Method != http.MethodPost && r.ContentLength != 0 { // net/http sees that a client is gone only when all of a body was read
+		w.Header().Set("Connection", "close")
+		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "body_unexpected", Message: r.Method + " has no body here"})
+		return
+	}
+	if handle != "" && !config.Handle(handle) {
+		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "bad_handle", Message: errHandle.Error()})
 		return
 	}
 	c, err := e.admit(r)
@@ -213,7 +239,7 @@ func (e *httpEndpoint) origin(r *http.Request, l Listener) (origin string, ok bo
 		return origin, true
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || origin != u.Scheme+"://"+u.Host || u.Host == "" || strings.HasSuffix(u.Host, ":") {
 		return "", false
 	}
 	return origin, l.Loopback && isLoopbackName(u.Hostname())
@@ -295,7 +321,7 @@ func deny(w http.ResponseWriter, r *http.Request, err error) {
 		h.Set("Retry-After", strconv.Itoa(max(1, int((refusal.RetryAfter+time.Second-1)/time.Second))))
 	}
 	body, _ := marshal(map[string]any{"error": map[string]string{"code": refusal.Code, "message": refusal.Message}})
-	if r.URL.Path != "/metrics" {
+	if ofMCP(r.URL.Path) {
 		code := mcp.INVALID_REQUEST
 		if refusal.Status >= 500 {
 			code = mcp.INTERNAL_ERROR
@@ -305,6 +331,11 @@ func deny(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(refusal.Status)
 	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// ofMCP says whether a client of MCP asks for a path, whatever stands before it.
+func ofMCP(path string) bool {
+	return strings.HasSuffix(path, pathMCP) || strings.Contains(path, pathHandle) || strings.HasSuffix(path, pathSSE) || strings.HasSuffix(path, pathMessage)
 }
 
 // refusalBody is a JSON-RPC error as the body of an answer. Without an id it has none, not even null: it answers an HTTP

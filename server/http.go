@@ -13,6 +13,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/config"
 )
 
 // Deadlines and limits of the listener.
@@ -141,15 +142,17 @@ func (e *httpEndpoint) revoke() {
 // errRevoked is the cause of a cancel when a token is revoked.
 var errRevoked = errors.New("the token was revoked")
 
-// Reload reads the tokens again, and what else may change while the server runs.
-func (s *Server) Reload() error {
+// Reload takes what the operator now says about principals, and reads the tokens again. With an error that part stays as
+// it was.
+func (s *Server) Reload(p config.Principals) error {
 	if s.team == nil {
 		return nil
 	}
-	err := s.team.porter.Reload()
+	err := errors.Join(s.team.porter.Configure(p.Default, p.Named), s.team.porter.Reload())
 	if e := s.endpoint.Load(); e != nil {
 		e.revoke()
 	}
+	s.team.event("config.reload", map[string]any{"ok": err == nil})
 	return err
 }
 

@@ -154,6 +154,17 @@ func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSessi
 	return nil
 }
 
+// drop lets go of a session whose initialize failed.
+func (h *httpSessions) drop(e *httpEndpoint, x *httpSession) {
+	if x.client.Load() != nil {
+		return // it is one that was initialized before
+	}
+	h.mu.Lock()
+	h.remove(x)
+	h.mu.Unlock()
+	e.free(x.id)
+}
+
 // errSessionEnded is the cause of a cancel when the client deletes its session.
 var errSessionEnded = errors.New("the session was deleted")
 

@@ -80,8 +80,11 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	entry := &active{who: c.who, kind: "sse"}
 	entry.cancel = func(cause error) {
 		go func() { // its answers have no other way than this stream
-			if cause == errDraining {
+			switch cause {
+			case errDraining:
 				within(conn.table.close(), e.s.cfg.HTTP.Drain)
+			case errRevoked: // its calls have no right to go on
+				conn.table.cancelAll(cause)
 			}
 			cancel(cause)
 		}()
@@ -196,5 +199,9 @@ func (s *sseWriter) Write(line []byte) (int, error) {
 	if _, err := s.w.Write(b); err != nil {
 		return 0, err
 	}
-	return len(line), s.control.Flush()
+	if err := s.control.Flush(); err != nil {
+		return 0, err
+	}
+	return len(line), s.control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
+
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,27 +67,21 @@ func (e *httpEndpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([
 	most := e.s.cfg.HTTP.MaxBody
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case err != nil || kind != "application/json":
+	case err != nil || kind != "application/json" || len(r.Header["Content-Type"]) > 1:
 		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "Content-Type must be application/json"}
-	case r.Header.Get("Content-Encoding") != "":
+	case len(r.Header["Content-Encoding"]) > 0:
 		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "Content-Encoding is not supported"}
 	case r.ContentLength > most:
 		w.Header().Set("Connection", "close") // what follows is not read
 		return nil, tooBig(most)
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
-	limited := http.MaxBytesReader(w, r.Body, most)
-	var body []byte
-	if r.ContentLength >= 0 {
-		body = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(limited, body)
-	} else {
-		body, err = io.ReadAll(limited)
-	}
-	_ = control.SetReadDeadline(time.Time{})
+	// Room is made as the body comes: what a header promises costs nothing.
+	buf := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 32<<10)+bytes.MinRead))
+	_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, most))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // bound set it
+	body := buf.Bytes()
 	switch {
-	case err == nil || errors.Is(err, io.EOF) && int64(len(body)) == r.ContentLength:
+	case err == nil:
 	case isTooBig(err):
 		return nil, tooBig(most)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -155,7 +149,7 @@ func (x *exchange) malformed(fault *envelopeError) {
 func (x *exchange) legacy(isAnswer bool) {
 	e, env := x.e, x.rec.env
 	if v := x.r.Header.Get(headerVersion); v != "" && env.method != string(mcp.MethodInitialize) && !slices.Contains(e.s.versions, v) {
-		x.refuse(http.StatusBadRequest, &rpcError{Code: mcp.INVALID_REQUEST, Message: "unsupported protocol version " + clip(v, 40)})
+		x.refuse(http.StatusBadRequest, &rpcError{Code: mcp.INVALID_REQUEST, Message: headerVersion + " names a version that is not served; there are " + strings.Join(e.s.versions, ", ")})
 		return
 	}
 	var err error
@@ -171,7 +165,12 @@ func (x *exchange) legacy(isAnswer bool) {
 		deny(x.w, x.r, err)
 		return
 	}
-	defer e.https.release(x.scope)
+	defer func() {
+		e.https.release(x.scope)
+		if x.rec.env.method == string(mcp.MethodInitialize) && x.rec.hello == nil && !isAnswer {
+			e.https.drop(e, x.scope) // it began no session
+		}
+	}()
 	x.rec.client = x.scope.client.Load()
 	x.rec.newID = x.scope.id
 	switch {
@@ -249,25 +248,23 @@ func (x *exchange) request() {
 	}
 	release := func() {}
 	defer func() { release() }()
-	if f.call {
-		key, bad := x.key()
-		if bad == nil {
-			bad = e.s.arrive(x.rec, key, &release)
+	key, bad := x.key()
+	if bad == nil && f.call {
+		bad = e.s.arrive(x.rec, key, &release)
+	}
+	if bad != nil {
+		status := http.StatusOK
+		if x.rec.modern && bad.Code == mcp.INVALID_PARAMS {
+			status = http.StatusBadRequest
 		}
-		if bad != nil {
-			status := http.StatusOK
-			if x.rec.modern && bad.Code == mcp.INVALID_PARAMS {
-				status = http.StatusBadRequest
-			}
-			x.refuse(status, bad)
-			return
-		}
-		if x.rec.visit != nil {
-			defer func() {
-				x.rec.visit.Leave()
-				x.rec.leave()
-			}()
-		}
+		x.refuse(status, bad)
+		return
+	}
+	if x.rec.visit != nil {
+		defer func() {
+			x.rec.visit.Leave()
+			x.rec.leave()
+		}()
 	}
 	x.dispatch(ctx, f)
 }

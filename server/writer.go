@@ -45,6 +45,7 @@ type responder struct {
 
 func (e *httpEndpoint) newResponder(w http.ResponseWriter, rec *record, f *flight, stream bool) *responder {
 	r := &responder{e: e, w: w, control: http.NewResponseController(w), rec: rec, f: f, stream: stream, lost: func() {}}
+	_ = r.control.SetWriteDeadline(time.Time{}) // each write has its own
 	if stream {
 		r.beat = time.AfterFunc(e.keepAlive, r.silence)
 	}
@@ -145,7 +146,9 @@ func (r *responder) open() {
 	r.w.WriteHeader(http.StatusOK)
 	if err := r.control.Flush(); err != nil {
 		r.broken()
+		return
 	}
+	_ = r.control.SetWriteDeadline(time.Time{})
 }
 
 // event sends one event. The caller holds mu.
@@ -168,6 +171,7 @@ func (r *responder) send(b []byte) error {
 		r.broken()
 		return err
 	}
+	_ = r.control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
 	r.sent += int64(len(b))
 	if r.beat != nil {
 		r.beat.Reset(r.e.keepAlive)
@@ -216,7 +220,6 @@ func (r *responder) finish(ctx context.Context, answer []byte, status int) {
 	}
 	if r.phase == replyStream {
 		_ = r.event(bytes.TrimSuffix(answer, []byte("\n"))) // broken says so
-		_ = r.control.SetWriteDeadline(time.Time{})
 		return
 	}
 	r.plain(answer, status)

@@ -95,7 +95,8 @@ func onTerminal(w io.Writer) bool {
 type serving struct {
 	t        *terminal
 	snippets bool
-	cfg      config.Config
+	read     config.Config // as the sources had it
+	cfg      config.Config // as it is served
 	mode     string // of authentication; never auto
 }
 
@@ -114,6 +115,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	if err != nil {
 		return &exitError{code: exitConfig, err: err}
 	}
+	run.read = cfg
 	log, err := t.logger(cfg)
 	if err != nil {
 		return &exitError{code: exitConfig, err: err}
@@ -159,7 +161,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	for i, l := range ls {
 		urls[i] = l.URL
 	}
-	reload := func() bool { return run.reload(s, ls) }
+	reload := func() bool { return run.reload(cmd, roots, s, ls) }
 	t.hangup.Store(&reload)
 	run.describe(urls)
 	endMetrics, err := run.metrics(cmd.Context(), s)
@@ -256,16 +258,25 @@ func startError(err error) error {
 }
 
 // reload is what SIGHUP does. It is false if the terminal that showed us is gone: then the signal means the end.
-func (run *serving) reload(s *server.Server, ls []server.Listener) bool {
-	errs := []error{s.Reload()}
+func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server, ls []server.Listener) bool {
+	principals := run.read.Principals
+	cfg, _, err := load(cmd, roots)
+	errs := []error{err}
+	if err == nil {
+		principals = cfg.Principals
+		for _, key := range run.read.Changed(cfg) {
+			run.say("%s needs a restart", key)
+		}
+	}
+	errs = append(errs, s.Reload(principals))
 	for _, l := range ls {
 		errs = append(errs, l.Reload())
 	}
-	text := "tokens and certificates were read again"
+	text := "principals, tokens and certificates were read again"
 	if err := errors.Join(errs...); err != nil {
 		text = "reload: " + err.Error() + "; the old ones go on"
 	}
-	_, err := fmt.Fprintf(run.t.errs, "codehand: %s\n", text)
+	_, err = fmt.Fprintf(run.t.errs, "codehand: %s\n", text)
 	return err == nil
 }
 

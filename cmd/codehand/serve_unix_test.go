@@ -212,9 +212,19 @@ func TestServeTwice(t *testing.T) {
 func TestServeReload(t *testing.T) {
 	t.Parallel()
 	env := environment(t)
-	s := start(t, env, "--listen", "127.0.0.1:0", "--auth-mode", "token")
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	s := start(t, env, "--config", file, "--listen", "127.0.0.1:0", "--auth-mode", "token")
+	write("[http]\ndrain = \"3s\"\n[principals.alice]\nenabled = false\n")
 	s.signal(syscall.SIGHUP)
-	s.line("^codehand: tokens and certificates were read again$")
+	s.line("^codehand: http.drain needs a restart$")
+	s.line("^codehand: principals, tokens and certificates were read again$")
 	tokens := strings.TrimPrefix(env[1], "XDG_STATE_HOME=") + "/codehand/tokens.jsonl"
 	if err := os.WriteFile(tokens, []byte("{\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -213,6 +213,19 @@ type Metrics struct {
 	TokenFile string // absolute
 }
 
+// Changed returns the keys of settings whose values differ in o, in the order of the table. Principals and quotas are no
+// settings.
+func (c Config) Changed(o Config) []string {
+	var keys []string
+	now := table(&o)
+	for i, s := range table(&c) {
+		if s.at.text() != now[i].at.text() {
+			keys = append(keys, s.key)
+		}
+	}
+	return keys
+}
+
 // Origin says where the value of a setting comes from: `default`, `default of serve`, `flag --log-level`,
 // `CODEHAND_LOG_LEVEL`, or file and line. "" for a key that does not exist, and for one of a principal, such as
 // `principals.default.roots`, that nobody set.
