@@ -87,14 +87,15 @@ func (s *Server) HTTP(ctx context.Context, ls []Listener) error {
 	var servers []*http.Server
 	for _, l := range ls {
 		h := &http.Server{
-			Handler:           e.on(l),
-			ReadHeaderTimeout: headerTime,
-			IdleTimeout:       idleTime,
-			MaxHeaderBytes:    maxHeader,
-			ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2},
-			TLSConfig:         l.TLS,
-			Protocols:         protocols(l.TLS != nil),
+			Handler:                      e.on(l),
+			DisableGeneralOptionsHandler: true, // it would answer `OPTIONS *` before our checks
+			ReadHeaderTimeout:            headerTime,
+			IdleTimeout:                  idleTime,
+			MaxHeaderBytes:               maxHeader,
+			ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2},
+			TLSConfig:                    l.TLS,
+			Protocols:                    protocols(l.TLS != nil),
 		}
 		servers = append(servers, h)
 		in := e.t.porter.Listener(l.Listener)

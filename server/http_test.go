@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -44,6 +45,7 @@ type siteSetup struct {
 	data       string                 // of an earlier httpSite
 	work       string
 	tokens     map[string]string
+	log        io.Writer // nil: none
 	extend     func(*mcpserver.MCPServer)
 }
 
@@ -89,7 +91,11 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 			x.tokens[p] = text
 		}
 	}
-	s, err := New(Options{Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend})
+	var log *slog.Logger
+	if o.log != nil {
+		log = slog.New(slog.NewTextHandler(o.log, nil))
+	}
+	s, err := New(Options{Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
