@@ -214,6 +214,9 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(who.Allow) > 0 {
+		s.log.Warn("rules that allow are not in this version: they have no effect", "principal", who.ID)
+	}
 	deny := append([]permission.Rule(nil), s.cfg.Permissions.Deny...)
 	workDir := ""
 	if len(who.Roots) > 0 {

@@ -111,7 +111,7 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 	f.StringArrayVar(&w.quotas, "quota", nil, "a limit as KEY=VALUE, such as calls_per_minute=60; repeatable")
 	f.StringVar(&w.mode, "mode", "", "permission mode at the start of a session")
 	f.StringVar(&w.maxMode, "max-mode", "", "permission mode that no session goes above")
-	f.StringVar(&w.profile, "profile", "", "tool profile: default, readonly or simple")
+	f.StringVar(&w.profile, "profile", "", "tool profile: default or readonly")
 	f.BoolVar(&w.admin, "admin", false, "may see and stop what others do")
 	f.StringVar(&w.note, "note", "", "what it is for")
 	f.StringVar(&w.expires, "expires", usualLife, "how long it is good for, such as 30d or 12h, or never")
