@@ -115,7 +115,7 @@ func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "body_unexpected", Message: r.Method + " has no body here"})
 		return
 	}
-	if handle != "" && !config.Handle(handle) {
+	if handle != "" && !config.Handle(handle) && r.Method != http.MethodPost { // that is answered as a message
 		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "bad_handle", Message: errHandle.Error()})
 		return
 	}

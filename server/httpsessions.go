@@ -229,6 +229,9 @@ func (discard) CanStream() bool             { return false }
 // An idResolver gives mcp-go the id that was made for a request. Every check was made before.
 type idResolver struct{}
 
+// ResolveSessionIdManager is the name that mcp-go asks for.
+//
+//nolint:revive // it is not ours
 func (idResolver) ResolveSessionIdManager(r *http.Request) mcpserver.SessionIdManager {
 	if r == nil {
 		return idManager("")

@@ -153,13 +153,6 @@ func (s *sessions) end(key session.Key) {
 	}
 }
 
-// count returns how many sessions have handles.
-func (s *sessions) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.live)
-}
-
 // jobs returns how many jobs of the sessions in use there are, by state.
 func (s *sessions) jobs() map[string]int {
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"sync"
@@ -80,10 +81,10 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	entry := &active{who: c.who, kind: "sse"}
 	entry.cancel = func(cause error) {
 		go func() { // its answers have no other way than this stream
-			switch cause {
-			case errDraining:
+			switch {
+			case errors.Is(cause, errDraining):
 				within(conn.table.close(), e.s.cfg.HTTP.Drain)
-			case errRevoked: // its calls have no right to go on
+			case errors.Is(cause, errRevoked): // its calls have no right to go on
 				conn.table.cancelAll(cause)
 			}
 			cancel(cause)

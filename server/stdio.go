@@ -6,10 +6,10 @@ import (
 	"io"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/pipeline"
 	"codehand/tools/session"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 const (

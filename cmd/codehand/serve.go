@@ -97,7 +97,7 @@ type serving struct {
 	snippets bool
 	read     config.Config // as the sources had it
 	cfg      config.Config // as it is served
-	mode     string // of authentication; never auto
+	mode     string        // of authentication; never auto
 }
 
 func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error {
