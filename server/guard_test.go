@@ -888,8 +888,8 @@ func TestGuardHandles(t *testing.T) {
 	for _, handle := range []string{"short", "%2e%2e", "..%5c..%5cxxxxxx", strings.Repeat("a", 65), "handle%20one", "handle%00one", "handle%0d%0aone", "h%C3%A4ndle-one", "handle:one", strings.Repeat("a", 60<<10)} {
 		name := "URL " + handle[:min(len(handle), 20)]
 		tries = append(tries,
-			try{name: name, line: "POST /mcp/s/" + handle, body: call(""), want: "400 bad_handle"},
-			try{name: name + ", another method", line: "POST /mcp/s/" + handle, body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, want: "400 bad_handle"},
+			try{name: name, line: "POST /mcp/s/" + handle, body: call(""), want: "200 -32602"},
+			try{name: name + ", another method", line: "POST /mcp/s/" + handle, body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, want: "200 -32602"},
 		)
 	}
 	for _, handle := range []string{"", "short", "../../..", strings.Repeat("a", 65), "handle one"} {
@@ -900,7 +900,7 @@ func TestGuardHandles(t *testing.T) {
 	modern := `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
 	x.run([]try{
 		{name: "modern", line: "POST /mcp/s/handle-1", body: call(modern), want: "200 ok"},
-		{name: "modern malformed", line: "POST /mcp/s/short", body: call(modern), want: "400 bad_handle"},
+		{name: "modern malformed", line: "POST /mcp/s/short", body: call(modern), want: "400 -32602"},
 		{name: "modern that differ", line: "POST /mcp/s/handle-1", body: call(modern + `,"codehand/session":"handle-2"`), want: "400 -32602"},
 	}, "Authorization: Bearer "+x.tokens["alice"], "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: echo")
 }
