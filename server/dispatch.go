@@ -182,7 +182,7 @@ func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 		return &rpcError{Code: code, Message: "resource not found", Data: map[string]any{"uri": rec.env.uri}}
 	}
 	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
-		e.Message = "the params do not have the form of " + clip(rec.env.method, 80)
+		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+clip(rec.env.method, 80)
 	}
 	return &rpcError{Code: e.Code, Message: clip(e.Message, 300), Data: e.Data}
 }

@@ -51,7 +51,8 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 			e.t.health.serveReady(w, r, e.trusted(r))
 			return
 		}
-		if r.URL.Path == "/metrics" && len(r.Header["Authorization"]) > 0 { // a scraper comes by whatever address it found
+		// A scraper comes by whatever address it found. No page of another origin has its token.
+		if r.URL.Path == "/metrics" && e.t.mode != modeNone && len(r.Header["Authorization"]) > 0 {
 			e.metricsPage(w, r)
 			return
 		}
@@ -86,11 +87,12 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 // connection for ever, also before anybody has said who he is. What runs long lifts it.
 func bound(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	now := time.Now()
-	_ = control.SetWriteDeadline(now.Add(writeTime))
+	end := time.Now()
 	if r.ContentLength != 0 {
-		_ = control.SetReadDeadline(now.Add(bodyTime))
+		end = end.Add(bodyTime)
+		_ = control.SetReadDeadline(end)
 	}
+	_ = control.SetWriteDeadline(end.Add(writeTime))
 }
 
 // routed serves what comes from a permitted host and origin.

@@ -47,9 +47,12 @@ func newHTTPSessions(s *Server) *httpSessions {
 
 // The errors of acquire.
 var (
-	errNoSession       = errors.New("Invalid session ID") //nolint:staticcheck // as clients know it from other servers
+	errNoSession       = errors.New("unknown session")
 	errTooManySessions = errors.New("too many sessions; end one, or wait until one is idle")
 )
+
+// noSession is what clients get for an id that is not theirs, in the words that they know from other servers.
+const noSession = "Invalid session ID"
 
 // sessionKey is the key of a transport session.
 func sessionKey(kind, principal, id string) session.Key {

@@ -158,7 +158,7 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		}
 	}
 	if x == nil {
-		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: errNoSession.Error()})
+		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: noSession})
 		return
 	}
 	body, bad := e.body(w, r, c)

@@ -78,7 +78,9 @@ func (e *httpEndpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([
 	// Room is made as the body comes: what a header promises costs nothing.
 	buf := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 32<<10)+bytes.MinRead))
 	_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, most))
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // bound set it
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // bound set it
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
 	body := buf.Bytes()
 	switch {
 	case err == nil:
@@ -195,7 +197,7 @@ func (e *httpEndpoint) session(r *http.Request, c caller) (*httpSession, error) 
 	x, err := e.https.acquire(r.Context(), c.who, ids[0])
 	switch {
 	case errors.Is(err, errNoSession):
-		return nil, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: errNoSession.Error()}
+		return nil, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: noSession}
 	case err != nil:
 		e.log.Error("a session cannot be looked up", "err", err)
 		return nil, &auth.Error{Status: http.StatusServiceUnavailable, Code: "store_unavailable", Message: "the state store does not answer", RetryAfter: time.Second}
@@ -511,7 +513,7 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	stop := context.AfterFunc(r.Context(), out.lost)
 	defer stop()
 	x.through(ctx, out, http.MethodGet, nil)
-	out.end()
+	out.end(ctx)
 }
 
 // delete ends a legacy session for good.

@@ -226,16 +226,18 @@ func (r *responder) finish(ctx context.Context, answer []byte, status int) {
 }
 
 // end ends a stream that answers nothing.
-func (r *responder) end() {
+func (r *responder) end(ctx context.Context) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.beat != nil {
 		r.beat.Stop()
 	}
-	if r.phase == replyFresh && r.status != 0 {
-		r.plain(nil, r.status)
-	}
+	refused := r.phase == replyFresh && r.status != 0
 	r.phase = replyDone
+	r.mu.Unlock()
+	if refused {
+		body, status := r.answer(ctx)
+		r.plain(body, status)
+	}
 }
 
 // tell sends one notification before the answer.
