@@ -425,9 +425,11 @@ func BenchmarkHTTPClients(b *testing.B) {
 	}
 	rate := map[string][]float64{}       // calls per second, of each iteration
 	took := map[string][]time.Duration{} // of each call
+	work := map[string]time.Duration{}   // of the server's processors
 	id := 100
 	for b.Loop() {
 		for i, s := range all {
+			before := s.at.worked(b)
 			var wg sync.WaitGroup
 			each := make([][]time.Duration, clients)
 			failed := make([]error, clients)
@@ -451,6 +453,7 @@ func BenchmarkHTTPClients(b *testing.B) {
 			}
 			rate[s.name] = append(rate[s.name], clients*calls/time.Since(start).Seconds())
 			took[s.name] = append(took[s.name], slices.Concat(each...)...)
+			work[s.name] += s.at.worked(b) - before
 			id += clients * calls
 		}
 	}
@@ -472,7 +475,28 @@ func BenchmarkHTTPClients(b *testing.B) {
 	b.ReportMetric(against("node"), "http-calls-node-ratio")
 	for name, r := range rate {
 		b.ReportMetric(middle(r), name+"-calls/s")
+		b.ReportMetric(float64(work[name].Microseconds())/float64(len(took[name])), name+"-cpu-us")
 	}
+}
+
+// worked is how long the processors have worked for the server. Unlike the rest it does not depend on what else the
+// machine does.
+func (s *site) worked(b *testing.B) time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		b.Skip("processor time is read from /proc: ", err)
+	}
+	_, rest, _ := strings.Cut(string(data), ") ") // the name of the program may hold blanks
+	fields := strings.Fields(rest)
+	var ticks int
+	for _, f := range fields[11:13] { // utime, stime: fields 14 and 15 of proc(5)
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100 // USER_HZ
 }
 
 // middle is the median.
