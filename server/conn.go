@@ -47,6 +47,8 @@ type conn struct {
 	listens listens
 	serial  atomic.Int64 // names the sessions of modern requests
 	fanEnd  chan struct{}
+
+	endReplies func() // closes replyEnd, once
 }
 
 // newConn registers a connection, which out takes the messages of. The caller sets key, from and what differs, before
@@ -57,6 +59,7 @@ func (s *Server) newConn(ctx context.Context, name string, at *place, out *lineW
 		replies: make(chan []byte, maxInFlight), replyEnd: make(chan struct{}), replied: make(chan struct{}),
 		fanEnd: make(chan struct{}),
 	}
+	c.endReplies = sync.OnceFunc(func() { close(c.replyEnd) })
 	c.legacy = newPipeSession(name+"-"+newID(), broadcastBuffer)
 	if err := s.mcp.RegisterSession(ctx, c.legacy); err != nil {
 		return nil, err
@@ -66,10 +69,11 @@ func (s *Server) newConn(ctx context.Context, name string, at *place, out *lineW
 	return c, nil
 }
 
-// close ends what newConn began, after end. Nothing is written any more.
+// close ends what newConn began. Nothing is written any more.
 func (c *conn) close() {
 	close(c.fanEnd)
 	c.out.shut(errConnection) // a reader that was left behind writes nothing any more
+	c.endReplies()
 	c.crew.dismiss()
 	c.s.mcp.UnregisterSession(context.Background(), c.legacy.SessionID())
 }
@@ -83,7 +87,7 @@ func (c *conn) end(grace time.Duration) {
 		c.table.cancelAll(errConnection)
 		within(drained, cancelGrace)
 	}
-	close(c.replyEnd)
+	c.endReplies()
 	within(c.replied, cancelGrace)
 }
 
@@ -260,6 +264,10 @@ func (s *Server) arrive(rec *record, key session.Key, release *func()) *rpcError
 	}
 	*release = end
 	rec.state = state
+	// One at a time: over HTTP several calls arrive at once, and one that is first in one queue and second in another
+	// would wait for a call that waits for it.
+	s.arrival.Lock()
+	defer s.arrival.Unlock()
 	rec.queue(t)
 	rec.visit = s.pipe.Arrive(state)
 	return nil

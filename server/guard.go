@@ -154,7 +154,11 @@ func (e *httpEndpoint) admit(r *http.Request) (caller, error) {
 	}
 	e.t.metrics.authenticated(how(who.Via), "ok")
 	c := caller{who: who, limits: e.t.porter.Limits(who), ip: ip}
-	if err := c.limits.Request(r.ContentLength); err != nil {
+	size := r.ContentLength
+	if size < 0 {
+		size = e.s.cfg.HTTP.MaxBody
+	}
+	if err := c.limits.Request(size); err != nil {
 		return caller{}, e.limited(c, "requests", err)
 	}
 	if c.done, err = c.limits.Connection(r); err != nil {
@@ -198,7 +202,10 @@ func (e *httpEndpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: "metrics have an address of their own"})
 		return
 	}
-	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		bearer = ""
+	}
 	peer := isLoopbackPeer(r)
 	if mayScrape(e.t.mode == modeNone, peer, bearer, e.t.scrapeToken, false) {
 		if e.t.mode == modeNone {

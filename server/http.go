@@ -137,7 +137,7 @@ func protocols(tls bool) *http.Protocols {
 
 // revoke ends the streams and cancels the calls of whoever lost the token they came with.
 func (e *httpEndpoint) revoke() {
-	e.work.cancelIf(func(who auth.Principal) bool { return !e.t.porter.Valid(who) }, errRevoked)
+	e.work.cancelIf(func(x *active) bool { return !e.t.porter.Valid(x.who) }, errRevoked)
 }
 
 // errRevoked is the cause of a cancel when a token is revoked.
@@ -167,9 +167,31 @@ type activity struct {
 
 // An active is one open request or stream.
 type active struct {
-	who    auth.Principal
-	kind   string // get, sse, listen: a stream, which ends first; "": a request
-	cancel func(cause error)
+	who     auth.Principal
+	kind    string // get, sse, listen: a stream, which ends first; "": a request
+	session string // id of the legacy session of a stream; "": none
+	cancel  func(cause error)
+}
+
+// begin enters a request or stream. A token that was revoked after it had let its request in is noticed here or by
+// revoke.
+func (e *httpEndpoint) begin(x *active) error {
+	if !e.work.begin(x) {
+		return &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second}
+	}
+	if err := e.valid(x.who); err != nil {
+		e.work.end(x)
+		return err
+	}
+	return nil
+}
+
+// valid says whether the token of a request that was let in still holds.
+func (e *httpEndpoint) valid(who auth.Principal) error {
+	if e.t.porter.Valid(who) {
+		return nil
+	}
+	return &auth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted"}
 }
 
 // begin enters one. ok is false when the server ends.
@@ -217,17 +239,13 @@ func (a *activity) closing() bool {
 
 // endStreams ends the streams.
 func (a *activity) endStreams(cause error) {
-	for _, x := range a.list() {
-		if x.kind != "" {
-			x.cancel(cause)
-		}
-	}
+	a.cancelIf(func(x *active) bool { return x.kind != "" }, cause)
 }
 
-// cancelIf cancels what belongs to the principals that match.
-func (a *activity) cancelIf(match func(auth.Principal) bool, cause error) {
+// cancelIf cancels what matches.
+func (a *activity) cancelIf(match func(*active) bool, cause error) {
 	for _, x := range a.list() {
-		if match(x.who) {
+		if match(x) {
 			x.cancel(cause)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -124,13 +123,24 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	}
 	x.client.Store(client)
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if other := h.live[id]; other != nil {
-		x = other
-	} else {
-		h.add(x)
+		other.users++
+		h.mu.Unlock()
+		return other, nil
 	}
+	h.add(x)
 	x.users++
+	h.mu.Unlock()
+	// Once more: it may have been ended between the look and the entry, and what is live is not looked at again.
+	if _, gone, err := h.s.recall(ctx, x.key); err != nil || gone {
+		h.mu.Lock()
+		h.remove(x)
+		h.mu.Unlock()
+		if err == nil {
+			err = errNoSession
+		}
+		return nil, err
+	}
 	return x, nil
 }
 
@@ -142,7 +152,8 @@ func (h *httpSessions) release(x *httpSession) {
 	x.last = h.now()
 }
 
-// forget ends a session for good: its requests are cancelled, and its id is never valid again.
+// forget ends a session for good: its id is never valid again, its requests and streams are cancelled, its jobs are
+// ended, and then what is remembered of it is removed.
 func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSession) error {
 	if err := h.s.bury(ctx, x.key); err != nil {
 		return err
@@ -150,9 +161,13 @@ func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSessi
 	h.mu.Lock()
 	h.remove(x)
 	h.mu.Unlock()
+	drained := x.table.close()
 	x.table.cancelAll(errSessionEnded)
+	e.work.cancelIf(func(a *active) bool { return a.session == x.id }, errSessionEnded)
+	within(drained, cancelGrace)
 	e.free(x.id)
 	h.s.sessions.end(x.key)
+	h.s.clear(ctx, x.key)
 	h.s.team.event("session.end", map[string]any{"p": x.key.Principal, "sk": x.key.Session})
 	return nil
 }
@@ -281,25 +296,26 @@ func (s *Server) recall(ctx context.Context, key session.Key) (c *clientRecord, 
 	return c, false, nil
 }
 
-// bury removes all that is remembered of a session, and marks it as gone.
+// bury marks a session as gone.
 func (s *Server) bury(ctx context.Context, key session.Key) error {
-	store := s.engines.store
-	if err := store.Set(ctx, cellKey(key, "gone"), []byte(`{"v":1}`)); err != nil {
+	if err := s.engines.store.Set(ctx, cellKey(key, "gone"), []byte(`{"v":1}`)); err != nil {
 		return fmt.Errorf("end session: %w", err)
-	}
-	keys, err := store.Keys(ctx, state.Key(state.Session, state.Hash(key.Principal), state.Hash(key.Session)))
-	if err != nil {
-		return fmt.Errorf("end session: %w", err)
-	}
-	for _, k := range keys {
-		if k == cellKey(key, "gone") {
-			continue
-		}
-		if err := store.Delete(ctx, k); err != nil {
-			s.log.Warn("what a session left cannot be removed", slog.String("key", k), slog.Any("err", err))
-		}
 	}
 	return nil
+}
+
+// clear removes all that is remembered of a session but that it is gone. What cannot be removed ends with its life.
+func (s *Server) clear(ctx context.Context, key session.Key) {
+	store := s.engines.store
+	keys, err := store.Keys(ctx, state.Key(state.Session, state.Hash(key.Principal), state.Hash(key.Session)))
+	for _, k := range keys {
+		if k != cellKey(key, "gone") {
+			err = errors.Join(err, store.Delete(ctx, k))
+		}
+	}
+	if err != nil {
+		s.log.Warn("what a session left cannot be removed", "err", err)
+	}
 }
 
 func cellKey(key session.Key, cell string) string {

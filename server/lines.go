@@ -156,6 +156,18 @@ func (lw *lineWriter) write(b []byte, patience time.Duration, wanted func() bool
 	return nil
 }
 
+// rest waits at most d until nobody writes, and lets nobody write after that. It says whether it could.
+func (lw *lineWriter) rest(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-lw.turn:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
 // shut refuses all further writes with err.
 func (lw *lineWriter) shut(err error) {
 	lw.once.Do(func() {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -136,6 +137,8 @@ type places struct {
 	s   *Server
 	now func() time.Time
 
+	founding sync.Mutex // of one root after the other
+
 	mu    sync.Mutex
 	by    map[string]*placeSlot // by all that makes a principal's rights
 	owned map[string]string     // root -> principal, of all that were served
@@ -193,17 +196,13 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 	if err := ps.claim(who); err != nil {
 		return nil, err
 	}
-	made := false
 	for i, root := range who.Roots {
-		fresh, err := makeRoot(root)
-		if err != nil {
-			return nil, fmt.Errorf("root %s: %w", root, err)
+		seed := ""
+		if i == 0 {
+			seed = who.Seed
 		}
-		made = made || fresh && i == 0
-	}
-	if made && who.Seed != "" {
-		if err := copySeed(who.Seed, who.Roots[0]); err != nil {
-			return nil, fmt.Errorf("seed %s: %w", who.Seed, err)
+		if err := ps.found(root, seed); err != nil {
+			return nil, fmt.Errorf("root %s: %w", root, err)
 		}
 	}
 	start, err := permission.ParseMode(who.Mode)
@@ -254,46 +253,75 @@ func holds(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// makeRoot makes what is missing of a root, 0700 and without following a link below the deepest directory that exists.
-func makeRoot(root string) (made bool, err error) {
-	missing := []string{}
-	at := root
+// found makes a root that is missing, 0700. One with a seed is filled beside its place and then moved there, so that
+// nobody ever works in half of it.
+func (ps *places) found(root, seed string) error {
+	ps.founding.Lock()
+	defer ps.founding.Unlock()
+	info, err := os.Stat(root)
+	switch {
+	case err == nil && !info.IsDir():
+		return errors.New("is not a directory")
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent, name, err := makeParents(root)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	if seed == "" {
+		return parent.Mkdir(name, 0o700)
+	}
+	fresh := "." + name + ".seed" // one that a crash left is begun again
+	if err := parent.RemoveAll(fresh); err != nil {
+		return err
+	}
+	if err := parent.Mkdir(fresh, 0o700); err != nil {
+		return err
+	}
+	if err := copySeed(seed, filepath.Join(filepath.Dir(root), fresh)); err != nil {
+		return fmt.Errorf("seed %s: %w", seed, errors.Join(err, parent.RemoveAll(fresh)))
+	}
+	return parent.Rename(fresh, name)
+}
+
+// makeParents makes the directories above a root that does not exist, without following a link below the deepest one
+// that does, and opens the last.
+func makeParents(root string) (parent *os.Root, name string, err error) {
+	var missing []string
+	at := filepath.Dir(root)
 	for {
 		info, err := os.Stat(at)
 		if err == nil {
 			if !info.IsDir() {
-				return false, fmt.Errorf("%s is not a directory", at)
+				return nil, "", fmt.Errorf("%s is not a directory", at)
 			}
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-		if _, err := os.Lstat(at); err == nil {
-			return false, fmt.Errorf("%s is a link to nothing", at)
+			return nil, "", err
 		}
 		missing = append(missing, filepath.Base(at))
 		at = filepath.Dir(at)
 	}
-	if len(missing) == 0 {
-		return false, nil
-	}
 	dir, err := os.OpenRoot(at)
 	if err != nil {
-		return false, err
+		return nil, "", err
 	}
-	defer dir.Close()
-	rel := "."
-	for i := len(missing) - 1; i >= 0; i-- {
-		rel = filepath.Join(rel, missing[i])
-		if err := dir.Mkdir(rel, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return false, err
+	for _, m := range slices.Backward(missing) {
+		if err := dir.Mkdir(m, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, "", errors.Join(err, dir.Close())
 		}
-		if info, err := dir.Lstat(rel); err != nil || !info.IsDir() {
-			return false, fmt.Errorf("%s is not a directory", filepath.Join(at, rel))
+		below, err := dir.OpenRoot(m)
+		if err = errors.Join(err, dir.Close()); err != nil {
+			return nil, "", err
 		}
+		dir = below
 	}
-	return true, nil
+	return dir, filepath.Base(root), nil
 }
 
 // noShellReason says why serve runs no commands; "": it does.

@@ -56,6 +56,7 @@ type Server struct {
 	team     *team // of serve; else nil
 	endpoint atomic.Pointer[httpEndpoint]
 	sessions *sessions
+	arrival  sync.Mutex // of a call in its queues
 	engines  *engines
 	closing  sync.Once
 	closed   error // of Close; valid after closing

@@ -7,12 +7,16 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/server/auth"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 )
+
+// restTime is how long a write that has begun may take when its stream ends.
+const restTime = time.Second
 
 // sseStreams are the open streams of legacy SSE, by session id. It is safe for concurrent use.
 type sseStreams struct {
@@ -23,6 +27,7 @@ type sseStreams struct {
 // An sseStream is one client of legacy SSE: what it posts comes in at one path, and all answers leave on one stream.
 type sseStream struct {
 	conn  *conn
+	via   string          // what its client authenticated with
 	calls context.Context // of its calls; they outlive the stream by the orphan's grace
 
 	turn sync.Mutex // posts are taken one after the other, in the order in which they came
@@ -83,6 +88,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 		go func() { // its answers have no other way than this stream
 			switch {
 			case errors.Is(cause, errDraining):
+				conn.listens.endAll()
 				within(conn.table.close(), e.s.cfg.HTTP.Drain)
 			case errors.Is(cause, errRevoked): // its calls have no right to go on
 				conn.table.cancelAll(cause)
@@ -90,8 +96,8 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 			cancel(cause)
 		}()
 	}
-	if !e.work.begin(entry) {
-		deny(w, r, &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second})
+	if err := e.begin(entry); err != nil {
+		deny(w, r, err)
 		return
 	}
 	defer e.work.end(entry)
@@ -101,15 +107,20 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
-	e.sse.add(id, &sseStream{conn: conn, calls: calls})
+	e.sse.add(id, &sseStream{conn: conn, via: c.who.Via, calls: calls})
 	defer e.sse.remove(id)
 	began := time.Now()
 	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
 	if conn.out.write([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}
-	conn.out.shut(errConnection) // w is not ours any more when this returns
 	e.sse.remove(id)
+	conn.out.shut(errConnection)
+	if !conn.out.rest(restTime) { // w is not ours any more when this returns, so nobody may be inside of it
+		_ = out.control.SetWriteDeadline(time.Now())
+		conn.out.rest(writeTime)
+	}
+	c.limits.Sent(out.sent.Load())
 	e.orphans(conn)
 	e.t.metrics.ended("2024-11-05", "sse", time.Since(began))
 }
@@ -153,8 +164,8 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		x = e.sse.find(ids[0])
 	}
 	if x != nil {
-		if at, err := e.t.places.of(c.who); err != nil || at != x.conn.at {
-			x = nil // a token with other rights has no part in this stream
+		if at, err := e.t.places.of(c.who); err != nil || at != x.conn.at || x.via != c.who.Via {
+			x = nil // another token has no part in this stream: its end must not go on over this one
 		}
 	}
 	if x == nil {
@@ -172,6 +183,10 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		ex.malformed(fault)
 		return
 	}
+	if err := e.valid(c.who); err != nil { // it was revoked while the body came
+		deny(w, r, err)
+		return
+	}
 	x.turn.Lock()
 	if fault != nil {
 		x.conn.refuse(env, fault)
@@ -186,6 +201,7 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 type sseWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
+	sent    atomic.Int64 // bytes
 }
 
 func (s *sseWriter) Write(line []byte) (int, error) {
@@ -203,6 +219,7 @@ func (s *sseWriter) Write(line []byte) (int, error) {
 	if err := s.control.Flush(); err != nil {
 		return 0, err
 	}
+	s.sent.Add(int64(len(b)))
 	return len(line), s.control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
 
 }

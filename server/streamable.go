@@ -92,8 +92,8 @@ func (e *httpEndpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([
 	default:
 		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "body_broken", Message: "the body cannot be read"}
 	}
-	if r.ContentLength < 0 { // the others were counted by their header
-		c.limits.Received(int64(len(body)))
+	if r.ContentLength < 0 { // the guard counted the most that it could be
+		c.limits.Unread(most - int64(len(body)))
 	}
 	return body, nil
 }
@@ -274,6 +274,8 @@ func (x *exchange) request() {
 // full answers a request that the table does not take.
 func (x *exchange) full(err error) {
 	switch {
+	case errors.Is(err, errConnection): // its session was deleted meanwhile
+		deny(x.w, x.r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: noSession})
 	case errors.Is(err, errIDInUse):
 		x.refuse(http.StatusOK, &rpcError{Code: mcp.INVALID_REQUEST, Message: err.Error()})
 	case x.rec.env.method == string(mcp.MethodToolsCall):
@@ -330,12 +332,17 @@ func httpKey(who auth.Principal, env envelope, handle, transport string) (sessio
 func (x *exchange) dispatch(ctx context.Context, f *flight) {
 	rec, e := x.rec, x.e
 	entry := &active{who: x.c.who, cancel: func(cause error) {
-		if f.call || rec.env.method != string(mcp.MethodSubscriptionsListen) {
+		if !rec.listens() || !errors.Is(cause, errDraining) { // a listen that the server ends gets its result
 			f.state.CompareAndSwap(flightOpen, flightCancelled)
 		}
 		f.cancel(cause)
 	}}
+	stream := streams(rec.env.method) && mayStream(x.r.Header["Accept"])
 	if rec.listens() && rec.modern {
+		if !stream {
+			deny(x.w, x.r, notAcceptable())
+			return
+		}
 		entry.kind = "listen"
 		end, err := x.c.limits.Stream()
 		if err != nil {
@@ -344,13 +351,13 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 		}
 		defer end()
 	}
-	if !e.work.begin(entry) {
-		deny(x.w, x.r, &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second})
+	if err := e.begin(entry); err != nil {
+		deny(x.w, x.r, err)
 		return
 	}
 	defer e.work.end(entry)
 	began := time.Now()
-	w := e.newResponder(x.w, rec, f, streams(rec.env.method) && mayStream(x.r.Header["Accept"]))
+	w := e.newResponder(x.w, rec, f, stream)
 	w.lost = x.gone(f)
 	stop := context.AfterFunc(x.r.Context(), w.lost)
 	defer stop()
@@ -401,6 +408,9 @@ func (x *exchange) run(f *flight) {
 	w := x.e.newResponder(x.w, x.rec, f, false)
 	x.through(x.r.Context(), w, http.MethodPost, x.body)
 	answer, status := w.answer(x.r.Context())
+	if status == http.StatusNotFound { // nobody waits for it any more; to a client 404 says that its session is gone
+		answer, status = nil, http.StatusAccepted
+	}
 	w.finish(x.r.Context(), answer, status)
 }
 
@@ -475,6 +485,10 @@ func streams(method string) bool {
 	return false
 }
 
+func notAcceptable() *auth.Error {
+	return &auth.Error{Status: http.StatusNotAcceptable, Code: "not_acceptable", Message: "a stream needs Accept: text/event-stream"}
+}
+
 // get opens the stream of a legacy session for messages that answer nothing.
 func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	if r.Header.Get(headerVersion) >= firstModern {
@@ -483,7 +497,7 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	if !mayStream(r.Header["Accept"]) {
-		deny(w, r, &auth.Error{Status: http.StatusNotAcceptable, Code: "not_acceptable", Message: "a stream needs Accept: text/event-stream"})
+		deny(w, r, notAcceptable())
 		return
 	}
 	s, err := e.session(r, c)
@@ -500,9 +514,9 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	defer end()
 	ctx, cancel := context.WithCancelCause(e.base)
 	defer cancel(nil)
-	entry := &active{who: c.who, kind: "get", cancel: cancel}
-	if !e.work.begin(entry) {
-		deny(w, r, &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second})
+	entry := &active{who: c.who, kind: "get", session: s.id, cancel: cancel}
+	if err := e.begin(entry); err != nil {
+		deny(w, r, err)
 		return
 	}
 	defer e.work.end(entry)
@@ -514,6 +528,7 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	defer stop()
 	x.through(ctx, out, http.MethodGet, nil)
 	out.end(ctx)
+	c.limits.Sent(out.total())
 }
 
 // delete ends a legacy session for good.

@@ -44,6 +44,12 @@ func (b *bucket) wait(now time.Time, p pace, n float64) time.Duration {
 	return time.Duration(math.Ceil(over / p.perMinute * float64(time.Minute)))
 }
 
+// giveBack uncounts n.
+func (b *bucket) giveBack(now time.Time, p pace, n float64) {
+	b.drain(now, p)
+	b.used = max(0, b.used-n)
+}
+
 // take counts n, whether it fits or not.
 func (b *bucket) take(now time.Time, p pace, n float64) {
 	b.drain(now, p)

@@ -48,8 +48,8 @@ func over(what string, after time.Duration) *Error {
 		Message: "Over the quota of this principal: " + what + ". Wait, then try again."}
 }
 
-// Request counts one request of n bytes; below 0: unknown, then Received counts them. The error is an *Error with
-// status 429; then nothing is counted. A body larger than what a minute allows costs a whole minute.
+// Request counts one request of n bytes. Who does not know n counts the most that it may be, and gives back the rest with
+// Unread. The error is an *Error with status 429; then nothing is counted. A body larger than what a minute allows costs a whole minute.
 func (l *Limits) Request(n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,11 +69,11 @@ func (l *Limits) Request(n int64) error {
 	return nil
 }
 
-// Received counts n bytes of a body that Request did not know of. What is over the rate makes the next Request fail.
-func (l *Limits) Received(n int64) {
+// Unread gives back n bytes that Request counted and that did not come.
+func (l *Limits) Unread(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.in.take(l.touch(), minute(float64(l.quota.BytesInPerMinute)), float64(max(n, 0)))
+	l.in.giveBack(l.touch(), minute(float64(l.quota.BytesInPerMinute)), float64(max(n, 0)))
 }
 
 // Sent counts n bytes of answers. What is over the rate makes the next Request fail.

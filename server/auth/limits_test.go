@@ -73,11 +73,15 @@ func TestBytes(t *testing.T) {
 		}
 	}
 	at.move(time.Minute)
-	l.Received(1200)
-	if wait := over429(t, l.Request(0)); wait != time.Minute {
-		t.Errorf("after a body of twice the rate a request waits %s", wait)
+	if wait := over429(t, l.Request(600)); wait != 0 {
+		t.Errorf("a body of a minute waits %s", wait)
 	}
-	at.move(2 * time.Minute)
+	l.Unread(400)
+	l.Unread(-5)
+	if wait := over429(t, l.Request(400)); wait != 0 {
+		t.Errorf("what did not come is still counted: a request waits %s", wait)
+	}
+	at.move(time.Minute)
 	l.Sent(60)
 	if wait := over429(t, l.Request(0)); wait != 0 {
 		t.Errorf("after answers of a minute a request waits %s", wait)
@@ -251,7 +255,7 @@ func TestNoLimits(t *testing.T) {
 			t.Fatal("a call waits")
 		}
 		l.Sent(1 << 40)
-		l.Received(1 << 40)
+		l.Unread(1 << 40)
 		if _, err := l.Stream(); err != nil {
 			t.Fatal(err)
 		}
