@@ -7,8 +7,10 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -720,5 +723,182 @@ func TestService(t *testing.T) {
 	out, err = exec.Command(debian(t, "systemd-analyze", "systemd"), "verify", dir+"/codehand.service").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "codehand.service") {
 		t.Errorf("systemd-analyze: %v\n%s", err, out)
+	}
+}
+
+// inFlight is how many requests the server works on, as its metrics tell an admin.
+func (d *deployment) inFlight(url, admin string) int {
+	d.t.Helper()
+	c := &httpClient{t: d.t, token: admin}
+	got := c.do(c.request(d.t.Context(), http.MethodGet, url+"/metrics", ""))
+	_, number, ok := strings.Cut(got.answer, "\ncodehand_calls_in_flight ")
+	number, _, _ = strings.Cut(number, "\n")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		d.t.Fatalf("metrics: %d, %q, %v", got.status, number, err)
+	}
+	return n
+}
+
+// An attempt is a call that goes on beside the test.
+type attempt struct {
+	ended  sync.WaitGroup // what follows is there when it is over
+	text   string
+	failed bool
+	err    error // there was no answer
+}
+
+func (c *talker) begin(body string) *attempt {
+	p := &attempt{}
+	p.ended.Go(func() {
+		a, err := c.try(c.t.Context(), body)
+		if p.err = err; err == nil {
+			p.text, p.failed, p.err = a.outcome()
+		}
+	})
+	return p
+}
+
+// TestProxyDies: the proxy dies, or is stopped, while a command runs, an edit waits for it, and a reader waits for a job.
+// In the legacy era what came in to change something is done, once; the reader is cancelled; and the edit that its client
+// sends again, since it saw no answer, changes nothing. In the modern era a lost connection is the client's cancel, so
+// nothing more is done; then the second edit is the only one.
+func TestProxyDies(t *testing.T) {
+	t.Parallel()
+	for _, k := range wireKinds {
+		for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+			t.Run(fmt.Sprintf("%s/%s/%v", k.transport, k.era, sig), func(t *testing.T) {
+				t.Parallel()
+				proxyDies(t, k, sig)
+			})
+		}
+	}
+}
+
+func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
+	d := deploy(t)
+	admin := d.mint("--admin")
+	s := d.serve()
+	f := fronts[0].open(t, s.url, time.Minute)
+	file, marker := filepath.Join(d.work, "f.txt"), filepath.Join(d.work, "marker")
+	write(t, file, []byte("one\n"))
+	const (
+		handle = `,"codehand/session":"the-same-one"` // legacy SSE has a new session after a new connection
+		edit   = `{"file_path":"f.txt","old_string":"one","new_string":"two"}`
+	)
+	c := d.talk(f.url, f.client, k)
+	c.say(`"read"`, "read_file", `{"file_path":"f.txt"}`, handle)
+	busy, running := hold(t, d.work, "busy"), hold(t, d.work, "running")
+	job, _ := c.say(`"job"`, "run_shell", fmt.Sprintf(`{"command":"while [ -e %s ]; do sleep 0.1; done","run_in_background":true}`, busy.path), handle)
+	wait := fmt.Sprintf(`{"job_id":%q,"block":true,"timeout_ms":600000}`, job[strings.Index(job, "job_"):][:16])
+
+	// A message of legacy SSE has come in when it is accepted, and all answers come on one stream.
+	var calls []*attempt
+	send := func(c *talker, id, tool, args string) {
+		body := c.callBody(id, tool, args, handle)
+		if c.events == nil {
+			calls = append(calls, c.begin(body))
+		} else if _, err := c.try(t.Context(), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allIn := func() {
+		until(t, "all calls come in", func() bool { return k.transport == "sse" || d.inFlight(s.url, admin) == 3 })
+	}
+	send(c, "1", "run_shell", running.command("echo changed >> "+marker))
+	until(t, "the command begins", func() bool { return len(d.recorded("call.start", "run_shell")) == 2 })
+	send(c, "2", "job_output", wait)
+	send(c, "3", "edit_file", edit)
+	allIn()
+	f.nginx.end(sig)
+	if c.events != nil {
+		calls = append(calls, &attempt{})
+		calls[0].text, _, calls[0].err = c.events.outcome()
+	}
+	for _, p := range calls {
+		if p.ended.Wait(); p.err == nil {
+			t.Errorf("answered: %s", p.text)
+		}
+	}
+	f.nginx.start()
+	if k.transport == "sse" {
+		c = d.talk(f.url, f.client, k)
+	}
+
+	cancelled := func(tool string) {
+		until(t, tool+" is cancelled", func() bool {
+			rows := d.recorded("call.done", tool)
+			return len(rows) > 0 && rows[len(rows)-1].Cancelled
+		})
+	}
+	cancelled("job_output")
+	d.holds(file, "one\n")
+	calls = nil
+	if c.modern {
+		cancelled("run_shell")
+		cancelled("edit_file")
+		running.release()
+		send(c, "4", "edit_file", edit)
+	} else {
+		send(c, "4", "edit_file", edit)
+		allIn()
+		running.release()
+	}
+	if c.events != nil {
+		calls = append(calls, &attempt{})
+		calls[0].text, calls[0].failed, calls[0].err = c.events.outcome()
+	}
+	again := calls[0]
+	again.ended.Wait()
+	t.Logf("the edit that is sent again: %v, %q, refused %v", again.err, again.text, again.failed)
+	d.holds(file, "two\n")
+	if again.err != nil || again.failed == c.modern {
+		t.Error("in the legacy era the first one counts, in the modern one the second")
+	}
+
+	count := func(ev, tool string, want ...auditRow) {
+		t.Helper()
+		rows := d.recorded(ev, tool)
+		for i := range rows {
+			rows[i] = auditRow{OK: rows[i].OK, Cancelled: rows[i].Cancelled}
+		}
+		order := func(a, b auditRow) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) } // lines of calls may overtake each other
+		slices.SortFunc(rows, order)
+		slices.SortFunc(want, order)
+		if !slices.Equal(rows, want) {
+			t.Errorf("%s of %s: %+v, want %+v", ev, tool, rows, want)
+		}
+	}
+	done, refused, lost := auditRow{OK: true}, auditRow{}, auditRow{Cancelled: true}
+	count("call.start", "run_shell", auditRow{}, auditRow{}) // the first one is the job
+	if c.modern {
+		d.holds(marker, "")
+		count("call.done", "run_shell", done, lost)
+		count("call.done", "edit_file", lost, done)
+		count("call.start", "edit_file", auditRow{})
+	} else {
+		d.holds(marker, "changed\n")
+		count("call.done", "run_shell", done, done)
+		count("call.done", "edit_file", done, refused)
+		count("call.start", "edit_file", auditRow{}, auditRow{})
+	}
+	d.auditHolds()
+}
+
+// auditHolds has codehand look at the chain of its audit, over all starts.
+func (d *deployment) auditHolds() {
+	d.t.Helper()
+	out, err := d.codehand("doctor", "--audit", d.audits()).CombinedOutput()
+	if err != nil {
+		d.t.Errorf("doctor --audit: %v\n%s", err, out)
+	}
+}
+
+// holds compares a file with what it must hold; "": it must not be there.
+func (d *deployment) holds(path, want string) {
+	d.t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil && (want != "" || !errors.Is(err, fs.ErrNotExist)) || string(got) != want {
+		d.t.Errorf("%s holds %q, %v; want %q", filepath.Base(path), got, err, want)
 	}
 }
