@@ -126,7 +126,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 	}
 	st := &session.State{
 		Key:     key,
-		Shared:  strings.HasPrefix(key.Session, sharedKind),
+		Shared:  strings.HasPrefix(key.Session, kindWorkspace),
 		Space:   at.space.Readable(jobs, kept),
 		Files:   filestate.New(filestate.Options{Memory: memory, Locker: e.locker, Contents: e.held, Fast: s.cfg.Write.Durability == "fast"}),
 		Rules:   at.rules,

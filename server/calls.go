@@ -100,13 +100,13 @@ func (r *record) admit(ctx context.Context, t tool.Tool) *tool.Refusal {
 	if l == nil {
 		return nil
 	}
-	if after, ok := l.Call(); !ok {
-		return tooManyCalls(after)
-	}
 	for _, turn := range r.turns {
 		if ok, err := turn.Wait(ctx); err == nil && !ok {
 			return tooManyCalls(time.Second)
 		}
+	}
+	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
+		return tooManyCalls(after)
 	}
 	return nil // a call that was cancelled meanwhile ends in the corridor
 }

@@ -227,7 +227,9 @@ func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 
 // flight begins the flight of a request.
 func (s *Server) flight(env envelope, cancel context.CancelCauseFunc) *flight {
-	f := &flight{id: env.id, call: env.method == string(mcp.MethodToolsCall), cancel: cancel}
+	f := &flight{
+		id: env.id, call: env.method == string(mcp.MethodToolsCall), first: env.method == string(mcp.MethodInitialize), cancel: cancel,
+	}
 	if t, ours := s.table[env.name]; f.call && ours {
 		f.orphan = !t.Spec.Traits.ReadOnly
 	}
@@ -320,7 +322,15 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 		rec.flush = sync.OnceFunc(t.stop)
 		defer rec.flush()
 	}
+	began := time.Now()
 	answer := c.s.dispatch(ctx, rec, msg)
+	if c.s.team != nil {
+		version := c.version()
+		if modern {
+			version = rec.env.version
+		}
+		c.s.team.metrics.request(rec.env.method, rec.env.name, rec.failed, version, c.from.Transport, time.Since(began))
+	}
 	if rec.hello != nil {
 		c.client.Store(rec.hello)
 	}
@@ -340,6 +350,14 @@ func (c *conn) send(line []byte) {
 	case c.replies <- line:
 	case <-c.out.failed:
 	}
+}
+
+// version is the protocol that its client initialized with; "": it has not yet.
+func (c *conn) version() string {
+	if hello := c.client.Load(); hello != nil {
+		return hello.Protocol
+	}
+	return ""
 }
 
 // decorate adds to a result that was made without mcp-go what it would have added in the modern era.

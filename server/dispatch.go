@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -31,8 +32,9 @@ type record struct {
 	limits      *auth.Limits    // of the principal; nil: none
 	from        pipeline.From
 	hello       *clientRecord                         // what initialize said, if it succeeded
+	askable     bool                                  // it said that the client takes requests of the server
 	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come
-	failed      string                                // tool_error if the result of a call is one; for the metrics
+	failed      string                                // code of an error answer, or tool_error; for the metrics
 	interrupted bool                                  // a call was cancelled before it was done
 	result      *mcp.CallToolResult                   // of a call that came here through mcp-go: encoded by us, not by it
 	override    *rpcError                             // takes the place of mcp-go's answer
@@ -69,7 +71,7 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 		}
 	}()
 	if e := s.refuse(rec); e != nil {
-		return errorLine(rec.env.id, e)
+		return rec.fail(e)
 	}
 	resp, ok := s.direct(ctx, rec)
 	if !ok {
@@ -138,15 +140,21 @@ func (s *Server) slim(env envelope, msg []byte) []byte {
 	return append(out, msg[from+len(env.arguments):]...)
 }
 
+// fail makes the line of an error answer, and notes it.
+func (r *record) fail(e *rpcError) []byte {
+	r.failed = strconv.Itoa(e.Code)
+	return errorLine(r.env.id, e)
+}
+
 // encode makes the line of an answer, with the id as it was sent.
 func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessage) []byte {
 	id := rec.env.id
 	if rec.override != nil {
-		return errorLine(id, rec.override)
+		return rec.fail(rec.override)
 	}
 	switch r := resp.(type) {
 	case mcp.JSONRPCError:
-		return errorLine(id, s.mapError(rec, r.Error))
+		return rec.fail(s.mapError(rec, r.Error))
 	case mcp.JSONRPCResponse:
 		if listen, ok := r.Result.(mcp.SubscriptionsListenResult); ok {
 			// mcp-go decoded the id, which loses digits of a large one.

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +61,7 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 		}
 		if e.work.closing() {
 			h.Set("Connection", "close")
-			deny(w, r, &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second})
+			deny(w, r, draining())
 			return
 		}
 		if !l.Unix && !slices.Contains(hosts, strings.ToLower(r.Host)) {
@@ -117,10 +120,6 @@ func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "body_unexpected", Message: r.Method + " has no body here"})
 		return
 	}
-	if handle != "" && !config.Handle(handle) && r.Method != http.MethodPost { // that is answered as a message
-		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "bad_handle", Message: errHandle.Error()})
-		return
-	}
 	c, err := e.admit(r)
 	if err != nil {
 		deny(w, r, err)
@@ -128,6 +127,8 @@ func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.done()
 	switch {
+	case handle != "" && !config.Handle(handle) && r.Method != http.MethodPost: // a POST is answered as a message
+		deny(w, r, badHandle())
 	case route == pathSSE:
 		e.openSSE(w, r, c)
 	case route == pathMessage:
@@ -178,10 +179,11 @@ func (e *httpEndpoint) limited(c caller, quota string, err error) error {
 
 // trusted says whether a prober may read what each check says: one on this machine, or an admin.
 func (e *httpEndpoint) trusted(r *http.Request) bool {
-	if isLoopbackPeer(r) {
+	// Behind a proxy on this machine everybody is a peer on this machine.
+	if isLoopbackPeer(r) && !e.s.cfg.HTTP.BehindProxy && len(r.Header["X-Forwarded-For"]) == 0 && e.t.mode != modeNone {
 		return true
 	}
-	if len(r.Header["Authorization"]) == 0 {
+	if e.t.mode != modeNone && len(r.Header["Authorization"]) == 0 {
 		return false
 	}
 	who, err := e.t.porter.Authenticate(r)
@@ -345,6 +347,51 @@ func deny(w http.ResponseWriter, r *http.Request, err error) {
 // ofMCP says whether a client of MCP asks for a path, whatever stands before it.
 func ofMCP(path string) bool {
 	return strings.HasSuffix(path, pathMCP) || strings.Contains(path, pathHandle) || strings.HasSuffix(path, pathSSE) || strings.HasSuffix(path, pathMessage)
+}
+
+// body reads the body of a POST, if it may be read at all.
+func (e *httpEndpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([]byte, *auth.Error) {
+	most := e.s.cfg.HTTP.MaxBody
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil || kind != "application/json" || len(r.Header["Content-Type"]) > 1:
+		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "Content-Type must be application/json"}
+	case len(r.Header["Content-Encoding"]) > 0:
+		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "Content-Encoding is not supported"}
+	case r.ContentLength > most:
+		w.Header().Set("Connection", "close") // what follows is not read
+		return nil, tooBig(most)
+	}
+	// Room is made as the body comes: what a header promises costs nothing.
+	buf := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 32<<10)+bytes.MinRead))
+	_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, most))
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // bound set it
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
+	body := buf.Bytes()
+	switch {
+	case err == nil:
+	case isTooBig(err):
+		return nil, tooBig(most)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, &auth.Error{Status: http.StatusRequestTimeout, Code: "body_timeout", Message: "the body did not come in time"}
+	default:
+		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "body_broken", Message: "the body cannot be read"}
+	}
+	if r.ContentLength < 0 { // the guard counted the most that it could be
+		c.limits.Unread(most - int64(len(body)))
+	}
+	return body, nil
+}
+
+func tooBig(most int64) *auth.Error {
+	return &auth.Error{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Message: "the body exceeds " + strconv.FormatInt(most, 10) + " bytes"}
+}
+
+func isTooBig(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
 }
 
 // refusalBody is a JSON-RPC error as the body of an answer. Without an id it has none, not even null: it answers an HTTP

@@ -41,7 +41,7 @@ type httpEndpoint struct {
 	t         *team
 	log       *slog.Logger
 	stream    *mcpserver.StreamableHTTPServer
-	https     *httpSessions
+	sessions  *httpSessions
 	sse       *sseStreams
 	work      activity
 	base      context.Context // of all calls; ends when the drain is over
@@ -63,7 +63,7 @@ func (s *Server) newEndpoint() *httpEndpoint {
 	e.prefix, e.hosts = publicHosts(s.cfg.HTTP.PublicURL)
 	e.hosts = append(e.hosts, s.cfg.HTTP.AllowedHosts...)
 	e.origins = s.cfg.HTTP.AllowedOrigins
-	e.https = newHTTPSessions(s)
+	e.sessions = newHTTPSessions(s)
 	e.sse = newSSEStreams()
 	e.stream = mcpserver.NewStreamableHTTPServer(s.mcp,
 		mcpserver.WithSessionIdManagerResolver(idResolver{}),
@@ -110,7 +110,7 @@ func (s *Server) HTTP(ctx context.Context, ls []Listener) error {
 	background, end := context.WithCancel(context.Background())
 	var jobs sync.WaitGroup
 	jobs.Go(func() { e.t.porter.Watch(background, e.revoke) })
-	jobs.Go(func() { e.https.sweepLoop(background, e) })
+	jobs.Go(func() { e.sessions.sweepLoop(background, e) })
 	e.t.health.ready()
 
 	var failed error
@@ -153,6 +153,7 @@ func (s *Server) Reload(p config.Principals) error {
 	if e := s.endpoint.Load(); e != nil {
 		e.revoke()
 	}
+	s.team.places.forget()
 	s.team.event("config.reload", map[string]any{"ok": err == nil})
 	return err
 }
@@ -177,7 +178,7 @@ type active struct {
 // revoke.
 func (e *httpEndpoint) begin(x *active) error {
 	if !e.work.begin(x) {
-		return &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second}
+		return draining()
 	}
 	if err := e.valid(x.who); err != nil {
 		e.work.end(x)

@@ -25,9 +25,11 @@ type httpSession struct {
 	table  inflight
 	client atomic.Pointer[clientRecord]
 
-	users int // requests and streams; covered by httpSessions.mu
-	last  time.Time
-	began time.Time
+	stream sync.Mutex // held by the GET that is open
+	users  int        // requests and streams; covered by httpSessions.mu
+	holder *active    // the first open stream, by which mcp-go knows the session; likewise
+	last   time.Time
+	began  time.Time
 }
 
 // httpSessions are the legacy sessions in use. It is safe for concurrent use.
@@ -53,11 +55,6 @@ var (
 // noSession is what clients get for an id that is not theirs, in the words that they know from other servers.
 const noSession = "Invalid session ID"
 
-// sessionKey is the key of a transport session.
-func sessionKey(kind, principal, id string) session.Key {
-	return session.Key{Principal: principal, Session: kind + ":" + id}
-}
-
 // start makes room for a new session of the principal.
 func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 	most := h.s.cfg.Session.MaxPerPrincipal
@@ -65,7 +62,7 @@ func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 		most = min(most, q)
 	}
 	id := h.s.team.signer.id(labelSession, who.ID)
-	x := &httpSession{id: id, key: sessionKey(kindHTTP, who.ID, id), users: 1, began: h.now()}
+	x := &httpSession{id: id, key: session.Key{Principal: who.ID, Session: kindHTTP + id}, users: 1, began: h.now()}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.per[who.ID] >= most {
@@ -113,10 +110,13 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	}
 	h.mu.Unlock()
 
-	x := &httpSession{id: id, key: sessionKey(kindHTTP, who.ID, id), began: h.now()}
+	x := &httpSession{id: id, key: session.Key{Principal: who.ID, Session: kindHTTP + id}, began: h.now()}
 	client, gone, err := h.s.recall(ctx, x.key)
-	if err != nil {
-		return nil, err
+	if err != nil { // the Store is away: the id alone must do, for this request
+		h.s.log.Warn("a session is taken by its id alone", "err", err)
+		x.client.Store(&clientRecord{})
+		x.users = 1
+		return x, nil
 	}
 	if gone {
 		return nil, errNoSession
@@ -132,16 +132,33 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	x.users++
 	h.mu.Unlock()
 	// Once more: it may have been ended between the look and the entry, and what is live is not looked at again.
-	if _, gone, err := h.s.recall(ctx, x.key); err != nil || gone {
+	if _, gone, err := h.s.recall(ctx, x.key); err == nil && gone {
 		h.mu.Lock()
 		h.remove(x)
 		h.mu.Unlock()
-		if err == nil {
-			err = errNoSession
-		}
-		return nil, err
+		return nil, errNoSession
 	}
 	return x, nil
+}
+
+// hold notes a stream of a session.
+func (h *httpSessions) hold(x *httpSession, stream *active) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x.holder == nil {
+		x.holder = stream
+	}
+}
+
+// unhold says whether the stream that ends is the one by which mcp-go knows the session.
+func (h *httpSessions) unhold(x *httpSession, stream *active) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x.holder != stream {
+		return false
+	}
+	x.holder = nil
+	return true
 }
 
 // release gives back what start and acquire returned.
@@ -168,6 +185,7 @@ func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSessi
 	e.free(x.id)
 	h.s.sessions.end(x.key)
 	h.s.clear(ctx, x.key)
+	h.ended(x)
 	h.s.team.event("session.end", map[string]any{"p": x.key.Principal, "sk": x.key.Session})
 	return nil
 }
@@ -203,23 +221,24 @@ func (h *httpSessions) sweepLoop(ctx context.Context, e *httpEndpoint) {
 
 func (h *httpSessions) sweep(e *httpEndpoint) {
 	now := h.now()
-	var idle []*httpSession
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, x := range h.live {
 		if x.users == 0 && now.Sub(x.last) > h.s.cfg.Session.Idle {
-			idle = append(idle, x)
 			h.remove(x)
+			e.free(x.id) // under the lock: who comes next must find it gone, or make it again afterwards
+			h.ended(x)
 		}
 	}
-	h.mu.Unlock()
-	for _, x := range idle {
-		e.free(x.id)
-		version := ""
-		if c := x.client.Load(); c != nil {
-			version = c.Protocol
-		}
-		h.s.team.metrics.ended(version, "http", x.last.Sub(x.began))
+}
+
+// ended counts the end of a session.
+func (h *httpSessions) ended(x *httpSession) {
+	version := ""
+	if c := x.client.Load(); c != nil {
+		version = c.Protocol
 	}
+	h.s.team.metrics.ended(version, "http", h.now().Sub(x.began))
 }
 
 // count returns how many sessions are in use.

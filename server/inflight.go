@@ -26,6 +26,7 @@ const (
 type flight struct {
 	id     json.RawMessage // as sent
 	call   bool            // a tools/call
+	first  bool            // an initialize: its cancel is ignored
 	orphan bool            // it may finish when its client is gone: it may have begun to change something
 	cancel context.CancelCauseFunc
 
@@ -36,6 +37,15 @@ type flight struct {
 
 // waits says whether the request still waits for its answer.
 func (f *flight) waits() bool { return f.state.Load() == flightOpen }
+
+// abort cancels the request, if it still waits: it gets no answer and no further notification. Its id is free at once.
+func (f *flight) abort(cause error) bool {
+	if !f.state.CompareAndSwap(flightOpen, flightCancelled) {
+		return false
+	}
+	f.cancel(cause)
+	return true
+}
 
 // settle says that the answer is about to be written. It is false the second time, and after a cancel.
 func (f *flight) settle() bool { return f.state.CompareAndSwap(flightOpen, flightAnswered) }
@@ -102,25 +112,23 @@ func (t *inflight) close() <-chan struct{} {
 }
 
 // cancelID cancels the request with this raw id: no answer and no further notification. Its id is free at once. An
-// unknown or answered id is ignored: some clients cancel every finished call.
+// unknown or answered id is ignored, since some clients cancel every finished call, and so is that of an initialize.
 func (t *inflight) cancelID(id json.RawMessage, cause error) {
 	t.mu.Lock()
 	f := t.open[string(id)]
-	if f == nil || !f.state.CompareAndSwap(flightOpen, flightCancelled) {
+	if f == nil || f.first {
 		t.mu.Unlock()
 		return
 	}
 	delete(t.open, string(id))
 	t.mu.Unlock()
-	f.cancel(cause)
+	f.abort(cause)
 }
 
 // cancelAll cancels every open request, without an answer.
 func (t *inflight) cancelAll(cause error) {
 	for _, f := range t.list() {
-		if f.state.CompareAndSwap(flightOpen, flightCancelled) {
-			f.cancel(cause)
-		}
+		f.abort(cause)
 	}
 }
 

@@ -214,6 +214,9 @@ func CheckListen(c config.Config, inherited ...net.Listener) error {
 			return misconfigured("--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts", "listen %s needs the name that clients call it by", a.text)
 		}
 	}
+	if c.HTTP.BehindProxy && mode == "none" {
+		return misconfigured(`--auth-mode token, then "codehand token new NAME"`, "http.behind_proxy needs authentication: whoever reaches the proxy would call from this machine")
+	}
 	_, _, err = loadTLS(c, nil)
 	return err
 }

@@ -49,7 +49,9 @@ func TestCheckListen(t *testing.T) {
 	}{
 		"loopback":            {listen: []string{"127.0.0.1:7433", "[::1]:7433", "localhost:7434", "127.9.9.9:1"}},
 		"unix":                {listen: []string{"unix:/run/codehand.sock"}},
-		"loopback with proxy": {listen: []string{"127.0.0.1:7433"}, with: func(c *config.Config) { c.HTTP.BehindProxy = true }},
+		"loopback with proxy": {listen: []string{"127.0.0.1:7433"}, with: func(c *config.Config) { c.HTTP.BehindProxy, c.Auth.Mode = true, "token" }},
+		"proxy without tokens": {listen: []string{"127.0.0.1:7433"}, with: func(c *config.Config) { c.HTTP.BehindProxy = true },
+			want: "http.behind_proxy needs authentication: whoever reaches the proxy would call from this machine", hint: makeToken},
 		"every interface": {listen: []string{":7433"},
 			want: `listen ":7433" binds every interface; write 0.0.0.0:7433 or 127.0.0.1:7433`},
 		"every IPv4 address": {listen: []string{"0.0.0.0:7433"}, want: "listen 0.0.0.0:7433 needs authentication", hint: makeToken},

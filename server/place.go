@@ -27,6 +27,7 @@ import (
 // one principal with different rights have two places. It does not change.
 type place struct {
 	who     auth.Principal
+	rights  string // of who, as one text
 	space   *workspace.Space
 	rules   *permission.Policy
 	bare    *session.State // of no session: what a tool needs to say whether it is available
@@ -52,7 +53,7 @@ type placeOptions struct {
 // newPlace opens the roots, which must exist.
 func (s *Server) newPlace(o placeOptions) (*place, error) {
 	e := s.engines
-	p := &place{who: o.who, prefs: prefs(s.cfg), start: o.start.AtMost(o.highest), highest: o.highest}
+	p := &place{who: o.who, rights: rights(o.who), prefs: prefs(s.cfg), start: o.start.AtMost(o.highest), highest: o.highest}
 	rules, err := permission.New(permission.Options{Deny: o.deny, Home: s.cfg.Home})
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ type places struct {
 
 	mu    sync.Mutex
 	by    map[string]*placeSlot // by all that makes a principal's rights
-	owned map[string]string     // root -> principal, of all that were served
+	owned map[string][]string   // roots by principal, of all that were served
 }
 
 // A placeSlot is one place, made by who needs it first while others wait.
@@ -155,16 +156,21 @@ type placeSlot struct {
 const retryPlace = 5 * time.Second
 
 func newPlaces(s *Server) *places {
-	return &places{s: s, now: time.Now, by: map[string]*placeSlot{}, owned: map[string]string{}}
+	return &places{s: s, now: time.Now, by: map[string]*placeSlot{}, owned: map[string][]string{}}
+}
+
+// rights names all that makes a principal's place.
+func rights(who auth.Principal) string {
+	return strings.Join([]string{
+		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(), fmt.Sprint(who.Admin, who.Via == modeNone), who.Seed,
+		strings.Join(who.Roots, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
+	}, "\x00")
 }
 
 // of returns the place of a principal, and makes its workspace at the first call. If that fails, it is a place where
 // nothing can be called; it is tried again a little later.
 func (ps *places) of(who auth.Principal) (*place, error) {
-	key := strings.Join([]string{
-		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(), fmt.Sprint(who.Admin, who.Via == modeNone),
-		strings.Join(who.Roots, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
-	}, "\x00")
+	key := rights(who)
 	ps.mu.Lock()
 	slot := ps.by[key]
 	if slot == nil {
@@ -232,25 +238,39 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 // claim refuses roots that contain those of another principal or lie in them. The same roots may be shared: the operator
 // said so.
 func (ps *places) claim(who auth.Principal) error {
+	mine := make([]string, len(who.Roots))
+	for i, root := range who.Roots {
+		mine[i] = canonical(root)
+	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	for _, mine := range who.Roots {
-		for other, owner := range ps.owned {
-			if owner != who.ID && mine != other && (holds(mine, other) || holds(other, mine)) {
-				return fmt.Errorf("its root %s and the root %s of principal %s lie in each other", mine, other, owner)
-			}
+	for other, roots := range ps.owned {
+		if other != who.ID && !auth.Disjoint(mine, roots) {
+			return fmt.Errorf("its roots %q and those of the principal %s, %q, lie in each other", mine, other, roots)
 		}
 	}
-	for _, root := range who.Roots {
-		ps.owned[root] = who.ID
+	for _, root := range mine {
+		if !slices.Contains(ps.owned[who.ID], root) {
+			ps.owned[who.ID] = append(ps.owned[who.ID], root)
+		}
 	}
 	return nil
 }
 
-// holds says whether path is dir or lies in it, by whole components.
-func holds(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+// canonical resolves the links in the part of path that exists.
+func canonical(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return real
+	}
+	return filepath.Join(canonical(filepath.Dir(path)), filepath.Base(path))
+}
+
+// forget drops all places, after the rights of principals may have changed. Calls that run keep theirs.
+func (ps *places) forget() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	clear(ps.by)
+	clear(ps.owned)
 }
 
 // found makes a root that is missing, 0700. One with a seed is filled beside its place and then moved there, so that

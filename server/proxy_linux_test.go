@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -359,8 +360,9 @@ type talker struct {
 	*httpClient
 	via    *http.Client
 	kind   wireKind
-	events *coming // of legacy SSE
-	to     string  // where legacy SSE posts
+	events *coming      // of legacy SSE
+	to     string       // where legacy SSE posts
+	posted atomic.Int32 // messages of legacy SSE that were accepted
 }
 
 // talk connects and says hello.
@@ -376,7 +378,7 @@ func (d *deployment) talk(url string, via *http.Client, k wireKind) *talker {
 			d.t.Fatal(err)
 		}
 		d.t.Cleanup(func() { _ = r.Body.Close() }) // only read
-		c.events = &coming{t: d.t, r: r, lines: bufio.NewScanner(r.Body)}
+		c.events = &coming{t: d.t, r: r, lines: newEvents(r.Body)}
 		c.to = url + c.events.must()
 		c.start(hello)
 		c.events.must()
@@ -415,11 +417,17 @@ func (c *talker) try(ctx context.Context, body string) (*coming, error) {
 		if r.StatusCode != http.StatusAccepted {
 			return nil, fmt.Errorf("message: %s", r.Status)
 		}
+		c.posted.Add(1)
 		return c.events, nil
 	}
-	lines := bufio.NewScanner(r.Body)
+	return &coming{t: c.t, r: r, lines: newEvents(r.Body)}, nil
+}
+
+// newEvents reads lines of which one may be a large answer.
+func newEvents(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 16<<20)
-	return &coming{t: c.t, r: r, lines: lines}, nil
+	return lines
 }
 
 // say makes a call and returns the text of its result.

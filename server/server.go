@@ -146,12 +146,17 @@ func (s *Server) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, r
 		result.ProtocolVersion = vs[0]
 	}
 	info := req.Params.ClientInfo
-	recordFrom(ctx).hello = &clientRecord{
-		Name: info.Name, Version: info.Version, Protocol: result.ProtocolVersion,
-		CanAsk: req.Params.Capabilities.Elicitation != nil,
+	rec, caps := recordFrom(ctx), req.Params.Capabilities
+	rec.askable = caps.Elicitation != nil || caps.Sampling != nil || caps.Roots != nil
+	rec.hello = &clientRecord{
+		Name: clip(info.Name, maxClientName), Version: clip(info.Version, maxClientName), Protocol: result.ProtocolVersion,
+		CanAsk: caps.Elicitation != nil,
 	}
 	s.log.InfoContext(ctx, "client initialized", "name", clip(info.Name, 80), "version", clip(info.Version, 80))
 }
+
+// maxClientName bounds what is kept of a client's name and version, in characters.
+const maxClientName = 200
 
 // Close ends all sessions and their jobs with their whole process trees, and gives back every handle.
 // The second call waits for the first.

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/state"
 	"codehand/tools/session"
@@ -30,24 +33,61 @@ const (
 
 var errHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
 
-// stdioKey says whose call this is: the explicit handle of the request, that of the environment, the client's id for
-// this call, the environment's conversation id, or this process, in this order. The letter before the colon keeps the kinds apart. It
-// is the one place where a key is made, and it never yields an empty one.
+// stdioKey says whose call one on stdio is: the explicit handle of the request, that of the environment, the client's id for
+// this call, the environment's conversation id, or this process, in this order. It never yields an empty one.
 func (s *Server) stdioKey(env envelope) session.Key {
 	key := session.Key{Principal: localID}
 	switch {
 	case env.hasSession:
-		key.Session = "h:" + env.session
+		key.Session = kindHandle + env.session
 	case config.Handle(s.cfg.StdioHandle):
-		key.Session = "h:" + s.cfg.StdioHandle
+		key.Session = kindHandle + s.cfg.StdioHandle
 	case env.hasThreadID && config.Conversation(env.threadID):
-		key.Session = "t:" + env.threadID
+		key.Session = kindThread + env.threadID
 	case s.cfg.StdioProcessID != "":
-		key.Session = "e:" + s.cfg.StdioProcessID
+		key.Session = kindConversation + s.cfg.StdioProcessID
 	default:
-		key.Session = "p:" + s.process
+		key.Session = kindProcess + s.process
 	}
 	return key
+}
+
+// The kinds of session keys.
+const (
+	kindHandle       = "h:" // explicit handle
+	kindThread       = "t:" // the client's id for this call
+	kindHTTP         = "m:" // Mcp-Session-Id
+	kindSSE          = "s:" // sessionId of legacy SSE
+	kindConversation = "e:" // id in the environment
+	kindProcess      = "p:" // stdio without any of them
+	kindWorkspace    = "w:" // modern HTTP without any of them: all conversations of one person share it
+)
+
+// httpKey says whose call one over HTTP is: the explicit handle of the request or its URL, the client's id for this call,
+// the transport session, and without any of them the workspace.
+
+func httpKey(who auth.Principal, env envelope, handle, transport string) (session.Key, *rpcError) {
+	key := session.Key{Principal: who.ID}
+	if env.hasSession && handle != "" && env.session != handle {
+		return key, &rpcError{Code: mcp.INVALID_PARAMS, Message: "codehand/session and the handle in the URL differ"}
+	}
+	if env.hasSession {
+		handle = env.session
+	}
+	switch {
+	case env.hasSession || handle != "":
+		if !config.Handle(handle) {
+			return key, &rpcError{Code: mcp.INVALID_PARAMS, Message: errHandle.Error()}
+		}
+		key.Session = kindHandle + handle
+	case env.hasThreadID && config.Conversation(env.threadID):
+		key.Session = kindThread + env.threadID
+	case transport != "":
+		key.Session = transport
+	default:
+		key.Session = kindWorkspace + rootsKey(who.Roots)
+	}
+	return key, nil
 }
 
 // checkHandle refuses a handle that has not the form of one. Its content is a name, not a right.

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"codehand/server/auth"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 )
@@ -82,7 +81,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	id := e.t.signer.id(labelSSE, c.who.ID)
 	conn.limits = c.limits
 	conn.from = pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}
-	conn.key = func(env envelope) (session.Key, *rpcError) { return httpKey(c.who, env, "", kindSSE+":"+id) }
+	conn.key = func(env envelope) (session.Key, *rpcError) { return httpKey(c.who, env, "", kindSSE+id) }
 	entry := &active{who: c.who, kind: "sse"}
 	entry.cancel = func(cause error) {
 		go func() { // its answers have no other way than this stream
@@ -107,6 +106,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
+	e.t.event("session.start", map[string]any{"p": c.who.ID, "sk": kindSSE + id, "tr": "sse"})
 	e.sse.add(id, &sseStream{conn: conn, via: c.who.Via, calls: calls})
 	defer e.sse.remove(id)
 	began := time.Now()
@@ -114,7 +114,6 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	if conn.out.write([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}
-	e.sse.remove(id)
 	conn.out.shut(errConnection)
 	if !conn.out.rest(restTime) { // w is not ours any more when this returns, so nobody may be inside of it
 		_ = out.control.SetWriteDeadline(time.Now())
@@ -122,7 +121,8 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	}
 	c.limits.Sent(out.sent.Load())
 	e.orphans(conn)
-	e.t.metrics.ended("2024-11-05", "sse", time.Since(began))
+	e.t.metrics.ended(conn.version(), "sse", time.Since(began))
+	e.t.event("session.end", map[string]any{"p": c.who.ID, "sk": kindSSE + id})
 }
 
 // hold keeps a stream open, with a comment now and then.
@@ -146,8 +146,8 @@ func (e *httpEndpoint) orphans(c *conn) {
 	drained := c.table.close()
 	c.listens.endAll()
 	for _, f := range c.table.list() {
-		if !f.orphan && f.state.CompareAndSwap(flightOpen, flightCancelled) {
-			f.cancel(errConnection)
+		if !f.orphan {
+			f.abort(errConnection)
 		}
 	}
 	if !within(drained, e.s.cfg.HTTP.OrphanGrace) {
@@ -164,12 +164,12 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		x = e.sse.find(ids[0])
 	}
 	if x != nil {
-		if at, err := e.t.places.of(c.who); err != nil || at != x.conn.at || x.via != c.who.Via {
+		if at, err := e.t.places.of(c.who); err != nil || at.rights != x.conn.at.rights || x.via != c.who.Via {
 			x = nil // another token has no part in this stream: its end must not go on over this one
 		}
 	}
 	if x == nil {
-		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: noSession})
+		deny(w, r, unknownSession())
 		return
 	}
 	body, bad := e.body(w, r, c)

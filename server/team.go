@@ -103,7 +103,7 @@ func (t *team) watch(s *Server, version string) {
 		tools: s.tools,
 		sessions: func() map[string]int {
 			if e := s.endpoint.Load(); e != nil {
-				return map[string]int{"http": e.https.count(), "sse": e.work.count()["sse"]}
+				return map[string]int{"http": e.sessions.count(), "sse": e.work.count()["sse"]}
 			}
 			return nil
 		},
@@ -135,6 +135,7 @@ func (t *team) watch(s *Server, version string) {
 		draining: t.health.draining, backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
 		sandboxLevel: func() int { return level },
 	})
+	s.engines.store = t.metrics.measured(store, strings.TrimSuffix(s.cfg.Store.URL, ":"))
 }
 
 // record takes a finished call into the numbers.

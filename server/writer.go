@@ -236,6 +236,8 @@ func (r *responder) end(ctx context.Context) {
 	r.mu.Unlock()
 	if refused {
 		body, status := r.answer(ctx)
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.plain(body, status)
 	}
 }
@@ -267,7 +269,7 @@ func (r *responder) plain(body []byte, status int) {
 		h.Set("Content-Type", "application/json")
 	}
 	if r.rec.hello != nil {
-		h.Set("Mcp-Session-Id", r.rec.newID)
+		h.Set(headerSession, r.rec.newID)
 	}
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -299,23 +301,23 @@ func (r *responder) answer(ctx context.Context) (line []byte, status int) {
 	isJSON := strings.HasPrefix(kind, "application/json") || r.isStream()
 	switch {
 	case rec.override != nil:
-		line, status = errorLine(rec.env.id, rec.override), r.statusOf(rec.override.Code)
+		line, status = rec.fail(rec.override), r.statusOf(rec.override.Code)
 	case len(body) == 0 && (status == http.StatusAccepted || rec.env.idKind == idNone && status != 0):
 		return nil, status
 	case len(body) == 0 && rec.listens() && errors.Is(context.Cause(ctx), errDraining):
-		line, status = s.encode(ctx, rec, mcp.JSONRPCResponse{Result: completed()}), http.StatusOK
+		line, status = s.encode(ctx, rec, mcp.JSONRPCResponse{Result: s.completed()}), http.StatusOK
 	case len(body) == 0 && errors.Is(context.Cause(ctx), errDraining):
-		line, status = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
+		line, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
 	case len(body) == 0:
-		line, status = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"}), http.StatusOK
+		line, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"}), http.StatusOK
 	case !isJSON: // mcp-go refuses in plain text
 		line = refusalBody(rec.env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: clip(string(body), 300)})
 	case json.Unmarshal(body, &parts) != nil:
 		ref := s.report(ctx, "mcp-go's answer", errors.New("not JSON"), nil)
-		line, status = errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}), http.StatusOK
+		line, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}), http.StatusOK
 	case parts.Error != nil:
 		e := s.mapError(rec, *parts.Error)
-		line = errorLine(rec.env.id, e)
+		line = rec.fail(e)
 		if status == http.StatusOK {
 			status = r.statusOf(e.Code)
 		}
@@ -356,9 +358,10 @@ func (r *responder) statusOf(code int) int {
 }
 
 // completed is the result of a listen that the server ends.
-func completed() mcp.SubscriptionsListenResult {
+func (s *Server) completed() mcp.SubscriptionsListenResult {
 	r := mcp.SubscriptionsListenResult{}
 	r.ResultType = mcp.ResultTypeComplete
+	r.EnsureResultMeta().SetServerInfo(s.implementation)
 	return r
 }
 

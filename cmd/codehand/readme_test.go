@@ -3,35 +3,51 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
+// readme is the README, seen from this package.
+const readme = "../../README.md"
+
 // TestToolTable holds the part of the README that is made from the tools.
 func TestToolTable(t *testing.T) {
-	const begin, end = "<!-- tools:begin -->\n", "<!-- tools:end -->"
-	file, err := filepath.Abs("../../README.md") // toolTable changes the directory
-	if err != nil {
-		t.Fatal(err)
+	var want string
+	t.Run("make", func(t *testing.T) { want = toolTable(t) }) // it changes the directory
+	holdPart(t, "tools", want)
+}
+
+// TestProxySnippets holds the parts of the README that are files which tests start programs with.
+func TestProxySnippets(t *testing.T) {
+	for part, file := range map[string]string{"nginx": "nginx/codehand.conf", "caddy": "caddy/Caddyfile"} {
+		b, err := os.ReadFile("../../packaging/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holdPart(t, part, "```"+part+"\n"+string(b)+"```\n")
 	}
-	b, err := os.ReadFile(file)
+}
+
+// holdPart fails if a generated part of the README is not want, or writes it with -update.
+func holdPart(t *testing.T, name, want string) {
+	t.Helper()
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	b, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
 	}
 	head, rest, ok := strings.Cut(string(b), begin)
 	old, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s has no %s … %s", file, strings.TrimSpace(begin), end)
+		t.Fatalf("%s has no %s … %s", readme, strings.TrimSpace(begin), end)
 	}
-	want := toolTable(t)
 	if old == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("the table of tools in %s has drifted: go test ./cmd/codehand -update", file)
+		t.Fatalf("the part %s of %s has drifted: go test ./cmd/codehand -update", name, readme)
 	}
-	if err := os.WriteFile(file, []byte(head+begin+want+end+tail), 0o644); err != nil {
+	if err := os.WriteFile(readme, []byte(head+begin+want+end+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,330 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/auth"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// An exchange is one POST from its envelope to its answer.
+type exchange struct {
+	e      *httpEndpoint
+	w      http.ResponseWriter
+	r      *http.Request
+	c      caller
+	body   []byte
+	handle string // in the URL; "": none
+	rec    *record
+	scope  *httpSession // of a legacy request; else nil
+}
+
+// refuse answers without mcp-go. A notification has no id, so its error has none.
+func (x *exchange) refuse(status int, e *rpcError) {
+	x.reply(status, refusalBody(x.rec.env.id, e))
+}
+
+func (x *exchange) reply(status int, body []byte) {
+	h := x.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // a client that is gone needs no answer
+}
+
+// malformed answers a message that failed the scan. What the model wrote wrongly is the result of its call.
+func (x *exchange) malformed(fault *envelopeError) {
+	env, s := x.rec.env, x.e.s
+	switch {
+	case fault.InArguments && env.idKind != idNone:
+		result := s.describeError(unusable(env.name, fault), env.name)
+		x.reply(http.StatusOK, s.encode(x.r.Context(), x.rec, s.decorate(env, result)))
+	case env.idKind == idNone:
+		x.refuse(http.StatusBadRequest, fault.rpc())
+	default:
+		x.reply(http.StatusBadRequest, errorLine(env.id, fault.rpc()))
+	}
+}
+
+// legacy serves a message of a session, or the initialize that begins one.
+func (x *exchange) legacy(isAnswer bool) {
+	e, env := x.e, x.rec.env
+	if v := x.r.Header.Get(headerVersion); v != "" && env.method != string(mcp.MethodInitialize) && !slices.Contains(e.s.versions, v) {
+		x.refuse(http.StatusBadRequest, &rpcError{Code: mcp.INVALID_REQUEST, Message: headerVersion + " names a version that is not served; there are " + strings.Join(e.s.versions, ", ")})
+		return
+	}
+	var err error
+	begins := env.method == string(mcp.MethodInitialize) && env.idKind != idNone
+	if begins {
+		x.scope, err = e.sessions.start(x.c.who)
+	} else {
+		x.scope, err = e.session(x.r, x.c)
+	}
+	if errors.Is(err, errTooManySessions) {
+		err = &auth.Error{Status: http.StatusServiceUnavailable, Code: "too_many_sessions", Message: err.Error(), RetryAfter: time.Minute}
+	}
+	if err != nil {
+		deny(x.w, x.r, err)
+		return
+	}
+	defer func() {
+		e.sessions.release(x.scope)
+		if begins && x.rec.hello == nil {
+			e.sessions.drop(e, x.scope)
+		}
+	}()
+	x.rec.client = x.scope.client.Load()
+	x.rec.newID = x.scope.id
+	switch {
+	case isAnswer:
+		x.pass()
+	case env.idKind == idNone:
+		if env.method == "notifications/cancelled" && env.requestID != nil {
+			x.scope.table.cancelID(env.requestID, errClientCancel)
+		}
+		x.w.WriteHeader(http.StatusAccepted)
+	default:
+		x.request()
+	}
+}
+
+// modern serves a message that has no session.
+func (x *exchange) modern(isAnswer bool) {
+	env := x.rec.env
+	switch {
+	case isAnswer:
+		x.pass() // mcp-go refuses it
+	case env.idKind == idNone:
+		if env.method == "notifications/cancelled" && env.hasCall {
+			if f, ok := x.e.named.Load(namedCall(x.c.who, env.call)); ok {
+				f.(*flight).abort(errClientCancel)
+			}
+		}
+		x.w.WriteHeader(http.StatusAccepted)
+	default:
+		x.request()
+	}
+}
+
+// namedCall is the name under which a client may cancel a call of its own from another connection.
+func namedCall(who auth.Principal, call string) string { return who.ID + "\x00" + call }
+
+// request enters a request in the table of its session, takes its ticket, and runs it.
+func (x *exchange) request() {
+	e, env := x.e, x.rec.env
+	ctx, cancel := context.WithCancelCause(e.base)
+	defer cancel(nil)
+	f := e.s.flight(env, cancel)
+	if x.scope != nil {
+		if err := x.scope.table.add(f); err != nil {
+			x.full(err)
+			return
+		}
+		defer x.scope.table.done(f)
+	}
+	if env.hasCall {
+		name := namedCall(x.c.who, env.call)
+		if _, taken := e.named.LoadOrStore(name, f); !taken {
+			defer e.named.Delete(name)
+		}
+	}
+	release := func() {}
+	defer func() { release() }()
+	key, bad := x.key()
+	if bad == nil && f.call {
+		bad = e.s.arrive(x.rec, key, &release)
+	}
+	if bad != nil {
+		status := http.StatusOK
+		if x.rec.modern && bad.Code == mcp.INVALID_PARAMS {
+			status = http.StatusBadRequest
+		}
+		x.refuse(status, bad)
+		return
+	}
+	if x.rec.visit != nil {
+		defer func() {
+			x.rec.visit.Leave()
+			x.rec.leave()
+		}()
+	}
+	x.dispatch(ctx, f)
+}
+
+// full answers a request that the table does not take.
+func (x *exchange) full(err error) {
+	switch {
+	case errors.Is(err, errConnection): // its session was deleted meanwhile
+		deny(x.w, x.r, unknownSession())
+	case errors.Is(err, errIDInUse):
+		x.refuse(http.StatusOK, &rpcError{Code: mcp.INVALID_REQUEST, Message: err.Error()})
+	case x.rec.env.method == string(mcp.MethodToolsCall):
+		refusal := tool.Refuse(tool.Busy, "%d calls are in flight in this session. Nothing was done. Try again when some are answered.", maxInFlight)
+		s := x.e.s
+		x.reply(http.StatusOK, s.encode(x.r.Context(), x.rec, s.decorate(x.rec.env, s.describeError(refusal, x.rec.env.name))))
+	default:
+		x.refuse(http.StatusOK, &rpcError{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
+	}
+}
+
+// dispatch runs the request and sends its answer.
+func (x *exchange) dispatch(ctx context.Context, f *flight) {
+	rec, e := x.rec, x.e
+	entry := &active{who: x.c.who, cancel: func(cause error) {
+		if rec.listens() && errors.Is(cause, errDraining) { // a listen that the server ends gets its result
+			f.cancel(cause)
+		} else {
+			f.abort(cause)
+		}
+	}}
+	stream := streams(rec.env.method) && mayStream(x.r.Header["Accept"])
+	if rec.listens() && rec.modern {
+		if !stream {
+			deny(x.w, x.r, notAcceptable())
+			return
+		}
+		entry.kind = "listen"
+		end, err := x.c.limits.Stream()
+		if err != nil {
+			deny(x.w, x.r, e.limited(x.c, "streams", err))
+			return
+		}
+		defer end()
+	}
+	if err := e.begin(entry); err != nil {
+		deny(x.w, x.r, err)
+		return
+	}
+	defer e.work.end(entry)
+	began := time.Now()
+	w := e.newResponder(x.w, rec, f, stream)
+	w.lost = x.left(ctx, f)
+	stop := context.AfterFunc(x.r.Context(), w.lost)
+	defer stop()
+
+	if rec.env.progressToken != nil && rec.visit != nil && w.stream {
+		t := startTicker(e.s.profile(x.clientName()).Beat, func(n note) {
+			_ = w.notify(progressNotification(rec.env.progressToken, n)) // a client that is gone needs none
+		})
+		rec.progress = t.set
+		flush := sync.OnceFunc(t.stop)
+		rec.flush = flush
+		defer flush()
+	}
+	rec.notify = func(method string, params any) error { return w.tell(method, params) }
+	answer, status := x.perform(ctx, w)
+	if rec.interrupted && errors.Is(context.Cause(ctx), errDraining) {
+		answer, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
+	}
+	if rec.hello != nil && x.scope != nil {
+		e.sessions.opened(context.WithoutCancel(ctx), x.scope, rec.hello)
+		if !rec.askable { // mcp-go's objects hold what the client can be asked, and half of a session's memory; the rest it makes again
+			e.free(x.scope.id)
+		}
+	}
+	w.finish(ctx, answer, status)
+	x.c.limits.Sent(w.total())
+	e.t.metrics.request(rec.env.method, rec.env.name, rec.failed, x.version(), "http", time.Since(began))
+}
+
+// perform makes the answer: our own calls without mcp-go in the legacy era, everything else through it.
+func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
+	rec, s := x.rec, x.e.s
+	if _, ours := s.table[rec.env.name]; rec.visit != nil && ours && !rec.modern {
+		return s.dispatch(ctx, rec, x.body), http.StatusOK
+	}
+	if e := s.refuse(rec); e != nil {
+		return rec.fail(e), w.statusOf(e.Code)
+	}
+	x.through(ctx, w, http.MethodPost, s.slim(rec.env, x.body))
+	if rec.flush != nil {
+		rec.flush()
+	}
+	return w.answer(ctx)
+}
+
+// pass hands an answer of the client to mcp-go.
+func (x *exchange) pass() {
+	ctx := x.r.Context()
+	w := x.e.newResponder(x.w, x.rec, &flight{}, false)
+	x.through(ctx, w, http.MethodPost, x.body)
+	answer, status := w.answer(ctx)
+	if status == http.StatusNotFound { // nobody waits for it any more; to a client 404 says that its session is gone
+		answer, status = nil, http.StatusAccepted
+	}
+	w.finish(ctx, answer, status)
+}
+
+// through hands a message to mcp-go. A panic is answered like every other fault of ours.
+func (x *exchange) through(ctx context.Context, w *responder, method string, body []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.rec.override = x.e.s.panicked(ctx, p)
+		}
+	}()
+	x.e.stream.Handle(w, &mcpserver.HTTPRequest{
+		Method: method, URL: x.r.URL, Header: x.r.Header, Body: body, Context: withRecord(ctx, x.rec),
+	})
+}
+
+// left returns what happens when the client has left: what only reads ends, and in the modern era everything does, since
+// that is how its clients cancel. Any other call has time to finish. ctx is that of the call.
+func (x *exchange) left(ctx context.Context, f *flight) func() {
+	return sync.OnceFunc(func() {
+		if !f.orphan || x.rec.modern && !x.rec.env.hasCall {
+			f.abort(errConnection)
+			return
+		}
+		grace := time.AfterFunc(x.e.s.cfg.HTTP.OrphanGrace, func() { f.abort(errConnection) })
+		context.AfterFunc(ctx, func() { grace.Stop() }) // it would hold the body
+	})
+}
+
+func (x *exchange) clientName() string {
+	if x.rec.client != nil {
+		return x.rec.client.Name
+	}
+	return ""
+}
+
+// version is the protocol of the request, for the metrics.
+func (x *exchange) version() string {
+	switch {
+	case x.rec.modern:
+		return x.rec.env.version
+	case x.rec.client != nil:
+		return x.rec.client.Protocol
+	}
+	return ""
+}
+
+// streams says whether the answer to a method may be an event stream.
+func streams(method string) bool {
+	switch mcp.MCPMethod(method) {
+	case mcp.MethodToolsCall, mcp.MethodPromptsGet, mcp.MethodResourcesRead, mcp.MethodCompletionComplete, mcp.MethodSubscriptionsListen:
+		return true
+	}
+	return false
+}
+
+// key says whose call this is: the explicit handle of the request or its URL, the client's id for this call, the
+// transport session, and without any of them the workspace, which all conversations of one person share.
+func (x *exchange) key() (session.Key, *rpcError) {
+	transport := ""
+	if x.scope != nil {
+		transport = x.scope.key.Session
+	}
+	return httpKey(x.c.who, x.rec.env, x.handle, transport)
+}
