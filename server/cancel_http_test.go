@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -559,5 +560,62 @@ func TestDeleteSession(t *testing.T) {
 	x.release("b")
 	if text, failed := arrived(t, second).text(); failed || text != "done b" {
 		t.Errorf("the call of another session: %s", text)
+	}
+}
+
+// TestVanish has clients go without a word in the middle of everything that can be open. Nothing of it stays.
+func TestVanish(t *testing.T) {
+	t.Parallel()
+	x := staged(t, map[string]string{"http.orphan_grace": "1s"})
+	at := strings.TrimPrefix(x.url, "http://")
+	head := func(c *httpClient, line, more string) string {
+		h := line + " HTTP/1.1\r\nHost: " + at + "\r\nAccept: text/event-stream\r\nAuthorization: Bearer " + c.token + "\r\n" + more
+		if c.session != "" {
+			h += "Mcp-Session-Id: " + c.session + "\r\n"
+		}
+		return h + "\r\n"
+	}
+	post := func(c *httpClient, more, body string) string {
+		return head(c, "POST /mcp", fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n", more, len(body))) + body
+	}
+	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	const modern = "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: "
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			legacy, now := x.client("alice").hello(), x.client("alice").of2026()
+			for _, raw := range []string{
+				head(now, "GET /sse", ""),
+				head(legacy, "GET /mcp", ""),
+				post(now, modern+"subscriptions/listen\r\n", listen),
+				post(now, modern+"tools/call\r\nMcp-Name: watch\r\n", now.callBody("1", "watch", `{"text":"x"}`, `,"progressToken":"p"`)),
+				post(legacy, "", legacy.callBody("1", "tend", `{"text":"x"}`, `,"progressToken":"p"`)),
+			} {
+				c, err := net.Dial("tcp", at)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := io.WriteString(c, raw); err != nil {
+					t.Error(err)
+				}
+				if line, err := bufio.NewReader(c).ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 200") { // it is open
+					t.Errorf("%.60q: %q, %v", raw, line, err)
+				}
+				if i%2 == 0 {
+					_ = c.(*net.TCPConn).SetLinger(0) // a reset
+				}
+				_ = c.Close()
+			}
+		})
+	}
+	wg.Wait()
+	for limit := time.Now().Add(hangAfter); len(x.server.endpoint.Load().work.list()) > 0; runtime.Gosched() {
+		if time.Now().After(limit) {
+			t.Fatalf("still open: %v", x.server.endpoint.Load().work.count())
+		}
+	}
+	if text, failed := x.client("alice").hello().call("2", "watch", `{"no":1}`, "").text(); !failed || !strings.HasPrefix(text, "INPUT_INVALID") {
+		t.Errorf("afterwards: %s", text)
 	}
 }

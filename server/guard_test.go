@@ -4,17 +4,22 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -75,9 +80,15 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		t.Fatal(err)
 	}
 	x.at = l.Addr().String()
+	secure, _, err := loadTLS(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- x.server.HTTP(ctx, []Listener{{Listener: l, URL: "http://" + x.at, Loopback: true}}) }()
+	go func() {
+		ended <- x.server.HTTP(ctx, []Listener{{Listener: l, URL: "http://" + x.at, Loopback: true, TLS: secure}})
+	}()
 	t.Cleanup(func() {
 		cancel()
 		select {
@@ -981,4 +992,252 @@ func TestGuardQuotas(t *testing.T) {
 		}
 		x.begin(t, "sessions")
 	})
+}
+
+// TestIdleSessions: what was not used for session.idle is dropped from memory and is good again with its next request; what
+// runs or streams is never idle, however long it takes.
+func TestIdleSessions(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, nil, token("alice"))
+	e := x.server.endpoint.Load()
+	for e == nil { // it serves from another goroutine
+		e = x.server.endpoint.Load()
+	}
+	now := time.Now()
+	h := newHTTPSessions(x.server)
+	h.now = func() time.Time { return now }
+	who, err := x.server.team.porter.Authenticate(&http.Request{Header: http.Header{"Authorization": {"Bearer " + x.tokens["alice"]}}, URL: &url.URL{}, RemoteAddr: "127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := h.start(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle, err := h.start(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.release(idle)
+	now = now.Add(30 * time.Minute)
+	if h.sweep(e); h.count() != 2 {
+		t.Errorf("%d sessions after 30 min, want both", h.count())
+	}
+	now = now.Add(5 * time.Minute) // the other one's call runs for 35 min
+	if h.sweep(e); h.count() != 1 || h.per[who.ID] != 1 {
+		t.Errorf("%d sessions after 35 min, %v by principal; want the one in use", h.count(), h.per)
+	}
+	h.release(used)
+	if h.sweep(e); h.count() != 1 {
+		t.Error("the end of a call is no use")
+	}
+	now = now.Add(30*time.Minute + time.Second)
+	if h.sweep(e); h.count() != 0 || len(h.per) != 0 {
+		t.Errorf("%d sessions are left, %v by principal", h.count(), h.per)
+	}
+	again, err := h.acquire(t.Context(), who, idle.id)
+	if err != nil || h.count() != 1 {
+		t.Fatalf("a session that was dropped: %v", err)
+	}
+	h.release(again)
+	other := who
+	other.ID = "bob"
+	if _, err := h.acquire(t.Context(), other, idle.id); !errors.Is(err, errNoSession) {
+		t.Errorf("bob finds it: %v", err)
+	}
+}
+
+// TestKeepAlive sends a request after every kind of answer on one connection, pipelined: none may break it, or be taken for
+// another one's.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, nil, token("alice"))
+	base := []string{"Authorization: Bearer " + x.tokens["alice"], "Mcp-Session-Id: " + x.begin(t, "alice")}
+	tries := []try{
+		{body: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, want: "200 ok"},
+		{line: "GET /nothing", want: "404 not_found"},
+		{head: "Content-Type: text/plain", body: "xx", want: "415 unsupported_media_type"},
+		{body: callLine(2, "echo", `{"text":"x"}`, `"progressToken":1`), want: "200 ok"},
+		{head: "-Authorization", want: "401 unauthenticated"},
+		{body: `{"jsonrpc":"2.0","method":"notifications/x"}`, want: "202 -"},
+		{body: "[", want: "400 -32700"},
+		{line: "HEAD /mcp", want: "405 -"},
+		{line: "OPTIONS /mcp", head: "Origin: http://localhost", want: "204 -"},
+		{head: "Mcp-Session-Id: x", body: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, want: "404 not_found"},
+		{line: "GET /healthz", want: "200 text"},
+		{body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, want: "200 ok"},
+	}
+	var all []byte
+	for _, p := range tries {
+		all = append(all, x.request(p, base)...)
+	}
+	c, err := net.Dial("tcp", x.at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(hangAfter))
+	if _, err := c.Write(all); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(c)
+	for i, p := range tries {
+		method, _, _ := strings.Cut(p.line, " ")
+		r, err := http.ReadResponse(in, &http.Request{Method: method})
+		if err != nil {
+			t.Fatalf("answer %d: %v", i+1, err)
+		}
+		body, err := io.ReadAll(r.Body)
+		if got := verdict(r, body); err != nil || got != p.want {
+			t.Errorf("answer %d: %s, %v; want %s", i+1, got, err, p.want)
+		}
+		_ = r.Body.Close()
+	}
+}
+
+// TestExpectContinue: a client that asks first is told to go on, or refused before it sends anything.
+func TestExpectContinue(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, nil, token("alice"))
+	for auth, want := range map[string]string{"Authorization: Bearer " + x.tokens["alice"]: "100 -", "-Authorization": "401 unauthenticated"} {
+		c, err := net.Dial("tcp", x.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(hangAfter))
+		raw := x.request(try{head: "Expect: 100-continue\n" + auth}, nil)
+		if _, err := c.Write(bytes.TrimSuffix(raw, []byte(hello))); err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(c)
+		r, err := http.ReadResponse(in, &http.Request{Method: "POST"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		if got := verdict(r, body); err != nil || got != want {
+			t.Errorf("before the body: %s, %v; want %s", got, err, want)
+		}
+		if r.StatusCode != http.StatusContinue {
+			continue
+		}
+		if _, err := io.WriteString(c, hello); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = http.ReadResponse(in, &http.Request{Method: "POST"}); err != nil || r.StatusCode != http.StatusOK {
+			t.Errorf("after the body: %v %v", r, err)
+		}
+	}
+}
+
+// TestHTTP2 sends what differs over HTTP/2: many requests at once on one connection, refused and half-sent bodies beside
+// them, a stream that its client leaves.
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	ca, dir := newAuthority(t), t.TempDir()
+	cert, key := ca.issue(t, "server")
+	write(t, dir+"/cert", cert)
+	write(t, dir+"/key", key)
+	x := guarded(t, map[string]string{"http.tls_cert": dir + "/cert", "http.tls_key": dir + "/key"}, token("alice"))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.pool(), ServerName: "localhost"}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: hangAfter}
+	session := ""
+	send := func(ctx context.Context, line string, body io.Reader, token string) *http.Response {
+		t.Helper()
+		method, path, _ := strings.Cut(line, " ")
+		q, err := http.NewRequestWithContext(ctx, method, "https://"+x.at+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			q.Header.Set("Authorization", "Bearer "+token)
+		}
+		if session != "" {
+			q.Header.Set("Mcp-Session-Id", session)
+		}
+		r, err := client.Do(q)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			return nil
+		}
+		if r.ProtoMajor != 2 {
+			t.Errorf("%s over %s", line, r.Proto)
+		}
+		return r
+	}
+	check := func(line, body, token, want string) *http.Response {
+		t.Helper()
+		r := send(t.Context(), line, strings.NewReader(body), token)
+		if r == nil {
+			return nil
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if got := verdict(r, text); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", line, got, err, want)
+		}
+		return r
+	}
+	alice := x.tokens["alice"]
+	if r := check("POST /mcp", hello, alice, "200 ok"); r != nil {
+		session = r.Header.Get("Mcp-Session-Id")
+	}
+	half, more := io.Pipe()
+	defer more.Close()
+	waits := make(chan string, 1)
+	go func() {
+		q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+x.at+"/mcp", half)
+		r, err := client.Do(q)
+		if err != nil {
+			waits <- err.Error()
+			return
+		}
+		defer r.Body.Close()
+		waits <- r.Status
+	}()
+	if _, err := io.WriteString(more, "{"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-waits; got != "401 Unauthorized" {
+		t.Errorf("half a body without a token: %s", got)
+	}
+	var wg sync.WaitGroup
+	for i := range 150 { // more than fit at once
+		wg.Go(func() {
+			r := send(t.Context(), "POST /mcp", strings.NewReader(callLine(i, "echo", fmt.Sprintf(`{"text":"mark %d."}`, i), "")), alice)
+			if r == nil {
+				return
+			}
+			defer r.Body.Close()
+			if text, err := io.ReadAll(r.Body); err != nil || !bytes.Contains(text, fmt.Appendf(nil, "mark %d.", i)) {
+				t.Errorf("call %d: %v %s", i, err, text)
+			}
+		})
+	}
+	check("POST /mcp", strings.Repeat(" ", 5<<20), alice, "413 body_too_large")
+	check("POST /nothing", hello, alice, "404 not_found")
+	check("HEAD /mcp", "", alice, "405 -")
+	check("POST /mcp", "[", alice, "400 -32700")
+	wg.Wait()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	r := send(ctx, "GET /sse", nil, alice)
+	if r == nil {
+		t.FailNow()
+	}
+	if line, err := bufio.NewReader(r.Body).ReadString('\n'); line != "event: endpoint\n" {
+		t.Errorf("the stream begins with %q, %v", line, err)
+	}
+	cancel()
+	_ = r.Body.Close()
+	for limit := time.Now().Add(hangAfter); x.server.endpoint.Load().work.count()["sse"] > 0; runtime.Gosched() {
+		if time.Now().After(limit) {
+			t.Fatal("a stream that its client has left goes on")
+		}
+	}
+	check("POST /mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, alice, "200 ok")
+	x.clean()
 }
