@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -792,7 +793,7 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 	write(t, file, []byte("one\n"))
 	const (
 		handle = `,"codehand/session":"the-same-one"` // legacy SSE has a new session after a new connection
-		edit   = `{"file_path":"f.txt","old_string":"one","new_string":"two"}`
+		edit   = `{"file_path":"f.txt","old_string":"one","new_string":"one two"}`
 	)
 	c := d.talk(f.url, f.client, k)
 	c.say(`"read"`, "read_file", `{"file_path":"f.txt"}`, handle)
@@ -813,7 +814,8 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 	allIn := func() {
 		until(t, "all calls come in", func() bool { return k.transport == "sse" || d.inFlight(s.url, admin) == 3 })
 	}
-	send(c, "1", "run_shell", running.command("echo changed >> "+marker))
+	// It resists for 2 s, so a cancel of the edit does not come too late.
+	send(c, "1", "run_shell", strings.Replace(running.command("echo changed >> "+marker), "echo begun", "trap '' TERM", 1))
 	until(t, "the command begins", func() bool { return len(d.recorded("call.start", "run_shell")) == 2 })
 	send(c, "2", "job_output", wait)
 	send(c, "3", "edit_file", edit)
@@ -859,7 +861,7 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 	again := calls[0]
 	again.ended.Wait()
 	t.Logf("the edit that is sent again: %v, %q, refused %v", again.err, again.text, again.failed)
-	d.holds(file, "two\n")
+	d.holds(file, "one two\n")
 	if again.err != nil || again.failed == c.modern {
 		t.Error("in the legacy era the first one counts, in the modern one the second")
 	}
@@ -891,6 +893,58 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 		count("call.start", "edit_file", auditRow{}, auditRow{})
 	}
 	d.auditHolds()
+}
+
+// TestProxyDiesUnderLoad kills the proxy at any moment while a session counts in a file. What was acknowledged is there,
+// the edit that got no answer is done or not, and nothing else; and the audit says which.
+func TestProxyDiesUnderLoad(t *testing.T) {
+	t.Parallel()
+	rounds := 10
+	if long() {
+		rounds = 100
+	}
+	for _, k := range wireKinds[:2] {
+		t.Run(k.era, func(t *testing.T) {
+			t.Parallel()
+			d := crowded(t)
+			f := fronts[0].open(t, d.serve().url, time.Minute)
+			seed := uint64(time.Now().UnixNano())
+			random := rand.New(rand.NewPCG(seed, 0))
+			x := d.counter(d.talk(f.url, f.client, k), "counter-0")
+			edits, ahead := 0, 0
+			for round := range rounds {
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { x.run(ctx) })
+				for range 1 + random.IntN(5) {
+					<-x.ack
+				}
+				timer := time.NewTimer(time.Duration(random.IntN(4000)) * time.Microsecond)
+				<-timer.C
+				f.nginx.end(syscall.SIGKILL)
+				cancel() // or it would wait for the next proxy
+				running.Wait()
+				f.nginx.start()
+				until(t, "nothing runs any more", func() bool { return d.inFlight("http://"+d.address, d.token) == 0 })
+				for _, r := range d.recorded("call.start", "edit_file") {
+					if !slices.ContainsFunc(d.recorded("call.done", "edit_file"), func(done auditRow) bool { return done.Call == r.Call }) {
+						t.Errorf("a call has begun and, says the audit, not ended: %+v", r)
+					}
+				}
+				edits += x.done
+				ahead += x.settle()
+				done := slices.DeleteFunc(d.recorded("call.done", "edit_file"), func(r auditRow) bool { return !r.OK })
+				if len(done) != x.at {
+					t.Errorf("%d edits are in the file, and %d in the audit", x.at, len(done))
+				}
+				if t.Failed() {
+					t.Fatalf("in round %d, seed %d", round, seed)
+				}
+			}
+			t.Logf("%d rounds, %d edits acknowledged, %d done and not acknowledged", rounds, edits, ahead)
+			d.auditHolds()
+		})
+	}
 }
 
 // auditHolds has codehand look at the chain of its audit, over all starts.
