@@ -55,15 +55,14 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 	if e := s.locate(ctx, rec.state); e != nil {
 		return s.describeError(e, t.Spec.Name)
 	}
-	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t)}
+	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t), Lost: rec.lost.Load}
 	defer rec.leave()
 	if rec.env.name != t.Spec.Name {
 		a.Via = rec.env.name
 	}
 	result, err := rec.visit.Call(ctx, t, rec.env.arguments, a)
-	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
-		rec.interrupted = refusal.Code == tool.Interrupted
-	}
+	refusal, refused := errors.AsType[*tool.Refusal](err)
+	rec.interrupted = result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted
 	out := s.answer(ctx, rec, t.Spec.Name, result, err)
 	if out.IsError {
 		rec.failed = "tool_error"

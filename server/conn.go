@@ -181,12 +181,13 @@ func (c *conn) notification(env envelope) {
 func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := c.s.flight(env, cancel)
+	rec := c.record(env)
+	f.lost = func() { rec.lost.Store(true) }
 	if err := c.table.add(f); err != nil {
 		cancel(nil)
 		c.send(c.full(env, err))
 		return
 	}
-	rec := c.record(env)
 	release := func() {}
 	if f.call {
 		if e := c.arrive(rec, &release); e != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -33,6 +34,7 @@ type record struct {
 	from        pipeline.From
 	hello       *clientRecord                         // what initialize said, if it succeeded
 	askable     bool                                  // it said that the client takes requests of the server
+	lost        atomic.Bool                           // the client left while the call ran
 	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come
 	failed      string                                // code of an error answer, or tool_error; for the metrics
 	interrupted bool                                  // a call was cancelled before it was done

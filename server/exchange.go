@@ -235,7 +235,6 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 		}
 	}
 	w.finish(ctx, answer, status)
-	x.c.limits.Sent(w.total())
 	e.t.metrics.request(rec.env.method, rec.env.name, rec.failed, x.version(), "http", time.Since(began))
 }
 
@@ -287,6 +286,7 @@ func (x *exchange) left(ctx context.Context, f *flight) func() {
 			f.abort(errConnection)
 			return
 		}
+		x.rec.lost.Store(true)
 		grace := time.AfterFunc(x.e.s.cfg.HTTP.OrphanGrace, func() { f.abort(errConnection) })
 		context.AfterFunc(ctx, func() { grace.Stop() }) // it would hold the body
 	})

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -51,7 +50,7 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 			e.t.health.serveAlive(w, r)
 			return
 		case "/readyz":
-			e.t.health.serveReady(w, r, e.trusted(r))
+			e.ready(w, r)
 			return
 		}
 		// A scraper comes by whatever address it found. No page of another origin has its token.
@@ -177,17 +176,20 @@ func (e *httpEndpoint) limited(c caller, quota string, err error) error {
 	return err
 }
 
-// trusted says whether a prober may read what each check says: one on this machine, or an admin.
-func (e *httpEndpoint) trusted(r *http.Request) bool {
+// ready answers GET /readyz. Where nobody signs in, it is for the person who started the server; else whoever asks learns
+// whether it is ready, and one on this machine or an admin, what each check says.
+func (e *httpEndpoint) ready(w http.ResponseWriter, r *http.Request) {
 	// Behind a proxy on this machine everybody is a peer on this machine.
-	if isLoopbackPeer(r) && !e.s.cfg.HTTP.BehindProxy && len(r.Header["X-Forwarded-For"]) == 0 && e.t.mode != modeNone {
-		return true
+	full := isLoopbackPeer(r) && !e.s.cfg.HTTP.BehindProxy && len(r.Header["X-Forwarded-For"]) == 0
+	if e.t.mode == modeNone || len(r.Header["Authorization"]) > 0 {
+		who, err := e.t.porter.Authenticate(r)
+		if err != nil && e.t.mode == modeNone {
+			deny(w, r, err)
+			return
+		}
+		full = full || err == nil && who.Admin
 	}
-	if e.t.mode != modeNone && len(r.Header["Authorization"]) == 0 {
-		return false
-	}
-	who, err := e.t.porter.Authenticate(r)
-	return err == nil && who.Admin
+	e.t.health.serveReady(w, r, full)
 }
 
 func isLoopbackPeer(r *http.Request) bool {
@@ -362,13 +364,10 @@ func (e *httpEndpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([
 		w.Header().Set("Connection", "close") // what follows is not read
 		return nil, tooBig(most)
 	}
-	// Room is made as the body comes: what a header promises costs nothing.
-	buf := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 32<<10)+bytes.MinRead))
-	_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, most))
+	body, err := e.bodies.read(http.MaxBytesReader(w, r.Body, most), r.ContentLength)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // bound set it
 	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
-	body := buf.Bytes()
 	switch {
 	case err == nil:
 	case isTooBig(err):

@@ -44,6 +44,7 @@ type httpEndpoint struct {
 	sessions  *httpSessions
 	sse       *sseStreams
 	work      activity
+	bodies    bodies
 	base      context.Context // of all calls; ends when the drain is over
 	stop      context.CancelCauseFunc
 	keepAlive time.Duration

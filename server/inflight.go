@@ -27,6 +27,7 @@ type flight struct {
 	id     json.RawMessage // as sent
 	call   bool            // a tools/call
 	first  bool            // an initialize: its cancel is ignored
+	lost   func()          // tells the call that its client left; nil: it need not know
 	orphan bool            // it may finish when its client is gone: it may have begun to change something
 	cancel context.CancelCauseFunc
 

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"codehand/server/auth"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 )
@@ -70,7 +70,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	defer cancel(nil)
 	calls, stop := context.WithCancelCause(e.base)
 	defer stop(errConnection)
-	out := &sseWriter{w: w, control: http.NewResponseController(w)}
+	out := &sseWriter{w: w, control: http.NewResponseController(w), limits: c.limits}
 	conn, err := e.s.newConn(r.Context(), "sse", place, newLineWriter(out, e.s.patience))
 	if err != nil {
 		e.s.internal(r.Context(), "sse", err)
@@ -119,7 +119,6 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 		_ = out.control.SetWriteDeadline(time.Now())
 		conn.out.rest(writeTime)
 	}
-	c.limits.Sent(out.sent.Load())
 	e.orphans(conn)
 	e.t.metrics.ended(conn.version(), "sse", time.Since(began))
 	e.t.event("session.end", map[string]any{"p": c.who.ID, "sk": kindSSE + id})
@@ -148,6 +147,8 @@ func (e *httpEndpoint) orphans(c *conn) {
 	for _, f := range c.table.list() {
 		if !f.orphan {
 			f.abort(errConnection)
+		} else {
+			f.lost()
 		}
 	}
 	if !within(drained, e.s.cfg.HTTP.OrphanGrace) {
@@ -163,12 +164,7 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 	if len(ids) == 1 && e.t.signer.valid(labelSSE, c.who.ID, ids[0]) {
 		x = e.sse.find(ids[0])
 	}
-	if x != nil {
-		if at, err := e.t.places.of(c.who); err != nil || at.rights != x.conn.at.rights || x.via != c.who.Via {
-			x = nil // another token has no part in this stream: its end must not go on over this one
-		}
-	}
-	if x == nil {
+	if x == nil || x.via != c.who.Via { // another token has no part in this stream: its end must not go on over this one
 		deny(w, r, unknownSession())
 		return
 	}
@@ -179,7 +175,7 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 	}
 	env, fault := scanEnvelope(body)
 	if fault != nil && !fault.InArguments {
-		ex := &exchange{e: e, w: w, r: r, c: c, rec: x.conn.record(env)}
+		ex := &exchange{e: e, w: w, r: r, c: c, rec: &record{env: env}}
 		ex.malformed(fault)
 		return
 	}
@@ -187,7 +183,13 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		deny(w, r, err)
 		return
 	}
+	at, err := e.t.places.of(c.who)
+	if err != nil {
+		deny(w, r, err)
+		return
+	}
 	x.turn.Lock()
+	x.conn.at = at // its rights may have changed since the stream was opened
 	if fault != nil {
 		x.conn.refuse(env, fault)
 	} else {
@@ -201,7 +203,7 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 type sseWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	sent    atomic.Int64 // bytes
+	limits  *auth.Limits // that what is sent counts against
 }
 
 func (s *sseWriter) Write(line []byte) (int, error) {
@@ -219,7 +221,7 @@ func (s *sseWriter) Write(line []byte) (int, error) {
 	if err := s.control.Flush(); err != nil {
 		return 0, err
 	}
-	s.sent.Add(int64(len(b)))
+	s.limits.Sent(int64(len(b)))
 	return len(line), s.control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
 
 }

@@ -125,14 +125,13 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	e.sessions.hold(s, entry)
 	defer e.leave(s, entry)
 	f := &flight{cancel: cancel}
-	x := &exchange{e: e, w: w, r: r, c: c, rec: &record{newID: s.id, client: s.client.Load()}, scope: s}
+	x := &exchange{e: e, w: w, r: r, c: c, rec: &record{newID: s.id, limits: c.limits, client: s.client.Load()}, scope: s}
 	out := e.newResponder(w, x.rec, f, true)
 	out.lost = func() { cancel(errConnection) }
 	stop := context.AfterFunc(r.Context(), out.lost)
 	defer stop()
 	x.through(ctx, out, http.MethodGet, nil)
 	out.end(ctx)
-	c.limits.Sent(out.total())
 }
 
 // leave ends a stream of a session. mcp-go knows a session by the first of its streams: when that ends, it sends nothing

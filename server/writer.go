@@ -40,7 +40,6 @@ type responder struct {
 	events bool        // mcp-go writes an event stream: each of its writes is one event
 	body   []byte      // mcp-go's JSON answer
 	beat   *time.Timer
-	sent   int64
 }
 
 func (e *httpEndpoint) newResponder(w http.ResponseWriter, rec *record, f *flight, stream bool) *responder {
@@ -172,7 +171,7 @@ func (r *responder) send(b []byte) error {
 		return err
 	}
 	_ = r.control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
-	r.sent += int64(len(b))
+	r.rec.limits.Sent(int64(len(b)))
 	if r.beat != nil {
 		r.beat.Reset(r.e.keepAlive)
 	}
@@ -255,13 +254,6 @@ func (r *responder) tell(method string, params any) error {
 	return r.notify(line)
 }
 
-// total returns how many bytes were sent.
-func (r *responder) total() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.sent
-}
-
 // plain sends one JSON body, or a status without one. The caller holds mu.
 func (r *responder) plain(body []byte, status int) {
 	h := r.w.Header()
@@ -283,7 +275,7 @@ func (r *responder) plain(body []byte, status int) {
 		r.broken()
 		return
 	}
-	r.sent += int64(len(body))
+	r.rec.limits.Sent(int64(len(body)))
 	_ = r.control.SetWriteDeadline(time.Time{}) // the connection is used again
 }
 

@@ -35,6 +35,19 @@ func (c *call) after(ctx context.Context, o *outcome) {
 	c.showHookChanges(ctx, o)
 }
 
+// unseen takes back that the session has seen what it changed, if its client left meanwhile: it will send the call again,
+// and must find that it was carried out. The gate is still held.
+func (c *call) unseen(ctx context.Context, o *outcome) {
+	if c.arrival.Lost == nil || c.state.Files == nil || !c.arrival.Lost() {
+		return
+	}
+	for _, f := range o.meta().Files {
+		if err := c.state.Files.Forget(ctx, f.Path); err != nil {
+			c.log().WarnContext(ctx, "forget a change that nobody was told of", "path", f.Path, "error", err)
+		}
+	}
+}
+
 // forget takes back that contents were shown, because a hook put another text in their place.
 func (c *call) forget(ctx context.Context, shows []string) {
 	if c.state.Files == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -267,7 +268,11 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 		r.Code = string(o.refusal.Code)
 		r.stopped(o.refusal.Code)
 		r.Runes = utf8.RuneCountInString(o.refusal.Error())
-		c.log().InfoContext(ctx, "refused", "tool", r.Tool, "call", r.Call, "code", r.Code, "cause", o.refusal.Cause)
+		level := slog.LevelInfo
+		if o.refusal.Code == tool.RateLimited {
+			level = slog.LevelDebug // whoever floods the server must not flood its log
+		}
+		c.log().Log(ctx, level, "refused", "tool", r.Tool, "call", r.Call, "code", r.Code, "cause", o.refusal.Cause)
 		err = o.refusal
 	case errors.Is(err, tool.ErrPending):
 		r.Code = codePending

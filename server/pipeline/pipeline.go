@@ -65,6 +65,7 @@ type Arrival struct {
 	Via      string        // the alias or the dispatcher that was called, for the record; "": the tool's own name
 	From     From          // for the record
 	Refused  *tool.Refusal // what server refuses this call for: a scope, a quota; the call is recorded and not run
+	Lost     func() bool   // says that the client left, so that nobody reads the result; nil: it does not
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
 }
 
@@ -162,6 +163,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	// From here on the work is done, and a cancel must not lose what it did.
 	late := context.WithoutCancel(ctx)
 	o := newOutcome(&result, err)
+	c.unseen(late, o)
 	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, o); return nil })
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, o); return nil })
 	return result, o.err()
