@@ -327,7 +327,7 @@ func (run *serving) weaker() []string {
 	cfg := run.cfg
 	var out []string
 	if run.mode == "none" {
-		if cfg.HTTP.BehindProxy || cfg.HTTP.PublicURL != "" {
+		if cfg.HTTP.PublicURL != "" {
 			out = append(out, "nobody must sign in, so whoever reaches the proxy is you; --auth-mode token changes that")
 		}
 		if cfg.Auth.LocalPeer == "any" || runtime.GOOS != "linux" {
