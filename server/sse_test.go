@@ -1,0 +1,609 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/auth"
+	"codehand/tools/tool"
+)
+
+// tap opens a stream of legacy SSE for c and says nothing on it.
+func (x *httpSite) tap(t *testing.T, c *httpClient) *sseClient {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	own := *c
+	r, err := http.DefaultClient.Do(own.request(ctx, http.MethodGet, x.url+"/sse", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sseClient{httpClient: &own, events: make(chan string, 2000), close: cancel}
+	go func() {
+		defer close(s.events)
+		defer r.Body.Close()
+		lines := bufio.NewScanner(r.Body)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				s.events <- data
+			}
+		}
+	}()
+	s.url = x.url + s.next(t)
+	return s
+}
+
+// next is the data of the next event, which must come.
+func (s *sseClient) next(t *testing.T) string {
+	t.Helper()
+	select {
+	case e, ok := <-s.events:
+		if !ok {
+			t.Fatal("the stream ended")
+		}
+		return e
+	case <-time.After(hangAfter):
+		t.Fatal("no event")
+	}
+	return ""
+}
+
+// rest are the events up to the end of the stream, which must come.
+func (s *sseClient) rest(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	limit := time.After(hangAfter)
+	for {
+		select {
+		case e, ok := <-s.events:
+			if !ok {
+				return all
+			}
+			all = append(all, e)
+		case <-limit:
+			t.Fatalf("the stream does not end; it sent %q", all)
+		}
+	}
+}
+
+// send posts a message and returns the status.
+func (s *sseClient) send(body string) int {
+	s.t.Helper()
+	return s.do(s.request(context.Background(), http.MethodPost, s.url, body)).status
+}
+
+// echoing is a tool that says back what it is told.
+func echoing() tool.Tool {
+	return fixtureTool("echo", reader, func(_ context.Context, _ tool.Env, in word) (tool.Result, error) {
+		return tool.Result{Text: in.Text}, nil
+	})
+}
+
+// changeList makes mcp-go broadcast that the list of tools changed, as a mounted server will.
+func (x *httpSite) changeList() {
+	x.server.mcp.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: x.server.call})
+}
+
+// TestSSEModern speaks protocol 2026-07-28 on a stream of 2024-11-05: requests without a handshake, and listens, each of
+// which gets what it asked for and nothing else.
+func TestSSEModern(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{tools: []tool.Tool{echoing()}})
+	s := x.tap(t, x.client(""))
+	s.post(`{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/list","params":{"_meta":{` + modernMeta + `}}}`)
+	if got := s.next(t); !strings.Contains(got, `"id":9007199254740993,"result"`) || !strings.Contains(got, `"resultType":"complete"`) || !strings.Contains(got, `"name":"echo"`) {
+		t.Errorf("tools/list: %s", got)
+	}
+	s.post(`{"jsonrpc":"2.0","id":"two","method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{` + modernMeta + `}}}`)
+	if got := s.next(t); !strings.Contains(got, `"id":"two","result"`) || !strings.Contains(got, `"resultType":"complete"`) || !strings.Contains(got, `"text":"hello"`) {
+		t.Errorf("tools/call: %s", got)
+	}
+	s.post(`{"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":{` + modernMeta + `}}}`)
+	if got := s.next(t); !strings.Contains(got, `"id":3,"error":{"code":-32601`) {
+		t.Errorf("ping, which that protocol does not have: %s", got)
+	}
+
+	// acknowledged checks the first event of a listen.
+	acknowledged := func(id string) {
+		t.Helper()
+		if got := s.next(t); !strings.Contains(got, "acknowledged") || !strings.Contains(got, `"io.modelcontextprotocol/subscriptionId":`+id) {
+			t.Fatalf("the listen %s: %s", id, got)
+		}
+	}
+	s.post(listenLine(`"a"`, `{"toolsListChanged":true}`))
+	acknowledged(`"a"`)
+	s.post(listenLine("9007199254740995", `{"resourcesListChanged":true,"toolsListChanged":true}`))
+	acknowledged("9007199254740995")
+	s.post(listenLine(`"deaf"`, `{"promptsListChanged":true}`))
+	acknowledged(`"deaf"`)
+	mute := x.tap(t, x.client("")) // asks for nothing
+	x.changeList()
+	tags := s.next(t) + s.next(t)
+	for _, want := range []string{`"io.modelcontextprotocol/subscriptionId":"a"`, `"io.modelcontextprotocol/subscriptionId":9007199254740995`} {
+		if !strings.Contains(tags, want) {
+			t.Errorf("%s is not in %s", want, tags)
+		}
+	}
+	s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`)
+	x.changeList()
+	if got := s.next(t); !strings.Contains(got, "list_changed") || !strings.Contains(got, "9007199254740995") {
+		t.Errorf("after one listen was cancelled: %s", got)
+	}
+	s.post(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"echo","arguments":{"text":"last"},"_meta":{` + modernMeta + `}}}`)
+	if got := s.next(t); !strings.Contains(got, `"text":"last"`) {
+		t.Errorf("beside open listens: %s", got)
+	}
+	mute.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + modernMeta + `}}}`)
+	if got := mute.next(t); !strings.Contains(got, `"id":1,"result"`) {
+		t.Errorf("a client that asked for nothing gets %s", got)
+	}
+}
+
+// TestSSEStreamsApart has two streams of one principal with the same ids in use at the same time: each gets its own
+// answers and notes, and the reads of one do not license the edits of the other.
+func TestSSEStreamsApart(t *testing.T) {
+	t.Parallel()
+	const calls = 100
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, tools: []tool.Tool{
+		fixtureTool("echo", reader, func(_ context.Context, env tool.Env, in word) (tool.Result, error) {
+			env.Progress(1, 1, in.Text)
+			return tool.Result{Text: in.Text}, nil
+		}),
+		fixtureTool("which", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
+			return tool.Result{Text: env.Key.Session}, nil
+		}),
+	}, values: map[string]auth.Values{"alice": {Quota: map[string]string{"calls_per_minute": "0"}}}})
+	streams := map[string]*sseClient{"one": x.tap(t, x.client("alice")), "two": x.tap(t, x.client("alice"))}
+	var all sync.WaitGroup
+	for name, s := range streams {
+		all.Go(func() {
+			for i := range calls {
+				s.post(s.callBody(fmt.Sprint(i), "echo", fmt.Sprintf(`{"text":"%s-%d"}`, name, i), `,"progressToken":"p"`))
+			}
+		})
+	}
+	all.Wait()
+	for name, s := range streams {
+		answers, notes := 0, 0
+		for answers < calls {
+			e := s.next(t)
+			if !strings.Contains(e, name+"-") {
+				t.Fatalf("on the stream %s: %s", name, e)
+			}
+			if strings.Contains(e, `"method":"notifications/progress"`) {
+				notes++
+			} else {
+				answers++
+			}
+		}
+		if notes == 0 {
+			t.Errorf("no notes on the stream %s", name)
+		}
+	}
+	keys := map[string]bool{}
+	for _, s := range streams {
+		s.post(s.callBody("1", "which", "{}", ""))
+		keys[s.next(t)] = true
+	}
+	if len(keys) != 2 {
+		t.Errorf("two streams have one session: %v", keys)
+	}
+}
+
+// TestSSEProgress: of 300 calls with three notes each no note comes after its answer, on another's token, or out of order.
+func TestSSEProgress(t *testing.T) {
+	t.Parallel()
+	const calls = 300
+	x := serveHTTP(t, siteSetup{tools: []tool.Tool{fixtureTool("three_notes", reader, func(_ context.Context, env tool.Env, in word) (tool.Result, error) {
+		for i := range 3 {
+			env.Progress(float64(i+1), 3, in.Text)
+		}
+		return tool.Result{Text: in.Text}, nil
+	})}, principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Quota: map[string]string{"calls_per_minute": "0"}}}})
+	x.server.patience = hangAfter // a slow machine loses no notes either
+	s := x.tap(t, x.client("alice"))
+	go func() {
+		for i := range calls {
+			if got := s.send(s.callBody(fmt.Sprint(i), "three_notes", fmt.Sprintf(`{"text":"call %d."}`, i), fmt.Sprintf(`,"progressToken":%d`, i))); got != http.StatusAccepted {
+				t.Errorf("call %d: %d", i, got)
+			}
+		}
+	}()
+	last, total := make([]float64, calls), 0
+	for answers := 0; answers < calls; {
+		var e struct {
+			ID     *int
+			Params struct {
+				ProgressToken int
+				Progress      float64
+				Message       string
+			}
+		}
+		got := s.next(t)
+		must(t, json.Unmarshal([]byte(got), &e))
+		if e.ID != nil {
+			if last[*e.ID] != 3 {
+				t.Errorf("the last note of call %d before its answer says %v", *e.ID, last[*e.ID])
+			}
+			last[*e.ID] = 4 // what comes now is late
+			answers++
+			continue
+		}
+		total++
+		if n := e.Params.ProgressToken; e.Params.Progress <= last[n] || e.Params.Message != fmt.Sprintf("call %d.", n) {
+			t.Errorf("late, out of order or another's: %s", got)
+		} else {
+			last[n] = e.Params.Progress
+		}
+	}
+	if total < 2*calls { // the first and the last are never merged
+		t.Errorf("%d notes of %d calls", total, calls)
+	}
+}
+
+// TestSSEOrphans: a call that may have changed something when its client went away is done to its end, and the record
+// says so; one that only reads is cancelled.
+func TestSSEOrphans(t *testing.T) {
+	t.Parallel()
+	x := staged(t, map[string]string{"http.orphan_grace": "1h"})
+	s := x.sse(t, "alice")
+	s.begin("1", "watch", "read")
+	x.expect(t, x.began, "read")
+	s.begin("2", "tend", "change")
+	x.expect(t, x.began, "change")
+	s.close()
+	x.expect(t, x.ended, "read cancelled")
+	x.quiet(t)
+	x.release("change")
+	x.expect(t, x.ended, "change released")
+	must(t, x.stop())
+	if begun := recordsOf(t, x.httpSite, "call.start", "tend"); len(begun) != 1 || begun[0].P != "alice" || begun[0].Transport != "sse" {
+		t.Errorf("the record of the beginning: %+v", begun)
+	}
+	for tool, ok := range map[string]bool{"watch": false, "tend": true} {
+		if done := recordsOf(t, x.httpSite, "call.done", tool); len(done) != 1 || done[0].OK != ok || done[0].Cancelled == ok {
+			t.Errorf("the record of the end of %s: %+v", tool, done)
+		}
+	}
+}
+
+// An auditFact is what tests look at in a line of the audit.
+type auditFact struct {
+	Ev        string `json:"ev"`
+	P         string `json:"p"`
+	Tool      string `json:"tool"`
+	Auth      string `json:"auth"`
+	Transport string `json:"tr"`
+	OK        bool   `json:"ok"`
+	Cancelled bool   `json:"cancelled"`
+}
+
+// recordsOf reads the records of an event, and of a tool if one is named. The site must be stopped.
+func recordsOf(t *testing.T, x *httpSite, event, tool string) []auditFact {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(x.data, "audit", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no audit: %v", err)
+	}
+	var all []auditFact
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		for l := range strings.Lines(string(text)) {
+			var a auditFact
+			if json.Unmarshal([]byte(l), &a) == nil && a.Ev == event && (tool == "" || a.Tool == tool) {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// TestSSEKeepAlive: a stream on which nothing happens has a comment now and then, and is no event by it.
+func TestSSEKeepAlive(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	c := x.client("").hello() // from now on there is an endpoint
+	x.server.endpoint.Load().keepAlive = time.Millisecond
+	c.session = ""
+	r, err := http.DefaultClient.Do(c.request(t.Context(), http.MethodGet, x.url+"/sse", ""))
+	must(t, err)
+	defer r.Body.Close()
+	var got []string
+	for lines := bufio.NewScanner(r.Body); len(got) < 9 && lines.Scan(); {
+		got = append(got, lines.Text())
+	}
+	if len(got) < 9 || got[0] != "event: endpoint" || !strings.HasPrefix(got[1], "data: /message?") || got[2] != "" {
+		t.Fatalf("the stream begins with %q", got)
+	}
+	for i := 3; i < 9; i += 2 {
+		if got[i] != ": keep-alive" || got[i+1] != "" {
+			t.Errorf("then comes %q", got[i:i+2])
+		}
+	}
+}
+
+// TestSSELeavesNothing: a stream that has ended, whoever ended it, has let go of all that it held. It kept a goroutine and
+// with it the response, for ever.
+func TestSSELeavesNothing(t *testing.T) {
+	t.Parallel()
+	ended := func(t *testing.T, what string, c *conn) {
+		t.Helper()
+		if !within(c.replied, hangAfter) {
+			t.Fatalf("%s: the goroutine of its answers runs on", what)
+		}
+	}
+	t.Run("streams", func(t *testing.T) {
+		x := serveHTTP(t, siteSetup{})
+		var conns []*conn
+		for range 5 {
+			s := x.tap(t, x.client(""))
+			_, id, _ := strings.Cut(s.url, "sessionId=")
+			conns = append(conns, x.server.endpoint.Load().sse.find(id).conn)
+			if len(conns) < 5 {
+				s.close()
+				s.rest(t)
+			}
+		}
+		for _, c := range conns[:4] {
+			ended(t, "closed by the client", c)
+		}
+		must(t, x.stop())
+		ended(t, "closed by the server", conns[4])
+	})
+	t.Run("refused", func(t *testing.T) {
+		x := serveHTTP(t, siteSetup{})
+		c, err := x.server.newConn(t.Context(), "sse", x.server.local, newLineWriter(&lockedBuffer{}, progressPatience))
+		must(t, err)
+		c.close() // as openSSE does when it may not begin
+		ended(t, "refused", c)
+	})
+}
+
+// A stuckWriter is a response to a client that reads the first event and then nothing more.
+type stuckWriter struct {
+	header http.Header
+	first  chan string   // the first write
+	stuck  chan struct{} // closed when a write blocks
+	broken chan struct{} // closed by a deadline that has passed
+
+	mu     sync.Mutex
+	writes int
+	inside int
+}
+
+func (w *stuckWriter) Header() http.Header { return w.header }
+func (w *stuckWriter) WriteHeader(int)     {}
+func (w *stuckWriter) FlushError() error   { return nil }
+
+func (w *stuckWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	w.writes++
+	n := w.writes
+	w.inside++
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.inside--
+		w.mu.Unlock()
+	}()
+	switch n {
+	case 1:
+		w.first <- string(p)
+		return len(p), nil
+	case 2:
+		close(w.stuck)
+	}
+	<-w.broken
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (w *stuckWriter) SetWriteDeadline(d time.Time) error {
+	if !d.IsZero() && !d.After(time.Now()) {
+		w.breakOff()
+	}
+	return nil
+}
+
+// breakOff ends what blocks.
+func (w *stuckWriter) breakOff() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.broken:
+	default:
+		close(w.broken)
+	}
+}
+
+// TestSSEWriterIsOut: when the handler of a stream returns nobody is inside its response any more, also if the client
+// does not read. net/http uses it again then.
+func TestSSEWriterIsOut(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	x.client("").hello()
+	e := x.server.endpoint.Load()
+	who := x.server.localPrincipal()
+	c := caller{who: who, limits: x.server.team.porter.Limits(who), done: func() {}}
+	for name, body := range map[string]string{
+		"an answer of the reading side": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_files","arguments":{"a":1,"a":2}}}`,
+		"an answer":                     `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &stuckWriter{header: http.Header{}, first: make(chan string, 1), stuck: make(chan struct{}), broken: make(chan struct{})}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				returned := make(chan int)
+				go func() {
+					e.openSSE(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/sse", nil), c)
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					returned <- w.inside
+				}()
+				_, path, _ := strings.Cut(<-w.first, "data: ")
+				post := httptest.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSpace(path), strings.NewReader(body))
+				post.Header.Set("Content-Type", "application/json")
+				answer := httptest.NewRecorder()
+				e.message(answer, post, c)
+				if answer.Code != http.StatusAccepted {
+					t.Fatalf("message: %d %s", answer.Code, answer.Body)
+				}
+				<-w.stuck
+				cancel() // the client is gone, or the server ends
+				if inside := <-returned; inside != 0 {
+					t.Errorf("%d writes go on in a response that has ended", inside)
+				}
+				w.breakOff() // so that the test ends also then
+			})
+		})
+	}
+}
+
+// TestSSEDrainListens: a listen on a stream has nothing to wait for when the server ends. It held the drain up to its end.
+func TestSSEDrainListens(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{settings: map[string]string{"http.drain": "1h", "http.orphan_grace": "1h"}})
+	s := x.tap(t, x.client(""))
+	s.post(listenLine("7", `{"toolsListChanged":true}`))
+	if got := s.next(t); !strings.Contains(got, "acknowledged") {
+		t.Fatalf("listen: %s", got)
+	}
+	must(t, x.stop()) // fails when it hangs
+	if got := s.rest(t); len(got) != 1 || !strings.Contains(got[0], `"id":7,"result"`) || !strings.Contains(got[0], `"resultType":"complete"`) {
+		t.Errorf("at the end the listen gets %q", got)
+	}
+}
+
+// TestSSEDrainCalls: a call on a stream that runs when the server is told to end has its answer before it does.
+func TestSSEDrainCalls(t *testing.T) {
+	t.Parallel()
+	x := staged(t, map[string]string{"http.drain": "1h"})
+	s := x.sse(t, "alice")
+	s.begin("5", "hold", "a")
+	x.expect(t, x.began, "a")
+	stopped := make(chan error, 1)
+	go func() { stopped <- x.stop() }()
+	for !x.server.endpoint.Load().work.closing() { // until it has been told
+		select {
+		case err := <-stopped:
+			t.Fatalf("it did not wait for the call: %v", err)
+		default:
+		}
+	}
+	x.release("a")
+	if got := s.rest(t); len(got) != 1 || !strings.Contains(got[0], "done a") {
+		t.Errorf("the last events are %q", got)
+	}
+	must(t, <-stopped)
+}
+
+// TestSSEOtherToken: a token has no part in the stream of another one, also if both are one principal's. What it posted was
+// recorded under the other's name, and went on when it was revoked.
+func TestSSEOtherToken(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, tools: []tool.Tool{echoing()}})
+	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	made, text, err := file.New(auth.Token{Principal: "alice"})
+	must(t, err)
+	must(t, x.server.Reload(x.server.cfg.Principals))
+	s := x.tap(t, x.client("alice"))
+	call := s.callBody("1", "echo", `{"text":"x"}`, "")
+	other := *s
+	other.httpClient = x.client("alice")
+	other.token, other.url = text, s.url
+	if got := other.send(call); got != http.StatusNotFound {
+		t.Errorf("another token of the same principal posts: %d", got)
+	}
+	s.post(call)
+	if got := s.next(t); !strings.Contains(got, `"text":"x"`) {
+		t.Errorf("the call: %s", got)
+	}
+	own := x.tap(t, other.httpClient)
+	own.post(call)
+	own.next(t)
+	must(t, x.stop())
+	lines := recordsOf(t, x, "call.done", "echo")
+	if len(lines) != 2 || lines[0].Auth == lines[1].Auth || lines[1].Auth != "token:"+made.ID {
+		t.Errorf("the record of two calls with two tokens: %+v; the second is token:%s", lines, made.ID)
+	}
+}
+
+// TestSSEBytesOut: what leaves on a stream counts, while it is open and after it has ended.
+func TestSSEBytesOut(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{false} {
+		t.Run(fmt.Sprintf("open %v", open), func(t *testing.T) {
+			t.Parallel()
+			x := serveHTTP(t, siteSetup{principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Quota: map[string]string{"bytes_out_per_minute": "20KiB", "requests_per_minute": "0"}}}})
+			s := x.tap(t, x.client("alice"))
+			sent := 0
+			for status := http.StatusAccepted; sent < 200<<10; {
+				if status = s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status == http.StatusTooManyRequests && open {
+					return
+				}
+				if status != http.StatusAccepted {
+					t.Fatalf("after %d bytes: %d", sent, status)
+				}
+				if sent += len(s.next(t)); sent > 40<<10 && !open {
+					break
+				}
+			}
+			if open {
+				t.Fatalf("%d bytes left on an open stream with a quota of 20 KiB a minute", sent)
+			}
+			s.close()
+			x.await(t, "what left on a stream that has ended counts", func() bool {
+				c := x.client("alice")
+				return c.do(c.request(t.Context(), http.MethodGet, c.url, "")).status == http.StatusTooManyRequests
+			})
+		})
+	}
+}
+
+// await waits until something holds that only asking shows.
+func (x *httpSite) await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(hangAfter); !holds(); runtime.Gosched() {
+		if time.Now().After(limit) {
+			t.Fatalf("it does not come true that %s", what)
+		}
+	}
+}
+
+// TestSSEReset: a client that breaks its connection off gives back its stream's place.
+func TestSSEReset(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Quota: map[string]string{"streams": "1", "requests_per_minute": "0"}}}})
+	at := strings.TrimPrefix(x.url, "http://")
+	for range 3 {
+		x.await(t, "there is a place for a stream", func() bool {
+			k, err := net.Dial("tcp", at)
+			must(t, err)
+			defer k.Close()
+			_, err = fmt.Fprintf(k, "GET /sse HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", at, x.tokens["alice"])
+			must(t, err)
+			line, err := bufio.NewReader(k).ReadString('\n')
+			must(t, err)
+			must(t, k.(*net.TCPConn).SetLinger(0)) // Close sends a reset, not a FIN
+			return strings.Contains(line, "200 OK")
+		})
+	}
+}
