@@ -411,6 +411,9 @@ func TestGuardRoutes(t *testing.T) {
 			{name: "no whole component", line: "POST /team/amcp", head: at, want: "404 not_found"},
 			{name: "handle", line: "POST /team/a/mcp/s/handle-1", head: at, want: "200 ok"},
 		})
+		if id := x.stream(t, "X-None: x"); id == "" {
+			t.Error("SSE has no id")
+		}
 	})
 }
 
@@ -603,6 +606,7 @@ func TestGuardBody(t *testing.T) {
 		try{name: "more than announced", head: "Content-Length: 10", want: "400 -32700"},
 		try{name: "chunks that end early", head: chunks, body: "10\r\n{", half: true, want: "400 body_broken"},
 		try{name: "no chunks", head: chunks, body: "{}", half: true, want: "400 body_broken"},
+		try{name: "a whole message, but not a whole body", head: chunks, body: strings.TrimSuffix(chunked(hello), "0\r\n\r\n"), half: true, want: "400 body_broken"},
 		try{name: "chunks of a wrong size", head: chunks, body: "zz\r\n{}\r\n0\r\n\r\n", want: "400 body_broken"},
 		try{name: "another transfer coding", head: "-Content-Length\nTransfer-Encoding: gzip, chunked", want: "501 text"},
 	)
@@ -812,7 +816,7 @@ func (x *guardSite) stream(t *testing.T, authorization string) string {
 	}
 	_ = c.SetReadDeadline(time.Now().Add(hangAfter))
 	for lines := bufio.NewScanner(c); lines.Scan(); {
-		if _, id, ok := strings.Cut(lines.Text(), "data: /message?sessionId="); ok {
+		if id, ok := strings.CutPrefix(lines.Text(), "data: "+x.server.endpoint.Load().prefix+"/message?sessionId="); ok {
 			return id
 		}
 	}
@@ -925,7 +929,7 @@ func TestGuardQuotas(t *testing.T) {
 		return tok
 	}
 	x := guarded(t, map[string]string{"session.max_per_principal": "3"},
-		limited("requests_per_minute", "2"), limited("bytes_in_per_minute", "1000"), limited("streams", "2"), limited("connections", "2"), token("sessions"))
+		limited("requests_per_minute", "2"), limited("bytes_in_per_minute", "1000"), limited("streams", "2"), limited("connections", "2"), token("sessions"), auth.Token{Principal: "chunks"})
 	as := func(who string) []string { return []string{"Authorization: Bearer " + x.tokens[who]} }
 	check := func(t *testing.T, r *http.Response, body []byte, want string) {
 		t.Helper()
@@ -950,6 +954,14 @@ func TestGuardQuotas(t *testing.T) {
 		}
 		r, body := x.send(t, "POST", x.request(try{body: long}, as("bytes_in_per_minute")), false)
 		check(t, r, body, "429 rate_limited")
+	})
+	t.Run("bytes in chunks", func(t *testing.T) { // they cost what came, not what might have come
+		small := try{head: "-Content-Length\nTransfer-Encoding: chunked", body: "2\r\n{}\r\n0\r\n\r\n"}
+		for i := range 20 {
+			if r, body := x.send(t, "POST", x.request(small, as("chunks")), false); verdict(r, body) != "400 -32600" {
+				t.Fatalf("body %d of 2 bytes: %s", i+1, body)
+			}
+		}
 	})
 	t.Run("streams", func(t *testing.T) {
 		for range 2 {
@@ -977,8 +989,19 @@ func TestGuardQuotas(t *testing.T) {
 	t.Run("sessions", func(t *testing.T) {
 		for range 5 { // what fails takes no room
 			bad := try{body: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`}
-			if r, body := x.send(t, "POST", x.request(bad, as("sessions")), false); verdict(r, body) != "200 -32600" {
+			if r, body := x.send(t, "POST", x.request(bad, as("sessions")), false); verdict(r, body) != "200 -32602" {
 				t.Errorf("initialize with a number as version: %s %s", verdict(r, body), body)
+			}
+		}
+		h := x.server.endpoint.Load().sessions
+		none := func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.per["sessions"] == 0
+		}
+		for limit := time.Now().Add(hangAfter); !none(); runtime.Gosched() { // the room is given back after the answer
+			if time.Now().After(limit) {
+				t.Fatal("a session that did not begin takes room")
 			}
 		}
 		var last string
@@ -986,7 +1009,7 @@ func TestGuardQuotas(t *testing.T) {
 			last = x.begin(t, "sessions")
 		}
 		r, body := x.send(t, "POST", x.request(try{}, as("sessions")), false)
-		check(t, r, body, "503 rate_limited")
+		check(t, r, body, "503 too_many_sessions")
 		if r, body := x.send(t, "DELETE", x.request(try{line: "DELETE /mcp", head: "Mcp-Session-Id: " + last}, as("sessions")), false); verdict(r, body) != "200 -" {
 			t.Fatal(verdict(r, body))
 		}
@@ -1198,9 +1221,7 @@ func TestHTTP2(t *testing.T) {
 		defer r.Body.Close()
 		waits <- r.Status
 	}()
-	if _, err := io.WriteString(more, "{"); err != nil {
-		t.Fatal(err)
-	}
+	go func() { _, _ = io.WriteString(more, "{") }() // the answer may come before it
 	if got := <-waits; got != "401 Unauthorized" {
 		t.Errorf("half a body without a token: %s", got)
 	}
