@@ -43,6 +43,9 @@ func checkJobOutput(in jobOutputInput) error {
 	if in.Timeout > 600_000 || len(in.Filter) > 10_000 {
 		return tool.Invalid("job_output", `"timeout_ms" must be at most 600000, and "filter" have at most 10000 bytes`)
 	}
+	if in.Filter == "" {
+		return nil // an empty expression compiles, but not for nothing
+	}
 	if _, err := regexp.Compile(in.Filter); err != nil {
 		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // changeTries is how often Change tries. A session's own calls seldom meet in one cell, so whoever loses five
@@ -23,28 +24,50 @@ type Memory interface {
 	Swap(ctx context.Context, key string, value []byte, rev uint64) (ok bool, err error)
 }
 
-// A Cell is one small JSON value in the Store. It caches nothing, so every replica sees the same.
-// The zero Cell has no memory: it loads the zero value and refuses changes. Safe for concurrent use.
+// A Cell is one small JSON value in the Store. The Store is asked each time, so every replica sees the same; only what
+// a revision decodes to is remembered, because most calls find the one of the call before (BenchmarkHTTPHandler).
+// The zero Cell has no memory: it loads the zero value and refuses changes. Safe for concurrent use, and so are copies.
 type Cell[T any] struct {
 	memory Memory
 	key    string
+	last   *atomic.Pointer[decoded[T]] // of Load; nil in the zero Cell
+}
+
+// decoded is what the Store held at a revision. Revisions are never used again.
+type decoded[T any] struct {
+	rev   uint64
+	value T
 }
 
 // NewCell returns the cell that keeps its value under key.
-func NewCell[T any](m Memory, key string) Cell[T] { return Cell[T]{memory: m, key: key} }
+func NewCell[T any](m Memory, key string) Cell[T] {
+	return Cell[T]{memory: m, key: key, last: &atomic.Pointer[decoded[T]]{}}
+}
 
-// Load returns the value, or the zero T if there is none. An error means that the Store did not answer or holds
-// something else under this key; the value is then the zero T and must not be taken for the truth.
+// Load returns the value, or the zero T if there is none. It is shared: nobody may change what it points to. An error
+// means that the Store did not answer or holds something else under this key; the value is then the zero T and must not
+// be taken for the truth.
 func (c Cell[T]) Load(ctx context.Context) (T, error) {
 	var zero T
 	if c.memory == nil {
 		return zero, nil
 	}
-	value, _, _, err := c.load(ctx)
+	stored, rev, err := c.memory.Get(ctx, c.key)
+	if err == nil && rev == 0 {
+		return zero, nil
+	}
+	if last := c.last.Load(); err == nil && last != nil && last.rev == rev {
+		return last.value, nil
+	}
+	d := &decoded[T]{rev: rev}
+	if err == nil {
+		err = json.Unmarshal(stored, &d.value)
+	}
 	if err != nil {
 		return zero, fmt.Errorf("load cell %s: %w", c.key, err)
 	}
-	return value, nil
+	c.last.Store(d)
+	return d.value, nil
 }
 
 // Change replaces the value by compare-and-swap and returns the new one. edit gets the value as it is, or the zero
@@ -91,7 +114,7 @@ func (c Cell[T]) change(ctx context.Context, edit func(T) (T, error)) (T, error)
 	return zero, fmt.Errorf("others changed it %d times in a row", changeTries)
 }
 
-// load returns the value together with its bytes in the Store and their revision, 0 if there are none.
+// load returns a value that is the caller's, with its bytes in the Store and their revision, 0 if there are none.
 func (c Cell[T]) load(ctx context.Context) (value T, stored []byte, rev uint64, err error) {
 	stored, rev, err = c.memory.Get(ctx, c.key)
 	if err != nil || rev == 0 {

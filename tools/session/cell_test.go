@@ -191,3 +191,42 @@ func TestZeroCell(t *testing.T) {
 		t.Errorf("Change: got %v (edit ran: %v), want an error", err, ran)
 	}
 }
+
+func TestCellAsksTheStoreEachTime(t *testing.T) {
+	d := newDrawer()
+	c := NewCell[map[string]Cursor](d, "cursors")
+	put := func(c Cell[map[string]Cursor], at int64) {
+		t.Helper()
+		if _, err := c.Change(t.Context(), func(map[string]Cursor) (map[string]Cursor, error) {
+			return map[string]Cursor{"job_a": {At: at}}, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(at int64) {
+		t.Helper()
+		for range 2 { // the second time it is not decoded
+			if got, err := c.Load(t.Context()); err != nil || got["job_a"].At != at {
+				t.Fatalf("Load: got %v, %v, want the position %d", got, err, at)
+			}
+		}
+	}
+	put(c, 1)
+	want(1)
+	put(NewCell[map[string]Cursor](d, "cursors"), 2) // another replica
+	want(2)
+	held, _ := c.Load(t.Context())
+	if _, err := c.Change(t.Context(), func(m map[string]Cursor) (map[string]Cursor, error) {
+		m["job_b"] = Cursor{At: 3}
+		return m, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, changed := held["job_b"]; changed {
+		t.Fatal("an edit changed the value that an earlier Load returned; it must get a copy of its own")
+	}
+	d.fault = errors.New("down")
+	if got, err := c.Load(t.Context()); got != nil || err == nil {
+		t.Fatalf("Load without the Store: got %v, %v, want an error", got, err)
+	}
+}

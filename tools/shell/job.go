@@ -90,16 +90,16 @@ func (j *Job) Wait(ctx context.Context, until time.Time) (Info, error) {
 
 // waitUntil returns nil when done is closed or at until, and the cause when ctx ends before.
 func waitUntil(ctx context.Context, done <-chan struct{}, until time.Time) error {
+	select {
+	case <-done:
+		return nil
+	default: // an end that is there already counts, also for a ctx that has ended
+	}
 	var at <-chan time.Time
 	if !until.IsZero() {
 		timer := time.NewTimer(time.Until(until))
 		defer timer.Stop()
 		at = timer.C
-	}
-	select {
-	case <-done:
-		return nil
-	default: // an end that is there already counts, also for a ctx that has ended
 	}
 	select {
 	case <-done:
