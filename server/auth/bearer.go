@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 )
@@ -15,10 +14,9 @@ const (
 	oneToken
 )
 
-// bearer reads the Authorization header: one header, the scheme Bearer in any case, one token. Another scheme counts as
+// bearer reads the values of the Authorization header: one header, the scheme Bearer in any case, one token. Another scheme counts as
 // no credentials, as RFC 6750, section 3.1 has it.
-func bearer(h http.Header) (token string, p presented) {
-	values := h.Values("Authorization")
+func bearer(values []string) (token string, p presented) {
 	if len(values) == 0 {
 		return "", noCredentials
 	}

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -34,7 +33,7 @@ func TestBearer(t *testing.T) {
 		{[]string{"Basic YTpi", "Bearer abc"}, "", badCredentials},
 		{[]string{"", "Bearer abc"}, "", badCredentials},
 	} {
-		token, got := bearer(http.Header{"Authorization": c.headers})
+		token, got := bearer(c.headers)
 		if token != c.token || got != c.want {
 			t.Errorf("%q: got %q, %v; want %q, %v", c.headers, token, got, c.token, c.want)
 		}
@@ -46,7 +45,7 @@ func FuzzBearer(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		token, got := bearer(http.Header{"Authorization": {value}})
+		token, got := bearer([]string{value})
 		// What is right is told from its words, which is not how bearer reads.
 		words := strings.Split(value, " ")
 		var full []string
@@ -62,7 +61,7 @@ func FuzzBearer(f *testing.F) {
 		} else if token != "" {
 			t.Fatalf("%q is refused with the token %q", value, token)
 		}
-		if _, twice := bearer(http.Header{"Authorization": {value, value}}); twice != badCredentials {
+		if _, twice := bearer([]string{value, value}); twice != badCredentials {
 			t.Fatalf("%q twice: %v", value, twice)
 		}
 		if id, ok := parseToken(token); ok && token != tokenPrefix+id+"_"+token[len(token)-43:] {

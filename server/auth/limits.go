@@ -131,12 +131,16 @@ func (l *Limits) Connection(r *http.Request) (end func(), err error) {
 
 // once makes a function that does something under the lock, the first time.
 func (l *Limits) once(do func()) func() {
-	return sync.OnceFunc(func() {
+	done := false
+	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.touch()
-		do()
-	})
+		if !done {
+			done = true
+			l.touch()
+			do()
+		}
+	}
 }
 
 // Call counts a call against the rate. ok is false if it is over; then after is when to try again, and nothing is
@@ -153,10 +157,10 @@ func (l *Limits) Call() (after time.Duration, ok bool) {
 }
 
 // set takes new numbers.
-func (l *Limits) set(q Quota) {
+func (l *Limits) set(q Quota, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.touch()
+	l.used = now
 	if l.quota == q {
 		return
 	}
@@ -213,6 +217,6 @@ func (m *limiters) of(who Principal, clock func() time.Time) *Limits {
 		l.running.mu, l.shells.mu = &l.mu, &l.mu
 		m.by[who.ID] = l
 	}
-	l.set(who.Quota)
+	l.set(who.Quota, now)
 	return l
 }

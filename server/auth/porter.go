@@ -174,7 +174,7 @@ func notAccepted(reason string) *Error {
 // Whatever is answered with 401 counts as a failure of the client's address, unless there were no credentials: a client
 // that asks before it shows its token guesses nothing.
 func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
-	header := http.Header{"Authorization": r.Header.Values("Authorization")}
+	shows := r.Header.Values("Authorization")
 	r.Header.Del("Authorization") // nothing later may forward, log or keep it
 	if p.o.Mode == modeNone {
 		return p.local(r)
@@ -187,9 +187,9 @@ func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 	if tokenInQuery(r.URL.RawQuery) {
 		return Principal{}, inQuery()
 	}
-	token, shown := bearer(header)
+	token, shown := bearer(shows)
 	if shown == noCredentials {
-		if len(header["Authorization"]) > 0 {
+		if len(shows) > 0 {
 			p.failures.add(from, now)
 		}
 		return Principal{}, &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Challenge: challenge,

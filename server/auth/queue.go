@@ -20,11 +20,10 @@ type queue struct {
 
 // A Turn is a place in a queue. It is safe for concurrent use.
 type Turn struct {
-	q     *queue
-	ready chan struct{} // closed when it has come
-	gone  chan struct{} // closed when it was given up
-	in    bool
-	left  bool
+	q      *queue
+	called chan struct{} // closed when it has come or was given up; nil: nobody waits for that
+	in     bool
+	left   bool
 }
 
 // Arrive takes a place in the queue for one of the concurrent calls, in the order of the calls of Arrive. Leave must
@@ -37,8 +36,7 @@ func (l *Limits) Shell() *Turn { return l.arrive(&l.shells) }
 func (l *Limits) arrive(q *queue) *Turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.touch()
-	t := &Turn{q: q, ready: make(chan struct{}), gone: make(chan struct{})}
+	t := &Turn{q: q}
 	q.waiting = append(q.waiting, t)
 	q.advance()
 	return t
@@ -47,11 +45,14 @@ func (l *Limits) arrive(q *queue) *Turn {
 // Wait waits until the turn has come, at most 10 s. ok is false if it did not come; err is that of ctx. Then the place is
 // given up, so nobody behind it waits for Leave.
 func (t *Turn) Wait(ctx context.Context) (ok bool, err error) {
+	called, ok := t.waits()
+	if called == nil { // as for most
+		return ok, nil
+	}
 	limit := time.NewTimer(maxTurnWait)
 	defer limit.Stop()
 	select {
-	case <-t.ready:
-	case <-t.gone:
+	case <-called:
 	case <-limit.C:
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -63,6 +64,19 @@ func (t *Turn) Wait(ctx context.Context) (ok bool, err error) {
 	}
 	t.leave()
 	return false, err
+}
+
+// waits returns what is closed when the turn comes or is given up. nil: that has been, and ok says which.
+func (t *Turn) waits() (called <-chan struct{}, ok bool) {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	if t.in || t.left {
+		return nil, !t.left
+	}
+	if t.called == nil {
+		t.called = make(chan struct{})
+	}
+	return t.called, false
 }
 
 // Leave gives the place back, also one whose turn never came. It does nothing the second time.
@@ -78,13 +92,20 @@ func (t *Turn) leave() {
 		return
 	}
 	t.left = true
-	close(t.gone)
 	if t.in {
 		t.q.in--
 	} else {
+		t.wake()
 		t.q.waiting = slices.DeleteFunc(t.q.waiting, func(o *Turn) bool { return o == t })
 	}
 	t.q.advance()
+}
+
+// wake ends the wait for a turn that has come or was given up: one of the two, and once. The caller has mu.
+func (t *Turn) wake() {
+	if t.called != nil {
+		close(t.called)
+	}
 }
 
 // advance lets in whom it can, from the front: nobody overtakes. The caller has mu.
@@ -94,7 +115,7 @@ func (q *queue) advance() {
 		q.waiting = slices.Delete(q.waiting, 0, 1)
 		q.in++
 		t.in = true
-		close(t.ready)
+		t.wake()
 	}
 }
 
