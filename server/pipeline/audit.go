@@ -300,11 +300,13 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 // command notes what a tool says of a command and of a job.
 func (r *Record) command(m *tool.Meta) {
 	r.Sandbox = m.Sandbox
-	var d struct {
-		Exit *int `json:"exitCode"`
-	}
-	if m.Sandbox != "" && json.Unmarshal(m.Data, &d) == nil {
-		r.Exit = d.Exit
+	if m.Sandbox != "" {
+		var d struct {
+			Exit *int `json:"exitCode"`
+		}
+		if json.Unmarshal(m.Data, &d) == nil {
+			r.Exit = d.Exit
+		}
 	}
 	if j := m.Job; j != nil {
 		r.Job, r.Exit = j.ID, nil

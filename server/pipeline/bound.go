@@ -3,19 +3,14 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"time"
 	"unicode/utf8"
 
 	"codehand/tools/results"
 	"codehand/tools/tool"
 )
 
-const (
-	// maxText is how many bytes of text one result may have, whatever tool and client allow.
-	maxText = 400_000
-	// boundTime is how long keeping a result may take. It goes on when the call is cancelled.
-	boundTime = 30 * time.Second
-)
+// maxText is how many bytes of text one result may have, whatever tool and client allow.
+const maxText = 400_000
 
 // An outcome is what became of Run, seen the same way whether it is a Result or a Refusal.
 type outcome struct {
@@ -25,8 +20,8 @@ type outcome struct {
 
 // newOutcome wraps what Run gave back. err is nil or a *tool.Refusal, of which a copy is taken: a tool may return the
 // same one again.
-func newOutcome(result *tool.Result, err error) *outcome {
-	o := &outcome{result: result}
+func newOutcome(result *tool.Result, err error) outcome {
+	o := outcome{result: result}
 	if r, ok := refusal(err); ok {
 		copied := *r
 		o.refusal = &copied
@@ -85,8 +80,6 @@ func (c *call) bind(ctx context.Context, o *outcome) {
 		head := len(o.refusal.Code) + len(": ") // stands before the text
 		f.Runes, f.Bytes = max(f.Runes-head, 1), max(f.Bytes-head, 1)
 	}
-	ctx, cancel := context.WithTimeout(ctx, boundTime)
-	defer cancel()
 	shown := c.state.Results.Bound(ctx, c.visit.id, c.bound.Spec.Name, *text, f)
 	*text = shown.Text
 	if shown.Cut {

@@ -45,21 +45,22 @@ type gate struct {
 	in    []*ticket // one writer, or readers
 }
 
-// A ticket is one call's place at one gate. All fields but ready and gate are covered by the lock of gates.
+// A ticket is one call's place at one gate. All fields but gate are covered by the lock of gates.
 type ticket struct {
 	gate  *gate
-	ready chan struct{} // closed when the call is let in
+	ready chan struct{} // closed when the call is let in; nil: nobody waits for that
 
 	arrived bool // the call stands at the gate; until then its ticket only holds back the later ones
 	writer  bool
 	tool    string    // "" until it is known
 	since   time.Time // taken; once it works: began to
 	works   bool      // it has all the gates that it needs
+	let     bool // it was let in
 	gone    bool
 }
 
 // take puts a new ticket at the end of a queue. size counts if the gate is new.
-func (g *gates) take(key gateKey, size int) *ticket {
+func (g *gates) take(key gateKey, size int, now time.Time) *ticket {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at := g.open[key]
@@ -70,7 +71,7 @@ func (g *gates) take(key gateKey, size int) *ticket {
 		}
 		g.open[key] = at
 	}
-	t := &ticket{gate: at, ready: make(chan struct{}), since: time.Now()}
+	t := &ticket{gate: at, since: now}
 	at.queue = append(at.queue, t)
 	return t
 }
@@ -114,7 +115,10 @@ func (at *gate) advance() {
 		}
 		at.queue = slices.Delete(at.queue, 0, 1)
 		at.in = append(at.in, t)
-		close(t.ready)
+		t.let = true
+		if t.ready != nil {
+			close(t.ready)
+		}
 	}
 }
 
@@ -170,12 +174,24 @@ type wait struct {
 	note  func(string) // nil: nobody hears it
 }
 
+// ready returns what is closed when t is let in; nil: it is.
+func (g *gates) ready(t *ticket) <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.let {
+		return nil
+	}
+	if t.ready == nil {
+		t.ready = make(chan struct{})
+	}
+	return t.ready
+}
+
 // await waits until t is let in. Else the ticket is given up, and the error says why.
 func (g *gates) await(ctx context.Context, t *ticket, w wait) error {
-	select {
-	case <-t.ready:
+	ready := g.ready(t)
+	if ready == nil {
 		return nil
-	default:
 	}
 	limit := time.NewTimer(time.Until(w.until))
 	defer limit.Stop()
@@ -183,7 +199,7 @@ func (g *gates) await(ctx context.Context, t *ticket, w wait) error {
 	defer notes.Stop()
 	for {
 		select {
-		case <-t.ready:
+		case <-ready:
 			return nil
 		case <-ctx.Done():
 			g.drop(t)
@@ -219,7 +235,7 @@ func (c *call) enter(ctx context.Context) error {
 	}
 	held := []*ticket{t}
 	for _, root := range c.trees(writer) {
-		t := p.gates.take(gateKey{tree: root}, 1)
+		t := p.gates.take(gateKey{tree: root}, 1, time.Now())
 		v.hold(t)
 		p.gates.arrive(t, c.bound.Spec.Name, true)
 		if err := p.gates.await(ctx, t, w); err != nil {

@@ -163,9 +163,9 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	// From here on the work is done, and a cancel must not lose what it did.
 	late := context.WithoutCancel(ctx)
 	o := newOutcome(&result, err)
-	c.unseen(late, o)
-	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, o); return nil })
-	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, o); return nil })
+	c.unseen(late, &o)
+	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
+	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
 	return result, o.err()
 }
 
@@ -181,10 +181,10 @@ func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
 	return c
 }
 
-// timed runs one stage and notes how long it took.
+// timed runs one stage and notes how long it took. time.Since reads one clock, time.Now two.
 func (c *call) timed(d *time.Duration, stage func() error) error {
-	start := time.Now()
-	defer func() { *d = time.Since(start) }()
+	start := time.Since(c.record.Time)
+	defer func() { *d = time.Since(c.record.Time) - start }()
 	return stage()
 }
 

@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"crypto/rand"
-	"encoding/base32"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +26,7 @@ type Visit struct {
 // until Visit.Call; its Key may not.
 func (p *Pipeline) Arrive(s *session.State) *Visit {
 	v := &Visit{pipe: p, state: s, id: randomText(16), arrived: time.Now()}
-	v.ticket = p.gates.take(gateKey{session: s.Key}, p.readers())
+	v.ticket = p.gates.take(gateKey{session: s.Key}, p.readers(), v.arrived)
 	return v
 }
 
@@ -75,8 +73,8 @@ func (v *Visit) stand(tool string, writer bool) (t *ticket, taken time.Time) {
 	g := &v.pipe.gates
 	taken = v.arrived
 	if v.ticket == nil {
-		v.ticket = g.take(gateKey{session: v.state.Key}, v.pipe.readers())
 		taken = time.Now()
+		v.ticket = g.take(gateKey{session: v.state.Key}, v.pipe.readers(), taken)
 	}
 	v.atGate = true
 	g.arrive(v.ticket, tool, writer)
@@ -106,7 +104,11 @@ func (v *Visit) end() {
 
 // randomText returns n random characters, at most 16, of a-z and 2-7.
 func randomText(n int) string {
-	var b [10]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:])[:n])
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	var b [16]byte
+	_, _ = rand.Read(b[:n]) // it never fails
+	for i, c := range b[:n] {
+		b[i] = letters[c%32]
+	}
+	return string(b[:n])
 }
