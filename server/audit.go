@@ -371,10 +371,10 @@ func (a *auditLog) append(line auditLine) (written bool, err error) {
 			return false, fmt.Errorf("audit log: take back half a line: %w", err)
 		}
 	}
-	full := make([]byte, 0, len(line)+maxAuditFrame)
-	full = append(full, `{"v":1,"seq":`...)
-	full = strconv.AppendInt(full, a.seq, 10)
-	full = append(full, line...)
+	var head [maxAuditHead]byte
+	begin := strconv.AppendInt(append(head[:0], `{"v":1,"seq":`...), a.seq, 10)
+	full := line[maxAuditHead-len(begin):] // the room before the fields; a line that is written again has it again
+	copy(full, begin)
 	if a.lost > 0 {
 		full = append(full, `,"lost":`...)
 		full = strconv.AppendInt(full, a.lost, 10)

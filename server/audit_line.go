@@ -17,6 +17,7 @@ import (
 const (
 	maxAuditLine  = 16 << 10 // bytes, its newline included
 	maxAuditFrame = 256      // of them for what only the log knows: number, hash of the line before
+	maxAuditHead  = 40       // of these before the fields: len(`{"v":1,"seq":`) and the digits of an int64
 	maxAuditText  = 200      // runes of one text
 	maxAuditPath  = 4 << 10  // bytes of one path: the longest that a system takes
 	maxAuditFiles = 100      // of one call
@@ -31,13 +32,13 @@ const (
 	auditRotate = "rotate"
 )
 
-// An auditLine is a line under construction: its fields, each with the comma before it. Our own encoder, because every
-// call pays for two lines (BenchmarkAuditLine).
+// An auditLine is a line under construction: room for its beginning, which only the log knows, then its fields, each with
+// the comma before it. Our own encoder, because every call pays for two lines (BenchmarkAuditLine).
 type auditLine []byte
 
 // newAuditLine begins a line with what all have.
 func newAuditLine(t time.Time, ev, replica string) auditLine {
-	l := make(auditLine, 0, 1024)
+	l := make(auditLine, maxAuditHead, 1280) // of most calls, with its frame
 	l.key("t")
 	l = append(l, '"')
 	l = t.UTC().AppendFormat(l, auditTime)
@@ -56,7 +57,20 @@ func (l *auditLine) key(name string) {
 // text adds a string of at most 200 runes in which nothing is invisible.
 func (l *auditLine) text(name, s string) {
 	l.key(name)
-	*l = appendAuditText(*l, auditText(s))
+	if !plainText(s) {
+		s = auditText(s)
+	}
+	*l = appendAuditText(*l, s)
+}
+
+// plainText says whether auditText would leave s as it is: most texts are short words.
+func plainText(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return len(s) <= maxAuditText
 }
 
 // path adds a path, which is longer than a text and must be whole to be of use.
@@ -98,12 +112,16 @@ func (l *auditLine) millis(name string, d time.Duration) {
 	*l = strconv.AppendFloat(*l, float64(d.Microseconds())/1000, 'f', 1, 64)
 }
 
-// digest adds a SHA-256 or its beginning, in hex; "" stays "".
+// digest adds a SHA-256 or its beginning, in hex as we made it; "" stays "".
 func (l *auditLine) digest(name, hex string) {
-	if hex != "" {
-		hex = "sha256:" + hex
+	l.key(name)
+	if hex == "" {
+		*l = append(*l, `""`...)
+		return
 	}
-	l.text(name, hex)
+	*l = append(*l, `"sha256:`...)
+	*l = append(*l, hex...)
+	*l = append(*l, '"')
 }
 
 // value adds a plain value.
@@ -176,16 +194,16 @@ func startLine(t time.Time, replica string, r pipeline.Record, digest bool) audi
 	l.text("p", r.Key.Principal)
 	l.text("auth", r.From.Auth)
 	l.text("sk", r.Key.Session)
-	l.caller(r)
+	l.caller(&r)
 	l.text("call", r.Call)
 	l.number("try", 1)
 	l.text("tool", r.Tool)
-	l.reason(r, digest)
+	l.reason(&r, digest)
 	return l
 }
 
 // caller adds who sent a call, and how.
-func (l *auditLine) caller(r pipeline.Record) {
+func (l *auditLine) caller(r *pipeline.Record) {
 	client := r.Client
 	if r.ClientVersion != "" {
 		client += "/" + r.ClientVersion
@@ -197,7 +215,7 @@ func (l *auditLine) caller(r pipeline.Record) {
 }
 
 // reason adds what a call is, and why it may run or may not.
-func (l *auditLine) reason(r pipeline.Record, digest bool) {
+func (l *auditLine) reason(r *pipeline.Record, digest bool) {
 	l.text("via", r.Via)
 	l.digest("args", r.Digest)
 	sum := r.Summary.Text
@@ -239,39 +257,48 @@ func doneLine(t time.Time, replica string, r pipeline.Record, digest bool) audit
 	l.number("runes", int64(r.Runes))
 	l.path("kept", r.Kept)
 
-	var end auditLine
-	end.key("exit")
-	if r.Exit == nil {
-		end = append(end, "null"...)
-	} else {
-		end = strconv.AppendInt(end, int64(*r.Exit), 10)
+	room := maxAuditLine - maxAuditFrame
+	if len(r.Files) > 0 {
+		var end auditLine
+		end.end(&r, digest)
+		room -= len(end)
 	}
-	if r.Sandbox == "" {
-		end.key("sandbox")
-		end = append(end, "null"...)
-	} else {
-		end.text("sandbox", r.Sandbox)
-	}
-	if r.Job != "" {
-		end.text("job", r.Job)
-	}
-	if r.Ref != "" {
-		end.text("ref", r.Ref)
-	}
-	end.flag("cancelled", r.Cancelled)
-	end.flag("replay", false)
-	end.flag("recovered", false)
-	if !r.Announced {
-		end.text("auth", r.From.Auth)
-		end.caller(r)
-		end.reason(r, digest)
-	}
-	cut := l.files(r.Files, maxAuditLine-maxAuditFrame-len(end))
-	l = append(l, end...)
+	cut := l.files(r.Files, room)
+	l.end(&r, digest)
 	if cut || r.FilesCut {
 		l.flag("cut", true)
 	}
 	return l
+}
+
+// end adds what stands behind the files of a call.
+func (l *auditLine) end(r *pipeline.Record, digest bool) {
+	l.key("exit")
+	if r.Exit == nil {
+		*l = append(*l, "null"...)
+	} else {
+		*l = strconv.AppendInt(*l, int64(*r.Exit), 10)
+	}
+	if r.Sandbox == "" {
+		l.key("sandbox")
+		*l = append(*l, "null"...)
+	} else {
+		l.text("sandbox", r.Sandbox)
+	}
+	if r.Job != "" {
+		l.text("job", r.Job)
+	}
+	if r.Ref != "" {
+		l.text("ref", r.Ref)
+	}
+	l.flag("cancelled", r.Cancelled)
+	l.flag("replay", false)
+	l.flag("recovered", false)
+	if !r.Announced {
+		l.text("auth", r.From.Auth)
+		l.caller(r)
+		l.reason(r, digest)
+	}
 }
 
 // files adds the files that a call changed, as many as fit into a line of size bytes, and says whether some do not.
