@@ -25,9 +25,8 @@ type httpSession struct {
 	table  inflight
 	client atomic.Pointer[clientRecord]
 
-	stream sync.Mutex // held by the GET that is open
-	users  int        // requests and streams; covered by httpSessions.mu
-	holder *active    // the first open stream, by which mcp-go knows the session; likewise
+	users  int     // requests and streams; covered by httpSessions.mu
+	holder *active // the first open stream, by which mcp-go knows the session; likewise
 	last   time.Time
 	began  time.Time
 }

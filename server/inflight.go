@@ -40,12 +40,10 @@ type flight struct {
 func (f *flight) waits() bool { return f.state.Load() == flightOpen }
 
 // abort cancels the request, if it still waits: it gets no answer and no further notification. Its id is free at once.
-func (f *flight) abort(cause error) bool {
-	if !f.state.CompareAndSwap(flightOpen, flightCancelled) {
-		return false
+func (f *flight) abort(cause error) {
+	if f.state.CompareAndSwap(flightOpen, flightCancelled) {
+		f.cancel(cause)
 	}
-	f.cancel(cause)
-	return true
 }
 
 // settle says that the answer is about to be written. It is false the second time, and after a cancel.

@@ -55,7 +55,7 @@ type ticket struct {
 	tool    string    // "" until it is known
 	since   time.Time // taken; once it works: began to
 	works   bool      // it has all the gates that it needs
-	let     bool // it was let in
+	let     bool      // it was let in
 	gone    bool
 }
 
