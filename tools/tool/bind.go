@@ -1,13 +1,13 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -151,12 +151,11 @@ func (s *shape) leaves(at *place, v reflect.Value, found map[*string]leaf) {
 // call puts together what the definition says about an input that passed.
 func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target) Call {
 	d := b.def
-	var input bytes.Buffer
-	input.Grow(size + 64) // the canonical form of a large string is as large as it was sent
-	b.root.encode(&input, reflect.ValueOf(&in).Elem())
+	input := make([]byte, 0, size+64) // the canonical form of a large string is as large as it was sent
+	input = b.root.appendValue(input, reflect.ValueOf(&in).Elem())
 	c := Call{
 		Spec:    d.Spec,
-		Input:   input.Bytes(),
+		Input:   input,
 		Traits:  d.Spec.Traits,
 		Targets: targets,
 		Verdict: permission.Allow,
@@ -206,9 +205,8 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-	runes := []rune(s)
-	if len(runes) <= maxActivity {
+	if utf8.RuneCountInString(s) <= maxActivity {
 		return s
 	}
-	return string(runes[:maxActivity-1]) + "…"
+	return string([]rune(s)[:maxActivity-1]) + "…"
 }

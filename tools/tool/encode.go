@@ -1,45 +1,42 @@
 package tool
 
 import (
-	"bytes"
 	"reflect"
 	"strconv"
 	"strings"
 )
 
-// encode writes v in the canonical form: parameters in the order of the struct; an optional one without a
+// appendValue appends v in the canonical form: parameters in the order of the struct; an optional one without a
 // default only if it is not zero, because the tool cannot tell its zero from its absence. So two inputs
 // that mean the same to the tool have the same bytes, and the same digest.
-func (s *shape) encode(b *bytes.Buffer, v reflect.Value) {
+func (s *shape) appendValue(b []byte, v reflect.Value) []byte {
 	switch s.kind {
 	case text:
-		encodeText(b, v.String())
+		return AppendText(b, v.String())
 	case integer:
-		b.WriteString(strconv.FormatInt(v.Int(), 10))
+		return strconv.AppendInt(b, v.Int(), 10)
 	case boolean:
-		b.WriteString(strconv.FormatBool(v.Bool()))
+		return strconv.AppendBool(b, v.Bool())
 	case free:
 		if v.Len() == 0 {
-			b.WriteString("{}")
-			return
+			return append(b, "{}"...)
 		}
-		b.Write(v.Bytes())
+		return append(b, v.Bytes()...)
 	case list:
-		b.WriteByte('[')
+		b = append(b, '[')
 		for i := range v.Len() {
 			if i > 0 {
-				b.WriteByte(',')
+				b = append(b, ',')
 			}
-			s.item.encode(b, v.Index(i))
+			b = s.item.appendValue(b, v.Index(i))
 		}
-		b.WriteByte(']')
-	case object:
-		s.encodeFields(b, v)
+		return append(b, ']')
 	}
+	return s.appendFields(b, v)
 }
 
-func (s *shape) encodeFields(b *bytes.Buffer, v reflect.Value) {
-	b.WriteByte('{')
+func (s *shape) appendFields(b []byte, v reflect.Value) []byte {
+	b = append(b, '{')
 	first := true
 	for _, f := range s.fields {
 		value := v.Field(f.field)
@@ -47,14 +44,14 @@ func (s *shape) encodeFields(b *bytes.Buffer, v reflect.Value) {
 			continue
 		}
 		if !first {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
 		first = false
-		encodeText(b, f.name)
-		b.WriteByte(':')
-		f.encode(b, value)
+		b = AppendText(b, f.name)
+		b = append(b, ':')
+		b = f.appendValue(b, value)
 	}
-	b.WriteByte('}')
+	return append(b, '}')
 }
 
 // isEmpty says whether v is as good as absent.
@@ -66,47 +63,45 @@ func (s *shape) isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// encodeText writes a JSON string. It escapes what JSON wants escaped and nothing else: "<" as \u003c would help HTML
-// only, and cost a model tokens. Our own loop, because encoding/json first builds the string in a buffer that grows by
-// doubling: 20 MB of content then cost 150 MB more (BenchmarkBind).
-func encodeText(b *bytes.Buffer, s string) {
+// AppendText appends s as a JSON string; bytes that are no UTF-8 become U+FFFD. It escapes what JSON wants escaped and
+// nothing else: "<" as \u003c would help HTML only, and cost a model tokens. Our own loop, because encoding/json first
+// builds the string in a buffer that grows by doubling: 20 MB of content then cost 150 MB more (BenchmarkBind).
+func AppendText(b []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, "\ufffd")
-	b.WriteByte('"')
+	b = append(b, '"')
 	start := 0
 	for i := range len(s) {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' {
 			continue
 		}
-		b.WriteString(s[start:i])
+		b = append(b, s[start:i]...)
 		start = i + 1
 		switch c {
 		case '"', '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
+			b = append(b, '\\', c)
 		case '\n':
-			b.WriteString(`\n`)
+			b = append(b, `\n`...)
 		case '\r':
-			b.WriteString(`\r`)
+			b = append(b, `\r`...)
 		case '\t':
-			b.WriteString(`\t`)
+			b = append(b, `\t`...)
 		default:
-			b.WriteString(`\u00`)
-			b.WriteByte("01"[c>>4])
-			b.WriteByte("0123456789abcdef"[c&15])
+			b = append(b, `\u00`...)
+			b = append(b, "01"[c>>4], "0123456789abcdef"[c&15])
 		}
 	}
-	b.WriteString(s[start:])
-	b.WriteByte('"')
+	b = append(b, s[start:]...)
+	return append(b, '"')
 }
 
-func encodeTexts(b *bytes.Buffer, list []string) {
-	b.WriteByte('[')
+func appendTexts(b []byte, list []string) []byte {
+	b = append(b, '[')
 	for i, s := range list {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		encodeText(b, s)
+		b = AppendText(b, s)
 	}
-	b.WriteByte(']')
+	return append(b, ']')
 }

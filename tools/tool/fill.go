@@ -20,7 +20,7 @@ type filler struct {
 // given is a value together with the name that the caller used for it.
 type given struct {
 	key string
-	raw []byte
+	raw []byte // nil: there is none
 }
 
 // value checks raw, which is valid JSON, and puts it into v.
@@ -160,7 +160,8 @@ func (f *filler) object(s *shape, at *place, raw []byte, v reflect.Value) {
 	if at.up == nil {
 		accept = f.accept
 	}
-	found := make(map[*shape]given, len(s.fields))
+	var few [8]given                                             // so many need no allocation
+	found := append(few[:0], make([]given, s.typ.NumField())...) // by field
 	var strange problems
 	for key, value := range members(raw) {
 		if name := unquote(key); s.byName[name] != nil || accept[name] != "" {
@@ -172,15 +173,14 @@ func (f *filler) object(s *shape, at *place, raw []byte, v reflect.Value) {
 		}
 	}
 	for _, p := range s.fields {
-		got, ok := found[p]
-		here := &place{up: at, name: p.name}
+		got := found[p.field]
 		switch {
-		case ok && !(p.optional && string(got.raw) == "null"):
-			f.value(p, here, got.raw, v.Field(p.field))
+		case got.raw != nil && !(p.optional && string(got.raw) == "null"):
+			f.value(p, &place{up: at, name: p.name}, got.raw, v.Field(p.field))
 		case !p.optional:
-			f.add("%q is required", here)
-		case p.preset != nil:
-			v.Field(p.field).Set(reflect.ValueOf(p.preset).Convert(p.typ))
+			f.add("%q is required", &place{up: at, name: p.name})
+		default:
+			p.setPreset(v.Field(p.field))
 		}
 	}
 	for _, line := range strange {
@@ -188,17 +188,29 @@ func (f *filler) object(s *shape, at *place, raw []byte, v reflect.Value) {
 	}
 }
 
+// setPreset puts the default into v, if there is one.
+func (s *shape) setPreset(v reflect.Value) {
+	switch preset := s.preset.(type) {
+	case string:
+		v.SetString(preset)
+	case int64:
+		v.SetInt(preset)
+	case bool:
+		v.SetBool(preset)
+	}
+}
+
 // take puts a value under its real name. Two names for one parameter must agree: to choose one would be
 // to guess which file the caller means.
-func (f *filler) take(s *shape, accept map[string]string, found map[*shape]given, g given) {
+func (f *filler) take(s *shape, accept map[string]string, found []given, g given) {
 	p := s.byName[g.key]
 	if p == nil {
 		p = s.byName[accept[g.key]]
 	}
-	old, ok := found[p]
+	old := found[p.field]
 	switch {
-	case !ok || old.key == g.key || string(old.raw) == "null":
-		found[p] = g
+	case old.raw == nil || old.key == g.key || string(old.raw) == "null":
+		found[p.field] = g
 	case string(g.raw) == "null" || same(old.raw, g.raw):
 	default:
 		keys := []string{old.key, g.key}

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 )
@@ -9,29 +8,27 @@ import (
 // schema returns the shape as JSON Schema. The order of everything is fixed, so the same struct gives the
 // same bytes for ever: clients cache prompts by them.
 func (s *shape) schema() json.RawMessage {
-	var b bytes.Buffer
-	s.appendSchema(&b)
-	return b.Bytes()
+	return s.appendSchema(nil)
 }
 
-func (s *shape) appendSchema(b *bytes.Buffer) {
-	b.WriteString(`{"type":"` + names[s.kind] + `"`)
+func (s *shape) appendSchema(b []byte) []byte {
+	b = append(b, `{"type":"`+names[s.kind]+`"`...)
 	if s.doc != "" {
-		b.WriteString(`,"description":`)
-		encodeText(b, s.doc)
+		b = append(b, `,"description":`...)
+		b = AppendText(b, s.doc)
 	}
 	if s.enum != nil {
-		b.WriteString(`,"enum":`)
-		encodeTexts(b, s.enum)
+		b = append(b, `,"enum":`...)
+		b = appendTexts(b, s.enum)
 	}
 	switch v := s.preset.(type) {
 	case string:
-		b.WriteString(`,"default":`)
-		encodeText(b, v)
+		b = append(b, `,"default":`...)
+		b = AppendText(b, v)
 	case int64:
-		b.WriteString(`,"default":` + strconv.FormatInt(v, 10))
+		b = strconv.AppendInt(append(b, `,"default":`...), v, 10)
 	case bool:
-		b.WriteString(`,"default":` + strconv.FormatBool(v))
+		b = strconv.AppendBool(append(b, `,"default":`...), v)
 	}
 	for _, limit := range []struct {
 		name  string
@@ -41,42 +38,42 @@ func (s *shape) appendSchema(b *bytes.Buffer) {
 		{"minItems", s.minItems}, {"maxItems", s.maxItems},
 	} {
 		if limit.value != nil {
-			b.WriteString(`,"` + limit.name + `":` + strconv.FormatInt(*limit.value, 10))
+			b = strconv.AppendInt(append(b, `,"`+limit.name+`":`...), *limit.value, 10)
 		}
 	}
 	switch s.kind {
 	case list:
-		b.WriteString(`,"items":`)
-		s.item.appendSchema(b)
+		b = append(b, `,"items":`...)
+		b = s.item.appendSchema(b)
 	case object:
-		s.appendProperties(b)
+		b = s.appendProperties(b)
 	}
-	b.WriteByte('}')
+	return append(b, '}')
 }
 
-func (s *shape) appendProperties(b *bytes.Buffer) {
+func (s *shape) appendProperties(b []byte) []byte {
 	var required []string
-	b.WriteString(`,"properties":{`)
+	b = append(b, `,"properties":{`...)
 	first := true
 	for _, f := range s.fields {
 		if f.hidden {
 			continue
 		}
 		if !first {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
 		first = false
-		encodeText(b, f.name)
-		b.WriteByte(':')
-		f.appendSchema(b)
+		b = AppendText(b, f.name)
+		b = append(b, ':')
+		b = f.appendSchema(b)
 		if !f.optional {
 			required = append(required, f.name)
 		}
 	}
-	b.WriteByte('}')
+	b = append(b, '}')
 	if required != nil {
-		b.WriteString(`,"required":`)
-		encodeTexts(b, required)
+		b = append(b, `,"required":`...)
+		b = appendTexts(b, required)
 	}
-	b.WriteString(`,"additionalProperties":false`)
+	return append(b, `,"additionalProperties":false`...)
 }
