@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/base64"
 	"errors"
+	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -116,6 +117,24 @@ type (
 		Asked    bool   `json:"asked"`
 	}
 )
+
+// appendTo appends what encoding/json would.
+func (j jobMeta) appendTo(b []byte) []byte {
+	b = tool.AppendText(append(b, `{"id":`...), j.ID)
+	b = tool.AppendText(append(b, `,"state":`...), j.State)
+	b = strconv.AppendInt(append(b, `,"exit":`...), int64(j.Exit), 10)
+	return append(b, '}')
+}
+
+// appendTo appends what encoding/json would.
+func (d decisionMeta) appendTo(b []byte) []byte {
+	b = tool.AppendText(append(b, `{"decision":`...), d.Decision)
+	if d.Rule != "" {
+		b = tool.AppendText(append(b, `,"rule":`...), d.Rule)
+	}
+	b = strconv.AppendBool(append(b, `,"asked":`...), d.Asked)
+	return append(b, '}')
+}
 
 // metaFields are the `_meta` keys of a result. Every value is of a plain type, so encoding cannot fail.
 func metaFields(m tool.Meta) map[string]any {
