@@ -175,9 +175,11 @@ func checkTokens(key string, least int) error {
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrKey, len(key), maxKey)
 	}
 	count := 0
-	for t := range strings.SplitSeq(key, ".") {
+	for rest, more := key, true; more; {
+		var t string
+		t, rest, more = strings.Cut(rest, ".")
 		count++
-		if t == "" || strings.IndexFunc(t, notInToken) >= 0 {
+		if !isToken(t) {
 			return fmt.Errorf("%w: %q has the token %q", ErrKey, key, t)
 		}
 	}
@@ -187,8 +189,13 @@ func checkTokens(key string, least int) error {
 	return nil
 }
 
-func notInToken(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
+func isToken(t string) bool {
+	for _, c := range []byte(t) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return t != ""
 }
 
 // family is the first token of a key.

@@ -56,18 +56,19 @@ type memory struct {
 	watchers []*watcher
 }
 
-// enter takes the lock for one operation and removes what is over. The caller unlocks if err is nil.
-func (m *memory) enter(ctx context.Context) error {
+// enter takes the lock for one operation, removes what is over, and says when that is. The caller unlocks if err is nil.
+func (m *memory) enter(ctx context.Context) (now int64, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	m.mu.Lock()
 	if m.isClosed() {
 		m.mu.Unlock()
-		return ErrClosed
+		return 0, ErrClosed
 	}
-	m.table.expire(m.now())
-	return nil
+	now = m.now()
+	m.table.expire(now)
+	return now, nil
 }
 
 func (m *memory) isClosed() bool {
@@ -83,10 +84,11 @@ func (m *memory) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if _, err := m.plan.key(key); err != nil {
 		return nil, 0, err
 	}
-	if err := m.enter(ctx); err != nil {
+	now, err := m.enter(ctx)
+	if err != nil {
 		return nil, 0, err
 	}
-	e := m.table.value(key, m.now())
+	e := m.table.value(key, now)
 	m.mu.Unlock()
 	return bytes.Clone(e.value), e.rev, nil
 }
@@ -142,11 +144,12 @@ func (m *memory) Append(ctx context.Context, name string, value []byte) error {
 
 // change makes a change at once.
 func (m *memory) change(ctx context.Context, c *change) (bool, error) {
-	if err := m.enter(ctx); err != nil {
+	now, err := m.enter(ctx)
+	if err != nil {
 		return false, err
 	}
 	defer m.mu.Unlock()
-	if err := m.table.prepare(c, m.now()); err != nil {
+	if err := m.table.prepare(c, now); err != nil {
 		return false, err
 	}
 	m.apply(c)
@@ -171,11 +174,12 @@ func (m *memory) Keys(ctx context.Context, prefix string) ([]string, error) {
 	if err := m.plan.prefix(prefix); err != nil {
 		return nil, err
 	}
-	if err := m.enter(ctx); err != nil {
+	now, err := m.enter(ctx)
+	if err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	keys := m.table.below(prefix, m.now())
+	keys := m.table.below(prefix, now)
 	return keys[:min(len(keys), maxKeys)], nil
 }
 
@@ -183,16 +187,17 @@ func (m *memory) Tail(ctx context.Context, name string, after uint64, max int) (
 	if _, err := m.plan.stream(name); err != nil {
 		return nil, after, err
 	}
-	if err := m.enter(ctx); err != nil {
+	now, err := m.enter(ctx)
+	if err != nil {
 		return nil, after, err
 	}
 	defer m.mu.Unlock()
-	values, last := m.table.tail(name, after, max, m.now())
+	values, last := m.table.tail(name, after, max, now)
 	return values, last, nil
 }
 
 func (m *memory) Ping(ctx context.Context) error {
-	if err := m.enter(ctx); err != nil {
+	if _, err := m.enter(ctx); err != nil {
 		return err
 	}
 	m.mu.Unlock()

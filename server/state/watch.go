@@ -41,14 +41,15 @@ func (m *memory) Watch(ctx context.Context, prefix string, changed func(key stri
 		return err
 	}
 	w := &watcher{prefix: prefix, queued: map[string]bool{}, wake: make(chan struct{}, 1)}
-	if err := m.enter(ctx); err != nil {
+	now, err := m.enter(ctx)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
 	}
 	m.watchers = append(m.watchers, w)
-	for _, key := range m.table.below(prefix, m.now()) {
+	for _, key := range m.table.below(prefix, now) {
 		w.add(key)
 	}
 	m.mu.Unlock()
