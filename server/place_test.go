@@ -1,0 +1,556 @@
+package server
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/tools/tool"
+)
+
+// realDir is a new directory, named without links.
+func realDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	return dir
+}
+
+// say tells the server what the operator says about principals.
+func (x *httpSite) say(t *testing.T, named map[string]auth.Values) {
+	t.Helper()
+	must(t, x.server.Reload(config.Principals{Default: x.server.cfg.Principals.Default, Named: named}))
+}
+
+// does makes a call and returns its text, with `! ` before that of an error.
+func (c *httpClient) does(name, args string) string {
+	c.t.Helper()
+	got := c.call("1", name, args, "")
+	text, failed := got.text()
+	if got.status != http.StatusOK {
+		c.t.Fatalf("%s: %d %s", name, got.status, got.answer)
+	}
+	if failed {
+		return "! " + text
+	}
+	return text
+}
+
+// listed are the names of tools/list.
+func (c *httpClient) listed() []string {
+	c.t.Helper()
+	var a struct {
+		Result struct{ Tools []struct{ Name string } }
+	}
+	got := c.do(c.request(c.t.Context(), http.MethodPost, c.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	if err := json.Unmarshal([]byte(got.answer), &a); err != nil || got.status != http.StatusOK {
+		c.t.Fatalf("tools/list: %d %s", got.status, got.answer)
+	}
+	var names []string
+	for _, t := range a.Result.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+const (
+	unavailable = "! WORKSPACE_UNAVAILABLE"
+	writeA      = `{"file_path":"a.txt","content":"a\n"}`
+)
+
+// TestTemplates: {principal} becomes the directory of whoever calls, made 0700 at the first call; a root without it is
+// everybody's.
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	must(t, os.Mkdir(filepath.Join(base, "shared"), 0o755))
+	roots := []string{filepath.Join(base, "w", "{principal}", "own"), filepath.Join(base, "shared")}
+	const odd = "Eve/../alice"
+	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob", odd}, values: map[string]auth.Values{"alice": {Roots: roots}, "bob": {Roots: roots}, odd: {Roots: roots}}})
+	if _, err := os.Lstat(filepath.Join(base, "w")); err == nil {
+		t.Error("a workspace was made before anybody called")
+	}
+	shared := filepath.Join(base, "shared", "from.txt")
+	for _, who := range []string{"alice", "bob", odd} {
+		c := x.client(who).hello()
+		if got := c.does("write_file", writeA); strings.HasPrefix(got, "!") {
+			t.Errorf("%s: %s", who, got)
+		}
+		own := filepath.Join(base, "w", auth.Slug(who), "own")
+		if _, err := os.Stat(filepath.Join(own, "a.txt")); err != nil {
+			t.Errorf("%s works elsewhere: %v", who, err)
+		}
+		for dir := own; dir != base; dir = filepath.Dir(dir) {
+			if info, err := os.Lstat(dir); err != nil || runtime.GOOS != "windows" && info.Mode() != fs.ModeDir|0o700 {
+				t.Errorf("%s: %v, %v; want 0700", dir, info.Mode(), err)
+			}
+		}
+		if got := c.does("read_file", `{"file_path":"`+filepath.ToSlash(shared)+`"}`); who != "alice" && strings.HasPrefix(got, "!") {
+			t.Errorf("%s does not see what alice shares: %s", who, got)
+		}
+		if who == "alice" {
+			c.does("write_file", `{"file_path":"`+filepath.ToSlash(shared)+`","content":"x\n"}`)
+		}
+	}
+	for _, who := range []string{"bob", odd} {
+		theirs := filepath.Join(base, "w", "alice", "own", "a.txt")
+		if got := x.client(who).hello().does("read_file", `{"file_path":"`+filepath.ToSlash(theirs)+`"}`); !strings.HasPrefix(got, "! OUTSIDE_ROOTS") {
+			t.Errorf("%s reads alice's file: %s", who, got)
+		}
+	}
+}
+
+// seedDir makes a seed with files, modes and links.
+func seedDir(t *testing.T) string {
+	t.Helper()
+	dir := realDir(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "bin", "deep"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "README"), []byte("read me\n"), 0o640))
+	must(t, os.WriteFile(filepath.Join(dir, "bin", "tool"), []byte("#!/bin/sh\n"), 0o755))
+	return dir
+}
+
+// TestSeed: a new workspace begins as a copy of the seed, with modes and the links that stay inside. One that exists is
+// left alone.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("modes and links are those of Unix")
+	}
+	seed := seedDir(t)
+	secret := filepath.Join(realDir(t), "secret")
+	must(t, os.WriteFile(secret, []byte("x"), 0o600))
+	for name, target := range map[string]string{
+		"bin/inside": "../README", "to-dir": "bin", "dangling": "nothing", "absolute": secret, "up": "../" + filepath.Base(filepath.Dir(secret)) + "/secret",
+		"bin/deep/up": "../../../x", "itself": filepath.Join(seed, "README"),
+	} {
+		must(t, os.Symlink(target, filepath.Join(seed, name)))
+	}
+	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}})
+	x.say(t, map[string]auth.Values{"alice": {Seed: &seed}, "bob": {Seed: &seed}})
+	theirs := filepath.Join(x.data, "workspaces", "bob")
+	must(t, os.MkdirAll(theirs, 0o700))
+	for _, who := range []string{"alice", "bob"} {
+		if got := x.client(who).hello().does("write_file", writeA); strings.HasPrefix(got, "!") {
+			t.Fatalf("%s: %s", who, got)
+		}
+	}
+	root := filepath.Join(x.data, "workspaces", "alice")
+	got := map[string]string{}
+	must(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if got[rel] = info.Mode().String(); info.Mode()&fs.ModeSymlink != 0 {
+			got[rel], err = os.Readlink(path)
+		}
+		return err
+	}))
+	delete(got, "a.txt")
+	want := map[string]string{
+		"README": "-rw-r-----", "bin": "drwxr-xr-x", "bin/tool": "-rwxr-xr-x", "bin/deep": "drwxr-xr-x",
+		"bin/inside": "../README", "to-dir": "bin", "dangling": "nothing",
+	}
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s is %q, want %q", name, got[name], want[name])
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("this was copied, too: %v", got)
+	}
+	if entries, err := os.ReadDir(theirs); err != nil || len(entries) != 1 {
+		t.Errorf("a workspace that was there has %v: %v", entries, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(root)); err != nil || len(entries) != 2 {
+		t.Errorf("beside the workspaces is %v: %v", entries, err)
+	}
+	// The second call of a principal, and a restart, copy nothing again.
+	must(t, os.Remove(filepath.Join(root, "README")))
+	again := x.again(t, siteSetup{principals: []string{"alice", "bob"}})
+	again.say(t, map[string]auth.Values{"alice": {Seed: &seed}})
+	if got := again.client("alice").hello().does("read_file", `{"file_path":"README"}`); !strings.HasPrefix(got, "! FILE_NOT_FOUND") {
+		t.Errorf("after a restart a file of the seed is back: %s", got)
+	}
+}
+
+// TestBrokenSeed: a seed that cannot be copied whole leaves no workspace behind, and it is tried again after 5 s. Half of
+// one was served then, without a word.
+func TestBrokenSeed(t *testing.T) {
+	t.Parallel()
+	seed := seedDir(t)
+	big := filepath.Join(seed, "m.bin")
+	f, err := os.Create(big)
+	must(t, err)
+	must(t, f.Truncate(maxSeed+1)) // takes no room
+	must(t, f.Close())
+	must(t, os.WriteFile(filepath.Join(seed, "zz.txt"), []byte("last\n"), 0o600))
+	var log lockedBuffer
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, log: &log})
+	now := time.Now()
+	x.server.team.places.now = func() time.Time { return now }
+	x.say(t, map[string]auth.Values{"alice": {Seed: &seed}})
+	workspaces := filepath.Join(x.data, "workspaces")
+	must(t, os.MkdirAll(filepath.Join(workspaces, ".alice.seed", "left"), 0o700)) // by a crash
+	c := x.client("alice").hello()
+	for range 3 {
+		if got := c.does("list_files", `{"pattern":"**"}`); !strings.HasPrefix(got, unavailable) {
+			t.Errorf("with a seed that is too large: %s", got)
+		}
+		if entries, err := os.ReadDir(workspaces); err != nil || len(entries) > 0 {
+			t.Errorf("it left %v: %v", entries, err)
+		}
+		now = now.Add(retryPlace)
+	}
+	if !strings.Contains(log.String(), "seed") || !strings.Contains(log.String(), "principal=alice") {
+		t.Errorf("the log does not say what is wrong: %s", log.String())
+	}
+	must(t, os.Remove(big))
+	if got := c.does("list_files", `{"pattern":"**"}`); !strings.Contains(got, "zz.txt") || !strings.Contains(got, "README") || strings.Contains(got, "left") {
+		t.Errorf("after the seed was mended: %s", got)
+	}
+}
+
+// TestRootsApart: roots of two principals are the same or have nothing in common.
+func TestRootsApart(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	at := func(path string) string { return filepath.Join(base, filepath.FromSlash(path)) }
+	for _, dir := range []string{"one/sub", "one-more", "two", "real/sub"} {
+		must(t, os.MkdirAll(at(dir), 0o755))
+	}
+	links := os.Symlink(at("real/sub"), at("link")) == nil
+	for name, test := range map[string]struct {
+		alice, bob []string
+		refused    bool
+		linked     bool
+	}{
+		"the same":                {alice: []string{"one"}, bob: []string{"one"}},
+		"apart":                   {alice: []string{"one"}, bob: []string{"two"}},
+		"a longer name":           {alice: []string{"one"}, bob: []string{"one-more"}},
+		"inside":                  {alice: []string{"one"}, bob: []string{"one/sub"}, refused: true},
+		"around":                  {alice: []string{"one/sub"}, bob: []string{"one"}, refused: true},
+		"deep inside, to be made": {alice: []string{"one"}, bob: []string{"one/new/deep"}, refused: true},
+		"one of several":          {alice: []string{"two", "one"}, bob: []string{"one-more", "one/sub"}, refused: true},
+		"one the same, one not":   {alice: []string{"one", "two"}, bob: []string{"one", "two/sub"}, refused: true},
+		"inside by a link":        {alice: []string{"real"}, bob: []string{"link"}, refused: true, linked: true},
+		"around by a link":        {alice: []string{"link"}, bob: []string{"real"}, refused: true, linked: true},
+		"the same by a link":      {alice: []string{"real/sub"}, bob: []string{"link"}, linked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.linked && !links {
+				t.Skip("links cannot be made here")
+			}
+			all := func(paths []string) (roots []string) {
+				for _, p := range paths {
+					roots = append(roots, at(p))
+				}
+				return roots
+			}
+			x := serveHTTP(t, siteSetup{
+				principals: []string{"alice", "bob"},
+				values:     map[string]auth.Values{"alice": {Roots: all(test.alice)}, "bob": {Roots: all(test.bob)}},
+			})
+			list := `{"pattern":"*"}`
+			if got := x.client("alice").hello().does("list_files", list); strings.HasPrefix(got, "!") {
+				t.Fatalf("alice, who comes first: %s", got)
+			}
+			if got := x.client("bob").hello().does("list_files", list); strings.HasPrefix(got, unavailable) != test.refused || strings.HasPrefix(got, "!") != test.refused {
+				t.Errorf("bob: %s; want refused: %v", got, test.refused)
+			}
+			if got := x.client("alice").hello().does("list_files", list); strings.HasPrefix(got, "!") {
+				t.Errorf("alice afterwards: %s", got)
+			}
+		})
+	}
+}
+
+// TestSharedRootIsEverybodys: who shares a root with another one cannot have a part of it for himself. The last who came
+// counted as its owner.
+func TestSharedRootIsEverybodys(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	must(t, os.MkdirAll(filepath.Join(base, "shared", "sub"), 0o755))
+	shared, sub := []string{filepath.Join(base, "shared")}, []string{filepath.Join(base, "shared", "sub")}
+	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, values: map[string]auth.Values{"alice": {Roots: shared}, "bob": {Roots: shared}}})
+	_, text, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).New(auth.Token{Principal: "bob", Values: auth.Values{Roots: sub}})
+	must(t, err)
+	x.say(t, nil)
+	for _, who := range []string{"alice", "bob"} {
+		if got := x.client(who).hello().does("list_files", `{"pattern":"*"}`); strings.HasPrefix(got, "!") {
+			t.Fatalf("%s: %s", who, got)
+		}
+	}
+	other := x.client("bob")
+	other.token = text
+	if got := other.hello().does("list_files", `{"pattern":"*"}`); !strings.HasPrefix(got, unavailable) {
+		t.Errorf("bob in a part of alice's root: %s", got)
+	}
+}
+
+// TestMovedRoots: after the operator has moved a principal, what was its root may be another's. It was its for ever.
+func TestMovedRoots(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	for _, dir := range []string{"a/sub", "b"} {
+		must(t, os.MkdirAll(filepath.Join(base, filepath.FromSlash(dir)), 0o755))
+	}
+	in := func(dir string) auth.Values {
+		return auth.Values{Roots: []string{filepath.Join(base, filepath.FromSlash(dir))}}
+	}
+	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}})
+	now := time.Now()
+	x.server.team.places.now = func() time.Time { return now }
+	list := `{"pattern":"*"}`
+	x.say(t, map[string]auth.Values{"alice": in("a"), "bob": in("a/sub")})
+	alice, bob := x.client("alice").hello(), x.client("bob").hello()
+	if got := alice.does("list_files", list); strings.HasPrefix(got, "!") {
+		t.Fatalf("alice: %s", got)
+	}
+	if got := bob.does("list_files", list); !strings.HasPrefix(got, unavailable) {
+		t.Fatalf("bob in a part of alice's root: %s", got)
+	}
+	x.say(t, map[string]auth.Values{"alice": in("b"), "bob": in("a/sub")})
+	now = now.Add(retryPlace)
+	for name, c := range map[string]*httpClient{"alice": alice, "bob": bob} { // in the sessions that they have
+		if got := c.does("list_files", list); strings.HasPrefix(got, "!") {
+			t.Errorf("%s, after alice was moved: %s", name, got)
+		}
+	}
+}
+
+// TestBrokenWorkspace: a client whose workspace cannot be served gets on with it as far as that goes, each of its calls is
+// refused with a code, and 5 s after the operator has mended it all is well.
+func TestBrokenWorkspace(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, log: &log})
+	now := time.Now()
+	x.server.team.places.now = func() time.Time { return now }
+	root := filepath.Join(x.data, "workspaces", "alice")
+	must(t, os.MkdirAll(filepath.Dir(root), 0o700))
+	must(t, os.WriteFile(root, []byte("in the way"), 0o600))
+	c := x.client("alice").hello()
+	broken := c.listed()
+	if healthy := x.client("bob").hello().listed(); len(broken) == 0 || !slices.Equal(broken, healthy) {
+		t.Errorf("tools/list shows %v, where bob gets %v", broken, healthy)
+	}
+	for name, args := range map[string]string{
+		"list_files": `{"pattern":"*"}`, "read_file": `{"file_path":"a.txt"}`, "write_file": writeA, "grep_search": `{"pattern":"x"}`,
+	} {
+		got := c.call("1", name, args, "")
+		if text, failed := got.text(); !failed || !strings.HasPrefix("! "+text, unavailable) || !strings.Contains(got.answer, `"code":"WORKSPACE_UNAVAILABLE"`) {
+			t.Errorf("%s: %s", name, got.answer)
+		}
+		if strings.Contains(got.answer, x.data) {
+			t.Errorf("%s tells a path of the server: %s", name, got.answer)
+		}
+	}
+	modern := x.client("alice").of2026()
+	if text, failed := modern.call("1", "list_files", `{"pattern":"*"}`, "").text(); !failed || !strings.HasPrefix("! "+text, unavailable) {
+		t.Errorf("modern: %s", text)
+	}
+	if n := strings.Count(log.String(), "a workspace cannot be served"); n != 1 || !strings.Contains(log.String(), "is not a directory") {
+		t.Errorf("the log says so %d times in 5 s: %s", n, log.String())
+	}
+	if got := x.client("bob").hello().does("write_file", writeA); strings.HasPrefix(got, "!") {
+		t.Errorf("bob: %s", got)
+	}
+
+	must(t, os.Remove(root))
+	now = now.Add(retryPlace - 1)
+	if got := c.does("write_file", writeA); !strings.HasPrefix(got, unavailable) {
+		t.Errorf("tried again before 5 s are over: %s", got)
+	}
+	now = now.Add(1)
+	if got := c.does("write_file", writeA); strings.HasPrefix(got, "!") {
+		t.Errorf("after it was mended: %s", got)
+	}
+}
+
+// TestLinksOnTheWay: what is missing on the way to a root is made without following a link, so nobody who may write above
+// it chooses where it lies.
+func TestLinksOnTheWay(t *testing.T) {
+	t.Parallel()
+	base, elsewhere := realDir(t), realDir(t)
+	if err := os.Symlink(filepath.Join(elsewhere, "new"), filepath.Join(base, "out")); err != nil {
+		t.Skipf("links cannot be made here: %v", err)
+	}
+	must(t, os.Symlink("nothing", filepath.Join(base, "dangling")))
+	must(t, os.Symlink("loop", filepath.Join(base, "loop")))
+	must(t, os.WriteFile(filepath.Join(base, "file"), nil, 0o600))
+	for _, root := range []string{"out", "out/deep", "out/deep/er", "dangling", "dangling/deep", "loop", "loop/deep", "file", "file/deep"} {
+		for _, seeded := range []bool{false, true} {
+			name := root
+			if seeded {
+				name += ", with a seed"
+			}
+			t.Run(name, func(t *testing.T) {
+				x := serveHTTP(t, siteSetup{principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Roots: []string{filepath.Join(base, filepath.FromSlash(root))}}}})
+				if seeded {
+					seed := seedDir(t)
+					x.say(t, map[string]auth.Values{"alice": {Seed: &seed}})
+				}
+				if got := x.client("alice").hello().does("write_file", writeA); !strings.HasPrefix(got, unavailable) {
+					t.Errorf("got %s", got)
+				}
+				if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
+					t.Errorf("behind the link there is %v: %v", entries, err)
+				}
+				if _, err := os.Stat(filepath.Join(base, "nothing")); err == nil {
+					t.Error("the target of a link to nothing was made")
+				}
+			})
+		}
+	}
+}
+
+// TestScopes: a tool that needs a scope which the token lacks is not listed, and refused with SCOPE_MISSING.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	readers := auth.Values{Scopes: []string{"mcp:read"}}
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"reader", "writer", "nobody", "everything"}, settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"},
+		values: map[string]auth.Values{"reader": readers, "writer": {Scopes: []string{"mcp:read", "mcp:write"}}, "nobody": {Scopes: []string{}}},
+	})
+	calls := map[tool.Scope][2]string{
+		tool.ScopeRead:  {"list_files", `{"pattern":"*"}`},
+		tool.ScopeWrite: {"write_file", writeA},
+		tool.ScopeShell: {"run_shell", `{"command":"echo x > shell.txt"}`},
+	}
+	for who, may := range map[string][]tool.Scope{
+		"reader": {tool.ScopeRead}, "writer": {tool.ScopeRead, tool.ScopeWrite}, "nobody": nil, "everything": {tool.ScopeRead, tool.ScopeWrite, tool.ScopeShell},
+	} {
+		c := x.client(who).hello()
+		listed := c.listed()
+		for _, s := range x.server.tools {
+			if scope := s.Spec.Scope; !slices.Contains(may, scope) && slices.Contains(listed, s.Spec.Name) {
+				t.Errorf("%s is shown %s", who, s.Spec.Name)
+			}
+		}
+		for scope, call := range calls {
+			if slices.Contains(listed, call[0]) != slices.Contains(may, scope) {
+				t.Errorf("%s is listed for %s: %v", call[0], who, slices.Contains(listed, call[0]))
+			}
+			if runtime.GOOS == "windows" && scope == tool.ScopeShell && slices.Contains(may, scope) {
+				continue
+			}
+			if got := c.does(call[0], call[1]); strings.HasPrefix(got, "! SCOPE_MISSING") == slices.Contains(may, scope) || strings.HasPrefix(got, "!") == slices.Contains(may, scope) {
+				t.Errorf("%s calls %s: %s", who, call[0], got)
+			}
+		}
+		if len(listed) == 0 != (may == nil) {
+			t.Errorf("%s is shown %v", who, listed)
+		}
+	}
+	for who, want := range map[string]bool{"reader": false, "nobody": false, "writer": true} {
+		if _, err := os.Stat(filepath.Join(x.data, "workspaces", who, "a.txt")); (err == nil) != want {
+			t.Errorf("%s's file: %v", who, err)
+		}
+	}
+}
+
+// TestReadonlyProfile: with the profile readonly nothing that changes something is listed or runs, by its name or an alias.
+func TestReadonlyProfile(t *testing.T) {
+	t.Parallel()
+	readonly := "readonly"
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Profile: &readonly}},
+		settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"},
+	})
+	c := x.client("alice").hello()
+	listed := c.listed()
+	for _, s := range x.server.tools {
+		if !s.Spec.Traits.ReadOnly && slices.Contains(listed, s.Spec.Name) {
+			t.Errorf("%s is listed", s.Spec.Name)
+		}
+		for _, name := range append([]string{s.Spec.Name}, s.Spec.Aliases...) {
+			if got := c.does(name, "{}"); !s.Spec.Traits.ReadOnly && !strings.HasPrefix(got, "! TOOL_DISABLED") {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+	}
+	if got := c.does("list_files", `{"pattern":"*"}`); strings.HasPrefix(got, "!") || !slices.Contains(listed, "list_files") {
+		t.Errorf("list_files: %s", got)
+	}
+}
+
+// TestTokenRights: two tokens of one principal have their own rules and modes over the same workspace.
+func TestTokenRights(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
+	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	mint := func(v auth.Values) *httpClient {
+		t.Helper()
+		_, text, err := file.New(auth.Token{Principal: "alice", Values: v})
+		must(t, err)
+		must(t, x.server.Reload(x.server.cfg.Principals))
+		c := x.client("alice")
+		c.token = text
+		return c.hello()
+	}
+	full := x.client("alice").hello()
+	for _, path := range []string{"open.txt", "secret/key.txt", "sub/secret/key.txt"} {
+		if got := full.does("write_file", `{"file_path":"`+path+`","content":"words\n"}`); strings.HasPrefix(got, "!") {
+			t.Fatal(got)
+		}
+	}
+	read := func(path string) string { return `{"file_path":"` + path + `"}` }
+	plan := "plan"
+
+	denied := mint(auth.Values{Deny: []string{"Read(/secret/**)", "grep_search"}})
+	if got := denied.does("read_file", read("secret/key.txt")); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+		t.Errorf("a denied path: %s", got)
+	}
+	if got := denied.does("write_file", `{"file_path":"secret/new.txt","content":"x\n"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+		t.Errorf("a new file at a denied path: %s", got)
+	}
+	for _, path := range []string{"open.txt", "sub/secret/key.txt"} {
+		if got := denied.does("read_file", read(path)); strings.HasPrefix(got, "!") {
+			t.Errorf("%s, which the rule does not name: %s", path, got)
+		}
+	}
+	if got := denied.does("grep_search", `{"pattern":"words"}`); !strings.HasPrefix(got, "!") || slices.Contains(denied.listed(), "grep_search") {
+		t.Errorf("a tool that is denied: %s", got)
+	}
+
+	planned := mint(auth.Values{Mode: &plan, MaxMode: &plan})
+	if got := planned.does("write_file", writeA); !strings.HasPrefix(got, "! PLAN_MODE") {
+		t.Errorf("a change in plan mode: %s", got)
+	}
+	if got := planned.does("read_file", read("secret/key.txt")); strings.HasPrefix(got, "!") {
+		t.Errorf("reading in plan mode: %s", got)
+	}
+
+	for name, args := range map[string]string{"read_file": read("secret/key.txt"), "write_file": writeA, "grep_search": `{"pattern":"words"}`} {
+		if got := full.does(name, args); strings.HasPrefix(got, "!") {
+			t.Errorf("the token without rules, %s: %s", name, got)
+		}
+	}
+	// The session of one token, used with another, has the rights of that other.
+	borrowed := *full
+	borrowed.token = planned.token
+	if got := borrowed.does("write_file", writeA); !strings.HasPrefix(got, "! PLAN_MODE") {
+		t.Errorf("with the session of the stronger token: %s", got)
+	}
+	borrowed.token = denied.token
+	if got := borrowed.does("read_file", read("secret/key.txt")); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+		t.Errorf("with the session of the stronger token: %s", got)
+	}
+}
