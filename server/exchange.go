@@ -209,9 +209,9 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 	}
 	defer e.work.end(entry)
 	began := time.Now()
-	w := e.newResponder(x.w, rec, f, stream)
-	w.lost = x.left(ctx, f)
-	stop := context.AfterFunc(x.r.Context(), w.lost)
+	left := x.left(ctx, f)
+	w := e.newResponder(x.w, rec, f, stream, left)
+	stop := context.AfterFunc(x.r.Context(), left)
 	defer stop()
 
 	if rec.env.progressToken != nil && rec.visit != nil && w.stream {
@@ -257,7 +257,7 @@ func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
 // pass hands an answer of the client to mcp-go.
 func (x *exchange) pass() {
 	ctx := x.r.Context()
-	w := x.e.newResponder(x.w, x.rec, &flight{}, false)
+	w := x.e.newResponder(x.w, x.rec, &flight{}, false, func() {})
 	x.through(ctx, w, http.MethodPost, x.body)
 	answer, status := w.answer(ctx)
 	if status == http.StatusNotFound { // nobody waits for it any more; to a client 404 says that its session is gone

@@ -54,7 +54,7 @@ func (e *httpEndpoint) on(l Listener) http.Handler {
 			return
 		}
 		// A scraper comes by whatever address it found. No page of another origin has its token.
-		if r.URL.Path == "/metrics" && e.t.mode != modeNone && len(r.Header["Authorization"]) > 0 {
+		if r.URL.Path == pathMetrics && e.t.mode != modeNone && len(r.Header["Authorization"]) > 0 {
 			e.metricsPage(w, r)
 			return
 		}
@@ -100,17 +100,21 @@ func bound(w http.ResponseWriter, r *http.Request) {
 // routed serves what comes from a permitted host and origin.
 func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 	route, handle, ok := e.route(r.URL.Path)
-	if !ok && r.URL.Path != "/metrics" {
+	if !ok && r.URL.Path == pathMetrics {
+		route, ok = pathMetrics, true
+	}
+	if !ok {
 		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing here; MCP is at /mcp"})
 		return
 	}
-	methods := map[string]string{pathMCP: "GET, POST, DELETE", pathSSE: "GET", pathMessage: "POST", "": "GET"}[route]
-	if !slices.Contains(strings.Split(methods, ", "), r.Method) {
-		w.Header().Set("Allow", methods)
-		deny(w, r, &auth.Error{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "use " + methods})
+	methods := allowed(route)
+	if !slices.Contains(methods, r.Method) {
+		list := strings.Join(methods, ", ")
+		w.Header().Set("Allow", list)
+		deny(w, r, &auth.Error{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "use " + list})
 		return
 	}
-	if route == "" {
+	if route == pathMetrics {
 		e.metricsPage(w, r)
 		return
 	}
@@ -139,6 +143,17 @@ func (e *httpEndpoint) routed(w http.ResponseWriter, r *http.Request) {
 	default:
 		e.delete(w, r, c)
 	}
+}
+
+// allowed are the methods of a route.
+func allowed(route string) []string {
+	switch route {
+	case pathMCP:
+		return []string{http.MethodGet, http.MethodPost, http.MethodDelete}
+	case pathMessage:
+		return []string{http.MethodPost}
+	}
+	return []string{http.MethodGet}
 }
 
 // admit finds out who calls, and counts the request.

@@ -33,6 +33,7 @@ const (
 	pathHandle  = "/mcp/s/"
 	pathSSE     = "/sse"
 	pathMessage = "/message"
+	pathMetrics = "/metrics" // not of MCP
 )
 
 // An httpEndpoint is one Server on HTTP.

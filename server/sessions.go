@@ -162,12 +162,16 @@ func (s *sessions) acquire(key session.Key, at *place) (state *session.State, re
 	}
 	l.calls++
 	c := *l.state
-	return &c, sync.OnceFunc(func() {
+	done := false
+	return &c, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		l.calls--
-		l.last = s.now()
-	}), nil
+		if !done {
+			done = true
+			l.calls--
+			l.last = s.now()
+		}
+	}, nil
 }
 
 // idle drops the handles of idle sessions, if it is time to look.

@@ -126,9 +126,9 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	defer e.leave(s, entry)
 	f := &flight{cancel: cancel}
 	x := &exchange{e: e, w: w, r: r, c: c, rec: &record{newID: s.id, limits: c.limits, client: s.client.Load()}, scope: s}
-	out := e.newResponder(w, x.rec, f, true)
-	out.lost = func() { cancel(errConnection) }
-	stop := context.AfterFunc(r.Context(), out.lost)
+	left := func() { cancel(errConnection) }
+	out := e.newResponder(w, x.rec, f, true, left)
+	stop := context.AfterFunc(r.Context(), left)
 	defer stop()
 	x.through(ctx, out, http.MethodGet, nil)
 	out.end(ctx)

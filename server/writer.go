@@ -42,10 +42,14 @@ type responder struct {
 	beat   *time.Timer
 }
 
-func (e *httpEndpoint) newResponder(w http.ResponseWriter, rec *record, f *flight, stream bool) *responder {
-	r := &responder{e: e, w: w, control: http.NewResponseController(w), rec: rec, f: f, stream: stream, lost: func() {}}
+// newResponder begins the answer to a request. lost is called when a write fails. stream says that it may become an event
+// stream.
+func (e *httpEndpoint) newResponder(w http.ResponseWriter, rec *record, f *flight, stream bool, lost func()) *responder {
+	r := &responder{e: e, w: w, control: http.NewResponseController(w), rec: rec, f: f, stream: stream, lost: lost}
 	_ = r.control.SetWriteDeadline(time.Time{}) // each write has its own
 	if stream {
+		r.mu.Lock() // the timer's goroutine looks at beat
+		defer r.mu.Unlock()
 		r.beat = time.AfterFunc(e.keepAlive, r.silence)
 	}
 	return r
