@@ -228,7 +228,7 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 		workDir = who.Roots[0]
 	}
 	for _, text := range who.Deny {
-		deny = append(deny, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: workDir})
+		deny = append(deny, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: canonical(workDir)}) // rules are held against real paths
 	}
 	return s.newPlace(placeOptions{
 		who: who, roots: who.Roots, workDir: workDir, deny: deny, start: start, highest: highest, noShell: s.noShell,
