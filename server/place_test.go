@@ -554,3 +554,22 @@ func TestTokenRights(t *testing.T) {
 		t.Errorf("with the session of the stronger token: %s", got)
 	}
 }
+
+// TestRulesBehindLinks: a rule that begins at the root holds there also if the root is named by a link.
+func TestRulesBehindLinks(t *testing.T) {
+	t.Parallel()
+	base := realDir(t)
+	must(t, os.MkdirAll(filepath.Join(base, "real", "secret"), 0o755))
+	must(t, os.WriteFile(filepath.Join(base, "real", "secret", "key.txt"), []byte("words\n"), 0o600))
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(filepath.Join(base, "real"), link); err != nil {
+		t.Skipf("links cannot be made here: %v", err)
+	}
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Roots: []string{link}, Deny: []string{"Read(/secret/**)"}}}})
+	c := x.client("alice").hello()
+	for _, path := range []string{"secret/key.txt", filepath.Join(link, "secret", "key.txt"), filepath.Join(base, "real", "secret", "key.txt")} {
+		if got := c.does("read_file", `{"file_path":"`+filepath.ToSlash(path)+`"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}

@@ -323,7 +323,7 @@ func TestSSEKeepAlive(t *testing.T) {
 	c := x.client("").hello() // from now on there is an endpoint
 	x.server.endpoint.Load().keepAlive = time.Millisecond
 	c.session = ""
-	r, err := http.DefaultClient.Do(c.request(t.Context(), http.MethodGet, x.url+"/sse", ""))
+	r, err := http.DefaultClient.Do(c.request(soon(t), http.MethodGet, x.url+"/sse", ""))
 	must(t, err)
 	defer r.Body.Close()
 	var got []string
@@ -500,8 +500,9 @@ func TestSSEDrainCalls(t *testing.T) {
 	s.begin("5", "hold", "a")
 	x.expect(t, x.began, "a")
 	stopped := make(chan error, 1)
+	e := x.server.endpoint.Load()
 	go func() { stopped <- x.stop() }()
-	for !x.server.endpoint.Load().work.closing() { // until it has been told
+	for !e.work.closing() { // until it has been told
 		select {
 		case err := <-stopped:
 			t.Fatalf("it did not wait for the call: %v", err)
