@@ -414,14 +414,32 @@ func BenchmarkHTTPRoundTrip(b *testing.B) {
 
 // BenchmarkHTTPClients: 8 clients at the same time, each with a connection and a session of its own; each iteration is
 // 1,600 calls of each kind, in turns. Ratios are medians over the iterations.
-func BenchmarkHTTPClients(b *testing.B) {
+func BenchmarkHTTPClients(b *testing.B) { benchmarkAtOnce(b, false) }
+
+// BenchmarkHTTPSession: the same with 8 calls at the same time in one session, each on a connection of its own.
+func BenchmarkHTTPSession(b *testing.B) { benchmarkAtOnce(b, true) }
+
+func benchmarkAtOnce(b *testing.B, oneSession bool) {
 	const clients, calls = 8, 200
 	all := stands(b)
 	hired := make([][]errander, len(all))
 	for i, s := range all {
-		for range clients {
-			hired[i] = append(hired[i], hire(b, s.at, s.how))
+		for len(hired[i]) < clients {
+			if len(hired[i]) == 0 || !oneSession {
+				hired[i] = append(hired[i], hire(b, s.at, s.how))
+				continue
+			}
+			c, err := dialSite(s.at)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = c.conn.Close() })
+			hired[i] = append(hired[i], errander{c, hired[i][0].does})
 		}
+	}
+	name := "http-8"
+	if oneSession {
+		name = "http-session"
 	}
 	rate := map[string][]float64{}       // calls per second, of each iteration
 	took := map[string][]time.Duration{} // of each call
@@ -470,9 +488,9 @@ func BenchmarkHTTPClients(b *testing.B) {
 		}
 		return middle(r)
 	}
-	b.ReportMetric(p50["ours"]/p50["sdk"], "http-8-p50-ratio")
-	b.ReportMetric(against("sdk"), "http-calls-ratio")
-	b.ReportMetric(against("node"), "http-calls-node-ratio")
+	b.ReportMetric(p50["ours"]/p50["sdk"], name+"-p50-ratio")
+	b.ReportMetric(against("sdk"), name+"-calls-ratio")
+	b.ReportMetric(against("node"), name+"-calls-node-ratio")
 	for name, r := range rate {
 		b.ReportMetric(middle(r), name+"-calls/s")
 		b.ReportMetric(float64(work[name].Microseconds())/float64(len(took[name])), name+"-cpu-us")
