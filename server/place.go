@@ -142,7 +142,8 @@ type places struct {
 
 	mu    sync.Mutex
 	by    map[string]*placeSlot // by all that makes a principal's rights
-	owned map[string][]string   // roots by principal, of all that were served
+	owned map[string][]string   // roots by principal, of all that were served since the last reload
+	loads int                   // how often the operator's words about principals were read again
 }
 
 // A placeSlot is one place, made by who needs it first while others wait.
@@ -150,6 +151,7 @@ type placeSlot struct {
 	mu     sync.Mutex
 	place  *place
 	failed time.Time // when place is broken
+	load   int       // the reload after which its roots were claimed last
 }
 
 // retryPlace is how long a workspace that could not be made is not tried again.
@@ -177,14 +179,22 @@ func (ps *places) of(who auth.Principal) (*place, error) {
 		slot = &placeSlot{}
 		ps.by[key] = slot
 	}
+	load := ps.loads
 	ps.mu.Unlock()
 
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
-	if slot.place != nil && (!slot.place.broken || ps.now().Sub(slot.failed) < retryPlace) {
+	switch {
+	case slot.place == nil || slot.place.broken:
+		if slot.place != nil && ps.now().Sub(slot.failed) < retryPlace {
+			return slot.place, nil
+		}
+	case slot.load == load || ps.claim(who) == nil:
+		slot.load = load
 		return slot.place, nil
 	}
 	made, err := ps.make(who)
+	slot.load = load
 	if err != nil {
 		ps.s.log.Error("a workspace cannot be served", "principal", who.ID, "err", err)
 		slot.failed = ps.now()
@@ -265,11 +275,12 @@ func canonical(path string) string {
 	return filepath.Join(canonical(filepath.Dir(path)), filepath.Base(path))
 }
 
-// forget drops all places, after the rights of principals may have changed. Calls that run keep theirs.
-func (ps *places) forget() {
+// reload lets all roots be claimed anew, after the rights of principals may have changed. Who has those that he had keeps
+// his place: his running jobs hang on it.
+func (ps *places) reload() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	clear(ps.by)
+	ps.loads++
 	clear(ps.owned)
 }
 

@@ -573,3 +573,20 @@ func TestRulesBehindLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestReloadKeepsPlaces: whoever has the rights that he had goes on where he was, with the jobs that he has running.
+func TestReloadKeepsPlaces(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"}})
+	alice := x.client("alice").hello()
+	said := alice.does("run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	at := strings.Index(said, "job_")
+	if at < 0 {
+		t.Fatal(said)
+	}
+	job := said[at : at+len("job_aaaaaaaaaaaa")]
+	must(t, x.server.Reload(x.server.cfg.Principals))
+	if got := alice.does("job_stop", `{"job_id":"`+job+`"}`); strings.HasPrefix(got, "!") || !strings.Contains(got, "Stopped job") {
+		t.Errorf("job_stop after a reload: %s", got)
+	}
+}
