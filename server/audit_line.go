@@ -60,7 +60,7 @@ func (l *auditLine) text(name, s string) {
 	if !plainText(s) {
 		s = auditText(s)
 	}
-	*l = appendAuditText(*l, s)
+	*l = tool.AppendText(*l, s)
 }
 
 // plainText says whether auditText would leave s as it is: most texts are short words.
@@ -77,7 +77,7 @@ func plainText(s string) bool {
 func (l *auditLine) path(name, s string) {
 	l.key(name)
 	s, _ = results.Show(s)
-	*l = appendAuditText(*l, s[:min(len(s), maxAuditPath)])
+	*l = tool.AppendText(*l, s[:min(len(s), maxAuditPath)])
 }
 
 // auditText shows what could deceive a reader as an escape, and cuts the rest. What comes out is valid UTF-8 and has of
@@ -142,35 +142,12 @@ func (l *auditLine) value(name string, v any) {
 			if i > 0 {
 				*l = append(*l, ',')
 			}
-			*l = appendAuditText(*l, auditText(s))
+			*l = tool.AppendText(*l, auditText(s))
 		}
 		*l = append(*l, ']')
 	default:
 		l.text(name, fmt.Sprint(v))
 	}
-}
-
-// appendAuditText writes a JSON string of a text that has been made safe to show.
-func appendAuditText(b []byte, s string) []byte {
-	b = append(b, '"')
-	start := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '\n':
-			c = 'n'
-		case '\t':
-			c = 't'
-		}
-		b = append(b, '\\', c)
-	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
 }
 
 // eventLine is the line of an event. Fields that do not fit in are left out, from the last of the alphabet on.
