@@ -97,46 +97,12 @@ func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) e
 		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, maxInFlight),
 	}
 	defer b.out.shut(errConnection) // a reader that was left behind writes nothing any more
-	grace, err := b.loop(ctx, o, in)
+	grace, err := pipe{
+		grace: o.EOFGrace, watch: o.ParentWatch, failed: b.out.failed, log: o.Log,
+		handle: b.handle, busy: func() bool { return b.table.calls() > 0 },
+	}.serve(ctx, in)
 	b.end(grace, stop)
 	return err
-}
-
-// loop serves until something ends the connection, and returns how long running requests may go on.
-func (b *bridge) loop(ctx context.Context, o BridgeOptions, in io.Reader) (time.Duration, error) {
-	parent := newParentWatch(o.ParentWatch)
-	defer parent.stop()
-	ended := make(chan error, 1)
-	go func() {
-		r := newLineReader(in, maxMessage)
-		for {
-			l, err := r.next()
-			if err != nil {
-				ended <- err
-				return
-			}
-			parent.message()
-			b.handle(l)
-		}
-	}()
-	for {
-		select {
-		case err := <-ended:
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return o.EOFGrace, err
-		case <-parent.tick():
-			if parent.gone(b.table.calls() > 0) {
-				b.log.Warn("the parent process is gone: ending")
-				return 0, nil
-			}
-		case <-b.out.failed:
-			return 0, nil
-		case <-ctx.Done():
-			return signalGrace, nil
-		}
-	}
 }
 
 // end takes no more messages, lets what runs finish for grace, then stops it. Open listens get their completion at

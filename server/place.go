@@ -238,7 +238,7 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 		workDir = who.Roots[0]
 	}
 	for _, text := range who.Deny {
-		deny = append(deny, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: canonical(workDir)}) // rules are held against real paths
+		deny = append(deny, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: config.Canonical(workDir)}) // rules are held against real paths
 	}
 	return s.newPlace(placeOptions{
 		who: who, roots: who.Roots, workDir: workDir, deny: deny, start: start, highest: highest, noShell: s.noShell,
@@ -250,7 +250,7 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 func (ps *places) claim(who auth.Principal) error {
 	mine := make([]string, len(who.Roots))
 	for i, root := range who.Roots {
-		mine[i] = canonical(root)
+		mine[i] = config.Canonical(root)
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -265,14 +265,6 @@ func (ps *places) claim(who auth.Principal) error {
 		}
 	}
 	return nil
-}
-
-// canonical resolves the links in the part of path that exists.
-func canonical(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
-		return real
-	}
-	return filepath.Join(canonical(filepath.Dir(path)), filepath.Base(path))
 }
 
 // reload lets all roots be claimed anew, after the rights of principals may have changed. Who has those that he had keeps

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -39,15 +40,29 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	// Calls outlive ctx by their grace, so they hang on a context of their own.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(errConnection)
-	grace, err := c.loop(ctx, calls, in)
+	grace, err := pipe{
+		grace: s.cfg.Stdio.EOFGrace, watch: s.cfg.Stdio.ParentWatch, failed: c.out.failed, log: s.log,
+		handle: func(l line) { c.handle(calls, l) },
+		busy:   func() bool { return c.table.calls() > 0 },
+	}.serve(ctx, in)
 	c.end(grace)
 	return err
 }
 
-// loop serves until something ends the connection, and returns how long running calls may go on. Lines are read and
+// A pipe is one client on standard input and output, as the server and the bridge serve it.
+type pipe struct {
+	grace  time.Duration   // for what runs after the end of the input
+	watch  bool            // the end of the parent process is the end, too
+	handle func(line)      // takes a line, on the reading goroutine
+	busy   func() bool     // a call runs
+	failed <-chan struct{} // closed when writing fails
+	log    *slog.Logger
+}
+
+// serve serves until something ends the connection, and returns how long running calls may go on. Lines are read and
 // handled on one goroutine of its own, so that a blocked read never keeps a signal waiting.
-func (c *conn) loop(ctx, calls context.Context, in io.Reader) (time.Duration, error) {
-	parent := newParentWatch(c.s.cfg.Stdio.ParentWatch)
+func (p pipe) serve(ctx context.Context, in io.Reader) (time.Duration, error) {
+	parent := newParentWatch(p.watch)
 	defer parent.stop()
 	ended := make(chan error, 1)
 	go func() {
@@ -59,7 +74,7 @@ func (c *conn) loop(ctx, calls context.Context, in io.Reader) (time.Duration, er
 				return
 			}
 			parent.message()
-			c.handle(calls, l)
+			p.handle(l)
 		}
 	}()
 	for {
@@ -68,13 +83,13 @@ func (c *conn) loop(ctx, calls context.Context, in io.Reader) (time.Duration, er
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return c.s.cfg.Stdio.EOFGrace, err
+			return p.grace, err
 		case <-parent.tick():
-			if parent.gone(c.table.calls() > 0) {
-				c.s.log.Warn("the parent process is gone: ending")
+			if parent.gone(p.busy()) {
+				p.log.Warn("the parent process is gone: ending")
 				return 0, nil
 			}
-		case <-c.out.failed:
+		case <-p.failed:
 			return 0, nil
 		case <-ctx.Done():
 			return signalGrace, nil

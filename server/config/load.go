@@ -101,7 +101,7 @@ func (l *loader) places() {
 		}
 	}
 	if c.Home != "" {
-		c.Home = resolved(filepath.Clean(c.Home)) // rules are compared with canonical paths
+		c.Home = Canonical(filepath.Clean(c.Home)) // rules are compared with canonical paths
 	}
 	c.ConfigHome = l.base("XDG_CONFIG_HOME", ".config")
 }
@@ -162,7 +162,7 @@ func (l *loader) file(path string, data []byte) {
 		return
 	}
 	for _, e := range entries {
-		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: resolved(filepath.Dir(path)), home: l.config.Home, file: true}
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)), home: l.config.Home, file: true}
 		if named(e.path) {
 			l.principal(e, in)
 		} else if s := l.find(e.key); s != nil {

@@ -52,7 +52,7 @@ func (l *loader) project(dir string) {
 			continue
 		}
 		// What `/x` in a rule means is the project's top, not the directory that only holds the file.
-		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: resolved(dir), home: l.config.Home, file: true}
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(dir), home: l.config.Home, file: true}
 		if !l.narrow(*s, in) {
 			ignore(e)
 		}

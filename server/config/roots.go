@@ -86,12 +86,12 @@ func (l *loader) byAccident(dir string) bool {
 	if dir == "" {
 		return false
 	}
-	real := resolved(dir)
+	real := Canonical(dir)
 	never := []string{l.config.Home, l.env["SYSTEMROOT"], l.env["WINDIR"]}
-	if real == filepath.Dir(real) || slices.ContainsFunc(never, func(d string) bool { return d != "" && resolved(d) == real }) {
+	if real == filepath.Dir(real) || slices.ContainsFunc(never, func(d string) bool { return d != "" && Canonical(d) == real }) {
 		return true
 	}
-	if windows := l.env["SYSTEMROOT"]; windows != "" && contains(resolved(windows), real) {
+	if windows := l.env["SYSTEMROOT"]; windows != "" && contains(Canonical(windows), real) {
 		return true
 	}
 	if l.src.Serve && slices.ContainsFunc(l.config.keptDirs(), func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
@@ -117,7 +117,7 @@ func (l *loader) warnAboutHome(root string) {
 }
 
 func (l *loader) isHome(root string) bool {
-	return l.config.Home != "" && resolved(root) == resolved(l.config.Home)
+	return l.config.Home != "" && Canonical(root) == Canonical(l.config.Home)
 }
 
 // keepApart refuses roots that hold, or lie in, a directory of ours: what the model can change must not be what we
@@ -150,7 +150,7 @@ func (l *loader) keepFrom(key, root string, dir keptDir) {
 	case how == "":
 		return
 	case how == "contains" && l.isHome(root) && !held:
-		l.denyState(resolved(dir.path))
+		l.denyState(Canonical(dir.path))
 		return
 	}
 	text := fmt.Sprintf("%s %s the %s %s", root, how, dir.name, dir.path)
@@ -174,7 +174,7 @@ func (l *loader) keepFilesFrom(root string) {
 		if file.path == "" || file.path == "-" {
 			continue
 		}
-		if at, root := resolved(file.path), canonical(root); len(components(root)) <= len(components(at)) && overlap(root, at) {
+		if at, root := Canonical(file.path), canonical(root); len(components(root)) <= len(components(at)) && overlap(root, at) {
 			l.problems.add(c.origins[file.key], fmt.Sprintf("%s: %s lies in the root %s, where sessions could read or change it", file.key, file.path, root))
 		}
 	}
@@ -193,8 +193,8 @@ func contains(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// resolved resolves the links in the part of path that exists.
-func resolved(path string) string {
+// Canonical resolves the links in the part of path that exists.
+func Canonical(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -202,5 +202,5 @@ func resolved(path string) string {
 	if up == path {
 		return path
 	}
-	return filepath.Join(resolved(up), filepath.Base(path))
+	return filepath.Join(Canonical(up), filepath.Base(path))
 }

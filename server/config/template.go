@@ -48,7 +48,7 @@ func canonical(template string) string {
 	if err != nil { // cannot be: it lies in it
 		return template
 	}
-	return filepath.Join(resolved(fixed(template)), rel)
+	return filepath.Join(Canonical(fixed(template)), rel)
 }
 
 // CheckRoot refuses a root of a principal, such as one that a token names: a template that is not absolute, or that for
@@ -83,7 +83,7 @@ func (c Config) keptDirs() []keptDir {
 
 // meeting says how the directories of a template meet one of ours; "": they do not.
 func (c Config) meeting(template string, dir keptDir) string {
-	root, ours := canonical(template), resolved(dir.path)
+	root, ours := canonical(template), Canonical(dir.path)
 	if dir.path == c.HTTP.DataDir {
 		if shared := filepath.Join(ours, workspaces); root != shared && contains(shared, root) {
 			return ""
@@ -174,7 +174,7 @@ func (l *loader) rootProblem(key, text string) {
 func (l *loader) checkTemplate(list rootList, root string) error {
 	if !personal(root) {
 		for _, other := range list.roots {
-			if personal(other) && contains(resolved(root), resolved(fixed(other))) {
+			if personal(other) && contains(Canonical(root), Canonical(fixed(other))) {
 				return fmt.Errorf("%s contains %s, so that everybody would reach everybody's files", root, other)
 			}
 		}
@@ -182,7 +182,7 @@ func (l *loader) checkTemplate(list rootList, root string) error {
 		return existing(root)
 	}
 	parent := fixed(root)
-	if contains(filepath.Join(resolved(l.config.HTTP.DataDir), workspaces), resolved(parent)) {
+	if contains(filepath.Join(Canonical(l.config.HTTP.DataDir), workspaces), Canonical(parent)) {
 		return nil // made together with the data directory
 	}
 	if err := existing(parent); err != nil {

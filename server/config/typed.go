@@ -65,5 +65,5 @@ func (l *loader) flags() {
 
 // typed is an input that somebody typed: relative to where that was.
 func (l *loader) typed(value, origin string) input {
-	return input{raw: value, origin: origin, ruleDir: resolved(l.config.WorkDir), base: l.config.WorkDir, home: l.config.Home}
+	return input{raw: value, origin: origin, ruleDir: Canonical(l.config.WorkDir), base: l.config.WorkDir, home: l.config.Home}
 }
