@@ -125,21 +125,23 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)
 	}
 	st := &session.State{
-		Key:     key,
-		Shared:  strings.HasPrefix(key.Session, kindWorkspace),
-		Space:   at.space.Readable(jobs, kept),
-		Files:   filestate.New(filestate.Options{Memory: memory, Locker: e.locker, Contents: e.held, Fast: s.cfg.Write.Durability == "fast"}),
-		Rules:   at.rules,
-		Search:  e.search,
-		Shell:   sh,
-		Results: results.New(kept),
-		Prefs:   at.prefs,
-		Start:   at.start,
-		Highest: at.highest,
-		Mode:    session.NewCell[permission.Mode](memory, "cell.mode"),
-		Cwd:     session.NewCell[string](memory, "cell.cwd"),
-		Plan:    session.NewCell[session.Plan](memory, "cell.plan"),
-		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
+		Key:      key,
+		Shared:   strings.HasPrefix(key.Session, kindWorkspace),
+		Space:    at.space.Readable(jobs, kept),
+		Files:    filestate.New(filestate.Options{Memory: memory, Locker: e.locker, Contents: e.held, Fast: s.cfg.Write.Durability == "fast"}),
+		Rules:    at.rules,
+		Search:   e.search,
+		Shell:    sh,
+		Results:  results.New(kept),
+		Prefs:    at.prefs,
+		Start:    at.start,
+		Highest:  at.highest,
+		Mode:     session.NewCell[permission.Mode](memory, "cell.mode"),
+		Cwd:      session.NewCell[string](memory, "cell.cwd"),
+		Plan:     session.NewCell[session.Plan](memory, "cell.plan"),
+		Grants:   session.NewCell[[]permission.Grant](memory, "cell.grants"),
+		Declines: session.NewCell[session.Declines](memory, "cell.declines"),
+		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 	}
 	return st, func() {
 		if sh != nil {

@@ -32,13 +32,13 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/sandbox", "tools/tool"},
+	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/permission", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config"},
 
-	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/permission", "tools/results",
+	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/hooks", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/workspace"},
-	"server/pipeline": {"tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
+	"server/pipeline": {"tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
 	"server/auth":     {},
 	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},
@@ -50,6 +50,7 @@ var rooms = map[string][]string{
 	"tools/session": {"filestate", "tools/permission", "tools/results", "tools/search", "tools/shell",
 		"tools/workspace"},
 
+	"tools/hooks":         {"tools/permission", "tools/sandbox"},
 	"tools/permission":    {"tools/search/ignore"},
 	"tools/results":       {},
 	"tools/sandbox":       {},
@@ -78,6 +79,8 @@ var modules = []struct {
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
+	{path: "golang.org/x/text", rooms: []string{"tools/permission"}},
+	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/permission"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "tools/sandbox", "tools/search", "tools/workspace"}},
 }
 

@@ -25,6 +25,9 @@ type Config struct {
 	StateDir string // absolute; OpenState makes and checks it
 
 	Permissions Permissions
+	Hooks       Hooks
+	Plan        Plan
+	Results     Results
 	Tools       Tools
 	Read        Read
 	Edit        Edit
@@ -62,9 +65,44 @@ type Config struct {
 
 // Permissions are the rules and the mode.
 type Permissions struct {
-	Mode        permission.Mode
-	Deny        []permission.Rule // of all sources, each with its own origin; all parse
-	AskFallback string            // client, deny: who answers a default ask
+	Mode             permission.Mode
+	Deny, Ask, Allow []permission.Rule // of all sources, each with its own origin; all parse
+	AskFallback      string            // client, deny: who answers a default ask
+	AskTimeout       time.Duration     // of a person
+	AdditionalDirs   []string          // absolute; beside the roots
+	Protect          []string          // names besides the built-in ones that a person must allow to change
+	Unprotect        []string          // built-in names that are ordinary files here
+	Classifier       []string          // the command that decides in mode auto; empty: none
+}
+
+// Hooks are the operator's programs around calls.
+type Hooks struct {
+	Entries      []Hook
+	ToolNames    string // claude, codehand: which names of tools they are told
+	TrustProject bool   // those of project files count
+	FailClosed   bool   // one that fails blocks the call
+}
+
+// A Hook is one of them.
+type Hook struct {
+	Event   string          // PreToolUse and the like
+	Matcher string          // "": all
+	If      permission.Rule // Text "": always
+	Command []string
+	Timeout time.Duration
+	Async   bool
+	Origin  string // file and line
+}
+
+// Plan is plan mode.
+type Plan struct {
+	Directory        string // of plan files, absolute; "": in the state directory
+	ApprovalFallback string // client, console, auto: who approves when nobody can be asked
+}
+
+// Results are the texts that were too long to show.
+type Results struct {
+	KeepDays int
 }
 
 // Tools are limits over all tools.

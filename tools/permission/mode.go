@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -16,19 +15,17 @@ const (
 	AcceptEdits
 	DontAsk
 	Bypass
+	Auto
 )
 
 // modes are the names of the modes, by their value.
-var modes = [...]string{"default", "plan", "acceptEdits", "dontAsk", "bypassPermissions"}
+var modes = [...]string{"default", "plan", "acceptEdits", "dontAsk", "bypassPermissions", "auto"}
 
 // ParseMode reads a mode as configuration and hooks write it: default (or manual), acceptEdits, plan, dontAsk,
-// bypassPermissions.
+// bypassPermissions, auto.
 func ParseMode(s string) (Mode, error) {
-	switch s {
-	case "manual":
+	if s == "manual" {
 		return Default, nil
-	case "auto":
-		return Default, errors.New("mode auto is not supported yet; use default or acceptEdits")
 	}
 	for i, name := range modes {
 		if s == name {
@@ -47,7 +44,7 @@ func (m Mode) String() string {
 }
 
 // ranks order the modes by what they let pass without a question.
-var ranks = [...]int{Plan: 0, Default: 1, DontAsk: 1, AcceptEdits: 2, Bypass: 3}
+var ranks = [...]int{Plan: 0, Default: 1, DontAsk: 1, AcceptEdits: 2, Auto: 3, Bypass: 4}
 
 // AtMost returns m, or most if m lets more pass.
 func (m Mode) AtMost(most Mode) Mode {

@@ -5,10 +5,16 @@
 // says: everything that a decision depends on is in a Request.
 package permission
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // BuiltIn is the Decision.Origin of rules that no operator wrote and none can take away.
 const BuiltIn = "built in"
+
+// Granted is the Decision.Origin of a rule that a person allowed for the session.
+const Granted = "granted for this session"
 
 // A Verdict answers "may this call run?". The zero value is Deny, so a path that forgets to answer refuses.
 type Verdict int
@@ -34,11 +40,25 @@ const (
 
 // A Target is one thing that a call touches. Tools set Kind and Value; the corridor's permission stage fills in the rest.
 type Target struct {
-	Kind   Kind
-	Value  string
-	Real   string // Path: with links resolved; "": not known, only Value is matched
-	Inside bool   // Path: Value and Real are both inside the roots
+	Kind     Kind
+	Value    string
+	Real     string    // Path: with links resolved; "": not known, only Value is matched
+	Also     []string  // Path: further names of the same file inside the roots, canonical
+	Inside   bool      // Path: Value and Real are both inside the roots
+	Folds    bool      // Path: the file system does not tell letter cases apart
+	Use      Use       // Path
+	Analysis *Analysis // Command: nil if nobody has read it; it is then read when rules need it
 }
+
+// A Use says what a call does with a path.
+type Use int
+
+// The uses.
+const (
+	ByCall       Use = iota // reads it if the call is ReadOnly, else changes it
+	CommandReads            // a command of the call names it
+	CommandWrites
+)
 
 // A Request is all that a decision depends on; Decide looks at nothing else.
 type Request struct {
@@ -52,7 +72,11 @@ type Request struct {
 	PlanFile bool      // the corridor's plan stage found that all targets are the plan file
 	Own      Verdict   // the tool's; Allow means no objection
 	Opinions []Verdict // of hooks
+	Judged   []Verdict // of the operator's classifier command, mode auto only; empty: it said nothing
+	Confined bool      // a command, in a sandbox that is proven and that the operator trusts to take the place of a question
 	Mode     Mode
+	Grants   []Grant
+	Now      time.Time // for the age of grants
 }
 
 // A Decision names what decided, for the model, for people and for the audit.
@@ -61,6 +85,6 @@ type Decision struct {
 	Hard    bool   // Ask only: a person must decide; a client's own dialog is not enough
 	Off     bool   // Deny only: a bare rule switches the whole tool off
 	Rule    string // as written; "" for a mode's default
-	Origin  string // file and line, or flag
+	Origin  string // file and line, flag, or Granted
 	Reason  string // half a sentence
 }

@@ -8,7 +8,12 @@ import (
 
 // Options of a Policy.
 type Options struct {
-	Deny []Rule
+	Deny, Ask, Allow []Rule
+
+	Protect   []string // names as in the built-in list, whose change a person must allow, besides that list
+	Unprotect []string // names of the built-in lists (protected names, secrets to ask about) that are ordinary files here
+	Own       []string // absolute paths of codehand's own configuration and state: never changed
+
 	Home string // what `~/` in a pattern means, links resolved; "": such patterns are refused
 }
 
@@ -94,6 +99,10 @@ func (p *Policy) Hidden(path string) bool {
 	path = clean(path)
 	return p.secret(path) != "" || p.deniedPath(path, p.cwd, true) != nil
 }
+
+// Withheld says that a person must be asked before path (absolute) is read, so listings and searches leave it out unless
+// it was named.
+func (p *Policy) Withheld(path string) bool { return false }
 
 // deniedPath returns the rule that denies path, which is clean; nil: none does. readOnly leaves out the rules that
 // are about changes only.

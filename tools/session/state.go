@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"codehand/filestate"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -61,16 +63,29 @@ type State struct {
 	Start   permission.Mode // of a session that has not changed it
 	Highest permission.Mode // no session goes above it
 
-	Mode    Cell[permission.Mode]
-	Cwd     Cell[string]
-	Plan    Cell[Plan]              // plan file, mode before plan mode
-	Cursors Cell[map[string]Cursor] // how far each job's output was read, by job id
+	Plans        string // directory of plan files, absolute
+	PlanFallback string // who approves a plan when nobody can be asked: client, console, auto
+
+	Mode     Cell[permission.Mode]
+	Cwd      Cell[string]
+	Plan     Cell[Plan]               // plan file, mode before plan mode
+	Grants   Cell[[]permission.Grant] // rules that a person allowed for this session
+	Declines Cell[Declines]           // what persons declined
+	Cursors  Cell[map[string]Cursor]  // how far each job's output was read, by job id
 }
 
 // A Plan is the session's plan file.
 type Plan struct {
 	Path   string          // absolute; "": none yet
 	Before permission.Mode // mode to go back to
+	Last   time.Time       // last call in plan mode, of a session that several conversations share
+}
+
+// Declines count what persons declined, so that nobody is asked without end.
+type Declines struct {
+	InRow map[string]int // by tool, since it was last allowed
+	All   int
+	Until time.Time // no question before
 }
 
 // A Cursor is how far a session has read one job's output.

@@ -1,0 +1,80 @@
+package permission
+
+// A Class says what a command line can do at most. The zero value is Unknown: treated as writing.
+type Class int
+
+// The classes. Unknown is what the grammar does not cover; Dangerous is never covered by a mode or a rule with a `*`.
+const (
+	Unknown Class = iota
+	Dangerous
+	Writes
+	ReadOnly
+)
+
+// String returns the name of the class: unknown, dangerous, write, readonly.
+func (c Class) String() string {
+	switch c {
+	case Dangerous:
+		return "dangerous"
+	case Writes:
+		return "write"
+	case ReadOnly:
+		return "readonly"
+	}
+	return "unknown"
+}
+
+// An Analysis is a command taken apart.
+type Analysis struct {
+	Class Class
+	Why   string // what made it worse than ReadOnly: the rule, then the word; "" for ReadOnly
+	Parts []Part // every simple command, in the order of the text
+
+	// Files are what the command is known to touch: redirections, and operands of commands that are understood. The
+	// list is never complete for a command that is not ReadOnly.
+	Files []FileUse
+
+	// Removes are the operands of rm and rmdir, without quotes, with expansions as written (`$HOME`, `"$x"/*` is `$x/*`).
+	Removes []string
+
+	// Person says why a person must decide whatever the rules say (`eval` and the like); "": nothing does.
+	Person string
+
+	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
+	Unclear bool
+}
+
+// A Part is one simple command, as rules match it.
+type Part struct {
+	Text  string   // as written, behind harmless assignments and wrappers: what a rule that allows must match
+	Forms []string // all that rules which deny or ask match: as written, without quotes, behind every assignment and wrapper
+	Class Class    // of this part alone
+	Why   string
+	Exact bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
+	Inner bool // it stands in a substitution or in the text of a nested shell: rules that allow need not match it
+
+	// Edits are the paths that it changes, if it is one of mkdir touch rm rmdir mv cp sed with literal words and does
+	// nothing else; nil: it is not.
+	Edits []string
+}
+
+// A FileUse is one file that a command is known to touch.
+type FileUse struct {
+	Path  string // as the shell would open it: absolute, or relative to the directory in which the command line starts; `~/x` is not expanded
+	Write bool
+}
+
+// Analyze reads a command with the Bash grammar; it never runs anything and looks at no disk. inside says whether an
+// absolute path lies in a root; nil: none does. It never panics.
+func Analyze(command string, inside func(path string) bool) Analysis {
+	if inside == nil {
+		inside = func(string) bool { return false }
+	}
+	s := newScript(command)
+	a := s.takeApart()
+	a.Class, a.Why = s.prove(inside)
+	if why := s.danger(inside); why != "" {
+		a.Class, a.Why = Dangerous, why
+	}
+	return a
+}
