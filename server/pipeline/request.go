@@ -1,0 +1,27 @@
+package pipeline
+
+import (
+	"slices"
+
+	"codehand/tools/permission"
+)
+
+// request collects all that the decision depends on.
+func (c *call) request() permission.Request {
+	r := permission.Request{
+		Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases, Input: c.bound.Input,
+		Targets:  slices.Clone(c.bound.Targets),
+		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
+		Own: c.bound.Verdict, Opinions: c.found.Hooks.Opinions, Mode: c.mode, PlanFile: c.planFile,
+	}
+	if c.state.Space == nil {
+		return r // no target is inside
+	}
+	r.Cwd = c.state.Space.Cwd()
+	for i, t := range r.Targets {
+		if t.Kind == permission.Path {
+			r.Targets[i].Real, r.Targets[i].Inside = c.state.Space.Resolve(t.Value)
+		}
+	}
+	return r
+}
