@@ -96,7 +96,7 @@ func (l *Ledger) compare(ctx context.Context, rec *record, contents bool) (*Stal
 	if info, err := os.Lstat(rec.Path); err == nil && info.Mode().IsRegular() && rec.Stamp.proves(stampOf(info)) {
 		return nil, nil
 	}
-	e := &StaleError{Path: rec.Path, Was: rec.version()}
+	e := &StaleError{Path: rec.Path, Was: rec.version(), Sums: Sums{Before: rec.Hash.sum()}}
 	if contents {
 		e.Old = l.contents.get(rec.Hash)
 	}
@@ -110,7 +110,7 @@ func (l *Ledger) compare(ctx context.Context, rec *record, contents bool) (*Stal
 		case err != nil:
 			return e, nil
 		case sum != rec.Hash:
-			e.Now = sum.version(rec.whole())
+			e.Now, e.Sums.After = sum.version(rec.whole()), sum.sum()
 			return e, nil
 		default:
 			return nil, l.settled(ctx, rec, e.stamp)

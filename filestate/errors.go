@@ -26,6 +26,7 @@ var (
 type StaleError struct {
 	Path     string
 	Was, Now Version // Now is "" if there is no such file any more
+	Sums     Sums    // only of Changed
 	Old      []byte  // nil if the old content is no longer held (Contents says how much is)
 	New      []byte  // nil if it was not read: the name is a link now, or Changed was asked about all files
 

@@ -14,7 +14,7 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberWait)
 	defer cancel()
 	size := int64(len(w.next))
-	c := Change{Path: w.path, New: w.next, Durable: true}
+	c := Change{Path: w.path, New: w.next, Durable: true, Sums: Sums{After: w.after.sum()}}
 	next := &record{Path: w.path, Hash: w.after, Size: size, Spans: wholeOf(size), View: noView}
 
 	defer l.records.lock(w.path)()
@@ -26,6 +26,7 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	if w.file != nil {
 		spans := coverageBefore(w.edit, before, w.base, int64(len(w.old)))
 		c.Old, c.Before = w.old, w.base.version(isWhole(spans, int64(len(w.old))))
+		c.Sums.Before = w.base.sum()
 		next.Own = replaced(before, w.base)
 		if !w.edit.Whole {
 			next.Spans = moved(w.old, w.next, spans)

@@ -30,6 +30,7 @@ type By struct{ Principal, Session, Call, Tool string }
 type Change struct {
 	Path          string
 	Before, After Version  // Before is "" for a new file
+	Sums          Sums     // of the contents before and after
 	Old, New      []byte   // Old is nil for a new file
 	Durable       bool     // false: applied, but not known to be on the disk
 	SyncErr       error    // why Durable is false; nil with Options.Fast, which never syncs

@@ -23,6 +23,11 @@ type digest [sha256.Size]byte
 
 func digestOf(content []byte) digest { return sha256.Sum256(content) }
 
+// Sums are the SHA-256 of a file's whole content before and after, in hex; "": there was no file, or it is not known.
+type Sums struct{ Before, After string }
+
+func (d digest) sum() string { return hex.EncodeToString(d[:]) }
+
 // version returns the short form.
 func (d digest) version(whole bool) Version {
 	v := Version(hex.EncodeToString(d[:versionDigits/2]))

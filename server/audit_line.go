@@ -287,8 +287,8 @@ func (l *auditLine) files(files []tool.FileChange, size int) (cut bool) {
 		one := *l
 		one.path("path", pipeline.RedactPath(f.Path))
 		one.text("op", f.Op)
-		one.digest("before", auditVersion(f.Before))
-		one.digest("after", auditVersion(f.After))
+		one.digest("before", f.SumBefore)
+		one.digest("after", f.SumAfter)
 		one = append(one, '}')
 		if len(one) >= size || i == maxAuditFiles {
 			*l, cut = one[:whole], true
@@ -302,12 +302,4 @@ func (l *auditLine) files(files []tool.FileChange, size int) (cut bool) {
 	}
 	*l = append(*l, ']')
 	return cut
-}
-
-// auditVersion is the hash in a version of filestate, without the mark of a partial view.
-func auditVersion(v string) string {
-	if n := len(v); n > 0 && v[n-1] == 'p' {
-		return v[:n-1]
-	}
-	return v
 }

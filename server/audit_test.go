@@ -34,8 +34,8 @@ func auditRecord() pipeline.Record {
 		Code: "ok", Stages: pipeline.Stages{Gate: 120 * time.Microsecond, Run: 3240 * time.Microsecond}, Took: 3800 * time.Microsecond,
 		Runes: 655, Kept: "/k/1", Exit: &exit, Job: "j1", Sandbox: "1",
 		Files: []tool.FileChange{
-			{Path: "/w/a.go", Op: "change", Before: "0123456789abp", After: "ba9876543210"},
-			{Path: "/w/b.go", Op: "create", After: "ba9876543210"},
+			{Path: "/w/a.go", Op: "change", SumBefore: "0123456789ab", SumAfter: "ba9876543210"},
+			{Path: "/w/b.go", Op: "create", SumAfter: "ba9876543210"},
 		},
 	}
 }
@@ -106,7 +106,7 @@ func TestAuditLineHostile(t *testing.T) {
 		r.Key.Session, r.Client, r.ClientVersion, r.From.Trace, r.From.Auth, r.Tool, r.Via = text, text, text, text, text, text, text
 		r.Files = nil
 		for i := range 200 {
-			r.Files = append(r.Files, tool.FileChange{Path: fmt.Sprintf("/w/%d/%s", i, text), Op: "shell", After: "ba9876543210"})
+			r.Files = append(r.Files, tool.FileChange{Path: fmt.Sprintf("/w/%d/%s", i, text), Op: "shell", SumAfter: "ba9876543210"})
 		}
 		fields := map[string]any{}
 		for i := range 400 {

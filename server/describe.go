@@ -145,7 +145,7 @@ func metaFields(m tool.Meta) map[string]any {
 	if len(m.Files) > 0 {
 		files := make([]fileMeta, len(m.Files))
 		for i, c := range m.Files {
-			files[i] = fileMeta(c)
+			files[i] = fileMeta{c.Path, c.Op, c.Before, c.After}
 		}
 		f["codehand/files"] = files
 	}

@@ -121,7 +121,9 @@ func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
 		if c.Before == "" {
 			op = "create"
 		}
-		m.Files = append(m.Files, tool.FileChange{Path: c.Path, Op: op, Before: string(c.Before), After: string(c.After)})
+		m.Files = append(m.Files, tool.FileChange{
+			Path: c.Path, Op: op, Before: string(c.Before), After: string(c.After), SumBefore: c.Sums.Before, SumAfter: c.Sums.After,
+		})
 	}
 	if len(changes) > 1 {
 		m.Version = "" // it would not say of which file

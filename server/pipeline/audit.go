@@ -198,8 +198,8 @@ const shellLook = 2 * time.Second
 
 // A seen is what the session's files were before a command.
 type seen struct {
-	stale map[string]string // path to version of those that were not what the session has seen
-	whole bool              // all were looked at
+	stale map[string]tool.FileChange // by path, of those that were not what the session has seen
+	whole bool                       // all were looked at
 }
 
 // beforeShell looks at the session's files before a command runs; nil: the call is no command, or nobody listens.
@@ -216,9 +216,9 @@ func (c *call) look(ctx context.Context) seen {
 	ctx, cancel := context.WithTimeout(ctx, shellLook)
 	defer cancel()
 	stale, err := c.state.Files.Changed(ctx)
-	s := seen{stale: map[string]string{}, whole: err == nil}
+	s := seen{stale: map[string]tool.FileChange{}, whole: err == nil}
 	for _, e := range stale {
-		s.stale[e.Path] = string(e.Now)
+		s.stale[e.Path] = tool.FileChange{Path: e.Path, Op: opShell, SumBefore: e.Sums.Before, SumAfter: e.Sums.After}
 	}
 	return s
 }
@@ -231,9 +231,14 @@ func (c *call) afterShell(ctx context.Context, before *seen) {
 	}
 	now := c.look(context.WithoutCancel(ctx))
 	for _, path := range slices.Sorted(maps.Keys(now.stale)) {
-		if was, ok := before.stale[path]; !ok || was != now.stale[path] {
-			c.changed = append(c.changed, tool.FileChange{Path: path, Op: opShell, After: now.stale[path]})
+		change := now.stale[path]
+		if was, ok := before.stale[path]; ok {
+			if was.SumAfter == change.SumAfter {
+				continue
+			}
+			change.SumBefore = was.SumAfter
 		}
+		c.changed = append(c.changed, change)
 	}
 	c.record.FilesCut = !before.whole || !now.whole
 }

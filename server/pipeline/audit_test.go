@@ -266,9 +266,10 @@ func TestAuditOfACommand(t *testing.T) {
 	r := l.records[1]
 	var got []string
 	for _, f := range r.Files {
-		got = append(got, f.Op+" "+filepath.Base(f.Path)+" "+f.After)
+		got = append(got, f.Op+" "+filepath.Base(f.Path)+" "+f.SumBefore+" "+f.SumAfter)
 	}
-	if want := []string{"shell changed 11507a0e2f5e", "shell gone "}; !slices.Equal(got, want) {
+	const sumOld, sumNew = "cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4", "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437"
+	if want := []string{"shell changed " + sumOld + " " + sumNew, "shell gone " + sumOld + " "}; !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}
 	if r.Exit == nil || *r.Exit != 3 || r.Sandbox != "1" || r.Job != "" || r.FilesCut || r.Summary.Text != "command=TOKEN=[masked] deploy --now" {

@@ -30,6 +30,7 @@ type Meta struct {
 // A FileChange is one file that a call changed.
 type FileChange struct {
 	Path, Op, Before, After string // Op: create, change, delete; Before and After are versions
+	SumBefore, SumAfter     string // SHA-256 of the whole content, hex, for the audit; "": there was none, or it is not known
 }
 
 // Job is the state of a background command.
