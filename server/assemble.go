@@ -83,6 +83,13 @@ func (s *Server) assemble(o Options) (err error) {
 		}
 		s.team.watch(s, o.Version)
 		s.pipe.Audit, s.pipe.AuditReady, s.pipe.Record = s.team.write, s.team.ready, s.team.record
+	} else {
+		if s.audit, err = s.openLocalAudit(cfg, o.Version); err != nil {
+			return err
+		}
+		if s.audit != nil {
+			s.pipe.Audit, s.pipe.AuditReady = s.audit.write, s.audit.ready
+		}
 	}
 	return nil
 }

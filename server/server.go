@@ -53,7 +53,8 @@ type Server struct {
 	pipe     *pipeline.Pipeline
 	noShell  string // why no command runs in this process; "": see each place
 	local    *place
-	team     *team // of serve; else nil
+	team     *team       // of serve; else nil
+	audit    *localAudit // of a process for one person; nil: it has none
 	endpoint atomic.Pointer[httpEndpoint]
 	sessions *sessions
 	arrival  sync.Mutex // of a call in its queues
@@ -165,6 +166,9 @@ func (s *Server) Close() error {
 		s.sessions.closeAll()
 		if err := s.team.close(); err != nil {
 			s.closed = fmt.Errorf("close audit: %w", err)
+		}
+		if err := s.audit.close(); err != nil {
+			s.closed = errors.Join(s.closed, fmt.Errorf("close audit: %w", err))
 		}
 		if err := s.engines.close(); err != nil {
 			s.closed = errors.Join(s.closed, fmt.Errorf("close engines: %w", err))

@@ -56,7 +56,7 @@ func serveTable(c *Config) []setting {
 
 		{"sandbox.policy", "what confines commands: required, best-effort or off; empty: required in serve, else best-effort", narrower, policyWord{choice{&c.Sandbox.Policy, []string{policyRequired, policyBestEffort, "off"}}}},
 
-		{"audit.dir", "directory of the record of calls; empty: audit in http.data_dir; -: standard output", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
+		{"audit.dir", "directory of the record of calls; empty: audit in http.data_dir, and none on stdio; -: standard output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
 		{"audit.sync", "time until the record is on the disk, or always, or never", operatorOnly, period{&c.Audit.Sync, 0, time.Hour, []word{{"always", 0}, {"never", -1}}}},
 		{"audit.on_error", "when the record cannot be written: refuse calls, or continue", operatorOnly, choice{&c.Audit.OnError, []string{"refuse", "continue"}}},
 		{"audit.rotate_bytes", "size of one file of the record", operatorOnly, size{&c.Audit.Rotate, 64 * kib, 64 * gib}},

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"codehand/server/config"
+	"codehand/server/pipeline"
+)
+
+// A localAudit is the record of calls of a process for one person. There is one if the operator named audit.dir.
+type localAudit struct {
+	log    *auditLog
+	refuse bool // calls, while nothing can be written; else the log says once that nothing is
+	warned sync.Once
+	out    *slog.Logger
+}
+
+// openLocalAudit returns nil if nobody asked for a record.
+func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit, error) {
+	if cfg.Audit.Dir == "" {
+		return nil, nil
+	}
+	if cfg.Audit.Dir == "-" {
+		return nil, &ConfigError{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the protocol here; name a directory")}
+	}
+	log, err := openAudit(auditOptions{
+		dir: cfg.Audit.Dir, replica: "r" + newID()[:8], sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
+		digest: cfg.Audit.Commands == "digest", start: map[string]any{"version": version, "auth": modeNone}, log: s.log,
+	})
+	if err != nil {
+		return nil, &ConfigError{Err: fmt.Errorf("audit.dir: %w", err)}
+	}
+	// One person at a desk is told, and goes on; whoever wants more says so.
+	refuse := cfg.Audit.OnError == "refuse" && cfg.Origin("audit.on_error") != "default"
+	return &localAudit{log: log, refuse: refuse, out: s.log}, nil
+}
+
+// write takes a call into the record.
+func (a *localAudit) write(r pipeline.Record) error {
+	err := a.log.call(r)
+	if err == nil || a.refuse {
+		return err
+	}
+	a.warned.Do(func() { a.out.Warn("the audit log cannot be written; calls go on without it", "err", err) })
+	return nil
+}
+
+// ready says whether calls can be recorded.
+func (a *localAudit) ready() error {
+	if a.refuse {
+		return a.log.failed()
+	}
+	return nil
+}
+
+func (a *localAudit) close() error {
+	if a == nil {
+		return nil
+	}
+	return a.log.close()
+}
+
+// event takes what is no call into the record, if there is one.
+func (s *Server) event(ev string, fields map[string]any) {
+	switch {
+	case s.team != nil:
+		s.team.event(ev, fields)
+	case s.audit != nil:
+		_ = s.audit.log.event(ev, fields) // the next call says that it fails
+	}
+}

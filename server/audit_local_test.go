@@ -1,0 +1,62 @@
+package server
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A person at a desk can have a record, too: of every call, also across kill -9, and a broken chain shows.
+func TestAuditOnStdio(t *testing.T) {
+	t.Parallel()
+	path, err := program()
+	must(t, err)
+	dir, work := filepath.Join(t.TempDir(), "audit"), t.TempDir()
+	p := spawn(t, path, work, "claude-code", false, map[string]string{"audit.dir": dir})
+	name := filepath.Join(work, "a.txt")
+	p.must(t, "write_file", asJSON(t, "file_path", name, "content", "one\n"))
+	p.must(t, "read_file", asJSON(t, "file_path", filepath.Join(work, "missing")))
+	must(t, p.cmd.Process.Kill())
+	_ = p.cmd.Wait() // it was killed
+	mustCheck(t, dir, 4)
+	if got := events(t, dir); got != "serve.start call.start call.done call.done" {
+		t.Error(got)
+	}
+	files, err := auditFiles(dir)
+	must(t, err)
+	log := filepath.Join(dir, files[0].name)
+	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the log: %v, %v", info.Mode(), err)
+	}
+	b, err := os.ReadFile(log)
+	must(t, err)
+	must(t, os.WriteFile(log, []byte(strings.Replace(string(b), `"op":"create"`, `"op":"delete"`, 1)), 0o600))
+	if _, err := CheckAudit(dir); err == nil {
+		t.Error("a changed line was not found")
+	}
+
+	p = spawn(t, path, work, "claude-code", false, nil)
+	p.must(t, "read_file", asJSON(t, "file_path", name))
+	if _, err := os.Stat(filepath.Join(p.state, "audit")); !os.IsNotExist(err) {
+		t.Errorf("nobody asked for a record: %v", err)
+	}
+}
+
+// Standard output belongs to the protocol, and a directory that others may write to is no evidence.
+func TestAuditOnStdioRefused(t *testing.T) {
+	t.Parallel()
+	path, err := program()
+	must(t, err)
+	open := t.TempDir()
+	must(t, os.Chmod(open, 0o777))
+	for dir, want := range map[string]string{"-": "standard output", open: "chmod 700"} {
+		cmd := exec.Command(path, "stdio", t.TempDir(), "--audit-dir="+dir)
+		cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+		out, err := cmd.CombinedOutput()
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 || !strings.Contains(string(out), want) { //nolint:errorlint // of exec itself
+			t.Errorf("--audit-dir=%s: %v\n%s", dir, err, out)
+		}
+	}
+}
