@@ -26,11 +26,11 @@ func (c *call) after(ctx context.Context, o *outcome) {
 		return
 	}
 	if said.Output != nil {
-		*o.text() = clip(*said.Output)
+		*o.text() = hookText(*said.Output)
 		c.forget(ctx, o.shows())
 	}
 	if said.Context != "" {
-		addLine(o.text(), clip(said.Context))
+		addLine(o.text(), hookText(said.Context))
 	}
 	c.showHookChanges(ctx, o)
 }

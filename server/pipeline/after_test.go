@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -68,11 +69,11 @@ func TestHookChangesFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			see(t, s, path)
-			p.Hooks = &fakeHooks{after: func(context.Context, Event) (Outcome, error) {
+			p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) {
 				if tt.after == "" {
-					return Outcome{}, nil
+					return hooks.Outcome{}, nil
 				}
-				return Outcome{}, os.WriteFile(path, []byte(tt.after), 0o600)
+				return hooks.Outcome{}, os.WriteFile(path, []byte(tt.after), 0o600)
 			}}
 			edit := fixture("edit", writes, func(ctx context.Context, e tool.Env) (tool.Result, error) {
 				return tool.Result{Text: "edited", Meta: tool.Meta{Files: []tool.FileChange{{Path: path, Op: "change"}}}},
@@ -101,8 +102,8 @@ func TestHookHidesWhatWasShown(t *testing.T) {
 	if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var said Outcome
-	p.Hooks = &fakeHooks{after: func(context.Context, Event) (Outcome, error) { return said, nil }}
+	var said hooks.Outcome
+	p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) { return said, nil }}
 	read := fixture("read", reads, func(context.Context, tool.Env) (tool.Result, error) {
 		see(t, s, path)
 		return tool.Result{Text: "secret\n", Shows: []string{path}}, nil
@@ -113,7 +114,7 @@ func TestHookHidesWhatWasShown(t *testing.T) {
 	})
 	hidden := "hidden"
 	for _, tl := range []tool.Tool{read, refuse} {
-		said = Outcome{Output: &hidden}
+		said = hooks.Outcome{Output: &hidden}
 		if r, err := p.run(t, s, tl, "", Arrival{}); err == nil && r.Text != hidden {
 			t.Errorf("got %q", r.Text)
 		}
@@ -121,7 +122,7 @@ func TestHookHidesWhatWasShown(t *testing.T) {
 			t.Errorf("%s: a write after it: %v", tl.Spec.Name, err)
 		}
 	}
-	said = Outcome{Context: "and more"}
+	said = hooks.Outcome{Context: "and more"}
 	if _, err := p.run(t, s, read, "", Arrival{}); err != nil {
 		t.Fatal(err)
 	}

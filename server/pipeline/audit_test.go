@@ -16,6 +16,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/server/state"
+	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -152,8 +153,8 @@ func TestDecisions(t *testing.T) {
 		}
 	}
 	opinion := func(v permission.Verdict) *fakeHooks {
-		return &fakeHooks{before: func(context.Context, Event) (Outcome, error) {
-			return Outcome{Opinions: []permission.Verdict{v}}, nil
+		return &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+			return hooks.Outcome{Opinions: []permission.Verdict{v}}, nil
 		}}
 	}
 	answer := func(what string) func(context.Context, *session.State, Asking) (tool.Answer, error) {

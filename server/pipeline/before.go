@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"codehand/tools/hooks"
 	"codehand/tools/permission"
-	"codehand/tools/session"
+	"codehand/tools/results"
 	"codehand/tools/tool"
 )
 
@@ -16,42 +17,25 @@ import (
 // timeout is no opinion there, and an error here means that it could not do its work at all.
 type Hooks interface {
 	// Before asks the hooks about a call that has been validated.
-	Before(context.Context, Event) (Outcome, error)
+	Before(context.Context, hooks.Event) (hooks.Outcome, error)
+	// Asked asks them when a person would be asked.
+	Asked(context.Context, hooks.Event) (hooks.Outcome, error)
 	// After tells the hooks what became of it.
-	After(context.Context, Event) (Outcome, error)
-}
-
-// An Event is what hooks are told.
-type Event struct {
-	Key     session.Key
-	Call    string
-	Tool    string
-	Aliases []string
-	Cwd     string
-	Mode    permission.Mode
-	Input   json.RawMessage // canonical
-
-	// After only.
-	Response string // as bounded
-	Failed   bool
-	Took     time.Duration // of Run
-}
-
-// An Outcome is what hooks said. The zero value says nothing.
-type Outcome struct {
-	Opinions []permission.Verdict // one Deny blocks the call
-	Reason   string               // of the strictest opinion
-	Input    json.RawMessage      // Before only: the whole input that takes the place of the old one; nil: unchanged
-	Context  string               // After only: added to the text
-	Output   *string              // After only: takes the place of the text; nil: unchanged
+	After(context.Context, hooks.Event) (hooks.Outcome, error)
+	// Wants says whether any hook is told of the event of that name.
+	Wants(event string) bool
+	// Tell tells them of an event that nobody decides about. It never waits for them.
+	Tell(hooks.Event)
 }
 
 // found is what stages 3 and 4 have found before a person was asked. It travels with the question, so that neither
 // hooks nor people are asked twice.
 type found struct {
-	Hooks   *Outcome `json:"hooks,omitempty"` // nil: stage 3 was not reached
-	Asked   string   `json:"asked,omitempty"` // which question the reply answers
-	Allowed bool     `json:"allowed,omitempty"`
+	Hooks   *hooks.Outcome       `json:"hooks,omitempty"`   // nil: stage 3 was not reached
+	Judged  []permission.Verdict `json:"judged,omitempty"`  // by the operator's classifier command; nil: it was not asked
+	Request *hooks.Outcome       `json:"request,omitempty"` // of PermissionRequest hooks; nil: they were not asked
+	Asked   string               `json:"asked,omitempty"`   // which question the reply answers
+	Allowed bool                 `json:"allowed,omitempty"`
 }
 
 // The questions of a call.
@@ -87,7 +71,7 @@ func (c *call) before(ctx context.Context) error {
 	}
 	o := c.found.Hooks
 	if slices.Contains(o.Opinions, permission.Deny) {
-		return tool.Refuse(tool.HookBlocked, "Blocked by a hook: %s", clip(o.Reason))
+		return tool.Refuse(tool.HookBlocked, "Blocked by a hook: %s", hookText(o.Reason))
 	}
 	if o.Input == nil {
 		return nil
@@ -99,9 +83,9 @@ func (c *call) before(ctx context.Context) error {
 	return c.plan(ctx)
 }
 
-func (c *call) askHooks(ctx context.Context) (Outcome, error) {
+func (c *call) askHooks(ctx context.Context) (hooks.Outcome, error) {
 	if c.pipe.Hooks == nil {
-		return Outcome{}, nil
+		return hooks.Outcome{}, nil
 	}
 	aside := time.AfterFunc(hookPatience, c.visit.stepAside)
 	defer aside.Stop()
@@ -115,19 +99,23 @@ func (c *call) askHooks(ctx context.Context) (Outcome, error) {
 	return o, nil
 }
 
-func (c *call) event() Event {
-	e := Event{
-		Key: c.state.Key, Call: c.visit.id, Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases,
+// event is what hooks are told of this call.
+func (c *call) event() hooks.Event {
+	e := hooks.Event{
+		Session: c.state.Key.Session, Call: c.visit.id, Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases,
 		Mode: c.mode, Input: c.bound.Input,
 	}
 	if c.state.Space != nil {
-		e.Cwd = c.state.Space.Cwd()
+		e.Cwd, e.Roots = c.state.Space.Cwd(), c.state.Space.Roots()
 	}
 	return e
 }
 
 // maxHookText is how many runes of each thing that a hook says are used.
 const maxHookText = 10_000
+
+// hookText is what of a hook's text is used: without control sequences, cut.
+func hookText(text string) string { return clip(results.Clean(clip(text))) }
 
 // clip cuts what a hook said.
 func clip(text string) string {

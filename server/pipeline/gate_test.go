@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/tools/hooks"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -399,11 +400,11 @@ func TestGateStepsAsideForSlowHooks(t *testing.T) {
 	bubble(t, func(t *testing.T, p *corridor) {
 		s := newState(t, "s")
 		var c crowd
-		p.Hooks = &fakeHooks{before: func(ctx context.Context, e Event) (Outcome, error) {
+		p.Hooks = &fakeHooks{before: func(ctx context.Context, e hooks.Event) (hooks.Outcome, error) {
 			if e.Tool == "hooked" {
 				time.Sleep(20 * time.Second)
 			}
-			return Outcome{}, nil
+			return hooks.Outcome{}, nil
 		}}
 		start := time.Now()
 		hooked := send(t, p, s, fixture("hooked", writes, c.stay("hooked", 0)), Arrival{})

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -270,35 +271,35 @@ func TestHooksBefore(t *testing.T) {
 	t.Parallel()
 	var ran []editInput
 	edit := editor(&ran, nil)
-	opinion := func(v permission.Verdict) Outcome {
-		return Outcome{Opinions: []permission.Verdict{v}, Reason: "because."}
+	opinion := func(v permission.Verdict) hooks.Outcome {
+		return hooks.Outcome{Opinions: []permission.Verdict{v}, Reason: "because."}
 	}
 	tests := []struct {
 		name string
-		said Outcome
+		said hooks.Outcome
 		err  error
 		code tool.Code // "": it runs
 		text string
 		with string // that it ran with
 	}{
-		{"nothing", Outcome{}, nil, "", "", "old"},
+		{"nothing", hooks.Outcome{}, nil, "", "", "old"},
 		{"allow", opinion(permission.Allow), nil, "", "", "old"},
 		{"deny", opinion(permission.Deny), nil, tool.HookBlocked, "Blocked by a hook: because.", ""},
 		{"ask", opinion(permission.Ask), nil, tool.AskUnavailable, "", ""},
-		{"deny beats allow", Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Deny}}, nil, tool.HookBlocked, "", ""},
-		{"long reason", Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", maxHookText), ""},
-		{"input", Outcome{Input: json.RawMessage(`{"path":"b","text":"new"}`)}, nil, "", "", "new"},
-		{"bad input", Outcome{Input: json.RawMessage(`{"text":"new"}`)}, nil, tool.InputInvalid, "", ""},
-		{"checked input", Outcome{Input: json.RawMessage(`{"path":"b","text":"no change"}`)}, nil, tool.NoChange, "", ""},
-		{"denied input", Outcome{Input: json.RawMessage(`{"path":"secret"}`)}, nil, tool.PermissionDenied, "", ""},
-		{"engine fails", Outcome{}, errLost, tool.Internal, "", ""},
+		{"deny beats allow", hooks.Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Deny}}, nil, tool.HookBlocked, "", ""},
+		{"long reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", maxHookText), ""},
+		{"input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"new"}`)}, nil, "", "", "new"},
+		{"bad input", hooks.Outcome{Input: json.RawMessage(`{"text":"new"}`)}, nil, tool.InputInvalid, "", ""},
+		{"checked input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"no change"}`)}, nil, tool.NoChange, "", ""},
+		{"denied input", hooks.Outcome{Input: json.RawMessage(`{"path":"secret"}`)}, nil, tool.PermissionDenied, "", ""},
+		{"engine fails", hooks.Outcome{}, errLost, tool.Internal, "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, s := newCorridor(), newState(t, "s")
 			s.Rules = policy(t, "Edit(secret)")
 			ran = nil
-			h := &fakeHooks{before: func(_ context.Context, e Event) (Outcome, error) {
+			h := &fakeHooks{before: func(_ context.Context, e hooks.Event) (hooks.Outcome, error) {
 				if e.Tool != "edit_it" || !slices.Equal(e.Aliases, []string{"EditIt"}) || e.Cwd != s.Space.Cwd() || !strings.Contains(string(e.Input), s.Space.Abs("a")) {
 					t.Errorf("Event = %+v, input %s", e, e.Input)
 				}
@@ -328,8 +329,8 @@ func TestHookInputInPlanMode(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "s")
 	s.Start = permission.Plan
-	p.Hooks = &fakeHooks{before: func(context.Context, Event) (Outcome, error) {
-		return Outcome{Input: json.RawMessage(`{"path":"b","text":"write"}`)}, nil
+	p.Hooks = &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+		return hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"write"}`)}, nil
 	}}
 	var ran []editInput
 	tl := editor(&ran, func(d *tool.Def[editInput]) {
@@ -348,23 +349,23 @@ func TestHooksAfter(t *testing.T) {
 	text := func(s string) *string { return &s }
 	tests := []struct {
 		name   string
-		said   Outcome
+		said   hooks.Outcome
 		err    error
 		failed bool
 		want   string
 	}{
-		{"nothing", Outcome{}, nil, false, "done"},
-		{"context", Outcome{Context: "more"}, nil, false, "done\nmore"},
-		{"output", Outcome{Output: text("other")}, nil, false, "other"},
-		{"both", Outcome{Output: text("other\n"), Context: "more"}, nil, false, "other\nmore"},
-		{"hidden", Outcome{Output: text("")}, nil, false, ""},
-		{"long", Outcome{Output: text(strings.Repeat("ö", 20_000))}, nil, false, strings.Repeat("ö", maxHookText)},
-		{"fails", Outcome{Context: "more"}, errLost, false, "done"},
-		{"after a refusal", Outcome{Context: "more"}, nil, true, "broken\nmore"},
+		{"nothing", hooks.Outcome{}, nil, false, "done"},
+		{"context", hooks.Outcome{Context: "more"}, nil, false, "done\nmore"},
+		{"output", hooks.Outcome{Output: text("other")}, nil, false, "other"},
+		{"both", hooks.Outcome{Output: text("other\n"), Context: "more"}, nil, false, "other\nmore"},
+		{"hidden", hooks.Outcome{Output: text("")}, nil, false, ""},
+		{"long", hooks.Outcome{Output: text(strings.Repeat("ö", 20_000))}, nil, false, strings.Repeat("ö", maxHookText)},
+		{"fails", hooks.Outcome{Context: "more"}, errLost, false, "done"},
+		{"after a refusal", hooks.Outcome{Context: "more"}, nil, true, "broken\nmore"},
 	}
 	for _, tt := range tests {
-		var told Event
-		p.Hooks = &fakeHooks{after: func(ctx context.Context, e Event) (Outcome, error) {
+		var told hooks.Event
+		p.Hooks = &fakeHooks{after: func(ctx context.Context, e hooks.Event) (hooks.Outcome, error) {
 			if p.gates.idle() {
 				t.Errorf("%s: the gate is open already", tt.name)
 			}
@@ -472,8 +473,8 @@ func TestAskPending(t *testing.T) {
 	p, s := newCorridor(), newState(t, "s")
 	s.Client.CanAsk = true
 	p.AskFallback = ""
-	h := &fakeHooks{before: func(context.Context, Event) (Outcome, error) {
-		return Outcome{Input: json.RawMessage(`{"path":"b"}`)}, nil
+	h := &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+		return hooks.Outcome{Input: json.RawMessage(`{"path":"b"}`)}, nil
 	}}
 	p.Hooks = h
 	a := &asker{say: func(Asking) (tool.Answer, error) { return tool.Answer{}, tool.ErrPending }}
@@ -564,7 +565,10 @@ func TestCancel(t *testing.T) {
 			text string
 		}{
 			{"hooks", func() {
-				p.Hooks = &fakeHooks{before: func(ctx context.Context, _ Event) (Outcome, error) { hang(ctx); return Outcome{}, ctx.Err() }}
+				p.Hooks = &fakeHooks{before: func(ctx context.Context, _ hooks.Event) (hooks.Outcome, error) {
+					hang(ctx)
+					return hooks.Outcome{}, ctx.Err()
+				}}
 			}, fixture("x", writes, count), tool.Interrupted, "Interrupted by the client."},
 			{"question", func() {
 				p.AskFallback = ""
@@ -586,9 +590,9 @@ func TestCancel(t *testing.T) {
 				return tool.Result{Text: "changed", Meta: tool.Meta{Files: []tool.FileChange{{Path: "/a", Op: "change"}}}}, nil
 			}), "", "changed"},
 			{"after", func() {
-				p.Hooks = &fakeHooks{after: func(ctx context.Context, _ Event) (Outcome, error) {
+				p.Hooks = &fakeHooks{after: func(ctx context.Context, _ hooks.Event) (hooks.Outcome, error) {
 					time.Sleep(time.Minute)
-					return Outcome{Context: "hooked"}, ctx.Err()
+					return hooks.Outcome{Context: "hooked"}, ctx.Err()
 				}}
 			}, fixture("x", writes, count), "", "done\nhooked"},
 		}
@@ -699,7 +703,7 @@ func TestBound(t *testing.T) {
 func TestRefusalIsCopied(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "s")
-	p.Hooks = &fakeHooks{after: func(context.Context, Event) (Outcome, error) { return Outcome{Context: "more"}, nil }}
+	p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) { return hooks.Outcome{Context: "more"}, nil }}
 	same := &tool.Refusal{Code: tool.FileNotFound, Text: "gone"}
 	tl := fixture("x", reads, func(context.Context, tool.Env) (tool.Result, error) { return tool.Result{}, same })
 	for range 2 {

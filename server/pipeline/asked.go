@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"codehand/tools/hooks"
+	"codehand/tools/permission"
+	"codehand/tools/tool"
+)
+
+// hookDecision lets PermissionRequest hooks decide what a person would be asked, here or by the client's own dialog.
+// They are asked once, however often the call comes back. Allow: the call runs; it is never the answer to a hard ask,
+// which only a person may lift. Deny: the error is the refusal. Ask: they leave it to the person. What was decided is
+// noted in the record.
+func (c *call) hookDecision(ctx context.Context, d permission.Decision) (v permission.Verdict, reason string, err error) {
+	if c.found.Request == nil {
+		o, err := c.askRequestHooks(ctx, d)
+		if err != nil {
+			return permission.Deny, "", err
+		}
+		c.found.Request = &o
+	}
+	o := c.found.Request
+	reason = hookText(o.Reason)
+	switch {
+	case slices.Contains(o.Opinions, permission.Deny):
+		c.record.Verdict, c.record.Decision, c.record.By = "deny", Denied, ByHook
+		return permission.Deny, reason, tool.Refuse(tool.HookBlocked, "Blocked by a hook: %s", reason)
+	case slices.Contains(o.Opinions, permission.Ask) || !slices.Contains(o.Opinions, permission.Allow):
+		return permission.Ask, reason, nil
+	case d.Hard:
+		c.log().InfoContext(ctx, "a hook's allow does not count where a person must decide", "tool", c.bound.Spec.Name, "call", c.visit.id)
+		return permission.Ask, reason, nil
+	case o.Input != nil:
+		// The input was checked, planned and decided about before; one that comes now was not.
+		c.log().WarnContext(ctx, "a PermissionRequest hook's allow for another input does not count", "tool", c.bound.Spec.Name, "call", c.visit.id)
+		return permission.Ask, reason, nil
+	}
+	c.record.Verdict, c.record.Decision, c.record.By = "allow", AskAllowed, ByHook
+	return permission.Allow, reason, nil
+}
+
+func (c *call) askRequestHooks(ctx context.Context, d permission.Decision) (hooks.Outcome, error) {
+	if c.pipe.Hooks == nil || !c.pipe.Hooks.Wants(hooks.PermissionRequest) {
+		return hooks.Outcome{}, nil
+	}
+	aside := time.AfterFunc(hookPatience, c.visit.stepAside)
+	defer aside.Stop()
+	e := c.event()
+	e.Reason = because(d)
+	o, err := c.pipe.Hooks.Asked(ctx, e)
+	if gone := interrupted(ctx); gone != nil {
+		return o, gone
+	}
+	if err != nil {
+		return o, fmt.Errorf("run the hooks that may decide %s: %w", c.bound.Spec.Name, err)
+	}
+	return o, nil
+}

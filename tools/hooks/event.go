@@ -1,0 +1,61 @@
+package hooks
+
+import (
+	"encoding/json"
+	"time"
+
+	"codehand/tools/permission"
+)
+
+// The events. The first four are about a call and may be answered, but for an asynchronous hook; the others are for
+// information only.
+const (
+	PreToolUse         = "PreToolUse"
+	PermissionRequest  = "PermissionRequest"  // a person would be asked now
+	PostToolUse        = "PostToolUse"        // the call went well
+	PostToolUseFailure = "PostToolUseFailure" // it did not
+
+	PermissionDenied = "PermissionDenied"
+	SessionStart     = "SessionStart"
+	SessionEnd       = "SessionEnd"
+	SubagentStart    = "SubagentStart"
+	SubagentStop     = "SubagentStop"
+	FileChanged      = "FileChanged"
+)
+
+// An Event is what hooks are told.
+type Event struct {
+	Name string // one of the above; Before, Asked and After set it themselves
+
+	Session   string // as the audit names it
+	Agent     string // id of the sub-agent whose call it is; "": none's
+	AgentType string
+	Roots     []string // canonical; the first is the project's directory
+	Cwd       string
+	Mode      permission.Mode
+
+	// Of a call; else zero.
+	Call    string
+	Tool    string
+	Aliases []string
+	Input   json.RawMessage    // canonical
+	Request permission.Request // what `if` is held against
+
+	// After only.
+	Response string // as bounded
+	Failed   bool
+	Took     time.Duration // of Run
+
+	Reason string // PermissionDenied, SessionEnd: why
+	Source string // SessionStart: startup, resume
+	File   string // FileChanged: absolute
+}
+
+// An Outcome is what hooks said. The zero value says nothing.
+type Outcome struct {
+	Opinions []permission.Verdict // one Deny blocks the call; of After: it objects to the result
+	Reason   string               // of the strictest opinion
+	Input    json.RawMessage      // Before only: the whole input that takes the place of the old one; nil: unchanged
+	Context  string               // added to the text
+	Output   *string              // After only: takes the place of the text; nil: unchanged
+}
