@@ -34,7 +34,8 @@ type Cmd struct {
 	Args           []string
 	Env            []string
 	Dir            *os.Root // working directory, entered through the handle; nil: the root directory
-	Stdout, Stderr *os.File // nil: /dev/null; stdin always is
+	Stdin          *os.File // nil: /dev/null
+	Stdout, Stderr *os.File // nil: /dev/null
 }
 
 // An Exit is how the direct child ended.
@@ -73,9 +74,9 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 	defer func() { _ = null.Close() }() // nothing was written to it
 
 	attr := &os.ProcAttr{Dir: string(filepath.Separator), Files: []*os.File{null, null, null}, Sys: session()}
-	for i, f := range []*os.File{c.Stdout, c.Stderr} {
+	for i, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
 		if f != nil {
-			attr.Files[i+1] = f
+			attr.Files[i] = f
 		}
 	}
 	if c.Dir != nil {

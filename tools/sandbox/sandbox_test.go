@@ -111,6 +111,25 @@ func TestStartStreams(t *testing.T) {
 	}
 }
 
+func TestStartStdin(t *testing.T) {
+	t.Parallel()
+	in, feed, err := os.Pipe()
+	must(t, err)
+	defer in.Close()
+	out, err := os.CreateTemp(t.TempDir(), "output")
+	must(t, err)
+	defer out.Close()
+	p, err := Start(t.Context(), Cmd{Path: bashPath(t), Args: []string{"-c", "cat"}, Env: []string{"PATH=" + defaultPath}, Stdin: in, Stdout: out})
+	must(t, err)
+	defer p.End(0)
+	_, err = feed.WriteString("fed")
+	must(t, err)
+	must(t, feed.Close())
+	if got := (run{p, out.Name()}).text(t); got != "fed" {
+		t.Errorf("the child read %q", got)
+	}
+}
+
 // The directory is entered through its handle: a path that leads somewhere else by then does not matter.
 func TestStartDirectoryByHandle(t *testing.T) {
 	t.Parallel()
