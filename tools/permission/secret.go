@@ -1,6 +1,9 @@
 package permission
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // secret returns the built-in rule that denies path (clean) to every tool, whatever the operator's rules say; "": none
 // does. These are the keys and passwords of the person and of the machine. Letter case is ignored, because a file
@@ -52,7 +55,7 @@ func secretOfSystem(path string) string {
 // directory within that root: the operator pointed at it.
 func (p *Policy) secretOfHome(path, rel string) string {
 	name, _, deep := strings.Cut(rel, "/")
-	if !isSecret(name) {
+	if !secretName(name) && name != ".config" { // which holds the tokens of many programs, in a home directory only
 		return ""
 	}
 	secret := path
@@ -69,22 +72,36 @@ func (p *Policy) secretOfHome(path, rel string) string {
 	return "Read(~/" + name + ")"
 }
 
-// isSecret knows the names (in lower case) that hold secrets when they stand in a home directory.
-func isSecret(name string) bool {
-	switch name {
-	case ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc", ".pypirc",
-		".git-credentials", ".vault-token", ".htpasswd", ".env", ".config", "credentials", "shadow", "gshadow", "sudoers":
-		return true
+// secrets are the names of files that hold keys and passwords, wherever they stand.
+var secrets = newNameSet(slices.Concat(
+	namesOf(nil, ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc", ".pypirc",
+		".git-credentials", ".vault-token", ".htpasswd", ".env", "credentials", "shadow", "gshadow", "sudoers"),
+	namesOf(func(n *fileName) { n.plain = envExample }, ".env.*"),
+	namesOf(func(n *fileName) { n.plain = publicKey }, "id_rsa*", "id_ed25519*", "id_ecdsa*"),
+))
+
+// envExample and publicKey know the exact spellings of what is made to be shown.
+func envExample(component string) bool {
+	switch component {
 	case ".env.example", ".env.sample", ".env.template", ".env.dist":
-		return false
-	}
-	if strings.HasPrefix(name, ".env.") {
 		return true
-	}
-	for _, key := range [...]string{"id_rsa", "id_ed25519", "id_ecdsa"} {
-		if strings.HasPrefix(name, key) {
-			return !strings.HasSuffix(name, ".pub")
-		}
 	}
 	return false
+}
+
+func publicKey(component string) bool { return strings.HasSuffix(component, ".pub") }
+
+// secretName says whether one component of a path is the name of a secret, wherever it stands.
+func secretName(component string) bool {
+	return strings.IndexByte(component, '/') < 0 && secrets.find(component) != ""
+}
+
+// secretNames returns the names of secrets without those of unprotect; find of it takes a path relative to its root,
+// and what it returns makes the rule about it (`Read(**/.env)`).
+func secretNames(unprotect []string) (*nameSet, error) {
+	names, err := without(secrets, unprotect)
+	if err != nil || len(unprotect) == 0 {
+		return secrets, err
+	}
+	return newNameSet(names), nil
 }
