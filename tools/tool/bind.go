@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,7 +44,42 @@ func (b *binder[In]) bind(s *session.State, raw json.RawMessage) (Call, error) {
 			return Call{}, err
 		}
 	}
-	return b.call(s, *in, len(raw), targets), nil
+	command, err := b.command(s, *in)
+	if err != nil {
+		return Call{}, err
+	}
+	return b.call(s, *in, len(raw), targets, command), nil
+}
+
+// command reads the command of an input; nil: it has none.
+func (b *binder[In]) command(s *session.State, in In) (*permission.Analysis, error) {
+	if b.def.Command == nil {
+		return nil, nil
+	}
+	a := permission.Analyze(b.def.Command(in), insideOf(s))
+	if b.def.Weigh == nil {
+		return &a, nil
+	}
+	proved := a.Class
+	err := b.def.Weigh(s, in, &a)
+	if proved != permission.ReadOnly && a.Class == permission.ReadOnly {
+		a.Class = proved // whoever weighs proves nothing
+	}
+	return &a, err
+}
+
+// insideOf says by its text alone whether an absolute path lies in a root: no disk is looked at for a command's class.
+func insideOf(s *session.State) func(string) bool {
+	if s == nil || s.Space == nil {
+		return nil
+	}
+	roots := s.Space.Roots()
+	return func(path string) bool {
+		return filepath.IsAbs(path) && slices.ContainsFunc(roots, func(root string) bool {
+			rel, err := filepath.Rel(root, path)
+			return err == nil && filepath.IsLocal(rel)
+		})
+	}
 }
 
 // forward is Tool.Forward.
@@ -149,7 +186,7 @@ func (s *shape) leaves(at *place, v reflect.Value, found map[*string]leaf) {
 }
 
 // call puts together what the definition says about an input that passed.
-func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target) Call {
+func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target, command *permission.Analysis) Call {
 	d := b.def
 	input := make([]byte, 0, size+64) // the canonical form of a large string is as large as it was sent
 	input = b.root.appendValue(input, reflect.ValueOf(&in).Elem())
@@ -163,8 +200,15 @@ func (b *binder[In]) call(s *session.State, in In, size int, targets []permissio
 			if d.Run == nil {
 				return Result{}, errDispatcher
 			}
+			env.Analysis = command
 			return d.Run(ctx, env, in)
 		},
+	}
+	if command != nil {
+		c.Targets = append(c.Targets, permission.Target{Kind: permission.Command, Value: d.Command(in), Analysis: command})
+		if command.Class == permission.ReadOnly {
+			c.Traits = c.Traits.or(Traits{ReadOnly: true, Parallel: true})
+		}
 	}
 	if d.Traits != nil {
 		c.Traits = c.Traits.or(d.Traits(s, in))

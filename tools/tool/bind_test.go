@@ -325,7 +325,7 @@ func TestBindCall(t *testing.T) {
 		{Kind: permission.Path, Value: file}, {Kind: permission.Path, Value: filepath.Join(dir, "b")},
 		{Kind: permission.Path, Value: file}, {Kind: permission.Command, Value: "ls"},
 	}
-	if !slices.Equal(call.Targets, want) {
+	if !reflect.DeepEqual(call.Targets, want) {
 		t.Errorf("targets: got %+v, want %+v", call.Targets, want)
 	}
 	if call.Verdict != permission.Ask || !reflect.DeepEqual(call.Spec, sample.Spec) {

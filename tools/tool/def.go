@@ -9,7 +9,7 @@ import (
 )
 
 // Def is a tool as its author writes it. Spec and Run are required (Forward instead of Run for a
-// dispatcher). A nil function means: nothing to add. All but Question and Run are pure and fast. A tool of
+// dispatcher). A nil function means: nothing to add. All but Weigh, Question and Run are pure and fast. A tool of
 // the product also needs Activity, and Paths or Targets unless it is Private or reaches only jobs: its tests
 // demand both.
 //
@@ -47,6 +47,16 @@ type Def[In any] struct {
 
 	// Targets adds what rules match besides Paths: a command, a host, a name.
 	Targets func(*session.State, In) []permission.Target
+
+	// Command is the shell command line of the input. Bind reads it with the grammar, once: it becomes a target, and
+	// a call whose command is proved to change nothing is ReadOnly and Parallel. Run finds what was read in
+	// Env.Analysis.
+	Command func(In) string
+
+	// Weigh sees what Bind has read of Command before anything is made of it, and may only make it worse: what hangs on
+	// the machine, as the git configuration of a repository does, is in no text. It may refuse the input. It runs before
+	// anyone is asked, reads little of the disk, and changes nothing.
+	Weigh func(*session.State, In, *permission.Analysis) error
 
 	// Verdict is the tool's own opinion. It can only tighten: Allow here means no objection.
 	Verdict func(*session.State, In) permission.Verdict
@@ -112,8 +122,9 @@ func (t Tool) Forward(raw json.RawMessage) (name string, input json.RawMessage, 
 	return t.forward(raw)
 }
 
-// Bind checks raw and returns the call it describes. It reads no file and asks nobody. Absent arguments (nil or
-// empty) mean {}. The error is a *Refusal: INPUT_INVALID with all problems of the input, or what Def.Check said.
+// Bind checks raw and returns the call it describes. It reads no file but what Def.Weigh looks at, and asks nobody.
+// Absent arguments (nil or empty) mean {}. The error is a *Refusal: INPUT_INVALID with all problems of the input, or
+// what Def.Check or Def.Weigh said.
 func (t Tool) Bind(s *session.State, raw json.RawMessage) (Call, error) {
 	if t.bind == nil {
 		return Call{}, errZero

@@ -3,6 +3,7 @@ package tool
 import (
 	"time"
 
+	"codehand/tools/permission"
 	"codehand/tools/session"
 )
 
@@ -61,4 +62,6 @@ type Env struct {
 	AnswerBy time.Time // a client without a progress token must have its answer by then; zero: no limit
 	Answer   Answer    // to Def.Question; zero when nothing was asked
 	Progress Progress  // never nil
+
+	Analysis *permission.Analysis // of Def.Command; nil: the tool has none. It is shared: only read
 }

@@ -1,0 +1,113 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/workspace"
+)
+
+type commandInput struct {
+	Command string `json:"command" jsonschema:"a command line"`
+}
+
+// A command is read once: rules, whoever weighs it and Run see the same reading, and whoever weighs it can only make
+// it worse.
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		weigh func(*session.State, commandInput, *permission.Analysis) error
+		want  permission.Class // "ls" as it is now judged, or worse
+		fails bool
+	}{
+		{name: "nobody weighs", want: permission.Analyze("ls", nil).Class},
+		{name: "made better", weigh: func(_ *session.State, _ commandInput, a *permission.Analysis) error {
+			a.Class = permission.Writes
+			return nil
+		}, want: permission.Writes},
+		{name: "refused", weigh: func(*session.State, commandInput, *permission.Analysis) error { return errors.New("no") }, fails: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var ran *permission.Analysis
+			x := Define(Def[commandInput]{
+				Spec:    Spec{Name: "x", Description: "X."},
+				Command: func(in commandInput) string { return in.Command },
+				Weigh:   c.weigh,
+				Run: func(_ context.Context, env Env, _ commandInput) (Result, error) {
+					ran = env.Analysis
+					return Result{}, nil
+				},
+			})
+			call, err := x.Bind(&session.State{}, json.RawMessage(`{"command":"ls"}`))
+			if (err != nil) != c.fails {
+				t.Fatalf("Bind: %v", err)
+			}
+			if c.fails {
+				return
+			}
+			if _, err := call.Run(t.Context(), Env{}); err != nil {
+				t.Fatal(err)
+			}
+			if len(call.Targets) != 1 || call.Targets[0].Kind != permission.Command || call.Targets[0].Value != "ls" || call.Targets[0].Analysis != ran || ran == nil {
+				t.Errorf("targets %+v, and Run saw %p", call.Targets, ran)
+			}
+			if ran.Class != c.want {
+				t.Errorf("class %s, want %s", ran.Class, c.want)
+			}
+			if reads := ran.Class == permission.ReadOnly; call.Traits != (Traits{ReadOnly: reads, Parallel: reads}) {
+				t.Errorf("traits %+v of a command of class %s", call.Traits, ran.Class)
+			}
+		})
+	}
+}
+
+// Whoever weighs a command cannot prove it to change nothing.
+func TestWeighProvesNothing(t *testing.T) {
+	t.Parallel()
+	x := Define(Def[commandInput]{
+		Spec:    Spec{Name: "x", Description: "X."},
+		Command: func(in commandInput) string { return in.Command },
+		Weigh: func(_ *session.State, _ commandInput, a *permission.Analysis) error {
+			a.Class = permission.ReadOnly
+			return nil
+		},
+		Run: func(context.Context, Env, commandInput) (Result, error) { return Result{}, nil },
+	})
+	call, err := x.Bind(&session.State{}, json.RawMessage(`{"command":"touch x"}`))
+	if err != nil || call.Traits.ReadOnly || call.Targets[0].Analysis.Class == permission.ReadOnly {
+		t.Errorf("%+v %v", call, err)
+	}
+}
+
+// Whether a path of a command lies in a root is decided by its components.
+func TestInsideOf(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	space, err := workspace.Open([]string{root}, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = space.Close() })
+	inside := insideOf(&session.State{Space: space})
+	for path, want := range map[string]bool{
+		root: true, root + "/a": true, root + "/a/../b": true, root + "/../x": false, root + "-evil/x": false,
+		filepath.Dir(root): false, "a": false, "": false, strings.TrimPrefix(root, "/"): false,
+	} {
+		if inside(path) != want {
+			t.Errorf("inside(%q) is %v", path, !want)
+		}
+	}
+	if insideOf(nil) != nil || insideOf(&session.State{}) != nil {
+		t.Error("a session without roots has an inside")
+	}
+}
