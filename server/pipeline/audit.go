@@ -74,14 +74,15 @@ const (
 	AuditFailed  = "audit" // the call could not be recorded
 )
 
-// Who decided. A session has no grants yet, so none of them decides.
+// Who decided.
 const (
-	ByConfig = "config" // a rule, a scope, a quota, a setting
-	ByUser   = "user"
-	ByClient = "client" // its own dialog, or that it has none
-	ByMode   = "mode"
-	ByTool   = "tool"
-	ByHook   = "hook"
+	ByConfig  = "config" // a rule, a scope, a quota, a setting
+	ByUser    = "user"
+	BySession = "session" // a rule that a person allowed for it
+	ByClient  = "client"  // its own dialog, or that it has none
+	ByMode    = "mode"
+	ByTool    = "tool"
+	ByHook    = "hook"
 )
 
 // opShell is the Op of a FileChange that a command made.
@@ -115,6 +116,8 @@ func (r *Record) decided(d permission.Decision, about permission.Request) {
 func decider(d permission.Decision, about permission.Request) string {
 	own := about.Own == permission.Ask || about.Own == permission.Allow
 	switch {
+	case d.Origin == permission.Granted:
+		return BySession
 	case d.Rule != "":
 		return ByConfig
 	case d.Hard && about.Own == permission.Ask, d.Verdict == permission.Deny && !own:

@@ -35,7 +35,8 @@ type found struct {
 	Judged  []permission.Verdict `json:"judged,omitempty"`  // by the operator's classifier command; nil: it was not asked
 	Request *hooks.Outcome       `json:"request,omitempty"` // of PermissionRequest hooks; nil: they were not asked
 	Asked   string               `json:"asked,omitempty"`   // which question the reply answers
-	Allowed bool                 `json:"allowed,omitempty"`
+	Shown   string               `json:"shown,omitempty"`   // digest of the question about permission and of the input that it was about
+	Allowed bool                 `json:"allowed,omitempty"` // what was shown
 }
 
 // The questions of a call.

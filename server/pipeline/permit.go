@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"codehand/tools/permission"
@@ -20,7 +19,7 @@ func (c *call) permit(ctx context.Context) error {
 	r := c.request()
 	d := c.state.Rules.Decide(r)
 	c.record.decided(d, r)
-	if err := c.settle(ctx, d); err != nil {
+	if err := c.settle(ctx, d, r); err != nil {
 		return err
 	}
 	if err := c.question(ctx); err != nil {
@@ -30,16 +29,13 @@ func (c *call) permit(ctx context.Context) error {
 }
 
 // settle turns the decision into an answer: nil lets the call run.
-func (c *call) settle(ctx context.Context, d permission.Decision) error {
+func (c *call) settle(ctx context.Context, d permission.Decision, r permission.Request) error {
 	name := c.bound.Spec.Name
 	switch {
 	case d.Verdict == permission.Allow:
 		return nil
-	case d.Verdict == permission.Ask && !d.Hard && c.pipe.AskFallback == AskClient:
-		c.record.Decision, c.record.By = AskAllowed, ByClient
-		return nil
 	case d.Verdict == permission.Ask:
-		return c.askPermission(ctx, d)
+		return c.settleAsk(ctx, d, r)
 	case d.Off:
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", name, because(d))
 	case d.Origin == permission.BuiltIn:
@@ -48,6 +44,21 @@ func (c *call) settle(ctx context.Context, d permission.Decision) error {
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s. The operator can remove that rule. Ask the user, or do it another way.", name, because(d))
 	}
 	return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s. The operator can allow it with another permissions.mode.", name, because(d))
+}
+
+// settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person.
+func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permission.Request) error {
+	v, why, err := c.hookDecision(ctx, d)
+	switch {
+	case err != nil:
+		return err
+	case v == permission.Allow:
+		return nil
+	case !d.Hard && c.pipe.AskFallback == AskClient:
+		c.record.Decision, c.record.By = AskAllowed, ByClient
+		return nil
+	}
+	return c.askPermission(ctx, d, r, why)
 }
 
 // because names the rule that decided, or else the reason.
@@ -59,75 +70,6 @@ func because(d permission.Decision) string {
 		return "rule " + d.Rule
 	}
 	return "rule " + d.Rule + ", " + d.Origin
-}
-
-// The one field of the question about permission that counts, and what it may hold.
-const (
-	decisionField = "decision"
-	reasonField   = "reason"
-	allowOnce     = "allow once"
-	denyIt        = "deny"
-)
-
-// askPermission puts the call to a person. Anything but an acceptance is a no.
-func (c *call) askPermission(ctx context.Context, d permission.Decision) error {
-	if c.found.Allowed {
-		c.record.Decision, c.record.By = AskAllowed, ByUser
-		return nil // said before the tool's own question went out
-	}
-	a, err := c.ask(ctx, askedPermission, permissionQuestion(c.bound, d))
-	if err != nil {
-		return err
-	}
-	name := c.bound.Spec.Name
-	if a.Outcome == tool.Unanswered {
-		c.record.Decision, c.record.By = AskDenied, ByClient
-		text := "Permission denied: %s needs a person's approval and this client cannot ask one. "
-		if d.Hard {
-			return tool.Refuse(tool.AskUnavailable, text+"Ask the user to do it, or find another way.", name)
-		}
-		return tool.Refuse(tool.AskUnavailable, text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
-	}
-	c.record.Asked, c.record.By = true, ByUser
-	if a.Outcome == tool.Accepted && slices.Equal(a.Values[decisionField], []string{allowOnce}) {
-		c.found.Allowed = true
-		c.record.Verdict, c.record.Decision = "allow", AskAllowed
-		return nil
-	}
-	c.record.Verdict, c.record.Decision = "deny", AskDenied
-	text := "The user declined this action."
-	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
-		text += " They said: " + clip(said)
-	}
-	return tool.Refuse(tool.UserDeclined, "%s", text)
-}
-
-// maxQuestion is how many runes of a call's targets a question shows.
-const maxQuestion = 2_000
-
-func permissionQuestion(b tool.Call, d permission.Decision) tool.Question {
-	var text strings.Builder
-	if b.Activity != "" {
-		fmt.Fprintf(&text, "%s\n", b.Activity)
-	}
-	for _, t := range b.Targets {
-		fmt.Fprintf(&text, "%s\n", t.Value)
-	}
-	if why := because(d); why != "" {
-		fmt.Fprintf(&text, "Asked because: %s", why)
-	}
-	shown := []rune(text.String())
-	if len(shown) > maxQuestion {
-		shown = append(shown[:maxQuestion], '…')
-	}
-	return tool.Question{
-		Title: "Allow " + b.Spec.Name + "?",
-		Text:  string(shown),
-		Fields: []tool.Field{
-			{Name: decisionField, Label: "Decision", Choices: []string{allowOnce, denyIt}},
-			{Name: reasonField, Label: "Reason (optional)"},
-		},
-	}
 }
 
 // question asks what the tool itself wants to know. Without a person its answer stays Unanswered.
@@ -143,30 +85,56 @@ func (c *call) question(ctx context.Context) error {
 	return err
 }
 
+// replied says whether the call brought the answer to a question.
+func (c *call) replied(what string) bool { return c.arrival.Reply != nil && c.found.Asked == what }
+
+// canAsk says whether there is a person who can be asked.
+func (c *call) canAsk() bool { return c.pipe.Ask != nil && c.state.Client.CanAsk }
+
 // ask gets the answer to one question: from the reply that this call brought, or from a person. Unanswered means that
 // nobody can be asked.
 func (c *call) ask(ctx context.Context, what string, q tool.Question) (tool.Answer, error) {
-	if r := c.arrival.Reply; r != nil && c.found.Asked == what {
-		return r.Answer, nil
+	if c.replied(what) {
+		return c.arrival.Reply.Answer, nil
 	}
-	if c.pipe.Ask == nil || !c.state.Client.CanAsk {
+	if !c.canAsk() {
 		return tool.Answer{}, nil
 	}
 	c.visit.stepAside()
 	f := c.found
 	f.Asked = what
-	before, err := json.Marshal(f)
+	before, err := f.encode()
 	if err != nil {
-		return tool.Answer{}, fmt.Errorf("keep what the hooks said: %w", err)
+		return tool.Answer{}, err
 	}
-	a, err := c.pipe.Ask(ctx, c.state, Asking{Tool: c.bound.Spec.Name, Digest: c.digest, Question: q, Before: before})
+	a, err := c.pipe.Ask(ctx, c.state, Asking{Call: c.visit.id, Tool: c.bound.Spec.Name, Digest: c.digest, Question: q, Before: before})
 	switch {
 	case err == nil, errors.Is(err, tool.ErrPending):
 		return a, err
 	case ctx.Err() != nil:
 		return a, interrupted(ctx)
 	}
+	if refused, ok := refusal(err); ok {
+		return a, refused
+	}
 	return a, fmt.Errorf("ask about %s: %w", c.bound.Spec.Name, err)
+}
+
+// maxFound is how many bytes of what was found travel with a question: a value of the Store has a limit.
+const maxFound = 128 << 10
+
+// encode makes what travels with a question. What hooks found is left out where it is too long, above all another
+// input; they are then asked again, and the question is put again if it has changed by that.
+func (f found) encode() (json.RawMessage, error) {
+	before, err := json.Marshal(f)
+	if err == nil && len(before) > maxFound {
+		f.Hooks, f.Request = nil, nil
+		before, err = json.Marshal(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep what was found before the question: %w", err)
+	}
+	return before, nil
 }
 
 // digest is what a reply and a record name an input by.

@@ -52,6 +52,7 @@ const AskClient = "client"
 
 // An Asking is a question with what must be kept until its answer comes.
 type Asking struct {
+	Call     string // id of this visit
 	Tool     string
 	Digest   string // SHA-256 of Call.Input, hex, as the client sent it: before any hook changed it
 	Question tool.Question

@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// The one field of the question about permission that counts, and what it may hold.
+const (
+	decisionField = "decision"
+	reasonField   = "reason"
+	allowOnce     = "allow once"
+	allowSession  = "allow for this session"
+	denyIt        = "deny"
+)
+
+// askPermission puts the call to a person. Anything but an acceptance of what was shown is a no.
+func (c *call) askPermission(ctx context.Context, d permission.Decision, r permission.Request, hookSays string) error {
+	q := c.permissionQuestion(d, r, hookSays)
+	shown := q.digest(c.record.Digest)
+	if c.found.Shown != shown { // what a person saw is not what would run now
+		if c.replied(askedPermission) {
+			c.arrival.Reply = nil
+		}
+		c.found.Shown, c.found.Allowed = shown, false
+	}
+	if c.found.Allowed { // said before the tool's own question went out
+		c.record.Asked, c.record.Decision, c.record.By = true, AskAllowed, ByUser
+		return nil
+	}
+	if !d.Hard && c.canAsk() && !c.replied(askedPermission) {
+		if err := c.tired(ctx); err != nil {
+			return err
+		}
+	}
+	a, err := c.ask(ctx, askedPermission, q.Question)
+	if err != nil {
+		return err
+	}
+	if a.Outcome == tool.Unanswered {
+		return c.unavailable(d, q.rule)
+	}
+	c.record.Asked, c.record.By = true, ByUser
+	said := a.Values[decisionField]
+	switch {
+	case a.Outcome != tool.Accepted || len(said) != 1 || !slices.Contains(q.choices, said[0]) || said[0] == denyIt:
+		return c.declined(ctx, a)
+	case said[0] == allowSession:
+		c.grant(ctx, q.rule)
+	}
+	c.accepted(ctx)
+	c.found.Allowed = true
+	c.record.Verdict, c.record.Decision = "allow", AskAllowed
+	return nil
+}
+
+// unavailable refuses a call that needs a person where there is none. rule would allow it; "": none would.
+func (c *call) unavailable(d permission.Decision, rule string) error {
+	c.record.Decision, c.record.By = AskDenied, ByClient
+	text, name := "Permission denied: %s needs a person's approval and this client cannot ask one. ", c.bound.Spec.Name
+	switch {
+	case rule != "":
+		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", name, rule)
+	case d.Hard:
+		return tool.Refuse(tool.AskUnavailable, text+"Ask the user to do it, or find another way.", name)
+	}
+	return tool.Refuse(tool.AskUnavailable, text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
+}
+
+// maxGrants is how many rules a session keeps; the oldest goes first. Each decision looks at all of them.
+const maxGrants = 200
+
+// grant keeps a rule for the rest of the session. If that fails, the person is asked again the next time.
+func (c *call) grant(ctx context.Context, rule string) {
+	now := time.Now()
+	_, err := c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
+		all = slices.DeleteFunc(slices.Clone(all), func(g permission.Grant) bool { return g.Rule == rule })
+		all = append(all, permission.Grant{Rule: rule, At: now})
+		return all[max(0, len(all)-maxGrants):], nil
+	})
+	if err != nil {
+		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)
+	}
+}
+
+// How many declines stop the questions, and for how long.
+const (
+	maxDeclinesInRow = 3 // of one tool
+	maxDeclines      = 20
+	restFromAsking   = 10 * time.Minute
+)
+
+// tired refuses a default ask while no person is to be asked.
+func (c *call) tired(ctx context.Context) error {
+	d, err := c.state.Declines.Load(ctx)
+	if err != nil {
+		return c.stateUnavailable(ctx, err)
+	}
+	if !time.Now().Before(d.Until) {
+		return nil
+	}
+	c.record.Verdict, c.record.Decision, c.record.By = "deny", AskDenied, ByUser
+	return tool.Refuse(tool.UserDeclined, "Several requests were declined. Change the approach or talk to the user.")
+}
+
+// declined counts a no, and is the refusal.
+func (c *call) declined(ctx context.Context, a tool.Answer) error {
+	name, now := c.bound.Spec.Name, time.Now()
+	_, err := c.state.Declines.Change(ctx, func(d session.Declines) (session.Declines, error) {
+		d.InRow = maps.Clone(d.InRow)
+		if d.InRow == nil {
+			d.InRow = map[string]int{}
+		}
+		d.InRow[name]++
+		d.All++
+		if d.InRow[name] >= maxDeclinesInRow {
+			delete(d.InRow, name)
+			d.Until = now.Add(restFromAsking)
+		}
+		if d.All >= maxDeclines {
+			d.All, d.Until = 0, now.Add(restFromAsking)
+		}
+		return d, nil
+	})
+	if err != nil {
+		c.log().WarnContext(ctx, "a decline cannot be counted", "tool", name, "call", c.visit.id, "error", err)
+	}
+	c.record.Verdict, c.record.Decision = "deny", AskDenied
+	text := "The user declined this action."
+	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
+		text += " They said: " + hookText(said)
+	}
+	return tool.Refuse(tool.UserDeclined, "%s", text)
+}
+
+// accepted ends a row of declines.
+func (c *call) accepted(ctx context.Context) {
+	name := c.bound.Spec.Name
+	d, err := c.state.Declines.Load(ctx)
+	if err == nil && d.InRow[name] > 0 {
+		_, err = c.state.Declines.Change(ctx, func(d session.Declines) (session.Declines, error) {
+			d.InRow = maps.Clone(d.InRow)
+			delete(d.InRow, name)
+			return d, nil
+		})
+	}
+	if err != nil {
+		c.log().WarnContext(ctx, "a row of declines cannot be ended", "tool", name, "call", c.visit.id, "error", err)
+	}
+}

@@ -1,0 +1,214 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"codehand/tools/permission"
+	"codehand/tools/results"
+	"codehand/tools/tool"
+)
+
+// A permissionAsk is the question about one call.
+type permissionAsk struct {
+	tool.Question
+	choices []string
+	rule    string // would allow the call; "": none would
+}
+
+// digest names what a person sees, and the input that it is about.
+func (q permissionAsk) digest(input string) string {
+	b, err := json.Marshal(q.Question)
+	if err != nil { // it is made of texts
+		return ""
+	}
+	return digest(append(b, input...))
+}
+
+// maxQuestion is how many characters a question has, its title included. The words for the rest of a message are few.
+const maxQuestion = 4_000
+
+// permissionQuestion asks about the call in words of ours: the tool, what it touches, why a person decides, and the rule
+// that would allow it. Lines of the call are indented, so that none of them looks like one of ours.
+func (c *call) permissionQuestion(d permission.Decision, r permission.Request, hookSays string) permissionAsk {
+	q := permissionAsk{choices: []string{allowOnce, denyIt}}
+	q.Title = "Allow " + c.bound.Spec.Name + "?"
+	touched, hidden := c.touched(r)
+
+	var text strings.Builder
+	if why := because(d); why != "" {
+		fmt.Fprintf(&text, "Asked because: %s.\n", oneLine(why))
+	}
+	if why := c.danger(r); why != "" {
+		fmt.Fprintf(&text, "Warning: %s.\n", oneLine(why))
+	}
+	if hookSays != "" {
+		fmt.Fprintf(&text, "A hook says: %s\n", clipTo(oneLine(hookSays), 500))
+	}
+	if hidden {
+		text.WriteString("The text above contains invisible characters; they are shown as escapes.\n")
+	}
+	q.rule = c.wouldAllow(r)
+	if q.rule != "" {
+		fmt.Fprintf(&text, "Rule that would allow it: %s\n", clipTo(oneLine(q.rule), 500))
+	}
+	if q.rule != "" && !hidden && !c.state.Shared {
+		q.choices = []string{allowOnce, allowSession, denyIt}
+	}
+	room := maxQuestion - utf8.RuneCountInString(q.Title) - utf8.RuneCountInString(text.String()) - 10
+	q.Text = cutMiddle(touched, room) + strings.TrimSuffix(text.String(), "\n")
+	q.Fields = []tool.Field{
+		{Name: decisionField, Label: "Decision", Choices: q.choices},
+		{Name: reasonField, Label: "Reason (optional)"},
+	}
+	return q
+}
+
+// wouldAllow returns the rule that the policy suggests, if it would really let this call run: a rule never lifts what a
+// person must decide.
+func (c *call) wouldAllow(r permission.Request) string {
+	rule := c.state.Rules.Suggest(r)
+	if rule == "" {
+		return ""
+	}
+	r.Now = time.Now()
+	r.Grants = append(slices.Clone(r.Grants), permission.Grant{Rule: rule, At: r.Now})
+	if c.state.Rules.Decide(r).Verdict != permission.Allow {
+		return ""
+	}
+	return rule
+}
+
+// touched lists what the call is about. hidden says that something in it could not have been seen.
+func (c *call) touched(r permission.Request) (text string, hidden bool) {
+	var b strings.Builder
+	line := func(s string) {
+		b.WriteString(s)
+		b.WriteByte('\n')
+	}
+	if a := c.bound.Activity; a != "" {
+		shown, n := reveal(a, false)
+		line(shown)
+		hidden = n
+	}
+	line("Tool: " + c.bound.Spec.Name)
+	for _, t := range r.Targets {
+		shown, n := reveal(t.Value, t.Kind == permission.Command)
+		hidden = hidden || n
+		line(kindName(t.Kind) + ":")
+		for l := range strings.SplitSeq(shown, "\n") {
+			line("    " + l)
+		}
+		if t.Real != "" && t.Real != t.Value {
+			shown, n := reveal(t.Real, false)
+			hidden = hidden || n
+			line("    which is " + shown)
+		}
+	}
+	return b.String(), hidden
+}
+
+// danger says why a command of the call is dangerous; "": none is.
+func (c *call) danger(r permission.Request) string {
+	for _, t := range r.Targets {
+		if t.Kind != permission.Command {
+			continue
+		}
+		a := t.Analysis
+		if a == nil {
+			read := permission.Analyze(t.Value, func(path string) bool { return c.state.Space != nil && c.state.Space.Inside(path) })
+			a = &read
+		}
+		if a.Class == permission.Dangerous {
+			return a.Why
+		}
+	}
+	return ""
+}
+
+func kindName(k permission.Kind) string {
+	switch k {
+	case permission.Path:
+		return "Path"
+	case permission.Command:
+		return "Command"
+	case permission.Domain:
+		return "Host"
+	}
+	return "Name"
+}
+
+// longRun is from how many blanks in a row on they are counted instead of shown: they would push what follows out of
+// sight.
+const longRun = 40
+
+// reveal shows what a person could not see: controls, invisible characters, blanks that are not ASCII, and without
+// lines also line ends. hidden says that there was something of the kind.
+func reveal(text string, lines bool) (shown string, hidden bool) {
+	shown, n := results.Show(text)
+	hidden = n > 0
+	var b strings.Builder
+	blanks := 0
+	flush := func() {
+		if blanks >= longRun {
+			fmt.Fprintf(&b, "[%d blanks]", blanks)
+		} else {
+			b.WriteString(strings.Repeat(" ", blanks))
+		}
+		blanks = 0
+	}
+	for _, r := range shown {
+		if r == ' ' || r == '\t' {
+			blanks++
+			continue
+		}
+		flush()
+		switch {
+		case r == '\n' && !lines:
+			hidden = true
+			b.WriteString(`\n`)
+		case r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Zs)):
+			hidden = true
+			if r > 0xffff {
+				fmt.Fprintf(&b, `\u{%x}`, r)
+			} else {
+				fmt.Fprintf(&b, `\u%04x`, r)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	flush()
+	return b.String(), hidden
+}
+
+// oneLine makes a text of somebody else fit for a line of ours.
+func oneLine(text string) string {
+	shown, _ := results.Show(text)
+	return strings.TrimSuffix(strings.Join(strings.Fields(shown), " "), ".")
+}
+
+// clipTo cuts a text to n characters.
+func clipTo(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
+
+// cutMiddle cuts a text to n characters: the end of a command is as important as its beginning.
+func cutMiddle(text string, n int) string {
+	r := []rune(text)
+	if len(r) <= n {
+		return text
+	}
+	const said = 60 // room for the words
+	keep := max(n-said, 2)
+	head, tail := keep*2/3, keep-keep*2/3
+	return fmt.Sprintf("%s\n[%d characters in the middle are not shown]\n%s", string(r[:head]), len(r)-head-tail, string(r[len(r)-tail:]))
+}
