@@ -111,5 +111,5 @@ func shownOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
 	if end := cmp.Or(c.Tail, c.Head); !strings.HasSuffix(end, "\n") {
 		lines++
 	}
-	return env.Results.BoundFile(c.Info.Log, c.Size, lines, head, tail, form)
+	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines}, head, tail, form)
 }

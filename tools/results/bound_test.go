@@ -134,8 +134,9 @@ func TestBoundProperties(t *testing.T) {
 		n = rand.Uint64()
 	}
 	r := rand.New(rand.NewPCG(n, 0))
-	s := New(filepath.Join(t.TempDir(), "r"))
+	dir := filepath.Join(t.TempDir(), "r")
 	for i := range 2_000 {
+		s := New(dir) // each has its group for itself
 		text := randomText(r)
 		f := Form{Runes: limit(r), Bytes: limit(r), Lines: limit(r) / 50}
 		got := s.Bound(t.Context(), fmt.Sprint("call", i), "tool", text, f)
@@ -272,19 +273,19 @@ func TestBoundFile(t *testing.T) {
 	}
 	whole := lines0(1_000)
 
-	if got := s.BoundFile(path, 5, 1, "hello", "", Form{Runes: 100}); got.Text != "hello" || got.Cut || got.Path != "" || got.Lines != 1 {
+	if got := s.BoundFile(Spool{Path: path, Bytes: 5, Lines: 1}, "hello", "", Form{Runes: 100}); got.Text != "hello" || got.Cut || got.Path != "" || got.Lines != 1 {
 		t.Errorf("a short whole: %+v", got)
 	}
-	got := s.BoundFile(path, int64(len(whole)), 1_000, whole, "", Form{Runes: 1_000})
+	got := s.BoundFile(Spool{Path: path, Bytes: int64(len(whole)), Lines: 1_000}, whole, "", Form{Runes: 1_000})
 	checkMarker(t, whole, got.Text, first(int64(len(whole)), 1_000))
 	if got.Path != path || len(got.Text) > 1_000 {
 		t.Errorf("a long whole: %d characters, path %q", len(got.Text), got.Path)
 	}
-	got = s.BoundFile(path, 1e9, 5_000_000, "head\n", "tail\n", Form{Runes: 1_000})
+	got = s.BoundFile(Spool{Path: path, Bytes: 1e9, Lines: 5_000_000}, "head\n", "tail\n", Form{Runes: 1_000})
 	if want := first(1e9, 5_000_000) + "\nhead\n[... truncated 999999990 chars ...]\ntail\n"; got.Text != want {
 		t.Errorf("ends that fit:\n%s\nwant\n%s", got.Text, want)
 	}
-	got = s.BoundFile(path, 1e9, 5_000_000, whole, whole, Form{Runes: 1_000, Lines: 20})
+	got = s.BoundFile(Spool{Path: path, Bytes: 1e9, Lines: 5_000_000}, whole, whole, Form{Runes: 1_000, Lines: 20})
 	if !(Form{Runes: 1_000, Lines: 20}).allows(got.Text) || !strings.HasSuffix(got.Text, "line 999\n") {
 		t.Errorf("ends that do not fit: %d characters, %d lines", len(got.Text), countLines(got.Text))
 	}

@@ -14,9 +14,11 @@ import (
 	"strings"
 )
 
-// A Shelf keeps the results of one session in its directory. It is safe for concurrent use.
+// A Shelf keeps the results of one session in its directory, and counts what its calls show together. It is safe for
+// concurrent use.
 type Shelf struct {
-	dir string
+	dir   string
+	group group
 }
 
 // New returns the shelf that keeps its files in dir, which is made (0700) when it is first needed.
@@ -40,9 +42,11 @@ type Shown struct {
 // Bound returns text as it is if it fits; else it writes the whole to <dir>/<call>-<tool>.txt, closes it, and returns
 // first line (size, path), head, marker, tail. If the whole cannot be kept, the first line says so; that is no error.
 // The whole is also kept for a call that was cancelled, because its partial output is sent, too.
+//
+// A text that fits, but that the group of its call has no room for, becomes first line and preview.
 func (s *Shelf) Bound(_ context.Context, call, tool, text string, f Form) Shown {
 	shown := Shown{Text: text, Bytes: int64(len(text)), Lines: countLines(text)}
-	if f.fits(text) {
+	if f.fits(text) && s.group.takes(text) {
 		return shown
 	}
 	path, err := s.keep(call, tool, text)
@@ -51,15 +55,59 @@ func (s *Shelf) Bound(_ context.Context, call, tool, text string, f Form) Shown 
 		where = "Full output was not kept: " + cause(err) + "."
 	}
 	shown.Cut, shown.Path = true, path
-	shown.Text = f.short(tooLarge(shown.Bytes, shown.Lines)+where, cutting{head: text, tail: text, same: true})
+	shown.Text = s.fit(tooLarge(shown.Bytes, shown.Lines)+where, text, f)
 	return shown
 }
 
-// BoundFile is Bound for a whole that already lies in a file of size bytes (a spool): nothing is written. head and
+// A Whole is where all of a text lies that is too long to show. Path "": nowhere; the call has to be made again.
+type Whole struct {
+	Path  string
+	Bytes int64
+	Lines int
+}
+
+// Fit is Bound for a text whose whole lies somewhere already: nothing is written. text may be a short form that names
+// it in its first line.
+func (s *Shelf) Fit(text string, w Whole, f Form) Shown {
+	shown := Shown{Text: text, Path: w.Path, Bytes: w.Bytes, Lines: w.Lines}
+	if f.fits(text) && s.group.takes(text) {
+		return shown
+	}
+	first := tooLarge(w.Bytes, w.Lines) + "It is not shown beside the other results; call the tool again on its own."
+	if w.Path != "" {
+		first = tooLarge(w.Bytes, w.Lines) + readOn(w.Path)
+	}
+	shown.Cut = true
+	shown.Text = s.fit(first, strings.TrimPrefix(text, first+"\n"), f)
+	return shown
+}
+
+// fit makes the short form of text, or its preview if the group has no room for that.
+func (s *Shelf) fit(first, text string, f Form) string {
+	if !f.fits(text) {
+		if short := f.short(first, cutting{head: text, tail: text, same: true}); s.group.takes(short) {
+			return short
+		}
+	}
+	return s.group.preview(first, text, f)
+}
+
+// A Spool is a file that holds all of an output.
+type Spool struct {
+	Path  string
+	Bytes int64
+	Lines int
+
+	// Call and Tool give the file a second name on the shelf, as Bound gives its own, if the output is cut. It must not
+	// change any more then. "": it stays where it is.
+	Call, Tool string
+}
+
+// BoundFile is Bound for an output that lies in a file, and that becomes part of a text which is bounded later. head and
 // tail are its cleaned ends; tail is empty if head is all of it. What lies between them was not seen, so it is counted
-// in bytes.
-func (s *Shelf) BoundFile(path string, size int64, lines int, head, tail string, f Form) Shown {
-	shown := Shown{Text: head, Bytes: size, Lines: lines}
+// in bytes. Shown.Path is the spool's own path if it has no second name.
+func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
+	shown := Shown{Text: head, Bytes: file.Bytes, Lines: file.Lines}
 	if tail == "" && f.fits(head) {
 		return shown
 	}
@@ -68,10 +116,16 @@ func (s *Shelf) BoundFile(path string, size int64, lines int, head, tail string,
 		c.tail, c.same = head, true
 	} else {
 		// Cleaning may have made the ends longer than they are in the file.
-		c.between = max(size-int64(len(head))-int64(len(tail)), 1)
+		c.between = max(file.Bytes-int64(len(head))-int64(len(tail)), 1)
 	}
-	shown.Cut, shown.Path = true, path
-	shown.Text = f.short(tooLarge(size, lines)+readOn(path), c)
+	shown.Cut, shown.Path = true, file.Path
+	if file.Call != "" {
+		// Not every file system has links; then the spool is as good.
+		if path, err := s.place(file.Call, file.Tool, func(path string) error { return os.Link(file.Path, path) }); err == nil {
+			shown.Path = path
+		}
+	}
+	shown.Text = f.short(tooLarge(file.Bytes, file.Lines)+readOn(shown.Path), c)
 	return shown
 }
 
@@ -92,16 +146,21 @@ const attempts = 10
 
 // keep writes text to a new file and returns its path.
 func (s *Shelf) keep(call, tool, text string) (path string, err error) {
+	return s.place(call, tool, func(path string) error { return write(path, text) })
+}
+
+// place finds a name that is free and lets put make the file, which must not replace another.
+func (s *Shelf) place(call, tool string, put func(path string) error) (path string, err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
 	base := filepath.Join(s.dir, plain(call)+"-"+plain(tool))
 	for i := range attempts {
-		path = base + ".txt"
+		path = base + suffix
 		if i > 0 {
-			path = base + "-" + strconv.Itoa(i+1) + ".txt"
+			path = base + "-" + strconv.Itoa(i+1) + suffix
 		}
-		if err = write(path, text); !errors.Is(err, fs.ErrExist) {
+		if err = put(path); !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
@@ -110,6 +169,9 @@ func (s *Shelf) keep(call, tool, text string) (path string, err error) {
 	}
 	return path, nil
 }
+
+// suffix is how the names of kept texts end.
+const suffix = ".txt"
 
 // write makes a file that was not there before. A part of a text is worse than none, so it is removed.
 func write(path, text string) error {

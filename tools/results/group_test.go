@@ -1,0 +1,216 @@
+package results
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+)
+
+// fortyThousand is a text of 40,000 characters, in lines of ten.
+func fortyThousand() string { return strings.Repeat("123456789\n", 4_000) }
+
+// TestGroupBudget: ten results of 40,000 characters at once stay within 200,000. Those for which there is no room are
+// kept whole, name their file first, and show 2,000 bytes in whole lines.
+func TestGroupBudget(t *testing.T) {
+	t.Parallel()
+	s := New(filepath.Join(t.TempDir(), "r"))
+	text := fortyThousand()
+	var mu sync.Mutex
+	var shown []Shown
+	var wg sync.WaitGroup
+	var begun sync.WaitGroup
+	begun.Add(10)
+	for i := range 10 {
+		wg.Go(func() {
+			defer s.Begin()()
+			begun.Done()
+			begun.Wait()
+			got := s.Bound(t.Context(), fmt.Sprint("call", i), "list_files", text, Form{Runes: 50_000})
+			mu.Lock()
+			defer mu.Unlock()
+			shown = append(shown, got)
+		})
+	}
+	wg.Wait()
+	total, whole := 0, 0
+	for _, got := range shown {
+		total += utf8.RuneCountInString(got.Text)
+		if !got.Cut {
+			whole++
+			continue
+		}
+		kept, err := os.ReadFile(got.Path)
+		must(t, err)
+		if string(kept) != text {
+			t.Errorf("%s holds %d bytes", got.Path, len(kept))
+		}
+		first := tooLarge(40_000, 4_000) + readOn(got.Path)
+		if want := first + "\n" + text[:2_000] + "[... truncated 38000 chars ...]\n"; got.Text != want {
+			t.Errorf("got %.300q\nwant %.300q", got.Text, want)
+		}
+	}
+	if total > maxGroup || whole != 4 {
+		t.Errorf("%d characters in all, %d results whole; want at most %d, and 4", total, whole, maxGroup)
+	}
+}
+
+// TestGroupEnds: a group goes on while calls overlap or follow within a second, and is over after that.
+func TestGroupEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := New(filepath.Join(t.TempDir(), "r"))
+		text := fortyThousand()
+		call := 0
+		whole := func() bool {
+			call++
+			return !s.Bound(t.Context(), fmt.Sprint("call", call), "t", text, Form{Runes: 50_000}).Cut
+		}
+		alone := func() bool { defer s.Begin()(); return whole() }
+
+		for i := range 4 {
+			if !alone() {
+				t.Errorf("call %d of the first group was cut", i)
+			}
+			time.Sleep(groupPause)
+		}
+		if alone() {
+			t.Error("a call that began 1 s after the one before is of its group")
+		}
+		time.Sleep(groupPause + time.Millisecond)
+		if !alone() {
+			t.Error("a call that began later than 1 s after the one before has a group of its own")
+		}
+
+		time.Sleep(time.Hour)
+		end := s.Begin() // a long one, which the others overlap
+		for range 4 {
+			time.Sleep(time.Minute)
+			if !alone() {
+				t.Error("cut too early")
+			}
+		}
+		time.Sleep(time.Minute)
+		if alone() {
+			t.Error("calls that overlap with one call are of one group")
+		}
+		end()
+		time.Sleep(groupPause + time.Millisecond)
+		if !alone() {
+			t.Error("the group of a long call does not end with it")
+		}
+	})
+}
+
+// TestGroupOfMany: whatever ten calls of one group give, short results are whole, no result is over its form, the first
+// line names the file, and the sum stays below the limit.
+func TestGroupOfMany(t *testing.T) {
+	t.Parallel()
+	n := *seed
+	if n == 0 {
+		n = rand.Uint64()
+	}
+	r := rand.New(rand.NewPCG(n, 1))
+	dir := filepath.Join(t.TempDir(), "r")
+	for range 50 {
+		s := New(dir)
+		total := 0
+		for i := range 10 { // as many as run at once
+			end := s.Begin()
+			text := strings.Repeat(strings.Repeat("ü", r.IntN(200))+"\n", 1+r.IntN(400))
+			f := Form{Runes: 20_000, Bytes: limit(r) * 10, Lines: limit(r)}
+			got := s.Bound(t.Context(), fmt.Sprint(n, i), "t", text, f)
+			if len(text) <= previewBytes && f.allows(text) && got.Cut {
+				t.Fatalf("seed %d: a text of %d bytes was cut", n, len(text))
+			}
+			if !f.allows(got.Text) {
+				t.Fatalf("seed %d: %+v: %d bytes, %d lines", n, f, len(got.Text), countLines(got.Text))
+			}
+			if first, _, _ := strings.Cut(got.Text, "\n"); got.Cut && f.Bytes == 0 && !strings.Contains(first, got.Path) {
+				t.Fatalf("seed %d: first line %q lacks %s", n, first, got.Path)
+			}
+			total += utf8.RuneCountInString(got.Text)
+			end()
+		}
+		if total > maxGroup {
+			t.Fatalf("seed %d: %d characters", n, total)
+		}
+		must(t, os.RemoveAll(dir))
+	}
+}
+
+// TestGroupCount: what is added to a result later counts, too.
+func TestGroupCount(t *testing.T) {
+	t.Parallel()
+	s := New(filepath.Join(t.TempDir(), "r"))
+	defer s.Begin()()
+	s.Count(150_000)
+	if got := s.Bound(t.Context(), "a", "t", fortyThousand(), Form{}); !got.Cut {
+		t.Error("there was no room")
+	}
+	s.Count(-300_000)
+	if got := s.Bound(t.Context(), "b", "t", fortyThousand(), Form{}); got.Cut {
+		t.Error("there was room")
+	}
+}
+
+// TestFit: a text whose whole lies elsewhere is never written, and its short form names that place once.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	s := New(filepath.Join(t.TempDir(), "r"))
+	defer s.Begin()()
+	w := Whole{Path: "/w/a.txt", Bytes: 1e6, Lines: 9_000}
+	first := "Output too large (976.6 KB, 9,000 lines). Full output: /w/a.txt Read it with read_file offset/limit or grep_search."
+
+	if got := s.Fit("short", w, Form{}); got.Cut || got.Text != "short" {
+		t.Errorf("a short text: %+v", got)
+	}
+	if got := s.Fit(lines0(2_000), w, Form{Runes: 3_000}); !got.Cut || !strings.HasPrefix(got.Text, first+"\nline 0\n") || utf8.RuneCountInString(got.Text) > 3_000 {
+		t.Errorf("over its cap: %.300q", got.Text)
+	}
+	s.Count(maxGroup - spare)
+	long := first + "\n" + lines0(2_000)
+	got := s.Fit(long, w, Form{})
+	if !got.Cut || got.Path != w.Path || !strings.HasPrefix(got.Text, first+"\nline 0\n") || strings.Count(got.Text, "Full output") != 1 {
+		t.Errorf("without room: %.300q", got.Text)
+	}
+	got = s.Fit(lines0(2_000), Whole{Bytes: 1e6, Lines: 9_000}, Form{})
+	if !strings.HasPrefix(got.Text, "Output too large (976.6 KB, 9,000 lines). It is not shown beside the other results; call the tool again on its own.\nline 0\n") {
+		t.Errorf("without a place: %.300q", got.Text)
+	}
+	if _, err := os.Stat(s.Dir()); err == nil {
+		t.Error("something was written")
+	}
+}
+
+// TestBoundFileLinks: a spool gets a second name on the shelf, so that its owner may remove it.
+func TestBoundFileLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := New(filepath.Join(dir, "r"))
+	spool := filepath.Join(dir, "job.log")
+	text := lines0(1_000)
+	must(t, os.WriteFile(spool, []byte(text), 0o600))
+	file := Spool{Path: spool, Bytes: int64(len(text)), Lines: 1_000, Call: "abc", Tool: "run_shell"}
+	got := s.BoundFile(file, text, "", Form{Runes: 1_000})
+	want := filepath.Join(s.Dir(), "abc-run_shell.txt")
+	if got.Path != want || !strings.Contains(got.Text, "Full output: "+want+" ") {
+		t.Errorf("kept as %s: %.200q", got.Path, got.Text)
+	}
+	must(t, os.Remove(spool))
+	if kept, err := os.ReadFile(want); err != nil || string(kept) != text {
+		t.Errorf("it holds %d bytes (%v)", len(kept), err)
+	}
+	if got := s.BoundFile(file, text, "", Form{Runes: 1_000}); got.Path != spool {
+		t.Errorf("a spool that cannot be linked stays %s, not %s", spool, got.Path)
+	}
+	if got := s.BoundFile(file, "short", "", Form{Runes: 1_000}); got.Cut || got.Path != "" {
+		t.Errorf("a short output: %+v", got)
+	}
+}
