@@ -12,7 +12,10 @@ func (c *call) request() permission.Request {
 		Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases, Input: c.bound.Input,
 		Targets:  slices.Clone(c.bound.Targets),
 		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
-		Own: c.bound.Verdict, Opinions: c.found.Hooks.Opinions, Mode: c.mode, PlanFile: c.planFile,
+		Own: c.bound.Verdict, Judged: c.found.Judged, Mode: c.mode, PlanFile: c.planFile,
+	}
+	if c.found.Hooks != nil { // else stage 3 asks: a condition of a hook is held against this, too
+		r.Opinions = c.found.Hooks.Opinions
 	}
 	if c.state.Space == nil {
 		return r // no target is inside
