@@ -1,5 +1,10 @@
 package permission
 
+import (
+	"slices"
+	"strings"
+)
+
 // A Class says what a command line can do at most. The zero value is Unknown: treated as writing.
 type Class int
 
@@ -40,6 +45,10 @@ type Analysis struct {
 	// Person says why a person must decide whatever the rules say (`eval` and the like); "": nothing does.
 	Person string
 
+	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command line
+	// starts; nil: none does. Whoever runs the command looks at the repositories there (GitRuns), and calls Distrust.
+	Git []string
+
 	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
 	Unclear bool
 }
@@ -76,5 +85,32 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 	if why := s.danger(inside); why != "" {
 		a.Class, a.Why = Dangerous, why
 	}
+	if slices.ContainsFunc(a.Parts, Part.readsGit) {
+		places, all := s.gitPlaces()
+		if !all {
+			a.Distrust("the directory in which it starts is not known")
+		} else {
+			a.Git = places
+		}
+	}
 	return a
 }
+
+// Distrust takes git out of what is ReadOnly: rule R6, where nothing confines the programs that a repository's own
+// configuration makes git start. why is half a sentence.
+func (a *Analysis) Distrust(why string) {
+	why = "R6: git: " + why
+	a.Git = nil
+	a.Parts = slices.Clone(a.Parts)
+	for i, p := range a.Parts {
+		if p.readsGit() {
+			a.Parts[i].Class, a.Parts[i].Why = Writes, why
+		}
+	}
+	if a.Class == ReadOnly {
+		a.Class, a.Why = Writes, why
+	}
+}
+
+// readsGit says that a part may be a git command which is ReadOnly: its text may begin with a redirection.
+func (p Part) readsGit() bool { return p.Class == ReadOnly && strings.Contains(p.Text, "git") }
