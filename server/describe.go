@@ -93,6 +93,9 @@ func (s *Server) describeError(err error, name string) *mcp.CallToolResult {
 	}
 }
 
+// resultURI names a kept result as a resource.
+func resultURI(id string) string { return resultPrefix + id }
+
 type (
 	fileMeta struct {
 		Path   string `json:"path"`
@@ -101,6 +104,7 @@ type (
 		After  string `json:"after,omitempty"`
 	}
 	keptMeta struct {
+		URI   string `json:"uri,omitempty"`
 		Path  string `json:"path"`
 		Bytes int64  `json:"bytes"`
 		Lines int    `json:"lines"`
@@ -159,7 +163,11 @@ func metaFields(m tool.Meta) map[string]any {
 		f["codehand/data"] = m.Data
 	}
 	if m.Kept != nil {
-		f["codehand/result"] = keptMeta(*m.Kept)
+		k := keptMeta{Path: m.Kept.Path, Bytes: m.Kept.Bytes, Lines: m.Kept.Lines, Shown: m.Kept.Shown}
+		if m.Kept.ID != "" {
+			k.URI = resultURI(m.Kept.ID)
+		}
+		f["codehand/result"] = k
 	}
 	if m.Decision != nil {
 		f["codehand/decision"] = decisionMeta{m.Decision.Verdict, m.Decision.Rule, m.Decision.Asked}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	"codehand/tools/results"
@@ -61,17 +62,27 @@ func (o *outcome) err() error {
 	return nil
 }
 
-// bind is stage 7: the whole text is kept on disk, then it is cut to what tool and client allow. A tool that pages by
-// itself is left alone: what read_file shows of a kept text must not be kept again.
+// bind is stage 7: the whole text is kept on disk, then it is cut to what tool and client allow, and to what the other
+// calls of its turn leave.
 //
 // Before that, what no engine should have let through is made visible: a file name or an argument that is repeated in a
 // refusal can hold escape sequences, and hidden text can fool a person who reads it.
 func (c *call) bind(ctx context.Context, o *outcome) {
 	text := o.text()
 	*text, _ = results.Show(*text)
-	if c.bound.Spec.MaxRunes == tool.Unbounded || c.state.Results == nil {
+	switch {
+	case c.state.Results == nil:
 		return
+	case c.bound.Spec.MaxRunes == tool.Unbounded:
+		c.bindPage(ctx, o)
+	default:
+		c.bindWhole(ctx, o)
 	}
+	c.shown = utf8.RuneCountInString(*text)
+}
+
+// bindWhole cuts the text of a tool that does not page. What lies in a file already is not kept again.
+func (c *call) bindWhole(ctx context.Context, o *outcome) {
 	f := results.Form{Runes: c.limit(), Bytes: maxText, Lines: c.state.Client.MaxLines}
 	if n := c.state.Client.MaxBytes; n > 0 {
 		f.Bytes = min(f.Bytes, n)
@@ -80,9 +91,51 @@ func (c *call) bind(ctx context.Context, o *outcome) {
 		head := len(o.refusal.Code) + len(": ") // stands before the text
 		f.Runes, f.Bytes = max(f.Runes-head, 1), max(f.Bytes-head, 1)
 	}
-	shown := c.state.Results.Bound(ctx, c.visit.id, c.bound.Spec.Name, *text, f)
-	*text = shown.Text
-	if shown.Cut {
-		o.meta().Kept = &tool.Kept{Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines, Shown: utf8.RuneCountInString(shown.Text)}
+	text, kept := o.text(), o.meta().Kept
+	var shown results.Shown
+	if kept != nil {
+		shown = c.state.Results.Fit(*text, results.Whole{Path: kept.Path, Bytes: kept.Bytes, Lines: kept.Lines}, f)
+	} else {
+		shown = c.state.Results.Bound(ctx, c.visit.id, c.bound.Spec.Name, *text, f)
+		if shown.Path != "" {
+			kept = &tool.Kept{ID: c.visit.id, Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines}
+			o.meta().Kept = kept
+		}
 	}
+	*text = shown.Text
+	if kept != nil {
+		kept.Shown = utf8.RuneCountInString(shown.Text)
+	}
+}
+
+// bindPage cuts what a tool that pages by itself shows only if the other calls of its turn have left no room for it:
+// what read_file shows of a kept text must not be kept again. What is cut does not count as seen.
+func (c *call) bindPage(ctx context.Context, o *outcome) {
+	text := o.text()
+	w := results.Whole{Bytes: int64(len(*text)), Lines: strings.Count(*text, "\n") + 1}
+	if paths := o.shows(); len(paths) == 1 {
+		w.Path = paths[0]
+	}
+	shown := c.state.Results.Fit(*text, w, results.Form{})
+	if !shown.Cut {
+		return
+	}
+	*text = shown.Text
+	o.meta().Version = ""
+	c.forget(ctx, o.shows())
+}
+
+// count adds what came to the text after it was bounded to what the calls of this turn show.
+func (c *call) count(o *outcome) {
+	if c.state.Results != nil {
+		c.state.Results.Count(utf8.RuneCountInString(*o.text()) - c.shown)
+	}
+}
+
+// begin counts the call into those of its turn. end is for its end.
+func (c *call) begin() (end func()) {
+	if c.state.Results == nil {
+		return func() {}
+	}
+	return c.state.Results.Begin()
 }

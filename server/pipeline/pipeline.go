@@ -116,6 +116,7 @@ type call struct {
 	found    found  // by stages 3 and 4, now or before the person's answer
 	answer   tool.Answer
 	changed  []tool.FileChange // by the command that was run
+	shown    int               // characters of the text when it was bounded
 	record   Record
 }
 
@@ -124,6 +125,7 @@ type call struct {
 func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Arrival) (result tool.Result, err error) {
 	c := v.newCall(t, a)
 	v.begin()
+	defer c.begin()()
 	defer func() {
 		err = c.fault(recover(), err)
 		v.end()
@@ -167,6 +169,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	c.unseen(late, &o)
 	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
+	c.count(&o)
 	return result, o.err()
 }
 

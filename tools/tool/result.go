@@ -39,8 +39,9 @@ type Job struct {
 	Exit      int
 }
 
-// Kept says where the whole of a shortened text is.
+// Kept says where the whole of a shortened text is. The corridor sets it, but for texts that a tool has kept itself.
 type Kept struct {
+	ID    string // of the call, under which clients read it as a resource; "": they do not
 	Path  string
 	Bytes int64
 	Lines int

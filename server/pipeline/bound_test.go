@@ -1,0 +1,180 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"codehand/server/clients"
+	"codehand/tools/tool"
+)
+
+// TestEveryProfile: 1 MB of three kinds of text arrives within characters, bytes and lines of each client, with the path
+// of the whole on its first line; a refusal counts with its code. The whole is kept byte for byte, for its owner alone.
+func TestEveryProfile(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{
+		"lines":    numbered(1 << 20),
+		"one line": strings.Repeat("x", 1<<20),
+		"wide":     strings.Repeat(strings.Repeat("汉", 30)+"\n", (1<<20)/91),
+		"short":    strings.Repeat("\n", 1<<20),
+	}
+	for _, name := range clients.Names() {
+		profile, _ := clients.Named(name)
+		for kind, text := range texts {
+			for _, refused := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, "/", kind, "/", refused), func(t *testing.T) {
+					t.Parallel()
+					s := newState(t, "s")
+					s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines = profile.Runes, profile.Bytes, profile.Lines
+					x := fixture("x", reads, func(context.Context, tool.Env) (tool.Result, error) {
+						if refused {
+							return tool.Result{}, &tool.Refusal{Code: tool.StringNotFound, Text: text}
+						}
+						return tool.Result{Text: text}, nil
+					})
+					p := newCorridor()
+					got, err := p.Arrive(s).Call(t.Context(), x, nil, Arrival{})
+					sent, kept := got.Text, got.Meta.Kept
+					if refused {
+						r, _ := refusal(err)
+						sent, kept = r.Error(), r.Meta.Kept
+					}
+					first, _, _ := strings.Cut(sent, "\n")
+					if kept == nil || kept.ID == "" || !strings.Contains(first, "Full output: "+kept.Path+" ") {
+						t.Fatalf("kept %+v, first line %q", kept, first)
+					}
+					runes, bytes, lines := utf8.RuneCountInString(sent), len(sent), strings.Count(strings.TrimSuffix(sent, "\n"), "\n")+1
+					if runes > min(profile.Runes, tool.DefaultMaxRunes) || profile.Bytes > 0 && bytes > profile.Bytes || profile.Lines > 0 && lines > profile.Lines {
+						t.Errorf("%d characters, %d bytes, %d lines; the profile allows %d, %d, %d", runes, bytes, lines, profile.Runes, profile.Bytes, profile.Lines)
+					}
+					if whole, err := os.ReadFile(kept.Path); err != nil || string(whole) != text || kept.Bytes != int64(len(text)) {
+						t.Errorf("kept are %d bytes of %d (%v)", len(whole), len(text), err)
+					}
+					for path, want := range map[string]os.FileMode{kept.Path: 0o600} {
+						if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+							t.Errorf("%s: %v (%v)", path, info.Mode(), err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// numbered is a text of at least n bytes.
+func numbered(n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "line %d of a long output\n", i)
+	}
+	return b.String()
+}
+
+// TestGroupOfCalls: ten calls at once show at most 200,000 characters together, and the sum counts what hooks add.
+func TestGroupOfCalls(t *testing.T) {
+	t.Parallel()
+	p := newCorridor()
+	s := newState(t, "s")
+	text := numbered(40_000)
+	var begun sync.WaitGroup
+	begun.Add(10)
+	x := fixture("x", reads, func(context.Context, tool.Env) (tool.Result, error) {
+		begun.Done()
+		begun.Wait()
+		return tool.Result{Text: text}, nil
+	})
+	var all [10]tool.Result
+	var wg sync.WaitGroup
+	for i := range all {
+		v := p.Arrive(s)
+		wg.Go(func() {
+			var err error
+			if all[i], err = v.Call(t.Context(), x, nil, Arrival{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	total, whole := 0, 0
+	for _, r := range all {
+		total += utf8.RuneCountInString(r.Text)
+		if r.Meta.Kept == nil {
+			whole++
+			continue
+		}
+		if kept, err := os.ReadFile(r.Meta.Kept.Path); err != nil || string(kept) != text {
+			t.Errorf("%s holds %d bytes (%v)", r.Meta.Kept.Path, len(kept), err)
+		}
+		if first, _, _ := strings.Cut(r.Text, "\n"); !strings.Contains(first, r.Meta.Kept.Path) || r.Meta.Kept.Shown != utf8.RuneCountInString(r.Text) {
+			t.Errorf("first line %q, %+v", first, r.Meta.Kept)
+		}
+	}
+	if total > 200_000 || whole != 4 {
+		t.Errorf("%d characters, %d whole", total, whole)
+	}
+}
+
+// TestGroupAndPages: what a tool shows that pages by itself is never kept, but it counts; if it has to be cut, it names
+// the file that it shows, and the session has not seen that file.
+func TestGroupAndPages(t *testing.T) {
+	t.Parallel()
+	p := newCorridor()
+	s := newState(t, "s")
+	path := filepath.Join(t.TempDir(), "a.txt")
+	page := fixture("page", reads, func(context.Context, tool.Env) (tool.Result, error) {
+		return tool.Result{Text: numbered(60_000), Shows: []string{path}, Meta: tool.Meta{Version: "abc"}}, nil
+	})
+	page.Spec.MaxRunes = tool.Unbounded
+	for i := range 4 {
+		got, err := p.Arrive(s).Call(t.Context(), page, nil, Arrival{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 2 {
+			if len(got.Text) < 60_000 || got.Meta.Version == "" {
+				t.Errorf("call %d was cut to %d", i, len(got.Text))
+			}
+			continue
+		}
+		if i == 2 {
+			continue // 180,000 are the limit of whole ones; its page is a little longer than 60,000
+		}
+		if !strings.HasPrefix(got.Text, "Output too large (58.6 KB, ") || !strings.Contains(got.Text, "Full output: "+path+" Read it with") || len(got.Text) > 2_500 {
+			t.Errorf("call %d: %d characters, %.200q", i, len(got.Text), got.Text)
+		}
+		if got.Meta.Kept != nil || got.Meta.Version != "" {
+			t.Errorf("%+v", got.Meta)
+		}
+	}
+	if entries, err := os.ReadDir(s.Results.Dir()); err != nil || len(entries) > 0 {
+		t.Errorf("kept: %v (%v)", entries, err)
+	}
+}
+
+// TestKeptByTheTool: a text whose whole the tool has kept is not kept again, and the answer says where it is.
+func TestKeptByTheTool(t *testing.T) {
+	t.Parallel()
+	p := newCorridor()
+	s := newState(t, "s")
+	s.Client.MaxRunes = 1_000
+	x := fixture("x", reads, func(context.Context, tool.Env) (tool.Result, error) {
+		return tool.Result{Text: numbered(5_000), Meta: tool.Meta{Kept: &tool.Kept{ID: "id", Path: "/spool", Bytes: 9e6, Lines: 7}}}, nil
+	})
+	got, err := p.Arrive(s).Call(t.Context(), x, nil, Arrival{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tool.Kept{ID: "id", Path: "/spool", Bytes: 9e6, Lines: 7, Shown: utf8.RuneCountInString(got.Text)}
+	if *got.Meta.Kept != want || !strings.HasPrefix(got.Text, "Output too large (8.6 MB, 7 lines). Full output: /spool Read") || len(got.Text) > 1_000 {
+		t.Errorf("%+v: %.200q", got.Meta.Kept, got.Text)
+	}
+	if entries, err := os.ReadDir(s.Results.Dir()); err != nil || len(entries) > 0 {
+		t.Errorf("kept: %v (%v)", entries, err)
+	}
+}
