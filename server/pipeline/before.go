@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"codehand/tools/hooks"
@@ -37,6 +38,7 @@ type found struct {
 	Asked   string               `json:"asked,omitempty"`   // which question the reply answers
 	Shown   string               `json:"shown,omitempty"`   // digest of the question about permission and of the input that it was about
 	Allowed bool                 `json:"allowed,omitempty"` // what was shown
+	Seen    string               `json:"seen,omitempty"`    // of the question
 }
 
 // The questions of a call.
@@ -61,14 +63,13 @@ func (c *call) recall() {
 }
 
 // before is stage 3: the operator's programs give their opinions. When they take long, the call's place in the queue
-// is given up, so that nobody waits for them.
+// is given up, so that nobody waits for them. Of what was found before a person's answer, nothing is asked again.
 func (c *call) before(ctx context.Context) error {
-	if c.found.Hooks == nil {
-		o, err := c.askHooks(ctx)
-		if err != nil {
+	fresh := c.found.Hooks == nil
+	if fresh {
+		if err := c.consult(ctx); err != nil {
 			return err
 		}
-		c.found.Hooks = &o
 	}
 	o := c.found.Hooks
 	if slices.Contains(o.Opinions, permission.Deny) {
@@ -81,15 +82,36 @@ func (c *call) before(ctx context.Context) error {
 	if err := c.take(o.Input); err != nil {
 		return err
 	}
-	return c.plan(ctx)
+	if err := c.plan(ctx); err != nil || !fresh {
+		return err
+	}
+	defer c.aside()()
+	return c.judge(ctx) // what it said was about the other one
 }
 
+// consult asks hooks and classifier, at the same time: neither needs the other.
+func (c *call) consult(ctx context.Context) error {
+	defer c.aside()()
+	c.found.Judged = nil
+	var both sync.WaitGroup
+	var judged error
+	both.Go(func() { judged = guarded(func() error { return c.judge(ctx) }) })
+	o, err := c.askHooks(ctx)
+	both.Wait()
+	if err != nil {
+		return err
+	}
+	c.found.Hooks = &o
+	return judged
+}
+
+// aside gives up the place in the queue after a while, until what it returns is called.
+func (c *call) aside() func() bool { return time.AfterFunc(hookPatience, c.visit.stepAside).Stop }
+
 func (c *call) askHooks(ctx context.Context) (hooks.Outcome, error) {
-	if c.pipe.Hooks == nil {
+	if !c.wants(hooks.PreToolUse) {
 		return hooks.Outcome{}, nil
 	}
-	aside := time.AfterFunc(hookPatience, c.visit.stepAside)
-	defer aside.Stop()
 	o, err := c.pipe.Hooks.Before(ctx, c.event())
 	if gone := interrupted(ctx); gone != nil {
 		return o, gone
@@ -100,11 +122,38 @@ func (c *call) askHooks(ctx context.Context) (hooks.Outcome, error) {
 	return o, nil
 }
 
+// judge lets the operator's classifier command judge a call in mode auto. Where its answer would change nothing, it is
+// not started.
+func (c *call) judge(ctx context.Context) error {
+	c.found.Judged = nil
+	if c.pipe.Classify == nil || c.mode != permission.Auto {
+		return nil
+	}
+	r := c.request()
+	r.Opinions, r.Judged = nil, []permission.Verdict{permission.Ask}
+	if d := c.state.Rules.Decide(r); d.Verdict != permission.Ask || d.Hard {
+		c.found.Judged = r.Judged
+		return nil
+	}
+	v, err := c.pipe.Classify(ctx, c.event())
+	if gone := interrupted(ctx); gone != nil {
+		return gone
+	}
+	if err != nil {
+		return fmt.Errorf("run the classifier for %s: %w", c.bound.Spec.Name, err)
+	}
+	c.found.Judged = []permission.Verdict{v}
+	return nil
+}
+
+// wants says whether a hook is told of the event.
+func (c *call) wants(event string) bool { return c.pipe.Hooks != nil && c.pipe.Hooks.Wants(event) }
+
 // event is what hooks are told of this call.
 func (c *call) event() hooks.Event {
 	e := hooks.Event{
 		Session: c.state.Key.Session, Call: c.visit.id, Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases,
-		Mode: c.mode, Input: c.bound.Input,
+		Mode: c.mode, Input: c.bound.Input, Request: c.request(),
 	}
 	if c.state.Space != nil {
 		e.Cwd, e.Roots = c.state.Space.Cwd(), c.state.Space.Roots()
@@ -112,20 +161,8 @@ func (c *call) event() hooks.Event {
 	return e
 }
 
-// maxHookText is how many runes of each thing that a hook says are used.
-const maxHookText = 10_000
-
 // hookText is what of a hook's text is used: without control sequences, cut.
 func hookText(text string) string { return clip(results.Clean(clip(text))) }
 
-// clip cuts what a hook said.
-func clip(text string) string {
-	n := 0
-	for i := range text {
-		if n == maxHookText {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
+// clip cuts what a hook or a person said.
+func clip(text string) string { return hooks.Clip(text) }

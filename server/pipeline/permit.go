@@ -95,19 +95,22 @@ func (c *call) canAsk() bool { return c.pipe.Ask != nil && c.state.Client.CanAsk
 // nobody can be asked.
 func (c *call) ask(ctx context.Context, what string, q tool.Question) (tool.Answer, error) {
 	if c.replied(what) {
-		return c.arrival.Reply.Answer, nil
+		a := c.arrival.Reply.Answer
+		a.Seen = c.found.Seen
+		return a, nil
 	}
 	if !c.canAsk() {
 		return tool.Answer{}, nil
 	}
 	c.visit.stepAside()
 	f := c.found
-	f.Asked = what
+	f.Asked, f.Seen = what, q.Seen
 	before, err := f.encode()
 	if err != nil {
 		return tool.Answer{}, err
 	}
 	a, err := c.pipe.Ask(ctx, c.state, Asking{Call: c.visit.id, Tool: c.bound.Spec.Name, Digest: c.digest, Question: q, Before: before})
+	a.Seen = q.Seen
 	switch {
 	case err == nil, errors.Is(err, tool.ErrPending):
 		return a, err

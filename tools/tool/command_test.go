@@ -24,11 +24,11 @@ func TestCommand(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		weigh func(*session.State, commandInput, *permission.Analysis) error
-		want  permission.Class // "ls" as it is now judged, or worse
+		want  permission.Class
 		fails bool
 	}{
 		{name: "nobody weighs", want: permission.Analyze("ls", nil).Class},
-		{name: "made better", weigh: func(_ *session.State, _ commandInput, a *permission.Analysis) error {
+		{name: "made worse", weigh: func(_ *session.State, _ commandInput, a *permission.Analysis) error {
 			a.Class = permission.Writes
 			return nil
 		}, want: permission.Writes},

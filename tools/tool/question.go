@@ -5,6 +5,10 @@ type Question struct {
 	Title  string
 	Text   string // plain; with Title at most 4,000 characters
 	Fields []Field
+
+	// Seen is what Run gets back with the answer, as it was when the question went out: a digest of what the person was
+	// shown, for whoever must know whether it is still the same. At most 1 KiB.
+	Seen string
 }
 
 // A Field is one thing to fill in.
@@ -30,4 +34,5 @@ const (
 type Answer struct {
 	Outcome Outcome
 	Values  map[string][]string
+	Seen    string // Question.Seen, of the question that was answered; filled in by the corridor
 }
