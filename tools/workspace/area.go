@@ -15,6 +15,7 @@ type area struct {
 	path     string
 	spelled  string // as configured, absolute and clean; may lead through links
 	readOnly bool
+	file     bool // it is one file, whose directory is no area
 
 	mu     sync.Mutex  // covers what follows
 	dir    *os.Root    // of a root; kept open so that its inode cannot be given to another directory
@@ -64,6 +65,13 @@ func readableArea(dir string) *area {
 	return &area{path: realAsFarAsItGoes(spelled), spelled: spelled, readOnly: true}
 }
 
+// fileArea makes an area of one file, which need not exist yet. Like a readable one it holds no handle.
+func fileArea(file string) *area {
+	spelled := filepath.Clean(file)
+	dir, name := filepath.Split(spelled)
+	return &area{path: filepath.Join(realAsFarAsItGoes(filepath.Clean(dir)), name), spelled: spelled, file: true}
+}
+
 // realAsFarAsItGoes resolves the links in the part of path that exists.
 func realAsFarAsItGoes(path string) string {
 	var missing []string
@@ -82,8 +90,13 @@ func realAsFarAsItGoes(path string) string {
 // open returns a handle of the caller's own on the area. The directory may have been deleted and made again since the
 // last call (`rm -rf repo && git clone`), and a handle outlives its directory; so the path is compared first. Errors:
 // os.ErrClosed, fs.ErrNotExist, errRedirected, or what the system said.
+//
+// For a file it is the handle of the directory that it is in.
 func (a *area) open() (*os.Root, error) {
-	if a.readOnly {
+	switch {
+	case a.file:
+		return openExactly(filepath.Dir(a.path))
+	case a.readOnly:
 		return openExactly(a.path)
 	}
 	a.mu.Lock()

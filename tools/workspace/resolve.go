@@ -6,12 +6,13 @@ import (
 )
 
 // Resolve returns the canonical path of path (links resolved as far as it exists) and whether both the spelling and
-// the target lie inside the roots (read-only areas do not count). It never fails: what cannot be resolved is outside.
+// the target lie inside the roots (read-only areas and single files do not count). It never fails: what cannot be resolved is outside.
 // Where a link leads outside, real is the link's target, so that rules can name it.
 func (s *Space) Resolve(path string) (real string, inside bool) {
 	real, err := s.real(path, Write)
 	if err == nil {
-		return real, true
+		a, _, ok := s.areas.find(real)
+		return real, ok && !a.file
 	}
 	if real, err := s.real(path, Read); err == nil { // in a read-only area
 		return real, false

@@ -45,6 +45,7 @@ type walk struct {
 	dir  *os.Root // where the walk stands; nil: nowhere yet
 	at   string   // canonical path of dir
 	todo []string // components still to go; `..` only from link targets
+	only bool     // it stands in the directory of a file that is an area: there is nothing there but this file
 
 	links, steps int
 	link, target string // the last link that was followed
@@ -58,7 +59,8 @@ func (w *walk) resolve() (Place, error) {
 		return Place{}, err
 	}
 	// A link may lead down into a read-only area that lies inside a root, which find tells only now.
-	if a, _, ok := w.space.areas.find(place.Path); !ok || a.readOnly && w.access == Write {
+	a, below, ok := w.space.areas.find(place.Path)
+	if !ok || a.readOnly && w.access == Write || a.file && len(below) > 0 {
 		w.drop()
 		return Place{}, w.outside()
 	}
@@ -123,7 +125,10 @@ func (w *walk) enter(a *area, todo []string) error {
 	case err != nil:
 		return failed(w.abs, err)
 	}
-	w.dir, w.at, w.todo = dir, a.path, todo
+	w.dir, w.at, w.todo, w.only = dir, a.path, todo, a.file
+	if a.file {
+		w.at, w.todo = filepath.Dir(a.path), append([]string{filepath.Base(a.path)}, todo...)
+	}
 	return nil
 }
 
@@ -137,6 +142,9 @@ func (w *walk) step(name string) (place Place, done bool, err error) {
 			return place, true, err
 		case err != nil:
 			return Place{}, true, failed(w.abs, err)
+		case w.only && info.Mode()&fs.ModeSymlink != 0:
+			w.link, w.target = filepath.Join(w.at, name), realAsFarAsItGoes(filepath.Join(w.at, name))
+			return Place{}, true, w.outside()
 		case info.Mode()&fs.ModeSymlink != 0:
 			ok, err := w.follow(name)
 			if ok || err != nil {

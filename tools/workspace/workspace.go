@@ -30,8 +30,8 @@ type Options struct {
 	Readable []string // directories besides the roots that may be read and never changed (kept results, job output)
 }
 
-// A Space is a set of areas together with a cwd. It is safe for concurrent use; At and Readable make copies that
-// share the handles, so only the first one is closed.
+// A Space is a set of areas together with a cwd. It is safe for concurrent use; At, Readable and Writable make copies
+// that share the handles, so only the first one is closed.
 type Space struct {
 	areas areas
 	roots []string // canonical, in the order given
@@ -127,6 +127,21 @@ func (s *Space) Readable(dirs ...string) *Space {
 			a := readableArea(dir)
 			c.areas = c.areas.with(a, a.path, a.spelled)
 		}
+	}
+	return &c
+}
+
+// Writable returns the Space with one file outside the roots that may be read, changed and created: the plan file. What
+// stands beside it stays outside. file is absolute and its directory exists; otherwise nothing is added, and nothing
+// either for a file inside a root. A link in its place leads nowhere.
+func (s *Space) Writable(file string) *Space {
+	c := *s
+	a := fileArea(file)
+	if !filepath.IsAbs(file) || a.path == filepath.Dir(a.path) {
+		return &c
+	}
+	if in, _, ok := s.areas.find(a.path); !ok || in.readOnly {
+		c.areas = c.areas.with(a, a.path, a.spelled)
 	}
 	return &c
 }
