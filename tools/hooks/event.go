@@ -23,6 +23,18 @@ const (
 	FileChanged      = "FileChanged"
 )
 
+// events are all of them, in the order of a call and of a session.
+var events = [...]string{
+	PreToolUse, PermissionRequest, PermissionDenied, PostToolUse, PostToolUseFailure, FileChanged,
+	SessionStart, SessionEnd, SubagentStart, SubagentStop,
+}
+
+// decides says whether hooks may decide about a call at this event.
+func decides(event string) bool { return event == PreToolUse || event == PermissionRequest }
+
+// comments says whether hooks may comment on a result at this event.
+func comments(event string) bool { return event == PostToolUse || event == PostToolUseFailure }
+
 // An Event is what hooks are told.
 type Event struct {
 	Name string // one of the above; Before, Asked and After set it themselves

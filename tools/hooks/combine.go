@@ -1,0 +1,85 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"codehand/tools/permission"
+)
+
+// combine puts answers together, those in the order of the configuration. The strictest decision gives the reason.
+func (r *Runner) combine(e Event, answers []answer) Outcome {
+	var o Outcome
+	heaviest := silent
+	opine := func(w weight, reason string) {
+		o.Opinions = append(o.Opinions, w.verdict())
+		switch {
+		case w > heaviest:
+			heaviest, o.Reason = w, reason
+		case w == heaviest:
+			o.Reason = joined(o.Reason, reason)
+		}
+	}
+	for _, a := range answers {
+		if a.failed != nil && r.o.FailClosed && decides(e.Name) {
+			opine(denies, "The hook at "+a.origin+" failed, and hooks.fail_closed is set. Tell the operator.")
+		}
+		if a.weight > silent {
+			opine(a.weight, a.reason)
+		}
+		o.Context = joined(o.Context, a.context)
+		switch {
+		case a.output == nil:
+		case o.Output == nil:
+			o.Output = a.output
+		case *o.Output != *a.output:
+			r.log.Warn("two hooks put different texts in the place of a result: the first one counts", "event", e.Name, "hook", a.origin)
+		}
+	}
+	var agree bool
+	if o.Input, agree = changedInput(e.Input, answers); !agree {
+		o.Input = nil
+		opine(denies, "Two hooks changed the input in different ways. Tell the operator.")
+	}
+	o.Reason, o.Context = Clip(o.Reason), Clip(o.Context)
+	if o.Opinions != nil && heaviest == denies {
+		o.Opinions = []permission.Verdict{permission.Deny} // no other one counts any more
+	}
+	return o
+}
+
+// changedInput returns the input that hooks put in the place of the old one; nil: none did. false: they do not agree.
+// One that is the old one again is no change.
+func changedInput(old json.RawMessage, answers []answer) (input json.RawMessage, agree bool) {
+	var chosen []byte
+	for _, a := range answers {
+		if a.input == nil {
+			continue
+		}
+		same := canonical(a.input)
+		switch {
+		case bytes.Equal(same, canonical(old)):
+		case chosen == nil:
+			input, chosen = a.input, same
+		case !bytes.Equal(same, chosen):
+			return nil, false
+		}
+	}
+	return input, true
+}
+
+// canonical is JSON without insignificant blanks, and with sorted keys: equal values have equal bytes. Numbers stay as
+// they are written.
+func canonical(raw json.RawMessage) []byte {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return raw
+	}
+	return text
+}

@@ -1,0 +1,98 @@
+package hooks
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"codehand/tools/permission"
+)
+
+// A matcher says which events of one name a hook is told of. The zero value matches all of them.
+type matcher struct {
+	names   []string       // exact; one is enough
+	pattern *regexp.Regexp // unanchored
+}
+
+// plainMatcher is a list of names: anything else is an expression.
+var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_ ,|-]*$`)
+
+// newMatcher reads a matcher. Of letters, digits, `_`, `-`, blanks, commas and bars alone it is a list of exact names,
+// divided by commas or bars; else an unanchored RE2 expression. "" and "*" match everything.
+func newMatcher(text string) (matcher, error) {
+	if text == "" || text == "*" {
+		return matcher{}, nil
+	}
+	if !plainMatcher.MatchString(text) {
+		re, err := regexp.Compile(text)
+		return matcher{pattern: re}, err
+	}
+	var m matcher
+	for name := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ',' || c == '|' }) {
+		if name = strings.TrimSpace(name); name != "" {
+			m.names = append(m.names, name)
+		}
+	}
+	return m, nil
+}
+
+// matches says whether one of the spellings of a thing is meant.
+func (m matcher) matches(spellings []string) bool {
+	if m.names == nil && m.pattern == nil {
+		return true
+	}
+	return slices.ContainsFunc(spellings, func(s string) bool {
+		return slices.Contains(m.names, s) || m.pattern != nil && m.pattern.MatchString(s)
+	})
+}
+
+// subjects are what the matcher of a hook is held against: every name of the tool, or what tells events of this name
+// apart.
+func (e Event) subjects() []string {
+	switch e.Name {
+	case SessionStart:
+		return []string{e.Source}
+	case SessionEnd:
+		return []string{e.Reason}
+	case SubagentStart, SubagentStop:
+		return []string{e.AgentType}
+	case FileChanged:
+		return []string{filepath.Base(e.File), e.File}
+	}
+	return append([]string{e.Tool}, e.Aliases...)
+}
+
+// matching returns the hooks that are to be run, in the order of the configuration, identical ones once.
+func (r *Runner) matching(e Event) []hook {
+	var list []hook
+	subjects := e.subjects()
+	for _, h := range r.hooks[e.Name] {
+		same := func(o hook) bool { return slices.Equal(o.Command, h.Command) && o.Async == h.Async }
+		if h.matcher.matches(subjects) && !slices.ContainsFunc(list, same) && h.applies(e) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// applies holds the condition of a hook against a call. Where that cannot be done, it applies: a guard must not be passed
+// by what nobody understands.
+func (h hook) applies(e Event) bool {
+	if h.when == nil || e.Tool == "" || h.when.Matches(e.Request) {
+		return true
+	}
+	name, _, _ := strings.Cut(h.If.Text, "(")
+	if name != e.Tool && !slices.Contains(e.Aliases, name) {
+		return false
+	}
+	return slices.ContainsFunc(e.Request.Targets, func(t permission.Target) bool {
+		if t.Kind != permission.Command {
+			return false
+		}
+		if t.Analysis == nil {
+			return permission.Analyze(t.Value, nil).Unclear
+		}
+		return t.Analysis.Unclear
+	})
+}

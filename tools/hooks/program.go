@@ -1,0 +1,197 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"codehand/tools/sandbox"
+)
+
+const (
+	// keptOut is how many bytes of a program's standard output are read as its answer. It may hold a whole input.
+	keptOut = 4 << 20
+	// keptErr is how many bytes of its standard error are kept.
+	keptErr = 64 << 10
+	// maxPrinted is how many bytes a program may print to either; more than that, and it is ended.
+	maxPrinted = 64 << 20
+	// lateOutput is how long the output of what a program left running is waited for.
+	lateOutput = 100 * time.Millisecond
+	// endGrace is between SIGTERM and SIGKILL. A cancelled call must be gone within a second.
+	endGrace = 300 * time.Millisecond
+)
+
+// Why a program did not end by itself.
+var (
+	errTimeout = errors.New("it ran longer than it may")
+	errFlood   = fmt.Errorf("it printed more than %d bytes", maxPrinted)
+)
+
+// A program is a command that is about to be started.
+type program struct {
+	command []string
+	timeout time.Duration
+	env     []string
+	dirs    []string // the first that can be opened is the working directory
+	input   []byte
+}
+
+// A done is what became of a program.
+type done struct {
+	exit   sandbox.Exit
+	out    []byte // at most keptOut
+	cut    bool   // there was more of it
+	stderr string // at most keptErr bytes
+	err    error  // why it has no exit of its own: it could not be started, or had to be ended; nil: it has
+}
+
+// program puts a command into the environment of this event. Programs get what the operator's commands get, no variable
+// of ours and nothing that sounds like a secret, and where the project is, under the name that scripts know, too.
+func (r *Runner) program(command []string, timeout time.Duration, e Event, input []byte) program {
+	p := program{command: command, timeout: timeout, input: input}
+	p.env = sandbox.Environ(sandbox.EnvOptions{Roots: e.Roots, Allow: r.o.EnvAllow})
+	if len(e.Roots) > 0 {
+		p.env = append(p.env, "CLAUDE_PROJECT_DIR="+e.Roots[0], "CODEHAND_PROJECT_DIR="+e.Roots[0])
+	}
+	if e.Cwd != "" {
+		p.dirs = append(p.dirs, e.Cwd)
+	}
+	p.dirs = append(p.dirs, e.Roots...)
+	return p
+}
+
+// run starts the program and waits until it, and all that it started, is gone.
+func (p program) run(ctx context.Context) done {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
+	defer cancel()
+	var s streams
+	defer s.close()
+	process, err := p.start(ctx, &s)
+	if err != nil {
+		return done{err: fmt.Errorf("start it: %w", err)}
+	}
+	flood := make(chan struct{}, 2)
+	fed, out, stderr := s.feed(p.input), collect(s.out.r, keptOut, flood), collect(s.err.r, keptErr, flood)
+	var d done
+	select {
+	case <-process.Done():
+	case <-flood:
+		d.err = errFlood
+	case <-ctx.Done():
+		d.err = context.Cause(ctx)
+	}
+	if d.err == nil {
+		out.await(lateOutput)
+		stderr.await(lateOutput)
+	}
+	process.End(endGrace)
+	s.expire()
+	d.out, d.cut = out.text()
+	text, _ := stderr.text()
+	d.stderr = string(text)
+	<-fed
+	select {
+	case <-process.Done():
+		d.exit = process.Exit()
+	default: // the kernel cannot end it
+		d.exit = sandbox.Exit{Code: -1}
+	}
+	return d
+}
+
+// start starts the program with pipes. What goes wrong is said without the names of variables.
+func (p program) start(ctx context.Context, s *streams) (*sandbox.Process, error) {
+	path, err := p.path()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	var dir *os.Root
+	for _, d := range p.dirs {
+		if dir, err = os.OpenRoot(d); err == nil {
+			defer dir.Close()
+			break
+		}
+	}
+	process, err := sandbox.Start(ctx, sandbox.Cmd{
+		Path: path, Args: p.command[1:], Env: p.env, Dir: dir, Stdin: s.in.r, Stdout: s.out.w, Stderr: s.err.w,
+	})
+	s.started()
+	return process, err
+}
+
+// path finds the program: a name in the PATH that it gets itself, from which directories of the workspace are gone.
+func (p program) path() (string, error) {
+	name := p.command[0]
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	i := slices.IndexFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
+	if i < 0 {
+		return "", fmt.Errorf("%s: there is no PATH", name)
+	}
+	for _, dir := range filepath.SplitList(strings.TrimPrefix(p.env[i], "PATH=")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s: no such program in PATH", name)
+}
+
+// A collector reads one stream to its end and keeps the beginning.
+type collector struct {
+	done chan struct{} // closed when the rest may be read
+	kept []byte
+	cut  bool
+}
+
+// collect begins to read. It goes on reading when it keeps no more, so that the program never waits for us, and tells
+// flood when there is too much.
+func collect(r io.Reader, keep int, flood chan<- struct{}) *collector {
+	c := &collector{done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		chunk := make([]byte, 32<<10)
+		for printed := 0; ; {
+			n, err := r.Read(chunk)
+			printed += n
+			if room := keep - len(c.kept); n > room {
+				c.cut, n = true, room
+			}
+			c.kept = append(c.kept, chunk[:n]...)
+			if printed > maxPrinted {
+				flood <- struct{}{} // there is room for one of each stream
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// await waits for the end of the stream, but not longer than limit.
+func (c *collector) await(limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C:
+	}
+}
+
+// text returns what was read; the stream has ended or expired.
+func (c *collector) text() ([]byte, bool) {
+	<-c.done
+	return c.kept, c.cut
+}
