@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
+	"codehand/tools/hooks"
+	"codehand/tools/permission"
 	"codehand/tools/textedit"
 )
 
@@ -18,21 +21,77 @@ func (c *call) after(ctx context.Context, o *outcome) {
 	if c.pipe.Hooks == nil {
 		return
 	}
-	e := c.event()
-	e.Response, e.Failed, e.Took = *o.text(), o.failed(), c.record.Stages.Run
-	said, err := c.pipe.Hooks.After(ctx, e)
-	if err != nil {
-		c.log().WarnContext(ctx, "hooks after a call", "tool", e.Tool, "call", e.Call, "error", err)
-		return
+	var said hooks.Outcome
+	if c.wants(hooks.PostToolUse) || c.wants(hooks.PostToolUseFailure) {
+		e := c.event()
+		e.Response, e.Failed, e.Took = *o.text(), o.failed(), c.record.Stages.Run
+		var err error
+		if said, err = c.pipe.Hooks.After(ctx, e); err != nil {
+			c.log().WarnContext(ctx, "hooks after a call", "tool", e.Tool, "call", e.Call, "error", err)
+			said = hooks.Outcome{}
+		}
 	}
 	if said.Output != nil {
 		*o.text() = hookText(*said.Output)
 		c.forget(ctx, o.shows())
 	}
-	if said.Context != "" {
-		addLine(o.text(), hookText(said.Context))
+	if slices.Contains(said.Opinions, permission.Deny) {
+		addLine(o.text(), strings.TrimSpace("[a hook objects] "+hookText(said.Reason)))
+	}
+	for _, more := range []string{c.found.Hooks.Context, said.Context} {
+		if more = hookText(more); more != "" {
+			addLine(o.text(), more)
+		}
 	}
 	c.showHookChanges(ctx, o)
+}
+
+// tellFound tells hooks of files that are not what the session has seen, when a call comes to them.
+func (c *call) tellFound(ctx context.Context) {
+	if !c.wants(hooks.FileChanged) || c.state.Files == nil {
+		return
+	}
+	var paths []string
+	for _, t := range c.bound.Targets {
+		if t.Kind == permission.Path {
+			paths = append(paths, t.Value)
+		}
+	}
+	if len(paths) == 0 {
+		return
+	}
+	stale, err := c.state.Files.Changed(ctx, paths...)
+	if err != nil && ctx.Err() == nil {
+		c.log().WarnContext(ctx, "look for changed files for the hooks", "tool", c.bound.Spec.Name, "error", err)
+	}
+	paths = paths[:0]
+	for _, s := range stale {
+		paths = append(paths, s.Path)
+	}
+	c.tellFiles(paths)
+}
+
+// tellChanged tells hooks of the files that this call has changed.
+func (c *call) tellChanged(o *outcome) {
+	if !c.wants(hooks.FileChanged) {
+		return
+	}
+	var paths []string
+	for _, f := range slices.Concat(o.meta().Files, c.changed) {
+		paths = append(paths, f.Path)
+	}
+	c.tellFiles(paths)
+}
+
+func (c *call) tellFiles(paths []string) {
+	if len(paths) == 0 {
+		return
+	}
+	e := c.event()
+	e.Name, e.Input = hooks.FileChanged, nil
+	for _, e.File = range paths {
+		c.pipe.Hooks.Tell(e)
+	}
 }
 
 // unseen takes back that the session has seen what it changed, if its client left meanwhile: it will send the call again,

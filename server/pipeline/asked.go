@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
@@ -44,11 +43,10 @@ func (c *call) hookDecision(ctx context.Context, d permission.Decision) (v permi
 }
 
 func (c *call) askRequestHooks(ctx context.Context, d permission.Decision) (hooks.Outcome, error) {
-	if c.pipe.Hooks == nil || !c.pipe.Hooks.Wants(hooks.PermissionRequest) {
+	if !c.wants(hooks.PermissionRequest) {
 		return hooks.Outcome{}, nil
 	}
-	aside := time.AfterFunc(hookPatience, c.visit.stepAside)
-	defer aside.Stop()
+	defer c.aside()()
 	e := c.event()
 	e.Reason = because(d)
 	o, err := c.pipe.Hooks.Asked(ctx, e)
@@ -59,4 +57,19 @@ func (c *call) askRequestHooks(ctx context.Context, d permission.Decision) (hook
 		return o, fmt.Errorf("run the hooks that may decide %s: %w", c.bound.Spec.Name, err)
 	}
 	return o, nil
+}
+
+// denied tells hooks of a call that was not permitted, and returns why it was not.
+func (c *call) denied(err error) error {
+	r, ok := refusal(err)
+	if !ok || !c.wants(hooks.PermissionDenied) {
+		return err
+	}
+	switch r.Code {
+	case tool.PermissionDenied, tool.AskUnavailable, tool.UserDeclined:
+		e := c.event()
+		e.Name, e.Reason = hooks.PermissionDenied, r.Text
+		c.pipe.Hooks.Tell(e)
+	}
+	return err
 }

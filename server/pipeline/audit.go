@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -207,7 +208,7 @@ type seen struct {
 
 // beforeShell looks at the session's files before a command runs; nil: the call is no command, or nobody listens.
 func (c *call) beforeShell(ctx context.Context) *seen {
-	if c.pipe.Audit == nil || c.state.Files == nil || c.record.ReadOnly ||
+	if c.pipe.Audit == nil && !c.wants(hooks.FileChanged) || c.state.Files == nil || c.record.ReadOnly ||
 		!slices.ContainsFunc(c.bound.Targets, func(t permission.Target) bool { return t.Kind == permission.Command }) {
 		return nil
 	}

@@ -86,33 +86,50 @@ func (c *call) before(ctx context.Context) error {
 		return err
 	}
 	defer c.aside()()
-	return c.judge(ctx) // what it said was about the other one
+	var err error
+	c.found.Judged, err = c.judge(ctx, c.event()) // what it said was about the other one
+	return err
 }
 
-// consult asks hooks and classifier, at the same time: neither needs the other.
+// consult asks hooks and classifier, at the same time: neither needs the other. When a hook says no, nobody waits for
+// the classifier.
 func (c *call) consult(ctx context.Context) error {
 	defer c.aside()()
 	c.found.Judged = nil
+	e := c.event()
+	judging, enough := context.WithCancel(ctx)
+	defer enough()
 	var both sync.WaitGroup
-	var judged error
-	both.Go(func() { judged = guarded(func() error { return c.judge(ctx) }) })
-	o, err := c.askHooks(ctx)
+	var verdicts []permission.Verdict
+	var failed error
+	both.Go(func() {
+		failed = guarded(func() (err error) { verdicts, err = c.judge(judging, e); return err })
+	})
+	o, err := c.askHooks(ctx, e)
+	blocked := err != nil || slices.Contains(o.Opinions, permission.Deny)
+	if blocked {
+		enough()
+	}
 	both.Wait()
 	if err != nil {
 		return err
 	}
 	c.found.Hooks = &o
-	return judged
+	if blocked {
+		return nil
+	}
+	c.found.Judged = verdicts
+	return failed
 }
 
 // aside gives up the place in the queue after a while, until what it returns is called.
 func (c *call) aside() func() bool { return time.AfterFunc(hookPatience, c.visit.stepAside).Stop }
 
-func (c *call) askHooks(ctx context.Context) (hooks.Outcome, error) {
+func (c *call) askHooks(ctx context.Context, e hooks.Event) (hooks.Outcome, error) {
 	if !c.wants(hooks.PreToolUse) {
 		return hooks.Outcome{}, nil
 	}
-	o, err := c.pipe.Hooks.Before(ctx, c.event())
+	o, err := c.pipe.Hooks.Before(ctx, e)
 	if gone := interrupted(ctx); gone != nil {
 		return o, gone
 	}
@@ -122,28 +139,25 @@ func (c *call) askHooks(ctx context.Context) (hooks.Outcome, error) {
 	return o, nil
 }
 
-// judge lets the operator's classifier command judge a call in mode auto. Where its answer would change nothing, it is
-// not started.
-func (c *call) judge(ctx context.Context) error {
-	c.found.Judged = nil
+// judge lets the operator's classifier command judge a call in mode auto; nil: there is none. Where its answer would
+// change nothing, it is not started.
+func (c *call) judge(ctx context.Context, e hooks.Event) ([]permission.Verdict, error) {
 	if c.pipe.Classify == nil || c.mode != permission.Auto {
-		return nil
+		return nil, nil
 	}
-	r := c.request()
+	r := e.Request
 	r.Opinions, r.Judged = nil, []permission.Verdict{permission.Ask}
 	if d := c.state.Rules.Decide(r); d.Verdict != permission.Ask || d.Hard {
-		c.found.Judged = r.Judged
-		return nil
+		return r.Judged, nil
 	}
-	v, err := c.pipe.Classify(ctx, c.event())
+	v, err := c.pipe.Classify(ctx, e)
 	if gone := interrupted(ctx); gone != nil {
-		return gone
+		return nil, gone
 	}
 	if err != nil {
-		return fmt.Errorf("run the classifier for %s: %w", c.bound.Spec.Name, err)
+		return nil, fmt.Errorf("run the classifier for %s: %w", e.Tool, err)
 	}
-	c.found.Judged = []permission.Verdict{v}
-	return nil
+	return []permission.Verdict{v}, nil
 }
 
 // wants says whether a hook is told of the event.

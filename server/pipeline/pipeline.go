@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"time"
 
+	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -31,7 +32,11 @@ type Pipeline struct {
 	// client's own approval dialog is the person. Anything else: a person is asked here, or the call is refused.
 	AskFallback string
 
-	Hooks    Hooks        // nil: none configured
+	Hooks Hooks // nil: none configured
+	// Classify asks the operator's classifier about a call in mode auto; what it says but Allow and Deny asks a person.
+	// nil: there is none.
+	Classify func(context.Context, hooks.Event) (permission.Verdict, error)
+
 	Parallel int          // readers of one session at the same time, 1 to 10; else 10
 	Record   func(Record) // metrics; must not block; nil: nobody listens
 	Log      *slog.Logger // nil: nothing is logged
@@ -147,7 +152,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.timed(&c.record.Stages.Before, func() error { return c.before(ctx) }); err != nil {
 		return result, err
 	}
-	if err := c.timed(&c.record.Stages.Permit, func() error { return c.permit(ctx) }); err != nil {
+	if err := c.timed(&c.record.Stages.Permit, func() error { return c.denied(c.permit(ctx)) }); err != nil {
 		return result, err
 	}
 	if err := c.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
@@ -156,6 +161,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.announce(); err != nil {
 		return result, err
 	}
+	c.tellFound(ctx)
 	shell := c.beforeShell(ctx)
 	err = c.timed(&c.record.Stages.Run, func() error { result, err = c.run(ctx); return err })
 	c.afterShell(ctx, shell)
@@ -168,6 +174,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	o := newOutcome(&result, err)
 	c.unseen(late, &o)
 	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
+	c.tellChanged(&o)
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
 	c.count(&o)
 	return result, o.err()

@@ -287,7 +287,7 @@ func TestHooksBefore(t *testing.T) {
 		{"deny", opinion(permission.Deny), nil, tool.HookBlocked, "Blocked by a hook: because.", ""},
 		{"ask", opinion(permission.Ask), nil, tool.AskUnavailable, "", ""},
 		{"deny beats allow", hooks.Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Deny}}, nil, tool.HookBlocked, "", ""},
-		{"long reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", maxHookText), ""},
+		{"long reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", hooks.MaxText), ""},
 		{"input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"new"}`)}, nil, "", "", "new"},
 		{"bad input", hooks.Outcome{Input: json.RawMessage(`{"text":"new"}`)}, nil, tool.InputInvalid, "", ""},
 		{"checked input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"no change"}`)}, nil, tool.NoChange, "", ""},
@@ -359,7 +359,7 @@ func TestHooksAfter(t *testing.T) {
 		{"output", hooks.Outcome{Output: text("other")}, nil, false, "other"},
 		{"both", hooks.Outcome{Output: text("other\n"), Context: "more"}, nil, false, "other\nmore"},
 		{"hidden", hooks.Outcome{Output: text("")}, nil, false, ""},
-		{"long", hooks.Outcome{Output: text(strings.Repeat("ö", 20_000))}, nil, false, strings.Repeat("ö", maxHookText)},
+		{"long", hooks.Outcome{Output: text(strings.Repeat("ö", 20_000))}, nil, false, strings.Repeat("ö", hooks.MaxText)},
 		{"fails", hooks.Outcome{Context: "more"}, errLost, false, "done"},
 		{"after a refusal", hooks.Outcome{Context: "more"}, nil, true, "broken\nmore"},
 	}
