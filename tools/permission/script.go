@@ -11,6 +11,8 @@ type script struct {
 	text string
 	file *syntax.File // nil: it does not parse
 	err  error        // why not
+
+	finding *finding // see found; nil: not yet worked out
 }
 
 func newScript(text string) *script {
