@@ -13,6 +13,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/pipeline"
 	"codehand/server/state"
+	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
@@ -31,6 +32,7 @@ type engines struct {
 	locker filestate.Locker
 	held   *filestate.Contents
 	search *search.Engine
+	hooks  *hooks.Runner
 	sweep  sync.WaitGroup // what runs beside the start
 }
 
@@ -77,6 +79,9 @@ func (s *Server) assemble(o Options) (err error) {
 		AskFallback: cfg.Permissions.AskFallback,
 		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
 	}
+	if err := s.useHooks(cfg); err != nil {
+		return err
+	}
 	if o.Serve {
 		if s.team, err = s.newTeam(context.Background(), o); err != nil {
 			return err
@@ -109,6 +114,9 @@ func checkDeny(p *permission.Policy, tools []tool.Tool) error {
 
 func (e *engines) close() error {
 	e.sweep.Wait()
+	if e.hooks != nil {
+		e.hooks.Close()
+	}
 	var errs []error
 	if e.search != nil {
 		errs = append(errs, e.search.Close())
@@ -124,7 +132,7 @@ func (e *engines) close() error {
 func (s *Server) build(key session.Key, at *place) (*session.State, func(), error) {
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
-	memory := state.Scoped(e.store, "sess."+principal+"."+name)
+	memory := s.memory(key)
 	dir := filepath.Join(e.dir, sessionsDir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env()})

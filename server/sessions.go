@@ -118,6 +118,11 @@ type sessions struct {
 	after time.Duration // how long an idle session keeps its handles
 	most  int           // sessions with handles; over it, idle ones lose theirs early
 
+	// began and ended are told when a session gets its handles and when it has lost them, in whatever place; they must
+	// not wait for anybody. nil: nobody listens.
+	began func(*session.State)
+	ended func(st *session.State, why string)
+
 	mu    sync.Mutex
 	live  map[seat]*liveSession
 	swept time.Time
@@ -155,6 +160,9 @@ func (s *sessions) acquire(key session.Key, at *place) (state *session.State, re
 		st, end, err := s.build(key, at)
 		if err != nil {
 			return nil, nil, err
+		}
+		if s.began != nil && !s.seated(key) {
+			s.began(st)
 		}
 		l = &liveSession{state: st, close: end}
 		s.live[seat{key, at}] = l
@@ -195,6 +203,36 @@ func (s *sessions) end(key session.Key) {
 	for _, l := range gone {
 		l.close()
 	}
+	if len(gone) > 0 && s.ended != nil {
+		s.ended(gone[0].state, sessionClosed)
+	}
+}
+
+// Why a session has no handles any more.
+const (
+	sessionClosed   = "closed"   // its client ended it
+	sessionDropped  = "idle"     // nobody called for long; the next call resumes it
+	sessionShutDown = "shutdown" // the server ended
+)
+
+// seated says whether a session has handles anywhere. The caller holds mu.
+func (s *sessions) seated(key session.Key) bool {
+	for at := range s.live {
+		if at.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// drop closes the handles at one seat. The caller holds mu.
+func (s *sessions) drop(at seat, why string) {
+	l := s.live[at]
+	l.close()
+	delete(s.live, at)
+	if s.ended != nil && !s.seated(at.key) {
+		s.ended(l.state, why)
+	}
 }
 
 // jobs returns how many jobs of the sessions in use there are, by state.
@@ -227,10 +265,9 @@ func (s *sessions) sweep() {
 		return
 	}
 	s.swept = now
-	for key, l := range s.live {
+	for at, l := range s.live {
 		if l.calls == 0 && now.Sub(l.last) > s.after && !busy(l.state) {
-			l.close()
-			delete(s.live, key)
+			s.drop(at, sessionDropped)
 		}
 	}
 }
@@ -247,9 +284,8 @@ func (s *sessions) makeRoom() {
 			oldest = at
 		}
 	}
-	if l := s.live[oldest]; l != nil {
-		l.close()
-		delete(s.live, oldest)
+	if s.live[oldest] != nil {
+		s.drop(oldest, sessionDropped)
 	}
 }
 
@@ -267,9 +303,16 @@ func (s *sessions) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var wg sync.WaitGroup
-	for key, l := range s.live {
+	states := map[session.Key]*session.State{}
+	for at, l := range s.live {
 		wg.Go(l.close)
-		delete(s.live, key)
+		delete(s.live, at)
+		states[at.key] = l.state
 	}
 	wg.Wait()
+	for _, st := range states {
+		if s.ended != nil {
+			s.ended(st, sessionShutDown)
+		}
+	}
 }

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+
+	"codehand/server/config"
+	"codehand/server/state"
+	"codehand/tools/hooks"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+)
+
+// useHooks makes the engine that runs the operator's programs, and lets the corridor and the sessions use it.
+func (s *Server) useHooks(cfg config.Config) error {
+	o := hooks.Options{
+		Classifier: cfg.Permissions.Classifier,
+		OwnNames:   cfg.Hooks.ToolNames == ownToolNames,
+		FailClosed: cfg.Hooks.FailClosed,
+		EnvAllow:   cfg.Shell.EnvAllow,
+		Home:       cfg.Home,
+		Log:        s.log,
+	}
+	for _, h := range cfg.Hooks.Entries {
+		o.Hooks = append(o.Hooks, hooks.Hook{
+			Event: h.Event, Matcher: h.Matcher, If: h.If, Command: h.Command, Timeout: h.Timeout, Async: h.Async, Origin: h.Origin,
+		})
+	}
+	runner, err := hooks.New(o)
+	if err != nil {
+		return err
+	}
+	s.engines.hooks = runner
+	if len(o.Hooks) > 0 {
+		s.pipe.Hooks = runner
+		s.sessions.began, s.sessions.ended = s.sessionBegan, s.sessionEnded
+	}
+	switch {
+	case len(o.Classifier) > 0:
+		s.pipe.Classify = runner.Classify
+	case cfg.Permissions.Mode == permission.Auto:
+		s.log.Warn("permissions.mode auto acts as default: there is no permissions.classifier", "from", cfg.Origin("permissions.mode"))
+	}
+	return nil
+}
+
+// ownToolNames is the value of hooks.tool_names with which hooks are told our names.
+const ownToolNames = "codehand"
+
+// Where a session comes from.
+const (
+	startup = "startup" // nothing is known of it
+	resume  = "resume"  // it is in the Store
+)
+
+// beginKey is there when hooks were told of the session.
+const beginKey = "cell.begun"
+
+// sessionBegan tells hooks that a session has handles again, or for the first time.
+func (s *Server) sessionBegan(st *session.State) {
+	r := s.engines.hooks
+	if !r.Wants(hooks.SessionStart) {
+		return
+	}
+	e := sessionEvent(hooks.SessionStart, st)
+	e.Source = startup
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	memory := s.memory(st.Key)
+	keys, err := memory.Keys(ctx, "")
+	if len(keys) > 0 {
+		e.Source = resume
+	} else if err == nil {
+		err = memory.Set(ctx, beginKey, []byte("true"))
+	}
+	if err != nil {
+		s.log.Warn("a session may have begun before", "error", err)
+	}
+	r.Tell(e)
+}
+
+// sessionEnded tells hooks that the handles of a session are gone.
+func (s *Server) sessionEnded(st *session.State, why string) {
+	e := sessionEvent(hooks.SessionEnd, st)
+	e.Reason = why
+	s.engines.hooks.Tell(e)
+}
+
+func sessionEvent(name string, st *session.State) hooks.Event {
+	e := hooks.Event{Name: name, Session: st.Key.Session, Mode: st.Start}
+	if st.Space != nil {
+		e.Cwd, e.Roots = st.Space.Cwd(), st.Space.Roots()
+	}
+	return e
+}
+
+// memory is the part of the Store that one session has.
+func (s *Server) memory(key session.Key) state.Store {
+	return state.Scoped(s.engines.store, "sess."+state.Hash(key.Principal)+"."+state.Hash(key.Session))
+}
