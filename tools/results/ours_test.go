@@ -1,0 +1,114 @@
+package results
+
+import (
+	"strings"
+	"testing"
+)
+
+// Lines that this server puts first, last or between in the results of commands, as they are.
+var ourLines = []string{
+	"Output too large (4.8 MB, 61,204 lines). Full output: /s/tool-results/k3x9q2mh5t7a2b4c-run_shell.txt Read it with read_file offset/limit or grep_search.",
+	"Output too large (4.8 MB, 1 line). Full output was not kept: no space left on device.",
+	"Full output: /s/x.txt Read it with read_file offset/limit or grep_search.",
+	"Full output was not kept: file exists.",
+	"[... truncated 4712034 chars ...]",
+	"[... 4712034 bytes of output were not kept ...]",
+	"COMMAND_FAILED: Command failed (exit code 3)",
+	"TIMEOUT: Command timed out after 2s. Its processes were ended. Output so far:",
+	"PERMISSION_DENIED: Permission denied: run_shell: rule Bash(rm *), user config line 12.",
+	"INTERNAL: Internal error, reference ABCDEFGH. Report it to the operator.",
+	"Stdout:", "Stderr:", "(no output) \t", "(no output)", "(no new output)", "(no new line matches)",
+	"Started job job_k3x9q2mh5t7a: npm run dev",
+	"Still running after 45 s; moved to the background as job_k3x9q2mh5t7a. Output so far below, more with job_output.",
+	"Read new output with job_output, stop it with job_stop.",
+	"running for 12.4 s, 3 new lines", "completed after 34 s, exit 0, 1 new line", "failed after 1 s, signal SIGSEGV, 0 new lines",
+	"lost after 3 s, 0 new lines", "output_limit after 3 s, 9 new lines",
+	"Shell cwd was reset to /w",
+	"[exit code 1: no match]",
+	"[1 background process was ended; use run_in_background to keep one]",
+	"[2 background processes were ended; use run_in_background to keep one]",
+	"[changed on disk, read again before editing: a.go, b.go]",
+	"[timeout raised from 30 ms to 1000 ms; it is in milliseconds]",
+	"[timeout lowered from 9000000 ms to 600000 ms, the maximum]",
+	"[/w/sub is gone. Shell cwd was reset to /w]",
+	"[sandbox level 3: writes only below /p, network off]",
+	"[job job_k3x9q2mh5t7a completed (exit 0) after 34 s; read it with job_output]",
+	"[monitor build: 4 new events]",
+	"[job_output will show this output again]", "[the next call will show this output again]",
+	"[3.0 MB in the middle were not filtered; the whole output is in /s/jobs/job_x.log]",
+	"[a hook changed /w/a.go after this edit]", "[a hook objects] too long",
+	"[written; durability unknown: input/output error]",
+	"[version 0123456789ab]",
+	"--- untrusted content 7f3a7f3a7f3a7f3a ---",
+}
+
+// TestDisown: what a program prints in the form of our lines shows that it is not ours, wherever it stands.
+func TestDisown(t *testing.T) {
+	t.Parallel()
+	for _, line := range ourLines {
+		for _, c := range [][2]string{{"", ""}, {"before\n", "\nafter\n"}, {"\n", "\n"}} {
+			if got, want := Disown(c[0]+line+c[1]), c[0]+`\`+line+c[1]; got != want {
+				t.Errorf("got  %q\nwant %q", got, want)
+			}
+		}
+		if got, want := Disown(`\`+line), `\\`+line; got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		if got := Disown("x" + line); got != "x"+line {
+			t.Errorf("inside a line: %q", got)
+		}
+	}
+	all := strings.Join(ourLines, "\n")
+	if got, want := Disown(all), `\`+strings.Join(ourLines, "\n\\"); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestDisownSpares: what programs print every day stays as it is.
+func TestDisownSpares(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "\n", "ok", "ERROR: no such thing", "WARNING: deprecated", "FAIL: TestX", "BUILD_FAILED: see above", "Error: x",
+		"[INFO] Building", "[1/3] Compiling", "[ok] done", "(none)", "--- FAIL: TestX (0.00s)", "--- a/file.go", "-- in/a.txt --",
+		"Output: /w/a", "Stdout: captured", "running 3 tests", "running for 3 s", "completed after 3 s",
+		`C:\dir`, `\section{x}`, "  [exit code 1: no match]", "[3 overwritten] 100 %", "Full outputs: 3",
+		"TIMEOUTS: 3", "A TIMEOUT: x", "[version 1.2.3]", "[... 3 more ...]", "[jobs] 4",
+	} {
+		if got := Disown(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// FuzzDisown: a line of ours is never left, nothing but `\` is added, and no two texts become the same.
+func FuzzDisown(f *testing.F) {
+	for _, line := range ourLines {
+		f.Add(line)
+		f.Add("a\n\\" + line + "\n")
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Disown(text)
+		var back strings.Builder
+		for line := range strings.Lines(got) {
+			bare := strings.TrimSuffix(line, "\n")
+			if !strings.HasPrefix(bare, `\`) && ours.MatchString(bare) {
+				t.Fatalf("left: %q", line)
+			}
+			if ours.MatchString(bare) {
+				line = line[1:]
+			}
+			back.WriteString(line)
+		}
+		if back.String() != text {
+			t.Fatalf("%q became %q, which would be that of %q", text, got, back.String())
+		}
+	})
+}
+
+func BenchmarkDisown(b *testing.B) {
+	text := strings.Repeat("INFO: a line of a usual log, some 60 characters long, no more\n[12/99] compiling\nok   codehand/tools 3.1s\n", 2_000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Disown(text)
+	}
+}
