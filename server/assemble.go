@@ -96,6 +96,8 @@ func (s *Server) assemble(o Options) (err error) {
 			s.pipe.Audit, s.pipe.AuditReady = s.audit.write, s.audit.ready
 		}
 	}
+	s.asks = newAsker(e.store, cfg.Permissions.AskTimeout)
+	s.pipe.Ask = s.ask
 	return nil
 }
 

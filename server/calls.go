@@ -44,8 +44,16 @@ func (s *Server) register(tools []tool.Tool) {
 // call is the handler of every tool in mcp-go. It never returns a Go error, because mcp-go would choose its code and
 // send its text.
 func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	rec := recordFrom(ctx)
-	rec.result = s.run(ctx, rec, s.table[req.Params.Name])
+	rec, t := recordFrom(ctx), s.table[req.Params.Name]
+	if rec.kept != nil { // direct has run the call as far as its question
+		rec.kept, rec.result = nil, rec.kept
+		return rec.result, nil
+	}
+	rec.input = req.Params.MultiRoundTripParams
+	if rec.asked > 0 {
+		s.again(rec, t)
+	}
+	rec.result = s.run(ctx, rec, t)
 	return rec.result, nil
 }
 
@@ -55,7 +63,15 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 	if e := s.locate(ctx, rec.state); e != nil {
 		return s.describeError(e, t.Spec.Name)
 	}
-	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t), Lost: rec.lost.Load}
+	reply, bad := s.reply(ctx, rec, t)
+	if bad != nil {
+		rec.override = bad
+		return &mcp.CallToolResult{}
+	}
+	if rec.state.Client.CanAsk {
+		ctx = withRecord(ctx, rec) // ask looks for it
+	}
+	a := pipeline.Arrival{Reply: reply, Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t), Lost: rec.lost.Load}
 	defer rec.leave()
 	if rec.env.name != t.Spec.Name {
 		a.Via = rec.env.name
@@ -127,9 +143,9 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 		if info.ClientInfo != nil {
 			c.Name, c.Version = info.ClientInfo.Name, info.ClientInfo.Version
 		}
-		c.CanAsk = info.ClientCapabilities != nil && info.ClientCapabilities.Elicitation != nil
+		c.CanAsk = info.ClientCapabilities != nil && canElicit(info.ClientCapabilities.Elicitation)
 	} else if rec.client != nil {
-		c.Name, c.Version, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.CanAsk
+		c.Name, c.Version, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.CanAsk && rec.to != nil
 	}
 	p := s.profile(c.Name)
 	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
@@ -166,6 +182,9 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 func (s *Server) answer(ctx context.Context, rec *record, name string, result tool.Result, err error) *mcp.CallToolResult {
 	if err == nil {
 		return s.describeResult(name, result)
+	}
+	if errors.Is(err, tool.ErrPending) {
+		return rec.question
 	}
 	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
 		return s.describeError(refusal, name)

@@ -42,6 +42,7 @@ type conn struct {
 	replyEnd, replied chan struct{}
 
 	legacy  *pipeSession // of all legacy requests
+	asks    questions    // likewise
 	client  atomic.Pointer[clientRecord]
 	started atomic.Bool // initialize was answered: untagged notices may be sent
 	listens listens
@@ -72,6 +73,7 @@ func (s *Server) newConn(ctx context.Context, name string, at *place, out *lineW
 // close ends what newConn began. Nothing is written any more.
 func (c *conn) close() {
 	close(c.fanEnd)
+	c.asks.close()
 	c.out.shut(errConnection) // a reader that was left behind writes nothing any more
 	c.endReplies()
 	c.crew.dismiss()
@@ -81,6 +83,7 @@ func (c *conn) close() {
 // end takes no more requests, lets calls finish for grace, then cancels them. Open listens get their completion at
 // once. What the reading goroutine has answered is written before the end.
 func (c *conn) end(grace time.Duration) {
+	c.asks.close() // no answer can come any more
 	drained := c.table.close()
 	c.listens.endAll()
 	if !within(drained, grace) {
@@ -145,7 +148,7 @@ func (c *conn) handle(ctx context.Context, l line) {
 func (c *conn) take(ctx context.Context, env envelope, msg []byte) {
 	switch {
 	case env.method == "" && (env.hasResult || env.hasError):
-		// The client's answer to a request of ours. We ask nothing yet.
+		c.asks.answer(env.id, msg) // one that nobody waits for any more is dropped
 	case env.idKind != idNone && (env.method == "" || env.hasResult || env.hasError):
 		c.send(errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"}))
 	case env.idKind == idNone:
@@ -323,6 +326,9 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 		rec.flush = sync.OnceFunc(t.stop)
 		defer rec.flush()
 	}
+	if f.call && !modern && rec.client != nil && rec.client.CanAsk {
+		rec.to = &connAsking{c, f}
+	}
 	began := time.Now()
 	answer := c.s.dispatch(ctx, rec, msg)
 	if c.s.team != nil {
@@ -364,7 +370,9 @@ func (c *conn) version() string {
 // decorate adds to a result that was made without mcp-go what it would have added in the modern era.
 func (s *Server) decorate(env envelope, r *mcp.CallToolResult) mcp.JSONRPCResponse {
 	if env.modern() {
-		r.ResultType = mcp.ResultTypeComplete
+		if !wantsInput(r) {
+			r.ResultType = mcp.ResultTypeComplete
+		}
 		r.EnsureResultMeta().SetServerInfo(s.implementation)
 	}
 	return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Result: r}

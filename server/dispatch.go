@@ -40,6 +40,11 @@ type record struct {
 	interrupted bool                                  // a call was cancelled before it was done
 	result      *mcp.CallToolResult                   // of a call that came here through mcp-go: encoded by us, not by it
 	override    *rpcError                             // takes the place of mcp-go's answer
+	input       mcp.MultiRoundTripParams              // what the request brings as the answer to a question
+	to          asking                                // puts questions to a legacy client; nil: it cannot be asked
+	asked       int                                   // questions that were put for this request
+	question    *mcp.CallToolResult                   // the last of them
+	kept        *mcp.CallToolResult                   // of a call that direct has run: for the handler's first turn
 	notify      func(method string, params any) error // sends a notification before the answer; nil: none can be sent
 	flush       func()                                // sends pending progress; called before the answer
 	progress    tool.Progress                         // nil: the client gave no token
@@ -77,6 +82,9 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 	}
 	resp, ok := s.direct(ctx, rec)
 	if !ok {
+		if rec.kept != nil {
+			ctx = s.mcp.WithContext(ctx, &askSession{rec.to, s.asks.life})
+		}
 		resp = s.mcp.HandleMessage(withRecord(ctx, rec), s.slim(rec.env, msg))
 	}
 	if rec.flush != nil {
@@ -86,12 +94,17 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 }
 
 // direct answers a legacy tools/call of a known tool without mcp-go, which would decode the message four times and do
-// nothing else with it (BenchmarkStdioRoundTrip). ok is false for everything else.
+// nothing else with it (BenchmarkStdioRoundTrip). ok is false for everything else, and for a call that asks: mcp-go puts
+// the question, and runs the handler again with the answer.
 func (s *Server) direct(ctx context.Context, rec *record) (mcp.JSONRPCMessage, bool) {
 	if rec.visit == nil || rec.env.modern() {
 		return nil, false
 	}
 	result := s.run(ctx, rec, s.table[rec.env.name])
+	if wantsInput(result) {
+		rec.kept = result
+		return nil, false
+	}
 	return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Result: result}, true
 }
 

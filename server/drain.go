@@ -23,6 +23,7 @@ func (e *httpEndpoint) drain(servers []*http.Server, ls []Listener) {
 		<-t.C
 	}
 	drained := e.work.close()
+	e.sessions.unask()
 	e.work.endStreams(errDraining)
 	if !within(drained, cfg.Drain) {
 		e.stop(errDraining)

@@ -28,6 +28,7 @@ type exchange struct {
 	handle string // in the URL; "": none
 	rec    *record
 	scope  *httpSession // of a legacy request; else nil
+	out    *responder   // of a call; else nil
 }
 
 // refuse answers without mcp-go. A notification has no id, so its error has none.
@@ -242,6 +243,9 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
 	rec, s := x.rec, x.e.s
 	if _, ours := s.table[rec.env.name]; rec.visit != nil && ours && !rec.modern {
+		if w.stream && rec.client != nil && rec.client.CanAsk {
+			x.out, rec.to = w, x
+		}
 		return s.dispatch(ctx, rec, x.body), http.StatusOK
 	}
 	if e := s.refuse(rec); e != nil {
@@ -254,8 +258,12 @@ func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
 	return w.answer(ctx)
 }
 
-// pass hands an answer of the client to mcp-go.
+// pass hands an answer of the client to the call that asked: ours, or one of mcp-go.
 func (x *exchange) pass() {
+	if x.scope != nil && x.scope.asks.answer(x.rec.env.id, x.body) {
+		x.w.WriteHeader(http.StatusAccepted)
+		return
+	}
 	ctx := x.r.Context()
 	w := x.e.newResponder(x.w, x.rec, &flight{}, false, func() {})
 	x.through(ctx, w, http.MethodPost, x.body)

@@ -23,6 +23,7 @@ type httpSession struct {
 	id     string
 	key    session.Key // of its client record
 	table  inflight
+	asks   questions // of its requests
 	client atomic.Pointer[clientRecord]
 
 	users  int     // requests and streams; covered by httpSessions.mu
@@ -178,6 +179,7 @@ func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSessi
 	h.remove(x)
 	h.mu.Unlock()
 	drained := x.table.close()
+	x.asks.close()
 	x.table.cancelAll(errSessionEnded)
 	e.work.cancelIf(func(a *active) bool { return a.session == x.id }, errSessionEnded)
 	within(drained, cancelGrace)
@@ -202,6 +204,15 @@ func (h *httpSessions) drop(e *httpEndpoint, x *httpSession) {
 
 // errSessionEnded is the cause of a cancel when the client deletes its session.
 var errSessionEnded = errors.New("the session was deleted")
+
+// unask ends all questions without an answer: the server ends, and takes none any more.
+func (h *httpSessions) unask() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range h.live {
+		x.asks.close()
+	}
+}
 
 // sweepLoop drops what is idle, once a minute.
 func (h *httpSessions) sweepLoop(ctx context.Context, e *httpEndpoint) {

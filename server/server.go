@@ -51,6 +51,7 @@ type Server struct {
 	table          map[string]tool.Tool // by name and alias
 
 	pipe     *pipeline.Pipeline
+	asks     *asker
 	noShell  string // why no command runs in this process; "": see each place
 	local    *place
 	team     *team       // of serve; else nil
@@ -151,7 +152,7 @@ func (s *Server) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, r
 	rec.askable = caps.Elicitation != nil || caps.Sampling != nil || caps.Roots != nil
 	rec.hello = &clientRecord{
 		Name: clip(info.Name, maxClientName), Version: clip(info.Version, maxClientName), Protocol: result.ProtocolVersion,
-		CanAsk: caps.Elicitation != nil,
+		CanAsk: canElicit(caps.Elicitation),
 	}
 	s.log.InfoContext(ctx, "client initialized", "name", clip(info.Name, 80), "version", clip(info.Version, 80))
 }

@@ -87,6 +87,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 		go func() { // its answers have no other way than this stream
 			switch {
 			case errors.Is(cause, errDraining):
+				conn.asks.close() // nothing is taken any more, an answer neither
 				conn.listens.endAll()
 				within(conn.table.close(), e.s.cfg.HTTP.Drain)
 			case errors.Is(cause, errRevoked): // its calls have no right to go on
@@ -143,6 +144,7 @@ func (e *httpEndpoint) hold(ctx context.Context, c *conn) {
 // orphans lets calls that change something finish when their client is gone, for a while.
 func (e *httpEndpoint) orphans(c *conn) {
 	drained := c.table.close()
+	c.asks.close()
 	c.listens.endAll()
 	for _, f := range c.table.list() {
 		if !f.orphan {

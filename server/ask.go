@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/pipeline"
+	"codehand/server/state"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+const (
+	// askID names the one question of an answer that asks.
+	askID = "answer"
+	// maxAsks is how many questions one legacy request puts: for permission, the tool's own, and one of them again.
+	maxAsks = 3
+	// askLife is how long a question waits for its answer at most: the life of its family in the Store.
+	askLife = 10 * time.Minute
+)
+
+// An asker keeps the questions that wait for a person. It is safe for concurrent use.
+type asker struct {
+	store state.Store
+	life  time.Duration // of a question, at most askLife
+	now   func() time.Time
+}
+
+func newAsker(store state.Store, timeout time.Duration) *asker {
+	if timeout <= 0 {
+		timeout = askLife
+	}
+	return &asker{store: store, life: min(timeout, askLife), now: time.Now}
+}
+
+// ask is Pipeline.Ask. It never waits: the question is kept and becomes the answer to the request, and mcp-go brings the
+// person's answer with a later request, or puts the question to a legacy client and runs the handler again.
+func (s *Server) ask(ctx context.Context, st *session.State, a pipeline.Asking) (tool.Answer, error) {
+	rec := recordFrom(ctx)
+	if rec == nil || !st.Client.CanAsk {
+		return tool.Answer{}, nil
+	}
+	if !st.Client.Modern && rec.asked == maxAsks {
+		return tool.Answer{Outcome: tool.Declined}, nil
+	}
+	rec.asked++
+	nonce, token, err := s.asks.keep(ctx, st.Key, a)
+	if err != nil {
+		return tool.Answer{}, &tool.Refusal{
+			Code: tool.StateUnavailable, Cause: err,
+			Text: "The state store does not answer, so nobody can be asked. Nothing was done. Try again.",
+		}
+	}
+	rec.question = mcpserver.NewInputRequestBuilder(token).Elicit(askID, askForm(a.Question)).ToolResult()
+	s.event("ask", map[string]any{"p": st.Key.Principal, "sk": st.Key.Session, "call": a.Call, "tool": a.Tool, "ask": nonce})
+	return tool.Answer{}, tool.ErrPending
+}
+
+// badState is the answer to a requestState that is not one of ours for this request.
+var badState = rpcError{Code: mcp.INVALID_PARAMS, Message: "requestState is not valid for this request"}
+
+// reply is what the request brings as the answer to an earlier question; nil: nothing that counts. A state that was not
+// made for this principal, session and tool is an error. What comes without a state, for a question that is over, or a
+// second time is no answer, and the person is asked anew.
+func (s *Server) reply(ctx context.Context, rec *record, t tool.Tool) (*pipeline.Reply, *rpcError) {
+	token := rec.input.RequestState
+	if token == "" {
+		return nil, nil
+	}
+	key, name := rec.state.Key, t.Spec.Name
+	event := map[string]any{"p": key.Principal, "sk": key.Session, "tool": name}
+	nonce, err := s.asks.open(ctx, key, name, token)
+	if errors.Is(err, errForged) {
+		event["outcome"] = "forged"
+		s.event("answer", event)
+		refused := badState
+		return nil, &refused
+	}
+	var kept *keptAsk
+	if err == nil {
+		event["ask"] = nonce
+		kept, err = s.asks.take(ctx, nonce)
+	}
+	switch {
+	case err != nil: // whoever asks again will say that the Store does not answer
+		s.log.WarnContext(ctx, "an answer cannot be looked up", "tool", name, "err", err)
+		return nil, nil
+	case kept == nil:
+		event["outcome"] = "gone"
+		s.event("answer", event)
+		return nil, nil
+	}
+	answer := kept.fit(mcpserver.ElicitationResponse(rec.input.InputResponses, askID))
+	event["outcome"] = outcomeName(answer.Outcome)
+	s.event("answer", event)
+	return &pipeline.Reply{Digest: kept.Digest, Answer: answer, Before: kept.Before}, nil
+}
+
+func outcomeName(o tool.Outcome) string {
+	switch o {
+	case tool.Accepted:
+		return "accept"
+	case tool.Cancelled:
+		return "cancel"
+	}
+	return "decline"
+}
+
+// wantsInput says whether the result asks the client for something.
+func wantsInput(r *mcp.CallToolResult) bool { return r != nil && r.NeedsInput() }
+
+// again gives a call that comes back with its answer, in the same request, new places in all queues: it gave them up
+// when it asked, so that others could go on meanwhile.
+func (s *Server) again(rec *record, t tool.Tool) {
+	s.arrival.Lock()
+	defer s.arrival.Unlock()
+	rec.turns = nil
+	rec.queue(t)
+	rec.visit = s.pipe.Arrive(rec.state)
+}
+
+// canElicit says whether a client takes forms. An empty object means that it does; addresses to open are never sent.
+func canElicit(c *mcp.ElicitationCapability) bool { return c != nil && (c.Form != nil || c.URL == nil) }

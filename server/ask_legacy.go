@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// questions are the requests that we sent to one client and that it has not answered yet. It is safe for concurrent use;
+// the zero value is ready.
+type questions struct {
+	mu     sync.Mutex
+	open   map[string]chan *elicited // by raw id; each takes one answer
+	closed bool                      // no answer can come any more
+}
+
+// An asking is how a legacy request puts a question to its client.
+type asking interface {
+	// put sends our request while the client still waits for the answer to its own.
+	put(line []byte) error
+	// withdraw sends a message about a question that is over.
+	withdraw(line []byte)
+	// gone is closed when the client cannot answer any more.
+	gone() <-chan struct{}
+	// questions are those of the client.
+	questions() *questions
+}
+
+// add begins to wait for an answer. nil: none can come.
+func (q *questions) add(id string) chan *elicited {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil
+	}
+	if q.open == nil {
+		q.open = map[string]chan *elicited{}
+	}
+	c := make(chan *elicited, 1)
+	q.open[id] = c
+	return c
+}
+
+func (q *questions) remove(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, id)
+}
+
+// answer takes a client's answer. It is false if no question of this id waits.
+func (q *questions) answer(id json.RawMessage, msg []byte) bool {
+	q.mu.Lock()
+	c := q.open[string(id)]
+	delete(q.open, string(id)) // only one answer counts
+	q.mu.Unlock()
+	if c == nil {
+		return false
+	}
+	var m struct {
+		Result *elicited       `json:"result"`
+		Error  json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(msg, &m) != nil || m.Error != nil || m.Result == nil {
+		m.Result = nobodySaid()
+	}
+	c <- m.Result
+	return true
+}
+
+// close ends every question without an answer, and each that comes later at once.
+func (q *questions) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for id, c := range q.open {
+		c <- nobodySaid()
+		delete(q.open, id)
+	}
+}
+
+// nobodySaid stands for a person who did not answer: an error of the client, a closed stream, a time that is over.
+func nobodySaid() *elicited {
+	r := &elicited{}
+	r.Action = mcp.ElicitationResponseActionCancel
+	return r
+}
+
+// An askSession is what mcp-go v1.2.1 wants of the session of a legacy request whose handler asks (server/mrtr.go:300).
+type askSession struct {
+	to       asking
+	patience time.Duration // with the person
+}
+
+func (*askSession) SessionID() string                                   { return "ask" }
+func (*askSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return nil }
+func (*askSession) Initialize()                                         {}
+func (*askSession) Initialized() bool                                   { return true }
+
+// RequestElicitation puts a question and waits for the answer. It has no error: whatever goes wrong is no answer, and
+// the handler decides what that means.
+func (a *askSession) RequestElicitation(ctx context.Context, r mcp.ElicitationRequest) (*elicited, error) {
+	id := `"ask-` + newID() + `"`
+	qs := a.to.questions()
+	answers := qs.add(id)
+	if answers == nil {
+		return nobodySaid(), nil
+	}
+	defer qs.remove(id)
+	params, err := marshal(r.Params)
+	if err != nil {
+		return nobodySaid(), nil
+	}
+	line := append([]byte(`{"jsonrpc":"2.0","id":`+id+`,"method":"`+string(mcp.MethodElicitationCreate)+`","params":`), params...)
+	if a.to.put(append(line, "}\n"...)) != nil {
+		return nobodySaid(), nil
+	}
+	late := time.NewTimer(a.patience)
+	defer late.Stop()
+	select {
+	case answer := <-answers:
+		return answer, nil
+	case <-late.C:
+	case <-ctx.Done():
+	case <-a.to.gone():
+		return nobodySaid(), nil
+	}
+	a.to.withdraw([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"no longer needed"}}` + "\n"))
+	return nobodySaid(), nil
+}
+
+// A connAsking puts the questions of one request on a connection.
+type connAsking struct {
+	c *conn
+	f *flight
+}
+
+func (a *connAsking) put(line []byte) error { return a.c.out.write(line, 0, a.f.waits) }
+func (a *connAsking) withdraw(line []byte)  { _ = a.c.out.write(line, a.c.out.patience, nil) } // who does not read sees no question
+func (a *connAsking) gone() <-chan struct{} { return a.c.out.failed }
+func (a *connAsking) questions() *questions { return &a.c.asks }
+
+// What an exchange asks travels on the stream that its answer becomes; the client's answer comes with a request of its
+// own.
+
+func (x *exchange) put(line []byte) error { return x.out.notify(line) }
+func (x *exchange) withdraw(line []byte)  { _ = x.out.notify(line) } // a stream that has ended says it, too
+func (x *exchange) gone() <-chan struct{} { return x.r.Context().Done() }
+func (x *exchange) questions() *questions { return &x.scope.asks }
