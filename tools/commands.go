@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
@@ -66,10 +67,14 @@ func (o *outcome) carryCwd(ctx context.Context, i shell.Info) {
 // maxHinted is how many changed files one hint names.
 const maxHinted = 10
 
-// leftovers notes what a command left behind: processes, and files that are not what the session has seen.
+// leftovers notes what a command left behind: processes, and files that are not what the session has seen. One that only
+// reads has changed none.
 func (o *outcome) leftovers(ctx context.Context, i shell.Info) {
 	if i.Left > 0 {
 		o.notes = append(o.notes, "["+plural(i.Left, "background process was", "background processes were")+" ended; use run_in_background to keep one]")
+	}
+	if o.env.Analysis.Class == permission.ReadOnly {
+		return
 	}
 	stale, _ := o.env.Files.Changed(ctx) // a hint only: every change looks for itself
 	var names []string
@@ -112,7 +117,7 @@ func (o *outcome) result(i shell.Info, text string) tool.Result {
 	}
 	d := commandData{
 		ExitCode: i.Exit, Signal: i.Signal, StdoutBytes: i.Out, StderrBytes: i.Err, TimedOut: i.State == shell.TimedOut,
-		SandboxLevel: sandboxLevel, Class: "unknown", Cwd: i.Cwd,
+		SandboxLevel: sandboxLevel, Class: o.env.Analysis.Class.String(), Cwd: i.Cwd,
 	}
 	if !i.End.IsZero() {
 		d.DurationMS = i.End.Sub(i.Start).Milliseconds()

@@ -20,6 +20,7 @@ type outcome struct {
 	env   tool.Env
 	limit time.Duration // after which the command is ended
 	notes []string      // the last lines of the answer
+	stays bool          // the session's directory stays where it is, wherever the command went
 }
 
 // started answers a command that is a job from the start.
@@ -43,6 +44,9 @@ func (o *outcome) moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 
 // ended answers a command that is over. stopped is why the call ended it, if it did.
 func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopped error) (tool.Result, error) {
+	if o.stays {
+		i.Cwd = ""
+	}
 	o.carryCwd(ctx, i)
 	o.leftovers(ctx, i)
 	if i.State == shell.Failed && stopped == nil {

@@ -5,9 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,7 +13,6 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
-	"codehand/tools/workspace"
 )
 
 //go:embed run_shell.md
@@ -32,7 +28,7 @@ type runShellInput struct {
 	Executable  string `json:"shellExecutable,omitempty" jsonschema:"accepted if false or empty"`
 }
 
-// runShell promises nothing: a command can do anything.
+// runShell promises nothing: a command can do anything, unless it is proved to change nothing.
 var runShell = tool.Define(tool.Def[runShellInput]{
 	Spec: tool.Spec{
 		Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
@@ -41,8 +37,10 @@ var runShell = tool.Define(tool.Def[runShellInput]{
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
 	Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},
 	Available: noShell,
-	Targets: func(_ *session.State, in runShellInput) []permission.Target {
-		return []permission.Target{{Kind: permission.Command, Value: in.Command}}
+	Command:   func(in runShellInput) string { return in.Command },
+	Weigh: func(s *session.State, _ runShellInput, a *permission.Analysis) error {
+		weigh(s, a)
+		return nil
 	},
 	Activity: func(in runShellInput) string { return "Running " + cmp.Or(in.Description, in.Command) },
 	Check:    checkRunShell,
@@ -65,7 +63,10 @@ func checkRunShell(in runShellInput) error {
 }
 
 func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Result, error) {
-	dir, notes, err := runShellDir(env)
+	if err := stillReads(env, in.Command); err != nil {
+		return tool.Result{}, err
+	}
+	dir, notes, err := commandDir(env)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -104,38 +105,11 @@ const (
 	runShellMost     = 2 * time.Hour
 )
 
-// runShellTimeout is the deadline of a command, or the lifetime of a job. A model that means seconds writes 30.
+// runShellTimeout is the deadline of a command, or the lifetime of a job.
 func runShellTimeout(env tool.Env, in runShellInput) (time.Duration, []string) {
-	preset, most := time.Duration(env.Prefs.ShellDefaultMS)*time.Millisecond, time.Duration(env.Prefs.ShellMaxMS)*time.Millisecond
 	if in.Background {
-		preset, most = runShellLifetime, runShellMost
+		return commandTime(in.Timeout, runShellLifetime, runShellMost)
 	}
-	asked := time.Duration(min(in.Timeout, int(runShellMost/time.Millisecond)+1)) * time.Millisecond
-	switch {
-	case in.Timeout == 0:
-		return preset, nil
-	case asked < time.Second:
-		return time.Second, []string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; it is in milliseconds]", in.Timeout)}
-	case asked > most:
-		return most, []string{fmt.Sprintf("[timeout lowered from %d ms to %d ms, the maximum]", in.Timeout, most.Milliseconds())}
-	}
-	return asked, nil
-}
-
-// runShellDir opens the session's current directory, or the first root if it is gone.
-func runShellDir(env tool.Env) (*os.Root, []string, error) {
-	cwd := env.Space.Cwd()
-	place, err := env.Space.Open(cwd, workspace.Read)
-	var notes []string
-	if roots := env.Space.Roots(); errors.Is(err, fs.ErrNotExist) && len(roots) > 0 {
-		notes = []string{"[" + cwd + " is gone. Shell cwd was reset to " + roots[0] + "]"}
-		cwd = roots[0]
-		place, err = env.Space.Open(cwd, workspace.Read)
-	}
-	if err != nil {
-		return nil, nil, pathRefusal(env, cwd, err)
-	}
-	defer place.Dir.Close()
-	dir, err := place.Dir.OpenRoot(place.Name)
-	return dir, notes, pathRefusal(env, cwd, err)
+	ms := time.Millisecond
+	return commandTime(in.Timeout, time.Duration(env.Prefs.ShellDefaultMS)*ms, time.Duration(env.Prefs.ShellMaxMS)*ms)
 }

@@ -99,11 +99,21 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 // Distrust takes git out of what is ReadOnly: rule R6, where nothing confines the programs that a repository's own
 // configuration makes git start. why is half a sentence.
 func (a *Analysis) Distrust(why string) {
-	why = "R6: git: " + why
 	a.Git = nil
+	a.worsen("R6: git: "+why, Part.readsGit)
+}
+
+// Doubt takes everything out of what is ReadOnly: nothing is proved for a shell that is not bash. why is half a sentence.
+func (a *Analysis) Doubt(why string) {
+	a.Git = nil
+	a.worsen(why, func(Part) bool { return true })
+}
+
+// worsen takes parts and the whole out of what is ReadOnly. Others may hold the parts, so they are copied.
+func (a *Analysis) worsen(why string, which func(Part) bool) {
 	a.Parts = slices.Clone(a.Parts)
 	for i, p := range a.Parts {
-		if p.readsGit() {
+		if p.Class == ReadOnly && which(p) {
 			a.Parts[i].Class, a.Parts[i].Why = Writes, why
 		}
 	}

@@ -86,4 +86,9 @@ func TestDistrust(t *testing.T) {
 	if a.Class != Dangerous || a.Why != "D1" {
 		t.Errorf("%+v", a)
 	}
+	a = Analysis{Class: ReadOnly, Parts: parts, Git: []string{"."}}
+	a.Doubt("there is no bash")
+	if a.Class != Writes || a.Why != "there is no bash" || a.Git != nil || a.Parts[0].Class != Writes || a.Parts[2].Why != "R6: push" {
+		t.Errorf("%+v", a)
+	}
 }

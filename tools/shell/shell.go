@@ -81,6 +81,9 @@ func New(o Options) (*Shell, error) {
 	}, nil
 }
 
+// Bash says whether commands run in bash. Of a text for another shell nothing is known.
+func (s *Shell) Bash() bool { return s.script.bash }
+
 // Close ends all commands with their whole trees and waits for it. Spool files go; the logs of jobs stay, since they
 // can be read for a day.
 func (s *Shell) Close() error {

@@ -48,6 +48,7 @@ const (
 	CommandFailed       Code = "COMMAND_FAILED"
 	OutputLimit         Code = "OUTPUT_LIMIT"
 	SandboxUnavailable  Code = "SANDBOX_UNAVAILABLE"
+	NotReadOnly         Code = "NOT_READ_ONLY"
 	JobUnknown          Code = "JOB_UNKNOWN"
 	JobLimit            Code = "JOB_LIMIT"
 

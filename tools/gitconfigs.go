@@ -1,0 +1,94 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"codehand/filestate"
+	"codehand/tools/permission"
+)
+
+const (
+	// maxGitConfig is how many bytes a configuration may have that is read here; real ones have a few hundred.
+	maxGitConfig = 1 << 20
+	// maxGitModules is how many directories are visited for the configurations of submodules.
+	maxGitModules = 1000
+)
+
+// configured looks through all configurations of one repository and of its submodules, into which git goes for status
+// and diff.
+func (g *gitLook) configured(dir string) string {
+	common := g.common(dir)
+	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(dir, "config.worktree")} {
+		if why := g.config(file); why != "" {
+			return why
+		}
+	}
+	for _, modules := range []string{filepath.Join(common, "modules"), filepath.Join(dir, "modules")} {
+		if why := g.modules(modules); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// modules looks for repositories below dir. Their core.worktree is git's own doing.
+func (g *gitLook) modules(dir string) string {
+	if g.left--; g.left < 0 {
+		return "the repository has too many submodules to look at"
+	}
+	if g.isRepository(dir) {
+		for _, name := range []string{"config", "config.worktree"} {
+			if why := g.config(filepath.Join(dir, name), "core.worktree"); why != "" {
+				return why
+			}
+		}
+		return g.modules(filepath.Join(dir, "modules"))
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return unreadableGit
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if why := g.modules(filepath.Join(dir, e.Name())); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// config looks at one file, which need not exist.
+func (g *gitLook) config(file string, except ...string) string {
+	text, err := g.read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	if err != nil || len(text) > maxGitConfig {
+		return unreadableGit
+	}
+	if key := permission.GitRuns(text, except...); key != "" {
+		return "the repository's configuration has " + clip(key, 80)
+	}
+	return ""
+}
+
+// read returns what is in a regular file, up to a byte more than may be used.
+func (g *gitLook) read(file string) ([]byte, error) {
+	dir, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	r, err := g.files.Open(context.Background(), filestate.File{Dir: dir, Name: filepath.Base(file), Path: file})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.NewSectionReader(r, 0, maxGitConfig+1))
+}

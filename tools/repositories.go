@@ -1,0 +1,123 @@
+package tools
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/session"
+)
+
+// A gitLook looks for what makes git start programs. It finds repositories as git does, so also above the roots, where
+// git looks, too. Nothing of what it reads is shown but the name of a key.
+type gitLook struct {
+	files *filestate.Ledger // opens without blocking
+	left  int               // directories that may still be visited
+}
+
+// repositoryRuns says why git is not only reading when it is started in one of dirs; "": it is. Relative ones are below
+// the current directory.
+func repositoryRuns(s *session.State, dirs []string) string {
+	g := gitLook{files: s.Files, left: maxGitModules}
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(s.Space.Cwd(), dir)
+		}
+		if why := g.from(dir); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// from looks at the repository that git finds from dir: in `.git` or in the directory itself, there or further up.
+func (g *gitLook) from(dir string) string {
+	at, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "its directory cannot be looked at"
+	}
+	for {
+		for _, place := range []string{filepath.Join(at, ".git"), at} {
+			if found, why := g.at(place); found || why != "" {
+				return why
+			}
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return ""
+		}
+		at = up
+	}
+}
+
+// at looks at one place where a repository may be. found: git would look no further.
+func (g *gitLook) at(place string) (found bool, why string) {
+	info, err := os.Stat(place)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, ""
+	case err != nil:
+		return false, unreadableGit
+	case info.IsDir() && g.isRepository(place):
+		return true, g.configured(place)
+	case info.IsDir():
+		return false, ""
+	}
+	text, err := g.read(place)
+	dir, ok := strings.CutPrefix(string(text), "gitdir: ")
+	if err != nil || !ok {
+		return false, unreadableGit
+	}
+	if dir = below(filepath.Dir(place), dir); !g.isRepository(dir) {
+		return false, unreadableGit
+	}
+	return true, g.configured(dir)
+}
+
+const unreadableGit = "the repository's configuration cannot be read"
+
+// isRepository says whether git takes dir for one (git v2.39, setup.c: is_git_directory). What git alone takes for one
+// has no HEAD that can be understood, and then it stops with an error.
+func (g *gitLook) isRepository(dir string) bool {
+	link, err := os.Readlink(filepath.Join(dir, "HEAD"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false
+	case err == nil:
+		return strings.HasPrefix(link, "refs/")
+	}
+	head, err := g.read(filepath.Join(dir, "HEAD"))
+	if err != nil {
+		return false
+	}
+	ref, symbolic := strings.CutPrefix(string(head), "ref:")
+	if symbolic && !strings.HasPrefix(strings.TrimLeft(ref, " \t\n\r"), "refs/") || !symbolic && (len(head) < 40 || strings.Trim(string(head[:40]), "0123456789abcdefABCDEF") != "") {
+		return false
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(g.common(dir), name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// common is the directory that a linked worktree shares with the others.
+func (g *gitLook) common(dir string) string {
+	if text, err := g.read(filepath.Join(dir, "commondir")); err == nil {
+		return below(dir, string(text))
+	}
+	return dir
+}
+
+// below reads a path that a file of git's names: one line, relative to dir or absolute.
+func below(dir, text string) string {
+	text = strings.TrimRight(text, "\r\n")
+	if filepath.IsAbs(text) {
+		return text
+	}
+	return filepath.Join(dir, text)
+}

@@ -1,0 +1,117 @@
+package tools
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/tools/permission"
+)
+
+// A repository whose own configuration makes git start programs is found from wherever git would find it.
+func TestRepositoryRuns(t *testing.T) {
+	t.Parallel()
+	const head, quiet, runs = "ref: refs/heads/main\n", "[core]\n\tbare = false\n", "[core]\n\tfsmonitor = ./x\n"
+	const found, unread = "the repository's configuration has core.fsmonitor", unreadableGit
+	repo := func(at, config string) map[string]string {
+		return map[string]string{at + "/HEAD": head, at + "/objects/x": "", at + "/refs/x": "", at + "/config": config}
+	}
+	with := func(files map[string]string, more ...string) map[string]string {
+		for i := 0; i < len(more); i += 2 {
+			files[more[i]] = more[i+1]
+		}
+		return files
+	}
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		dirs  string // in which git starts
+		want  string
+	}{
+		{"no repository", nil, ".", ""},
+		{"quiet", repo(".git", quiet), ".", ""},
+		{"runs", repo(".git", runs), ".", found},
+		{"without a file", map[string]string{".git/HEAD": head, ".git/objects/x": "", ".git/refs/x": ""}, ".", ""},
+		{"from below", with(repo(".git", runs), "a/b/x", ""), "a/b", found},
+		{"beside", with(repo("a/.git", runs), "b/x", ""), "b", ""},
+		{"the second of two", with(repo("a/.git", runs), "b/x", ""), "b a", found},
+		{"the inner one counts", with(repo(".git", runs), "a/.git/HEAD", head, "a/.git/objects/x", "", "a/.git/refs/x", ""), "a", ""},
+		{"an inner one that is none", with(repo(".git", runs), "a/.git/HEAD", "nothing", "a/.git/objects/x", "", "a/.git/refs/x", ""), "a", found},
+		{"detached", with(repo(".git", runs), ".git/HEAD", strings.Repeat("0a", 20)+"\n"), ".", found},
+		{"bare", repo(".", runs), ".", found},
+		{"bare, from below", with(repo("a", runs), "a/b/x", ""), "a/b", found},
+		{"config.worktree", with(repo(".git", quiet), ".git/config.worktree", runs), ".", found},
+		{"include", repo(".git", "[include]\npath = x"), ".", "the repository's configuration has include.path"},
+		{"not understood", repo(".git", "what?"), ".", "the repository's configuration has a line that cannot be read"},
+		{"too large", repo(".git", strings.Repeat("#\n", maxGitConfig)), ".", unread},
+		{"a directory in place of the file", with(map[string]string{".git/HEAD": head, ".git/objects/x": "", ".git/refs/x": ""}, ".git/config/x", ""), ".", unread},
+		{"gitdir", with(repo("real", runs), "a/.git", "gitdir: ../real\n"), "a", found},
+		{"gitdir that leads nowhere", map[string]string{"a/.git": "gitdir: ../real\n"}, "a", unread},
+		{"a .git that is something else", map[string]string{"a/.git": "what?"}, "a", unread},
+		{"linked worktree", with(repo("main/.git", runs), "main/.git/worktrees/w/HEAD", head, "main/.git/worktrees/w/commondir", "../..\n",
+			"w/.git", "gitdir: ../main/.git/worktrees/w\n"), "w", found},
+		{"linked worktree of its own", with(repo("main/.git", quiet), "main/.git/worktrees/w/HEAD", head, "main/.git/worktrees/w/commondir", "../..\n",
+			"main/.git/worktrees/w/config.worktree", runs, "w/.git", "gitdir: ../main/.git/worktrees/w\n"), "w", found},
+		{"submodule", with(repo(".git", quiet), ".git/modules/lib/a/HEAD", head, ".git/modules/lib/a/objects/x", "", ".git/modules/lib/a/refs/x", "",
+			".git/modules/lib/a/config", runs), ".", found},
+		{"submodule as git makes it", with(repo(".git", quiet), ".git/modules/a/HEAD", head, ".git/modules/a/objects/x", "", ".git/modules/a/refs/x", "",
+			".git/modules/a/config", "[core]\n\tworktree = ../../../a\n"), ".", ""},
+		{"a directory that is gone", nil, "gone", "its directory cannot be looked at"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			for name, text := range c.files {
+				r.write(name, text)
+			}
+			if got := repositoryRuns(r.State, strings.Fields(c.dirs)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A repository above the root is found, too, and one behind a link is that of its destination.
+func TestRepositoryRunsElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("top/.git/HEAD", "ref: refs/heads/main\n")
+	r.write("top/.git/objects/x", "")
+	r.write("top/.git/refs/x", "")
+	r.write("top/.git/config", "[alias]\nx = !x\n")
+	r.write("top/sub/x", "")
+	if err := os.Symlink("top/sub", filepath.Join(r.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the repository's configuration has alias.x"
+	same(t, repositoryRuns(r.State, []string{"link"}), want)
+	r.Space = r.Space.At(filepath.Join(r.dir, "top", "sub"))
+	same(t, repositoryRuns(r.State, []string{"."}), want)
+	same(t, repositoryRuns(r.State, []string{filepath.Join(r.dir, "link")}), want)
+}
+
+// Nothing is proved where bash does not run, and git is not where its repository runs programs.
+func TestWeigh(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	read := permission.Analysis{Class: permission.ReadOnly, Parts: []permission.Part{{Text: "git log", Class: permission.ReadOnly}}, Git: []string{"."}}
+	a := read
+	if weigh(r.State, &a); a.Class != permission.ReadOnly {
+		t.Errorf("without a repository: %+v", a)
+	}
+	r.write(".git/HEAD", "ref: refs/heads/main\n")
+	r.write(".git/objects/x", "")
+	r.write(".git/refs/x", "")
+	r.write(".git/config", "[diff \"x\"]\ntextconv = ./x\n")
+	a = read
+	if weigh(r.State, &a); a.Class != permission.Writes || a.Why != "R6: git: the repository's configuration has diff.x.textconv" {
+		t.Errorf("%+v", a)
+	}
+	a = read
+	bare := *r.State
+	bare.Shell = nil
+	if weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "no bash") {
+		t.Errorf("%+v", a)
+	}
+}

@@ -1,0 +1,78 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
+// bash nothing, and git only where the repository itself does not make it start programs (sandboxLevel is below 2, so
+// nothing else keeps those in).
+func weigh(s *session.State, a *permission.Analysis) {
+	switch {
+	case s.Shell == nil || !s.Shell.Bash():
+		a.Doubt("there is no bash here, and nothing is known of another shell")
+	case len(a.Git) > 0:
+		if why := repositoryRuns(s, a.Git); why != "" {
+			a.Distrust(why)
+		}
+	}
+}
+
+// stillReads refuses a command that was let through as one that only reads, if its repository has been given a
+// configuration meanwhile by which it does more.
+func stillReads(env tool.Env, command string) error {
+	a := env.Analysis
+	if a.Class != permission.ReadOnly || len(a.Git) == 0 {
+		return nil
+	}
+	if why := repositoryRuns(env.State, a.Git); why != "" {
+		return notReadOnly(command, "R6: git: "+why)
+	}
+	return nil
+}
+
+// notReadOnly refuses a command with the first reason for which it is not proved to change nothing.
+func notReadOnly(command, why string) error {
+	return tool.Refuse(tool.NotReadOnly, "%q is not read-only: %s. Use run_shell.", clip(command, 200), clip(why, 200))
+}
+
+// commandTime is how long a command may run: asked in ms, 0: nobody said. A model that means seconds writes 30.
+func commandTime(asked int, preset, most time.Duration) (time.Duration, []string) {
+	want := time.Duration(min(asked, int(most/time.Millisecond)+1)) * time.Millisecond
+	switch {
+	case asked == 0:
+		return min(preset, most), nil
+	case want < time.Second:
+		return time.Second, []string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; it is in milliseconds]", asked)}
+	case want > most:
+		return most, []string{fmt.Sprintf("[timeout lowered from %d ms to %d ms, the maximum]", asked, most.Milliseconds())}
+	}
+	return want, nil
+}
+
+// commandDir opens the session's current directory, or the first root if it is gone.
+func commandDir(env tool.Env) (*os.Root, []string, error) {
+	cwd := env.Space.Cwd()
+	place, err := env.Space.Open(cwd, workspace.Read)
+	var notes []string
+	if roots := env.Space.Roots(); errors.Is(err, fs.ErrNotExist) && len(roots) > 0 {
+		notes = []string{"[" + cwd + " is gone. Shell cwd was reset to " + roots[0] + "]"}
+		cwd = roots[0]
+		place, err = env.Space.Open(cwd, workspace.Read)
+	}
+	if err != nil {
+		return nil, nil, pathRefusal(env, cwd, err)
+	}
+	defer place.Dir.Close()
+	dir, err := place.Dir.OpenRoot(place.Name)
+	return dir, notes, pathRefusal(env, cwd, err)
+}
