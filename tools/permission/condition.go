@@ -1,5 +1,10 @@
 package permission
 
+import (
+	"path"
+	"path/filepath"
+)
+
 // A Condition is one rule that stands alone: the `if` of a hook.
 type Condition struct {
 	rule rule
@@ -7,10 +12,33 @@ type Condition struct {
 
 // Compile reads a rule. The error names its origin.
 func Compile(r Rule, home string) (Condition, error) {
-	parsed, err := parse(r, home)
+	parsed, err := parse(r, clean(home), Deny)
 	return Condition{rule: parsed}, err
 }
 
 // Matches says whether a rule with this text would match a call, as one that denies does: any target, any part of a
-// command.
-func (c Condition) Matches(r Request) bool { return true }
+// command. As nobody knows the roots here, a relative pattern counts from every directory above a path: a hook that
+// guards something must not be left out.
+func (c Condition) Matches(r Request) bool {
+	p := &Policy{made: true}
+	p.complete(&r)
+	rules := []rule{c.rule}
+	if bareRule(rules, r.Tool, r.Aliases) != nil {
+		return true
+	}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Kind != Path || c.rule.path == nil || !c.rule.path.relative {
+			continue
+		}
+		r.spellings(t, func(name string) bool {
+			for dir := path.Dir(name); ; dir = path.Dir(dir) {
+				p.roots = append(p.roots, dir)
+				if dir == "/" || dir == "." || dir == filepath.VolumeName(dir) {
+					return false
+				}
+			}
+		})
+	}
+	return p.find(rules, &r).rule != nil
+}

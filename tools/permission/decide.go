@@ -1,130 +1,207 @@
 package permission
 
-import (
-	"path/filepath"
-	"slices"
-)
+import "slices"
 
-// Decide returns the one decision about a call. It is pure. The first check that decides wins: a deny rule for the
-// tool, a hook's deny, a deny rule for a target, what a person must decide, bypass, a hook's allow, the mode.
+// Decide returns the one decision about a call. It is pure. The first check that decides wins:
+//
+//  1. a deny rule for the tool
+//  2. a hook's deny
+//  3. a deny rule for a path, a sub-command, a host, a name or a parameter; what nobody may be asked about
+//  4. a protected name, or a removal of what everything hangs on: a person decides, in every mode
+//  5. an ask rule, a hook's or the tool's ask, a command that nothing can explain: likewise
+//  6. mode bypassPermissions
+//  7. an allow rule, a grant of the session, a hook's allow
+//  8. the mode, the operator's classifier, a sandbox in place of a question
+//  9. else a person is asked, or the client's own dialog
+//
+// A rule that denies or asks is compared with every spelling that is known, one that allows must cover all of them.
 func (p *Policy) Decide(r Request) Decision {
 	if p == nil || !p.made {
 		return deny("there is no permission policy")
 	}
-	if rule := p.off(r.Tool, r.Aliases); rule != nil {
+	p.complete(&r)
+	if rule := bareRule(p.deny, r.Tool, r.Aliases); rule != nil {
 		return Decision{Off: true, Rule: rule.Text, Origin: rule.Origin, Reason: "a rule switches this tool off"}
 	}
 	if slices.ContainsFunc(r.Opinions, func(v Verdict) bool { return v != Ask && v != Allow }) {
 		return deny("a hook denies it")
 	}
-	if d, denied := p.denied(r); denied {
+	if d, denied := p.denied(&r); denied {
 		return d
 	}
-	if r.Own == Ask || slices.Contains(r.Opinions, Ask) {
-		return hardAsk(r)
+	if d, asks := p.asked(&r); asks {
+		if r.Mode == DontAsk {
+			d.Verdict, d.Hard, d.Reason = Deny, false, "a person would have to allow it, and mode dontAsk asks nobody: "+d.Reason
+		}
+		return d
 	}
-	switch {
-	case r.Mode < Default || r.Mode > Bypass:
-		return deny("the session's mode is unknown")
-	case r.Mode == Bypass:
+	if r.Mode == Bypass {
 		return allow("mode bypassPermissions asks nobody")
-	case r.Mode == Plan && !r.ReadOnly && !r.Private && !r.PlanFile:
-		return deny("mode plan allows changes of the plan file only")
-	case slices.Contains(r.Opinions, Allow):
-		return allow("a hook allows it")
 	}
-	return byMode(r)
+	if d, ok := p.allowed(&r); ok {
+		return d
+	}
+	return p.byMode(&r)
 }
 
-// denied looks for what no person is asked about: a target that a rule denies, a target that nothing is known about,
-// a refusal of the tool itself.
-func (p *Policy) denied(r Request) (Decision, bool) {
-	for _, t := range r.Targets {
-		switch t.Kind {
-		case Path:
-			if d, denied := p.deniedTarget(r, t); denied {
-				return d, true
-			}
-		case Command, Domain, Name:
-		default:
+// denied is check 3: what no person is asked about. What the mode or the operator's classifier denies stands here, too:
+// an ask rule must not turn it into a question.
+func (p *Policy) denied(r *Request) (Decision, bool) {
+	for i := range r.Targets {
+		if kind := r.Targets[i].Kind; kind <= NoKind || kind > Name {
 			return deny("a target of the call has no kind"), true
 		}
 	}
-	if r.Own != Ask && r.Own != Allow {
+	if d, denied := p.closed(r); denied {
+		return d, true
+	}
+	if found := p.find(p.deny, r); found.rule != nil {
+		return Decision{Rule: found.rule.Text, Origin: found.rule.Origin, About: found.about, Reason: "a rule denies " + found.about}, true
+	}
+	switch {
+	case r.Own != Ask && r.Own != Allow:
 		return deny("the tool refuses this input"), true
+	case r.Mode < Default || r.Mode > Auto:
+		return deny("the session's mode is unknown"), true
+	case r.Mode == Plan && !r.ReadOnly && !r.Private && !r.PlanFile:
+		return deny("mode plan allows changes of the plan file only"), true
+	case r.Mode == Auto && slices.ContainsFunc(r.Judged, func(v Verdict) bool { return v != Ask && v != Allow }):
+		return deny("the operator's classifier denies it"), true
 	}
 	return Decision{}, false
 }
 
-// deniedTarget matches both the spelling of a path and what it leads to. The reason names the spelling only: where a
-// link leads is not for whoever may not follow it.
-func (p *Policy) deniedTarget(r Request, t Target) (Decision, bool) {
-	cwd := clean(r.Cwd)
-	spelt := t.Value
-	if !filepath.IsAbs(spelt) {
-		spelt = filepath.Join(r.Cwd, spelt) // a spelling that no tool opens; judged all the same
+// asked is checks 4 and 5: what a person must decide. A client's own dialog is not enough.
+func (p *Policy) asked(r *Request) (Decision, bool) {
+	if d, asks := p.guarded(r); asks {
+		return d, true
 	}
-	for i, path := range [...]string{clean(spelt), clean(t.Real)} {
-		if path == "" || i == 1 && t.Real == spelt {
+	if rule := bareRule(p.ask, r.Tool, r.Aliases); rule != nil {
+		return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin, Reason: "a rule asks before this tool"}, true
+	}
+	if found := p.find(p.ask, r); found.rule != nil {
+		return Decision{
+			Verdict: Ask, Hard: true, Rule: found.rule.Text, Origin: found.rule.Origin, About: found.about, Reason: "a rule asks before " + found.about,
+		}, true
+	}
+	if d, asks := p.secretAsked(r); asks {
+		return d, true
+	}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Kind != Command {
 			continue
 		}
-		if rule := p.secret(path); rule != "" {
-			return Decision{Rule: rule, Origin: BuiltIn, Reason: "secrets are closed to every tool"}, true
+		why := t.Analysis.Person
+		if why == "" {
+			why = overlong(t.Value, t.Analysis)
 		}
-		if rule := p.deniedPath(path, cwd, r.ReadOnly); rule != nil {
-			return Decision{Rule: rule.Text, Origin: rule.Origin, Reason: "a rule denies " + t.Value}, true
+		if why != "" {
+			return Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: why}, true
 		}
+	}
+	if r.Own == Ask || slices.Contains(r.Opinions, Ask) {
+		return Decision{Verdict: Ask, Hard: true, Reason: "a person must allow it"}, true
 	}
 	return Decision{}, false
 }
 
-// byMode is the table of modes for what no rule and no hook decided. Bypass never comes here.
+// byMode is checks 8 and 9: the table of modes for what no rule and no hook decided. Bypass never comes here.
 //
-//	                        Default  Plan       AcceptEdits  DontAsk
-//	session's own memory    allow    allow      allow        allow
-//	reading                 allow    allow      allow        allow
-//	network                 ask      ask        ask          deny
-//	change in the roots     ask      plan file  allow        deny
-//	anything else           ask      deny       ask          deny
+//	                          Default  Plan       AcceptEdits  Auto        DontAsk
+//	session's own memory      allow    allow      allow        allow       allow
+//	reading                   allow    allow      allow        allow       allow
+//	network                   ask      ask        ask          classifier  deny
+//	change in the roots       ask      plan file  allow        allow       deny
+//	command that edits there  ask      deny       allow        classifier  deny
+//	anything else             ask      deny       ask          classifier  deny
 //
-// Reading outside the roots is not asked about: workspace opens its own readable areas and refuses the rest.
-func byMode(r Request) Decision {
-	switch network := has(r.Targets, Domain); {
+// Reading outside the roots is not asked about, because workspace opens its own readable areas and refuses the rest;
+// except what a command reads there.
+func (p *Policy) byMode(r *Request) Decision {
+	has := kindsOf(r.Targets)
+	harm := dangerous(r)
+	outside := ""
+	if r.ReadOnly && has.command {
+		outside = p.readsOutside(r)
+	}
+	switch {
 	case r.Private:
 		return allow("it touches the session's own memory only")
-	case r.ReadOnly && !network:
+	case r.ReadOnly && !has.domain && outside == "" && proved(r):
 		return allow("it changes nothing")
 	case r.Mode == Plan && r.PlanFile:
 		return allow("it changes the plan file only")
-	case r.Mode == AcceptEdits && insideRoots(r.Targets):
-		return allow("mode acceptEdits allows changes inside the roots")
+	case (r.Mode == AcceptEdits || r.Mode == Auto) && !has.command && insideRoots(r.Targets):
+		return allow("mode " + r.Mode.String() + " allows changes inside the roots")
+	case r.Mode == AcceptEdits && p.editsInside(r):
+		return allow("mode acceptEdits allows simple commands on files inside the roots")
+	case r.Mode == Auto && harm == "" && slices.Contains(r.Judged, Allow) && !slices.Contains(r.Judged, Ask):
+		return allow("the operator's classifier allows it")
+	case r.Confined && r.Mode != Plan && harm == "" && has.onlyCommand():
+		return allow("the sandbox confines it")
 	case r.Mode == DontAsk:
 		return deny("mode dontAsk denies what a person would be asked about")
-	case network:
+	case harm != "":
+		return Decision{Verdict: Ask, Reason: "the command is dangerous: " + harm}
+	case outside != "":
+		return Decision{Verdict: Ask, About: outside, Reason: "it reads " + outside + ", outside the roots"}
+	case has.domain:
 		return Decision{Verdict: Ask, Reason: "it reaches the network"}
 	}
 	return Decision{Verdict: Ask, Reason: "mode " + r.Mode.String() + " asks before this"}
 }
 
+// dangerous says what makes a command of the call dangerous; "": nothing. Class Dangerous is a decision of its own: no
+// mode, no sandbox, no classifier, no hook and no rule with a star covers it.
+func dangerous(r *Request) string {
+	for i := range r.Targets {
+		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class == Dangerous {
+			return t.Analysis.Why
+		}
+	}
+	return ""
+}
+
+// proved says that every command of the call is proved to be read-only.
+func proved(r *Request) bool {
+	for i := range r.Targets {
+		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class != ReadOnly {
+			return false
+		}
+	}
+	return true
+}
+
+// kinds says what a call touches itself, apart from what its commands touch.
+type kinds struct{ path, command, domain, name bool }
+
+func kindsOf(targets []Target) (k kinds) {
+	for i := range targets {
+		switch t := &targets[i]; t.Kind {
+		case Path:
+			k.path = k.path || t.Use == ByCall
+		case Command:
+			k.command = true
+		case Domain:
+			k.domain = true
+		case Name:
+			k.name = true
+		}
+	}
+	return k
+}
+
+func (k kinds) onlyCommand() bool { return k == kinds{command: true} }
+
 // insideRoots says whether the call is known to touch files inside the roots and nothing else.
 func insideRoots(targets []Target) bool {
-	for _, t := range targets {
-		if t.Kind != Path || !t.Inside {
+	for i := range targets {
+		if t := &targets[i]; t.Kind != Path || !t.Inside {
 			return false
 		}
 	}
 	return len(targets) > 0
-}
-
-func has(targets []Target, k Kind) bool {
-	return slices.ContainsFunc(targets, func(t Target) bool { return t.Kind == k })
-}
-
-func hardAsk(r Request) Decision {
-	if r.Mode == DontAsk {
-		return deny("a person would have to allow it, and mode dontAsk asks nobody")
-	}
-	return Decision{Verdict: Ask, Hard: true, Reason: "a person must allow it"}
 }
 
 func deny(reason string) Decision { return Decision{Reason: reason} }

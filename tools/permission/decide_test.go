@@ -11,49 +11,58 @@ import (
 var (
 	in   = Target{Kind: Path, Value: "/w/a", Real: "/w/a", Inside: true}
 	out  = Target{Kind: Path, Value: "/x/a", Real: "/x/a"}
-	cmd  = Target{Kind: Command, Value: "ls"}
+	cmd  = Target{Kind: Command, Value: "ls", Analysis: &Analysis{Class: ReadOnly, Parts: []Part{{Text: "ls", Class: ReadOnly}}}}
+	made = Target{Kind: Command, Value: "make", Analysis: &Analysis{Class: Writes, Parts: []Part{{Text: "make", Class: Writes}}}}
 	host = Target{Kind: Domain, Value: "example.com"}
 	name = Target{Kind: Name, Value: "x"}
 )
 
 // The table of modes, a column for each mode in the order of their values: default, plan, acceptEdits, dontAsk,
-// bypassPermissions. a: allow, q: default ask, Q: hard ask, d: deny.
+// bypassPermissions, auto. a: allow, q: default ask, Q: hard ask, d: deny.
 func TestModes(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		request Request
 		want    string
 	}{
-		{"read inside", Request{ReadOnly: true, Targets: []Target{in}}, "aaaaa"},
-		{"read outside: workspace decides", Request{ReadOnly: true, Targets: []Target{out}}, "aaaaa"},
-		{"read nothing", Request{ReadOnly: true}, "aaaaa"},
-		{"a command that reads", Request{ReadOnly: true, Targets: []Target{cmd}}, "aaaaa"},
-		{"a name that reads", Request{ReadOnly: true, Targets: []Target{name}}, "aaaaa"},
-		{"the network", Request{ReadOnly: true, Targets: []Target{host}}, "qqqda"},
-		{"the network and a file", Request{ReadOnly: true, Targets: []Target{in, host}}, "qqqda"},
-		{"own memory", Request{Private: true}, "aaaaa"},
-		{"own memory with a name", Request{Private: true, Targets: []Target{name}}, "aaaaa"},
-		{"change inside", Request{Targets: []Target{in, in}}, "qdada"},
-		{"change outside", Request{Targets: []Target{out}}, "qdqda"},
-		{"change inside and outside", Request{Targets: []Target{in, out}}, "qdqda"},
-		{"change the plan file", Request{PlanFile: true, Targets: []Target{out}}, "qaqda"},
-		{"a command", Request{Targets: []Target{cmd}}, "qdqda"},
-		{"a command and a file", Request{Targets: []Target{in, cmd}}, "qdqda"},
-		{"a name", Request{Targets: []Target{name}}, "qdqda"},
-		{"nobody knows what", Request{}, "qdqda"},
-		{"the tool asks", Request{Own: Ask, ReadOnly: true, Targets: []Target{in}}, "QQQdQ"},
-		{"a hook asks", Request{Opinions: []Verdict{Allow, Ask}, Private: true}, "QQQdQ"},
-		{"a hook denies", Request{Opinions: []Verdict{Allow, Deny, Ask}, Private: true}, "ddddd"},
-		{"a hook has no known opinion", Request{Opinions: []Verdict{7}, Private: true}, "ddddd"},
-		{"a hook allows", Request{Opinions: []Verdict{Allow}, Targets: []Target{cmd}}, "adaaa"},
-		{"a target without a kind", Request{ReadOnly: true, Targets: []Target{in, {Value: "/w/b"}}}, "ddddd"},
-		{"a target of an unknown kind", Request{Private: true, Targets: []Target{{Kind: 9}}}, "ddddd"},
+		{"read inside", Request{ReadOnly: true, Targets: []Target{in}}, "aaaaaa"},
+		{"read outside: workspace decides", Request{ReadOnly: true, Targets: []Target{out}}, "aaaaaa"},
+		{"read nothing", Request{ReadOnly: true}, "aaaaaa"},
+		{"a command that reads", Request{ReadOnly: true, Targets: []Target{cmd}}, "aaaaaa"},
+		{"a command said to read that is not proved to", Request{ReadOnly: true, Targets: []Target{made}}, "qqqdaq"},
+		{"a command proved to read that the tool does not trust", Request{Targets: []Target{cmd}}, "qdqdaq"},
+		{"a command in a sandbox", Request{Confined: true, Targets: []Target{made}}, "adaaaa"},
+		{"a file and a sandbox", Request{Confined: true, Targets: []Target{in}}, "qdadaa"},
+		{"the classifier allows", Request{Judged: []Verdict{Allow}, Targets: []Target{made}}, "qdqdaa"},
+		{"the classifier asks", Request{Judged: []Verdict{Ask, Allow}, Targets: []Target{made}}, "qdqdaq"},
+		{"the classifier denies", Request{Judged: []Verdict{Allow, Deny}, Targets: []Target{made}}, "qdqdad"},
+		{"the classifier allows the network", Request{ReadOnly: true, Judged: []Verdict{Allow}, Targets: []Target{host}}, "qqqdaa"},
+		{"a name that reads", Request{ReadOnly: true, Targets: []Target{name}}, "aaaaaa"},
+		{"the network", Request{ReadOnly: true, Targets: []Target{host}}, "qqqdaq"},
+		{"the network and a file", Request{ReadOnly: true, Targets: []Target{in, host}}, "qqqdaq"},
+		{"own memory", Request{Private: true}, "aaaaaa"},
+		{"own memory with a name", Request{Private: true, Targets: []Target{name}}, "aaaaaa"},
+		{"change inside", Request{Targets: []Target{in, in}}, "qdadaa"},
+		{"change outside", Request{Targets: []Target{out}}, "qdqdaq"},
+		{"change inside and outside", Request{Targets: []Target{in, out}}, "qdqdaq"},
+		{"change the plan file", Request{PlanFile: true, Targets: []Target{out}}, "qaqdaq"},
+		{"a command", Request{Targets: []Target{made}}, "qdqdaq"},
+		{"a command and a file", Request{Targets: []Target{in, made}}, "qdqdaq"},
+		{"a name", Request{Targets: []Target{name}}, "qdqdaq"},
+		{"nobody knows what", Request{}, "qdqdaq"},
+		{"the tool asks", Request{Own: Ask, ReadOnly: true, Targets: []Target{in}}, "QQQdQQ"},
+		{"a hook asks", Request{Opinions: []Verdict{Allow, Ask}, Private: true}, "QQQdQQ"},
+		{"a hook denies", Request{Opinions: []Verdict{Allow, Deny, Ask}, Private: true}, "dddddd"},
+		{"a hook has no known opinion", Request{Opinions: []Verdict{7}, Private: true}, "dddddd"},
+		{"a hook allows", Request{Opinions: []Verdict{Allow}, Targets: []Target{made}}, "adaaaa"},
+		{"a target without a kind", Request{ReadOnly: true, Targets: []Target{in, {Value: "/w/b"}}}, "dddddd"},
+		{"a target of an unknown kind", Request{Private: true, Targets: []Target{{Kind: 9}}}, "dddddd"},
 	} {
 		if c.request.Own == Deny {
 			c.request.Own = Allow
 		}
 		got := ""
-		for mode := Default; mode <= Bypass; mode++ {
+		for mode := Default; mode <= Auto; mode++ {
 			c.request.Mode = mode
 			got += letter(newPolicy(t).Decide(c.request))
 		}
@@ -100,7 +109,7 @@ func TestZeroValuesDeny(t *testing.T) {
 	if d := p.Decide(forgotten); d.Verdict != Deny {
 		t.Errorf("no opinion of the tool: got %+v", d)
 	}
-	for _, mode := range []Mode{-1, Bypass + 1} {
+	for _, mode := range []Mode{-1, Auto + 1} {
 		unknown := allowed
 		unknown.Mode = mode
 		if d := p.Decide(unknown); d.Verdict != Deny {
@@ -241,7 +250,7 @@ func TestAtLeavesThePolicyAlone(t *testing.T) {
 
 func TestParseMode(t *testing.T) {
 	for text, want := range map[string]Mode{
-		"default": Default, "manual": Default, "plan": Plan, "acceptEdits": AcceptEdits, "dontAsk": DontAsk, "bypassPermissions": Bypass,
+		"default": Default, "manual": Default, "auto": Auto, "plan": Plan, "acceptEdits": AcceptEdits, "dontAsk": DontAsk, "bypassPermissions": Bypass,
 	} {
 		got, err := ParseMode(text)
 		if err != nil || got != want {
@@ -252,7 +261,7 @@ func TestParseMode(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"auto": "not supported yet", "": "the modes are default, plan", "Default": "unknown mode", "bypass": "unknown mode",
+		"":  "the modes are default, plan", "Default": "unknown mode", "bypass": "unknown mode",
 	} {
 		if _, err := ParseMode(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)

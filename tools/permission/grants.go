@@ -1,6 +1,9 @@
 package permission
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Grant is a rule that a person allowed for the rest of a session.
 type Grant struct {
@@ -11,6 +14,23 @@ type Grant struct {
 // grantLife is how long a grant holds.
 const grantLife = 24 * time.Hour
 
-// Suggest returns the rule that would allow a call, as a person may be offered it: the first two words of a command, the
-// literal path, the host. "": there is none that would be wise.
-func (p *Policy) Suggest(r Request) string { return "" }
+// maxGrants is how many grants of a session are looked at, the newest: each is parsed for each call that needs one.
+const maxGrants = 100
+
+// grantedRules returns the grants that hold now and may be about the call. One that does not parse was not suggested by
+// us, and allows nothing.
+func grantedRules(r *Request) []rule {
+	var rules []rule
+	for _, g := range r.Grants[max(0, len(r.Grants)-maxGrants):] {
+		if age := r.Now.Sub(g.At); age < 0 || age > grantLife {
+			continue
+		}
+		if name, _, _ := strings.Cut(g.Rule, "("); strings.HasPrefix(name, mountPrefix) && name != r.Tool && !strings.HasPrefix(r.Tool, name) {
+			continue
+		}
+		if parsed, err := parse(Rule{Text: g.Rule, Origin: Granted}, "", Allow); err == nil {
+			rules = append(rules, parsed)
+		}
+	}
+	return rules
+}

@@ -86,5 +86,6 @@ type Decision struct {
 	Off     bool   // Deny only: a bare rule switches the whole tool off
 	Rule    string // as written; "" for a mode's default
 	Origin  string // file and line, flag, or Granted
+	About   string // what the decision is about: a path as it was spelt, a sub-command, a host, a name; "": the call as a whole
 	Reason  string // half a sentence
 }

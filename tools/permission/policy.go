@@ -3,6 +3,7 @@ package permission
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -20,10 +21,17 @@ type Options struct {
 // A Policy is a set of parsed rules. It does not change after New and is safe for concurrent use. The zero Policy and
 // a nil one deny everything.
 type Policy struct {
-	made  bool // by New
-	rules []rule
+	made             bool // by New
+	deny, ask, allow []rule
+
+	protected *nameSet // names whose change a person must allow
+	secrets   *nameSet // names inside the roots that a person must let a call read
+	own       []string // folded, clean
+	home      string   // clean; "": not known
+
 	roots []string
 	cwd   string
+	start string // the cwd that At was given first: where relative patterns of rules that allow begin, so that no `cd` widens them
 
 	// For secrets, in lower case.
 	homeLower  string
@@ -34,26 +42,48 @@ type Policy struct {
 // understand is an error that names its origin: a rule that is silently ignored would be a hole.
 func New(o Options) (*Policy, error) {
 	home := clean(o.Home)
-	p := &Policy{made: true, homeLower: strings.ToLower(home)}
-	for _, r := range o.Deny {
-		parsed, err := parse(r, home)
-		if err != nil {
-			return nil, err
+	p := &Policy{made: true, home: home, homeLower: strings.ToLower(home)}
+	for _, list := range []struct {
+		to    *[]rule
+		rules []Rule
+		v     Verdict
+	}{{&p.deny, o.Deny, Deny}, {&p.ask, o.Ask, Ask}, {&p.allow, o.Allow, Allow}} {
+		for _, r := range list.rules {
+			parsed, err := parse(r, home, list.v)
+			if err != nil {
+				return nil, err
+			}
+			*list.to = append(*list.to, parsed)
 		}
-		p.rules = append(p.rules, parsed)
+	}
+	var err error
+	if p.protected, err = protectedNames(o.Protect, o.Unprotect); err != nil {
+		return nil, err
+	}
+	if p.secrets, err = secretNames(o.Unprotect); err != nil {
+		return nil, err
+	}
+	for _, own := range o.Own {
+		if own != "" {
+			p.own = append(p.own, foldPath(clean(own)))
+		}
 	}
 	return p, nil
 }
 
 // At returns the policy for one session: patterns without an anchor then start from each of its roots (canonical),
 // from cwd, and from the rule's own directory. From the roots, too, because the cwd moves with the session's commands,
-// and a `cd` must not lift a rule. A secret of the home directory that a root was placed in is an ordinary file there.
+// and a `cd` must not lift a rule; for the same reason those that allow start from the cwd of the first At only. A
+// secret of the home directory that a root was placed in is an ordinary file there.
 func (p *Policy) At(roots []string, cwd string) *Policy {
 	if p == nil {
 		return nil
 	}
 	at := *p
 	at.cwd, at.roots, at.rootsLower = clean(cwd), nil, nil
+	if at.start == "" {
+		at.start = at.cwd
+	}
 	for _, r := range roots {
 		at.roots = append(at.roots, clean(r))
 		at.rootsLower = append(at.rootsLower, strings.ToLower(clean(r)))
@@ -61,17 +91,21 @@ func (p *Policy) At(roots []string, cwd string) *Policy {
 	return &at
 }
 
-// Unmatched returns the bare rules that name none of tools (all names and aliases) and no family: a misspelt deny rule
-// denies nothing, so the server refuses to start. Rules about mounted servers are left out, as mounts come and go.
+// Unmatched returns the rules whose name is that of none of tools (all names and aliases) and of no family: a misspelt
+// deny rule denies nothing, so the server refuses to start. Rules about mounted servers are left out, as mounts come
+// and go.
 func (p *Policy) Unmatched(tools []string) []Rule {
 	var lost []Rule
-	for _, r := range p.rules {
-		known := r.list != nil || families[r.name] != nil || strings.HasPrefix(r.name, mountPrefix)
-		for _, name := range tools {
-			known = known || r.name == name
-		}
-		if !known {
-			lost = append(lost, r.Rule)
+	for _, rules := range [][]rule{p.deny, p.ask, p.allow} {
+		for i := range rules {
+			r := &rules[i]
+			_, family := takes[r.name]
+			if family || strings.HasPrefix(r.name, mountPrefix) || r.name == "*" {
+				continue
+			}
+			if !slices.ContainsFunc(tools, func(t string) bool { return r.names(t, nil) }) {
+				lost = append(lost, r.Rule)
+			}
 		}
 	}
 	return lost
@@ -79,12 +113,13 @@ func (p *Policy) Unmatched(tools []string) []Rule {
 
 // Off says whether a bare deny rule switches a tool off altogether: it is then not listed either.
 func (p *Policy) Off(tool string, aliases []string) bool {
-	return p == nil || !p.made || p.off(tool, aliases) != nil
+	return p == nil || !p.made || bareRule(p.deny, tool, aliases) != nil
 }
 
-func (p *Policy) off(tool string, aliases []string) *rule {
-	for i := range p.rules {
-		if r := &p.rules[i]; r.list == nil && r.names(tool, aliases) {
+// bareRule returns the first rule that is about every use of a tool; nil: there is none.
+func bareRule(rules []rule, tool string, aliases []string) *rule {
+	for i := range rules {
+		if r := &rules[i]; r.bare() && r.names(tool, aliases) {
 			return r
 		}
 	}
@@ -97,37 +132,59 @@ func (p *Policy) Hidden(path string) bool {
 		return true
 	}
 	path = clean(path)
-	return p.secret(path) != "" || p.deniedPath(path, p.cwd, true) != nil
+	return p.secret(path) != "" || p.pathRule(p.deny, path, p.cwd, false) != nil
 }
 
 // Withheld says that a person must be asked before path (absolute) is read, so listings and searches leave it out unless
 // it was named.
-func (p *Policy) Withheld(path string) bool { return false }
+func (p *Policy) Withheld(path string) bool {
+	if p == nil || !p.made {
+		return true
+	}
+	path = clean(path)
+	return p.secretInside(path) != "" || p.pathRule(p.ask, path, p.cwd, false) != nil
+}
 
-// deniedPath returns the rule that denies path, which is clean; nil: none does. readOnly leaves out the rules that
-// are about changes only.
-func (p *Policy) deniedPath(path, cwd string, readOnly bool) *rule {
-	for i := range p.rules {
-		r := &p.rules[i]
-		if r.list == nil || readOnly && !r.reads || !strings.Contains(path, r.must) {
-			continue
-		}
-		if r.covers(path, r.dir) {
+// pathRule returns the first of the rules, which deny or ask, whose pattern covers the use of a clean path; nil: none
+// does.
+func (p *Policy) pathRule(rules []rule, path, cwd string, change bool) *rule {
+	for i := range rules {
+		if r := &rules[i]; r.path != nil && r.about(change) && p.forbidden(r, path, cwd, false) {
 			return r
-		}
-		if !r.relative {
-			continue
-		}
-		if r.covers(path, cwd) || cwd != p.cwd && r.covers(path, p.cwd) {
-			return r
-		}
-		for _, root := range p.roots {
-			if r.covers(path, root) {
-				return r
-			}
 		}
 	}
 	return nil
+}
+
+// about says whether a rule is about changing files, or else about reading them.
+func (r *rule) about(change bool) bool { return change && r.writes || !change && r.reads }
+
+// forbidden holds a clean path against the pattern of a rule that denies or asks.
+func (p *Policy) forbidden(r *rule, path, cwd string, folds bool) bool {
+	return r.path.forbids(path, folds, cwd, p.cwd) || r.path.relative && r.path.forbids(path, folds, p.roots...)
+}
+
+// secretInside returns the built-in rule that asks before path (clean) is read: a name of secrets below a root. "": none.
+func (p *Policy) secretInside(path string) string {
+	rel, inside := p.inRoot(path)
+	if !inside {
+		return ""
+	}
+	if name := p.secrets.find(rel); name != "" {
+		return "Read(**/" + name + ")"
+	}
+	return ""
+}
+
+// inRoot returns path relative to the longest root that contains it; else path itself.
+func (p *Policy) inRoot(path string) (rel string, inside bool) {
+	rel = path
+	for _, root := range p.roots {
+		if r, ok := below(root, path); ok && (!inside || len(r) < len(rel)) {
+			rel, inside = r, true
+		}
+	}
+	return rel, inside
 }
 
 // clean returns a path as patterns see it, with slashes; "" stays empty.

@@ -3,48 +3,67 @@ package permission
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
-
-	"codehand/tools/search/ignore"
 )
 
 // A Rule is one entry of a rule list, as its source wrote it.
 type Rule struct {
-	Text   string // `run_shell`, `Read(secrets/**)`
+	Text   string // `run_shell`, `Read(secrets/**)`, `Bash(git push *)`
 	Origin string // file and line, flag or environment variable
 	Dir    string // directory that `/x` patterns are relative to, links resolved: that of the file, or the cwd at start
 }
 
-// A rule is a Rule that was understood: a bare name, or a pattern for paths.
+// A rule is a Rule that was understood. It has one condition at most, but a rule that denies or asks may be read in two
+// ways (`Bash(make:all)` is a command, and a parameter); then either counts.
 type rule struct {
 	Rule
-	name     string       // bare: a tool, a family or a mounted server
-	list     *ignore.List // nil: bare
-	reads    bool         // the pattern denies reading, and changing with it; else changing only
-	dir      string       // what the pattern starts from
-	relative bool         // it starts from the cwd and the roots, too
-	must     string       // occurs in every path that the pattern matches: a cheap test before the dear one
-}
+	name   string   // of a tool, a family or a mounted server
+	tools  []string // what the name covers besides the tool that has it as name or alias
+	glob   *glob    // the name has a `*`
+	reads  bool     // it is about reading files
+	writes bool     // it is about changing files
 
-const mountPrefix = "mcp__"
+	path  *pathPattern
+	text  *glob // a command, or the name of an agent or a skill
+	host  *hostPattern
+	param string // name of a parameter; "": none
+	value *glob  // of the parameter
+}
 
 // The tools that a family name covers, beside the tool that has it as an alias.
 var (
 	readers = []string{"read_file", "list_files", "grep_search", "lsp"}
 	editors = []string{"write_file", "edit_file", "multi_edit", "notebook_edit", "undo_change"}
 	shells  = []string{"run_shell", "run_readonly", "monitor"}
+	files   = slices.Concat(readers, editors)
 )
 
-// families are the names that cover more than one tool. Whoever may read nothing may change nothing either: a change
-// shows what was there.
-var families = map[string][]string{
-	"Read":       slices.Concat(readers, editors),
-	"Edit":       editors,
-	"Bash":       shells,
-	"PowerShell": shells,
+const mountPrefix = "mcp__"
+
+// A taking says what may stand in the parentheses behind a name, besides a parameter.
+type taking int
+
+const (
+	nothing taking = iota
+	aPath
+	aCommand
+	aDomain
+	aName
+)
+
+// takes are the names whose rules take something. Others take a parameter only.
+var takes = map[string]struct {
+	what  taking
+	tools []string // nil: the tool of that name or alias
+}{
+	"Read": {aPath, readers}, "Edit": {aPath, editors},
+	"Bash": {aCommand, shells}, "PowerShell": {aCommand, shells},
+	"run_shell": {aCommand, nil}, "run_readonly": {aCommand, nil}, "monitor": {aCommand, nil}, "Monitor": {aCommand, []string{"monitor"}},
+	"WebFetch": {aDomain, []string{"web_fetch"}}, "web_fetch": {aDomain, nil},
+	"Agent": {aName, []string{"agent"}}, "Task": {aName, []string{"agent"}}, "agent": {aName, nil},
+	"Skill": {aName, []string{"skill"}}, "skill": {aName, nil},
 }
 
 // insteads are the names of single file tools, with the family that a pattern belongs to.
@@ -55,12 +74,10 @@ var insteads = map[string]string{
 	"read_file": "Read", "list_files": "Read", "grep_search": "Read", "lsp": "Read",
 }
 
-var ruleForm = regexp.MustCompile(`(?s)^([A-Za-z][A-Za-z0-9_-]*)(\((.*)\))?$`)
-
-// parse reads one rule. The error names the rule and where it stands.
-func parse(r Rule, home string) (rule, error) {
+// parse reads one rule for the list of rules that decide so. The error names the rule and where it stands.
+func parse(r Rule, home string, v Verdict) (rule, error) {
 	parsed := rule{Rule: r}
-	if err := parsed.read(home); err != nil {
+	if err := parsed.read(home, v); err != nil {
 		origin := r.Origin
 		if origin == "" {
 			origin = "permission rules"
@@ -70,70 +87,138 @@ func parse(r Rule, home string) (rule, error) {
 	return parsed, nil
 }
 
-func (r *rule) read(home string) error {
-	parts := ruleForm.FindStringSubmatch(r.Text)
-	if parts == nil {
-		if strings.ContainsAny(r.Text, "*?") {
-			return errors.New("this version does not understand patterns of tool names; name each tool")
-		}
-		return errors.New("want Tool, Read(pattern) or Edit(pattern)")
-	}
-	name, bare, spec := parts[1], parts[2] == "", parts[3]
+func (r *rule) read(home string, v Verdict) error {
+	name, spec, bare, ok := splitRule(r.Text)
 	switch {
-	case bare, spec == "*":
-		r.name = name
-		return nil
-	case name == "Read", name == "Edit":
-		r.reads = name == "Read"
-		return r.readPattern(spec, home)
-	case insteads[name] != "":
-		return fmt.Errorf("patterns belong to families; write %s(%s)", insteads[name], spec)
+	case !ok:
+		return errors.New("want Tool or Tool(what)")
+	case !goodName(name):
+		return errors.New("want the name of a tool, of letters, digits, _ and -")
+	case strings.Contains(name, "*") && v == Allow:
+		return errors.New("only rules that deny or ask take a pattern of tool names; name each tool, or mcp__SERVER")
 	}
-	return fmt.Errorf("this version does not understand %s(…); only Read and Edit take a pattern, any tool can be denied as a whole", name)
+	r.setName(name, v)
+	switch {
+	case bare || spec == "*":
+		return nil
+	case spec == "":
+		return fmt.Errorf("the parentheses name nothing; write %s for all of it", name)
+	}
+	return r.readSpec(spec, home, v)
 }
 
-// readPattern finds what the pattern starts from, and makes of the rest what a gitignore file in that directory
-// would say.
-func (r *rule) readPattern(spec, home string) error {
-	if spec != strings.TrimSpace(spec) || strings.HasPrefix(spec, "!") || strings.ContainsFunc(spec, invisible) {
-		return errors.New(`a pattern has no "!", no invisible characters, and no blanks at its ends`)
+// splitRule parts `Tool(spec)`.
+func splitRule(text string) (name, spec string, bare, ok bool) {
+	name, spec, found := strings.Cut(text, "(")
+	if !found {
+		return text, "", true, text != ""
 	}
-	var rest string
-	floating := false // matches at any depth
+	spec, closed := strings.CutSuffix(spec, ")")
+	return name, spec, false, closed && name != ""
+}
+
+// goodName says whether a name can be that of a tool, or a pattern of such.
+func goodName(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '*':
+		case ('0' <= c && c <= '9' || c == '_' || c == '-') && i > 0:
+		default:
+			return false
+		}
+	}
+	return name != ""
+}
+
+// setName finds what a name covers. Whoever may read nothing may change nothing either, since a change shows what was
+// there; and whoever may change a file may see it.
+func (r *rule) setName(name string, v Verdict) {
+	r.name, r.tools = name, takes[name].tools
+	if strings.Contains(name, "*") {
+		r.glob = newGlob(name)
+	}
 	switch {
-	case strings.HasPrefix(spec, "//"):
-		r.dir, rest = "/", spec[2:]
-	case strings.HasPrefix(spec, "~/"):
-		if home == "" {
-			return errors.New("the home directory is not known")
+	case name == "Read":
+		r.reads, r.writes = true, v == Deny
+	case name == "Edit":
+		r.reads, r.writes = v == Allow, true
+	}
+	if r.reads && r.writes {
+		r.tools = files
+	}
+}
+
+// readSpec reads what stands in the parentheses.
+func (r *rule) readSpec(spec, home string, v Verdict) error {
+	what := takes[r.name].what
+	param, value, isParam := parameter(spec)
+	if what == aCommand && value == "*" || what == aDomain && param == "domain" {
+		isParam = false // `npm:*` is a command
+	}
+	if isParam {
+		if err := checkParameter(r.name, param, what); err != nil {
+			return err
 		}
-		r.dir, rest = home, spec[2:]
-	case strings.HasPrefix(spec, "~"):
-		return errors.New(`"~" is only understood as "~/"; a name that begins so is written "\~"`)
-	case strings.HasPrefix(spec, "/"):
-		if r.Dir == "" {
-			return errors.New("there is no directory that it could be relative to; write // for an absolute path")
+		if v != Allow {
+			r.param, r.value = param, newGlob(value)
 		}
-		r.dir, rest = clean(r.Dir), spec[1:]
+	}
+	switch {
+	case what == aPath:
+		return r.readPattern(spec, home, v)
+	case what == aCommand:
+		return r.readCommand(spec, v)
+	case what == aDomain && !isParam:
+		return r.readDomain(spec)
+	case what == aName: // which may have a colon, as in `plugin:name`
+		return r.readText(spec)
+	case r.param != "":
+		return nil
+	case isParam:
+		return errors.New("only rules that deny or ask look at a parameter")
+	case insteads[r.name] != "":
+		return fmt.Errorf("patterns belong to families; write %s(%s)", insteads[r.name], spec)
+	}
+	return fmt.Errorf("it can never match: %s takes nothing in parentheses but a parameter, as in %s(name:value)", r.name, r.name)
+}
+
+// parameter parts `name:value`.
+func parameter(spec string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(spec, ":")
+	if !ok || len(name) < 2 || value == "" {
+		return "", "", false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', c == '-' && i == 0, '0' <= c && c <= '9' && i > 0:
+		default:
+			return "", "", false
+		}
+	}
+	return name, value, true
+}
+
+// checkParameter refuses the parameters that other forms of rules are about: they compare a path or a command as what
+// it is, and not as a text with many spellings.
+func checkParameter(tool, name string, what taking) error {
+	switch name {
+	case "command", "file_path", "path", "notebook_path", "url":
 	default:
-		r.dir, r.relative = clean(r.Dir), true
-		rest = strings.TrimPrefix(spec, "./")
-		name := strings.TrimSuffix(strings.TrimSuffix(rest, "/"), "/**")
-		floating = rest == spec && !strings.Contains(name, "/")
+		return nil
 	}
-	if err := checkPattern(rest); err != nil {
-		return err
+	family := map[taking]string{aPath: tool + "(pattern)", aCommand: tool + "(command)", aDomain: tool + "(domain:HOST)"}[what]
+	if family == "" {
+		family = "Read(pattern), Edit(pattern), Bash(command) or WebFetch(domain:HOST)"
 	}
-	line := "/" + rest
-	switch {
-	case floating && strings.HasSuffix(rest, "/**"):
-		line = "**/" + rest
-	case floating && rest[0] == '#':
-		line = `\` + rest // else it were a comment
-	case floating:
-		line = rest
+	return fmt.Errorf("the parameter %s is not compared as a text; write %s", name, family)
+}
+
+// readText reads the name of an agent or a skill.
+func (r *rule) readText(spec string) error {
+	if spec != strings.TrimSpace(spec) || strings.ContainsFunc(spec, invisible) {
+		return errors.New("a name has no invisible characters, and no blanks at its ends")
 	}
-	r.list, r.must = ignore.Parse([]byte(line)), literal(rest)
+	r.text = newGlob(spec)
 	return nil
 }
 
@@ -142,101 +227,19 @@ func invisible(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == unicode.ReplacementChar
 }
 
-// checkPattern refuses what could never match a clean path.
-func checkPattern(rest string) error {
-	if rest == "" {
-		return errors.New("the pattern names nothing; write ** for everything below")
-	}
-	for part := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
-		if part == "" || part == "." || part == ".." {
-			return fmt.Errorf("the component %q never matches", part)
-		}
-		for i := 0; i < len(part); i++ {
-			switch part[i] {
-			case '\\':
-				if i++; i == len(part) {
-					return errors.New("a backslash at the end of a component never matches")
-				}
-			case '[':
-				n := class(part[i:])
-				if n == 0 {
-					return errors.New(`a "[" without its "]" never matches; a name with one is written "\["`)
-				}
-				i += n - 1
-			}
-		}
-	}
-	return nil
+// bare says that the rule is about every use of its tools.
+func (r *rule) bare() bool {
+	return r.path == nil && r.text == nil && r.host == nil && r.param == ""
 }
 
-// class returns the length of the character class at the start of p; 0 if it is not closed, or holds a named class,
-// which this version leaves to git.
-func class(p string) int {
-	i := 1
-	if i < len(p) && (p[i] == '!' || p[i] == '^') {
-		i++
-	}
-	for first := true; i < len(p); first = false {
-		switch {
-		case p[i] == ']' && !first:
-			return i + 1
-		case p[i] == '\\':
-			i++
-		case strings.HasPrefix(p[i:], "[:"):
-			return 0
-		}
-		i++
-	}
-	return 0
-}
-
-// literal returns the longest run of ordinary characters within one component.
-func literal(rest string) string {
-	best, start := "", 0
-	end := func(i int) {
-		if i-start > len(best) {
-			best = rest[start:i]
-		}
-	}
-	for i := 0; i < len(rest); i++ {
-		next := i
-		switch rest[i] {
-		case '/', '*', '?':
-		case '\\':
-			next++
-		case '[':
-			next += class(rest[i:]) - 1
-		default:
-			continue
-		}
-		end(i)
-		i = next
-		start = i + 1
-	}
-	end(len(rest))
-	return best
-}
-
-// names says whether a bare rule is about a tool.
+// names says whether the rule is about a tool.
 func (r *rule) names(tool string, aliases []string) bool {
-	if r.name == tool || slices.Contains(aliases, r.name) || slices.Contains(families[r.name], tool) {
+	if r.glob != nil {
+		return r.glob.match(tool) || slices.ContainsFunc(aliases, r.glob.match)
+	}
+	if r.name == tool || slices.Contains(r.tools, tool) || slices.Contains(aliases, r.name) {
 		return true
 	}
-	rest, ok := strings.CutPrefix(tool, r.name+"__")
-	return ok && rest != "" && strings.HasPrefix(r.name, mountPrefix)
-}
-
-// covers says whether path, or a directory on the way to it, matches the pattern as seen from dir. Everything is taken
-// for a directory: a rule about a directory denies it whether it exists or not.
-func (r *rule) covers(path, dir string) bool {
-	rel, ok := below(dir, path)
-	if !ok {
-		return false
-	}
-	for i := range len(rel) {
-		if rel[i] == '/' && r.list.Match(rel[:i], true) == ignore.Ignore {
-			return true
-		}
-	}
-	return r.list.Match(rel, true) == ignore.Ignore
+	return strings.HasPrefix(r.name, mountPrefix) && len(tool) > len(r.name)+2 &&
+		strings.HasPrefix(tool, r.name) && strings.HasPrefix(tool[len(r.name):], "__")
 }

@@ -76,20 +76,41 @@ func TestPatterns(t *testing.T) {
 func TestRefusedRules(t *testing.T) {
 	for _, c := range []struct{ rule, want string }{
 		{"", "want Tool"},
-		{"Read (x)", "want Tool"},
+		{"Read (x)", "name of a tool"},
 		{"Read(x", "want Tool"},
 		{"Read)x(", "want Tool"},
-		{" run_shell", "want Tool"},
-		{"run-shell!", "want Tool"},
-		{"*", "patterns of tool names"},
-		{"mcp__*", "patterns of tool names"},
-		{"mcp__a__*(x)", "patterns of tool names"},
-		{"Bash(rm *)", "does not understand Bash"},
-		{"Bash(run_in_background:true)", "does not understand Bash"},
-		{"run_shell(rm)", "does not understand run_shell"},
-		{"WebFetch(domain:example.com)", "does not understand WebFetch"},
-		{"Agent(model:opus)", "does not understand Agent"},
-		{"Skill(x)", "does not understand Skill"},
+		{" run_shell", "name of a tool"},
+		{"run-shell!", "name of a tool"},
+		{"Read (x)y", "want Tool"},
+		{"2x", "name of a tool"},
+		{"_x", "name of a tool"},
+		{"Bäsh", "name of a tool"},
+		{"Bash()", "write Bash for all of it"},
+		{"Bash( rm)", "no blanks"},
+		{"Bash(rm )", "no blanks"},
+		{"Bash(:*)", "never match"},
+		{"Bash(rm\x00)", "invisible"},
+		{"Bash(r\u200bm)", "invisible"},
+		{"Bash(command:rm)", "write Bash(command)"},
+		{"run_shell(file_path:x)", "write run_shell(command)"},
+		{"Read(path:x)", "write Read(pattern)"},
+		{"WebFetch(url:https://x.org)", "write WebFetch(domain:HOST)"},
+		{"mcp__a__b(command:x)", "not compared as a text"},
+		{"WebFetch(example.com)", "want WebFetch(domain:HOST)"},
+		{"WebFetch(domain:)", "names no host"},
+		{"WebFetch(domain:.)", "names no host"},
+		{"WebFetch(domain:a..b)", "label of the host is empty"},
+		{"WebFetch(domain:.a)", "label of the host is empty"},
+		{"WebFetch(domain:https://a.b)", "a host has no"},
+		{"WebFetch(domain:a.b:80)", "a host has no"},
+		{"WebFetch(domain:a.b/c)", "a host has no"},
+		{"WebFetch(domain:bücher.de)", "xn--"},
+		{"Skill(x )", "no blanks"},
+		{"Agent(a\u202eb)", "invisible"},
+		{"mcp__a__b(x)", "never match"},
+		{"mcp__a__*(x)", "never match"},
+		{"job_stop(x)", "never match"},
+		{"web_search(x)", "never match"},
 		{"Write(x)", "write Edit(x)"},
 		{"MultiEdit(x)", "write Edit(x)"},
 		{"NotebookEdit(x)", "write Edit(x)"},
@@ -97,7 +118,7 @@ func TestRefusedRules(t *testing.T) {
 		{"Glob(x)", "write Read(x)"},
 		{"Grep(x)", "write Read(x)"},
 		{"read_file(x)", "write Read(x)"},
-		{"Read()", "names nothing"},
+		{"Read()", "name nothing"},
 		{"Read(/)", "names nothing"},
 		{"Read(//)", "names nothing"},
 		{"Read(~/)", "names nothing"},
@@ -216,10 +237,10 @@ func FuzzRule(f *testing.F) {
 			}
 			return
 		}
-		r := &p.rules[0]
+		r := &p.deny[0]
 		file = path.Clean("/" + file)
-		if r.list != nil && r.covers(file, r.dir) && !strings.Contains(file, r.must) {
-			t.Fatalf("%q matches %q, which does not hold %q", text, file, r.must)
+		if r.path != nil && covers(r.path.list, file, r.path.dir, false, true) && !strings.Contains(file, r.path.must) {
+			t.Fatalf("%q matches %q, which does not hold %q", text, file, r.path.must)
 		}
 		request := Request{
 			Tool: "edit_file", ReadOnly: readOnly, Own: Allow, Mode: AcceptEdits, Cwd: "/w",

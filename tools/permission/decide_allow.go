@@ -1,0 +1,235 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+)
+
+// allowed is check 7.
+func (p *Policy) allowed(r *Request) (Decision, bool) {
+	granted := grantedRules(r)
+	if rule := p.allowingRule(r, granted); rule != nil {
+		return Decision{Verdict: Allow, Rule: rule.Text, Origin: rule.Origin, Reason: "a rule allows it"}, true
+	}
+	if slices.Contains(r.Opinions, Allow) && dangerous(r) == "" {
+		return allow("a hook allows it"), true
+	}
+	return Decision{}, false
+}
+
+// allowingRule returns a rule that allows the call; nil: there is none. All that the call touches itself must be covered,
+// by one rule or by several; then the first is named.
+func (p *Policy) allowingRule(r *Request, granted []rule) *rule {
+	if len(p.allow)+len(granted) == 0 {
+		return nil
+	}
+	if rule := p.allowsTool(r, granted); rule != nil {
+		return rule
+	}
+	var first *rule
+	own := false
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Use != ByCall {
+			continue
+		}
+		own = true
+		rule := p.allowsTarget(r, t, granted)
+		if rule == nil {
+			return nil
+		}
+		if first == nil {
+			first = rule
+		}
+	}
+	if !own {
+		return nil
+	}
+	return first
+}
+
+// allowsTool returns a rule that allows every use of the tool. It does not cover a command that is dangerous, and none
+// that nobody understands.
+func (p *Policy) allowsTool(r *Request, granted []rule) *rule {
+	for i := range r.Targets {
+		if t := &r.Targets[i]; t.Kind == Command && (t.Analysis.Class == Dangerous || t.Analysis.Unclear) {
+			return nil
+		}
+	}
+	if rule := bareRule(p.allow, r.Tool, r.Aliases); rule != nil {
+		return rule
+	}
+	return bareRule(granted, r.Tool, r.Aliases)
+}
+
+func (p *Policy) allowsTarget(r *Request, t *Target, granted []rule) *rule {
+	switch t.Kind {
+	case Command:
+		return p.allowsCommand(r, t, granted)
+	case Path:
+		return p.allowsPath(r, t, granted)
+	}
+	return pick(p.allow, granted, func(rule *rule) bool {
+		if !rule.names(r.Tool, r.Aliases) {
+			return false
+		}
+		if t.Kind == Domain {
+			return rule.host != nil && rule.host.match(plainHost(t.Value))
+		}
+		return rule.text != nil && takes[rule.name].what == aName && rule.text.match(t.Value)
+	})
+}
+
+// pick returns the first rule of two lists that f chooses.
+func pick(rules, more []rule, f func(*rule) bool) *rule {
+	for i := range rules {
+		if f(&rules[i]) {
+			return &rules[i]
+		}
+	}
+	for i := range more {
+		if f(&more[i]) {
+			return &more[i]
+		}
+	}
+	return nil
+}
+
+// allowsPath returns a rule that covers both the spelling of a path and what it leads to. What a command touches is
+// covered by the families, whatever tool runs it.
+func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
+	if t.Real == "" {
+		return nil
+	}
+	cwd := p.start
+	if cwd == "" {
+		cwd = clean(r.Cwd)
+	}
+	change := r.changes(t)
+	value, real := clean(t.Value), clean(t.Real)
+	return pick(p.allow, granted, func(rule *rule) bool {
+		switch {
+		case !rule.about(change), t.Use == ByCall && !rule.names(r.Tool, r.Aliases):
+			return false
+		case rule.bare():
+			return t.Use != ByCall
+		}
+		return rule.path != nil && rule.path.allows(value, cwd) && rule.path.allows(real, cwd)
+	})
+}
+
+// allowsCommand returns a rule that is equal to the whole command, or the first of those that cover each of its parts
+// which is not proved to be read-only. A rule with a star covers nothing dangerous, nothing that nobody understands, no
+// part that may be more than it seems, and no change outside the roots that no other rule allows.
+func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
+	a := t.Analysis
+	whole := strings.TrimSpace(t.Value)
+	if rule := pick(p.allow, granted, func(rule *rule) bool {
+		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) && rule.names(r.Tool, r.Aliases)
+	}); rule != nil {
+		return rule
+	}
+	if a.Class == Dangerous || a.Unclear || len(a.Parts) == 0 || p.writesOutside(r, granted) {
+		return nil
+	}
+	// What changes something in a command of read-only parts is what stands around them.
+	all := !slices.ContainsFunc(a.Parts, func(part Part) bool { return !part.Inner && part.Class != ReadOnly })
+	var first *rule
+	for i := range a.Parts {
+		part := &a.Parts[i]
+		if part.Inner || !all && part.Class == ReadOnly {
+			continue
+		}
+		if part.Exact || part.Class == Dangerous {
+			return nil
+		}
+		rule := pick(p.allow, granted, func(rule *rule) bool {
+			return rule.ofCommand() && rule.text.match(part.Text) && rule.names(r.Tool, r.Aliases)
+		})
+		if rule == nil {
+			return nil
+		}
+		if first == nil {
+			first = rule
+		}
+	}
+	return first
+}
+
+// nullDevice is a file that nobody reads from and nothing is kept in.
+const nullDevice = "/dev/null"
+
+// writesOutside says whether a command of the call is known to change a file outside the roots that no rule allows it to.
+func (p *Policy) writesOutside(r *Request, granted []rule) bool {
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Use == CommandWrites && !t.Inside && t.Value != nullDevice && p.allowsPath(r, t, granted) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// readsOutside returns a file outside the roots that a command of the call is known to read, and that no rule allows it
+// to; "": there is none.
+func (p *Policy) readsOutside(r *Request) string {
+	var granted []rule
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Use != CommandReads || t.Inside || t.Value == nullDevice {
+			continue
+		}
+		if granted == nil {
+			granted = grantedRules(r)
+		}
+		if p.allowsPath(r, t, granted) == nil {
+			return t.Value
+		}
+	}
+	return ""
+}
+
+// editsInside says whether the call is a command of which each part is proved to be read-only or a simple change of
+// files inside the roots, and nothing else.
+func (p *Policy) editsInside(r *Request) bool {
+	if !kindsOf(r.Targets).onlyCommand() {
+		return false
+	}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Kind == Path && !t.Inside && t.Value != nullDevice {
+			return false
+		}
+		if t.Kind != Command {
+			continue
+		}
+		a := t.Analysis
+		if a.Class != Writes || a.Unclear {
+			return false
+		}
+		for j := range a.Parts {
+			if !p.isEdit(r, &a.Parts[j]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isEdit says whether one part only reads or only changes files that are known to be inside the roots.
+func (p *Policy) isEdit(r *Request, part *Part) bool {
+	if part.Exact {
+		return false
+	}
+	if part.Class == ReadOnly {
+		return true
+	}
+	for _, edited := range part.Edits {
+		if !slices.ContainsFunc(r.Targets, func(t Target) bool {
+			return t.Kind == Path && t.Use == CommandWrites && t.Inside && t.Value == p.absolute(r, edited)
+		}) {
+			return false
+		}
+	}
+	return len(part.Edits) > 0 && part.Class == Writes
+}

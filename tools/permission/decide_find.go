@@ -1,0 +1,214 @@
+package permission
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// complete reads the commands that nobody has read yet, and adds the files that they are known to touch, where the
+// caller has not. Such a file counts by its spelling only, and not as inside a root.
+func (p *Policy) complete(r *Request) {
+	targets := r.Targets
+	copied := false
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Kind != Command {
+			continue
+		}
+		a := t.Analysis
+		if a == nil {
+			if !copied {
+				targets, copied = append([]Target(nil), targets...), true
+			}
+			read := Analyze(t.Value, p.insideText)
+			a = &read
+			targets[i].Analysis = a
+		}
+		for _, f := range a.Files {
+			use := fileUse(f)
+			if value := p.absolute(r, f.Path); !hasPath(targets, value, use) {
+				if !copied {
+					targets, copied = append([]Target(nil), targets...), true
+				}
+				targets = append(targets, Target{Kind: Path, Value: value, Use: use})
+			}
+		}
+	}
+	r.Targets = targets
+}
+
+func fileUse(f FileUse) Use {
+	if f.Write {
+		return CommandWrites
+	}
+	return CommandReads
+}
+
+// insideText says whether an absolute path lies in a root, as it is spelt.
+func (p *Policy) insideText(path string) bool {
+	path = clean(path)
+	for _, root := range p.roots {
+		if _, ok := below(root, path); ok || root == path {
+			return true
+		}
+	}
+	return false
+}
+
+// absolute is a path of a command line as its shell would open it.
+func (p *Policy) absolute(r *Request, path string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	case p.home != "" && (path == "~" || strings.HasPrefix(path, "~/")):
+		return filepath.Join(p.home, path[1:])
+	}
+	return filepath.Join(r.Cwd, path)
+}
+
+func hasPath(targets []Target, value string, use Use) bool {
+	for i := range targets {
+		if t := &targets[i]; t.Kind == Path && t.Use == use && t.Value == value {
+			return true
+		}
+	}
+	return false
+}
+
+// changes says whether the call changes a path, or else reads it.
+func (r *Request) changes(t *Target) bool {
+	return t.Use == CommandWrites || t.Use == ByCall && !r.ReadOnly
+}
+
+// spellings calls f with each name of a path that is known, clean, until f says that it is enough.
+func (r *Request) spellings(t *Target, f func(path string) bool) {
+	spelt := t.Value
+	if !filepath.IsAbs(spelt) {
+		spelt = filepath.Join(r.Cwd, spelt) // a spelling that no tool opens; judged all the same
+	}
+	if f(clean(spelt)) {
+		return
+	}
+	if t.Real != "" && t.Real != spelt && f(clean(t.Real)) {
+		return
+	}
+	for _, name := range t.Also {
+		if f(clean(name)) {
+			return
+		}
+	}
+}
+
+// A hit is the rule that decides, and what it is about. The words name a path as it was spelt only: where a link
+// leads is not for whoever may not follow it.
+type hit struct {
+	rule  *rule
+	about string
+}
+
+// find returns the first of the rules, which deny or ask, that matches anything that the call touches.
+func (p *Policy) find(rules []rule, r *Request) hit {
+	if len(rules) == 0 {
+		return hit{}
+	}
+	cwd := clean(r.Cwd)
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		switch t.Kind {
+		case Path:
+			if rule := p.findPath(rules, r, t, cwd); rule != nil {
+				return hit{rule, t.Value}
+			}
+		case Command:
+			for j := range rules {
+				rule := &rules[j]
+				if !rule.ofCommand() || !rule.names(r.Tool, r.Aliases) {
+					continue
+				}
+				if about, ok := rule.forbidsCommand(t.Value, t.Analysis); ok {
+					return hit{rule, about}
+				}
+			}
+		case Domain, Name:
+			for j := range rules {
+				if rule := &rules[j]; rule.forbidsText(t) && rule.names(r.Tool, r.Aliases) {
+					return hit{rule, t.Value}
+				}
+			}
+		}
+	}
+	return findParameter(rules, r)
+}
+
+// findPath returns the first of the rules that matches any name of a path.
+func (p *Policy) findPath(rules []rule, r *Request, t *Target, cwd string) (found *rule) {
+	change := r.changes(t)
+	r.spellings(t, func(path string) bool {
+		if t.Folds {
+			path = foldPath(path)
+		}
+		for i := range rules {
+			rule := &rules[i]
+			if !rule.about(change) {
+				continue
+			}
+			if rule.path != nil && p.forbidden(rule, path, cwd, t.Folds) || t.Use != ByCall && rule.bare() {
+				found = rule
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// ofCommand says that the rule's text is a command.
+func (r *rule) ofCommand() bool { return r.text != nil && takes[r.name].what == aCommand }
+
+// forbidsText says whether a rule that denies or asks is about a host or a name. A name without a star also stands for
+// itself with arguments.
+func (r *rule) forbidsText(t *Target) bool {
+	if t.Kind == Domain {
+		return r.host != nil && r.host.match(plainHost(t.Value))
+	}
+	if r.text == nil || takes[r.name].what != aName {
+		return false
+	}
+	first, _, _ := strings.Cut(t.Value, " ")
+	return r.text.match(t.Value) || r.text.match(first)
+}
+
+// findParameter returns the first of the rules that is about a parameter of the input.
+func findParameter(rules []rule, r *Request) hit {
+	var values map[string]json.RawMessage
+	for i := range rules {
+		rule := &rules[i]
+		if rule.param == "" || !rule.names(r.Tool, r.Aliases) {
+			continue
+		}
+		if values == nil && json.Unmarshal(r.Input, &values) != nil {
+			return hit{}
+		}
+		if text, ok := scalar(values[rule.param]); ok && rule.value.match(text) {
+			return hit{rule, rule.param}
+		}
+	}
+	return hit{}
+}
+
+// scalar returns a text, a number, true or false as a rule writes it.
+func scalar(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 {
+		return "", false
+	}
+	switch raw[0] {
+	case '{', '[', 'n':
+		return "", false
+	case '"':
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return s, err == nil
+	}
+	return string(raw), true
+}

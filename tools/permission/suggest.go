@@ -1,0 +1,110 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// noPrefix are programs that run what their words say: a rule for all their uses would allow everything.
+var noPrefix = []string{
+	"sh", "bash", "zsh", "fish", "csh", "tcsh", "ksh", "dash", "cmd", "powershell", "pwsh", "env", "xargs", "nice", "stdbuf", "nohup",
+	"timeout", "time", "sudo", "doas", "pkexec", "watch", "setsid", "ionice", "flock", "command", "builtin", "exec", "eval",
+}
+
+// maxSuggested is how many runes a suggested rule has at most: who is asked must be able to read it.
+const maxSuggested = 200
+
+// Suggest returns the rule that would allow a call for which a default ask came out, as a person may be offered it: the
+// first two words of a command, the literal path, the host. "": there is none that would be wise, as for a dangerous
+// command, or none that would help, as against a rule that asks.
+func (p *Policy) Suggest(r Request) string {
+	if p == nil || !p.made {
+		return ""
+	}
+	p.complete(&r)
+	if d := p.Decide(r); d.Verdict != Ask || d.Hard || dangerous(&r) != "" {
+		return ""
+	}
+	for _, text := range p.suggestions(&r) {
+		if utf8.RuneCountInString(text) > maxSuggested || strings.ContainsFunc(text, invisible) {
+			continue
+		}
+		rule, err := parse(Rule{Text: text, Origin: Granted}, "", Allow)
+		if err != nil {
+			continue
+		}
+		with := *p
+		with.allow = append(slices.Clip(p.allow), rule)
+		if with.Decide(r).Verdict == Allow {
+			return text
+		}
+	}
+	return ""
+}
+
+// suggestions are rules that might allow the call, the best first.
+func (p *Policy) suggestions(r *Request) []string {
+	var own *Target
+	for i := range r.Targets {
+		if t := &r.Targets[i]; t.Use == ByCall {
+			if own != nil {
+				return nil // one rule for several things would be a wide one
+			}
+			own = t
+		}
+	}
+	if own == nil {
+		return []string{r.Tool}
+	}
+	switch own.Kind {
+	case Path:
+		if r.changes(own) {
+			return []string{"Edit(/" + escapePath(own.Value) + ")"}
+		}
+		return []string{"Read(/" + escapePath(own.Value) + ")"}
+	case Command:
+		texts := commandSuggestions(own)
+		if outside := p.readsOutside(r); outside != "" && r.ReadOnly {
+			texts = append(texts, "Read(/"+escapePath(outside)+")")
+		}
+		return texts
+	case Domain:
+		return []string{"WebFetch(domain:" + plainHost(own.Value) + ")"}
+	}
+	for _, name := range []string{"Agent", "Skill"} {
+		if slices.Contains(takes[name].tools, r.Tool) {
+			return []string{name + "(" + escapeText(own.Value) + ")"}
+		}
+	}
+	return nil
+}
+
+// commandSuggestions are the beginning of the first part that needs a rule, and the whole text.
+func commandSuggestions(t *Target) []string {
+	whole := "Bash(" + escapeText(strings.TrimSpace(t.Value)) + ")"
+	for _, part := range t.Analysis.Parts {
+		if part.Inner || part.Class == ReadOnly {
+			continue
+		}
+		words := strings.Fields(part.Text)
+		if len(words) < 2 || !plainWord(words[0]) || !plainWord(words[1]) || words[1][0] == '-' || slices.Contains(noPrefix, path.Base(words[0])) {
+			break
+		}
+		return []string{"Bash(" + words[0] + " " + words[1] + " *)", whole}
+	}
+	return []string{whole}
+}
+
+// escapePath writes a path as a pattern that stands for it alone.
+func escapePath(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		if strings.IndexByte(`*?[\`, path[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
+}
