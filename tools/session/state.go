@@ -78,7 +78,8 @@ type State struct {
 type Plan struct {
 	Path   string          // absolute; "": none yet
 	Before permission.Mode // mode to go back to
-	Last   time.Time       // last call in plan mode, of a session that several conversations share
+	Last   time.Time       // last call in plan mode, to the minute, of a session that several conversations share
+	Left   bool            // a person let the session out of the plan mode in which the operator has it start
 }
 
 // Declines count what persons declined, so that nobody is asked without end.

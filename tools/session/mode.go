@@ -1,0 +1,33 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"codehand/tools/permission"
+)
+
+// PlanIdle is after how long without a call plan mode ends in a session that several conversations share: the one that
+// entered it may be gone, and the others cannot know why they may change nothing.
+const PlanIdle = time.Hour
+
+// InForce returns the mode that holds for a call at this time, and the plan as far as it was needed for that. It is what
+// a tool or a person has set, else how the session starts, and never above Highest. An error means that the Store did
+// not answer: nobody knows the mode then.
+func (s *State) InForce(ctx context.Context, now time.Time) (permission.Mode, Plan, error) {
+	mode, err := s.Mode.Load(ctx)
+	var plan Plan
+	if err == nil && (mode == permission.Plan || mode == permission.Default && s.Start == permission.Plan) {
+		plan, err = s.Plan.Load(ctx)
+	}
+	if err != nil {
+		return permission.Default, Plan{}, err
+	}
+	if mode == permission.Plan && s.Shared && now.Sub(plan.Last) > PlanIdle {
+		mode = plan.Before
+	}
+	if mode == permission.Default && (s.Start != permission.Plan || !plan.Left) {
+		mode = s.Start
+	}
+	return mode.AtMost(s.Highest), plan, nil
+}
