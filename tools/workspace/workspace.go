@@ -146,6 +146,20 @@ func (s *Space) Writable(file string) *Space {
 	return &c
 }
 
+// ReadableFile is Writable for a file that may only be read.
+func (s *Space) ReadableFile(file string) *Space {
+	c := *s
+	a := fileArea(file)
+	if !filepath.IsAbs(file) || a.path == filepath.Dir(a.path) {
+		return &c
+	}
+	if _, _, ok := s.areas.find(a.path); !ok {
+		a.readOnly = true
+		c.areas = c.areas.with(a, a.path, a.spelled)
+	}
+	return &c
+}
+
 // Roots returns the canonical roots, in the order given. The slice is the caller's afterwards.
 func (s *Space) Roots() []string { return slices.Clone(s.roots) }
 
