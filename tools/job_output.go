@@ -110,7 +110,7 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 	for _, part := range []string{c.Head, c.Tail} {
 		for line := range strings.Lines(results.Clean(part)) {
 			if line = strings.TrimSuffix(line, "\n"); re.MatchString(line) {
-				lines = append(lines, line)
+				lines = append(lines, results.Disown(line))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,16 +99,4 @@ func consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chu
 		return all, nil
 	})
 	return err
-}
-
-// shownOutput is a job's output within form. The whole is in the log, which the short form names.
-func shownOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
-	head, tail, lines := results.Clean(c.Head), results.Clean(c.Tail), c.Lines
-	if tail == "" && c.Tail != "" {
-		tail = "\n" // nothing of it can be shown, but head is not all there is
-	}
-	if end := cmp.Or(c.Tail, c.Head); !strings.HasSuffix(end, "\n") {
-		lines++
-	}
-	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines}, head, tail, form)
 }

@@ -61,10 +61,13 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 		return tool.Result{}, err
 	}
 	shown := shownOutput(o.env, c, o.form())
+	var kept *tool.Kept
 	if shown.Cut {
-		job.Keep()
+		kept = o.keep(job, &c)
+		shown = shownOutput(o.env, c, o.form()) // with the path that it has now
 	}
 	res := o.result(i, printed(shown.Text))
+	res.Meta.Kept = kept
 	head := ""
 	switch {
 	case stopped != nil:
@@ -82,8 +85,7 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	return res, nil
 }
 
-// failed answers a command with an exit code that is no answer, or a signal. Each stream has half of the room, and what the
-// other one leaves.
+// failed answers a command with an exit code that is no answer, or a signal.
 func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (tool.Result, error) {
 	stdout, stderr, err := o.env.Shell.Streams(ctx, i.ID, 4*maxFailure)
 	if err != nil {
@@ -94,14 +96,13 @@ func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 	if i.Signal != "" {
 		text = fmt.Sprintf("%s: Command failed (signal %s)", tool.CommandFailed, i.Signal)
 	}
-	form := o.form()
-	most := min(maxFailure, form.Runes)
-	form.Runes = max(most/2, most-int(min(stdout.Size, maxFailure)))
-	errs := shownOutput(o.env, stderr, form)
-	form.Runes = max(most/2, most-int(min(stderr.Size, maxFailure)))
-	out := shownOutput(o.env, stdout, form)
+	out, errs := o.streams(stdout, stderr)
+	var kept *tool.Kept
 	if out.Cut || errs.Cut {
-		job.Keep()
+		whole := shell.Chunk{Info: i, Size: stdout.Size + stderr.Size, Lines: out.Lines + errs.Lines}
+		kept = o.keep(job, &whole)
+		stdout.Info, stderr.Info = whole.Info, whole.Info
+		out, errs = o.streams(stdout, stderr)
 	}
 	if out := trimOutput(out.Text); out != "" {
 		text += "\nStdout:\n" + out
@@ -110,7 +111,7 @@ func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 		text += "\nStderr:\n" + errs
 	}
 	res := o.result(i, text)
-	res.Failed = tool.CommandFailed
+	res.Failed, res.Meta.Kept = tool.CommandFailed, kept
 	return res, nil
 }
 

@@ -189,28 +189,25 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestBoundFileLinks: a spool gets a second name on the shelf, so that its owner may remove it.
-func TestBoundFileLinks(t *testing.T) {
+// TestLink: a spool gets a second name on the shelf, so that its owner may remove it.
+func TestLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := New(filepath.Join(dir, "r"))
 	spool := filepath.Join(dir, "job.log")
-	text := lines0(1_000)
-	must(t, os.WriteFile(spool, []byte(text), 0o600))
-	file := Spool{Path: spool, Bytes: int64(len(text)), Lines: 1_000, Call: "abc", Tool: "run_shell"}
-	got := s.BoundFile(file, text, "", Form{Runes: 1_000})
-	want := filepath.Join(s.Dir(), "abc-run_shell.txt")
-	if got.Path != want || !strings.Contains(got.Text, "Full output: "+want+" ") {
-		t.Errorf("kept as %s: %.200q", got.Path, got.Text)
+	must(t, os.WriteFile(spool, []byte("text"), 0o600))
+	for _, want := range []string{"abc-run_shell.txt", "abc-run_shell-2.txt"} {
+		path, err := s.Link("abc", "run_shell", spool)
+		must(t, err)
+		if path != filepath.Join(s.Dir(), want) {
+			t.Errorf("kept as %s, want %s", path, want)
+		}
 	}
 	must(t, os.Remove(spool))
-	if kept, err := os.ReadFile(want); err != nil || string(kept) != text {
-		t.Errorf("it holds %d bytes (%v)", len(kept), err)
+	if kept, err := os.ReadFile(filepath.Join(s.Dir(), "abc-run_shell.txt")); err != nil || string(kept) != "text" {
+		t.Errorf("it holds %q (%v)", kept, err)
 	}
-	if got := s.BoundFile(file, text, "", Form{Runes: 1_000}); got.Path != spool {
-		t.Errorf("a spool that cannot be linked stays %s, not %s", spool, got.Path)
-	}
-	if got := s.BoundFile(file, "short", "", Form{Runes: 1_000}); got.Cut || got.Path != "" {
-		t.Errorf("a short output: %+v", got)
+	if path, err := s.Link("abc", "run_shell", spool); err == nil {
+		t.Errorf("a file that is gone was kept as %s", path)
 	}
 }

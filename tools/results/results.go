@@ -97,15 +97,17 @@ type Spool struct {
 	Path  string
 	Bytes int64
 	Lines int
+}
 
-	// Call and Tool give the file a second name on the shelf, as Bound gives its own, if the output is cut. It must not
-	// change any more then. "": it stays where it is.
-	Call, Tool string
+// Link gives a file that does not change any more the name on the shelf that Bound would give it, so that whoever made
+// it may remove it. An error means that it keeps only the name that it has: not every file system has links.
+func (s *Shelf) Link(call, tool, file string) (path string, err error) {
+	return s.place(call, tool, func(path string) error { return os.Link(file, path) })
 }
 
 // BoundFile is Bound for an output that lies in a file, and that becomes part of a text which is bounded later. head and
 // tail are its cleaned ends; tail is empty if head is all of it. What lies between them was not seen, so it is counted
-// in bytes. Shown.Path is the spool's own path if it has no second name.
+// in bytes.
 func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 	shown := Shown{Text: head, Bytes: file.Bytes, Lines: file.Lines}
 	if tail == "" && f.fits(head) {
@@ -119,13 +121,7 @@ func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 		c.between = max(file.Bytes-int64(len(head))-int64(len(tail)), 1)
 	}
 	shown.Cut, shown.Path = true, file.Path
-	if file.Call != "" {
-		// Not every file system has links; then the spool is as good.
-		if path, err := s.place(file.Call, file.Tool, func(path string) error { return os.Link(file.Path, path) }); err == nil {
-			shown.Path = path
-		}
-	}
-	shown.Text = f.short(tooLarge(file.Bytes, file.Lines)+readOn(shown.Path), c)
+	shown.Text = f.short(tooLarge(file.Bytes, file.Lines)+readOn(file.Path), c)
 	return shown
 }
 

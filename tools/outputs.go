@@ -1,0 +1,52 @@
+package tools
+
+import (
+	"cmp"
+	"strings"
+
+	"codehand/tools/results"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+)
+
+// shownOutput is a job's output within form. The whole is in the log, which the short form names.
+func shownOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
+	head, tail, lines := printedBy(c.Head), printedBy(c.Tail), c.Lines
+	if tail == "" && c.Tail != "" {
+		tail = "\n" // nothing of it can be shown, but head is not all there is
+	}
+	if end := cmp.Or(c.Tail, c.Head); !strings.HasSuffix(end, "\n") {
+		lines++
+	}
+	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines}, head, tail, form)
+}
+
+// printedBy is text of a program as it is shown: clean, and without lines that look like ours.
+func printedBy(text string) string { return results.Disown(results.Clean(text)) }
+
+// streams shows both streams of a command. Each has half of the room, and what the other one leaves.
+func (o *outcome) streams(stdout, stderr shell.Chunk) (out, errs results.Shown) {
+	form := o.form()
+	most := min(maxFailure, form.Runes)
+	form.Runes = max(most/2, most-int(min(stderr.Size, maxFailure)))
+	out = shownOutput(o.env, stdout, form)
+	form.Runes = max(most/2, most-int(min(stdout.Size, maxFailure)))
+	return out, shownOutput(o.env, stderr, form)
+}
+
+// keep keeps the whole output of a command that has ended: under the name of the call, where clients find it as a
+// resource, else as the log that it is. The chunk names the place from then on.
+func (o *outcome) keep(job *shell.Job, c *shell.Chunk) *tool.Kept {
+	name := "run_shell"
+	if o.stays {
+		name = "run_readonly"
+	}
+	kept := &tool.Kept{ID: o.env.CallID, Path: c.Info.Log, Bytes: c.Size, Lines: c.Lines}
+	if path, err := o.env.Results.Link(o.env.CallID, name, c.Info.Log); err == nil {
+		kept.Path, c.Info.Log = path, path
+	} else {
+		kept.ID = ""
+		job.Keep()
+	}
+	return kept
+}
