@@ -16,8 +16,7 @@ import (
 // permit is stage 4: the one decision about the call, and where it says so, a person's. Whoever asks a person gives up
 // the place in the queue first.
 func (c *call) permit(ctx context.Context) error {
-	r := c.request()
-	d := c.state.Rules.Decide(r)
+	r, d := c.decide(ctx)
 	c.record.decided(d, r)
 	if err := c.settle(ctx, d, r); err != nil {
 		return err

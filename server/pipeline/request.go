@@ -1,18 +1,42 @@
 package pipeline
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"codehand/tools/permission"
 )
 
-// request collects all that the decision depends on.
+// decide makes the one decision about the call, and says what it depends on.
+func (c *call) decide(ctx context.Context) (permission.Request, permission.Decision) {
+	r := c.request()
+	d := c.state.Rules.Decide(r)
+	if !grantsMatter(r, d) || c.state.Shared { // several conversations share the key, and a grant is for one
+		return r, d
+	}
+	// What the Store does not say was not granted.
+	if grants, err := c.state.Grants.Load(ctx); err == nil && len(grants) > 0 {
+		r.Grants = grants
+		d = c.state.Rules.Decide(r)
+	}
+	return r, d
+}
+
+// grantsMatter says whether a grant could make another decision.
+func grantsMatter(r permission.Request, d permission.Decision) bool {
+	return d.Verdict == permission.Ask && !d.Hard || d.Verdict == permission.Deny && r.Mode == permission.DontAsk
+}
+
+// request collects all that the decision depends on, but the grants.
 func (c *call) request() permission.Request {
 	r := permission.Request{
 		Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases, Input: c.bound.Input,
 		Targets:  slices.Clone(c.bound.Targets),
 		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
-		Own: c.bound.Verdict, Judged: c.found.Judged, Mode: c.mode, PlanFile: c.planFile,
+		Own: c.bound.Verdict, Judged: c.found.Judged, Mode: c.mode, PlanFile: c.planFile, Now: time.Now(),
 	}
 	if c.found.Hooks != nil { // else stage 3 asks: a condition of a hook is held against this, too
 		r.Opinions = c.found.Hooks.Opinions
@@ -21,10 +45,46 @@ func (c *call) request() permission.Request {
 		return r // no target is inside
 	}
 	r.Cwd = c.state.Space.Cwd()
-	for i, t := range r.Targets {
-		if t.Kind == permission.Path {
-			r.Targets[i].Real, r.Targets[i].Inside = c.state.Space.Resolve(t.Value)
+	for _, t := range r.Targets {
+		if t.Kind == permission.Command && t.Analysis != nil {
+			r.Targets = append(r.Targets, c.commandFiles(t.Analysis)...)
+		}
+	}
+	for i := range r.Targets {
+		if t := &r.Targets[i]; t.Kind == permission.Path {
+			c.resolve(t)
 		}
 	}
 	return r
+}
+
+// resolve looks at the disk for what a path leads to.
+func (c *call) resolve(t *permission.Target) {
+	t.Real, t.Inside = c.state.Space.Resolve(t.Value)
+}
+
+// maxCommandFiles is how many files of a command are looked for on the disk. What is more counts by its spelling, and as
+// outside the roots.
+const maxCommandFiles = 200
+
+// commandFiles are the files that a command is known to touch, as its shell would open them.
+func (c *call) commandFiles(a *permission.Analysis) []permission.Target {
+	files := a.Files[:min(len(a.Files), maxCommandFiles)]
+	targets := make([]permission.Target, 0, len(files))
+	for _, f := range files {
+		t := permission.Target{Kind: permission.Path, Value: f.Path, Use: permission.CommandReads}
+		if f.Write {
+			t.Use = permission.CommandWrites
+		}
+		switch {
+		case filepath.IsAbs(t.Value):
+			t.Value = filepath.Clean(t.Value)
+		case t.Value == "~" || strings.HasPrefix(t.Value, "~/"):
+			t.Value = c.state.Space.Abs(t.Value)
+		default: // never by Abs, which takes a URL for a path
+			t.Value = filepath.Join(c.state.Space.Cwd(), t.Value)
+		}
+		targets = append(targets, t)
+	}
+	return targets
 }

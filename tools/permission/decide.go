@@ -87,6 +87,9 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	if d, asks := p.secretAsked(r); asks {
 		return d, true
 	}
+	if d, asks := p.unsure(r); asks {
+		return d, true
+	}
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		if t.Kind != Command {
@@ -102,6 +105,25 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	}
 	if r.Own == Ask || slices.Contains(r.Opinions, Ask) {
 		return Decision{Verdict: Ask, Hard: true, Reason: "a person must allow it"}, true
+	}
+	return Decision{}, false
+}
+
+// unsure finds a file that may have a name which a rule denies, but nobody could look for all of its names.
+func (p *Policy) unsure(r *Request) (Decision, bool) {
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Kind != Path || !t.Unsure {
+			continue
+		}
+		for j := range p.deny {
+			if rule := &p.deny[j]; rule.path != nil && rule.about(r.changes(t)) {
+				return Decision{
+					Verdict: Ask, Hard: true, About: t.Value,
+					Reason: "the file has other names, and nobody could look for all of them, so a rule may deny it",
+				}, true
+			}
+		}
 	}
 	return Decision{}, false
 }

@@ -261,7 +261,7 @@ func TestParseMode(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":  "the modes are default, plan", "Default": "unknown mode", "bypass": "unknown mode",
+		"": "the modes are default, plan", "Default": "unknown mode", "bypass": "unknown mode",
 	} {
 		if _, err := ParseMode(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)

@@ -15,7 +15,7 @@ type Grant struct {
 const grantLife = 24 * time.Hour
 
 // maxGrants is how many grants of a session are looked at, the newest: each is parsed for each call that needs one.
-const maxGrants = 100
+const maxGrants = 200
 
 // grantedRules returns the grants that hold now and may be about the call. One that does not parse was not suggested by
 // us, and allows nothing.

@@ -44,6 +44,7 @@ type Target struct {
 	Value    string
 	Real     string    // Path: with links resolved; "": not known, only Value is matched
 	Also     []string  // Path: further names of the same file inside the roots, canonical
+	Unsure   bool      // Path: it may have more names than Also
 	Inside   bool      // Path: Value and Real are both inside the roots
 	Folds    bool      // Path: the file system does not tell letter cases apart
 	Use      Use       // Path

@@ -156,6 +156,16 @@ func (p *Policy) pathRule(rules []rule, path, cwd string, change bool) *rule {
 	return nil
 }
 
+// ComparesPaths says whether any rule that denies or asks has a pattern of paths, so that it matters whether a file
+// system tells letter cases apart.
+func (p *Policy) ComparesPaths() bool {
+	if p == nil {
+		return false
+	}
+	isPath := func(r rule) bool { return r.path != nil }
+	return slices.ContainsFunc(p.deny, isPath) || slices.ContainsFunc(p.ask, isPath)
+}
+
 // about says whether a rule is about changing files, or else about reading them.
 func (r *rule) about(change bool) bool { return change && r.writes || !change && r.reads }
 
