@@ -5,9 +5,10 @@ import (
 	"os"
 )
 
-// Resolve returns the canonical path of path (links resolved as far as it exists) and whether both the spelling and
-// the target lie inside the roots (read-only areas and single files do not count). It never fails: what cannot be resolved is outside.
-// Where a link leads outside, real is the link's target, so that rules can name it.
+// Resolve returns the canonical path of path (links resolved as far as it exists, and spelled as the disk spells it
+// where the file system ignores letter case) and whether both the spelling and the target lie inside the roots
+// (read-only areas and single files do not count). It never fails: what cannot be resolved is outside. Where a link
+// leads outside, real is the link's target, so that rules can name it.
 func (s *Space) Resolve(path string) (real string, inside bool) {
 	real, err := s.real(path, Write)
 	if err == nil {
@@ -28,8 +29,8 @@ func (s *Space) real(path string, a Access) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_ = p.Dir.Close() // only its path was wanted
-	return p.Path, nil
+	defer p.Dir.Close()
+	return s.asStored(p), nil
 }
 
 // Inside says whether path lies in a root, by spelling and by target.

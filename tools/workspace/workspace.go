@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Access says what a place is opened for. The zero value is the one that needs more.
@@ -37,6 +38,8 @@ type Space struct {
 	roots []string // canonical, in the order given
 	home  string
 	cwd   string
+	links *linkIndex
+	cases *caseIndex
 }
 
 // A Place is a path as it will be reached: Dir is a handle on the deepest existing directory on the way, Name the
@@ -56,7 +59,7 @@ type Place struct {
 // `/proc`, `/sys`, `/dev`, `/etc` and directories below the last four are refused, and so is a drive's root. No
 // roots: every path is outside.
 func Open(roots []string, o Options) (*Space, error) {
-	s := &Space{home: o.Home}
+	s := &Space{home: o.Home, links: &linkIndex{now: time.Now}, cases: &caseIndex{}}
 	for _, root := range roots {
 		a, err := openRoot(root)
 		if err != nil {

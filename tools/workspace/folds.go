@@ -1,0 +1,215 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// maxCaseEntries is how many entries of a directory are read to find a name as the disk spells it, or one with letters
+// to try; some 5 ms.
+const maxCaseEntries = 5000
+
+// A caseIndex remembers which roots are on a file system that ignores letter case. It is shared by all copies of a
+// Space and safe for concurrent use.
+type caseIndex struct {
+	mu    sync.Mutex // covers what follows
+	folds map[*area]bool
+}
+
+func (x *caseIndex) of(a *area) (folds, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	folds, ok = x.folds[a]
+	return folds, ok
+}
+
+func (x *caseIndex) keep(a *area, folds bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.folds == nil {
+		x.folds = map[*area]bool{}
+	}
+	x.folds[a] = folds
+}
+
+// Folds says whether the file system does not tell letter cases apart where path is, or would be: whether `A.TXT` is
+// `a.txt` there. It is tried with a name that exists, the other way round in capitals: once for each root, and once
+// for the directory of path, which may be another file system. What cannot be tried is said to fold if the root does.
+func (s *Space) Folds(path string) bool {
+	p, err := s.Open(path, Write)
+	if err != nil {
+		if p, err = s.Open(path, Read); err != nil {
+			return onWindows
+		}
+	}
+	defer p.Dir.Close()
+	return s.foldsAt(p)
+}
+
+// foldsAt is Folds for a place.
+func (s *Space) foldsAt(p Place) bool {
+	if s.rootFolds(p.Path) {
+		return true
+	}
+	first := firstComponent(p.Name)
+	if folds, known := tryCase(p.Dir, first); known {
+		return folds
+	}
+	folds, _ := tryAny(p.Dir)
+	return folds
+}
+
+// rootFolds says whether the area of path folds.
+func (s *Space) rootFolds(path string) bool {
+	a, _, ok := s.areas.find(path)
+	if !ok {
+		return onWindows
+	}
+	if a.readOnly || a.file { // made anew for each call, so that nothing could be remembered about it
+		return onWindows
+	}
+	if folds, ok := s.cases.of(a); ok {
+		return folds
+	}
+	dir, err := a.open()
+	if err != nil {
+		return onWindows
+	}
+	defer dir.Close()
+	folds, known := tryAny(dir)
+	if known { // an empty directory says something tomorrow
+		s.cases.keep(a, folds)
+	}
+	return folds
+}
+
+// tryAny tries the names in dir, until one has letters.
+func tryAny(dir *os.Root) (folds, known bool) {
+	_ = eachName(dir, func(name string) bool { // what cannot be read is not known
+		folds, known = tryCase(dir, name)
+		return !known
+	})
+	return folds, known
+}
+
+// tryCase looks whether name in dir is the same file in the other case. Two hard links that are spelled so pass for
+// one file, which is the careful answer. known is false if there is no such name, or none with letters.
+func tryCase(dir *os.Root, name string) (folds, known bool) {
+	other := swapCase(name)
+	if other == name {
+		return false, false
+	}
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return false, false
+	}
+	swapped, err := dir.Lstat(other)
+	if err != nil {
+		return false, gone(err)
+	}
+	return os.SameFile(info, swapped), true
+}
+
+// swapCase returns name with every letter in its other case.
+func swapCase(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLower(r):
+			return unicode.ToUpper(r)
+		case unicode.IsUpper(r):
+			return unicode.ToLower(r)
+		}
+		return r
+	}, name)
+}
+
+// eachName calls f with the names in dir until it returns false, at most maxCaseEntries times.
+func eachName(dir *os.Root, f func(name string) bool) error {
+	list, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	for seen := 0; seen < maxCaseEntries; {
+		names, err := list.Readdirnames(256)
+		for _, name := range names {
+			if !f(name) {
+				return nil
+			}
+		}
+		if seen += len(names); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// asStored returns the path of p with every component below its area as the disk spells it, where the file system
+// takes other spellings, too: other letter cases and short names. What does not exist stays as it is.
+func (s *Space) asStored(p Place) string {
+	if !s.foldsAt(p) {
+		return p.Path
+	}
+	a, rest, ok := s.areas.find(p.Path)
+	if !ok || a.file || len(rest) == 0 {
+		return p.Path
+	}
+	dir, err := a.open()
+	if err != nil {
+		return p.Path
+	}
+	stored := []string{a.path}
+	for i, name := range rest {
+		stored = append(stored, storedName(dir, name))
+		if i == len(rest)-1 {
+			break
+		}
+		below, err := dir.OpenRoot(name)
+		if err != nil {
+			stored = append(stored, rest[i+1:]...)
+			break
+		}
+		_ = dir.Close() // only looked at
+		dir = below
+	}
+	_ = dir.Close() // likewise
+	return filepath.Join(stored...)
+}
+
+// storedName returns the entry of dir that name is. In a directory with more than maxCaseEntries it may not be found.
+func storedName(dir *os.Root, name string) string {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return name
+	}
+	stored := name
+	_ = eachName(dir, func(entry string) bool { // what was found until an error is what is known
+		if entry == name {
+			stored = name
+			return false
+		}
+		if strings.EqualFold(entry, name) || strings.ContainsRune(name, '~') {
+			if other, err := dir.Lstat(entry); err == nil && os.SameFile(info, other) {
+				stored = entry
+			}
+		}
+		return true
+	})
+	return stored
+}
+
+// firstComponent is the part of a Place's Name that may exist.
+func firstComponent(name string) string {
+	if i := strings.IndexByte(name, filepath.Separator); i >= 0 {
+		return name[:i]
+	}
+	return name
+}
