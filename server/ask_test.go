@@ -1,0 +1,89 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"codehand/tools/tool"
+)
+
+func oneChange(runs *runCount) []tool.Tool { return []tool.Tool{changing("change", runs)} }
+
+// TestAsk: what a person says decides, on every transport and in both eras.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	eachWire(t, declared, oneChange, func(t *testing.T, c *elicitClient, runs *runCount) {
+		for _, tt := range []struct {
+			name, say, want string
+			ran             int
+		}{
+			{"once", sayOnce, "did one", 1},
+			{"denied", sayDeny, "USER_DECLINED: The user declined this action. They said: too soon", 1},
+			{"declined", sayDecline, "USER_DECLINED: The user declined this action.", 1},
+			{"once again", sayOnce, "did one", 2},
+			{"cancelled", sayCancel, "USER_DECLINED: The user declined this action.", 2},
+			{"an acceptance of nothing", `{"action":"accept"}`, "USER_DECLINED: The user declined this action.", 2},
+			{"once more", sayOnce, "did one", 3},
+			{"a choice that was not offered", `{"action":"accept","content":{"decision":"always"}}`, "USER_DECLINED: The user declined this action.", 3},
+			{"not an action", `{"action":"allow","content":{"decision":"allow once"}}`, "USER_DECLINED: The user declined this action.", 3},
+			{"the last time", sayOnce, "did one", 4},
+		} {
+			a := c.call("change", `{"text":"one"}`, func(q string) string {
+				if !strings.HasPrefix(q, "Allow change?\n") || !strings.Contains(q, "Asked because: mode default asks before this.") {
+					t.Errorf("the question is %q", q)
+				}
+				return tt.say
+			})
+			if a.text != tt.want || a.asked != 1 || runs.count() != tt.ran || a.failed != strings.HasPrefix(tt.want, "USER") {
+				t.Fatalf("%s: %+v, ran %d times", tt.name, a, runs.count())
+			}
+			if !strings.Contains(a.raw, `"codehand/decision":{"decision":"`) || !strings.Contains(a.raw, `"asked":true`) {
+				t.Errorf("%s: %s", tt.name, a.raw)
+			}
+		}
+	})
+}
+
+// TestAskUndeclared: a client that did not declare elicitation, or only addresses to open, is never asked.
+func TestAskUndeclared(t *testing.T) {
+	t.Parallel()
+	for name, caps := range map[string]string{"nothing": undeclared, "url": `{"elicitation":{"url":{}}}`, "other": `{"sampling":{},"roots":{}}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachWire(t, caps, oneChange, func(t *testing.T, c *elicitClient, runs *runCount) {
+				a := c.call("change", `{"text":"one"}`, never(t))
+				if runs.count() != 0 || !strings.HasPrefix(a.text, "ASK_UNAVAILABLE: Permission denied: change needs a person's approval and this client cannot ask one. ") {
+					t.Errorf("%+v, ran %d times", a, runs.count())
+				}
+				c.asksNobody()
+			})
+		})
+	}
+}
+
+// TestAskWithoutStream: a legacy client that takes no event stream cannot be asked.
+func TestAskWithoutStream(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+	h := x.client("")
+	h.extra = map[string]string{"Accept": "application/json"}
+	c := overHTTP(t, h, false, declared)
+	a := c.call("change", `{"text":"one"}`, never(t))
+	if runs.count() != 0 || !strings.HasPrefix(a.text, "ASK_UNAVAILABLE: ") {
+		t.Errorf("%+v", a)
+	}
+	c.asksNobody()
+}
+
+// TestAskClientFallback: a default ask that is left to the client's own dialog is not put a second time.
+func TestAskClientFallback(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	f := start(t, setup{tools: oneChange(runs), silent: true})
+	c := onPipe(t, f, false, declared)
+	if a := c.call("change", `{"text":"one"}`, never(t)); a.failed || runs.count() != 1 {
+		t.Errorf("%+v", a)
+	}
+	c.asksNobody()
+}
