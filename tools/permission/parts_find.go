@@ -1,0 +1,393 @@
+package permission
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxNested is how deep shells may start shells; what is deeper is not read.
+	maxNested = 4
+	// maxTexts bounds the texts for nested shells that one script is searched for, since each may hold many others.
+	maxTexts = 100
+)
+
+// A finding is all that a script would run, as far as the text tells, in the order of the text.
+type finding struct {
+	commands []simple
+	loose    []spelt  // words that are no words of a command: values, what a loop goes over
+	broken   []string // nested texts that do not parse
+	texts    int      // nested texts read so far
+	tooDeep  bool     // a shell in more than maxNested shells, or more than maxTexts texts
+	bomb     string   // a function that starts itself over and over
+	odd      bool     // functions, coprocesses and what else makes names mean something new
+}
+
+// A simple is one simple command, or a test or arithmetic that stands as one.
+type simple struct {
+	in      *script
+	stmt    *syntax.Stmt
+	node    syntax.Node // what stands as one: *syntax.CallExpr, *syntax.DeclClause, … ; nil: only redirections
+	words   []spelt     // of a call and of a declaration; empty: there is no command
+	assigns []*syntax.Assign
+	heads   []head
+	dir     string // where `cd DIR` before it leads, seen from where the line starts
+	lost    bool   // a cd before it leads nobody knows where
+	inner   bool   // in a substitution or a nested shell
+	fed     bool   // its input comes from a pipe
+}
+
+// A scope is what surrounds a command. Commands of one shell share it: `cd` changes it for all that follow.
+type scope struct {
+	in    *script
+	dir   string
+	lost  bool
+	inner bool
+	fed   bool
+	depth int
+}
+
+// found returns what the script would run. It is worked out once.
+func (s *script) found() *finding {
+	if s.finding == nil {
+		s.finding = &finding{}
+		s.finding.script(s, scope{in: s})
+		if plain, ok := withoutJoins(s.text); ok {
+			s.finding.text(plain, scope{inner: true})
+		}
+	}
+	return s.finding
+}
+
+// withoutJoins makes newlines of backslash-newlines. The parser joins the lines, also at the end of a comment, where
+// bash does not; so such a text is read both ways.
+func withoutJoins(text string) (string, bool) {
+	if !strings.Contains(text, "\\\n") && !strings.Contains(text, "\\\r\n") {
+		return text, false
+	}
+	return strings.NewReplacer("\\\n", "\n", "\\\r\n", "\n").Replace(text), true
+}
+
+func (f *finding) script(s *script, sc scope) {
+	if s.file == nil {
+		f.broken = append(f.broken, s.text)
+		return
+	}
+	f.stmts(s.file.Stmts, &sc)
+}
+
+// text reads what a nested shell would run. sc is the scope that the shell starts in.
+func (f *finding) text(text string, sc scope) {
+	s := newScript(text)
+	sc.in = s
+	f.script(s, sc)
+}
+
+// nested reads a text both ways, one level deeper.
+func (f *finding) nested(text string, sc scope) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	sc.depth++
+	f.texts++
+	if sc.depth > maxNested || f.texts > maxTexts {
+		f.tooDeep = true
+		return
+	}
+	sc.inner = true
+	f.text(text, sc)
+	if plain, ok := withoutJoins(text); ok {
+		f.text(plain, sc)
+	}
+}
+
+func (f *finding) stmts(stmts []*syntax.Stmt, sc *scope) {
+	for _, stmt := range stmts {
+		f.stmt(stmt, sc)
+	}
+}
+
+// apart reads statements that run in a shell of their own.
+func (f *finding) apart(stmts []*syntax.Stmt, sc *scope, change func(*scope)) {
+	own := *sc
+	change(&own)
+	f.stmts(stmts, &own)
+}
+
+func same(*scope) {}
+
+func substituted(sc *scope) { sc.inner, sc.fed = true, false }
+
+func (f *finding) stmt(stmt *syntax.Stmt, sc *scope) {
+	if stmt.Cmd == nil || isSimple(stmt.Cmd) {
+		f.simple(stmt, sc)
+	} else {
+		if len(stmt.Redirs) > 0 {
+			f.add(simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, inner: sc.inner, fed: sc.fed})
+		}
+		f.compound(stmt.Cmd, sc)
+	}
+	for _, r := range stmt.Redirs {
+		f.word(r.Word, sc)
+		if r.Hdoc != nil {
+			f.word(r.Hdoc, sc)
+		}
+	}
+}
+
+func isSimple(c syntax.Command) bool {
+	switch c.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
+		return true
+	}
+	return false
+}
+
+func (f *finding) compound(cmd syntax.Command, sc *scope) {
+	switch c := cmd.(type) {
+	case *syntax.BinaryCmd:
+		f.binary(c, sc)
+	case *syntax.Subshell:
+		f.apart(c.Stmts, sc, same)
+	case *syntax.Block:
+		f.stmts(c.Stmts, sc)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			f.stmts(c.Cond, sc)
+			f.stmts(c.Then, sc)
+		}
+	case *syntax.WhileClause:
+		f.stmts(c.Cond, sc)
+		f.stmts(c.Do, sc)
+	case *syntax.ForClause:
+		f.loop(c, sc)
+	case *syntax.CaseClause:
+		f.word(c.Word, sc)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				f.word(p, sc)
+			}
+			f.stmts(item.Stmts, sc)
+		}
+	case *syntax.FuncDecl:
+		f.odd = true
+		if forks(c) {
+			f.bomb = c.Name.Value
+		}
+		f.stmt(c.Body, sc)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			f.stmt(c.Stmt, sc)
+		}
+	case *syntax.CoprocClause:
+		f.odd = true
+		f.stmt(c.Stmt, sc)
+	default:
+		f.odd = true
+		f.node(c, sc)
+	}
+}
+
+func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
+	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+		f.stmt(c.X, sc)
+		f.stmt(c.Y, sc)
+		return
+	}
+	before, after := *sc, *sc
+	after.fed = true
+	f.stmt(c.X, &before)
+	f.stmt(c.Y, &after)
+}
+
+func (f *finding) loop(c *syntax.ForClause, sc *scope) {
+	if items, ok := c.Loop.(*syntax.WordIter); ok {
+		f.loose = append(f.loose, spell(sc.in.text, items.Items)...)
+		for _, w := range items.Items {
+			f.word(w, sc)
+		}
+	} else {
+		f.node(c.Loop, sc)
+	}
+	f.stmts(c.Do, sc)
+}
+
+// simple reads one simple command, and what its words run.
+func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
+	c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, inner: sc.inner, fed: sc.fed}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		c.node, c.assigns, c.words = cmd, cmd.Assigns, spell(sc.in.text, cmd.Args)
+	case *syntax.DeclClause:
+		c.node, c.assigns, c.words = cmd, cmd.Args, declared(sc.in.text, cmd)
+	case nil:
+	default:
+		c.node = cmd
+	}
+	if len(c.words) > 0 {
+		c.heads = headsOf(c.words)
+		f.tooDeep = f.tooDeep || len(c.heads) > maxHeads
+		c.heads = c.heads[:min(len(c.heads), maxHeads)]
+	}
+	f.add(c)
+	if c.node != nil {
+		f.node(c.node, sc)
+	}
+	for _, a := range c.assigns {
+		if a.Value != nil {
+			f.loose = spellOne(f.loose, sc.in.text, a.Value)
+		}
+	}
+	f.fedTexts(&c, sc)
+	for _, h := range c.heads {
+		words := c.words[h.at:h.end]
+		for _, text := range textsOf(words) {
+			f.nested(text, *sc)
+		}
+	}
+	if len(c.words) > 0 {
+		sc.enter(c.words)
+	}
+}
+
+func (f *finding) add(c simple) { f.commands = append(f.commands, c) }
+
+// declared gives `export X=1` the words that rules match.
+func declared(text string, d *syntax.DeclClause) []spelt {
+	words := []spelt{{text: d.Variant.Value, bare: d.Variant.Value, from: int(d.Pos().Offset()), to: int(d.Variant.End().Offset())}}
+	for _, a := range d.Args {
+		if a.Naked && a.Value != nil {
+			words = spellOne(words, text, a.Value)
+			continue
+		}
+		t := cut(text, a)
+		words = append(words, spelt{text: t, bare: t, from: int(a.Pos().Offset()), to: int(a.End().Offset())})
+	}
+	return words
+}
+
+// fedTexts reads here-documents and here-strings that feed a shell.
+func (f *finding) fedTexts(c *simple, sc *scope) {
+	shell := false
+	for _, h := range c.heads {
+		name := c.words[h.at].name()
+		shell = shell || isShell(name) || name == "ssh"
+	}
+	if !shell {
+		return
+	}
+	for _, r := range c.stmt.Redirs {
+		w := r.Hdoc
+		if r.Op == syntax.WordHdoc {
+			w = r.Word
+		}
+		if w != nil {
+			f.nested(literalText(sc.in.text, w), *sc)
+		}
+	}
+}
+
+// literalText is the text of a here-document or here-string.
+func literalText(text string, w *syntax.Word) string {
+	sp := speller{source: text}
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			sp.write(lit.Value)
+			continue
+		}
+		sp.parts([]syntax.WordPart{p}, false)
+	}
+	return sp.text.String()
+}
+
+// word reads what a word runs before the command does.
+func (f *finding) word(w *syntax.Word, sc *scope) {
+	for _, p := range w.Parts {
+		f.wordPart(p, sc)
+	}
+}
+
+func (f *finding) wordPart(p syntax.WordPart, sc *scope) {
+	switch p := p.(type) {
+	case *syntax.Lit, *syntax.SglQuoted:
+	case *syntax.DblQuoted:
+		for _, p := range p.Parts {
+			f.wordPart(p, sc)
+		}
+	case *syntax.CmdSubst:
+		f.apart(p.Stmts, sc, substituted)
+	case *syntax.ProcSubst:
+		f.apart(p.Stmts, sc, func(own *scope) {
+			substituted(own)
+			own.fed = p.Op == syntax.CmdOut
+		})
+	default:
+		f.node(p, sc)
+	}
+}
+
+// node reads what substitutions below any node run.
+func (f *finding) node(n syntax.Node, sc *scope) {
+	if call, ok := n.(*syntax.CallExpr); ok && len(call.Assigns) == 0 {
+		for _, w := range call.Args {
+			f.word(w, sc)
+		}
+		return
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			f.wordPart(n.(syntax.WordPart), sc)
+			return false
+		case *syntax.ArrayElem:
+			if n.Value != nil {
+				f.loose = spellOne(f.loose, sc.in.text, n.Value)
+			}
+		}
+		return true
+	})
+}
+
+// enter follows a `cd DIR` with a literal directory.
+func (sc *scope) enter(words []spelt) {
+	i := 1
+	switch words[0].bare {
+	case "cd", "pushd":
+	case "popd":
+		sc.lost = true
+		return
+	default:
+		return
+	}
+	for i < len(words) && (words[i].bare == "-P" || words[i].bare == "-L" || words[i].bare == "--") {
+		i++
+	}
+	if i+1 != len(words) || words[i].shape&^homely != 0 || words[i].text == "" || words[i].text == "-" {
+		sc.dir, sc.lost = "", i != len(words) // `cd` alone goes home
+		if i == len(words) {
+			sc.dir = "~"
+		}
+		return
+	}
+	sc.dir, sc.lost = under(sc.dir, words[i].text), sc.lost && !rooted(words[i].text)
+}
+
+// rooted says whether a path means the same wherever one stands.
+func rooted(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") }
+
+// under returns p as seen from where the line starts, if one stands in dir.
+func under(dir, p string) string {
+	if dir == "" || rooted(p) {
+		return p
+	}
+	if p == "" || p == "." {
+		return dir
+	}
+	joined := path.Join(dir, p)
+	if dir[0] == '~' && !rooted(joined) {
+		return "~/.." // above the home directory
+	}
+	return joined
+}

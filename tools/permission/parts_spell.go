@@ -1,0 +1,282 @@
+package permission
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A spelt is one word as the program would see it.
+type spelt struct {
+	text  string // without quotes and backslashes; expansions as written: `"$x"/*` is `$x/*`
+	bare  string // text without the expansions, which may turn out empty: `r$@m` is `rm`
+	shape shape
+	from  int // where it stands in the text of its script, in bytes; from == to: it was made, not written
+	to    int
+}
+
+// A shape says what of a word only the shell knows.
+type shape uint8
+
+// The shapes.
+const (
+	computed shape = 1 << iota // an expansion or a substitution
+	escaped                    // $'…' or $"…"
+	globbed                    // an unquoted * ? [
+	braced                     // {a,b} or {1..3}
+	homely                     // it begins with an unquoted ~
+	runs                       // computed by a command: $(…), <(…)
+)
+
+// maxBraced bounds the words that one word with braces stands for; more are left as written.
+const maxBraced = 64
+
+// Unquoted braces and commas while a word is read. A text that contains these control characters is never proved, and
+// at worst looks like more words than it is.
+const (
+	braceOpen  = '\x01'
+	braceComma = '\x02'
+	braceClose = '\x03'
+)
+
+// spell reads words, and gives each alternative of braces a word of its own. text is what the positions count in.
+func spell(text string, words []*syntax.Word) []spelt {
+	read := make([]spelt, 0, len(words))
+	for _, w := range words {
+		read = spellOne(read, text, w)
+	}
+	return read
+}
+
+// spellOne appends what the word w stands for.
+func spellOne(read []spelt, text string, w *syntax.Word) []spelt {
+	one := spelt{from: int(w.Pos().Offset()), to: int(w.End().Offset())}
+	if len(w.Parts) == 1 {
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, `\*?[{~`) {
+			one.text, one.bare = lit.Value, lit.Value
+			return append(read, one)
+		}
+	}
+	sp := speller{source: text, braces: hasBraces(w)}
+	sp.parts(w.Parts, false)
+	one.text, one.bare, one.shape = sp.text.String(), sp.bare.String(), sp.shape
+	if sp.shape&computed == 0 {
+		one.bare = one.text
+	}
+	if !sp.braces {
+		return append(read, one)
+	}
+	texts, bares := expandBraces(one.text), expandBraces(one.bare)
+	if len(texts) > 1 {
+		one.shape |= braced
+	}
+	for i := range texts {
+		one.text, one.bare = unmark(texts[i]), unmark(bares[min(i, len(bares)-1)])
+		read = append(read, one)
+	}
+	return read
+}
+
+func hasBraces(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") {
+			return true
+		}
+	}
+	return false
+}
+
+// A speller puts the text of one word together.
+type speller struct {
+	source string
+	text   strings.Builder
+	bare   strings.Builder
+	shape  shape
+	braces bool // unquoted braces are marked
+}
+
+func (sp *speller) write(s string) {
+	sp.text.WriteString(s)
+	sp.bare.WriteString(s)
+}
+
+func (sp *speller) parts(parts []syntax.WordPart, quoted bool) {
+	for i, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if quoted {
+				sp.inQuotes(p.Value)
+			} else {
+				sp.plain(p.Value, i == 0)
+			}
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				sp.shape |= escaped
+				sp.write(unescape(p.Value))
+			} else {
+				sp.write(p.Value)
+			}
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				sp.shape |= escaped
+			}
+			sp.parts(p.Parts, true)
+		default:
+			sp.shape |= computed
+			switch p.(type) {
+			case *syntax.CmdSubst, *syntax.ProcSubst:
+				sp.shape |= runs
+			case *syntax.ExtGlob:
+				sp.shape |= globbed
+			}
+			sp.text.WriteString(cut(sp.source, p))
+		}
+	}
+}
+
+// cut returns the source of a node.
+func cut(source string, n syntax.Node) string {
+	return between(source, int(n.Pos().Offset()), int(n.End().Offset()))
+}
+
+// between is source[from:to], as far as there is any.
+func between(source string, from, to int) string {
+	from, to = min(max(from, 0), len(source)), min(max(to, 0), len(source))
+	if from >= to {
+		return ""
+	}
+	return source[from:to]
+}
+
+// plain writes an unquoted literal.
+func (sp *speller) plain(s string, first bool) {
+	if first && strings.HasPrefix(s, "~") {
+		sp.shape |= homely
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch c {
+		case '\\':
+			if i++; i < len(s) {
+				sp.write(s[i : i+1])
+			}
+			continue
+		case '*', '?', '[':
+			if c != '[' || strings.IndexByte(s[i:], ']') > 0 {
+				sp.shape |= globbed
+			}
+		case '.':
+			if sp.braces && strings.HasPrefix(s[i:], "..") && strings.LastIndexByte(s[:i], '{') >= 0 && strings.IndexByte(s[i:], '}') > 0 {
+				sp.shape |= braced
+			}
+		}
+		if sp.braces {
+			if k := strings.IndexByte("{,}", c); k >= 0 {
+				c = [...]byte{braceOpen, braceComma, braceClose}[k]
+			}
+		}
+		sp.text.WriteByte(c)
+		sp.bare.WriteByte(c)
+	}
+}
+
+// inQuotes writes a literal between double quotes, where a backslash counts before few characters only.
+func (sp *speller) inQuotes(s string) {
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 || i+1 >= len(s) {
+			break
+		}
+		if strings.IndexByte("$`\"\\", s[i+1]) < 0 {
+			sp.write(s[:i+2])
+		} else {
+			sp.write(s[:i])
+			sp.write(s[i+1 : i+2])
+		}
+		s = s[i+2:]
+	}
+	sp.write(s)
+}
+
+// expandBraces returns what the shell makes of marked braces; s itself if there is nothing to expand or too much.
+func expandBraces(s string) []string {
+	done := []string{}
+	todo := []string{s}
+	for len(todo) > 0 {
+		if len(done)+len(todo) > maxBraced {
+			return []string{s}
+		}
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		before, choices, after := firstBraces(s)
+		if choices == nil {
+			done = append(done, s)
+			continue
+		}
+		for i := len(choices) - 1; i >= 0; i-- {
+			todo = append(todo, before+choices[i]+after)
+		}
+	}
+	return done
+}
+
+// firstBraces finds the first group with a comma of its own.
+func firstBraces(s string) (before string, choices []string, after string) {
+	for open := 0; open < len(s); open++ {
+		if s[open] != braceOpen {
+			continue
+		}
+		depth, start := 0, open+1
+		choices = nil
+		for i := open; i < len(s); i++ {
+			switch s[i] {
+			case braceOpen:
+				depth++
+			case braceComma:
+				if depth == 1 {
+					choices = append(choices, s[start:i])
+					start = i + 1
+				}
+			case braceClose:
+				depth--
+			}
+			if depth == 0 {
+				if choices == nil {
+					break
+				}
+				return s[:open], append(choices, s[start:i]), s[i+1:]
+			}
+		}
+	}
+	return s, nil, ""
+}
+
+// unmark makes ordinary braces of those that are left.
+func unmark(s string) string {
+	if strings.IndexByte(s, braceOpen) < 0 && strings.IndexByte(s, braceComma) < 0 && strings.IndexByte(s, braceClose) < 0 {
+		return s
+	}
+	return strings.Map(func(c rune) rune {
+		switch c {
+		case braceOpen:
+			return '{'
+		case braceComma:
+			return ','
+		case braceClose:
+			return '}'
+		}
+		return c
+	}, s)
+}
+
+// name is what the word means as the name of a command: its last path component.
+func (w *spelt) name() string {
+	if i := strings.LastIndexByte(w.bare, '/'); i >= 0 {
+		return path.Base(w.bare)
+	}
+	return w.bare
+}
+
+// known says that the word is what it looks like, whatever the shell knows.
+func (w *spelt) known() bool { return w.shape&(computed|globbed|braced|homely) == 0 }
