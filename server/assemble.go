@@ -160,11 +160,26 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Declines: session.NewCell[session.Declines](memory, "cell.declines"),
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 	}
+	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {
 		if sh != nil {
 			_ = sh.Close() // what could not be ended was logged there; nobody is left to be told
 		}
 	}, nil
+}
+
+// plans is where the plan files of a place's sessions are: where the operator wants them, if that lies in its roots.
+func (s *Server) plans(at *place) string {
+	own := filepath.Join(s.engines.dir, "plans")
+	dir := s.cfg.Plan.Directory
+	switch {
+	case dir == "":
+		return own
+	case at.space.Inside(dir):
+		return dir
+	}
+	s.log.Warn("plan.directory lies in no root here: plans go to the state directory", "directory", dir, "principal", at.who.ID)
+	return own
 }
 
 // prefs are the settings that tools read.
