@@ -3,7 +3,6 @@ package shell
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -130,7 +129,7 @@ func (o *output) finish() {
 // closeUp replaces the hole in the log by a line, so that programs which do not know of it read a text.
 func (o *output) closeUp(k kept) error {
 	dropped := k.tail - k.head
-	marker := fmt.Sprintf("\n[... %d bytes of output were not kept ...]\n", dropped)
+	marker := gapLine(dropped)
 	if _, err := o.log.WriteAt([]byte(marker), k.head); err != nil {
 		return err
 	}
