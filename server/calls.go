@@ -63,16 +63,18 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 	if e := s.locate(ctx, rec.state); e != nil {
 		return s.describeError(e, t.Spec.Name)
 	}
-	reply, bad := s.reply(ctx, rec, t)
-	if bad != nil {
-		rec.override = bad
-		return &mcp.CallToolResult{}
+	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t), Lost: rec.lost.Load}
+	defer rec.leave()
+	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
+		var bad *rpcError
+		if a.Reply, bad = s.reply(ctx, rec, t); bad != nil {
+			rec.override = bad
+			return &mcp.CallToolResult{}
+		}
 	}
 	if rec.state.Client.CanAsk {
 		ctx = withRecord(ctx, rec) // ask looks for it
 	}
-	a := pipeline.Arrival{Reply: reply, Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t), Lost: rec.lost.Load}
-	defer rec.leave()
 	if rec.env.name != t.Spec.Name {
 		a.Via = rec.env.name
 	}
@@ -119,6 +121,9 @@ func (r *record) admit(ctx context.Context, t tool.Tool) *tool.Refusal {
 		if ok, err := turn.Wait(ctx); err == nil && !ok {
 			return tooManyCalls(time.Second)
 		}
+	}
+	if r.asked > 0 {
+		return nil // it comes back with an answer, in the same request, and was counted
 	}
 	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
 		return tooManyCalls(after)
