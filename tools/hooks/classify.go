@@ -20,7 +20,8 @@ type judged struct {
 }
 
 // Classify asks the operator's classifier command about a call: exit code 0 allows it, 1 asks a person, 2 denies it.
-// Whatever else it does, and none at all, asks a person. The error is that of a ctx that ended.
+// Whatever else it does, and none at all, asks a person. The error is that of a ctx that ended, or that the
+// Runner is closed.
 func (r *Runner) Classify(ctx context.Context, e Event) (permission.Verdict, error) {
 	if len(r.o.Classifier) == 0 {
 		return permission.Ask, nil
@@ -29,7 +30,12 @@ func (r *Runner) Classify(ctx context.Context, e Event) (permission.Verdict, err
 	if err != nil {
 		return permission.Ask, err
 	}
-	d := r.run(ctx, r.program(r.o.Classifier, classifierTime, e, input))
+	held, release, ok := r.running.hold(ctx)
+	if !ok {
+		return permission.Ask, errStopped
+	}
+	defer release()
+	d := r.program(r.o.Classifier, classifierTime, e, input).run(held)
 	if err := context.Cause(ctx); err != nil {
 		return permission.Ask, err
 	}

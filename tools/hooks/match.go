@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,6 +34,9 @@ func newMatcher(text string) (matcher, error) {
 		if name = strings.TrimSpace(name); name != "" {
 			m.names = append(m.names, name)
 		}
+	}
+	if m.names == nil {
+		return matcher{}, fmt.Errorf("%q names nothing", text)
 	}
 	return m, nil
 }

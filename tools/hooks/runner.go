@@ -69,7 +69,7 @@ func New(o Options) (*Runner, error) {
 	for _, h := range o.Hooks {
 		read, err := newHook(h, o.Home)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", h.Origin, err))
+			errs = append(errs, err)
 			continue
 		}
 		r.hooks[h.Event] = append(r.hooks[h.Event], read)
@@ -86,27 +86,30 @@ func New(o Options) (*Runner, error) {
 }
 
 func newHook(h Hook, home string) (hook, error) {
+	wrong := func(format string, args ...any) (hook, error) {
+		return hook{}, fmt.Errorf("%s: "+format, append([]any{h.Origin}, args...)...)
+	}
 	if !slices.Contains(events[:], h.Event) {
-		return hook{}, fmt.Errorf("there is no event %q; the events are %s", h.Event, strings.Join(events[:], ", "))
+		return wrong("there is no event %q; the events are %s", h.Event, strings.Join(events[:], ", "))
 	}
 	if err := checkCommand(h.Command); err != nil {
-		return hook{}, err
+		return wrong("%w", err)
 	}
 	if h.Timeout == 0 {
 		h.Timeout = DefaultTimeout
 	}
 	if h.Timeout < time.Millisecond || h.Timeout > MaxTimeout {
-		return hook{}, fmt.Errorf("a hook has between 1 ms and %v, not %v", MaxTimeout, h.Timeout)
+		return wrong("a hook has between 1 ms and %v, not %v", MaxTimeout, h.Timeout)
 	}
 	m, err := newMatcher(h.Matcher)
 	if err != nil {
-		return hook{}, fmt.Errorf("matcher: %w", err)
+		return wrong("matcher: %w", err)
 	}
 	read := hook{Hook: h, matcher: m}
 	if h.If.Text != "" {
 		c, err := permission.Compile(h.If, home)
 		if err != nil {
-			return hook{}, err
+			return hook{}, err // names the origin itself
 		}
 		read.when = &c
 	}
@@ -165,7 +168,15 @@ func (r *Runner) ask(ctx context.Context, e Event) (Outcome, error) {
 			r.later(h, e, input)
 			continue
 		}
-		wg.Go(func() { answers[i] = r.one(ctx, h, e, input) })
+		wg.Go(func() {
+			held, release, ok := r.running.hold(ctx)
+			if !ok {
+				answers[i] = answer{origin: h.Origin, failed: errStopped}
+				return
+			}
+			defer release()
+			answers[i] = r.one(held, h, e, input)
+		})
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
@@ -197,7 +208,7 @@ func (r *Runner) later(h hook, e Event, input []byte) {
 	}
 }
 
-// one runs one hook and reads its answer. What a program does wrong is logged here.
+// one runs one hook and reads its answer. What a program does wrong is logged here. The caller holds it in running.
 func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answer) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -205,11 +216,11 @@ func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answ
 			r.log.Error("a hook's answer", "event", e.Name, "hook", h.Origin, "error", a.failed)
 		}
 	}()
-	done := r.run(ctx, r.program(h.Command, h.Timeout, e, input))
+	done := r.program(h.Command, h.Timeout, e, input).run(ctx)
 	a = readAnswer(e.Name, done)
 	a.origin = h.Origin
 	switch {
-	case ctx.Err() != nil && done.err != nil:
+	case ctx.Err() != nil && done.err != nil && !errors.Is(done.err, errStopped):
 		// Whoever cancelled it knows.
 	case a.failed != nil:
 		r.log.Warn("a hook failed", "event", e.Name, "hook", h.Origin, "error", a.failed, "stderr", shortened(done.stderr))
@@ -217,16 +228,6 @@ func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answ
 		r.log.Info("a hook says", "event", e.Name, "hook", h.Origin, "message", shortened(a.message))
 	}
 	return a
-}
-
-// run runs one program, as long as the Runner is open.
-func (r *Runner) run(ctx context.Context, p program) done {
-	ctx, release, ok := r.running.hold(ctx)
-	if !ok {
-		return done{err: errStopped}
-	}
-	defer release()
-	return p.run(ctx)
 }
 
 // Close ends every program. They get a moment to end by themselves, so that a SessionEnd hook can do its work. Nothing

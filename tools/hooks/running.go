@@ -22,7 +22,8 @@ var errStopped = errors.New("the server ends")
 // running knows all programs that run or wait for their turn. The zero value is ready.
 type running struct {
 	mu      sync.Mutex
-	closed  bool
+	closed  bool // nothing is taken any more
+	over    bool // what runs is being ended
 	next    int
 	cancels map[int]context.CancelCauseFunc
 	behind  int           // in the background
@@ -71,7 +72,9 @@ func (b *running) background(f func(context.Context)) bool {
 		select {
 		case b.turn <- struct{}{}:
 			defer func() { <-b.turn }()
-			f(ctx)
+			if !b.ending() {
+				f(ctx)
+			}
 		case <-ctx.Done():
 		}
 	}()
@@ -86,6 +89,13 @@ func (b *running) queue() bool {
 	}
 	b.behind++
 	return true
+}
+
+// ending says whether close has begun to end what runs: nothing begins any more.
+func (b *running) ending() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.over
 }
 
 func (b *running) leave() {
@@ -112,6 +122,7 @@ func (b *running) close() {
 	case <-grace.C:
 	}
 	b.mu.Lock()
+	b.over = true
 	for _, cancel := range b.cancels {
 		cancel(errStopped)
 	}
