@@ -192,7 +192,7 @@ func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 		return
 	}
 	release := func() {}
-	if f.call {
+	if f.call || needsSession(env.method) {
 		if e := c.arrive(rec, &release); e != nil {
 			c.table.done(f)
 			cancel(nil)
@@ -247,11 +247,14 @@ func (c *conn) record(env envelope) *record {
 	return rec
 }
 
-// arrive finds the session of a call and takes its ticket.
+// arrive finds the session of a call and takes its ticket. Another request only looks at its session.
 func (c *conn) arrive(rec *record, release *func()) *rpcError {
 	key, bad := c.key(rec.env)
 	if bad != nil {
 		return bad
+	}
+	if needsSession(rec.env.method) {
+		return c.s.look(rec, key, release)
 	}
 	return c.s.arrive(rec, key, release)
 }

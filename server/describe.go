@@ -93,9 +93,6 @@ func (s *Server) describeError(err error, name string) *mcp.CallToolResult {
 	}
 }
 
-// resultURI names a kept result as a resource.
-func resultURI(id string) string { return resultPrefix + id }
-
 type (
 	fileMeta struct {
 		Path   string `json:"path"`

@@ -198,11 +198,7 @@ func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 		}
 	}
 	if rec.env.method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {
-		code := mcp.RESOURCE_NOT_FOUND
-		if rec.modern {
-			code = mcp.INVALID_PARAMS
-		}
-		return &rpcError{Code: code, Message: "resource not found", Data: map[string]any{"uri": rec.env.uri}}
+		return rec.noResource()
 	}
 	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
 		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+clip(rec.env.method, 80)

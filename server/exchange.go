@@ -146,6 +146,8 @@ func (x *exchange) request() {
 	key, bad := x.key()
 	if bad == nil && f.call {
 		bad = e.s.arrive(x.rec, key, &release)
+	} else if bad == nil && needsSession(env.method) {
+		bad = e.s.look(x.rec, key, &release)
 	}
 	if bad != nil {
 		status := http.StatusOK

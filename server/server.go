@@ -105,6 +105,7 @@ func newServer(o Options) (*Server, error) {
 	}
 	hooks := &mcpserver.Hooks{}
 	hooks.AddAfterListTools(s.list)
+	hooks.AddAfterListResources(s.listResources)
 	hooks.AddAfterInitialize(s.greet)
 	s.mcp = mcpserver.NewMCPServer(s.implementation.Name, o.Version,
 		mcpserver.WithTitle(s.implementation.Title),
@@ -114,6 +115,7 @@ func newServer(o Options) (*Server, error) {
 		mcpserver.WithPromptCapabilities(true),
 		mcpserver.WithResourceCapabilities(false, false),
 		mcpserver.WithCompletions(),
+		mcpserver.WithResourceCompletionProvider(completions{s}),
 		mcpserver.WithLogging(),
 		mcpserver.WithHooks(hooks),
 		mcpserver.WithMethodCacheHints(mcp.MethodServerDiscover, 3_600_000, mcp.CacheScopePrivate),
@@ -124,6 +126,7 @@ func newServer(o Options) (*Server, error) {
 		mcpserver.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate),
 	)
 	s.register(o.Tools)
+	s.offerResources()
 	if o.Extend != nil {
 		o.Extend(s.mcp)
 	}

@@ -1,0 +1,193 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/workspace"
+)
+
+// A resourceAt is a URI taken apart.
+type resourceAt struct {
+	name        string // the URI without its window
+	result, job string // the id in it; at most one is set
+	first       int    // line, counted from 1
+	lines       int
+}
+
+// parseResource takes a URI apart. errNoResource: it cannot name one of ours.
+func parseResource(uri string) (at resourceAt, err error) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != resourceScheme || u.User != nil || u.Fragment != "" {
+		return at, errNoResource
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return at, errNoResource
+	}
+	at = resourceAt{name: resourceScheme + "://" + u.Host + u.Path, first: 1, lines: pageLines}
+	if id, ok := strings.CutPrefix(at.name, resultPrefix); ok {
+		at.result = id
+	} else if id, ok := strings.CutPrefix(strings.TrimSuffix(at.name, jobSuffix), jobPrefix); ok && strings.HasSuffix(at.name, jobSuffix) {
+		at.job = id
+	}
+	if at.result == "" && at.job == "" && at.name != planURI && at.name != jobsURI {
+		return at, errNoResource
+	}
+	for key, values := range query {
+		n, err := strconv.Atoi(values[0])
+		if err != nil || n < 1 || len(values) > 1 {
+			return at, errWindow
+		}
+		switch key {
+		case "offset":
+			at.first = n
+		case "limit":
+			at.lines = n
+		default:
+			return at, errNoResource
+		}
+	}
+	return at, nil
+}
+
+// shown is a page as it is sent: what it lacks is said in its last line.
+func (at resourceAt) shown(p results.Page, path string) string {
+	text := p.Text
+	if text != "" && !strings.HasSuffix(text, "\n") && (p.Cut || p.More()) {
+		text += "\n"
+	}
+	switch {
+	case p.Lines == 0 && at.first > 1:
+		return fmt.Sprintf("[there is no line %d; the text has %s]", at.first, results.Count(p.Total))
+	case p.Cut && path != "":
+		text += fmt.Sprintf("[line %d is longer than an answer can be, and was cut; the whole is in %s]\n", p.First, path)
+	case p.Cut:
+		text += fmt.Sprintf("[line %d is longer than an answer can be, and was cut]\n", p.First)
+	}
+	if p.More() {
+		next := p.First + p.Lines
+		text += fmt.Sprintf("[lines %d-%d of %s; the next ones: %s?offset=%d]\n", p.First, next-1, results.Count(p.Total), at.name, next)
+	}
+	return text
+}
+
+// into reads the lines that are wanted of a text.
+func (at resourceAt) into(p *results.Page) func(io.Reader) error {
+	return func(r io.Reader) (err error) {
+		*p, err = results.ReadPage(r, at.first, at.lines, maxPage-noteRoom)
+		return err
+	}
+}
+
+// readResult returns lines of a kept result.
+func (r *record) readResult(at resourceAt) (string, error) {
+	f, kept, err := r.state.Results.Open(at.result)
+	if errors.Is(err, results.ErrUnknown) {
+		return "", errNoResource
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // only read
+	var p results.Page
+	if err := at.into(&p)(f); err != nil {
+		return "", err
+	}
+	return at.shown(p, kept.Path), nil
+}
+
+// A jobEntry is a job as codehand://jobs shows it.
+type jobEntry struct {
+	ID      string    `json:"id"`
+	Command string    `json:"command"`
+	State   string    `json:"state"`
+	Start   time.Time `json:"start"`
+	Exit    *int      `json:"exit,omitempty"` // of one that has ended by itself
+}
+
+// maxJobCommand is how many characters of a command the list of jobs shows.
+const maxJobCommand = 1_000
+
+// readJobs returns the session's jobs as JSON, newest first, as many as an answer holds.
+func (r *record) readJobs(ctx context.Context) (string, error) {
+	if !r.runs() {
+		return "", errNoResource
+	}
+	jobs, err := r.jobs(ctx)
+	if err != nil {
+		return "", err
+	}
+	list := []jobEntry{}
+	for _, j := range jobs {
+		e := jobEntry{ID: j.ID, Command: clip(results.Clean(j.Command), maxJobCommand), State: string(j.State), Start: j.Start.UTC().Truncate(time.Millisecond)}
+		if j.State == shell.Completed || j.State == shell.Failed {
+			e.Exit = &j.Exit
+		}
+		list = append(list, e)
+	}
+	for {
+		text, err := json.MarshalIndent(list, "", " ")
+		if err != nil || len(text) <= maxPage {
+			return string(text), err
+		}
+		list = list[:len(list)/2]
+	}
+}
+
+// readJob returns lines of a job's output.
+func (r *record) readJob(ctx context.Context, at resourceAt) (string, error) {
+	jobs, err := r.jobs(ctx)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(jobs, func(j shell.Info) bool { return j.ID == at.job }) // no command in the foreground
+	if i < 0 {
+		return "", errNoResource
+	}
+	var p results.Page
+	info, err := r.state.Shell.Read(ctx, at.job, at.into(&p))
+	if errors.Is(err, shell.ErrUnknown) {
+		return "", errNoResource
+	}
+	if err != nil {
+		return "", err
+	}
+	return at.shown(p, info.Log), nil
+}
+
+// readPlan lets read have the session's plan file. errNoResource: there is none. The file is opened as a change of it
+// would open it, so no link leads to what the session may not see.
+func readPlan(ctx context.Context, st *session.State, read func(io.Reader) error) error {
+	plan, err := st.Plan.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if plan.Path == "" || st.Files == nil {
+		return errNoResource
+	}
+	at, err := st.Space.Writable(plan.Path).Open(plan.Path, workspace.Read)
+	if err != nil {
+		return errNoResource // it is gone, or lies where this session may not look any more
+	}
+	file := filestate.File(at)
+	defer file.Close()
+	r, err := st.Files.Open(ctx, file)
+	if err != nil {
+		return errNoResource
+	}
+	defer r.Close()
+	return read(io.NewSectionReader(r, 0, r.Size()))
+}
