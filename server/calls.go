@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/clients"
 	"codehand/server/pipeline"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -179,7 +180,22 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 		st.Space = st.Space.At(cwd)
 		st.Rules = st.Rules.At(st.Space.Roots(), cwd)
 	}
+	s.reachPlan(ctx, st)
 	return nil
+}
+
+// reachPlan opens the session's plan file, which lies outside the roots mostly: for changes in plan mode, and to be read
+// later. If the Store does not say, it stays closed.
+func (s *Server) reachPlan(ctx context.Context, st *session.State) {
+	plan, err := st.Plan.Load(ctx)
+	if err != nil || plan.Path == "" {
+		return
+	}
+	if mode, _, err := st.InForce(ctx, time.Now()); err == nil && mode == permission.Plan {
+		st.Space = st.Space.Writable(plan.Path)
+		return
+	}
+	st.Space = st.Space.ReadableFile(plan.Path)
 }
 
 // answer turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error, by

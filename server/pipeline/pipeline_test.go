@@ -146,7 +146,7 @@ func TestCallRefusedBeforeItRuns(t *testing.T) {
 		},
 		{
 			"plan", nil, input, nil, permission.Plan, false, tool.PlanMode,
-			"Blocked in plan mode: edit_it. Only read-only tools are allowed. The operator can change permissions.mode.",
+			"Blocked in plan mode: edit_it. Only read-only tools are allowed. Call enter_plan_mode to get a plan file, and exit_plan_mode when the plan is ready.",
 		},
 		{
 			"nobody to ask", nil, input, nil, 0, true, tool.AskUnavailable,
@@ -208,7 +208,7 @@ func TestPlanMode(t *testing.T) {
 		}
 	}
 	_, err := p.run(t, s, edit, `{"path":"other.md"}`, Arrival{})
-	wantRefusal(t, err, tool.PlanMode, "Blocked in plan mode: edit_it. Only read-only tools and the plan file "+plan+" are allowed. The operator can change permissions.mode.")
+	wantRefusal(t, err, tool.PlanMode, "Blocked in plan mode: edit_it. Only read-only tools and the plan file "+plan+" are allowed. Call exit_plan_mode when the plan is ready.")
 	_, err = p.run(t, s, fixture("work", writes, done), "", Arrival{})
 	wantRefusal(t, err, tool.PlanMode, "")
 	_, err = p.run(t, s, editor(&ran, func(d *tool.Def[editInput]) {

@@ -2,8 +2,10 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"codehand/tools/permission"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -24,18 +26,17 @@ func (c *call) plan(ctx context.Context) error {
 	if c.planFile = plan.Path != "" && c.onlyTouches(plan.Path); c.planFile {
 		return nil
 	}
-	allowed := "Only read-only tools are allowed."
-	if plan.Path != "" {
-		allowed = "Only read-only tools and the plan file " + plan.Path + " are allowed."
+	if plan.Path == "" {
+		return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. Only read-only tools are allowed. Call enter_plan_mode to get a plan file, and exit_plan_mode when the plan is ready.", c.bound.Spec.Name)
 	}
-	return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. %s The operator can change permissions.mode.", c.bound.Spec.Name, allowed)
+	return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. Only read-only tools and the plan file %s are allowed. Call exit_plan_mode when the plan is ready.", c.bound.Spec.Name, plan.Path)
 }
 
-// loadMode finds the mode of the session: what its cell holds, else what is configured. When the Store does not
-// answer, nobody knows whether the session had been narrowed: only readers go on, under the stricter of what is
-// configured and what asks.
+// loadMode finds the mode of the session. When the Store does not answer, nobody knows whether the session had been
+// narrowed: only readers go on, under the stricter of what is configured and what asks.
 func (c *call) loadMode(ctx context.Context) error {
-	mode, err := c.state.Mode.Load(ctx)
+	now := time.Now()
+	mode, plan, err := c.state.InForce(ctx, now)
 	switch {
 	case err != nil && !c.bound.Traits.ReadOnly:
 		return c.stateUnavailable(ctx, err)
@@ -47,12 +48,29 @@ func (c *call) loadMode(ctx context.Context) error {
 		if c.state.Start == permission.DontAsk {
 			mode = permission.DontAsk
 		}
-	case mode == permission.Default:
-		mode = c.state.Start
+		mode = mode.AtMost(c.state.Highest)
+	case mode == permission.Plan && c.state.Shared && now.Sub(plan.Last) > planNoted:
+		c.notePlan(ctx, now)
 	}
-	c.mode = mode.AtMost(c.state.Highest)
+	c.mode = mode
 	c.record.Mode = c.mode.String()
 	return nil
+}
+
+// planNoted is how exactly the last call in a shared plan mode is known; a write for each call would be too much.
+const planNoted = time.Minute
+
+// notePlan notes that a shared plan mode is in use. If that fails, it may end early, and the next call tries again.
+func (c *call) notePlan(ctx context.Context, now time.Time) {
+	_, err := c.state.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) {
+		if now.After(p.Last) {
+			p.Last = now
+		}
+		return p, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		c.log().WarnContext(ctx, "note a call in plan mode", "error", err)
+	}
 }
 
 // onlyTouches says that the call's targets are all the file at path, and that there is one.
