@@ -1,0 +1,56 @@
+package pipeline
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codehand/server/state"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// Plan mode of a session that several conversations share lasts as long as calls come, and an hour longer: the one that
+// entered it may be gone.
+func TestSharedPlanModeEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, shared := range []bool{true, false} {
+			p, s := newCorridor(), newState(t, "s")
+			memory := state.Scoped(state.NewMemory(state.MemoryOptions{}), "sess.p.s")
+			s.Mode = session.NewCell[permission.Mode](memory, "mode")
+			s.Plan = session.NewCell[session.Plan](memory, "plan")
+			s.Shared = shared
+			s.Start = permission.AcceptEdits
+			_, err := s.Mode.Change(t.Context(), func(permission.Mode) (permission.Mode, error) { return permission.Plan, nil })
+			if err == nil {
+				_, err = s.Plan.Change(t.Context(), func(session.Plan) (session.Plan, error) {
+					return session.Plan{Path: "/none", Last: time.Now(), Before: permission.DontAsk}, nil
+				})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := func() {
+				t.Helper()
+				_, err := p.run(t, s, fixture("work", writes, done), "", Arrival{})
+				wantRefusal(t, err, tool.PlanMode, "")
+			}
+			for range 3 { // each call keeps it alive, also one that is refused
+				time.Sleep(59 * time.Minute)
+				refused()
+			}
+			time.Sleep(30 * time.Second)
+			refused()
+			time.Sleep(session.PlanIdle)
+			if !shared {
+				refused()
+				continue
+			}
+			if _, err := p.run(t, s, fixture("look", reads, done), "", Arrival{}); err != nil || p.last().Mode != "dontAsk" {
+				t.Errorf("an hour later the mode is %s, %v", p.last().Mode, err)
+			}
+		}
+	})
+}
