@@ -23,7 +23,7 @@ const (
 	jobSuffix      = "/output"
 	planURI        = "codehand://plan"
 	jobsURI        = "codehand://jobs"
-	window         = "{?offset,limit}" // of lines, counted from 1
+	windowOf       = "{?offset,limit}" // of lines, counted from 1
 )
 
 const (
@@ -70,9 +70,9 @@ func (s *Server) look(rec *record, key session.Key, release *func()) *rpcError {
 
 // offerResources gives mcp-go what is the same for everybody.
 func (s *Server) offerResources() {
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(resultPrefix+"{id}"+window, "results",
+	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(resultPrefix+"{id}"+windowOf, "results",
 		mcp.WithTemplateDescription("The whole of a result that was too long to show, by lines."), mcp.WithTemplateMIMEType("text/plain")), s.readResource)
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(jobPrefix+"{id}"+jobSuffix+window, "job output",
+	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(jobPrefix+"{id}"+jobSuffix+windowOf, "job output",
 		mcp.WithTemplateDescription("What a background job has printed, by lines."), mcp.WithTemplateMIMEType("text/plain")), s.readResource)
 	for _, r := range []mcp.Resource{planResource, jobsResource} {
 		s.mcp.AddResource(r, s.readResource)
