@@ -143,8 +143,8 @@ func (c *call) askHooks(ctx context.Context, e hooks.Event) (hooks.Outcome, erro
 	return o, nil
 }
 
-// judge lets the operator's classifier command judge a call in mode auto; nil: there is none. Where its answer would
-// change nothing, it is not started.
+// judge lets the operator's classifier command judge a call in mode auto; nil: there is none. Where the mode allows the
+// call without it, or nothing could, it is not started.
 func (c *call) judge(ctx context.Context, e hooks.Event) ([]permission.Verdict, error) {
 	if c.pipe.Classify == nil || c.mode != permission.Auto {
 		return nil, nil
