@@ -44,7 +44,7 @@ type placeOptions struct {
 	who     auth.Principal
 	roots   []string
 	workDir string
-	deny    []permission.Rule
+	rules   permission.Options // Deny, Ask and Allow
 	noShell string
 	start   permission.Mode
 	highest permission.Mode
@@ -54,7 +54,7 @@ type placeOptions struct {
 func (s *Server) newPlace(o placeOptions) (*place, error) {
 	e := s.engines
 	p := &place{who: o.who, rights: rights(o.who), prefs: prefs(s.cfg), start: o.start.AtMost(o.highest), highest: o.highest}
-	rules, err := permission.New(permission.Options{Deny: o.deny, Home: s.cfg.Home})
+	rules, err := s.policy(o.rules)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,37 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs}
 	p.listed = p.arrange(s.tools)
 	return p, nil
+}
+
+// policy makes the policy of rules and of what the operator says about protected names.
+func (s *Server) policy(o permission.Options) (*permission.Policy, error) {
+	o.Protect, o.Unprotect = s.cfg.Permissions.Protect, s.cfg.Permissions.Unprotect
+	o.Own, o.Home = s.ownFiles(), s.cfg.Home
+	return permission.New(o)
+}
+
+// ownFiles are the state and the configuration of codehand, with links resolved: no call changes them. What a project
+// holds is a file of the workspace, of protected name.
+func (s *Server) ownFiles() []string {
+	c := s.cfg
+	own := []string{s.engines.dir, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile}
+	if c.Audit.Dir != "-" {
+		own = append(own, c.Audit.Dir)
+	}
+	if c.ConfigHome != "" {
+		own = append(own, filepath.Join(c.ConfigHome, "codehand"))
+	}
+	for _, file := range c.Files {
+		if filepath.Base(filepath.Dir(file)) != ".codehand" {
+			own = append(own, file)
+		}
+	}
+	own = slices.DeleteFunc(own, func(path string) bool { return path == "" })
+	for i, path := range own {
+		own[i] = config.Canonical(path)
+	}
+	slices.Sort(own)
+	return slices.Compact(own)
 }
 
 // forbids says why this principal may not use a tool that the rules allow; nil: it may.
@@ -128,7 +159,8 @@ const allScopes = auth.Read | auth.Write | auth.Shell | auth.Web | auth.AdminCon
 func (s *Server) localPlace() (*place, error) {
 	return s.newPlace(placeOptions{
 		who:   auth.Principal{ID: localID, Slug: localID, Roots: s.cfg.Roots, Scopes: allScopes, Admin: true, Via: "none"},
-		roots: s.cfg.Roots, workDir: s.cfg.WorkDir, deny: s.cfg.Permissions.Deny,
+		roots: s.cfg.Roots, workDir: s.cfg.WorkDir,
+		rules: permission.Options{Deny: s.cfg.Permissions.Deny, Ask: s.cfg.Permissions.Ask, Allow: s.cfg.Permissions.Allow},
 		start: s.cfg.Permissions.Mode, highest: permission.Bypass, noShell: s.noShell,
 	})
 }
@@ -229,20 +261,29 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(who.Allow) > 0 {
-		s.log.Warn("rules that allow are not in this version: they have no effect", "principal", who.ID)
-	}
-	deny := append([]permission.Rule(nil), s.cfg.Permissions.Deny...)
 	workDir := ""
 	if len(who.Roots) > 0 {
 		workDir = who.Roots[0]
 	}
-	for _, text := range who.Deny {
-		deny = append(deny, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: config.Canonical(workDir)}) // rules are held against real paths
-	}
+	p := s.cfg.Permissions
 	return s.newPlace(placeOptions{
-		who: who, roots: who.Roots, workDir: workDir, deny: deny, start: start, highest: highest, noShell: s.noShell,
+		who: who, roots: who.Roots, workDir: workDir, start: start, highest: highest, noShell: s.noShell,
+		rules: permission.Options{
+			Deny:  slices.Concat(p.Deny, rulesOf(who, who.Deny, workDir)),
+			Ask:   p.Ask,
+			Allow: slices.Concat(p.Allow, rulesOf(who, who.Allow, workDir)),
+		},
 	})
+}
+
+// rulesOf are rules that hold for one principal. What is relative in them is so to where he starts, as a real path, since
+// rules are held against those.
+func rulesOf(who auth.Principal, texts []string, dir string) []permission.Rule {
+	var rules []permission.Rule
+	for _, text := range texts {
+		rules = append(rules, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: config.Canonical(dir)})
+	}
+	return rules
 }
 
 // claim refuses roots that contain those of another principal or lie in them. The same roots may be shared: the operator

@@ -38,6 +38,9 @@ func (c *call) request() permission.Request {
 		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
 		Own: c.bound.Verdict, Judged: c.found.Judged, Mode: c.mode, PlanFile: c.planFile, Now: time.Now(),
 	}
+	if r.Mode == permission.Auto && c.pipe.Classify == nil {
+		r.Mode = permission.Default // nobody judges
+	}
 	if c.found.Hooks != nil { // else stage 3 asks: a condition of a hook is held against this, too
 		r.Opinions = c.found.Hooks.Opinions
 	}

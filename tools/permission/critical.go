@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,10 +30,14 @@ func (p *Policy) closed(r *Request) (d Decision, denied bool) {
 	return Decision{}, false
 }
 
-// ownFile returns which of codehand's own paths a clean path is or lies below, "": none.
+// ownFile returns which of codehand's own paths a clean path is or lies below, "": none. A root within such a path is
+// there to be worked in.
 func (p *Policy) ownFile(path string) string {
 	for _, own := range p.own {
-		if isFolded(own, path) {
+		if isFolded(own, path) && !slices.ContainsFunc(p.roots, func(root string) bool {
+			_, in := below(root, path)
+			return (in || root == path) && isFolded(own, root)
+		}) {
 			return own
 		}
 	}

@@ -31,6 +31,7 @@ type Policy struct {
 
 	roots []string
 	cwd   string
+	folds bool   // in Hidden and Withheld, see Folding
 	start string // the cwd that At was given first: where relative patterns of rules that allow begin, so that no `cd` widens them
 
 	// For secrets, in lower case.
@@ -91,6 +92,17 @@ func (p *Policy) At(roots []string, cwd string) *Policy {
 	return &at
 }
 
+// Folding returns the policy for roots on a file system that does not tell letter cases apart, where a rule hides a file
+// however it is spelt. A decision goes by Target.Folds.
+func (p *Policy) Folding() *Policy {
+	if p == nil {
+		return nil
+	}
+	f := *p
+	f.folds = true
+	return &f
+}
+
 // Unmatched returns the rules whose name is that of none of tools (all names and aliases) and of no family: a misspelt
 // deny rule denies nothing, so the server refuses to start. Rules about mounted servers are left out, as mounts come
 // and go.
@@ -132,7 +144,7 @@ func (p *Policy) Hidden(path string) bool {
 		return true
 	}
 	path = clean(path)
-	return p.secret(path) != "" || p.pathRule(p.deny, path, p.cwd, false) != nil
+	return p.secret(path) != "" || p.readRule(p.deny, path) != nil
 }
 
 // Withheld says that a person must be asked before path (absolute) is read, so listings and searches leave it out unless
@@ -142,14 +154,16 @@ func (p *Policy) Withheld(path string) bool {
 		return true
 	}
 	path = clean(path)
-	return p.secretInside(path) != "" || p.pathRule(p.ask, path, p.cwd, false) != nil
+	return p.secretInside(path) != "" || p.readRule(p.ask, path) != nil
 }
 
-// pathRule returns the first of the rules, which deny or ask, whose pattern covers the use of a clean path; nil: none
-// does.
-func (p *Policy) pathRule(rules []rule, path, cwd string, change bool) *rule {
+// readRule returns the first of the rules, which deny or ask, whose pattern covers reading a clean path; nil: none does.
+func (p *Policy) readRule(rules []rule, path string) *rule {
+	if p.folds {
+		path = foldPath(path)
+	}
 	for i := range rules {
-		if r := &rules[i]; r.path != nil && r.about(change) && p.forbidden(r, path, cwd, false) {
+		if r := &rules[i]; r.path != nil && r.reads && p.forbidden(r, path, p.cwd, p.folds) {
 			return r
 		}
 	}
