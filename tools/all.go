@@ -14,7 +14,11 @@ func All() []tool.Tool {
 		grepSearch,
 		// Commands.
 		runShell,
+		runReadonly,
 		jobOutput,
 		jobStop,
+		// Planning.
+		enterPlanMode,
+		exitPlanMode,
 	}
 }

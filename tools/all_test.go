@@ -25,7 +25,8 @@ var update = flag.Bool("update", false, "rewrite the golden specs")
 // tools that are still to come have their share.
 var maxBytes = map[string]int{
 	"read_file": 870, "write_file": 740, "edit_file": 1140, "multi_edit": 1220, "list_files": 600, "grep_search": 1580,
-	"run_shell": 1080, "job_output": 720, "job_stop": 440,
+	"run_shell": 1080, "run_readonly": 710, "job_output": 720, "job_stop": 440,
+	"enter_plan_mode": 600, "exit_plan_mode": 700,
 }
 
 // A property is one parameter as it is published.

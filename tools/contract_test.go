@@ -17,15 +17,18 @@ import (
 
 // samples is one good call of each tool, over the files that a contract rig has. ctx ends before it runs in some tests.
 var samples = map[string]string{
-	"read_file":   `{"file_path":"$WORK/f"}`,
-	"write_file":  `{"file_path":"$WORK/new","content":"x"}`,
-	"edit_file":   `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
-	"multi_edit":  `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
-	"list_files":  `{"pattern":"**/*","path":"$WORK"}`,
-	"grep_search": `{"pattern":"one","path":"$WORK"}`,
-	"run_shell":   `{"command":"touch made; sleep 600"}`,
-	"job_output":  `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
-	"job_stop":    `{"job_id":"$JOB"}`,
+	"read_file":       `{"file_path":"$WORK/f"}`,
+	"write_file":      `{"file_path":"$WORK/new","content":"x"}`,
+	"edit_file":       `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
+	"multi_edit":      `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
+	"list_files":      `{"pattern":"**/*","path":"$WORK"}`,
+	"grep_search":     `{"pattern":"one","path":"$WORK"}`,
+	"run_shell":       `{"command":"touch made; sleep 600"}`,
+	"run_readonly":    `{"command":"sleep 60; ls"}`,
+	"job_output":      `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
+	"job_stop":        `{"job_id":"$JOB"}`,
+	"enter_plan_mode": `{}`,
+	"exit_plan_mode":  `{"plan":"1. Think."}`,
 }
 
 // A contractRig is a rig with the files and the job that samples name.

@@ -72,8 +72,10 @@ func newRig(t *testing.T, deny ...string) *rig {
 	return &rig{t: t, dir: root, store: store, State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
 		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept),
-		Files:   filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}),
-		Mode:    session.NewCell[permission.Mode](memory, "cell.mode"),
+		Files: filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}),
+		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
+		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),
+		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,
 		Cwd:     session.NewCell[string](memory, "cell.cwd"),
 		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 	}}

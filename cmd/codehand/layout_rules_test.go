@@ -101,6 +101,7 @@ var sharedFiles = []string{
 	"doc.go", "all.go", "refusals.go",
 	"changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", // files
 	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "repositories.go", "weigh.go", // commands
+	"approvals.go", "plans.go", // plan mode
 }
 
 func TestToolFiles(t *testing.T) {

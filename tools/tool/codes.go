@@ -49,6 +49,9 @@ const (
 	OutputLimit         Code = "OUTPUT_LIMIT"
 	SandboxUnavailable  Code = "SANDBOX_UNAVAILABLE"
 	NotReadOnly         Code = "NOT_READ_ONLY"
+	NotInPlanMode       Code = "NOT_IN_PLAN_MODE"
+	PlanEmpty           Code = "PLAN_EMPTY"
+	PlanTextNeeded      Code = "PLAN_TEXT_NEEDED"
 	JobUnknown          Code = "JOB_UNKNOWN"
 	JobLimit            Code = "JOB_LIMIT"
 

@@ -1,0 +1,85 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+//go:embed enter_plan_mode.md
+var enterPlanModeText string
+
+type enterPlanModeInput struct{}
+
+// enterPlanMode needs nobody's consent: it only takes power away.
+var enterPlanMode = tool.Define(tool.Def[enterPlanModeInput]{
+	Spec: tool.Spec{
+		Name: "enter_plan_mode", Aliases: []string{"EnterPlanMode"}, Title: "Enter plan mode", Description: enterPlanModeText,
+		Hint: "enter planning mode for complex work", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeWrite,
+		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true}, // besides the mode it makes an empty file of its own
+	},
+	Activity: func(enterPlanModeInput) string { return "Entering plan mode" },
+	Run:      runEnterPlanMode,
+})
+
+func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (tool.Result, error) {
+	now := time.Now()
+	mode, _, err := env.InForce(ctx, now)
+	if err != nil {
+		return tool.Result{}, stateRefusal()
+	}
+	known, err := env.Plan.Load(ctx)
+	if err != nil {
+		return tool.Result{}, stateRefusal()
+	}
+	plan := planFile{}
+	if known.Path != "" {
+		if plan, err = readPlan(ctx, env.State, known.Path); err != nil {
+			plan = planFile{} // what stands in its place now is no plan
+		}
+	}
+	if plan.sum == "" {
+		if plan.path, err = createPlan(ctx, env, "enter_plan_mode"); err != nil {
+			return tool.Result{}, pathRefusal(env, plan.path, err)
+		}
+	}
+	there := mode == permission.Plan
+	_, err = env.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) {
+		p.Path, p.Last = plan.path, now
+		if !there {
+			p.Before = mode
+		}
+		return p, nil
+	})
+	if err == nil && !there {
+		_, err = env.Mode.Change(ctx, func(permission.Mode) (permission.Mode, error) { return permission.Plan, nil })
+	}
+	if err != nil {
+		return tool.Result{}, stateRefusal()
+	}
+	return tool.Result{Text: enterPlanModeAnswer(env, plan, there)}, nil
+}
+
+// enterPlanModeAnswer carries the rules that other systems put into the prompt.
+func enterPlanModeAnswer(env tool.Env, plan planFile, there bool) string {
+	text := fmt.Sprintf("Plan mode is on. Plan file: %s\n", plan.path)
+	if there {
+		text = fmt.Sprintf("Already in plan mode. Plan file: %s\n", plan.path)
+	}
+	if !plan.blank() {
+		text += fmt.Sprintf("A plan exists at %s; read it first.\n", plan.path)
+	}
+	text += `Only reading is allowed now, with the file and search tools and with commands that change nothing (run_readonly).
+The plan file is the one file that may be written, with write_file, edit_file or multi_edit.
+Explore what is there, design the change, and write the plan into that file: what changes where, and how it will be checked.
+Then call exit_plan_mode with the plan's text, which asks the user. Do not ask for approval in text.`
+	if env.Shared {
+		text += "\n[plan mode covers all conversations of this user in this workspace, and ends 60 min after the last call in one of them]"
+	}
+	return text
+}

@@ -1,0 +1,147 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+//go:embed exit_plan_mode.md
+var exitPlanModeText string
+
+type exitPlanModeInput struct {
+	Plan    string            `json:"plan,omitempty" jsonschema:"the whole text of the plan; replaces the plan file's"`
+	Prompts []json.RawMessage `json:"allowedPrompts,omitempty" jsonschema:"accepted and ignored"`
+}
+
+var exitPlanMode = tool.Define(tool.Def[exitPlanModeInput]{
+	Spec: tool.Spec{
+		Name: "exit_plan_mode", Aliases: []string{"ExitPlanMode"}, Title: "Exit plan mode", Description: exitPlanModeText,
+		Hint: "present the plan and start executing", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
+		Traits: tool.Traits{Private: true, Additive: true, Local: true}, // what it gives back is a person's to give, within the operator's limit
+	},
+	Hidden:   []string{"allowedPrompts"},
+	Activity: func(exitPlanModeInput) string { return "Presenting the plan" },
+	Question: askExitPlanMode,
+	Run:      runExitPlanMode,
+})
+
+// exitPlanModeTrim takes a plan of blanks for none.
+func exitPlanModeTrim(in exitPlanModeInput) exitPlanModeInput {
+	if strings.TrimSpace(in.Plan) == "" {
+		in.Plan = ""
+	}
+	return in
+}
+
+// exitPlanModeFind returns the plan to approve: the file, and the session's record of it.
+func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInput) (planFile, session.Plan, error) {
+	mode, _, err := s.InForce(ctx, time.Now())
+	if err != nil {
+		return planFile{}, session.Plan{}, stateRefusal()
+	}
+	if mode != permission.Plan {
+		return planFile{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1, "You are not in plan mode.")
+	}
+	known, err := s.Plan.Load(ctx)
+	if err != nil {
+		return planFile{}, session.Plan{}, stateRefusal()
+	}
+	var file planFile
+	if known.Path != "" {
+		if file, err = readPlan(ctx, s, known.Path); err != nil {
+			return file, known, pathRefusal(tool.Env{State: s}, known.Path, err)
+		}
+	}
+	switch {
+	case !file.blank() || in.Plan != "":
+		return file, known, nil
+	case file.path == "":
+		return file, known, tool.Numbered(tool.PlanEmpty, 2, `Pass the plan's text in "plan" first. There is no plan file yet.`)
+	}
+	return file, known, tool.Numbered(tool.PlanEmpty, 2, "Write the plan to %s first.", file.path)
+}
+
+// exitPlanModeBound says that the operator allows no other mode than plan, so there is nothing to ask a person.
+func exitPlanModeBound(s *session.State) bool {
+	return permission.AcceptEdits.AtMost(s.Highest) == permission.Plan
+}
+
+func askExitPlanMode(ctx context.Context, s *session.State, in exitPlanModeInput) (*tool.Question, error) {
+	in = exitPlanModeTrim(in)
+	file, _, err := exitPlanModeFind(ctx, s, in)
+	if err != nil || exitPlanModeBound(s) {
+		return nil, err
+	}
+	return planQuestion(file, in.Plan), nil
+}
+
+func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (tool.Result, error) {
+	in = exitPlanModeTrim(in)
+	file, known, err := exitPlanModeFind(ctx, env.State, in)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	by := approval{bound: exitPlanModeBound(env.State)}
+	if !by.bound {
+		if by, err = decideApproval(env, in.Plan); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	if known.Path == "" {
+		if file.path, err = createPlan(ctx, env, "exit_plan_mode"); err != nil {
+			return tool.Result{}, pathRefusal(env, env.Plans, err)
+		}
+		if file, err = readPlan(ctx, env.State, file.path); err != nil {
+			return tool.Result{}, pathRefusal(env, file.path, err)
+		}
+	}
+	file, edited, meta, err := exitPlanModeSave(ctx, env, in, file, known.Path != "")
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if file.blank() {
+		by.approved = false // the person has emptied it
+	}
+	mode := permission.Plan
+	if by.approved {
+		mode = by.mode(known).AtMost(env.Highest)
+	}
+	_, err = env.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) {
+		p.Path = file.path
+		return p, nil
+	})
+	if err == nil && by.approved {
+		err = leavePlanMode(ctx, env.State, mode)
+	}
+	if err != nil {
+		return tool.Result{}, stateRefusal()
+	}
+	return tool.Result{Text: by.answer(file, edited, mode), Meta: meta}, nil
+}
+
+// exitPlanModeSave puts the plan's text into the file, unless that is not what it was when the person was asked: then it
+// is the person's own version, which counts.
+func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, file planFile, asked bool) (planFile, bool, tool.Meta, error) {
+	edited := asked && env.Answer.Outcome == tool.Accepted && env.Answer.Seen != file.sum
+	if edited || in.Plan == "" || in.Plan == file.text {
+		return file, edited, tool.Meta{}, nil
+	}
+	changes, err := writePlan(ctx, env, "exit_plan_mode", file, in.Plan)
+	if errors.Is(err, errPlanChanged) {
+		file, err = readPlan(ctx, env.State, file.path)
+		return file, true, tool.Meta{}, pathRefusal(env, file.path, err)
+	}
+	if err != nil {
+		return file, false, tool.Meta{}, guard{name: "exit_plan_mode"}.refusal(ctx, env, file.path, err)
+	}
+	file.text = in.Plan
+	return file, false, changeMeta(struct{}{}, changes...), nil
+}

@@ -1,0 +1,141 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+const (
+	// planTries is how many names a new plan file tries.
+	planTries = 10
+	// maxPlan is how many bytes a plan may have: what one parameter may hold.
+	maxPlan = 4 << 20
+)
+
+// A planFile is a session's plan as it is on the disk.
+type planFile struct {
+	path string
+	text string
+	sum  string // of the text; "": there is no file
+}
+
+// blank says that there is nothing to approve.
+func (p planFile) blank() bool { return strings.TrimSpace(p.text) == "" }
+
+// readPlan reads the plan file at path; a missing one is blank.
+func readPlan(ctx context.Context, s *session.State, path string) (planFile, error) {
+	p := planFile{path: path}
+	f, err := openPlan(s, path)
+	if err != nil {
+		return p, err
+	}
+	defer f.Close()
+	r, err := s.Files.Open(ctx, f)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.NewSectionReader(r, 0, maxPlan+1))
+	if err != nil {
+		return p, err
+	}
+	if len(text) > maxPlan {
+		return p, tool.Numbered(tool.TooLarge, 10, "%s is too large for a plan (%s). Limit: 4 MiB. Shorten it.", path, results.Size(r.Size()))
+	}
+	p.text, p.sum = string(text), planSum(text)
+	return p, nil
+}
+
+// openPlan opens the place of a plan file, which lies outside the roots mostly.
+func openPlan(s *session.State, path string) (filestate.File, error) {
+	p, err := s.Space.Writable(path).Open(path, workspace.Write)
+	return filestate.File(p), err
+}
+
+func planSum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// errPlanChanged says that a plan file is not what it was when it was read.
+var errPlanChanged = errors.New("the plan file has been changed")
+
+// writePlan puts text into a plan file, if it still is as was says, and returns what was done. errPlanChanged: it is not.
+func writePlan(ctx context.Context, env tool.Env, name string, was planFile, text string) ([]filestate.Change, error) {
+	f, err := openPlan(env.State, was.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return env.Files.Update(ctx, by(env, name), filestate.Edit{
+		File: f, Whole: true, Unseen: true, // it is compared here
+		Change: func(old []byte) ([]byte, error) {
+			if sum := planSum(old); old == nil && was.sum != "" || old != nil && sum != was.sum {
+				return nil, errPlanChanged
+			}
+			return []byte(text), nil
+		},
+	})
+}
+
+// createPlan makes an empty plan file under a name that nobody has, and returns its path.
+func createPlan(ctx context.Context, env tool.Env, name string) (string, error) {
+	if !env.Space.Inside(env.Plans) {
+		if err := os.MkdirAll(env.Plans, 0o700); err != nil {
+			return "", err
+		}
+	}
+	for range planTries {
+		changes, err := writePlan(ctx, env, name, planFile{path: filepath.Join(env.Plans, planName()+".md")}, "")
+		if errors.Is(err, errPlanChanged) {
+			continue // it is there
+		}
+		if err != nil {
+			return "", err
+		}
+		return changes[0].Path, nil
+	}
+	return "", fmt.Errorf("no free name for a plan in %s after %d tries", env.Plans, planTries)
+}
+
+// planName is three words that can be said and remembered.
+func planName() string {
+	return pick(planAdjectives) + "-" + pick(planNouns) + "-" + pick(planNouns)
+}
+
+func pick(words string) string {
+	all := strings.Fields(words)
+	return all[rand.IntN(len(all))]
+}
+
+const (
+	planAdjectives = `amber ample apt azure bold brave brief bright brisk calm candid cheery clear clever cobalt cool copper cosy
+		crisp daring deep deft eager early easy even fair fine firm fleet fond fresh gentle glad golden good grand green happy hardy
+		honest humble ivory jolly keen kind light lively lucid lucky mellow merry mild modest neat nimble noble olive patient plain
+		polite proud prudent quick quiet rapid ready rosy round sage sandy serene sharp silver simple sleek smooth snug solid sound
+		spry steady still sturdy sunny sure swift tidy true vivid warm wise witty young`
+	planNouns = `acorn anchor apple arch atlas badger barn basin beacon birch bison boat branch bridge brook cabin canoe canyon cedar
+		chart cliff cloud clover coast comet compass coral cove crane creek crow dale dawn delta dune eagle elm ember falcon fern
+		field finch fjord flint forest fox garden gate glade grove gull harbor hawk hazel hedge heron hill island ivy kite lagoon
+		lake lantern lark leaf lily lynx maple marsh meadow mill moon moss mountain oak oasis orchard otter owl path pebble pine
+		plum pond poplar prairie quail quarry raven reed reef ridge river robin rook rose sail shore sparrow spring spruce star
+		stone stream summit swallow thicket thrush tide trail valley walnut wave willow wren`
+)

@@ -1,0 +1,100 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+)
+
+//go:embed run_readonly.md
+var runReadonlyText string
+
+type runReadonlyInput struct {
+	Command     string `json:"command" jsonschema:"bash command line" rule:"maxlen=10000"`
+	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; default 60000, max 120000" rule:"min=1"`
+	Description string `json:"description,omitempty" jsonschema:"what it does, 5-10 words"`
+}
+
+// runReadonly is a second shell because hints are static: clients run only what is always read-only side by side, and
+// let only that through in their own plan modes.
+var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
+	Spec: tool.Spec{
+		Name: "run_readonly", Title: "Run read-only command", Description: runReadonlyText,
+		Hint: "run shell commands that change nothing", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Traits: tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
+	},
+	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
+	Available: noShell,
+	Command:   func(in runReadonlyInput) string { return in.Command },
+	Weigh: func(s *session.State, in runReadonlyInput, a *permission.Analysis) error {
+		if weigh(s, a); a.Class != permission.ReadOnly {
+			return notReadOnly(in.Command, a.Why)
+		}
+		return nil
+	},
+	Activity: func(in runReadonlyInput) string { return "Running " + cmp.Or(in.Description, in.Command) },
+	Check:    checkRunReadonly,
+	Run:      runRunReadonly,
+})
+
+func checkRunReadonly(in runReadonlyInput) error {
+	if in.Command == "" || strings.ContainsRune(in.Command, 0) {
+		return tool.Invalid("run_readonly", `"command" must not be empty, nor contain a NUL character`)
+	}
+	if utf8.RuneCountInString(in.Description) > 200 {
+		return tool.Invalid("run_readonly", `"description" must have at most 200 characters`)
+	}
+	return nil
+}
+
+// The deadline of a command that only looks, if nobody says one, and at most.
+const (
+	runReadonlyPreset = 60 * time.Second
+	runReadonlyMost   = 120 * time.Second
+)
+
+func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (tool.Result, error) {
+	if err := stillReads(env, in.Command); err != nil {
+		return tool.Result{}, err
+	}
+	dir, notes, err := commandDir(env)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	timeout, more := runReadonlyTimeout(env, in)
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout})
+	_ = dir.Close() // only a place to start from
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer job.Release()
+	alone := *env.State
+	alone.Prefs.ShellBackgroundMS = 0 // it never becomes a job: it ends at its deadline
+	env.State, env.AnswerBy = &alone, time.Time{}
+	o := outcome{env: env, limit: timeout, notes: append(notes, more...), stays: true}
+	info, err := o.wait(ctx, job)
+	return o.ended(context.WithoutCancel(ctx), job, info, err) // what it has printed is shown also to a call that was cancelled
+}
+
+// runReadonlyTimeout is the deadline of a command. It ends with what it has when its client will not wait any longer.
+func runReadonlyTimeout(env tool.Env, in runReadonlyInput) (time.Duration, []string) {
+	most := min(runReadonlyMost, time.Duration(env.Prefs.ShellMaxMS)*time.Millisecond)
+	timeout, notes := commandTime(in.Timeout, runReadonlyPreset, most)
+	if env.AnswerBy.IsZero() {
+		return timeout, notes
+	}
+	soon := max(time.Until(env.AnswerBy), 5*time.Second).Round(100 * time.Millisecond)
+	if soon >= timeout {
+		return timeout, notes
+	}
+	return soon, append(notes, fmt.Sprintf("[it may run for %gs here, because this client waits no longer; run_shell moves a long command to the background]", soon.Seconds()))
+}
