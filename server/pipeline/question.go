@@ -3,9 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -53,7 +51,7 @@ func (c *call) permissionQuestion(d permission.Decision, r permission.Request, h
 	if hidden {
 		text.WriteString("The text above contains invisible characters; they are shown as escapes.\n")
 	}
-	q.rule = c.wouldAllow(r)
+	q.rule = c.state.Rules.Suggest(r)
 	if q.rule != "" {
 		fmt.Fprintf(&text, "Rule that would allow it: %s\n", clipTo(oneLine(q.rule), 500))
 	}
@@ -67,21 +65,6 @@ func (c *call) permissionQuestion(d permission.Decision, r permission.Request, h
 		{Name: reasonField, Label: "Reason (optional)"},
 	}
 	return q
-}
-
-// wouldAllow returns the rule that the policy suggests, if it would really let this call run: a rule never lifts what a
-// person must decide.
-func (c *call) wouldAllow(r permission.Request) string {
-	rule := c.state.Rules.Suggest(r)
-	if rule == "" {
-		return ""
-	}
-	r.Now = time.Now()
-	r.Grants = append(slices.Clone(r.Grants), permission.Grant{Rule: rule, At: r.Now})
-	if c.state.Rules.Decide(r).Verdict != permission.Allow {
-		return ""
-	}
-	return rule
 }
 
 // touched lists what the call is about. hidden says that something in it could not have been seen.
@@ -100,7 +83,7 @@ func (c *call) touched(r permission.Request) (text string, hidden bool) {
 	for _, t := range r.Targets {
 		shown, n := reveal(t.Value, t.Kind == permission.Command)
 		hidden = hidden || n
-		line(kindName(t.Kind) + ":")
+		line(targetName(t) + ":")
 		for l := range strings.SplitSeq(shown, "\n") {
 			line("    " + l)
 		}
@@ -131,9 +114,15 @@ func (c *call) danger(r permission.Request) string {
 	return ""
 }
 
-func kindName(k permission.Kind) string {
-	switch k {
+func targetName(t permission.Target) string {
+	switch t.Kind {
 	case permission.Path:
+		switch t.Use {
+		case permission.CommandReads:
+			return "The command reads"
+		case permission.CommandWrites:
+			return "The command changes"
+		}
 		return "Path"
 	case permission.Command:
 		return "Command"
