@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 
 	"codehand/server/auth"
@@ -66,13 +67,15 @@ type Config struct {
 // Permissions are the rules and the mode.
 type Permissions struct {
 	Mode             permission.Mode
+	Highest          permission.Mode   // no session goes above it; Bypass unless the machine's administrator fixed Mode
 	Deny, Ask, Allow []permission.Rule // of all sources, each with its own origin; all parse
 	AskFallback      string            // client, deny: who answers a default ask
 	AskTimeout       time.Duration     // of a person
 	AdditionalDirs   []string          // absolute; beside the roots
 	Protect          []string          // names besides the built-in ones that a person must allow to change
 	Unprotect        []string          // built-in names that are ordinary files here
-	Classifier       []string          // the command that decides in mode auto; empty: none
+	Classifier       []string          // the command that decides in mode auto; empty: none, and Mode is not Auto
+	ManagedRulesOnly bool              // no rule allows but those of the machine's administrator, which are in Allow
 }
 
 // Hooks are the operator's programs around calls.
@@ -213,6 +216,20 @@ type Auth struct {
 type Principals struct {
 	Default auth.Values
 	Named   map[string]auth.Values // by ID
+
+	lines map[principalRule]string // origins
+}
+
+// A principalRule is a rule in one list of a principal, or of all.
+type principalRule struct{ id, list, text string }
+
+// RuleOrigin returns the file and line of a rule of the principal id, in its list `allow` or `deny`; "" if it is not from
+// the configuration but from a token.
+func (p Principals) RuleOrigin(id, list, text string) string {
+	if at, ok := p.lines[principalRule{id, list, text}]; ok {
+		return at
+	}
+	return p.lines[principalRule{everyone, list, text}]
 }
 
 // Session is how long conversations are kept.
@@ -232,7 +249,8 @@ type Store struct {
 
 // Sandbox is what must confine commands.
 type Sandbox struct {
-	Policy string // required, best-effort, off; if nobody says one: required in serve, best-effort elsewhere
+	Policy    string // required, best-effort, off; if nobody says one: required in serve, best-effort elsewhere
+	AutoAllow bool   // a command needs no question in a sandbox that is proven
 }
 
 // Audit is the record of calls.
@@ -251,7 +269,8 @@ type Metrics struct {
 	TokenFile string // absolute
 }
 
-// Changed returns the keys of settings whose values differ in o, in the order of the table. Principals and quotas are no
+// Changed returns the keys of settings whose values differ in o, in the order of the table, and `hooks` if some of these
+// do. Principals and quotas are no
 // settings.
 func (c Config) Changed(o Config) []string {
 	var keys []string
@@ -260,6 +279,13 @@ func (c Config) Changed(o Config) []string {
 		if s.at.text() != now[i].at.text() {
 			keys = append(keys, s.key)
 		}
+	}
+	same := func(h, o Hook) bool {
+		return h.Event == o.Event && h.Matcher == o.Matcher && h.If == o.If && slices.Equal(h.Command, o.Command) &&
+			h.Timeout == o.Timeout && h.Async == o.Async
+	}
+	if !slices.EqualFunc(c.Hooks.Entries, o.Hooks.Entries, same) {
+		keys = append(keys, hooksTable)
 	}
 	return keys
 }

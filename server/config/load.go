@@ -12,14 +12,18 @@ import (
 
 // Sources are what a Config is made from. Nothing else is looked at, so a test needs no real environment.
 type Sources struct {
-	Serve      bool              // the command is serve: ROOT arguments are templates, and some defaults are other ones
-	Roots      []string          // ROOT arguments; they win over every other source of roots, or of principals.default.roots
-	Flags      map[string]string // by flag as in Setting.Flag, with or without its dashes
-	Env        []string          // NAME=value, as os.Environ
-	Home       string            // absolute; "": from Env
-	WorkDir    string            // absolute; what relative paths in arguments, flags and environment start at
-	UserFile   string            // the operator's file, which must exist then; "": the platform's place, where it may be missing
-	ProjectDir string            // whose .codehand/config.toml may narrow; "": each root
+	Serve    bool              // the command is serve: ROOT arguments are templates, and some defaults are other ones
+	Roots    []string          // ROOT arguments; they win over every other source of roots, or of principals.default.roots
+	Flags    map[string]string // by flag as in Setting.Flag, with or without its dashes
+	Env      []string          // NAME=value, as os.Environ
+	Home     string            // absolute; "": from Env
+	WorkDir  string            // absolute; what relative paths in arguments, flags and environment start at
+	UserFile string            // the operator's file, which must exist then; "": the platform's place, where it may be missing
+	// ManagedFile is the file of the machine's administrator, as Process finds it; "": none. It stands above everything.
+	ManagedFile string
+	managedBy   int // the user that it must belong to; 0, but in tests
+
+	ProjectDir string // whose .codehand/config.toml may narrow; "": each root
 }
 
 // projectFile is where a project keeps its settings, below its directory.
@@ -31,11 +35,11 @@ func Process() (Sources, error) {
 	if err != nil {
 		return Sources{}, fmt.Errorf("working directory: %w", err)
 	}
-	return Sources{Env: os.Environ(), WorkDir: wd}, nil
+	return Sources{Env: os.Environ(), WorkDir: wd, ManagedFile: managedFile()}, nil
 }
 
-// Load makes the Config: flags before environment before project files before the user's file before defaults. Project
-// files narrow whatever the others say. The error is Problems: all that is wrong, not the first thing. Warnings come
+// Load makes the Config: the administrator's file before flags before environment before project files before the user's
+// file before defaults. Project files narrow whatever the others say. The error is Problems: all that is wrong, not the first thing. Warnings come
 // with an error, too.
 func Load(src Sources) (Config, []Warning, error) {
 	l := loader{src: src, env: environment(src.Env)}
@@ -43,23 +47,29 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.table = table(&l.config)
 	l.config.origins = map[string]string{}
 	for _, s := range l.table {
-		l.config.origins[s.key] = "default"
+		l.config.origins[s.key] = byDefault
 	}
 	l.places()
 	l.serveDefaults()
 	l.userFile()
 	l.environment()
 	l.flags()
+	l.managedFile()
+	l.auto()
+	l.holdManaged()
 	l.sandboxPolicy()
 	l.together()
 	l.stateDir()
 	l.roots()
-	mode := l.config.Permissions.Mode
+	l.additionalDirs()
+	mode, plans, from := l.config.Permissions.Mode, l.config.Plan.Directory, l.config.origins["plan.directory"]
 	l.projects()
+	l.auto()
+	l.planDirectory(plans, from)
 	l.keepApart()
 	l.session()
 	l.bypass()
-	l.serveModes(l.config.Permissions.Mode != mode)
+	l.serveModes(l.managed.fixed[modeKey] || l.config.Permissions.Mode != mode)
 	if len(l.problems) > 0 {
 		return Config{}, l.warnings, l.problems
 	}
@@ -72,9 +82,13 @@ type loader struct {
 	env      map[string]string
 	config   Config
 	table    []setting // bound to config
+	managed  managed
 	problems Problems
 	warnings []Warning
 }
+
+// byDefault is where a value comes from that nobody has set.
+const byDefault = "default"
 
 func environment(list []string) map[string]string {
 	env := map[string]string{}
@@ -163,11 +177,14 @@ func (l *loader) file(path string, data []byte) {
 	}
 	for _, e := range entries {
 		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)), home: l.config.Home, file: true}
-		if named(e.path) {
+		switch s := l.find(e.key); {
+		case named(e.path):
 			l.principal(e, in)
-		} else if s := l.find(e.key); s != nil {
+		case hookArray(e.path):
+			l.hook(e, in)
+		case s != nil:
 			l.set(*s, in)
-		} else {
+		default:
 			l.problems.add(e.origin, notThere(e))
 		}
 	}

@@ -98,7 +98,9 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("roots %v, state %s", c.Roots, c.StateDir)
 	}
 	defaults := map[string]string{
-		"permissions.mode": "default", "permissions.ask_fallback": "client", "tools.max_parallel": "10", "read.dedup": "once",
+		"permissions.mode": "default", "permissions.ask_fallback": "client", "permissions.ask_timeout_ms": "600000",
+		"hooks.tool_names": "claude", "hooks.trust_project": "false", "hooks.fail_closed": "false",
+		"plan.approval_fallback": "client", "results.keep_days": "30", "tools.max_parallel": "10", "read.dedup": "once",
 		"read.max_tokens": "25000", "read.max_line": "2000", "read.line_format": "tab", "read.version": "auto", "edit.guard": "strict",
 		"write.durability": "full", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
 		"grep.default_mode": "files_with_matches", "grep.timeout_ms": "20000", "shell.enabled": "true",
@@ -109,7 +111,7 @@ func TestDefaults(t *testing.T) {
 		"http.sse": "true", "http.behind_proxy": "false", "http.unix_mode": "0600", "http.max_connections": "4096",
 		"auth.mode": "auto", "auth.local_peer": "same-user",
 		"session.idle": "30m", "session.ttl": "30d", "session.max": "10000", "session.max_per_principal": "200",
-		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "",
+		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "", "sandbox.auto_allow": "true",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
 	for key, want := range defaults {
@@ -243,14 +245,29 @@ func samples(w *world) map[string][2]string {
 		"store.max_bytes":           {`"1 GiB"`, "1024MiB"},
 		"store.sync":                {`"always"`, "0s"},
 		"sandbox.policy":            {`"off"`, "off"},
-		"audit.dir":                 {`"-"`, "-"},
-		"audit.sync":                {`"never"`, "never"},
-		"audit.on_error":            {`"continue"`, "continue"},
-		"audit.rotate_bytes":        {`"64KiB"`, "65536"},
-		"audit.keep":                {`"1d12h"`, "36h"},
-		"audit.commands":            {`"digest"`, "digest"},
-		"metrics.listen":            {`"0.0.0.0:9090"`, "0.0.0.0:9090"},
-		"metrics.token_file":        {`"` + w.path("token") + `"`, w.path("token")},
+		"sandbox.auto_allow":        {"false", "false"},
+
+		"permissions.ask":             {`["Bash(git push *)", "mcp__*"]`, "Bash(git push *),mcp__*"},
+		"permissions.allow":           {`["Read(src/**)", "Bash(go test *)"]`, "Read(src/**),Bash(go test *)"},
+		"permissions.protect":         {`["Makefile", "ci/*.sh"]`, "Makefile,ci/*.sh"},
+		"permissions.unprotect":       {`[".npmrc", ".vscode"]`, ".npmrc,.vscode"},
+		"permissions.additional_dirs": {`["` + w.path("config") + `"]`, w.path("config")},
+		"permissions.ask_timeout_ms":  {"60000", "60000"},
+		"permissions.classifier":      {`["/usr/bin/judge", "-q"]`, "/usr/bin/judge,-q"},
+		"hooks.tool_names":            {`"codehand"`, "codehand"},
+		"hooks.trust_project":         {"true", "true"},
+		"hooks.fail_closed":           {"true", "true"},
+		"plan.directory":              {`"` + w.path("project/plans") + `"`, w.path("project/plans")},
+		"plan.approval_fallback":      {`"auto"`, "auto"},
+		"results.keep_days":           {"7", "7"},
+		"audit.dir":                   {`"-"`, "-"},
+		"audit.sync":                  {`"never"`, "never"},
+		"audit.on_error":              {`"continue"`, "continue"},
+		"audit.rotate_bytes":          {`"64KiB"`, "65536"},
+		"audit.keep":                  {`"1d12h"`, "36h"},
+		"audit.commands":              {`"digest"`, "digest"},
+		"metrics.listen":              {`"0.0.0.0:9090"`, "0.0.0.0:9090"},
+		"metrics.token_file":          {`"` + w.path("token") + `"`, w.path("token")},
 	}
 }
 
@@ -323,7 +340,7 @@ init_file = "relative.sh"
 env_allow = ["MY_TOKEN"]
 [banana]
 policy = "strict"
-[hooks]
+[[hooks.PreTool]]
 [log]
 level = 3
 colour = true
@@ -343,7 +360,7 @@ name = "x"
 		file + ":13:1: shell.env_allow: MY_TOKEN: ",
 		file + `:14:2: unknown key "banana"`,
 		file + `:15:1: unknown key "banana.policy"`,
-		file + `:16:2: unknown key "hooks"`,
+		file + `:16:3: unknown event "PreTool"`,
 		file + ":18:1: log.level: must be one of",
 		file + `:19:1: unknown key "log.colour"`,
 		file + `:20:3: unknown key "mcp"`,

@@ -2,7 +2,10 @@
 
 package config
 
-import "io/fs"
+import (
+	"errors"
+	"io/fs"
+)
 
 // Windows keeps who may write in access lists, which a profile directory inherits from its user; mode bits say
 // nothing there.
@@ -10,6 +13,12 @@ import "io/fs"
 func mine(fs.FileInfo) bool { return true }
 
 func trustedOwner(fs.FileInfo) bool { return true }
+
+// ownedBy refuses every file: settings that hold for everybody must not come from just anybody, and the directory for
+// them is one in which every user of Windows may make files.
+func ownedBy(fs.FileInfo, int) error {
+	return errors.New("this version cannot tell on this system who may change it; remove it")
+}
 
 func writableByOthers(fs.FileInfo) bool { return false }
 

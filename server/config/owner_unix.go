@@ -3,6 +3,7 @@
 package config
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -27,6 +28,18 @@ func mine(info fs.FileInfo) bool {
 func trustedOwner(info fs.FileInfo) bool {
 	uid, ok := owner(info)
 	return ok && (uid == os.Geteuid() || uid == 0)
+}
+
+// ownedBy refuses what somebody besides the user by may change.
+func ownedBy(info fs.FileInfo, by int) error {
+	uid, ok := owner(info)
+	switch {
+	case !ok || uid != by:
+		return errors.New("must belong to root")
+	case replaceable(info):
+		return errors.New("can be written by others; run chmod go-w on it")
+	}
+	return nil
 }
 
 func writableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }

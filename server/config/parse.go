@@ -14,9 +14,10 @@ import (
 type entry struct {
 	path   []string
 	key    string // path with dots; a table that holds no settings stands for itself
-	raw    any    // string, int64, bool, []any, or what no setting takes
+	raw    any    // string, int64, bool, []any, or what no setting takes; of hooks one table
 	origin string // file:line:column
 	lines  []string
+	keys   map[string]string // origins of the keys of a table of hooks
 }
 
 // parse reads a file of settings. The values come from the decoder, which knows all of TOML's rules; the positions
@@ -49,13 +50,19 @@ type reader struct {
 	parser   unstable.Parser
 	table    []string
 	entries  []entry
+	hook     *int           // entry of the table of hooks that expressions belong to; nil: none
+	hooks    map[string]int // how many tables there were for each event
 }
 
 func (r *reader) expression(n *unstable.Node) {
 	switch n.Kind {
 	case unstable.Table, unstable.ArrayTable:
 		path, at := r.key(n)
-		r.table = path
+		r.table, r.hook = path, nil
+		if n.Kind == unstable.ArrayTable && hookArray(path) {
+			r.hookTable(path, at)
+			return
+		}
 		if n.Kind == unstable.ArrayTable || !r.section(path) {
 			r.entries = append(r.entries, entry{path: path, key: dotted(path), origin: at})
 		}
@@ -67,12 +74,19 @@ func (r *reader) expression(n *unstable.Node) {
 // keyValue notes a key, or the keys of an inline table.
 func (r *reader) keyValue(table []string, n *unstable.Node) {
 	names, at := r.key(n)
+	if r.hook != nil {
+		r.entries[*r.hook].keys[names[0]] = at
+		return
+	}
 	path := append(append([]string(nil), table...), names...)
 	value := n.Value()
 	if value.Kind == unstable.InlineTable && r.section(path) {
 		for it := value.Children(); it.Next(); {
 			r.keyValue(path, it.Node())
 		}
+		return
+	}
+	if value.Kind == unstable.Array && hookArray(path) && r.inlineHooks(path, at, value) {
 		return
 	}
 	e := entry{path: path, key: dotted(path), raw: lookup(r.values, path), origin: at}
@@ -82,6 +96,43 @@ func (r *reader) keyValue(table []string, n *unstable.Node) {
 		}
 	}
 	r.entries = append(r.entries, e)
+}
+
+// hookTable begins a table of hooks.
+func (r *reader) hookTable(path []string, at string) {
+	r.entries = append(r.entries, r.hookEntry(path, at))
+	i := len(r.entries) - 1
+	r.hook = &i
+}
+
+// hookEntry makes the entry for the next table of an event.
+func (r *reader) hookEntry(path []string, at string) entry {
+	if r.hooks == nil {
+		r.hooks = map[string]int{}
+	}
+	e := entry{path: path, key: dotted(path), origin: at, keys: map[string]string{}}
+	if list, ok := lookup(r.values, path).([]any); ok && r.hooks[e.key] < len(list) {
+		e.raw = list[r.hooks[e.key]]
+	}
+	r.hooks[e.key]++
+	return e
+}
+
+// inlineHooks notes the tables of an array that is written as a value; ok is false if there are none.
+func (r *reader) inlineHooks(path []string, at string, array *unstable.Node) (ok bool) {
+	for it := array.Children(); it.Next(); {
+		e := r.hookEntry(path, at)
+		if table := it.Node(); table.Kind == unstable.InlineTable {
+			for keys := table.Children(); keys.Next(); {
+				if names, where := r.key(keys.Node()); len(names) > 0 {
+					e.keys[names[0]] = where
+				}
+			}
+		}
+		r.entries = append(r.entries, e)
+		ok = true
+	}
+	return ok
 }
 
 // section says whether path is a table that holds settings, or tables of them.

@@ -42,8 +42,11 @@ func ofLater(path []string) bool {
 
 // notThere is what is wrong with a key that this version does not take.
 func notThere(e entry) string {
-	if ofLater(e.path) {
+	switch {
+	case ofLater(e.path):
 		return e.key + ": not in this version"
+	case e.key == managedRulesOnly:
+		return e.key + ": counts in the file of the machine's administrator only"
 	}
 	return fmt.Sprintf("unknown key %q", e.key)
 }
@@ -80,6 +83,9 @@ func (l *loader) principal(e entry, in input) {
 		return
 	}
 	l.config.origins[e.key] = e.origin
+	if key == "allow" || key == "deny" {
+		l.ruleLines(id, key, in)
+	}
 	if id == everyone {
 		p.Default = about
 		return
@@ -88,6 +94,18 @@ func (l *loader) principal(e entry, in input) {
 		p.Named = map[string]auth.Values{}
 	}
 	p.Named[id] = about
+}
+
+// ruleLines remembers where the rules of a principal stand.
+func (l *loader) ruleLines(id, list string, in input) {
+	p := &l.config.Principals
+	if p.lines == nil {
+		p.lines = map[principalRule]string{}
+	}
+	texts, _ := entries(in) // it was read once
+	for i, text := range texts {
+		p.lines[principalRule{id, list, text}] = in.at(i)
+	}
 }
 
 // setPersonal sets one key of a table of principals; known is false if there is no such key.
@@ -109,9 +127,9 @@ func setPersonal(v *auth.Values, key string, in input) (known bool, err error) {
 	case "profile":
 		err = keep(&v.Profile, in, func(p *string) value { return choice{p, []string{"readonly", "default"}} })
 	case "allow":
-		v.Allow, err = ruleTexts(v.Allow, in)
+		v.Allow, err = ruleTexts(v.Allow, in, permission.Allow)
 	case "deny":
-		v.Deny, err = ruleTexts(v.Deny, in)
+		v.Deny, err = ruleTexts(v.Deny, in, permission.Deny)
 	case "scopes":
 		err = (terms{&v.Scopes, readScope}).set(in)
 	case "admin":
@@ -121,6 +139,9 @@ func setPersonal(v *auth.Values, key string, in input) (known bool, err error) {
 	}
 	return true, err
 }
+
+// values are what is said about a principal, or about all.
+type values = auth.Values
 
 // keep stores what an input says in a field that is nil as long as nothing was said.
 func keep[T any](to **T, in input, as func(*T) value) error {
@@ -133,8 +154,8 @@ func keep[T any](to **T, in input, as func(*T) value) error {
 }
 
 // ruleTexts returns the rules of a list, which all parse, or the ones that were there.
-func ruleTexts(before []string, in input) ([]string, error) {
-	good, bad := parseRules(in)
+func ruleTexts(before []string, in input, of permission.Verdict) ([]string, error) {
+	good, bad := parseRules(in, of)
 	if len(bad) > 0 {
 		return before, bad
 	}

@@ -116,7 +116,6 @@ func TestPrincipalsRefuse(t *testing.T) {
 		"relative seed":    {"principals.default.seed = 'seed'\n", "principals.default.seed: seed: must be an absolute path"},
 		"missing seed":     {"principals.default.seed = '/no/such'\n", ":1:1: principals.default.seed: stat /no/such: "},
 		"mode":             {"principals.default.mode = 'yolo'\n", `principals.default.mode: unknown mode "yolo"`},
-		"mode auto":        {"principals.default.mode = 'auto'\n", "not supported yet"},
 		"bypass":           {"principals.default.mode = 'bypassPermissions'\n", "principals.default.mode: " + noBypass},
 		"bypass at most":   {"principals.bo.max_mode = 'bypassPermissions'\n", "principals.bo.max_mode: " + noBypass},
 		"profile":          {"principals.default.profile = 'codex'\n", "principals.default.profile: must be one of readonly, default"},

@@ -42,18 +42,16 @@ func (l *loader) project(dir string) {
 		ignored = append(ignored, fmt.Sprintf("%s (%s)", e.key, strings.TrimPrefix(e.origin, path+":")))
 	}
 	for _, e := range entries {
-		s := l.find(e.key)
-		if named(e.path) {
+		// What `/x` in a rule and a relative path mean is the project's top, not the directory that only holds the file.
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(dir), base: dir, home: l.config.Home, file: true}
+		switch s := l.find(e.key); {
+		case named(e.path), hookArray(e.path) && !l.config.Hooks.TrustProject, e.key == managedRulesOnly:
 			ignore(e)
-			continue
-		}
-		if s == nil {
+		case hookArray(e.path): // a guard that the operator counts on must not be left out without a word, so mistakes stop the start
+			l.hook(e, in)
+		case s == nil:
 			l.problems.add(e.origin, notThere(e))
-			continue
-		}
-		// What `/x` in a rule means is the project's top, not the directory that only holds the file.
-		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(dir), home: l.config.Home, file: true}
-		if !l.narrow(*s, in) {
+		case !l.narrow(*s, in):
 			ignore(e)
 		}
 	}
@@ -66,12 +64,11 @@ func (l *loader) project(dir string) {
 func (l *loader) narrow(s setting, in input) (ok bool) {
 	switch s.project {
 	case added:
-		l.addRules(s, in)
-		return true
+		return l.addEntries(s, in)
 	case narrower:
 		return l.setIfStricter(s, in)
 	case guidance:
-		if !l.typedAlready(s.key) {
+		if !l.typedAlready(s.key) && !l.managed.fixed[s.key] {
 			l.set(s, in)
 		}
 		return true
@@ -79,17 +76,22 @@ func (l *loader) narrow(s setting, in input) (ok bool) {
 	return false
 }
 
-// addRules adds the rules that parse. One that does not is told and left out: a repository must not be able to keep the
-// server from starting by a rule of a newer version.
-func (l *loader) addRules(s setting, in input) {
-	good, bad := parseRules(in)
+// addEntries adds the rules and names that can be used. One that cannot is told and left out: a repository must not be
+// able to keep the server from starting by a rule of a newer version.
+func (l *loader) addEntries(s setting, in input) (ok bool) {
+	grows, ok := s.at.(growing)
+	if !ok {
+		return false
+	}
+	add, count, bad := grows.read(in)
 	for _, p := range bad {
 		l.warnings = append(l.warnings, Warning{Origin: p.Origin, Text: s.key + ": ignored: " + p.Text})
 	}
-	if len(good) > 0 {
-		l.config.Permissions.Deny = append(l.config.Permissions.Deny, good...)
+	if count > 0 {
+		add()
 		l.config.origins[s.key] = in.origin
 	}
+	return true
 }
 
 // setIfStricter sets a value and takes it back if it is looser than what held without it, whatever that came from.

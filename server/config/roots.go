@@ -131,6 +131,7 @@ func (l *loader) keepApart() {
 			lists = lists[1:] // the same ones
 		}
 	}
+	lists = append(lists, rootList{additionalKey, c.Permissions.AdditionalDirs})
 	for _, list := range lists {
 		for _, root := range list.roots {
 			for _, dir := range c.keptDirs() {

@@ -56,6 +56,8 @@ func serveTable(c *Config) []setting {
 
 		{"sandbox.policy", "what confines commands: required, best-effort or off; empty: required in serve, else best-effort", narrower, policyWord{choice{&c.Sandbox.Policy, []string{policyRequired, policyBestEffort, "off"}}}},
 
+		{"sandbox.auto_allow", "whether commands in a proven sandbox of level 3 need no question", narrower, toggle{&c.Sandbox.AutoAllow}},
+
 		{"audit.dir", "directory of the record of calls; empty: audit in http.data_dir, and none on stdio; -: standard output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
 		{"audit.sync", "time until the record is on the disk, or always, or never", operatorOnly, period{&c.Audit.Sync, 0, time.Hour, []word{{"always", 0}, {"never", -1}}}},
 		{"audit.on_error", "when the record cannot be written: refuse calls, or continue", operatorOnly, choice{&c.Audit.OnError, []string{"refuse", "continue"}}},
@@ -95,6 +97,7 @@ func (l *loader) serveDefaults() {
 	c := &l.config
 	c.Permissions.Mode, c.origins["permissions.mode"] = permission.AcceptEdits, serveOrigin
 	c.Permissions.AskFallback, c.origins["permissions.ask_fallback"] = "deny", serveOrigin
+	c.Plan.ApprovalFallback, c.origins["plan.approval_fallback"] = "console", serveOrigin
 }
 
 // sandboxPolicy fills in the policy of the command. It runs before the project files, which narrow what holds.

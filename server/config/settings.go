@@ -37,7 +37,11 @@ var versions = [...]string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26
 // defaults returns the Config without any source.
 func defaults() Config {
 	return Config{
-		Permissions: Permissions{Mode: permission.Default, AskFallback: "client"},
+		Permissions: Permissions{Mode: permission.Default, Highest: permission.Bypass, AskFallback: "client", AskTimeout: 10 * time.Minute},
+		Hooks:       Hooks{ToolNames: "claude"},
+		Plan:        Plan{ApprovalFallback: "client"},
+		Results:     Results{KeepDays: 30},
+		Sandbox:     Sandbox{AutoAllow: true},
 		Tools:       Tools{MaxParallel: 10},
 		Read:        Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto"},
 		Edit:        Edit{Guard: "strict"},
@@ -69,9 +73,24 @@ func baseTable(c *Config) []setting {
 		{"roots", "directories that sessions may touch; ROOT arguments replace them", operatorOnly, dirs{&c.Roots}},
 		{"state_dir", "directory for what must be remembered", operatorOnly, file{&c.StateDir}},
 
-		{"permissions.mode", "default, acceptEdits, plan, dontAsk or bypassPermissions; in serve acceptEdits unless it is set", narrower, mode{&c.Permissions.Mode}},
-		{"permissions.deny", "rules for what is never done", added, rules{&c.Permissions.Deny}},
+		{"permissions.mode", "default, acceptEdits, plan, auto, dontAsk or bypassPermissions; in serve acceptEdits unless it is set", narrower, mode{&c.Permissions.Mode}},
+		{"permissions.deny", "rules for what is never done", added, rules{&c.Permissions.Deny, permission.Deny}},
+		{"permissions.ask", "rules for what a person is asked about, whatever the client shows", added, rules{&c.Permissions.Ask, permission.Ask}},
+		{"permissions.allow", "rules for what needs no question", operatorOnly, rules{&c.Permissions.Allow, permission.Allow}},
+		{"permissions.protect", "names of files, at any depth, that a person must allow to change, besides those of every installation", added, protects{&c.Permissions.Protect}},
+		{"permissions.unprotect", "names that every installation protects or keeps secret in the roots, and that are ordinary files here", operatorOnly, unprotects{&c.Permissions.Unprotect}},
+		{"permissions.additional_dirs", "directories besides the roots that sessions may touch", operatorOnly, dirs{&c.Permissions.AdditionalDirs}},
 		{"permissions.ask_fallback", "who answers when a rule says ask: client or deny; in serve deny unless it is set", narrower, choice{&c.Permissions.AskFallback, []string{"deny", "client"}}},
+		{"permissions.ask_timeout_ms", "milliseconds that a person has for an answer", narrower, millis{&c.Permissions.AskTimeout, second, 24 * hour}},
+		{"permissions.classifier", "program with its arguments that judges calls in mode auto", operatorOnly, command{&c.Permissions.Classifier}},
+
+		{"hooks.tool_names", "which names of tools hooks are told: claude or codehand", operatorOnly, choice{&c.Hooks.ToolNames, []string{"claude", "codehand"}}},
+		{"hooks.trust_project", "whether hooks of project files are run", operatorOnly, toggle{&c.Hooks.TrustProject}},
+		{"hooks.fail_closed", "whether a hook that fails blocks the call", operatorOnly, toggle{&c.Hooks.FailClosed}},
+
+		{"plan.directory", "directory of plan files, inside a root; empty: in the state directory", guidance, term{&c.Plan.Directory, absolute}},
+		{"plan.approval_fallback", "who approves a plan when nobody can be asked: console, client or auto; in serve console unless it is set", narrower, choice{&c.Plan.ApprovalFallback, []string{"console", "client", "auto"}}},
+		{"results.keep_days", "days that results are kept which were too long to show", narrower, number{&c.Results.KeepDays, 1, 3650, false}},
 
 		{"tools.max_parallel", "calls of one session at once", narrower, number{&c.Tools.MaxParallel, 1, 10, false}},
 

@@ -133,7 +133,7 @@ func (v mode) text() string { return v.p.String() }
 
 // rank: dontAsk refuses whatever is not plainly allowed; plan can be left by the user's approval.
 func (v mode) rank() int {
-	order := []permission.Mode{permission.DontAsk, permission.Plan, permission.Default, permission.AcceptEdits, permission.Bypass}
+	order := []permission.Mode{permission.DontAsk, permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
 	return slices.Index(order, *v.p)
 }
 
@@ -168,43 +168,3 @@ func (v text) set(in input) error {
 }
 
 func (v text) text() string { return *v.p }
-
-// rules are permission rules. Each is parsed here, so that a mistake is found at start and with its place.
-type rules struct{ p *[]permission.Rule }
-
-func (v rules) set(in input) error {
-	good, bad := parseRules(in)
-	if len(bad) > 0 {
-		return bad
-	}
-	*v.p = append(*v.p, good...)
-	return nil
-}
-
-// parseRules returns the rules that parse, and what is wrong with the others.
-func parseRules(in input) (good []permission.Rule, bad Problems) {
-	texts, err := entries(in)
-	if err != nil {
-		return nil, Problems{{Origin: in.origin, Text: err.Error()}}
-	}
-	for i, s := range texts {
-		r := permission.Rule{Text: s, Origin: in.origin, Dir: in.ruleDir}
-		if i < len(in.lines) {
-			r.Origin = in.lines[i]
-		}
-		if _, err := permission.New(permission.Options{Deny: []permission.Rule{r}, Home: in.home}); err != nil {
-			bad.add(r.Origin, strings.TrimPrefix(err.Error(), r.Origin+": "))
-			continue
-		}
-		good = append(good, r)
-	}
-	return good, bad
-}
-
-func (v rules) text() string {
-	texts := make([]string, len(*v.p))
-	for i, r := range *v.p {
-		texts[i] = r.Text
-	}
-	return strings.Join(texts, ",")
-}
