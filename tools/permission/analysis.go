@@ -80,7 +80,7 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 		inside = func(string) bool { return false }
 	}
 	s := newScript(command)
-	a := s.takeApart()
+	a := s.takeApart(inside)
 	a.Class, a.Why = s.prove(inside)
 	if why := s.danger(inside); why != "" {
 		a.Class, a.Why = Dangerous, why

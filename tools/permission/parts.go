@@ -1,4 +1,165 @@
 package permission
 
-// takeApart finds the parts of the command, and the files that it is known to touch.
-func (s *script) takeApart() Analysis { return Analysis{Unclear: true} }
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// takeApart finds the parts of the command, and the files that it is known to touch. inside is what the class of a part
+// depends on; Class and Why of the whole are not its business.
+func (s *script) takeApart(inside func(string) bool) Analysis {
+	f := s.found()
+	_, fault := s.readable()
+	a := Analysis{
+		Parts:   make([]Part, 0, len(f.commands)),
+		Unclear: fault != "" || f.odd || f.tooDeep || f.loops || len(f.broken) > 0 || len(s.text) > maxCommand,
+	}
+	for i := range f.commands {
+		a.add(&f.commands[i], inside)
+	}
+	for _, text := range f.broken {
+		a.addBroken(text, text != s.text)
+	}
+	a.Unclear = a.Unclear || len(a.Parts) > maxParts
+	return a
+}
+
+// add makes a part of one simple command.
+func (a *Analysis) add(c *simple, inside func(string) bool) {
+	files := filesOf(c)
+	a.Files = append(a.Files, files...)
+	a.Removes = append(a.Removes, removesOf(c)...)
+	if a.Person == "" {
+		a.Person = personFor(c)
+	}
+	if c.node == nil && c.stmt.Cmd != nil { // redirections of a loop or a block
+		a.Unclear = a.Unclear || computedRedirection(c)
+		return
+	}
+	p := Part{Text: allowText(c), Forms: formsOf(c), Exact: isExact(c), Inner: c.inner}
+	p.Class, p.Why = c.in.provePart(c.stmt, inside)
+	if !p.Exact {
+		p.Edits = editsOf(c)
+	}
+	a.Parts = append(a.Parts, p)
+}
+
+// addBroken gives rules that deny something to look at in a text that does not parse: bash runs the lines before its
+// mistake.
+func (a *Analysis) addBroken(text string, inner bool) {
+	for _, piece := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(";|&\n(){}`", c) }) {
+		words := strings.Fields(strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(piece))
+		if len(words) == 0 {
+			continue
+		}
+		p := Part{Text: strings.TrimSpace(piece), Exact: true, Inner: inner, Why: "R1: does not parse"}
+		read := make([]spelt, len(words))
+		for i, w := range words {
+			read[i] = spelt{text: w, bare: w}
+		}
+		p.Forms = appendForms([]string{p.Text}, read, headsOf(read))
+		a.Parts = append(a.Parts, p)
+	}
+}
+
+// personFor returns why a person must decide, whatever the rules say; "": nothing does.
+func personFor(c *simple) string {
+	for _, h := range c.heads {
+		if h.quiet {
+			continue
+		}
+		switch name := c.words[h.at].name(); name {
+		case "eval", "source", ".", "exec", "zmodload", "emulate":
+			return name + " runs what no rule can read"
+		}
+	}
+	return ""
+}
+
+// isExact says whether a part may be more than its text says, so that no rule with a star allows it.
+func isExact(c *simple) bool {
+	switch c.node.(type) {
+	case nil, *syntax.CallExpr:
+	default:
+		return true
+	}
+	for i := range c.words {
+		if c.words[i].shape&(computed|escaped|braced) != 0 {
+			return true
+		}
+	}
+	for _, as := range c.assigns {
+		if as.Name == nil || poisons(as.Name.Value) || as.Name.Value == "PATH" || as.Array != nil || as.Index != nil ||
+			as.Value != nil && !literalWord(as.Value) {
+			return true
+		}
+	}
+	return computedRedirection(c) || runsWords(c)
+}
+
+// literalWord says whether a word has no expansion and no substitution.
+func literalWord(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return false
+			}
+		case *syntax.DblQuoted:
+			for _, p := range p.Parts {
+				if _, ok := p.(*syntax.Lit); !ok {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func computedRedirection(c *simple) bool {
+	for _, r := range c.stmt.Redirs {
+		if !literalWord(r.Word) || r.Hdoc != nil && !literalWord(r.Hdoc) {
+			return true
+		}
+	}
+	return false
+}
+
+// runsWords says whether a command runs its words as another one, and is no wrapper that rules look past.
+func runsWords(c *simple) bool {
+	for i, h := range c.heads {
+		if h.quiet {
+			continue
+		}
+		words := c.words[h.at:h.end]
+		name := words[0].name()
+		if i > 0 && !looksPast(c.words, c.heads[i-1].at, h.at) || words[0].shape&globbed != 0 {
+			return true
+		}
+		switch name {
+		case "watch", "setsid", "ionice", "flock", "eval", "source", ".", "alias", "trap":
+			return true
+		case "find", "gfind":
+			for j := range words {
+				switch words[j].bare {
+				case "-delete", "-exec", "-execdir", "-ok", "-okdir":
+					return true
+				}
+			}
+		}
+		if textsOf(words) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// looksPast says whether rules that allow look past the wrapper at words[at], whose command begins at next.
+func looksPast(words []spelt, at, next int) bool {
+	name := words[at].text
+	return stripped(name) || name == "xargs" && next == at+1
+}

@@ -22,6 +22,7 @@ type finding struct {
 	texts    int      // nested texts read so far
 	tooDeep  bool     // a shell in more than maxNested shells, or more than maxTexts texts
 	bomb     string   // a function that starts itself over and over
+	loops    bool     // what a loop or a choice goes over is computed by a command
 	odd      bool     // functions, coprocesses and what else makes names mean something new
 }
 
@@ -71,11 +72,16 @@ func withoutJoins(text string) (string, bool) {
 }
 
 func (f *finding) script(s *script, sc scope) {
-	if s.file == nil {
-		f.broken = append(f.broken, s.text)
+	if s.file != nil {
+		f.stmts(s.file.Stmts, &sc)
 		return
 	}
-	f.stmts(s.file.Stmts, &sc)
+	f.broken = append(f.broken, s.text)
+	// bash runs what stands before a mistake, line by line.
+	_ = syntax.NewParser().Stmts(&textReader{s.text}, func(stmt *syntax.Stmt) bool {
+		f.stmt(stmt, &sc)
+		return true
+	})
 }
 
 // text reads what a nested shell would run. sc is the scope that the shell starts in.
@@ -164,6 +170,7 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 	case *syntax.ForClause:
 		f.loop(c, sc)
 	case *syntax.CaseClause:
+		f.loops = f.loops || !literalWord(c.Word)
 		f.word(c.Word, sc)
 		for _, item := range c.Items {
 			for _, p := range item.Patterns {
@@ -204,11 +211,16 @@ func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
 
 func (f *finding) loop(c *syntax.ForClause, sc *scope) {
 	if items, ok := c.Loop.(*syntax.WordIter); ok {
-		f.loose = append(f.loose, spell(sc.in.text, items.Items)...)
+		words := spell(sc.in.text, items.Items)
+		f.loose = append(f.loose, words...)
+		for i := range words {
+			f.loops = f.loops || words[i].shape&runs != 0
+		}
 		for _, w := range items.Items {
 			f.word(w, sc)
 		}
 	} else {
+		f.loops = true // arithmetic may run commands
 		f.node(c.Loop, sc)
 	}
 	f.stmts(c.Do, sc)
