@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"codehand/tools/permission"
+)
+
+// maxLine is the longest line that classify reads, in bytes. A longer one is answered as what it is, too long.
+const maxLine = 1 << 20
+
+func newClassify(t *terminal) *cobra.Command {
+	var roots []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "classify [COMMAND]...",
+		Short: "Say what shell commands can do at most, without running them",
+		Long: `Say what shell commands can do at most, without running them: readonly (proved
+to change nothing and to reach nothing), dangerous, or write (everything else).
+Each line of the answer is the class, a tab, and the reason; a readonly command
+has none. The reason begins with the rule and names the word.
+
+Commands are the arguments, or else the lines of standard input. A line that
+begins with a quotation mark and is a JSON string stands for that string, so that
+a command may have several lines; any other is taken as it is, without the CR of
+a CR LF. There is one line of output for each line of input: an empty one is
+"write", since it holds no command.
+
+With --json each line of output is an object with command, class, reason, and
+parsed, which is false for a command that is "write" because it could not be
+read.
+
+Absolute paths count as readable below a root. They are compared as text, as
+given and with symbolic links resolved; no command is looked up on the disk.
+
+Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.`,
+		Example: `  codehand classify 'git log --oneline | head' 'sort -o a b'
+  jq '.command' calls.jsonl | codehand classify --json`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := newClassifier(roots)
+			if err != nil {
+				return err
+			}
+			out := bufio.NewWriter(t.out)
+			for _, a := range args {
+				if err := c.answer(out, commandOf(a), asJSON); err != nil {
+					return err
+				}
+			}
+			if len(args) == 0 {
+				if err := c.lines(t.in, out, asJSON); err != nil {
+					return err
+				}
+			}
+			return out.Flush()
+		},
+	}
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "a `DIR` whose files commands may read by absolute path; may be repeated (default: the current directory)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per command")
+	return cmd
+}
+
+// A classifier answers for commands that run in its roots.
+type classifier struct {
+	roots []string // absolute and clean, as given and resolved
+}
+
+func newClassifier(roots []string) (*classifier, error) {
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	c := &classifier{}
+	for _, root := range roots {
+		given, err := filepath.Abs(root)
+		if err != nil {
+			return nil, &exitError{code: exitFailed, err: err}
+		}
+		real, err := filepath.EvalSymlinks(given)
+		if err != nil {
+			return nil, usage("codehand classify --help", "--root %s: %w", root, err)
+		}
+		c.roots = append(c.roots, filepath.ToSlash(given), filepath.ToSlash(real))
+	}
+	return c, nil
+}
+
+func (c *classifier) inside(path string) bool {
+	for _, root := range c.roots {
+		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// lines answers for each line of in. Answers are not held back while the next line is awaited.
+func (c *classifier) lines(in io.Reader, out *bufio.Writer, asJSON bool) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(r)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return &exitError{code: exitFailed, err: fmt.Errorf("read commands: %w", err)}
+		}
+		if err := c.answer(out, commandOf(line), asJSON); err != nil {
+			return err
+		}
+		if r.Buffered() == 0 {
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+var errLongLine = errors.New("the line is too long")
+
+// readLine returns one line without its end, or io.EOF when nothing is left. Of a line that is longer than maxLine it
+// returns the first maxLine bytes and errLongLine; that is too long to be proved, and enough to find harm in.
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	var long error
+	for {
+		piece, err := r.ReadSlice('\n')
+		if len(line)+len(piece) > maxLine+len("\r\n") {
+			piece, long = piece[:max(0, maxLine-len(line))], errLongLine
+		}
+		line = append(line, piece...)
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && err != io.EOF:
+			return "", err
+		case err == io.EOF && len(line) == 0:
+			return "", io.EOF
+		}
+		text := strings.TrimSuffix(string(line), "\n")
+		return strings.TrimSuffix(text, "\r"), long
+	}
+}
+
+// commandOf returns the command that a line stands for.
+func commandOf(line string) string {
+	if !strings.HasPrefix(line, `"`) || !utf8.ValidString(line) {
+		return line
+	}
+	var command string
+	if json.Unmarshal([]byte(line), &command) != nil {
+		return line
+	}
+	if strings.ContainsRune(command, utf8.RuneError) && !strings.ContainsRune(line, utf8.RuneError) && !strings.Contains(strings.ToLower(line), `\ufffd`) {
+		// Half a surrogate pair came out as U+FFFD, an ordinary character. It is none.
+		command = strings.ReplaceAll(command, string(utf8.RuneError), "\xed\xa0\x80")
+	}
+	return command
+}
+
+// answer writes one line.
+func (c *classifier) answer(out io.Writer, command string, asJSON bool) error {
+	a := permission.Analyze(command, c.inside)
+	class := a.Class.String()
+	if a.Class == permission.Unknown {
+		class = permission.Writes.String()
+	}
+	if !asJSON {
+		_, err := fmt.Fprintf(out, "%s\t%s\n", class, oneLine(a.Why))
+		return err
+	}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(struct {
+		Command string `json:"command"`
+		Class   string `json:"class"`
+		Reason  string `json:"reason"`
+		Parsed  bool   `json:"parsed"`
+	}{command, class, oneLine(a.Why), a.Class != permission.Unknown})
+}
+
+// oneLine makes a reason fit for one field of one line, and shows what a terminal would hide or obey.
+func oneLine(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteByte(' ')
+		case !unicode.IsPrint(r):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
