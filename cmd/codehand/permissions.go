@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"codehand/server"
+	"codehand/tools/results"
+)
+
+func newPermissions(t *terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "permissions",
+		Short: "Explain what calls are allowed, and why",
+		Args:  wanted(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("codehand permissions --help", "which one? check")
+		},
+	}
+	cmd.AddCommand(newPermissionsCheck(t))
+	return cmd
+}
+
+func newPermissionsCheck(t *terminal) *cobra.Command {
+	var given string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check TOOL [KEY=VALUE | KEY:=JSON]... [-]",
+		Short: "Explain the decision about one call, without running it",
+		Long: `Explain what would become of a call: whether it is allowed, asked about or
+denied, by which rule of which file and line, or why else; what a person would
+be asked, and which rule would allow it. A command is shown with its class and
+its parts as rules see them. Nothing is run, nobody is asked, no hook is started.
+The input is written as for codehand call; --input gives it as one JSON object.
+
+Exit codes: 0 allowed or asked about (the first line says which), 1 denied,
+2 usage, 3 configuration.`,
+		Example: `  codehand permissions check run_shell command='git push --force'
+  codehand permissions check edit_file file_path=.env old_string=a new_string=b
+  codehand permissions check Bash command='npm test && rm -r dist' --json`,
+		Args: wanted(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := t.arguments(args[1:], given)
+			if err != nil {
+				return err
+			}
+			s, err := t.open(cmd, nil)
+			if err != nil {
+				return err
+			}
+			e, err := s.Explain(cmd.Context(), args[0], input)
+			if closing := s.Close(); err == nil {
+				err = closing
+			}
+			if err != nil {
+				return &exitError{code: exitFailed, err: err, hint: "codehand tools"}
+			}
+			return t.explain(e, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&given, "input", "", "the whole input as one JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// explain prints an explanation. A call that would be denied ends the process with exit code 1.
+func (t *terminal) explain(e server.Explanation, asJSON bool) error {
+	var err error
+	if asJSON {
+		enc := json.NewEncoder(t.out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(e)
+	} else {
+		err = writeExplanation(t.out, e)
+	}
+	if err == nil && e.Verdict == "deny" {
+		err = &exitError{code: exitFailed, err: errors.New("")}
+	}
+	return err
+}
+
+func writeExplanation(out io.Writer, e server.Explanation) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(name, text string) {
+		if text != "" {
+			shown, _ := results.Show(strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`))
+			fmt.Fprintf(w, "%s\t%s\n", name, shown)
+		}
+	}
+	line("verdict", verdictText(e))
+	line("because", e.Reason)
+	line("rule", e.Source())
+	line("about", e.About)
+	line("code", e.Code)
+	line("mode", e.Mode)
+	line("would allow", e.Suggests)
+	if e.Hooks {
+		line("hooks", "not run; they may decide otherwise")
+	}
+	if e.Command != nil {
+		line("class", strings.TrimSuffix(e.Command.Class+": "+e.Command.Why, ": "))
+		for _, p := range e.Command.Parts {
+			line("part", strings.TrimSuffix(p.Class+": "+p.Text, ": ")+partNote(p))
+		}
+	}
+	for _, p := range e.Paths {
+		line("path", p.Use+": "+p.Path+pathNote(p))
+	}
+	return w.Flush()
+}
+
+func verdictText(e server.Explanation) string {
+	switch {
+	case e.Off:
+		return "deny: the tool is switched off"
+	case e.AskedBy == "client":
+		return "ask: left to the client's own dialog, the call runs (permissions.ask_fallback)"
+	case e.Hard:
+		return "ask: a person must decide; a client that cannot ask one is refused"
+	case e.AskedBy != "":
+		return "ask: a person is asked; a client that cannot ask one is refused"
+	}
+	return e.Verdict
+}
+
+func partNote(p server.ExplainedPart) string {
+	var notes []string
+	if p.Why != "" {
+		notes = append(notes, p.Why)
+	}
+	if p.Exact {
+		notes = append(notes, "no rule with a * allows it")
+	}
+	if p.Inner {
+		notes = append(notes, "inside another one")
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(notes, "; ") + ")"
+}
+
+func pathNote(p server.ExplainedPath) string {
+	note := ""
+	if p.Real != "" {
+		note = " -> " + p.Real
+	}
+	if !p.Inside {
+		note += " (outside the roots)"
+	}
+	return note
+}
