@@ -57,6 +57,8 @@ type setup struct {
 	client   string
 	modern   bool
 	silent   bool // do not say hello
+
+	change func(*config.Config) // what settings cannot say; nil: nothing
 }
 
 // start makes a server over a new workspace and connects a client. Its end is checked when the test ends.
@@ -72,7 +74,11 @@ func start(t testing.TB, o setup) *fixture {
 	if o.client == "" {
 		o.client = "session-test"
 	}
-	s, err := New(Options{Config: testSettings(t, work, filepath.Join(t.TempDir(), "state"), o.settings), Tools: o.tools, Version: "test"})
+	cfg := testSettings(t, work, filepath.Join(t.TempDir(), "state"), o.settings)
+	if o.change != nil {
+		o.change(&cfg)
+	}
+	s, err := New(Options{Config: cfg, Tools: o.tools, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
