@@ -99,6 +99,7 @@ func TestSessionHooks(t *testing.T) {
 	expect("SessionStart startup <nil>")
 	f.must(t, "list_files", `{"pattern":"*"}`)
 
+	quiet(t, s) // the answer goes out before the call lets go of its session
 	s.mu.Lock()
 	s.now = func() time.Time { return time.Now().Add(s.after + 2*sweepEvery) }
 	s.mu.Unlock()
@@ -118,6 +119,30 @@ func TestSessionHooks(t *testing.T) {
 		t.Error(err)
 	}
 	expect("SessionEnd <nil> shutdown") // Close has waited for it
+}
+
+// quiet waits until no session is in use.
+func quiet(t *testing.T, s *sessions) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(hangAfter)
+	for {
+		calls := 0
+		s.mu.Lock()
+		for _, l := range s.live {
+			calls += l.calls
+		}
+		s.mu.Unlock()
+		if calls == 0 {
+			return
+		}
+		select {
+		case <-late:
+			t.Fatalf("%d calls are left", calls)
+		case <-tick.C:
+		}
+	}
 }
 
 // A server whose hooks cannot be understood does not start.
