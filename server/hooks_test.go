@@ -99,7 +99,7 @@ func TestSessionHooks(t *testing.T) {
 	expect("SessionStart startup <nil>")
 	f.must(t, "list_files", `{"pattern":"*"}`)
 
-	quiet(t, s) // the answer goes out before the call lets go of its session
+	unused(t, s) // the answer goes out before the call lets go of its session
 	s.mu.Lock()
 	s.now = func() time.Time { return time.Now().Add(s.after + 2*sweepEvery) }
 	s.mu.Unlock()
@@ -121,8 +121,8 @@ func TestSessionHooks(t *testing.T) {
 	expect("SessionEnd <nil> shutdown") // Close has waited for it
 }
 
-// quiet waits until no session is in use.
-func quiet(t *testing.T, s *sessions) {
+// unused waits until no session is in use.
+func unused(t *testing.T, s *sessions) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
