@@ -30,7 +30,9 @@ func newSettings() *cobra.Command {
 	b.WriteString(`Every setting has three spellings: a key in a file, an environment variable and a
 flag. Flags win over the environment, that over the project's file, that over the
 user's file. The project's file (.codehand/config.toml) can only narrow; the
-user's is ~/.config/codehand/config.toml or the platform's place.
+user's is ~/.config/codehand/config.toml or the platform's place. What a machine's
+administrator writes into /etc/codehand/managed.toml (or the platform's place) is
+fixed for everybody; lists of rules and names are added to those of the others.
 
 A flag is the key with dashes: log.level is --log-level. A variable is the key in
 capitals: CODEHAND_LOG_LEVEL. Lists are written with commas.
