@@ -195,8 +195,11 @@ func (k *check) consoleOption(name string, args []spelt) string {
 	switch name {
 	case "gdb":
 		for i := range args {
-			t := strings.TrimPrefix(args[i].bare, "-")
-			if strings.HasPrefix(t, "-ex") || strings.HasPrefix(t, "-iex") || strings.HasPrefix(t, "-eval-c") || strings.HasPrefix(t, "-init-eval-c") || t == "-o" {
+			t, dash := strings.CutPrefix(strings.TrimPrefix(args[i].bare, "-"), "-") // one dash or two
+			if !dash {
+				t, dash = strings.CutPrefix(args[i].bare, "-")
+			}
+			if dash && (t == "ex" || t == "iex" || t == "o" || strings.HasPrefix(t, "eval-c") || strings.HasPrefix(t, "init-eval-c")) {
 				return args[i].text
 			}
 		}

@@ -74,7 +74,7 @@ func patternOf(words []spelt, at int) int {
 
 // secretWord is D5 for one word; dir is where relative paths begin.
 func (k *check) secretWord(w *spelt, dir string) {
-	if len(w.text) < 4 || k.why != "" {
+	if len(w.text) < len(".ssh") && w.shape&globbed == 0 || k.why != "" {
 		return
 	}
 	for p := range pieces(w.text) {
@@ -91,7 +91,7 @@ func (k *check) secretWord(w *spelt, dir string) {
 			}
 		}
 	}
-	if dir != "" {
+	if strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, "~") {
 		if name := secretPath(under(dir, w.text), w.shape); name != "" {
 			k.found("D5", w.text, name+" is secret")
 		}
@@ -196,11 +196,15 @@ func globsSecret(pattern string, home bool) bool {
 
 // deviceWord is D7 for one word: devices, and writing below /proc and /sys.
 func (k *check) deviceWord(w *spelt, name string) {
-	if strings.IndexByte(w.text, '/') < 0 && k.c.dir == "" {
+	absolute := strings.HasPrefix(k.c.dir, "/")
+	if strings.IndexByte(w.text, '/') < 0 && !absolute {
 		return
 	}
 	for p := range pieces(w.text) {
-		k.devicePath(under(k.c.dir, p), w.text, writes(name))
+		if absolute {
+			p = under(k.c.dir, p)
+		}
+		k.devicePath(p, w.text, writes(name))
 	}
 }
 

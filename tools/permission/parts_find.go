@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -12,6 +13,8 @@ const (
 	maxNested = 4
 	// maxTexts bounds the texts for nested shells that one script is searched for, since each may hold many others.
 	maxTexts = 100
+	// maxMistakes is how often a text that does not parse is read on behind a mistake.
+	maxMistakes = 20
 )
 
 // A finding is all that a script would run, as far as the text tells, in the order of the text.
@@ -77,11 +80,31 @@ func (f *finding) script(s *script, sc scope) {
 		return
 	}
 	f.broken = append(f.broken, s.text)
-	// bash runs what stands before a mistake, line by line.
-	_ = syntax.NewParser().Stmts(&textReader{s.text}, func(stmt *syntax.Stmt) bool {
-		f.stmt(stmt, &sc)
-		return true
-	})
+	f.despite(s, sc)
+}
+
+// despite reads a text with mistakes: bash runs the lines before the first, and where our parser sees one that bash does
+// not, also those behind it.
+func (f *finding) despite(s *script, sc scope) {
+	rest := &script{text: s.text, err: s.err}
+	for range maxMistakes {
+		sc.in = rest
+		err := syntax.NewParser().Stmts(&textReader{rest.text}, func(stmt *syntax.Stmt) bool {
+			f.stmt(stmt, &sc)
+			return true
+		})
+		at := uint(0)
+		if e, ok := errors.AsType[syntax.ParseError](err); ok {
+			at = e.Pos.Offset()
+		} else if e, ok := errors.AsType[syntax.LangError](err); ok {
+			at = e.Pos.Offset()
+		}
+		line := strings.IndexByte(rest.text[min(int(at), len(rest.text)):], '\n')
+		if err == nil || line < 0 {
+			return
+		}
+		rest = &script{text: rest.text[int(at)+line+1:], err: s.err}
+	}
 }
 
 // text reads what a nested shell would run. sc is the scope that the shell starts in.
@@ -311,7 +334,7 @@ func literalText(text string, w *syntax.Word) string {
 		}
 		sp.parts([]syntax.WordPart{p}, false)
 	}
-	return sp.text.String()
+	return string(sp.text)
 }
 
 // word reads what a word runs before the command does.
@@ -342,7 +365,10 @@ func (f *finding) wordPart(p syntax.WordPart, sc *scope) {
 
 // node reads what substitutions below any node run.
 func (f *finding) node(n syntax.Node, sc *scope) {
-	if call, ok := n.(*syntax.CallExpr); ok && len(call.Assigns) == 0 {
+	if call, ok := n.(*syntax.CallExpr); ok {
+		for _, a := range call.Assigns {
+			f.assign(a, sc)
+		}
 		for _, w := range call.Args {
 			f.word(w, sc)
 		}
@@ -360,6 +386,15 @@ func (f *finding) node(n syntax.Node, sc *scope) {
 		}
 		return true
 	})
+}
+
+// assign reads what a value runs. The usual assignments cost no walk.
+func (f *finding) assign(a *syntax.Assign, sc *scope) {
+	if a.Array != nil || a.Index != nil {
+		f.node(a, sc)
+	} else if a.Value != nil {
+		f.word(a.Value, sc)
+	}
 }
 
 // enter follows a `cd DIR` with a literal directory.

@@ -60,9 +60,9 @@ func spellOne(read []spelt, text string, w *syntax.Word) []spelt {
 	}
 	sp := speller{source: text, braces: hasBraces(w)}
 	sp.parts(w.Parts, false)
-	one.text, one.bare, one.shape = sp.text.String(), sp.bare.String(), sp.shape
-	if sp.shape&computed == 0 {
-		one.bare = one.text
+	one.text, one.shape = string(sp.text), sp.shape
+	if one.bare = one.text; sp.shape&computed != 0 {
+		one.bare = string(sp.bare)
 	}
 	if !sp.braces {
 		return append(read, one)
@@ -90,15 +90,32 @@ func hasBraces(w *syntax.Word) bool {
 // A speller puts the text of one word together.
 type speller struct {
 	source string
-	text   strings.Builder
-	bare   strings.Builder
+	text   []byte
+	bare   []byte // only once the word is computed: until then it is text
 	shape  shape
 	braces bool // unquoted braces are marked
 }
 
 func (sp *speller) write(s string) {
-	sp.text.WriteString(s)
-	sp.bare.WriteString(s)
+	sp.text = append(sp.text, s...)
+	if sp.shape&computed != 0 {
+		sp.bare = append(sp.bare, s...)
+	}
+}
+
+// expansion writes what only the shell knows.
+func (sp *speller) expansion(p syntax.WordPart) {
+	if sp.shape&computed == 0 {
+		sp.shape |= computed
+		sp.bare = append(sp.bare, sp.text...)
+	}
+	switch p.(type) {
+	case *syntax.CmdSubst, *syntax.ProcSubst:
+		sp.shape |= runs
+	case *syntax.ExtGlob:
+		sp.shape |= globbed
+	}
+	sp.text = append(sp.text, cut(sp.source, p)...)
 }
 
 func (sp *speller) parts(parts []syntax.WordPart, quoted bool) {
@@ -123,14 +140,7 @@ func (sp *speller) parts(parts []syntax.WordPart, quoted bool) {
 			}
 			sp.parts(p.Parts, true)
 		default:
-			sp.shape |= computed
-			switch p.(type) {
-			case *syntax.CmdSubst, *syntax.ProcSubst:
-				sp.shape |= runs
-			case *syntax.ExtGlob:
-				sp.shape |= globbed
-			}
-			sp.text.WriteString(cut(sp.source, p))
+			sp.expansion(p)
 		}
 	}
 }
@@ -176,8 +186,10 @@ func (sp *speller) plain(s string, first bool) {
 				c = [...]byte{braceOpen, braceComma, braceClose}[k]
 			}
 		}
-		sp.text.WriteByte(c)
-		sp.bare.WriteByte(c)
+		sp.text = append(sp.text, c)
+		if sp.shape&computed != 0 {
+			sp.bare = append(sp.bare, c)
+		}
 	}
 }
 

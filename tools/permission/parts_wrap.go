@@ -71,7 +71,11 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 		w = wrapper{long: " userspec= groups= skip-chdir ", operands: 1}
 	case "caffeinate":
 		w = wrapper{flags: "dimsu", valued: "tw"}
-	case "parallel", "script", "strace", "ltrace", "pkexec", "runuser", "su", "nsenter", "unshare", "systemd-run", "firejail",
+	case "strace":
+		w = wrapper{flags: "cCdDfFikqrtTvVwxyzZ", valued: "abeEIoOpPsSuX"}
+	case "parallel":
+		w = wrapper{flags: "kXmquvtp0", valued: "jNnPIadsLE", long: " jobs= keep-order verbose dry-run null arg-file= colsep= "}
+	case "script", "ltrace", "pkexec", "runuser", "su", "nsenter", "unshare", "systemd-run", "firejail",
 		"rlwrap", "proxychains", "proxychains4", "cpulimit", "numactl", "prlimit", "setarch", "linux64", "linux32",
 		"xvfb-run", "dbus-run-session", "faketime", "bwrap":
 		w = wrapper{unsure: true}
