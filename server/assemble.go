@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"codehand/filestate"
@@ -33,7 +32,7 @@ type engines struct {
 	held   *filestate.Contents
 	search *search.Engine
 	hooks  *hooks.Runner
-	sweep  sync.WaitGroup // what runs beside the start
+	keeps  *retention
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -72,7 +71,7 @@ func (s *Server) assemble(o Options) (err error) {
 	if s.local, err = s.localPlace(); err != nil {
 		return err
 	}
-	e.sweep.Go(func() { sweepSessions(filepath.Join(e.dir, sessionsDir), time.Now(), s.log) })
+	e.keeps = newRetention(e.dir, cfg.Results, s.log)
 	s.sessions = newSessions(s.build)
 	s.sessions.after, s.sessions.most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
@@ -115,7 +114,9 @@ func checkDeny(p *permission.Policy, tools []tool.Tool) error {
 }
 
 func (e *engines) close() error {
-	e.sweep.Wait()
+	if e.keeps != nil {
+		e.keeps.close()
+	}
 	if e.hooks != nil {
 		e.hooks.Close()
 	}

@@ -1,45 +1,227 @@
 package server
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"codehand/server/config"
 )
 
-// TestSweepSessions: a session that nobody has written to for 30 days is removed, whole; one with anything younger stays.
-func TestSweepSessions(t *testing.T) {
+// A past is a directory of sessions in which files have an age.
+type past struct {
+	t   *testing.T
+	dir string // of sessions
+	now time.Time
+}
+
+func newPast(t *testing.T) *past {
+	return &past{t: t, dir: filepath.Join(t.TempDir(), sessionsDir), now: time.Now()}
+}
+
+// put writes a file of size bytes that is age old.
+func (p *past) put(name string, size int, age time.Duration) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, name)
+	must(p.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(p.t, os.WriteFile(path, bytes.Repeat([]byte("x"), size), 0o600))
+	at := p.now.Add(-age)
+	for ; path != p.dir; path = filepath.Dir(path) {
+		must(p.t, os.Chtimes(path, at, at))
+	}
+}
+
+// left are the files that are there.
+func (p *past) left() []string {
+	p.t.Helper()
+	names := []string{}
+	err := filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(p.dir, path)
+			names = append(names, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if !os.IsNotExist(err) {
+		must(p.t, err)
+	}
+	return names
+}
+
+func (p *past) wants(names ...string) {
+	p.t.Helper()
+	if got := p.left(); !slices.Equal(got, names) {
+		p.t.Errorf("left are  %q\nexpected %q", got, names)
+	}
+}
+
+// retention over the directory, which has not looked yet.
+func (p *past) retention(most int64) *retention {
+	return &retention{
+		dir: p.dir, age: 30 * day, most: most, now: func() time.Time { return p.now }, log: slog.New(slog.DiscardHandler), grown: map[string]bool{},
+	}
+}
+
+const day = 24 * time.Hour
+
+func everybody(string) bool { return true }
+
+// TestSweepByAge: what nobody has written to for 30 days goes, a session whole, in one that lives on file by file; but not
+// what is not ours, nor the log of a job that may run.
+func TestSweepByAge(t *testing.T) {
 	t.Parallel()
-	dir, now := t.TempDir(), time.Now()
-	age := func(path string, days int) {
+	p := newPast(t)
+	p.retention(1 << 20).sweep(everybody) // there is nothing yet
+	p.put("a/old/tool-results/x-t.txt", 10, 31*day)
+	p.put("a/old/jobs/job_a.log", 10, 45*day)
+	p.put("a/old/jobs/job_a.out", 10, 45*day)
+	p.put("a/young/tool-results/x-t.txt", 10, 29*day)
+	p.put("a/mixed/tool-results/old-t.txt", 10, 31*day)
+	p.put("a/mixed/tool-results/new-t.txt", 10, day)
+	p.put("a/mixed/tool-results/other", 10, 31*day)
+	p.put("a/mixed/jobs/job_ended.log", 10, 31*day)
+	p.put("a/mixed/jobs/job_open.log", 10, 31*day)
+	p.put("a/mixed/jobs/job_open.out", 10, 31*day)
+	p.put("b/s/tool-results/x-t.txt", 10, 31*day)
+	must(t, os.MkdirAll(filepath.Join(p.dir, "b/empty/jobs"), 0o700))
+
+	p.retention(1 << 20).sweep(func(principal string) bool { return principal == "a" })
+	p.wants("a/mixed/jobs/job_open.log", "a/mixed/jobs/job_open.out", "a/mixed/tool-results/new-t.txt", "a/mixed/tool-results/other",
+		"a/young/tool-results/x-t.txt", "b/s/tool-results/x-t.txt")
+	p.retention(1 << 20).sweep(everybody)
+	if _, err := os.Stat(filepath.Join(p.dir, "b/s")); err == nil {
+		t.Error("the session of another principal is left")
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "b/empty")); err != nil {
+		t.Error("a session that is young and empty was removed: ", err)
+	}
+}
+
+// TestSweepBySize: of more than a principal may have, the oldest go, whichever session they are of; of jobs only those
+// that ended a day ago. Another principal's do not count.
+func TestSweepBySize(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.put("a/s1/tool-results/1-t.txt", 400, 9*day)
+	p.put("a/s2/tool-results/2-t.txt", 400, 8*day)
+	p.put("a/s1/jobs/job_old.log", 400, 7*day)
+	p.put("a/s1/jobs/job_open.log", 400, 6*day)
+	p.put("a/s1/jobs/job_open.err", 0, 6*day)
+	p.put("a/s2/tool-results/3-t.txt", 400, 5*time.Hour)
+	p.put("a/s2/jobs/job_new.log", 400, 4*time.Hour)
+	p.put("a/s1/tool-results/4-t.txt", 400, time.Hour)
+	p.put("b/s/tool-results/x-t.txt", 5_000, day)
+
+	p.retention(2_800).sweep(func(principal string) bool { return principal == "a" })
+	if got := len(p.left()); got != 9 {
+		t.Errorf("%d files are left, though there is room for all", got)
+	}
+	p.retention(2_000).sweep(func(principal string) bool { return principal == "a" })
+	p.wants("a/s1/jobs/job_old.log", "a/s1/jobs/job_open.err", "a/s1/jobs/job_open.log", "a/s1/tool-results/4-t.txt",
+		"a/s2/jobs/job_new.log", "a/s2/tool-results/3-t.txt", "b/s/tool-results/x-t.txt")
+	p.retention(1_000).sweep(func(principal string) bool { return principal == "a" })
+	p.wants("a/s1/jobs/job_open.err", "a/s1/jobs/job_open.log", "a/s2/jobs/job_new.log", "b/s/tool-results/x-t.txt")
+	p.retention(1_000).sweep(everybody)
+	p.wants("a/s1/jobs/job_open.err", "a/s1/jobs/job_open.log", "a/s2/jobs/job_new.log")
+}
+
+// TestRetentionLooks: sweeps run at most once a minute, over those who kept something, and once an hour over all; none
+// begins after the end.
+func TestRetentionLooks(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	r := p.retention(1_000)
+	look := func(principal string, want ...string) {
 		t.Helper()
-		at := now.Add(-time.Duration(days) * 24 * time.Hour)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
+		if principal != "" {
+			r.kept(filepath.Join(p.dir, principal, "s", "tool-results"))
+		} else {
+			r.look()
+		}
+		r.sweeps.Wait()
+		p.wants(want...)
+	}
+	a, b := "a/s/tool-results/x-t.txt", "b/s/tool-results/x-t.txt"
+	p.put(a, 2_000, time.Hour)
+	look("") // the first one is over all
+	p.put(a, 2_000, time.Hour)
+	p.put(b, 2_000, time.Hour)
+	p.now = p.now.Add(59 * time.Second)
+	look("a", a, b)
+	p.now = p.now.Add(time.Second)
+	look("", b)
+	p.put(a, 2_000, time.Hour)
+	p.now = p.now.Add(time.Minute)
+	look("", a, b) // nobody kept anything
+	look("b", a)
+	p.now = p.now.Add(time.Hour)
+	look("")
+	p.put(a, 2_000, time.Hour)
+	r.close()
+	p.now = p.now.Add(time.Hour)
+	look("a", a)
+}
+
+// TestRetentionFails: what cannot be removed is said, and the rest goes all the same.
+func TestRetentionFails(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	var log bytes.Buffer
+	r := p.retention(0)
+	r.log = slog.New(slog.NewTextHandler(&log, nil))
+	if r.remove("x", func(string) error { return fmt.Errorf("remove x: %w", fs.ErrPermission) }) || !strings.Contains(log.String(), "cannot be removed") {
+		t.Errorf("log: %q", &log)
+	}
+	log.Reset()
+	if !r.remove("x", func(string) error { return &fs.PathError{Op: "remove", Path: "x", Err: fs.ErrNotExist} }) || log.Len() > 0 {
+		t.Errorf("a file that another process removed: %q", &log)
+	}
+}
+
+// TestRetentionBesideCalls: a call sets a sweep off while the server runs, with the days that the operator gives, and it
+// disturbs no call that reads or keeps.
+func TestRetentionBesideCalls(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{settings: map[string]string{"client.profile": "default"}})
+	layBig(t, f.work)
+	keeps := f.server.engines.keeps
+	keeps.sweeps.Wait()
+	if keeps.age != 30*day || keeps.most != 1<<30 {
+		t.Errorf("kept are %s, %d bytes", keeps.age, keeps.most)
+	}
+	if r := newRetention(t.TempDir(), config.Results{KeepDays: 3}, slog.New(slog.DiscardHandler)); r.age != 3*day {
+		t.Errorf("3 days became %s", r.age)
+	} else {
+		r.close()
+	}
+	a := guest{t, false, func(method string, params map[string]any) reply {
+		r, err := f.request(method, params)
+		must(t, err)
+		return r
+	}}
+	first := a.keep()
+	keeps.mu.Lock()
+	var mu sync.Mutex
+	now := time.Now()
+	keeps.most, keeps.now = 1, func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	keeps.mu.Unlock()
+	for range 5 {
+		mu.Lock()
+		now = now.Add(2 * time.Minute)
+		mu.Unlock()
+		a.keep()
+		keeps.sweeps.Wait()
+		if list := a.list(); len(list) > 2 {
+			t.Errorf("%d resources are left", len(list))
 		}
 	}
-	for name, days := range map[string]int{"old": 31, "young": 29, "mixed": 31} {
-		kept := filepath.Join(dir, "somebody", name, "tool-results")
-		if err := os.MkdirAll(kept, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(kept, "a.txt")
-		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		fileDays := days
-		if name == "mixed" {
-			fileDays = 1
-		}
-		age(file, fileDays)
-		age(kept, days)
-		age(filepath.Join(dir, "somebody", name), days)
-	}
-	sweepSessions(dir, now, slog.New(slog.DiscardHandler))
-	entries, err := os.ReadDir(filepath.Join(dir, "somebody"))
-	if err != nil || len(entries) != 2 || entries[0].Name() != "mixed" || entries[1].Name() != "young" {
-		t.Errorf("left are %v (%v)", entries, err)
-	}
-	sweepSessions(filepath.Join(dir, "none"), now, slog.New(slog.DiscardHandler))
+	a.gone(first)
 }
