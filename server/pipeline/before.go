@@ -95,7 +95,7 @@ func (c *call) before(ctx context.Context) error {
 // the classifier.
 func (c *call) consult(ctx context.Context) error {
 	c.found.Judged = nil
-	if c.pipe.Hooks == nil && c.pipe.Classify == nil {
+	if !c.wants(hooks.PreToolUse) && !c.judged() {
 		c.found.Hooks = &hooks.Outcome{}
 		return nil
 	}
@@ -146,7 +146,7 @@ func (c *call) askHooks(ctx context.Context, e hooks.Event) (hooks.Outcome, erro
 // judge lets the operator's classifier command judge a call in mode auto; nil: there is none. Where the mode allows the
 // call without it, or nothing could, it is not started.
 func (c *call) judge(ctx context.Context, e hooks.Event) ([]permission.Verdict, error) {
-	if c.pipe.Classify == nil || c.mode != permission.Auto {
+	if !c.judged() {
 		return nil, nil
 	}
 	r := e.Request
@@ -163,6 +163,9 @@ func (c *call) judge(ctx context.Context, e hooks.Event) ([]permission.Verdict, 
 	}
 	return []permission.Verdict{v}, nil
 }
+
+// judged says whether there is a classifier for this mode.
+func (c *call) judged() bool { return c.pipe.Classify != nil && c.mode == permission.Auto }
 
 // wants says whether a hook is told of the event.
 func (c *call) wants(event string) bool { return c.pipe.Hooks != nil && c.pipe.Hooks.Wants(event) }
