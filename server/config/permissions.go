@@ -13,6 +13,7 @@ import (
 
 // A growing value takes what every source says; the others are replaced.
 type growing interface {
+	value
 	// read returns the entries that can be used, and what is wrong with the others.
 	read(in input) (add func(), count int, bad Problems)
 }
