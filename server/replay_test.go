@@ -238,6 +238,7 @@ var varying = []struct {
 }{
 	{"$VERSION", regexp.MustCompile(`\bversion ([0-9a-f]{12}p?)\b`)},
 	{"$JOB", regexp.MustCompile(`\b(job_[a-z2-7]{12})\b`)},
+	{"$PLAN", regexp.MustCompile(`/plans/([a-z]+-[a-z]+-[a-z]+\.md)\b`)},
 	{"$SESSION", regexp.MustCompile(`/sessions/([0-9a-f]{16})/`)},
 	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
 	{"$MS", regexp.MustCompile(`\b(?:for|after) ([0-9.]+ (?:ms|s))\b`)},

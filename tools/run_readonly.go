@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -70,7 +69,7 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	if err != nil {
 		return tool.Result{}, err
 	}
-	timeout, more := runReadonlyTimeout(env, in)
+	timeout, early, more := runReadonlyTimeout(env, in)
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
@@ -82,19 +81,22 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	env.State, env.AnswerBy = &alone, time.Time{}
 	o := outcome{env: env, limit: timeout, notes: append(notes, more...), stays: true}
 	info, err := o.wait(ctx, job)
+	if early && info.State == shell.TimedOut {
+		o.notes = append(o.notes, "[this client waits no longer; run_shell moves a long command to the background]")
+	}
 	return o.ended(context.WithoutCancel(ctx), job, info, err) // what it has printed is shown also to a call that was cancelled
 }
 
-// runReadonlyTimeout is the deadline of a command. It ends with what it has when its client will not wait any longer.
-func runReadonlyTimeout(env tool.Env, in runReadonlyInput) (time.Duration, []string) {
+// runReadonlyTimeout is the deadline of a command. It is early if the client will not wait for as long as was asked.
+func runReadonlyTimeout(env tool.Env, in runReadonlyInput) (timeout time.Duration, early bool, notes []string) {
 	most := min(runReadonlyMost, time.Duration(env.Prefs.ShellMaxMS)*time.Millisecond)
-	timeout, notes := commandTime(in.Timeout, runReadonlyPreset, most)
+	timeout, notes = commandTime(in.Timeout, runReadonlyPreset, most)
 	if env.AnswerBy.IsZero() {
-		return timeout, notes
+		return timeout, false, notes
 	}
 	soon := max(time.Until(env.AnswerBy), 5*time.Second).Round(100 * time.Millisecond)
 	if soon >= timeout {
-		return timeout, notes
+		return timeout, false, notes
 	}
-	return soon, append(notes, fmt.Sprintf("[it may run for %gs here, because this client waits no longer; run_shell moves a long command to the background]", soon.Seconds()))
+	return soon, true, notes
 }

@@ -71,30 +71,35 @@ func TestRunReadonlyTimeout(t *testing.T) {
 		max   int // shell.max_timeout_ms
 		by    time.Duration
 		want  time.Duration
+		early bool
 		notes string
 	}{
-		{0, 600_000, 0, time.Minute, ""},
-		{90_000, 600_000, 0, 90 * time.Second, ""},
-		{500_000, 600_000, 0, 2 * time.Minute, "[timeout lowered from 500000 ms to 120000 ms, the maximum]"},
-		{0, 30_000, 0, 30 * time.Second, ""},
-		{90_000, 30_000, 0, 30 * time.Second, "[timeout lowered from 90000 ms to 30000 ms, the maximum]"},
-		{30, 600_000, 0, time.Second, "[timeout raised from 30 ms to 1000 ms; it is in milliseconds]"},
-		{0, 600_000, 45 * time.Second, 45 * time.Second, "[it may run for 45s here, because this client waits no longer; run_shell moves a long command to the background]"},
-		{10_000, 600_000, 45 * time.Second, 10 * time.Second, ""},
-		{0, 600_000, -time.Second, 5 * time.Second, "[it may run for 5s here, because this client waits no longer; run_shell moves a long command to the background]"},
+		{0, 600_000, 0, time.Minute, false, ""},
+		{90_000, 600_000, 0, 90 * time.Second, false, ""},
+		{500_000, 600_000, 0, 2 * time.Minute, false, "[timeout lowered from 500000 ms to 120000 ms, the maximum]"},
+		{0, 30_000, 0, 30 * time.Second, false, ""},
+		{90_000, 30_000, 0, 30 * time.Second, false, "[timeout lowered from 90000 ms to 30000 ms, the maximum]"},
+		{30, 600_000, 0, time.Second, false, "[timeout raised from 30 ms to 1000 ms; it is in milliseconds]"},
+		{0, 600_000, 45 * time.Second, 45 * time.Second, true, ""},
+		{10_000, 600_000, 45 * time.Second, 10 * time.Second, false, ""},
+		{0, 600_000, -time.Second, 5 * time.Second, true, ""},
 	} {
 		env.Prefs.ShellMaxMS, env.AnswerBy = c.max, time.Time{}
 		if c.by != 0 {
 			env.AnswerBy = time.Now().Add(c.by + 20*time.Millisecond)
 		}
-		got, notes := runReadonlyTimeout(env, runReadonlyInput{Timeout: c.asked})
-		if got != c.want || strings.Join(notes, "\n") != c.notes {
+		got, early, notes := runReadonlyTimeout(env, runReadonlyInput{Timeout: c.asked})
+		if got != c.want || early != c.early || strings.Join(notes, "\n") != c.notes {
 			t.Errorf("%+v: got %s %q", c, got, notes)
 		}
 	}
 	r := newRig(t)
 	r.write("f", "begun\n")
-	text := r.fails(tool.Timeout, "run_readonly", `{"command":"cat f; sleep 60","timeout":1000}`)
+	res, text := r.doCtx(t.Context(), "run_readonly", `{"command":"cat f; sleep 60"}`, time.Now())
+	if res.Failed != tool.Timeout || !strings.HasPrefix(text, "TIMEOUT: Command timed out after 5s.") || !strings.HasSuffix(text, "\nbegun\n[this client waits no longer; run_shell moves a long command to the background]") {
+		t.Error(text)
+	}
+	text = r.fails(tool.Timeout, "run_readonly", `{"command":"cat f; sleep 60","timeout":1000}`)
 	same(t, text, "TIMEOUT: Command timed out after 1s. Its processes were ended. Output so far:\nbegun")
 }
 
