@@ -87,6 +87,9 @@ func (c *call) commandFiles(a *permission.Analysis) []permission.Target {
 		default: // never by Abs, which takes a URL for a path
 			t.Value = filepath.Join(c.state.Space.Cwd(), t.Value)
 		}
+		if f.InDir && c.state.Space.Barred(t.Value) {
+			continue
+		}
 		targets = append(targets, t)
 	}
 	return targets

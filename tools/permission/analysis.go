@@ -71,6 +71,7 @@ type Part struct {
 type FileUse struct {
 	Path  string // as the shell would open it: absolute, or relative to the directory in which the command line starts; `~/x` is not expanded
 	Write bool
+	InDir bool // only if the path above it is a directory: `cp a b` writes b, or b/a
 }
 
 // Analyze reads a command with the Bash grammar; it never runs anything and looks at no disk. inside says whether an

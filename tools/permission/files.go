@@ -31,7 +31,10 @@ func filesOf(c *simple) []FileUse {
 			files = c.use(files, &reads[i], false)
 		}
 		for i := range writes {
-			files = c.use(files, &writes[i], true)
+			n := len(files)
+			if files = c.use(files, &writes[i], true); len(files) > n {
+				files[n].InDir = writes[i].shape&perhaps != 0
+			}
 		}
 	}
 	return files
@@ -143,9 +146,9 @@ func optionValue(args []spelt, letter byte, valued, long string) *spelt {
 	return nil
 }
 
-// moved is where cp, mv, ln and install put what they are given: the target itself, and, since it may be a directory,
-// each name in it.
-func moved(args []spelt, valued string) (sources, targets []spelt) {
+// moved is where cp, mv, ln and install put what they are given. The first of the targets is the place itself. The others
+// are the names in it, if it is a directory: `sure` says that it must be one.
+func moved(args []spelt, valued string) (sources, targets []spelt, sure bool) {
 	all := plainWords(args, valued, " --suffix --target-directory --mode --owner --group ")
 	dir := optionValue(args, 't', strings.ReplaceAll(valued, "t", ""), "--target-directory")
 	switch {
@@ -154,14 +157,19 @@ func moved(args []spelt, valued string) (sources, targets []spelt) {
 	case len(all) > 1:
 		sources, dir = all[:len(all)-1], &all[len(all)-1]
 	default:
-		return all, nil
+		return all, nil, false
 	}
+	base := path.Base(dir.text)
+	sure = len(sources) != 1 || dir != &all[len(all)-1] || strings.HasSuffix(dir.text, "/") || base == "." || base == ".."
 	targets = append(targets, *dir)
+	if !sure && optionOf(args, "T", valued, "--no-target-directory") != "" {
+		return sources, targets, true
+	}
 	for i := range sources {
 		into := *dir
 		into.text = path.Join(dir.text, path.Base(sources[i].text))
 		into.shape |= sources[i].shape &^ homely
 		targets = append(targets, into)
 	}
-	return sources, targets
+	return sources, targets, sure
 }

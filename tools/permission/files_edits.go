@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -30,6 +31,9 @@ func editsOf(c *simple) []string {
 	changed := edited(name, args)
 	edits := make([]string, 0, len(changed))
 	for i := range changed {
+		if changed[i].shape&perhaps != 0 {
+			continue // among the files: the caller sees whether it can be there
+		}
 		p, ok := c.place(&changed[i])
 		if !ok {
 			return nil
@@ -130,9 +134,14 @@ func editedBySed(args []spelt) []spelt {
 	if strings.ContainsAny(suffix, "/*") {
 		return nil
 	}
-	changed := use.files
+	return backedUp(use.files, suffix)
+}
+
+// backedUp adds the backups of files; suffix "": there are none.
+func backedUp(files []spelt, suffix string) []spelt {
+	changed := slices.Clip(files)
 	if suffix != "" {
-		for _, w := range use.files {
+		for _, w := range files {
 			w.text += suffix
 			changed = append(changed, w)
 		}

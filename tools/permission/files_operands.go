@@ -28,11 +28,11 @@ func operandsOf(name string, args []spelt) (reads, writes []spelt) {
 		}
 		return reads[min(1, len(reads)):], nil
 	case "sed", "gsed":
-		if use := sedOf(args); use.inPlace {
-			return nil, use.files
-		} else {
-			return use.files, nil
+		use := sedOf(args)
+		if use.inPlace {
+			return nil, backedUp(use.files, backupSuffix(args))
 		}
+		return use.files, nil
 	case "find", "gfind":
 		return startingPoints(args), nil
 	case "git":
@@ -132,16 +132,8 @@ func gitPaths(args []spelt) []spelt {
 // changedBy are the operands of programs that change what they name.
 func changedBy(name string, args []spelt) (reads, writes []spelt) {
 	switch name {
-	case "cp", "gcp":
-		return moved(args, "St")
-	case "ln", "gln":
-		_, writes = moved(args, "St")
-		return nil, writes
-	case "install", "ginstall":
-		return moved(args, "Stmog")
-	case "mv", "gmv":
-		sources, targets := moved(args, "St")
-		return nil, append(targets, sources...)
+	case "cp", "gcp", "ln", "gln", "install", "ginstall", "mv", "gmv":
+		return put(name, args)
 	case "rm", "rmdir", "grm", "grmdir", "tee", "gtee":
 		return nil, plainWords(args, "", "")
 	case "mkdir", "gmkdir":
@@ -171,6 +163,25 @@ func changedBy(name string, args []spelt) (reads, writes []spelt) {
 		}
 	}
 	return nil, writes
+}
+
+// put is what cp, mv, ln and install read and change.
+func put(name string, args []spelt) (reads, writes []spelt) {
+	valued := "St"
+	if strings.HasSuffix(name, "install") {
+		valued = "Stmog"
+	}
+	sources, targets, sure := moved(args, valued)
+	for i := 1; i < len(targets) && !sure; i++ {
+		targets[i].shape |= perhaps
+	}
+	switch {
+	case strings.HasSuffix(name, "mv"):
+		return nil, append(targets, sources...)
+	case strings.HasSuffix(name, "ln"):
+		return nil, targets
+	}
+	return sources, targets
 }
 
 // dumped are the files of dd.

@@ -27,6 +27,7 @@ const (
 	braced                     // {a,b} or {1..3}
 	homely                     // it begins with an unquoted ~
 	runs                       // computed by a command: $(…), <(…)
+	perhaps                    // not written at all: a name in what may be a directory
 )
 
 // maxBraced bounds the words that one word with braces stands for; more are left as written.

@@ -290,6 +290,9 @@ func TestNotADirectory(t *testing.T) {
 	if _, err := f.Open("a.txt/x", Read); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("got %v, want ENOTDIR", err)
 	}
+	if !f.Barred("a.txt/x") || f.Barred("a.txt") || f.Barred("new/x") {
+		t.Error("only a.txt/x should be barred")
+	}
 }
 
 // A directory that may not be entered gives the system's own error with the whole path in it. One that may be listed

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"os"
+	"syscall"
 )
 
 // Resolve returns the canonical path of path (links resolved as far as it exists, and spelled as the disk spells it
@@ -37,6 +38,15 @@ func (s *Space) real(path string, a Access) (string, error) {
 func (s *Space) Inside(path string) bool {
 	_, inside := s.Resolve(path)
 	return inside
+}
+
+// Barred says whether something that is no directory stands on the way to path, so that nothing can be there.
+func (s *Space) Barred(path string) bool {
+	p, err := s.Open(path, Write)
+	if err == nil {
+		_ = p.Dir.Close() // it was only read
+	}
+	return errors.Is(err, syscall.ENOTDIR)
 }
 
 // Same says whether a and b name the same file: by identity where both exist, else by canonical path.
