@@ -179,11 +179,8 @@ func (k *check) editorOption(name string, args []spelt) string {
 func (k *check) fedText() string {
 	text := ""
 	for _, r := range k.c.stmt.Redirs {
-		switch {
-		case r.Hdoc != nil:
-			text += literalText(k.c.in.text, r.Hdoc)
-		case isHereString(r):
-			text += literalText(k.c.in.text, r.Word)
+		if here, ok := hereText(k.c.in.text, r); ok {
+			text += here
 		}
 	}
 	return text

@@ -248,5 +248,3 @@ func (k *check) redirection(r *syntax.Redirect) {
 		}
 	}
 }
-
-func isHereString(r *syntax.Redirect) bool { return r.Op == syntax.WordHdoc }

@@ -3,6 +3,7 @@ package permission
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -230,6 +231,40 @@ func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
 	after.fed = true
 	f.stmt(c.X, &before)
 	f.stmt(c.Y, &after)
+	f.piped(c, sc)
+}
+
+// piped reads what `echo TEXT |` and here-documents give to a shell.
+func (f *finding) piped(c *syntax.BinaryCmd, sc *scope) {
+	to, ok := c.Y.Cmd.(*syntax.CallExpr)
+	if !ok || len(to.Args) == 0 {
+		return
+	}
+	words := spell(sc.in.text, to.Args)
+	shell := slices.ContainsFunc(headsOf(words), func(h head) bool { return isShell(words[h.at].name()) })
+	from, ok := c.X.Cmd.(*syntax.CallExpr)
+	if !shell || !ok || len(from.Args) == 0 {
+		return
+	}
+	if words := spell(sc.in.text, from.Args); words[0].name() == "echo" || words[0].name() == "printf" {
+		f.nested(joined(words[1:]), *sc)
+	}
+	for _, r := range c.X.Redirs {
+		if text, ok := hereText(sc.in.text, r); ok {
+			f.nested(text, *sc)
+		}
+	}
+}
+
+// hereText is the text of a here-document or here-string; not ok: r is none.
+func hereText(text string, r *syntax.Redirect) (string, bool) {
+	switch {
+	case r.Hdoc != nil:
+		return literalText(text, r.Hdoc), true
+	case r.Op == syntax.WordHdoc:
+		return literalText(text, r.Word), true
+	}
+	return "", false
 }
 
 func (f *finding) loop(c *syntax.ForClause, sc *scope) {
@@ -314,12 +349,8 @@ func (f *finding) fedTexts(c *simple, sc *scope) {
 		return
 	}
 	for _, r := range c.stmt.Redirs {
-		w := r.Hdoc
-		if r.Op == syntax.WordHdoc {
-			w = r.Word
-		}
-		if w != nil {
-			f.nested(literalText(sc.in.text, w), *sc)
+		if text, ok := hereText(sc.in.text, r); ok {
+			f.nested(text, *sc)
 		}
 	}
 }
