@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,20 +36,39 @@ func (p *place) arrange(tools []tool.Tool) []mcp.Tool {
 			kept = append(kept, t)
 		}
 	}
-	slices.SortFunc(kept, func(a, b tool.Tool) int {
-		if a.Spec.Deferred != b.Spec.Deferred {
-			if a.Spec.Deferred {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a.Spec.Name, b.Spec.Name)
-	})
+	slices.SortFunc(kept, asListed)
 	listed := make([]mcp.Tool, 0, len(kept))
 	for _, t := range kept {
 		listed = append(listed, describeTool(t))
 	}
 	return listed
+}
+
+// asListed orders tools: the core, then the deferred ones, each by name.
+func asListed(a, b tool.Tool) int {
+	if a.Spec.Deferred != b.Spec.Deferred {
+		if a.Spec.Deferred {
+			return 1
+		}
+		return -1
+	}
+	return strings.Compare(a.Spec.Name, b.Spec.Name)
+}
+
+// Digest is the SHA-256, in hex, of what every client of a release is told before it calls anything: the entries of
+// tools/list, if nothing is switched off, each on a line, and the instructions. It depends on nothing else, so a list that
+// differs was changed by the operator's settings, or by nobody who should have.
+func Digest(tools []tool.Tool) (string, error) {
+	sum := sha256.New()
+	for _, t := range slices.SortedFunc(slices.Values(tools), asListed) {
+		b, err := marshal(describeTool(t))
+		if err != nil {
+			return "", fmt.Errorf("tool %s: %w", t.Spec.Name, err)
+		}
+		sum.Write(append(b, '\n'))
+	}
+	sum.Write([]byte(instructions))
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // off says that no session of this place can use the tool: a bare deny rule or the token forbids it, or its back-end is

@@ -7,6 +7,9 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"codehand/server"
+	"codehand/tools"
 )
 
 func newVersion(t *terminal) *cobra.Command {
@@ -14,15 +17,23 @@ func newVersion(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  wanted(cobra.NoArgs),
+		Long: `Print the version. With --json also the commit, and the SHA-256 of what every
+client is told before it calls anything: the entries of tools/list, if no
+setting switches one off, each on a line, and the instructions.`,
+		Args: wanted(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			v := struct {
 				Version  string `json:"version"`
 				Revision string `json:"revision,omitempty"`
 				Go       string `json:"go"`
 				Platform string `json:"platform"`
-			}{buildVersion(), revision(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+				Tools    string `json:"tools_sha256"`
+			}{Version: buildVersion(), Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON {
+				var err error
+				if v.Tools, err = server.Digest(tools.All()); err != nil {
+					return &exitError{code: exitFailed, err: err}
+				}
 				return json.NewEncoder(t.out).Encode(v)
 			}
 			_, err := fmt.Fprintf(t.out, "codehand %s %s %s\n", v.Version, v.Go, v.Platform)
