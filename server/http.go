@@ -155,7 +155,7 @@ func (s *Server) Reload(p config.Principals) error {
 	if e := s.endpoint.Load(); e != nil {
 		e.revoke()
 	}
-	s.team.places.reload()
+	s.team.places.reload(p)
 	s.team.event("config.reload", map[string]any{"ok": err == nil})
 	return err
 }

@@ -53,7 +53,9 @@ type placeOptions struct {
 // newPlace opens the roots, which must exist.
 func (s *Server) newPlace(o placeOptions) (*place, error) {
 	e := s.engines
-	p := &place{who: o.who, rights: rights(o.who), prefs: prefs(s.cfg), start: o.start.AtMost(o.highest), highest: o.highest}
+	said := s.cfg.Permissions
+	o.highest = said.Limit(o.highest)
+	p := &place{who: o.who, rights: rights(o.who), prefs: prefs(s.cfg), start: said.Start(o.start).AtMost(o.highest), highest: o.highest}
 	rules, err := s.policy(o.rules)
 	if err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	if err := checkDeny(rules, s.tools); err != nil {
 		return nil, err
 	}
-	if p.space, err = workspace.Open(o.roots, workspace.Options{Home: s.cfg.Home}); err != nil {
+	if p.space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs), workspace.Options{Home: s.cfg.Home}); err != nil {
 		return nil, err
 	}
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
@@ -175,7 +177,8 @@ type places struct {
 	mu    sync.Mutex
 	by    map[string]*placeSlot // by all that makes a principal's rights
 	owned map[string][]string   // roots by principal, of all that were served since the last reload
-	loads int                   // how often the operator's words about principals were read again
+	said  config.Principals     // the operator's words about principals
+	loads int                   // how often they were read again
 }
 
 // A placeSlot is one place, made by who needs it first while others wait.
@@ -190,7 +193,7 @@ type placeSlot struct {
 const retryPlace = 5 * time.Second
 
 func newPlaces(s *Server) *places {
-	return &places{s: s, now: time.Now, by: map[string]*placeSlot{}, owned: map[string][]string{}}
+	return &places{s: s, now: time.Now, by: map[string]*placeSlot{}, owned: map[string][]string{}, said: s.cfg.Principals}
 }
 
 // rights names all that makes a principal's place.
@@ -266,22 +269,32 @@ func (ps *places) make(who auth.Principal) (*place, error) {
 		workDir = who.Roots[0]
 	}
 	p := s.cfg.Permissions
+	deny, allow := ps.rulesOf(who, "deny", who.Deny, workDir), ps.rulesOf(who, "allow", who.Allow, workDir)
+	if p.ManagedRulesOnly && len(allow) > 0 {
+		s.log.Warn("rules that allow are ignored: the machine's administrator alone makes them", "principal", who.ID)
+		allow = nil
+	}
 	return s.newPlace(placeOptions{
 		who: who, roots: who.Roots, workDir: workDir, start: start, highest: highest, noShell: s.noShell,
 		rules: permission.Options{
-			Deny:  slices.Concat(p.Deny, rulesOf(who, who.Deny, workDir)),
-			Ask:   p.Ask,
-			Allow: slices.Concat(p.Allow, rulesOf(who, who.Allow, workDir)),
+			Deny: slices.Concat(p.Deny, deny), Ask: p.Ask, Allow: slices.Concat(p.Allow, allow),
 		},
 	})
 }
 
-// rulesOf are rules that hold for one principal. What is relative in them is so to where he starts, as a real path, since
-// rules are held against those.
-func rulesOf(who auth.Principal, texts []string, dir string) []permission.Rule {
+// rulesOf are rules of one list that hold for one principal. What is relative in them is so to where he starts, as a real
+// path, since rules are held against those.
+func (ps *places) rulesOf(who auth.Principal, list string, texts []string, dir string) []permission.Rule {
+	ps.mu.Lock()
+	said := ps.said
+	ps.mu.Unlock()
 	var rules []permission.Rule
 	for _, text := range texts {
-		rules = append(rules, permission.Rule{Text: text, Origin: "principal " + who.ID, Dir: config.Canonical(dir)})
+		origin := said.RuleOrigin(who.ID, list, text)
+		if origin == "" { // from a token
+			origin = "principal " + who.ID
+		}
+		rules = append(rules, permission.Rule{Text: text, Origin: origin, Dir: config.Canonical(dir)})
 	}
 	return rules
 }
@@ -310,9 +323,10 @@ func (ps *places) claim(who auth.Principal) error {
 
 // reload lets all roots be claimed anew, after the rights of principals may have changed. Who has those that he had keeps
 // his place: his running jobs hang on it.
-func (ps *places) reload() {
+func (ps *places) reload(said config.Principals) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
+	ps.said = said
 	ps.loads++
 	clear(ps.owned)
 }
