@@ -155,7 +155,7 @@ func (p *Policy) byMode(r *Request) Decision {
 	case r.Mode == Plan && r.PlanFile:
 		return allow("it changes the plan file only")
 	case (r.Mode == AcceptEdits || r.Mode == Auto) && !has.command && insideRoots(r.Targets):
-		return allow("mode " + r.Mode.String() + " allows changes inside the roots")
+		return allow("the mode allows changes inside the roots")
 	case r.Mode == AcceptEdits && p.editsInside(r):
 		return allow("mode acceptEdits allows simple commands on files inside the roots")
 	case r.Mode == Auto && harm == "" && slices.Contains(r.Judged, Allow) && !slices.Contains(r.Judged, Ask):

@@ -95,8 +95,8 @@ func pick(rules, more []rule, f func(*rule) bool) *rule {
 	return nil
 }
 
-// allowsPath returns a rule that covers both the spelling of a path and what it leads to. What a command touches is
-// covered by the families, whatever tool runs it.
+// allowsPath returns the rule that covers the spelling of a path, if what it leads to is covered, too. What a command
+// touches is covered by the families, whatever tool runs it.
 func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 	if t.Real == "" {
 		return nil
@@ -106,16 +106,22 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 		cwd = clean(r.Cwd)
 	}
 	change := r.changes(t)
-	value, real := clean(t.Value), clean(t.Real)
-	return pick(p.allow, granted, func(rule *rule) bool {
-		switch {
-		case !rule.about(change), t.Use == ByCall && !rule.names(r.Tool, r.Aliases):
-			return false
-		case rule.bare():
-			return t.Use != ByCall
-		}
-		return rule.path != nil && rule.path.allows(value, cwd) && rule.path.allows(real, cwd)
-	})
+	covering := func(path string) *rule {
+		return pick(p.allow, granted, func(rule *rule) bool {
+			switch {
+			case !rule.about(change), t.Use == ByCall && !rule.names(r.Tool, r.Aliases):
+				return false
+			case rule.bare():
+				return t.Use != ByCall
+			}
+			return rule.path != nil && rule.path.allows(path, cwd)
+		})
+	}
+	rule := covering(clean(t.Value))
+	if rule != nil && t.Real != t.Value && covering(clean(t.Real)) == nil {
+		return nil
+	}
+	return rule
 }
 
 // allowsCommand returns a rule that is equal to the whole command, or the first of those that cover each of its parts

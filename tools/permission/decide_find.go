@@ -187,14 +187,24 @@ func findParameter(rules []rule, r *Request) hit {
 		if rule.param == "" || !rule.names(r.Tool, r.Aliases) {
 			continue
 		}
-		if values == nil && json.Unmarshal(r.Input, &values) != nil {
-			return hit{}
+		if values == nil {
+			if values = parameters(r.Input); values == nil {
+				return hit{}
+			}
 		}
 		if text, ok := scalar(values[rule.param]); ok && rule.value.match(text) {
 			return hit{rule, rule.param}
 		}
 	}
 	return hit{}
+}
+
+// parameters are those of an input; nil: it is no object.
+func parameters(input json.RawMessage) (values map[string]json.RawMessage) {
+	if json.Unmarshal(input, &values) != nil {
+		return nil
+	}
+	return values
 }
 
 // scalar returns a text, a number, true or false as a rule writes it.

@@ -2,7 +2,6 @@ package permission
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -269,83 +268,5 @@ func TestParseMode(t *testing.T) {
 	}
 	if got := Mode(9).String(); got != "mode 9" {
 		t.Errorf("got %s", got)
-	}
-}
-
-// Adding a deny rule never allows more.
-func TestDenyRulesOnlyTighten(t *testing.T) {
-	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 1))
-	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	names := []string{"read_file", "Read", "edit_file", "Edit", "run_shell", "Bash", "grep_search", "Read(*)", "mcp__a"}
-	pattern := func() string {
-		return pick("Read(", "Edit(") + pick("", "/", "//", "~/", "./") + pick("a", "b", "*", "a/b", "**/b", "[ab]", "a/**", "w/**", "*.x") + ")"
-	}
-	for range 3000 {
-		var rules []Rule
-		for range random.IntN(4) + 1 {
-			text := pattern()
-			if random.IntN(4) == 0 {
-				text = pick(names...)
-			}
-			rules = append(rules, Rule{Text: text, Dir: "/w"})
-		}
-		request := Request{
-			Tool: pick("read_file", "edit_file", "run_shell", "mcp__a__b"), Cwd: pick("/w", "/w/a", "/v"),
-			ReadOnly: random.IntN(2) == 0, Private: random.IntN(8) == 0, PlanFile: random.IntN(8) == 0,
-			Own: Verdict(random.IntN(3)), Mode: Mode(random.IntN(5)),
-		}
-		for range random.IntN(3) {
-			path := pick("/w", "/v", "/h/u", "/home/x") + pick("/a", "/b", "/a/b", "/b/a", "/c.x", "/.ssh/x")
-			request.Targets = append(request.Targets, Target{Kind: Kind(random.IntN(5)), Value: path, Real: path, Inside: random.IntN(2) == 0})
-		}
-		var last Decision
-		for n := range len(rules) + 1 {
-			p, err := New(Options{Home: "/h/u", Deny: rules[:n]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := p.At([]string{"/w"}, request.Cwd).Decide(request)
-			if n > 0 && (d.Verdict > last.Verdict || last.Hard && d.Verdict == Ask && !d.Hard) {
-				t.Fatalf("seed %d: rule %q turned %+v into %+v for %+v", seed, rules[n-1].Text, last, d, request)
-			}
-			last = d
-		}
-	}
-}
-
-// BenchmarkDecide shows the cost of one decision with 200 rules, most of which are about something else.
-func BenchmarkDecide(b *testing.B) {
-	var texts []string
-	for i := range 40 {
-		texts = append(texts, fmt.Sprintf("Read(//srv/data%d/**)", i), fmt.Sprintf("Read(secret%d)", i),
-			fmt.Sprintf("Edit(/gen%d/*.go)", i), fmt.Sprintf("Edit(*.ext%d)", i), fmt.Sprintf("tool_%d", i))
-	}
-	policy := newPolicy(b, texts...)
-	file := "/home/someone/projects/codehand/server/pipeline/permit.go"
-	request := Request{
-		Tool: "edit_file", Aliases: []string{"Edit"}, Own: Allow, Mode: AcceptEdits, Cwd: "/home/someone/projects/codehand",
-		Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}},
-	}
-	at := policy.At([]string{request.Cwd}, request.Cwd)
-	b.Run("file", func(b *testing.B) { decide(b, at, request) })
-	request.Targets[0].Value = "/home/someone/link/permit.go"
-	b.Run("link", func(b *testing.B) { decide(b, at, request) })
-	b.Run("hidden", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if at.Hidden(file) {
-				b.Fatal("hidden")
-			}
-		}
-	})
-}
-
-func decide(b *testing.B, p *Policy, r Request) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if d := p.Decide(r); d.Verdict != Allow {
-			b.Fatal(d)
-		}
 	}
 }
