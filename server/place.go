@@ -71,6 +71,9 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 		p.space = p.space.At(o.workDir)
 	}
 	p.rules = rules.At(p.space.Roots(), p.space.Cwd())
+	if rules.ComparesPaths() && slices.ContainsFunc(p.space.Roots(), p.space.Folds) {
+		p.rules = p.rules.Folding()
+	}
 	p.env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: p.space.Roots(), Allow: s.cfg.Shell.EnvAllow})
 	})

@@ -61,9 +61,16 @@ func (c *call) request() permission.Request {
 	return r
 }
 
-// resolve looks at the disk for what a path leads to.
+// resolve looks at the disk for what a path leads to, and under what other names it is there.
 func (c *call) resolve(t *permission.Target) {
-	t.Real, t.Inside = c.state.Space.Resolve(t.Value)
+	space := c.state.Space
+	t.Real, t.Inside = space.Resolve(t.Value)
+	if !t.Inside {
+		return
+	}
+	also, whole := space.Names(t.Value)
+	t.Also, t.Unsure = also, !whole
+	t.Folds = c.state.Rules.ComparesPaths() && space.Folds(t.Value)
 }
 
 // maxCommandFiles is how many files of a command are looked for on the disk. What is more counts by its spelling, and as
