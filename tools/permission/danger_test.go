@@ -41,8 +41,8 @@ func corpus(t testing.TB, name string) []row {
 // inRoot is the root of the corpora.
 func inRoot(path string) bool { return path == "/work" || strings.HasPrefix(path, "/work/") }
 
-// corpora are the files with commands and their class.
-func corpora() []string { return []string{"shell-commands.tsv", "shell-dangerous.tsv"} }
+// dangerCorpora are the files with commands and their class.
+func dangerCorpora() []string { return []string{"shell-commands.tsv", "shell-dangerous.tsv"} }
 
 // mostFalse is how many commands that only write may be taken for dangerous (SEC-24).
 const mostFalse = 3
@@ -50,7 +50,7 @@ const mostFalse = 3
 func TestDangerCorpora(t *testing.T) {
 	t.Parallel()
 	falsely := 0
-	for _, name := range corpora() {
+	for _, name := range dangerCorpora() {
 		dangerous := 0
 		for _, r := range corpus(t, name) {
 			why := newScript(r.command).danger(inRoot)
@@ -87,7 +87,7 @@ func TestDangerBehindEverything(t *testing.T) {
 		"ionice -c 3 %s", "taskset 1 %s", "exec %s", "strace -e trace=file %s", "busybox %s", "unbuffer %s", "flock f %s", "nohup timeout 5 env %s",
 	}
 	rows := 0
-	for _, name := range corpora() {
+	for _, name := range dangerCorpora() {
 		for _, r := range corpus(t, name) {
 			if r.class != "dangerous" || newScript(r.command).file == nil || strings.Contains(r.command, "<<") {
 				continue // the text around it would end up in its here-document

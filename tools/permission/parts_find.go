@@ -463,9 +463,9 @@ func under(dir, p string) string {
 	if p == "" || p == "." {
 		return dir
 	}
-	joined := path.Join(dir, p)
-	if dir[0] == '~' && !rooted(joined) {
-		return "~/.." // above the home directory
+	if dir[0] == '~' { // where that is, nobody knows here
+		user, rest, _ := strings.Cut(dir, "/")
+		return user + "/" + path.Join(rest, p)
 	}
-	return joined
+	return path.Join(dir, p)
 }
