@@ -22,7 +22,8 @@ func (s *Server) useHooks(cfg config.Config) error {
 	}
 	for _, h := range cfg.Hooks.Entries {
 		o.Hooks = append(o.Hooks, hooks.Hook{
-			Event: h.Event, Matcher: h.Matcher, If: h.If, Command: h.Command, Timeout: h.Timeout, Async: h.Async, Origin: h.Origin,
+			Event: h.Event, Matcher: h.Matcher, If: h.If, Command: h.Command, Timeout: h.Timeout, Async: h.Async, Project: h.Project,
+			Origin: h.Origin,
 		})
 	}
 	runner, err := hooks.New(o)

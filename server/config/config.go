@@ -94,6 +94,7 @@ type Hook struct {
 	Command []string
 	Timeout time.Duration
 	Async   bool
+	Project bool   // of a project file: it may only narrow
 	Origin  string // file and line
 }
 

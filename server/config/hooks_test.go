@@ -136,7 +136,7 @@ func TestHooksOfProjects(t *testing.T) {
 	}
 	w.project(t, "[[hooks.PreToolUse]]\ncommand = ['/a']\n")
 	c, warnings = w.load(t)
-	if len(c.Hooks.Entries) != 2 || c.Hooks.Entries[1].Origin != project+":1:3" || len(warnings) != 0 {
+	if len(c.Hooks.Entries) != 2 || c.Hooks.Entries[1].Origin != project+":1:3" || c.Hooks.Entries[0].Project || !c.Hooks.Entries[1].Project || len(warnings) != 0 {
 		t.Errorf("%+v, warnings %v", c.Hooks, warnings)
 	}
 }

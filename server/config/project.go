@@ -48,7 +48,11 @@ func (l *loader) project(dir string) {
 		case named(e.path), hookArray(e.path) && !l.config.Hooks.TrustProject, e.key == managedRulesOnly:
 			ignore(e)
 		case hookArray(e.path): // a guard that the operator counts on must not be left out without a word, so mistakes stop the start
+			before := len(l.config.Hooks.Entries)
 			l.hook(e, in)
+			for i := range l.config.Hooks.Entries[before:] {
+				l.config.Hooks.Entries[before+i].Project = true
+			}
 		case s == nil:
 			l.problems.add(e.origin, notThere(e))
 		case !l.narrow(*s, in):

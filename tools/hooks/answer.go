@@ -13,6 +13,7 @@ import (
 // An answer is what one hook said. The zero value says nothing.
 type answer struct {
 	origin  string
+	project bool // of a hook of the project
 	weight  weight
 	reason  string
 	input   json.RawMessage // nil: unchanged

@@ -3,6 +3,7 @@ package hooks
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"codehand/tools/permission"
 )
@@ -24,7 +25,7 @@ func (r *Runner) combine(e Event, answers []answer) Outcome {
 		if a.failed != nil && r.o.FailClosed && decides(e.Name) {
 			opine(denies, "The hook at "+a.origin+" failed, and hooks.fail_closed is set. Tell the operator.")
 		}
-		if a.weight > silent {
+		if a.weight > silent && (a.weight != allows || !a.project) {
 			opine(a.weight, a.reason)
 		}
 		o.Context = joined(o.Context, a.context)
@@ -36,10 +37,15 @@ func (r *Runner) combine(e Event, answers []answer) Outcome {
 			r.log.Warn("two hooks put different texts in the place of a result: the first one counts", "event", e.Name, "hook", a.origin)
 		}
 	}
-	var agree bool
-	if o.Input, agree = changedInput(e.Input, answers); !agree {
-		o.Input = nil
+	input, project, agree := changedInput(e.Input, answers)
+	switch o.Input = input; {
+	case !agree:
 		opine(denies, "Two hooks changed the input in different ways. Tell the operator.")
+	case project: // whoever allowed the call has allowed another one
+		o.Opinions = slices.DeleteFunc(o.Opinions, func(v permission.Verdict) bool { return v == permission.Allow })
+		if heaviest == allows {
+			o.Reason = ""
+		}
 	}
 	o.Reason, o.Context = Clip(o.Reason), Clip(o.Context)
 	if o.Opinions != nil && heaviest == denies {
@@ -48,9 +54,9 @@ func (r *Runner) combine(e Event, answers []answer) Outcome {
 	return o
 }
 
-// changedInput returns the input that hooks put in the place of the old one; nil: none did. false: they do not agree.
-// One that is the old one again is no change.
-func changedInput(old json.RawMessage, answers []answer) (input json.RawMessage, agree bool) {
+// changedInput returns the input that hooks put in the place of the old one, and whether only hooks of the project did;
+// nil: none did. agree is false if they do not. One that is the old one again is no change.
+func changedInput(old json.RawMessage, answers []answer) (input json.RawMessage, project, agree bool) {
 	var chosen []byte
 	for _, a := range answers {
 		if a.input == nil {
@@ -60,12 +66,14 @@ func changedInput(old json.RawMessage, answers []answer) (input json.RawMessage,
 		switch {
 		case bytes.Equal(same, canonical(old)):
 		case chosen == nil:
-			input, chosen = a.input, same
+			input, chosen, project = a.input, same, a.project
 		case !bytes.Equal(same, chosen):
-			return nil, false
+			return nil, false, false
+		default:
+			project = project && a.project
 		}
 	}
-	return input, true
+	return input, project, true
 }
 
 // canonical is JSON without insignificant blanks, and with sorted keys: equal values have equal bytes. Numbers stay as

@@ -72,7 +72,9 @@ func (r *Runner) matching(e Event) []hook {
 	var list []hook
 	subjects := e.subjects()
 	for _, h := range r.hooks[e.Name] {
-		same := func(o hook) bool { return slices.Equal(o.Command, h.Command) && o.Async == h.Async }
+		same := func(o hook) bool {
+			return slices.Equal(o.Command, h.Command) && o.Async == h.Async && o.Project == h.Project
+		}
 		if h.matcher.matches(subjects) && !slices.ContainsFunc(list, same) && h.applies(e) {
 			list = append(list, h)
 		}

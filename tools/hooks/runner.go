@@ -29,6 +29,7 @@ type Hook struct {
 	Command []string        // program (absolute, or a name for PATH) and arguments; no shell reads them
 	Timeout time.Duration   // 0: DefaultTimeout
 	Async   bool            // started, never waited for, cannot decide
+	Project bool            // of a project that is trusted to run it: it allows nothing
 	Origin  string          // file and line
 }
 
@@ -218,7 +219,7 @@ func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answ
 	}()
 	done := r.program(h.Command, h.Timeout, e, input).run(ctx)
 	a = readAnswer(e.Name, done)
-	a.origin = h.Origin
+	a.origin, a.project = h.Origin, h.Project
 	switch {
 	case ctx.Err() != nil && done.err != nil && !errors.Is(done.err, errStopped):
 		// Whoever cancelled it knows.

@@ -109,16 +109,16 @@ var scripts = []said{
 		opinions: verdicts(permission.Deny), reason: "slow",
 	},
 	{
-		name: "1 MB of words", bash: `printf 'x%.0s' {1..1000000}; printf 'y%.0s' {1..1000000} >&2`,
+		name: "1 MB of words", bash: `head -c 1000000 /dev/zero | tr '\0' x; head -c 1000000 /dev/zero | tr '\0' y >&2`,
 		python: `sys.stdout.write("x" * 1_000_000); sys.stderr.write("y" * 1_000_000)`,
 	},
 	{
-		name: "1 MB of reason", bash: `printf '{"decision":"block","reason":"'; printf 'x%.0s' {1..1000000}; echo '"}'`,
+		name: "1 MB of reason", bash: `printf '{"decision":"block","reason":"'; head -c 1000000 /dev/zero | tr '\0' x; echo '"}'`,
 		python:   `print(json.dumps({"decision": "block", "reason": "x" * 1_000_000}))`,
 		opinions: verdicts(permission.Deny), reason: strings.Repeat("x", MaxText),
 	},
 	{
-		name: "1 MB of errors", bash: `printf 'y%.0s' {1..1000000} >&2; exit 2`, python: `sys.stderr.write("y" * 1_000_000); sys.exit(2)`,
+		name: "1 MB of errors", bash: `head -c 1000000 /dev/zero | tr '\0' y >&2; exit 2`, python: `sys.stderr.write("y" * 1_000_000); sys.exit(2)`,
 		opinions: verdicts(permission.Deny), reason: strings.Repeat("y", MaxText),
 	},
 }
@@ -230,6 +230,38 @@ func TestTwoScripts(t *testing.T) {
 				list = append(list, Hook{Event: PreToolUse, Command: script(t, language, text)})
 			}
 			r, _ := newRunner(t, Options{Hooks: list})
+			o, err := r.Before(t.Context(), shellEvent(t, "ls"))
+			if err != nil || !slices.Equal(o.Opinions, tt.verdict) || o.Reason != tt.reason || string(o.Input) != tt.input {
+				t.Errorf("got %+v, input %s, %v", o, o.Input, err)
+			}
+		})
+	}
+}
+
+// A hook of the project may refuse and ask; it allows nothing, neither by itself nor by what it makes of a call that
+// another one has allowed.
+func TestProjectHooks(t *testing.T) {
+	t.Parallel()
+	allow, deny, ask := `echo '{"decision":"allow","reason":"a"}'`, `echo '{"decision":"deny","reason":"d"}'`, `echo '{"decision":"ask","reason":"q"}'`
+	input := `echo '{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"b"}}}'`
+	tests := []struct {
+		name, user, project string
+		verdict             []permission.Verdict
+		reason, input       string
+	}{
+		{"allow", ``, allow, nil, "", ""},
+		{"deny", allow, deny, verdicts(permission.Deny), "d", ""},
+		{"ask", allow, ask, verdicts(permission.Allow, permission.Ask), "q", ""},
+		{"another input", allow, input, nil, "", `{"command":"b"}`},
+		{"another input and ask", ask, input, verdicts(permission.Ask), "q", `{"command":"b"}`},
+		{"the same input as the user's", input, input, verdicts(permission.Allow), "", `{"command":"b"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := newRunner(t, Options{Hooks: []Hook{
+				{Event: PreToolUse, Command: script(t, "bash", tt.user)}, {Event: PreToolUse, Command: script(t, "bash", tt.project), Project: true},
+			}})
 			o, err := r.Before(t.Context(), shellEvent(t, "ls"))
 			if err != nil || !slices.Equal(o.Opinions, tt.verdict) || o.Reason != tt.reason || string(o.Input) != tt.input {
 				t.Errorf("got %+v, input %s, %v", o, o.Input, err)
