@@ -1,0 +1,241 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"codehand/server/clients"
+	"codehand/tools"
+	"codehand/tools/tool"
+)
+
+// firstName is a name by which clients of a profile call themselves.
+var firstName = map[string]string{
+	"claude-code": "claude-code", "codex": "codex-mcp-client", "copilot-cli": "github-copilot-developer", "gemini": "gemini-cli-mcp-client",
+	"opencode": "opencode", "cline": "Cline", "continue": "continue-client", "claude-desktop": "claude-ai", "vscode": "Visual Studio Code - Insiders",
+	"cursor": "cursor-vscode", "windsurf": "windsurf-client", "zed": "Zed", "jetbrains": "JetBrains-IU/2026.3", "goose": "goose", "crush": "crush",
+	"lm-studio": "lmstudio-mcp", "chatgpt": "ChatGPT", "builder": "inspector-cli", "default": "somebody",
+}
+
+// TestResultsFitEveryClient: 1 MB from each tool that can give as much arrives on the wire within the characters, bytes and
+// lines of the client that says its name, and of the tool; the path is on the first line, and the file is whole.
+func TestResultsFitEveryClient(t *testing.T) {
+	t.Parallel()
+	caps := map[string]int{"wide": tool.DefaultMaxRunes}
+	for _, x := range tools.All() {
+		caps[x.Spec.Name] = x.Spec.MaxRunes
+	}
+	for _, name := range clients.Names() {
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, "/", modern), func(t *testing.T) {
+				t.Parallel()
+				profile := clients.Find(firstName[name])
+				if profile.Name != name {
+					t.Fatalf("%q finds %s", firstName[name], profile.Name)
+				}
+				f := start(t, setup{client: firstName[name], modern: modern, tools: append(tools.All(), wide())})
+				whole := layBig(t, f.work)
+				a := guest{t, modern, func(method string, params map[string]any) reply {
+					r, err := f.request(method, params)
+					must(t, err)
+					return r
+				}}
+				for _, c := range [][3]string{
+					{"run_shell", `{"command":"cat big.txt"}`, whole},
+					{"grep_search", `{"pattern":"line","output_mode":"content","head_limit":0}`, ""},
+					{"wide", `{"text":"` + strings.Repeat("汉 \u200b", 150) + `\n"}`, ""},
+				} {
+					got := a.call(c[0], c[1])
+					text, k := got.Content[0].Text, got.Meta.Result
+					if k == nil {
+						t.Fatalf("%s: nothing was kept of %.300q", c[0], text)
+					}
+					first, _, _ := strings.Cut(text, "\n")
+					if !strings.HasPrefix(first, "Output too large (") || !strings.Contains(first, k.Path) {
+						t.Errorf("%s: first line %q", c[0], first)
+					}
+					most := min(profile.Runes, caps[c[0]])
+					runes, bytes, lines := utf8.RuneCountInString(text), len(text), strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1
+					if runes > most || profile.Bytes > 0 && bytes > profile.Bytes || profile.Lines > 0 && lines > profile.Lines || runes < most/2 && profile.Lines == 0 {
+						t.Errorf("%s: %d characters, %d bytes, %d lines; allowed are %d, %d, %d", c[0], runes, bytes, lines, most, profile.Bytes, profile.Lines)
+					}
+					kept, err := os.ReadFile(k.Path)
+					if err != nil || int64(len(kept)) != k.Bytes || c[2] != "" && string(kept) != c[2] {
+						t.Errorf("%s: kept are %d bytes (%v)", c[0], len(kept), err)
+					}
+					for path, mode := range map[string]os.FileMode{k.Path: 0o600, filepath.Dir(k.Path): 0o700 | os.ModeDir} {
+						if info, err := os.Stat(path); err != nil || info.Mode() != mode {
+							t.Errorf("%s: %v (%v)", path, info.Mode(), err)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// wide is a tool that says a word over and over: 1,000 times.
+func wide() tool.Tool {
+	return fixtureTool("wide", tool.Traits{ReadOnly: true, Parallel: true, Local: true}, func(_ context.Context, _ tool.Env, in word) (tool.Result, error) {
+		return tool.Result{Text: strings.Repeat(in.Text, 1_000)}, nil
+	})
+}
+
+// TestTenAtOnce: ten calls that are sent together show at most 200,000 characters together, on each transport, whether the
+// tool keeps its text or pages; what was cut says where the whole is.
+func TestTenAtOnce(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(i int) string{
+		"read_file": func(i int) string { return fmt.Sprintf(`{"file_path":"f%d.txt"}`, i) },
+		"wide":      func(i int) string { return fmt.Sprintf(`{"text":"%s\n"}`, strings.Repeat(strconv.Itoa(i), 39)) },
+	}
+	lay := func(work string) {
+		for i := range 10 {
+			must(t, os.WriteFile(filepath.Join(work, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat(strings.Repeat(strconv.Itoa(i), 99)+"\n", 390)), 0o644))
+		}
+	}
+	check := func(t *testing.T, name string, texts []string) {
+		t.Helper()
+		total, whole := 0, 0
+		for _, text := range texts {
+			total += utf8.RuneCountInString(text)
+			m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (\S+) Read it with read_file offset/limit or grep_search\.\n`).FindStringSubmatch(text)
+			if m == nil {
+				if len(text) < 39_000 {
+					t.Errorf("%.200q", text)
+				}
+				whole++
+				continue
+			}
+			kept, err := os.ReadFile(m[1])
+			if want := map[string]int{"read_file": 39_000, "wide": 40_000}[name]; err != nil || len(kept) != want || len(text) > 2_500 {
+				t.Errorf("%s holds %d bytes (%v); shown are %d", m[1], len(kept), err, len(text))
+			}
+		}
+		if len(texts) != 10 || total > 200_000 || whole != 4 {
+			t.Errorf("%d results have %d characters, %d are whole", len(texts), total, whole)
+		}
+	}
+	for name, args := range calls {
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprint("stdio/", name, "/", modern), func(t *testing.T) {
+				t.Parallel()
+				f := start(t, setup{client: "claude-code", modern: modern, tools: append(tools.All(), wide())})
+				lay(f.work)
+				var all strings.Builder
+				for i := range 10 {
+					meta := `"x":1`
+					if modern {
+						meta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"claude-code","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
+					}
+					fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{%s}}}`+"\n", i, name, args(i), meta)
+				}
+				must(t, f.send(strings.TrimSuffix(all.String(), "\n")))
+				var texts []string
+				for len(texts) < 10 {
+					l, err := f.receive()
+					must(t, err)
+					text, failed := httpReply{answer: string(l)}.text()
+					if failed || text == "" {
+						t.Fatalf("%.500s", l)
+					}
+					texts = append(texts, text)
+				}
+				check(t, name, texts)
+			})
+			t.Run(fmt.Sprint("http/", name, "/", modern), func(t *testing.T) {
+				t.Parallel()
+				x := serveHTTP(t, siteSetup{settings: map[string]string{"client.profile": "claude-code"}, tools: append(tools.All(), wide())})
+				lay(x.work)
+				c := x.client("")
+				if c.modern = modern; !modern {
+					c.hello()
+				}
+				texts := make([]string, 10)
+				var wg sync.WaitGroup
+				for i := range 10 {
+					wg.Go(func() {
+						got := c.do(c.request(t.Context(), http.MethodPost, c.url, c.callBody(strconv.Itoa(i), name, args(i), "")))
+						text, failed := got.text()
+						if failed || text == "" {
+							t.Errorf("%d %.500s", got.status, got.answer)
+						}
+						texts[i] = text
+					})
+				}
+				wg.Wait()
+				check(t, name, texts)
+			})
+		}
+	}
+}
+
+// TestReadAgainOnItsOwn: a page that its turn had no room for is no longer seen, so the file is shown when it is asked for
+// again, not called unchanged.
+func TestReadAgainOnItsOwn(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{client: "claude-code"})
+	for i := range 6 {
+		must(t, os.WriteFile(filepath.Join(f.work, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat(strings.Repeat("x", 99)+"\n", 390)), 0o644))
+	}
+	for i := range 6 {
+		text, err := f.call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":"f%d.txt"}`, i)))
+		if must(t, err); strings.HasPrefix(text, "Output too large") != (i >= 4) {
+			t.Errorf("file %d: %.200q", i, text)
+		}
+	}
+	text, err := f.call("edit_file", json.RawMessage(`{"file_path":"f5.txt","old_string":"`+strings.Repeat("x", 99)+`","new_string":"y","replace_all":true}`))
+	if must(t, err); !strings.HasPrefix(text, "! FILE_NOT_READ: ") {
+		t.Errorf("an edit of what was not shown: %.200q", text)
+	}
+	text, err = f.call("read_file", json.RawMessage(`{"file_path":"f5.txt","limit":3}`))
+	if must(t, err); !strings.HasPrefix(text, "1\txxx") {
+		t.Errorf("a part of it: %.200q", text)
+	}
+}
+
+// TestPlainResults is a property of all tools, on the wire in both eras: whatever is called, answers and errors have one
+// text at most, no structuredContent, no resource link, and no annotations, so no audience.
+func TestPlainResults(t *testing.T) {
+	t.Parallel()
+	for _, modern := range []bool{false, true} {
+		f := start(t, setup{modern: modern})
+		layBig(t, f.work)
+		args := map[string][]string{
+			"read_file": {`{"file_path":"big.txt"}`, `{"file_path":"none"}`}, "write_file": {`{"file_path":"new.txt","content":"x\n"}`},
+			"edit_file": {`{"file_path":"new.txt","old_string":"x","new_string":"y"}`}, "multi_edit": {`{"edits":[{"file_path":"new.txt","old_string":"y","new_string":"z"}]}`},
+			"list_files": {`{"pattern":"*"}`}, "grep_search": {`{"pattern":"line","output_mode":"content","head_limit":0}`},
+			"run_shell": {`{"command":"cat big.txt"}`, `{"command":"cat big.txt; exit 3"}`, `{"command":"true","run_in_background":true}`},
+		}
+		for _, x := range tools.All() {
+			for _, in := range append(args[x.Spec.Name], `{}`, `{"unknown":1}`) {
+				r, err := f.request("tools/call", map[string]any{"name": x.Spec.Name, "arguments": json.RawMessage(in)})
+				must(t, err)
+				var result map[string]json.RawMessage
+				var content []map[string]json.RawMessage
+				if err := json.Unmarshal(r.Result, &result); err != nil {
+					t.Fatalf("%s %s: %v %+v", x.Spec.Name, in, err, r.Error)
+				}
+				must(t, json.Unmarshal(result["content"], &content))
+				if len(content) != 1 || string(content[0]["type"]) != `"text"` || len(content[0]) != 2 {
+					t.Errorf("%s %s: content %.300s", x.Spec.Name, in, result["content"])
+				}
+				for key := range result {
+					if key != "content" && key != "_meta" && key != "isError" && key != "resultType" {
+						t.Errorf("%s %s has %s", x.Spec.Name, in, key)
+					}
+				}
+			}
+		}
+	}
+}
