@@ -198,6 +198,9 @@ func (m *matching) operands() string {
 		if !m.c.several() && w.glob() {
 			return "glob " + snippet(w.text) + " may turn into several operands"
 		}
+		if m.c.old && strings.HasPrefix(w.text, "+") {
+			return "option " + snippet(w.text) + " is not on the list"
+		}
 		if why := m.operand(w); why != "" {
 			return why
 		}

@@ -8,7 +8,7 @@ func sedFault(w word) string {
 	if w.glob() {
 		return "glob " + snippet(w.text) + " as the script"
 	}
-	s := blanks(w.text)
+	s := skipBlanks(w.text)
 	if s == "" {
 		return "there is no script"
 	}
@@ -26,11 +26,11 @@ func sedFault(w word) string {
 func sedCommand(s string) (rest string, ok bool) {
 	s, addressed, ok := sedAddress(s)
 	if ok && addressed && strings.HasPrefix(s, ",") {
-		s, addressed, ok = sedAddress(blanks(s[1:]))
+		s, addressed, ok = sedAddress(skipBlanks(s[1:]))
 		ok = ok && addressed
 	}
-	if s = blanks(s); ok && strings.HasPrefix(s, "!") {
-		s = blanks(s[1:])
+	if s = skipBlanks(s); ok && strings.HasPrefix(s, "!") {
+		s = skipBlanks(s[1:])
 	}
 	if !ok || s == "" {
 		return "", false
@@ -45,13 +45,13 @@ func sedCommand(s string) (rest string, ok bool) {
 	case strings.IndexByte("pPdDq=", c) < 0:
 		return "", false
 	}
-	if s = blanks(s); s == "" {
+	if s = skipBlanks(s); s == "" {
 		return "", true
 	}
 	if s[0] != ';' {
 		return "", false
 	}
-	return blanks(s[1:]), true
+	return skipBlanks(s[1:]), true
 }
 
 // sedAddress reads a number, `$`, `N~M` or `/regex/`, if one stands there.
@@ -152,4 +152,4 @@ func unescaped(s string, c byte) int {
 	return -1
 }
 
-func blanks(s string) string { return strings.TrimLeft(s, " \t") }
+func skipBlanks(s string) string { return strings.TrimLeft(s, " \t") }

@@ -20,6 +20,7 @@ import (
 //	glob      R5 (h) does not hold: no operand can do harm, even as an option
 //	alone     letters do not cluster and take no value
 //	apart     a value of a letter is glued only if it is a number: the program reads letters behind it as options
+//	old       an operand that begins with `+` is an option of the old form
 //	first     options stand before the operands: behind them the program takes an option for its output file
 //
 // A line that begins with a blank continues the entry above.
@@ -56,7 +57,7 @@ type listed struct {
 	operands operands
 	git      bool
 
-	glob, alone, apart, first bool
+	glob, alone, apart, first, old bool
 }
 
 // operands are what may stand besides options.
@@ -124,6 +125,8 @@ func (c *listed) add(token string, list map[string]*listed) error {
 		c.apart = true
 	case token == "first":
 		c.first = true
+	case token == "old":
+		c.old = true
 	case token == "-N":
 		c.number = true
 	case token[0] == '@':
