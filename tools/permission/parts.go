@@ -53,7 +53,7 @@ func (a *Analysis) addBroken(text string, inner bool) {
 		if len(words) == 0 {
 			continue
 		}
-		p := Part{Text: strings.TrimSpace(piece), Exact: true, Inner: inner, Why: "R1: does not parse"}
+		p := Part{Text: strings.Trim(piece, wordBreaks), Exact: true, Inner: inner, Why: "R1: does not parse"}
 		read := make([]spelt, len(words))
 		for i, w := range words {
 			read[i] = spelt{text: w, bare: w}

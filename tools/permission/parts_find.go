@@ -90,10 +90,16 @@ func (f *finding) despite(s *script, sc scope) {
 	rest := &script{text: s.text, err: s.err}
 	for range maxMistakes {
 		sc.in = rest
-		err := syntax.NewParser().Stmts(&textReader{rest.text}, func(stmt *syntax.Stmt) bool {
-			f.stmt(stmt, &sc)
-			return true
-		})
+		var err error
+		// v3.14.1, parser.go:289: it may go on after an error, and panics if the loop has ended by then.
+		for stmt, mistake := range syntax.NewParser().StmtsSeq(&textReader{rest.text}) {
+			if err == nil {
+				err = mistake
+			}
+			if stmt != nil {
+				f.stmt(stmt, &sc)
+			}
+		}
 		at := uint(0)
 		if e, ok := errors.AsType[syntax.ParseError](err); ok {
 			at = e.Pos.Offset()

@@ -7,6 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// blanks are what separates words for the shell; other white space is part of them.
+const wordBreaks = " \t\n"
+
 // harmless says whether rules that allow look past assigning to a variable.
 func harmless(name string) bool {
 	switch name {
@@ -64,7 +67,7 @@ func written(c *simple, from int, quiet bool) string {
 		spans = append(spans, span{int(r.Pos().Offset()), int(r.Word.End().Offset())})
 	}
 	if len(spans) == 0 {
-		return strings.TrimSpace(cut(text, c.stmt))
+		return strings.Trim(cut(text, c.stmt), wordBreaks)
 	}
 	inside := false // a redirection between the words
 	for _, s := range spans[1:] {
@@ -75,7 +78,7 @@ func written(c *simple, from int, quiet bool) string {
 	}
 	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
 	if !dropped {
-		return strings.TrimSpace(between(text, spans[0].from, spans[len(spans)-1].to))
+		return strings.Trim(between(text, spans[0].from, spans[len(spans)-1].to), wordBreaks)
 	}
 	parts := make([]string, len(spans))
 	for i, s := range spans {
@@ -133,7 +136,7 @@ func formsOf(c *simple) []string {
 	}
 	for _, h := range c.heads {
 		if !h.quiet && (h.at > 0 || len(c.assigns) > 0) {
-			forms = appendForm(forms, strings.TrimSpace(between(c.in.text, c.words[h.at].from, c.words[h.end-1].to)))
+			forms = appendForm(forms, strings.Trim(between(c.in.text, c.words[h.at].from, c.words[h.end-1].to), wordBreaks))
 		}
 	}
 	return appendForms(forms, c.words, c.heads)
@@ -171,7 +174,7 @@ func appendForms(forms []string, words []spelt, heads []head) []string {
 }
 
 func appendForm(forms []string, texts ...string) []string {
-	t := strings.TrimSpace(strings.Join(texts, " "))
+	t := strings.Trim(strings.Join(texts, " "), wordBreaks)
 	if t == "" || slices.Contains(forms, t) {
 		return forms
 	}

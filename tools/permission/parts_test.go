@@ -386,7 +386,7 @@ func FuzzTakeApart(f *testing.F) {
 		if a.Class == ReadOnly && slices.ContainsFunc(a.Parts, func(p Part) bool { return p.Class != ReadOnly || p.Exact }) {
 			t.Fatalf("%q: read-only as a whole, but not each part: %+v", command, a.Parts)
 		}
-		if strings.ContainsAny(command, "\\<") || newScript(command).file == nil || newScript(command+"\nx").file == nil {
+		if strings.ContainsAny(command, "\\<\r") || newScript(command).file == nil || newScript(command+"\nx").file == nil {
 			return // what follows may belong to a here-document
 		}
 		longer := Analyze(command+"\nx", inRoot)
