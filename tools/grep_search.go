@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 	defer place.Dir.Close()
 	in.Mode = cmp.Or(in.Mode, env.Prefs.GrepMode, "files_with_matches")
 	q := search.GrepQuery{
-		Scope:   search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob), SkipDirs: []string{".git"}, Skip: env.Rules.Hidden},
+		Scope:   search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob), SkipDirs: []string{".git"}},
 		Pattern: in.Pattern, Fold: in.Fold, Multiline: in.Multiline, Newest: in.Mode == "files_with_matches", Spans: in.Only,
 		Mode:   map[string]search.Mode{"content": search.Lines, "count": search.Count}[in.Mode],
 		Before: cmp.Or(in.Before, in.Around), After: cmp.Or(in.After, in.Around), Offset: in.Offset, Limit: in.Limit,
@@ -79,11 +80,12 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 	if in.Type != "" {
 		q.Types = []string{in.Type}
 	}
+	kept := withhold(env, &q.Scope)
 	a, err := env.Search.Grep(ctx, q)
 	if err != nil {
 		return tool.Result{}, grepSearchRefusal(env, in, err)
 	}
-	text := append(grepSearchBody(env, in, q, a), grepSearchNotes(q, a)...)
+	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(q, a), kept.notes(a.Coverage))
 	return tool.Result{Text: strings.Join(text, "\n"), Meta: tool.Meta{Data: data(struct {
 		Files         int  `json:"files"`
 		Matches       int  `json:"matches"`

@@ -83,7 +83,8 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	} else if !info.IsDir() {
 		return tool.Result{}, tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
-	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}, Skip: env.Rules.Hidden}
+	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
+	kept := withhold(env, &scope)
 	if !slices.Contains(strings.Split(in.Pattern, "/"), "node_modules") {
 		scope.SkipDirs = append(scope.SkipDirs, "node_modules")
 	}
@@ -98,7 +99,9 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	if err != nil {
 		return tool.Result{}, pathRefusal(env, base, err)
 	}
-	return listFilesResult(env, answer, within), nil
+	result := listFilesResult(env, answer, within)
+	result.Text = strings.Join(append([]string{result.Text}, kept.notes(answer.Coverage)...), "\n")
+	return result, nil
 }
 
 func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) tool.Result {

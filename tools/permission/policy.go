@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"codehand/tools/search/ignore"
 )
 
 // Options of a Policy.
@@ -24,10 +26,11 @@ type Policy struct {
 	made             bool // by New
 	deny, ask, allow []rule
 
-	protected *nameSet // names whose change a person must allow
-	secrets   *nameSet // names inside the roots that a person must let a call read
-	own       []string // folded, clean
-	home      string   // clean; "": not known
+	protected *nameSet     // names whose change a person must allow
+	secrets   *nameSet     // names inside the roots that a person must let a call read
+	omit      *ignore.List // secrets, for searches
+	own       []string     // folded, clean
+	home      string       // clean; "": not known
 
 	roots []string
 	cwd   string
@@ -64,6 +67,7 @@ func New(o Options) (*Policy, error) {
 	if p.secrets, err = secretNames(o.Unprotect); err != nil {
 		return nil, err
 	}
+	p.omit = omitted(p.secrets)
 	for _, own := range o.Own {
 		if own != "" {
 			p.own = append(p.own, foldPath(clean(own)))
@@ -150,11 +154,35 @@ func (p *Policy) Hidden(path string) bool {
 // Withheld says that a person must be asked before path (absolute) is read, so listings and searches leave it out unless
 // it was named.
 func (p *Policy) Withheld(path string) bool {
+	return p.AskedFor(path) || p.secretInside(clean(path)) != ""
+}
+
+// AskedFor is Withheld for the operator's own rules.
+func (p *Policy) AskedFor(path string) bool {
+	return p == nil || !p.made || p.readRule(p.ask, clean(path)) != nil
+}
+
+// AsksToRead says whether any of the operator's rules asks before a path is read.
+func (p *Policy) AsksToRead() bool {
+	return p != nil && slices.ContainsFunc(p.ask, func(r rule) bool { return r.path != nil && r.reads })
+}
+
+// SecretNames are the names, inside the roots, of what a person must be asked about before it is read, in their usual
+// spelling, as a search leaves them out. The rest of the spellings is for Withheld.
+func (p *Policy) SecretNames() *ignore.List {
 	if p == nil || !p.made {
-		return true
+		return nil
 	}
-	path = clean(path)
-	return p.secretInside(path) != "" || p.readRule(p.ask, path) != nil
+	return p.omit
+}
+
+// omitted makes the list of names for searches.
+func omitted(secrets *nameSet) *ignore.List {
+	var lines []string
+	for _, n := range secrets.all {
+		lines = append(lines, n.text)
+	}
+	return ignore.Parse([]byte(strings.Join(append(lines, "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", "!id_*.pub"), "\n")))
 }
 
 // readRule returns the first of the rules, which deny or ask, whose pattern covers reading a clean path; nil: none does.
@@ -190,6 +218,9 @@ func (p *Policy) forbidden(r *rule, path, cwd string, folds bool) bool {
 
 // secretInside returns the built-in rule that asks before path (clean) is read: a name of secrets below a root. "": none.
 func (p *Policy) secretInside(path string) string {
+	if p == nil || !p.made {
+		return ""
+	}
 	rel, inside := p.inRoot(path)
 	if !inside {
 		return ""

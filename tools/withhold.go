@@ -1,0 +1,72 @@
+package tools
+
+import (
+	"path/filepath"
+	"sync/atomic"
+
+	"codehand/tools/results"
+	"codehand/tools/search"
+	"codehand/tools/search/ignore"
+	"codehand/tools/tool"
+)
+
+// A withholding is what a search leaves out because of rules.
+type withholding struct {
+	env    tool.Env
+	asked  bool         // files of the operator's ask rules, too
+	unsure atomic.Int64 // files with names that nobody could look for
+}
+
+// withhold leaves out of a search what nobody may see, and what a person must be asked about before it is read, unless
+// the place of the search is such a thing: then somebody was asked.
+func withhold(env tool.Env, scope *search.Scope) *withholding {
+	w := &withholding{env: env}
+	rules, named := env.Rules, env.Rules.Withheld(scope.Place.Path)
+	if !named {
+		scope.Omit, w.asked = rules.SecretNames(), rules.AsksToRead()
+	}
+	closed := func(path string) bool {
+		return rules.Hidden(path) || !named && (rules.AskedFor(path) || scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(path))
+	}
+	scope.Skip = closed
+	if rules.ComparesPaths() {
+		scope.SkipID = func(dev, ino uint64) bool {
+			names, whole := env.Space.NamesByID(dev, ino)
+			for _, name := range names {
+				if closed(name) {
+					return true
+				}
+			}
+			if !whole {
+				w.unsure.Add(1)
+			}
+			return !whole
+		}
+	}
+	return w
+}
+
+// notes say what was left out, as far as it may be known.
+func (w *withholding) notes(c search.Coverage) []string {
+	var notes []string
+	if c.Omitted.N > 0 {
+		text := "(" + plural(c.Omitted.N, "secret name", "secret names") + " left out:"
+		for i, path := range c.Omitted.Paths {
+			if i > 0 {
+				text += ","
+			}
+			text += " " + shownName(w.env, path)
+		}
+		if c.Omitted.N > len(c.Omitted.Paths) {
+			text += " and " + results.Count(c.Omitted.N-len(c.Omitted.Paths)) + " more"
+		}
+		notes = append(notes, text+". Give one as path to ask for it.)")
+	}
+	if w.asked {
+		notes = append(notes, "(Files that a rule asks about are left out. Give one as path to ask for it.)")
+	}
+	if n := w.unsure.Load(); n > 0 {
+		notes = append(notes, "("+plural(int(n), "file", "files")+" left out: each has further names, and a rule may deny one of them.)")
+	}
+	return notes
+}
