@@ -44,7 +44,7 @@ func (s *Server) ask(ctx context.Context, st *session.State, a pipeline.Asking) 
 	if rec == nil || !st.Client.CanAsk {
 		return tool.Answer{}, nil
 	}
-	if !st.Client.Modern && rec.asked == maxAsks {
+	if !st.Client.Modern && (rec.asked == maxAsks || rec.unheard) {
 		return tool.Answer{Outcome: tool.Declined}, nil
 	}
 	rec.asked++

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -90,7 +91,7 @@ func nobodySaid() *elicited {
 
 // An askSession is what mcp-go v1.2.1 wants of the session of a legacy request whose handler asks (server/mrtr.go:300).
 type askSession struct {
-	to       asking
+	rec      *record
 	patience time.Duration // with the person
 }
 
@@ -102,34 +103,51 @@ func (*askSession) Initialized() bool                                   { return
 // RequestElicitation puts a question and waits for the answer. It has no error: whatever goes wrong is no answer, and
 // the handler decides what that means.
 func (a *askSession) RequestElicitation(ctx context.Context, r mcp.ElicitationRequest) (*elicited, error) {
-	id := `"ask-` + newID() + `"`
-	qs := a.to.questions()
-	answers := qs.add(id)
-	if answers == nil {
-		return nobodySaid(), nil
+	answer := a.put(ctx, r.Params)
+	if answer == nil {
+		a.rec.unheard = true // the time of the question may be over, too; it is not put again
+		answer = nobodySaid()
 	}
-	defer qs.remove(id)
-	params, err := marshal(r.Params)
+	return answer, nil
+}
+
+// put puts a question. nil: no answer came, and none can come any more.
+func (a *askSession) put(ctx context.Context, question mcp.ElicitationParams) *elicited {
+	id, to := ownID(), a.rec.to
+	answers := to.questions().add(id)
+	if answers == nil {
+		return nil
+	}
+	defer to.questions().remove(id)
+	params, err := marshal(question)
 	if err != nil {
-		return nobodySaid(), nil
+		return nil
 	}
 	line := append([]byte(`{"jsonrpc":"2.0","id":`+id+`,"method":"`+string(mcp.MethodElicitationCreate)+`","params":`), params...)
-	if a.to.put(append(line, "}\n"...)) != nil {
-		return nobodySaid(), nil
+	if to.put(append(line, "}\n"...)) != nil {
+		return nil
 	}
 	late := time.NewTimer(a.patience)
 	defer late.Stop()
 	select {
 	case answer := <-answers:
-		return answer, nil
+		return answer
 	case <-late.C:
 	case <-ctx.Done():
-	case <-a.to.gone():
-		return nobodySaid(), nil
+	case <-to.gone():
+		return nil
 	}
-	a.to.withdraw([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"no longer needed"}}` + "\n"))
-	return nobodySaid(), nil
+	to.withdraw([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"no longer needed"}}` + "\n"))
+	return nil
 }
+
+// idPrefix begins the id of every request of ours, so that none is taken for one of mcp-go, whose ids are numbers.
+const idPrefix = `"ask-`
+
+func ownID() string { return idPrefix + newID() + `"` }
+
+// isOwnID says whether a raw id may be one of ours.
+func isOwnID(id json.RawMessage) bool { return bytes.HasPrefix(id, []byte(idPrefix)) }
 
 // A connAsking puts the questions of one request on a connection.
 type connAsking struct {

@@ -43,6 +43,7 @@ type record struct {
 	input       mcp.MultiRoundTripParams              // what the request brings as the answer to a question
 	to          asking                                // puts questions to a legacy client; nil: it cannot be asked
 	asked       int                                   // questions that were put for this request
+	unheard     bool                                  // one of them got no answer: there is no further one
 	question    *mcp.CallToolResult                   // the last of them
 	kept        *mcp.CallToolResult                   // of a call that direct has run: for the handler's first turn
 	notify      func(method string, params any) error // sends a notification before the answer; nil: none can be sent
@@ -83,7 +84,7 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 	resp, ok := s.direct(ctx, rec)
 	if !ok {
 		if rec.kept != nil {
-			ctx = s.mcp.WithContext(ctx, &askSession{rec.to, s.asks.life})
+			ctx = s.mcp.WithContext(ctx, &askSession{rec, s.asks.life})
 		}
 		resp = s.mcp.HandleMessage(withRecord(ctx, rec), s.slim(rec.env, msg))
 	}

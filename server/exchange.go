@@ -262,7 +262,8 @@ func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
 
 // pass hands an answer of the client to the call that asked: ours, or one of mcp-go.
 func (x *exchange) pass() {
-	if x.scope != nil && x.scope.asks.answer(x.rec.env.id, x.body) {
+	if id := x.rec.env.id; x.scope != nil && isOwnID(id) {
+		x.scope.asks.answer(id, x.body) // one that nobody waits for any more is dropped
 		x.w.WriteHeader(http.StatusAccepted)
 		return
 	}

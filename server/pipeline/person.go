@@ -32,7 +32,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 		c.found.Shown, c.found.Allowed = shown, false
 	}
 	if c.found.Allowed { // said before the tool's own question went out
-		c.record.Asked, c.record.Decision, c.record.By = true, AskAllowed, ByUser
+		c.record.Asked, c.record.Verdict, c.record.Decision, c.record.By = true, "allow", AskAllowed, ByUser
 		return nil
 	}
 	if !d.Hard && c.canAsk() && !c.replied(askedPermission) {

@@ -1,0 +1,429 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// longTime is a question's patience that no test waits for.
+const longTime = time.Hour
+
+// impatient lets persons think for a moment only.
+func impatient(s *Server) { s.asks.life = time.Millisecond }
+
+// mute answers no question, and says when one came.
+func mute(came chan<- string) func(string) string {
+	return func(q string) string {
+		came <- q
+		return stop
+	}
+}
+
+// TestAskNoAnswer: a time that is over, an error of the client and an answer without sense are a no, and the question is
+// withdrawn where it still stands.
+func TestAskNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			runs := &runCount{}
+			c, s := legacyOn(t, transport, runs)
+			for name, answer := range map[string]string{
+				"an error": `"error":{"code":-32601,"message":"no"}`, "no result": `"result":null`, "a text": `"result":"accept"`,
+				"no action": `"result":{"content":{"decision":"allow once"}}`, "both": `"result":{"action":"accept","content":{"decision":"allow once"}},"error":{"code":1,"message":"x"}`,
+			} {
+				a := c.call("change", `{"text":"one"}`, func(string) string {
+					id := c.questionID()
+					c.send(`{"jsonrpc":"2.0","id":"ask-unknown","result":` + sayOnce + `}`)
+					c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, answer))
+					return stop
+				})
+				if !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+					t.Errorf("%s: %+v", name, a)
+				}
+				c.forgive(s)
+			}
+			impatient(s)
+			came := make(chan string, 1)
+			a := c.call("change", `{"text":"one"}`, mute(came))
+			if !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 || len(came) != 1 {
+				t.Errorf("late: %+v", a)
+			}
+			id := c.questionID()
+			c.mu.Lock()
+			wire := strings.Join(c.wire, "\n")
+			c.mu.Unlock()
+			if !strings.Contains(wire, `"method":"notifications/cancelled","params":{"requestId":`+id) {
+				t.Errorf("the question was not withdrawn:\n%s", wire)
+			}
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, sayOnce)) // too late
+			if runs.count() != 0 {
+				t.Errorf("ran %d times", runs.count())
+			}
+		})
+	}
+}
+
+// questionID is the raw id of the last elicitation/create on the wire.
+func (c *elicitClient) questionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := len(c.wire) - 1; i >= 0; i-- {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal([]byte(c.wire[i]), &m) == nil && m.Method == "elicitation/create" {
+			return string(m.ID)
+		}
+	}
+	c.t.Fatal("nobody was asked")
+	return ""
+}
+
+// forgive forgets the declines of all sessions, since three of them end the questions.
+func (c *elicitClient) forgive(s *Server) {
+	c.t.Helper()
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	for at := range s.sessions.live {
+		if err := s.engines.store.Delete(context.Background(), cellKey(at.key, "cell")+".declines"); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+// legacyOn is a legacy client on a transport.
+func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool) (*elicitClient, *Server) {
+	t.Helper()
+	all := append(oneChange(runs), more...)
+	if transport == "stdio" {
+		f := start(t, setup{tools: all, settings: askingSettings(), silent: true})
+		return onPipe(t, f, false, declared), f.server
+	}
+	x := serveHTTP(t, siteSetup{tools: all, settings: askingSettings()})
+	if transport == "http" {
+		return onHTTP(t, x, "", false, declared), x.server
+	}
+	c, _ := onSSE(t, x, "", declared)
+	return c, x.server
+}
+
+// TestAskThreeTimes: a legacy call whose questions are always over is asked three times, then declined.
+func TestAskThreeTimes(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	c, s := legacyOn(t, "stdio", runs)
+	var mu sync.Mutex
+	now := time.Now()
+	s.asks.now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	a := c.call("change", `{"text":"one"}`, func(string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(askLife + time.Second)
+		return sayOnce
+	})
+	if a.asked != maxAsks || !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+		t.Errorf("%+v, ran %d times", a, runs.count())
+	}
+}
+
+// TestAskMeanwhile: while a person thinks, other calls of the session run, writers too; a cancel ends the call that
+// asked, and its question with it.
+func TestAskMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			runs := &runCount{}
+			free := fixtureTool("write_free", tool.Traits{Private: true, Local: true}, func(context.Context, tool.Env, word) (tool.Result, error) {
+				return tool.Result{Text: "wrote"}, nil
+			})
+			c, s := legacyOn(t, transport, runs, free)
+			asked := c.request(c.line("change", `{"text":"one"}`, ""))
+			question := asked()
+			c.received(question)
+			if !strings.Contains(string(question), "elicitation/create") {
+				t.Fatalf("%s", question)
+			}
+			if a := c.call("write_free", `{}`, never(t)); a.text != "wrote" {
+				t.Fatalf("another call: %+v", a)
+			}
+			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"no"}}`)
+			if a := c.call("write_free", `{}`, never(t)); a.text != "wrote" {
+				t.Fatalf("after the cancel: %+v", a)
+			}
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.questionID(), sayOnce))
+			if a := c.call("write_free", `{}`, never(t)); a.text != "wrote" || runs.count() != 0 {
+				t.Errorf("after a late answer: %+v, ran %d times", a, runs.count())
+			}
+			if n := s.openCalls(); n != 0 {
+				t.Errorf("%d calls are open", n)
+			}
+		})
+	}
+}
+
+// openCalls waits until no session is in use, and returns how many still are.
+func (s *Server) openCalls() int {
+	n := 0
+	for limit := time.Now().Add(hangAfter); time.Now().Before(limit); {
+		n = 0
+		s.sessions.mu.Lock()
+		for _, l := range s.sessions.live {
+			n += l.calls
+		}
+		s.sessions.mu.Unlock()
+		if n == 0 {
+			return 0
+		}
+		<-time.After(time.Millisecond)
+	}
+	return n
+}
+
+// TestAskConnectionEnds: when the client goes while a person thinks, the call ends at once without having run, and its
+// place is free.
+func TestAskConnectionEnds(t *testing.T) {
+	t.Parallel()
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		runs := &runCount{}
+		f := start(t, setup{tools: oneChange(runs), settings: askingSettings(), silent: true})
+		c := onPipe(t, f, false, declared)
+		next := c.request(c.line("change", `{"text":"one"}`, ""))
+		if q := next(); !strings.Contains(string(q), "elicitation/create") {
+			t.Fatalf("%s", q)
+		}
+		must(t, f.in.Close())
+		if a := next(); !strings.Contains(string(a), "USER_DECLINED") {
+			t.Errorf("the answer at the end of the input: %s", a)
+		}
+		if n := f.server.openCalls(); n != 0 || runs.count() != 0 {
+			t.Errorf("%d calls are open, ran %d times", n, runs.count())
+		}
+	})
+	t.Run("http", func(t *testing.T) {
+		t.Parallel()
+		runs := &runCount{}
+		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+		h := x.client("")
+		c := overHTTP(t, h, false, declared)
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.DefaultClient.Do(h.request(ctx, http.MethodPost, h.url, c.line("change", `{"text":"one"}`, "")))
+		must(t, err)
+		defer r.Body.Close()
+		if kind := r.Header.Get("Content-Type"); kind != "text/event-stream" {
+			t.Fatalf("the answer is %s", kind)
+		}
+		leave()
+		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
+			t.Errorf("%d calls are open, ran %d times", n, runs.count())
+		}
+	})
+	t.Run("http, the session is deleted", func(t *testing.T) {
+		t.Parallel()
+		runs := &runCount{}
+		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+		h := x.client("")
+		c := overHTTP(t, h, false, declared)
+		next := c.request(c.line("change", `{"text":"one"}`, ""))
+		next()
+		if status := h.delete(); status != http.StatusOK {
+			t.Fatal(status)
+		}
+		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
+			t.Errorf("%d calls are open, ran %d times", n, runs.count())
+		}
+	})
+	t.Run("sse", func(t *testing.T) {
+		t.Parallel()
+		runs := &runCount{}
+		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+		c, s := onSSE(t, x, "", declared)
+		next := c.request(c.line("change", `{"text":"one"}`, ""))
+		if q := next(); !strings.Contains(string(q), "elicitation/create") {
+			t.Fatalf("%s", q)
+		}
+		s.close()
+		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
+			t.Errorf("%d calls are open, ran %d times", n, runs.count())
+		}
+	})
+	t.Run("the server ends", func(t *testing.T) {
+		t.Parallel()
+		runs := &runCount{}
+		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+		c := onHTTP(t, x, "", false, declared)
+		next := c.request(c.line("change", `{"text":"one"}`, ""))
+		next()
+		must(t, x.stop())
+		if a := next(); !strings.Contains(string(a), "USER_DECLINED") || runs.count() != 0 {
+			t.Errorf("%s, ran %d times", a, runs.count())
+		}
+	})
+}
+
+// TestAskOtherSession: the answer to a question counts only from the transport session that was asked.
+func TestAskOtherSession(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings(), principals: []string{"ann", "bob"}})
+	ann := onHTTP(t, x, "ann", false, declared)
+	others := []*elicitClient{onHTTP(t, x, "ann", false, declared), onHTTP(t, x, "bob", false, declared)}
+	a := ann.call("change", `{"text":"one"}`, func(string) string {
+		for _, o := range others {
+			o.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, ann.questionID(), sayOnce))
+		}
+		return sayDecline
+	})
+	if !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+		t.Errorf("%+v, ran %d times", a, runs.count())
+	}
+}
+
+// TestAskLegacyInput: what a legacy client writes into its own request is no answer.
+func TestAskLegacyInput(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	c, _ := legacyOn(t, "stdio", runs)
+	a := c.callWith("change", `{"text":"one"}`, answering(sayOnce, "v1.x.y"), always(sayDecline))
+	if a.asked != 1 || !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+		t.Errorf("%+v, ran %d times", a, runs.count())
+	}
+}
+
+// TestAskShared: without a handle the conversations of one person share a key, and nothing is allowed beyond one call.
+func TestAskShared(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+	h := x.client("")
+	shared := overHTTP(t, h, true, declared)
+	own := *h
+	own.url += "/s/one-session"
+	handle := overHTTP(t, &own, true, declared)
+	for c, want := range map[*elicitClient]bool{shared: false, handle: true} {
+		a := c.call("change", `{"text":"one"}`, always(stop))
+		if got := strings.Contains(a.raw, "allow for this session"); got != want {
+			t.Errorf("%s", a.raw)
+		}
+		a = c.with("change", `{"text":"one"}`, saySession, a.state)
+		if a.failed == want {
+			t.Errorf("%+v", a)
+		}
+		if a = c.call("change", `{"text":"two"}`, always(stop)); (a.asked == 0) != want {
+			t.Errorf("the second call: %+v", a)
+		}
+	}
+}
+
+// TestAskToolQuestion: a tool's own question goes the same way, behind that for permission; each is put once.
+func TestAskToolQuestion(t *testing.T) {
+	t.Parallel()
+	picky := func(runs *runCount) []tool.Tool {
+		return []tool.Tool{tool.Define(tool.Def[word]{
+			Spec: tool.Spec{Name: "change", Title: "change", Description: "A tool of the tests.", Hint: "a tool of tests", Traits: tool.Traits{Local: true}},
+			Question: func(context.Context, *session.State, word) (*tool.Question, error) {
+				return &tool.Question{Title: "Which?", Text: "Colour \u202e", Fields: []tool.Field{
+					{Name: "colour", Label: "Colour", Choices: []string{"red", "blue"}},
+					{Name: "more", Label: "More", Choices: []string{"a", "b", "c"}, Many: true},
+					{Name: "note", Label: "Note"},
+				}}, nil
+			},
+			Run: func(_ context.Context, env tool.Env, in word) (tool.Result, error) {
+				runs.add()
+				return tool.Result{Text: fmt.Sprint(env.Answer.Outcome, env.Answer.Values)}, nil
+			},
+		})}
+	}
+	eachWire(t, declared, picky, func(t *testing.T, c *elicitClient, runs *runCount) {
+		var asked []string
+		say := func(answer string) func(string) string {
+			return func(q string) string {
+				asked = append(asked, q)
+				if strings.HasPrefix(q, "Allow change?") {
+					return sayOnce
+				}
+				return answer
+			}
+		}
+		a := c.call("change", `{"text":"one"}`, say(`{"action":"accept","content":{"colour":"red","more":["c","a"],"note":"n","else":1}}`))
+		if a.text != "3 map[colour:[red] more:[c a] note:[n]]" || len(asked) != 2 || asked[1] != "Which?\n\nColour \\u202e" {
+			t.Errorf("%+v, asked %q", a, asked)
+		}
+		for answer, want := range map[string]string{
+			sayDecline: "1 map[]", sayCancel: "2 map[]", `{"action":"accept","content":{"colour":"green"}}`: "1 map[]",
+			`{"action":"accept","content":{"colour":"red","more":["a","a"]}}`: "1 map[]", `{"action":"accept","content":{"colour":["red"]}}`: "1 map[]",
+			`{"action":"accept","content":{"colour":"blue"}}`: "3 map[colour:[blue]]", `{"action":"accept","content":{"colour":"red","note":5}}`: "1 map[]",
+		} {
+			if a := c.call("change", `{"text":"one"}`, say(answer)); a.text != want || a.asked != 2 {
+				t.Errorf("%s: %+v", answer, a)
+			}
+		}
+		if runs.count() != 8 {
+			t.Errorf("ran %d times", runs.count())
+		}
+	})
+}
+
+// TestAskAudit: question and answer are in the record, without what was said.
+func TestAskAudit(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+	c := onHTTP(t, x, "", false, declared)
+	c.call("change", `{"text":"planted-secret"}`, always(sayDeny))
+	c.call("change", `{"text":"one"}`, always(sayOnce))
+	m := onHTTP(t, x, "", true, declared)
+	m.with("change", `{"text":"one"}`, sayOnce, "v1.a.b")
+	must(t, x.stop())
+	files, err := filepath.Glob(filepath.Join(x.data, "audit", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	must(t, err)
+	var got []string
+	for l := range strings.Lines(string(b)) {
+		var m struct{ Ev, Outcome, Dec, By, Code, Ask, Call, Tool string }
+		must(t, json.Unmarshal([]byte(l), &m))
+		switch m.Ev {
+		case "ask":
+			if m.Ask == "" || m.Call == "" || m.Tool != "change" {
+				t.Errorf("%s", l)
+			}
+			got = append(got, "ask")
+		case "answer":
+			got = append(got, "answer "+m.Outcome)
+		case "call.start":
+			got = append(got, strings.Join([]string{"start", m.Dec, m.By}, " "))
+		case "call.done":
+			got = append(got, strings.Join([]string{"done", m.Dec, m.By, m.Code}, " "))
+		}
+	}
+	want := []string{
+		"ask", "done  mode PENDING", "answer accept", "done ask.deny user USER_DECLINED",
+		"ask", "done  mode PENDING", "answer accept", "start ask.allow user", "done   ",
+		"answer forged",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, secret := range []string{"planted-secret", "too soon", "allow once"} {
+		if strings.Contains(string(b), secret) {
+			t.Errorf("%q is in the audit", secret)
+		}
+	}
+}
