@@ -106,6 +106,9 @@ func (k *check) unreadable(text string) {
 
 // forks is D10: a function that calls itself twice, or once in a pipe or in the background.
 func forks(fn *syntax.FuncDecl) bool {
+	if fn.Name == nil {
+		return false // `()$&`, which the parser (v3.14.1) takes for a function of zsh
+	}
 	calls, beside := 0, false
 	syntax.Walk(fn.Body, func(n syntax.Node) bool {
 		switch n := n.(type) {
