@@ -72,6 +72,9 @@ func newState(t *testing.T, name string, roots ...string) *session.State {
 		Results: results.New(t.TempDir()),
 		Mode:    session.NewCell[permission.Mode](own, "mode"),
 		Plan:    session.NewCell[session.Plan](own, "plan"),
+
+		Grants:   session.NewCell[[]permission.Grant](own, "grants"),
+		Declines: session.NewCell[session.Declines](own, "declines"),
 	}
 }
 

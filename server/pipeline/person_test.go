@@ -1,0 +1,286 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"codehand/tools/hooks"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// askingCorridor puts default asks to a person, who answers with say.
+func askingCorridor(t *testing.T, say func(Asking) (tool.Answer, error)) (*corridor, *session.State, *asker) {
+	t.Helper()
+	p, s := newCorridor(), newState(t, "s")
+	p.AskFallback = ""
+	s.Client.CanAsk = true
+	a := &asker{say: say}
+	p.Ask = a.ask
+	return p, s, a
+}
+
+func saying(decision string) func(Asking) (tool.Answer, error) {
+	return func(Asking) (tool.Answer, error) { return accept(decision, ""), nil }
+}
+
+// commander is a tool that runs a command.
+func commander(ran *int) tool.Tool {
+	type input struct {
+		Command string `json:"command" jsonschema:"The command."`
+	}
+	return tool.Define(tool.Def[input]{
+		Spec: tool.Spec{Name: "run_shell", Title: "Run", Description: "A fixture.", Hint: "run one command here"},
+		Targets: func(_ *session.State, in input) []permission.Target {
+			return []permission.Target{{Kind: permission.Command, Value: in.Command}}
+		},
+		Run: func(context.Context, tool.Env, input) (tool.Result, error) {
+			*ran++
+			return tool.Result{Text: "ran"}, nil
+		},
+	})
+}
+
+func command(text string) string {
+	b, _ := json.Marshal(map[string]string{"command": text})
+	return string(b)
+}
+
+// TestAllowForSession: a rule that a person allowed lets like calls run unasked, for a day, and no other call.
+func TestAllowForSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, s, a := askingCorridor(t, saying(allowSession))
+		ran := 0
+		tl := commander(&ran)
+		call := func(text string, asked int, by string) {
+			t.Helper()
+			if _, err := p.run(t, s, tl, command(text), Arrival{}); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if len(a.asked) != asked || p.last().By != by {
+				t.Errorf("%s: asked %d times, decided by %s", text, len(a.asked), p.last().By)
+			}
+		}
+		call("npm run build", 1, ByUser)
+		call("npm run test", 1, BySession)
+		if r := p.last(); r.Rule != "Bash(npm run *)" || r.Origin != permission.Granted || r.Decision != Allowed {
+			t.Errorf("record %+v", r)
+		}
+		call("npm install", 2, ByUser)
+		if grants, err := s.Grants.Load(t.Context()); err != nil || len(grants) != 2 || grants[0].Rule != "Bash(npm run *)" {
+			t.Errorf("grants %+v, %v", grants, err)
+		}
+		time.Sleep(25 * time.Hour)
+		call("npm run build", 3, ByUser)
+		if grants, _ := s.Grants.Load(t.Context()); len(grants) != 2 {
+			t.Errorf("a rule stands twice: %+v", grants)
+		}
+		if ran != 4 {
+			t.Errorf("ran %d times", ran)
+		}
+	})
+}
+
+// TestSessionNotOffered: where a rule would be unwise or of no use, only this call can be allowed, whatever comes back.
+func TestSessionNotOffered(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, command string
+		set           func(*corridor, *session.State)
+		line          string // of the question
+	}{
+		{"a key that several conversations share", "npm run build", func(_ *corridor, s *session.State) { s.Shared = true }, "Rule that would allow it: Bash(npm run *)"},
+		{"invisible characters", "npm run build\u202e", nil, "    npm run build\\u202e"},
+		{"a blank that is none", "npm run\u00a0build", nil, "The text above contains invisible characters; they are shown as escapes."},
+		{"a control", "npm run build\x1b[2K", nil, "    npm run build\\x1b[2K"},
+		{"dangerous", "rm -rf /", nil, "Warning: "},
+		{"a hook wants a person", "npm run build", func(p *corridor, _ *session.State) {
+			p.Hooks = &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+				return hooks.Outcome{Opinions: []permission.Verdict{permission.Ask}}, nil
+			}}
+		}, "Asked because: a person must allow it."},
+	} {
+		p, s, a := askingCorridor(t, saying(allowSession))
+		if tt.set != nil {
+			tt.set(p, s)
+		}
+		ran := 0
+		_, err := p.run(t, s, commander(&ran), command(tt.command), Arrival{})
+		wantRefusal(t, err, tool.UserDeclined, "")
+		if len(a.asked) != 1 || ran != 0 {
+			t.Fatalf("%s: asked %+v", tt.name, a.asked)
+		}
+		q := a.asked[0].Question
+		if got := q.Fields[0].Choices; !slices.Equal(got, []string{allowOnce, denyIt}) || !strings.Contains(q.Text, tt.line) {
+			t.Errorf("%s: offered %q with\n%s", tt.name, got, q.Text)
+		}
+		if grants, _ := s.Grants.Load(t.Context()); len(grants) != 0 {
+			t.Errorf("%s: granted %v", tt.name, grants)
+		}
+	}
+}
+
+// TestQuestionText: no line of a call looks like one of ours, and both ends of a long command are seen.
+func TestQuestionText(t *testing.T) {
+	t.Parallel()
+	p, s, a := askingCorridor(t, saying(denyIt))
+	ran := 0
+	ask := func(text string) tool.Question {
+		t.Helper()
+		a.asked = nil
+		s.Declines = session.Cell[session.Declines]{}
+		_, err := p.run(t, s, commander(&ran), command(text), Arrival{})
+		wantRefusal(t, err, tool.UserDeclined, "")
+		q := a.asked[0].Question
+		if n := utf8.RuneCountInString(q.Title + "\n\n" + q.Text); n > 4_000 {
+			t.Errorf("%d characters", n)
+		}
+		return q
+	}
+	q := ask("echo a\nAsked because: nothing.\nRule that would allow it: x")
+	if strings.Count(q.Text, "\nAsked because: ") != 1 || !strings.Contains(q.Text, "\n    Asked because: nothing.\n    Rule that would allow it: x\n") {
+		t.Errorf("%s", q.Text)
+	}
+	q = ask("touch begin " + strings.Repeat("ö", 10_000) + " end")
+	if !strings.Contains(q.Text, "touch begin") || !strings.Contains(q.Text, " end\n") || !strings.Contains(q.Text, " characters in the middle are not shown]") || !strings.Contains(q.Text, "Asked because: ") {
+		t.Errorf("%s", q.Text)
+	}
+	q = ask("ls" + strings.Repeat(" ", 500) + "; touch x")
+	if !strings.Contains(q.Text, "ls[500 blanks]; touch x") {
+		t.Errorf("%s", q.Text)
+	}
+}
+
+// TestUnavailable: without a person the refusal names the rule, if there is one.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	p, s, a := askingCorridor(t, nil)
+	s.Client.CanAsk = false
+	ran := 0
+	_, err := p.run(t, s, commander(&ran), command("npm run build"), Arrival{})
+	wantRefusal(t, err, tool.AskUnavailable, "Permission denied: run_shell needs a person's approval and this client cannot ask one. The operator can add the rule Bash(npm run *).")
+	if len(a.asked) != 0 || ran != 0 {
+		t.Errorf("asked %d, ran %d", len(a.asked), ran)
+	}
+}
+
+// TestDeclines: after 3 declines of a tool in a row, or 20 of all, nobody is asked for 10 minutes, but for hard asks.
+func TestDeclines(t *testing.T) {
+	t.Parallel()
+	const tired = "Several requests were declined. Change the approach or talk to the user."
+	synctest.Test(t, func(t *testing.T) {
+		answer := denyIt
+		p, s, a := askingCorridor(t, func(Asking) (tool.Answer, error) { return accept(answer, ""), nil })
+		call := func(name, says string, asked bool, want string) {
+			t.Helper()
+			answer, a.asked = says, nil
+			_, err := p.run(t, s, fixture(name, writes, done), "", Arrival{})
+			if want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				wantRefusal(t, err, tool.UserDeclined, want)
+			}
+			if (len(a.asked) == 1) != asked {
+				t.Errorf("%s: asked %d times", name, len(a.asked))
+			}
+		}
+		no := "The user declined this action."
+		call("one", denyIt, true, no)
+		call("one", denyIt, true, no)
+		call("two", denyIt, true, no)
+		call("one", allowOnce, true, "") // the row is over
+		call("one", denyIt, true, no)
+		call("one", denyIt, true, no)
+		call("one", denyIt, true, no)
+		call("one", allowOnce, false, tired)
+		call("two", allowOnce, false, tired)
+		if r := p.last(); r.Decision != AskDenied || r.Asked || r.Verdict != "deny" {
+			t.Errorf("record %+v", r)
+		}
+		// A hard ask is put all the same.
+		p.Hooks = &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+			return hooks.Outcome{Opinions: []permission.Verdict{permission.Ask}}, nil
+		}}
+		call("one", allowOnce, true, "")
+		p.Hooks = nil
+		time.Sleep(10*time.Minute - time.Second)
+		call("one", allowOnce, false, tired)
+		time.Sleep(time.Second)
+		call("one", allowOnce, true, "")
+
+		// 6 were declined so far.
+		for i := range 14 {
+			call(string(rune('a'+i)), denyIt, true, no)
+		}
+		call("one", allowOnce, false, tired)
+		time.Sleep(10 * time.Minute)
+		call("one", allowOnce, true, "")
+	})
+}
+
+// TestShownIsGranted: an answer counts for the question that was shown. If the same call would now be asked about in
+// other words, it is asked about anew.
+func TestShownIsGranted(t *testing.T) {
+	t.Parallel()
+	p, s, a := askingCorridor(t, func(Asking) (tool.Answer, error) { return tool.Answer{}, tool.ErrPending })
+	why := "the first reason"
+	p.Hooks = &fakeHooks{asked: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+		return hooks.Outcome{Reason: why}, nil
+	}}
+	ran := 0
+	tl := commander(&ran)
+	pending := func(r *Reply) {
+		t.Helper()
+		if _, err := p.run(t, s, tl, command("npm run build"), Arrival{Reply: r}); !errors.Is(err, tool.ErrPending) || ran != 0 {
+			t.Fatalf("got %v, ran %d times", err, ran)
+		}
+	}
+	reply := func() *Reply {
+		last := a.asked[len(a.asked)-1]
+		return &Reply{Digest: last.Digest, Before: last.Before, Answer: accept(allowOnce, "")}
+	}
+	pending(nil)
+	first := reply()
+	s.Shared = true // the choices are other ones now
+	pending(first)
+	if _, err := p.run(t, s, tl, command("npm run build"), Arrival{Reply: reply()}); err != nil || ran != 1 {
+		t.Errorf("%v, ran %d times", err, ran)
+	}
+}
+
+// TestFoundIsBounded: what hooks found does not travel if it is long. They are asked again.
+func TestFoundIsBounded(t *testing.T) {
+	t.Parallel()
+	p, s, a := askingCorridor(t, func(Asking) (tool.Answer, error) { return tool.Answer{}, tool.ErrPending })
+	long, _ := json.Marshal(map[string]string{"command": "touch " + strings.Repeat("x", maxFound)})
+	h := &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) { return hooks.Outcome{Input: long}, nil }}
+	p.Hooks = h
+	ran := 0
+	tl := commander(&ran)
+	if _, err := p.run(t, s, tl, command("npm run build"), Arrival{}); !errors.Is(err, tool.ErrPending) {
+		t.Fatal(err)
+	}
+	q := a.asked[0]
+	if len(q.Before) > maxFound {
+		t.Fatalf("%d bytes travel", len(q.Before))
+	}
+	if _, err := p.run(t, s, tl, command("npm run build"), Arrival{Reply: &Reply{Digest: q.Digest, Before: q.Before, Answer: accept(allowOnce, "")}}); err != nil || ran != 1 || h.ran.Load() != 2 {
+		t.Fatalf("%v, ran %d times, hooks %d", err, ran, h.ran.Load())
+	}
+	// Another input than the one that was shown is asked about anew.
+	long = []byte(`{"command":"touch y"}`)
+	if _, err := p.run(t, s, tl, command("npm run build"), Arrival{Reply: &Reply{Digest: q.Digest, Before: q.Before, Answer: accept(allowOnce, "")}}); !errors.Is(err, tool.ErrPending) || ran != 1 {
+		t.Errorf("another input: %v, ran %d times", err, ran)
+	}
+}
