@@ -15,7 +15,9 @@ const (
 	// maxTexts bounds the texts for nested shells that one script is searched for, since each may hold many others.
 	maxTexts = 100
 	// maxMistakes is how often a text that does not parse is read on behind a mistake.
-	maxMistakes = 20
+	maxMistakes = 10
+	// maxUnfinished is how many lines before a mistake may belong to what it is in.
+	maxUnfinished = 3
 )
 
 // A finding is all that a script would run, as far as the text tells, in the order of the text.
@@ -84,33 +86,49 @@ func (f *finding) script(s *script, sc scope) {
 	f.despite(s, sc)
 }
 
-// despite reads a text with mistakes: bash runs the lines before the first, and where our parser sees one that bash does
-// not, also those behind it.
+// despite reads a text with mistakes: bash runs the lines before the first, ends a here-document where the text does, and
+// may see no mistake where our parser does. Trees with a mistake in them have holes, so only whole ones are looked at.
 func (f *finding) despite(s *script, sc scope) {
-	rest := &script{text: s.text, err: s.err}
+	rest, err := s.text, s.err
 	for range maxMistakes {
-		sc.in = rest
-		var err error
-		// v3.14.1, parser.go:289: it may go on after an error, and panics if the loop has ended by then.
-		for stmt, mistake := range syntax.NewParser().StmtsSeq(&textReader{rest.text}) {
-			if err == nil {
-				err = mistake
+		mistake, ok := errors.AsType[syntax.ParseError](err)
+		if !ok {
+			e, ok := errors.AsType[syntax.LangError](err)
+			if !ok {
+				return
 			}
-			if stmt != nil {
-				f.stmt(stmt, &sc)
-			}
+			mistake.Pos = e.Pos
 		}
-		at := uint(0)
-		if e, ok := errors.AsType[syntax.ParseError](err); ok {
-			at = e.Pos.Offset()
-		} else if e, ok := errors.AsType[syntax.LangError](err); ok {
-			at = e.Pos.Offset()
+		if _, word, ok := strings.Cut(mistake.Text, "unclosed here-document `"); ok {
+			rest += "\n" + strings.TrimSuffix(word, "`") + "\n"
+		} else {
+			at := min(int(mistake.Pos.Offset()), len(rest))
+			f.before(rest[:at], sc)
+			_, rest, _ = strings.Cut(rest[at:], "\n")
 		}
-		line := strings.IndexByte(rest.text[min(int(at), len(rest.text)):], '\n')
-		if err == nil || line < 0 {
+		part := newScript(rest)
+		if part.file != nil {
+			sc.in = part
+			f.stmts(part.file.Stmts, &sc)
 			return
 		}
-		rest = &script{text: rest.text[int(at)+line+1:], err: s.err}
+		err = part.err
+	}
+}
+
+// before reads the lines before a mistake. The last of them may belong to what the mistake is in.
+func (f *finding) before(text string, sc scope) {
+	for range maxUnfinished {
+		text = text[:strings.LastIndexByte(text, '\n')+1]
+		if text == "" {
+			return
+		}
+		if part := newScript(text); part.file != nil {
+			sc.in = part
+			f.stmts(part.file.Stmts, &sc)
+			return
+		}
+		text = text[:len(text)-1]
 	}
 }
 
@@ -210,7 +228,7 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 		}
 	case *syntax.FuncDecl:
 		f.odd = true
-		if forks(c) {
+		if c.Name != nil && forks(c) { // the parser takes `() x` for a function without a name
 			f.bomb = c.Name.Value
 		}
 		f.stmt(c.Body, sc)
