@@ -119,7 +119,7 @@ func decider(d permission.Decision, about permission.Request) string {
 	switch {
 	case d.Origin == permission.Granted:
 		return BySession
-	case d.Rule != "":
+	case d.Rule != "", d.Hard && about.Own != permission.Ask && !slices.Contains(about.Opinions, permission.Ask):
 		return ByConfig
 	case d.Hard && about.Own == permission.Ask, d.Verdict == permission.Deny && !own:
 		return ByTool

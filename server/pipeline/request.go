@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,11 +67,42 @@ func (c *call) resolve(t *permission.Target) {
 	space := c.state.Space
 	t.Real, t.Inside = space.Resolve(t.Value)
 	if !t.Inside {
+		if t.Use != permission.ByCall { // a tool reaches nothing there, but a command does
+			t.Real = realPath(t.Value)
+		}
 		return
 	}
 	also, whole := space.Names(t.Value)
 	t.Also, t.Unsure = also, !whole
 	t.Folds = c.state.Rules.ComparesPaths() && space.Folds(t.Value)
+}
+
+// maxLinks is how many links without a target realPath follows.
+const maxLinks = 40
+
+// realPath follows the links of an absolute path outside the roots, as far as it exists, so that rules can name what a
+// command would reach. A network share is left alone: on Windows a mere look sends the user's password hash to it.
+func realPath(path string) string {
+	at, rest, links := path, "", 0
+	for filepath.IsAbs(at) && !strings.HasPrefix(filepath.ToSlash(at), "//") {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		up := filepath.Dir(at)
+		switch target, err := os.Readlink(at); {
+		case err == nil && links < maxLinks: // it leads to what is not there yet
+			links++
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(up, target)
+			}
+			at = target
+		case at == up:
+			return path
+		default:
+			at, rest = up, filepath.Join(filepath.Base(at), rest)
+		}
+	}
+	return path
 }
 
 // maxCommandFiles is how many files of a command are looked for on the disk. What is more counts by its spelling, and as
