@@ -201,6 +201,7 @@ func deploy(t *testing.T, set ...string) *deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
+	set = append([]string{"CODEHAND_PLAN_APPROVAL_FALLBACK=auto"}, set...) // a test may say another
 	d := &deployment{t: t, program: path, home: t.TempDir(), address: "127.0.0.1:0", set: append(set, "CODEHAND_SANDBOX_POLICY=off", "CODEHAND_PERMISSIONS_ASK_FALLBACK=client")}
 	if d.work, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)

@@ -73,10 +73,15 @@ func (c *call) notePlan(ctx context.Context, now time.Time) {
 	}
 }
 
-// onlyTouches says that the call's targets are all the file at path, and that there is one.
+// onlyTouches says that the call's targets are all the file at path, and that there is one. A hard link is the same file
+// under another name, and a change would leave the file and replace the name.
 func (c *call) onlyTouches(path string) bool {
+	own, _ := c.state.Space.Resolve(path)
 	for _, t := range c.bound.Targets {
 		if t.Kind != permission.Path || !c.state.Space.Same(t.Value, path) {
+			return false
+		}
+		if real, _ := c.state.Space.Resolve(t.Value); real != own {
 			return false
 		}
 	}

@@ -68,7 +68,8 @@ export async function run(connect) {
 	const open = () => connect({
 		url: new URL(flags.url), headers: flags.token ? { Authorization: `Bearer ${flags.token}` } : {},
 		transport: flags.transport, era: flags.era,
-		elicit: (message) => message.includes('decline') ? { action: 'decline' } : { action: 'accept', content: { username: 'ada', email: 'ada@example.com' } },
+		elicit: (message) => message.startsWith('exit_plan_mode: ') ? { action: 'accept', content: { decision: 'approve, accept edits' } }
+			: message.includes('decline') ? { action: 'decline' } : { action: 'accept', content: { username: 'ada', email: 'ada@example.com' } },
 	});
 	const meta = flags.session ? { 'codehand/session': flags.session } : undefined;
 	await { work, restart, ask }[part](open, (client, name, args, more = {}) => client.call(name, args, { ...more, meta }));
@@ -115,7 +116,7 @@ async function work(open, call) {
 
 	await check('cancel', async () => {
 		const pidfile = join(flags.work, 'pid'), stop = new AbortController();
-		const running = call(client, 'run_shell', { command: `echo $$ >'${pidfile}.new'; mv '${pidfile}.new' '${pidfile}'; exec sleep 300` }, { signal: stop.signal });
+		const running = call(client, 'run_shell', { command: `echo $$ >'${pidfile}.new'; mv '${pidfile}.new' '${pidfile}'; sleep 300` }, { signal: stop.signal });
 		running.catch(() => {});
 		await until('the command starts', () => existsSync(pidfile));
 		const pid = Number(readFileSync(pidfile, 'utf8'));

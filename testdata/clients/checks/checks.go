@@ -38,7 +38,10 @@ type Options struct {
 
 // Elicit answers a question to the user, as the user of every check does. An action is `accept` or `decline`.
 func Elicit(message string) (action string, content map[string]any) {
-	if strings.Contains(message, "decline") {
+	switch {
+	case strings.HasPrefix(message, "exit_plan_mode: "):
+		return "accept", map[string]any{"decision": "approve, accept edits"}
+	case strings.Contains(message, "decline"):
 		return "decline", nil
 	}
 	return "accept", map[string]any{"username": "ada", "email": "ada@example.com"}
@@ -304,7 +307,7 @@ func (r *run) cancel(ctx context.Context, c Client) error {
 	ended := make(chan error, 1)
 	go func() {
 		_, err := r.call(ctx, c, "run_shell", map[string]any{
-			"command": fmt.Sprintf("echo $$ >'%[1]s.new'; mv '%[1]s.new' '%[1]s'; exec sleep 300", r.pidfile),
+			"command": fmt.Sprintf("echo $$ >'%[1]s.new'; mv '%[1]s.new' '%[1]s'; sleep 300", r.pidfile),
 		}, nil)
 		ended <- err
 	}()
