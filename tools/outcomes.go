@@ -56,7 +56,7 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 			return o.failed(ctx, job, i)
 		}
 	}
-	c, err := o.env.Shell.Output(ctx, i.ID, 0, 4*o.env.Limit)
+	c, err := o.whole(ctx, i)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"codehand/tools/results"
@@ -18,7 +19,7 @@ func shownOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
 	if end := cmp.Or(c.Tail, c.Head); !strings.HasSuffix(end, "\n") {
 		lines++
 	}
-	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines}, head, tail, form)
+	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines, Fault: c.Info.Fault}, head, tail, form)
 }
 
 // printedBy is text of a program as it is shown: clean, and without lines that look like ours.
@@ -34,9 +35,28 @@ func (o *outcome) streams(stdout, stderr shell.Chunk) (out, errs results.Shown) 
 	return out, shownOutput(o.env, stderr, form)
 }
 
+// whole is the output of a command that has ended, from its two streams one after the other if the log does not hold it.
+func (o *outcome) whole(ctx context.Context, i shell.Info) (shell.Chunk, error) {
+	if i.Fault == "" {
+		return o.env.Shell.Output(ctx, i.ID, 0, 4*o.env.Limit)
+	}
+	out, errs, err := o.env.Shell.Streams(ctx, i.ID, 4*o.env.Limit)
+	c := shell.Chunk{Info: i, Size: out.Size + errs.Size, Lines: out.Lines + errs.Lines, Head: out.Head, Tail: errs.Tail}
+	switch {
+	case out.Tail == "":
+		c.Head += errs.Head
+	case errs.Tail == "":
+		c.Tail = out.Tail + errs.Head
+	}
+	return c, err
+}
+
 // keep keeps the whole output of a command that has ended: under the name of the call, where clients find it as a
 // resource, else as the log that it is. The chunk names the place from then on.
 func (o *outcome) keep(job *shell.Job, c *shell.Chunk) *tool.Kept {
+	if c.Info.Fault != "" {
+		return nil
+	}
 	name := "run_shell"
 	if o.stays {
 		name = "run_readonly"

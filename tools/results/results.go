@@ -52,7 +52,7 @@ func (s *Shelf) Bound(_ context.Context, call, tool, text string, f Form) Shown 
 	path, err := s.keep(call, tool, text)
 	where := readOn(path)
 	if err != nil {
-		where = "Full output was not kept: " + cause(err) + "."
+		where = notKept(cause(err))
 	}
 	shown.Cut, shown.Path = true, path
 	shown.Text = s.fit(tooLarge(shown.Bytes, shown.Lines)+where, text, f)
@@ -97,6 +97,7 @@ type Spool struct {
 	Path  string
 	Bytes int64
 	Lines int
+	Fault string // why the file does not hold all; "": it does
 }
 
 // Link gives a file that does not change any more the name on the shelf that Bound would give it, so that whoever made
@@ -107,7 +108,7 @@ func (s *Shelf) Link(call, tool, file string) (path string, err error) {
 
 // BoundFile is Bound for an output that lies in a file, and that becomes part of a text which is bounded later. head and
 // tail are its cleaned ends; tail is empty if head is all of it. What lies between them was not seen, so it is counted
-// in bytes.
+// in bytes. A file that does not hold all is not named.
 func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 	shown := Shown{Text: head, Bytes: file.Bytes, Lines: file.Lines}
 	if tail == "" && f.fits(head) {
@@ -121,13 +122,19 @@ func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 		c.between = max(file.Bytes-int64(len(head))-int64(len(tail)), 1)
 	}
 	shown.Cut, shown.Path = true, file.Path
-	shown.Text = f.short(tooLarge(file.Bytes, file.Lines)+readOn(file.Path), c)
+	where := readOn(file.Path)
+	if file.Fault != "" {
+		shown.Path, where = "", notKept(file.Fault)
+	}
+	shown.Text = f.short(tooLarge(file.Bytes, file.Lines)+where, c)
 	return shown
 }
 
 func readOn(path string) string {
 	return "Full output: " + path + " Read it with read_file offset/limit or grep_search."
 }
+
+func notKept(cause string) string { return "Full output was not kept: " + cause + "." }
 
 func tooLarge(size int64, lines int) string {
 	unit := " lines). "

@@ -38,6 +38,7 @@ type Info struct {
 	Dropped    int64     // bytes of both from the middle that are not in Log
 	Cwd        string    // where the command ended; "": unknown
 	Log        string    // path of the merged output
+	Fault      string    `json:",omitempty"` // why Log is not whole: the disk is full; "": it is. The two streams are elsewhere
 	Background bool
 }
 
@@ -148,6 +149,7 @@ func (j *Job) Info() Info {
 	defer j.mu.Unlock()
 	i := j.info
 	i.Out, i.Err, i.Dropped = j.output.sizes()
+	i.Fault = j.output.lost()
 	return i
 }
 

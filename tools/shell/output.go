@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -28,7 +29,8 @@ type output struct {
 	dropped  int64  // bytes that are missing in the log; set at the end
 	marker   int64  // bytes of the line that stands for them
 	buffer   []byte
-	broken   bool // the log cannot be written, or a middle cannot be released
+	broken   bool  // the log cannot be written, or a middle cannot be released
+	fault    error // why the log is not whole; nil: it is
 }
 
 // open makes the files, all 0600 and new.
@@ -68,6 +70,27 @@ func (o *output) round() bool {
 	return !o.broken && enough
 }
 
+// lose notes that the log is not whole. The first cause counts.
+func (o *output) lose(err error) {
+	o.broken = true
+	if o.fault == nil {
+		o.fault = err
+	}
+}
+
+// lost says why the log is not whole, as the system said it; "": it is.
+func (o *output) lost() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e, ok := errors.AsType[*fs.PathError](o.fault); ok {
+		return e.Err.Error()
+	}
+	if o.fault != nil {
+		return o.fault.Error()
+	}
+	return ""
+}
+
 // maxCounted is how many new bytes of one stream are read in a round, apart from the head. A file can become gigabytes
 // long in one step if it is made with a hole; line ends are not counted then.
 const maxCounted = 256 << 20
@@ -84,7 +107,7 @@ func (o *output) merge(s *spool, n, end int64) {
 		part := o.buffer[:got]
 		if from, to := o.size, o.size+int64(got); from < k.head || to > k.tail {
 			if _, err := o.log.WriteAt(part, from); err != nil {
-				o.broken = true
+				o.lose(err)
 			}
 		}
 		count := bytes.Count(part, []byte{'\n'})
@@ -120,7 +143,7 @@ func (o *output) finish() {
 	_ = o.round() // the command has ended
 	if k := o.limits.kept(o.size); k.head < o.size {
 		if err := o.closeUp(k); err != nil {
-			o.broken = true
+			o.lose(err)
 		}
 	}
 	o.closeFiles()
