@@ -22,7 +22,7 @@ func (s *script) prove(inside func(string) bool) (Class, string) {
 	if n := s.commands(); n > maxCommands {
 		return Unknown, "R1: " + strconv.Itoa(n) + " simple commands, at most " + strconv.Itoa(maxCommands)
 	}
-	p := &prover{text: s.text, inside: inside}
+	p := s.newProver(inside)
 	for _, stmt := range s.file.Stmts {
 		if why := p.list(stmt); why != "" {
 			return Writes, why
@@ -37,11 +37,21 @@ func (s *script) provePart(stmt *syntax.Stmt, inside func(string) bool) (Class, 
 	if class, why := s.readable(); why != "" {
 		return class, why
 	}
-	p := &prover{text: s.text, inside: inside}
+	p := s.newProver(inside)
 	if why := p.simple(stmt); why != "" {
 		return Writes, why
 	}
 	return ReadOnly, ""
+}
+
+// newProver returns a prover that stands at the start of the line. There is one per script, since every part of a
+// command asks for it.
+func (s *script) newProver(inside func(string) bool) *prover {
+	if s.prover == nil {
+		s.prover = &prover{text: s.text}
+	}
+	s.prover.inside, s.prover.dir = inside, ""
+	return s.prover
 }
 
 // readable is R0 and the first half of R1. The parser reads text against R0 otherwise than bash does, so no part of it
