@@ -109,7 +109,7 @@ func (c *classifier) lines(in io.Reader, out *bufio.Writer, asJSON bool) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, err := readLine(r)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil && !errors.Is(err, errLongLine) {
@@ -140,11 +140,11 @@ func readLine(r *bufio.Reader) (string, error) {
 		}
 		line = append(line, piece...)
 		switch {
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err != nil && err != io.EOF:
+		case err != nil && !errors.Is(err, io.EOF):
 			return "", err
-		case err == io.EOF && len(line) == 0:
+		case err != nil && len(line) == 0:
 			return "", io.EOF
 		}
 		text := strings.TrimSuffix(string(line), "\n")
