@@ -185,7 +185,7 @@ func (r *rule) readSpec(spec, home string, v Verdict) error {
 // parameter parts `name:value`.
 func parameter(spec string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(spec, ":")
-	if !ok || len(name) < 2 || value == "" {
+	if !ok || name == "" || value == "" || len(name) == 1 && strings.ContainsAny(value[:1], `/\`) { // C:\
 		return "", "", false
 	}
 	for i := range len(name) {

@@ -2,8 +2,11 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"testing"
+
+	"codehand/tools/search/ignore"
 )
 
 // newPolicy returns a policy of rules that stand in /conf and home /h/u.
@@ -212,45 +215,195 @@ func TestOff(t *testing.T) {
 }
 
 func TestUnmatched(t *testing.T) {
-	p := newPolicy(t, "run_shel", "Bash", "bash", "Read(x)", "mcp__gone", "run_shell", "KillShell", "Grep")
+	p := newPolicy(t, "run_shel", "Bash", "bash", "Read(x)", "mcp__gone", "run_shell", "KillShell", "Grep", "run_*", "x_*", "mcp__*", "*", "WebFetch(domain:x.org)",
+		"Agent(model:x)", "no_tool(x:1)", "PowerShell")
 	var got []string
 	for _, r := range p.Unmatched([]string{"run_shell", "Bash", "job_stop", "KillShell"}) {
-		got = append(got, r.Text)
+		got = append(got, strings.TrimSuffix(r.Text, "(x:1)"))
 	}
-	if want := "run_shel bash Grep"; strings.Join(got, " ") != want {
+	if want := "run_shel bash Grep x_* no_tool"; strings.Join(got, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// FuzzRule holds that a rule which is taken never allows more than no rule at all, that the cheap test in front of a
-// pattern drops nothing that the pattern matches, and that a refused rule is named.
-func FuzzRule(f *testing.F) {
-	for _, s := range []string{"Read(secrets/**)", "Edit(//a/*.go)", "Read(~/[a-c]?x)", "run_shell", "Bash(rm)", `Read(a\*[]]b)`, "Read(#x)"} {
-		f.Add(s, "/w/secrets/x", true)
-	}
-	none := &Policy{made: true}
-	f.Fuzz(func(t *testing.T, text, file string, readOnly bool) {
-		p, err := New(Options{Home: "/h/u", Deny: []Rule{{Text: text, Origin: "here", Dir: "/w"}}})
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "here: rule ") {
-				t.Fatalf("%q: %v", text, err)
+func TestGlobs(t *testing.T) {
+	for _, c := range []struct{ pattern, hits, misses string }{
+		{"git *", "git|git log|git log -1", "gitk| git|git\tlog"},
+		{"git:*", "git|git log", "gitk|git:x"},
+		{"npm run *", "npm run|npm run a b", "npm runs|npm"},
+		{"*", "|x|a b", ""},
+		{"* --version", "x --version|a b --version", "--version"},
+		{"a*b*c", "abc|axbxc|abbc|abcbc", "ab|acb|abcd"},
+		{"a*a", "aa|aba", "a"},
+		{`echo \*`, "echo *", "echo x|echo \\*"},
+		{`a\b`, `a\b`, "ab"},
+		{`find \\*`, `find \*`, `find \x`},
+		{"make", "make", "make |make all|Make"},
+		{"x * *", "x |x a|x a b", "x"},
+		{"rm -rf *", "rm -rf|rm -rf /", "rm -r"},
+	} {
+		g := newGlob(c.pattern)
+		for text := range strings.SplitSeq(c.hits, "|") {
+			if !g.match(text) {
+				t.Errorf("%q does not match %q", c.pattern, text)
 			}
+		}
+		for text := range strings.SplitSeq(c.misses, "|") {
+			if g.match(text) && c.misses != "" {
+				t.Errorf("%q matches %q", c.pattern, text)
+			}
+		}
+	}
+}
+
+// What can never match, or would be wider than its author sees, must not be in a list of rules that allow.
+func TestRefusedAllowRules(t *testing.T) {
+	for _, c := range []struct{ rule, want string }{
+		{"*", "pattern of tool names"},
+		{"mcp__*", "pattern of tool names"},
+		{"mcp__git__*", "mcp__SERVER"},
+		{"Bash(timeout *)", "timeout is left out"},
+		{"Bash(nohup make *)", "nohup is left out"},
+		{"Bash(watch *)", "watch runs its words"},
+		{"Bash(flock x *)", "flock runs its words"},
+		{"mcp__a__b(x:y)", "only rules that deny or ask"},
+		{"web_search(query:x)", "only rules that deny or ask"},
+	} {
+		_, err := New(Options{Allow: []Rule{{Text: c.rule, Origin: "user.toml:12"}}})
+		if err == nil || !strings.HasPrefix(err.Error(), "user.toml:12: rule ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want the origin and %q", c.rule, err, c.want)
+		}
+		for _, o := range []Options{{Deny: []Rule{{Text: c.rule}}}, {Ask: []Rule{{Text: c.rule}}}} {
+			if _, err := New(o); err != nil {
+				t.Errorf("%q must not be refused where it denies or asks: %v", c.rule, err)
+			}
+		}
+	}
+	for _, text := range []string{"Bash(timeout 5 make)", "Bash(watch make)", "Bash(npm:*)", "Bash(timeouts *)", "Skill(plugin:name)", "mcp__a"} {
+		if _, err := New(Options{Allow: []Rule{{Text: text}}}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestWithheld(t *testing.T) {
+	p, err := New(Options{Home: "/h/u", Ask: []Rule{{Text: "Read(private/**)"}, {Text: "Edit(src)"}}, Unprotect: []string{".netrc"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = p.At([]string{"/w", "/h/u/.config/x"}, "/w")
+	for path, want := range map[string]bool{
+		"/w/private/a": true, "/w/sub/private/a": true, "/w/src": false, "/w/.env": true, "/w/a/.env.local": true, "/w/.ENV": true,
+		"/w/.env.example": false, "/w/.netrc": false, "/w/id_rsa": true, "/w/id_rsa.pub": false, "/w/.aws/config": true, "/w": false,
+		"/opt/.env": false, "/h/u/.config/x/a": false, "/h/u/.config/x/.env": true,
+	} {
+		if got := p.Withheld(path); got != want {
+			t.Errorf("Withheld(%s) is %v, want %v", path, got, want)
+		}
+		d := p.Decide(Request{Tool: "read_file", ReadOnly: true, Own: Allow, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}})
+		if (d.Verdict == Ask) != want {
+			t.Errorf("%s: got %+v, but Withheld is %v", path, d, want)
+		}
+	}
+	if !p.AsksToRead() || newPolicy(t).AsksToRead() {
+		t.Error("only the first policy asks before reading")
+	}
+	var nobody *Policy
+	if !nobody.Withheld("/w/a") || nobody.SecretNames() != nil {
+		t.Error("a policy that New did not make withholds everything")
+	}
+}
+
+// The names that a search counts are those that Withheld knows.
+func TestSecretNamesAreWithheld(t *testing.T) {
+	p := newPolicy(t).At([]string{"/w"}, "/w")
+	for _, name := range []string{
+		".env", ".env.local", ".env.example", ".env.sample", ".env.template", ".env.dist", "id_rsa", "id_rsa_work", "id_rsa.pub", "id_ed25519", "id_ecdsa.pub",
+		".ssh", ".netrc", "credentials", "credentials.go", "shadow", ".npmrc", ".gitignore", "a.go", ".envrc", "sudoers",
+	} {
+		if listed := p.SecretNames().Match(name, false) == ignore.Ignore; listed != p.Withheld("/w/"+name) {
+			t.Errorf("%s: on the list for searches: %v, withheld: %v", name, listed, !listed)
+		}
+	}
+}
+
+func TestFolding(t *testing.T) {
+	p := newPolicy(t, "Read(Secret/**)").At([]string{"/w"}, "/w")
+	if p.Hidden("/w/SECRET/a") || !p.Folding().Hidden("/w/SECRET/a") || !p.Folding().At([]string{"/W"}, "/W").Hidden("/w/secret/a") {
+		t.Error("a rule hides other letter cases where the file system does not tell them apart, and only there")
+	}
+}
+
+// FuzzRule holds that a rule which denies or asks never lets more pass than no rule at all, whatever it says, that one
+// which allows lifts only a default ask, that the cheap test in front of a pattern drops nothing that the pattern
+// matches, and that a refused rule is named.
+func FuzzRule(f *testing.F) {
+	for _, s := range []string{
+		"Read(secrets/**)", "Edit(//a/*.go)", "Read(~/[a-c]?x)", "run_shell", "Bash(rm)", `Read(a\*[]]b)`, "Read(#x)", "Bash(git:*)", "Bash(x * \\* *)",
+		"WebFetch(domain:*.a.b)", "mcp__*(x:y)", "Skill(a:b)", "*", "Edit",
+	} {
+		f.Add(s, "/w/secrets/x", "rm -rf a; make", true)
+	}
+	f.Fuzz(func(t *testing.T, text, file, command string, readOnly bool) {
+		if len(text) > 1000 || len(command) > 1000 {
 			return
 		}
-		r := &p.deny[0]
 		file = path.Clean("/" + file)
-		if r.path != nil && covers(r.path.list, file, r.path.dir, false, true) && !strings.Contains(file, r.path.must) {
-			t.Fatalf("%q matches %q, which does not hold %q", text, file, r.path.must)
+		requests := []Request{
+			{Tool: "edit_file", ReadOnly: readOnly, Own: Allow, Mode: AcceptEdits, Cwd: "/w", Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}}},
+			{Tool: "run_shell", ReadOnly: readOnly, Own: Allow, Cwd: "/w", Targets: []Target{{Kind: Command, Value: command}}},
 		}
-		request := Request{
-			Tool: "edit_file", ReadOnly: readOnly, Own: Allow, Mode: AcceptEdits, Cwd: "/w",
-			Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}},
-		}
-		if with, without := p.Decide(request), none.Decide(request); with.Verdict > without.Verdict {
-			t.Fatalf("%q makes of %+v %+v", text, without, with)
-		}
-		if r.reads && p.Hidden(file) && p.Decide(request).Verdict != Deny {
-			t.Fatalf("%q hides %q, but it may be opened", text, file)
+		none := mustNew(t, Options{Home: "/h/u"})
+		for _, v := range []Verdict{Deny, Ask, Allow} {
+			o, list := Options{Home: "/h/u"}, []Rule{{Text: text, Origin: "here", Dir: "/w"}}
+			switch v {
+			case Deny:
+				o.Deny = list
+			case Ask:
+				o.Ask = list
+			case Allow:
+				o.Allow = list
+			}
+			p, err := New(o)
+			if err != nil {
+				if !strings.HasPrefix(err.Error(), "here: rule ") {
+					t.Fatalf("%q: %v", text, err)
+				}
+				continue
+			}
+			checkMust(t, slices.Concat(p.deny, p.ask, p.allow)[0], file)
+			for _, r := range requests {
+				with, without := p.Decide(r), none.Decide(r)
+				if loose(with) > loose(without) && (v != Allow || loose(without) != 2) {
+					t.Fatalf("%v %q makes of %+v %+v", v, text, without, with)
+				}
+			}
+			if r := requests[0]; v == Deny && p.Hidden(file) && p.Decide(r).Verdict != Deny {
+				t.Fatalf("%q hides %q, but it may be opened", text, file)
+			}
 		}
 	})
+}
+
+func mustNew(t *testing.T, o Options) *Policy {
+	t.Helper()
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// checkMust holds the cheap tests of a pattern against the dear ones.
+func checkMust(t *testing.T, r rule, file string) {
+	t.Helper()
+	if r.path == nil {
+		return
+	}
+	if covers(r.path.list, file, r.path.dir, false, true) && !strings.Contains(file, r.path.must) {
+		t.Fatalf("%q matches %q, which does not hold %q", r.Text, file, r.path.must)
+	}
+	if folded := foldPath(file); r.path.folded != nil && covers(r.path.folded, folded, r.path.dir, true, true) && !strings.Contains(folded, r.path.foldedMust) {
+		t.Fatalf("%q matches %q without letter case, which does not hold %q", r.Text, folded, r.path.foldedMust)
+	}
 }
