@@ -86,7 +86,8 @@ func (k *check) isFed() bool {
 // isInterpreter knows the programs that take code as an argument or on their input.
 func isInterpreter(name string) bool {
 	switch name {
-	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "osascript", "deno", "bun", "pypy", "pypy3":
+	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "osascript", "deno", "bun", "pypy", "pypy3", "ts-node", "tsx",
+		"Rscript", "tclsh", "groovy", "elixir", "julia", "pwsh", "powershell":
 		return true
 	}
 	for _, family := range [...]string{"python", "perl5", "ruby", "php", "lua"} {
@@ -125,8 +126,10 @@ func languageOf(name string) language {
 		return language{code: "e", rest: "l", next: "l"}
 	case name == "osascript":
 		return language{code: "e", rest: "ls", next: "ls"}
+	case strings.HasPrefix(name, "p"): // pwsh -Command, -EncodedCommand
+		return language{code: "cCeE"}
 	}
-	return language{code: "ep", long: []string{"--eval", "--print"}} // bun
+	return language{code: "ep", long: []string{"--eval", "--print"}}
 }
 
 // takesNext says whether the word after the option t is its value.

@@ -47,6 +47,17 @@ func (k *check) environment(c *simple) {
 			k.assignedWords(c.words[h.at+1:h.end], true)
 		case "declare", "export", "typeset", "local", "readonly": // behind a wrapper these are ordinary words
 			k.assignedWords(c.words[h.at+1:h.end], false)
+		case "read", "mapfile", "readarray", "printf", "getopts":
+			k.filledWords(c.words[h.at].name(), c.words[h.at+1:h.end])
+		}
+	}
+}
+
+// filledWords looks at the variables that `read` and `printf -v` fill.
+func (k *check) filledWords(name string, words []spelt) {
+	for i := range words {
+		if t := words[i].bare; (poisons(t) || t == "PATH") && (name != "printf" || i > 0 && words[i-1].bare == "-v") {
+			k.poison(t)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (k *check) curlLong(t, next string) bool {
 	if !glued {
 		value = next
 	}
-	letter := byte(0)
+	var letter byte
 	switch {
 	case strings.HasPrefix(name, "--data"), strings.HasPrefix(name, "--form"), name == "--json", abbreviates(name, "--upload-file") && len(name) > 3,
 		abbreviates(name, "--config") && len(name) > 5:

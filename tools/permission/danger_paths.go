@@ -146,6 +146,9 @@ func secretPath(p string, s shape) string {
 	if strings.Contains(p, "proc/") && secretOfProc(path.Clean(p)) {
 		return p
 	}
+	if strings.Contains(p, "etc/") && secretOfSystem(path.Clean(p)) != "" {
+		return p
+	}
 	return ""
 }
 

@@ -92,7 +92,7 @@ func lasting(p string) string {
 
 // belowHome says whether a path is dir in a home directory, or below it.
 func belowHome(p, dir string) (in, ok bool) {
-	rest := ""
+	var rest string
 	switch {
 	case strings.HasPrefix(p, "~/"):
 		rest = p[2:]

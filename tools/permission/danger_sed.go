@@ -190,8 +190,10 @@ func (p *sedReader) command() bool {
 		if delimiter == 0 || !p.until(delimiter) {
 			return false
 		}
-		p.i--
-		return p.until(delimiter) && p.flags()
+		if p.i--; !p.until(delimiter) {
+			return false
+		}
+		p.flags()
 	case 'y':
 		delimiter := p.peek()
 		if delimiter == 0 || !p.until(delimiter) {
@@ -226,19 +228,19 @@ func (p *sedReader) line() {
 }
 
 // flags reads what stands behind s.
-func (p *sedReader) flags() bool {
+func (p *sedReader) flags() {
 	for {
 		switch c := p.peek(); {
 		case c == 'e', c == 'w':
 			p.found = append(p.found, c)
 			if p.i++; c == 'w' {
 				p.line()
-				return true
+				return
 			}
 		case c != 0 && strings.IndexByte("gpiImM0123456789", c) >= 0:
 			p.i++
 		default:
-			return true
+			return
 		}
 	}
 }
