@@ -30,17 +30,6 @@ const (
 	perhaps                    // not written at all: a name in what may be a directory
 )
 
-// maxBraced bounds the words that one word with braces stands for; more are left as written.
-const maxBraced = 64
-
-// Unquoted braces and commas while a word is read. A text that contains these control characters is never proved, and
-// at worst looks like more words than it is.
-const (
-	braceOpen  = '\x01'
-	braceComma = '\x02'
-	braceClose = '\x03'
-)
-
 // spell reads words, and gives each alternative of braces a word of its own. text is what the positions count in.
 func spell(text string, words []*syntax.Word) []spelt {
 	read := make([]spelt, 0, len(words))
@@ -77,15 +66,6 @@ func spellOne(read []spelt, text string, w *syntax.Word) []spelt {
 		read = append(read, one)
 	}
 	return read
-}
-
-func hasBraces(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		if lit, ok := p.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") {
-			return true
-		}
-	}
-	return false
 }
 
 // A speller puts the text of one word together.
@@ -210,77 +190,6 @@ func (sp *speller) inQuotes(s string) {
 		s = s[i+2:]
 	}
 	sp.write(s)
-}
-
-// expandBraces returns what the shell makes of marked braces; s itself if there is nothing to expand or too much.
-func expandBraces(s string) []string {
-	done := []string{}
-	todo := []string{s}
-	for len(todo) > 0 {
-		if len(done)+len(todo) > maxBraced {
-			return []string{s}
-		}
-		s := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		before, choices, after := firstBraces(s)
-		if choices == nil {
-			done = append(done, s)
-			continue
-		}
-		for i := len(choices) - 1; i >= 0; i-- {
-			todo = append(todo, before+choices[i]+after)
-		}
-	}
-	return done
-}
-
-// firstBraces finds the first group with a comma of its own.
-func firstBraces(s string) (before string, choices []string, after string) {
-	for open := 0; open < len(s); open++ {
-		if s[open] != braceOpen {
-			continue
-		}
-		depth, start := 0, open+1
-		choices = nil
-		for i := open; i < len(s); i++ {
-			switch s[i] {
-			case braceOpen:
-				depth++
-			case braceComma:
-				if depth == 1 {
-					choices = append(choices, s[start:i])
-					start = i + 1
-				}
-			case braceClose:
-				depth--
-			}
-			if depth == 0 {
-				if choices == nil {
-					break
-				}
-				return s[:open], append(choices, s[start:i]), s[i+1:]
-			}
-		}
-	}
-	return s, nil, ""
-}
-
-// unmark makes ordinary braces of those that are left.
-func unmark(s string) string {
-	if strings.IndexByte(s, braceOpen) < 0 && strings.IndexByte(s, braceComma) < 0 && strings.IndexByte(s, braceClose) < 0 {
-		return s
-	}
-	return strings.Map(func(c rune) rune {
-		switch c {
-		case braceOpen:
-			return '{'
-		case braceComma:
-			return ','
-		case braceClose:
-			return '}'
-		}
-		return c
-	}, s)
 }
 
 // name is what the word means as the name of a command: its last path component.
