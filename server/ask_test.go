@@ -1,9 +1,12 @@
 package server
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"codehand/tools"
 	"codehand/tools/tool"
 )
 
@@ -86,4 +89,36 @@ func TestAskClientFallback(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	c.asksNobody()
+}
+
+// TestAskListing: a client that cannot be asked is told to show its own dialog where a person must see a call; one that
+// can is not, or people would be asked twice.
+func TestAskListing(t *testing.T) {
+	t.Parallel()
+	for caps, want := range map[string][]string{declared: nil, undeclared: {"exit_plan_mode"}} {
+		eachWire(t, caps, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *elicitClient, _ *runCount) {
+			meta := ""
+			if c.modern {
+				meta = `"_meta":{` + c.meta() + `}`
+			}
+			var list struct {
+				Result struct {
+					Tools []struct {
+						Name string
+						Meta map[string]any `json:"_meta"`
+					}
+				}
+			}
+			must(t, json.Unmarshal(c.request(`{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{`+meta+`}}`)(), &list))
+			var got []string
+			for _, l := range list.Result.Tools {
+				if l.Meta["anthropic/requiresUserInteraction"] == true {
+					got = append(got, l.Name)
+				}
+			}
+			if len(list.Result.Tools) < 5 || !slices.Equal(got, want) {
+				t.Errorf("of %d tools, %q", len(list.Result.Tools), got)
+			}
+		})
+	}
 }

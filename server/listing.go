@@ -5,19 +5,25 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/tools/tool"
 )
 
 // list replaces what mcp-go would list: no aliases, nothing that is switched off, the core before the deferred tools,
 // by name within each part. What it leaves out stays callable, but for tools that a rule or the token forbids. The list
-// depends on configuration and rights alone, so its bytes are the same in every process.
+// depends on configuration, rights and whether the client can be asked alone, so its bytes are the same in every process.
 func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
-	ours := recordFrom(ctx).place.listed
+	rec := recordFrom(ctx)
+	ours := rec.place.listed
+	if !rec.declares(ctx) {
+		ours = rec.place.unasked
+	}
 	if foreign := len(result.Tools) - len(s.table); foreign > 0 { // of Extend
 		for _, t := range result.Tools {
 			if _, known := s.table[t.Name]; !known {
@@ -26,6 +32,28 @@ func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, resul
 		}
 	}
 	result.Tools = ours
+}
+
+// declares says whether the client declared that it can be asked.
+func (r *record) declares(ctx context.Context) bool {
+	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
+		return info.ClientCapabilities != nil && canElicit(info.ClientCapabilities.Elicitation)
+	}
+	return r.client != nil && r.client.CanAsk
+}
+
+// personal is a list for clients that cannot be asked: where a person must see a call, their own dialog shows it.
+func (s *Server) personal(listed []mcp.Tool) []mcp.Tool {
+	all := slices.Clone(listed)
+	for i, d := range all {
+		if !slices.ContainsFunc(s.tools, func(t tool.Tool) bool { return t.Spec.Name == d.Name && t.Spec.Personal }) {
+			continue
+		}
+		meta := maps.Clone(d.Meta.AdditionalFields)
+		meta["anthropic/requiresUserInteraction"] = true
+		all[i].Meta = &mcp.Meta{AdditionalFields: meta}
+	}
+	return all
 }
 
 // arrange makes the list once, with the place.

@@ -36,6 +36,7 @@ type place struct {
 	highest permission.Mode
 	env     func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
 	listed  []mcp.Tool      // of tools/list
+	unasked []mcp.Tool      // the same for clients that cannot be asked
 	broken  bool            // its roots cannot be served: every call is refused
 }
 
@@ -60,7 +61,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkDeny(rules, s.tools); err != nil {
+	if err := s.checkNames(rules); err != nil {
 		return nil, err
 	}
 	if p.space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs), workspace.Options{Home: s.cfg.Home}); err != nil {
@@ -88,6 +89,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	}
 	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs}
 	p.listed = p.arrange(s.tools)
+	p.unasked = s.personal(p.listed)
 	return p, nil
 }
 
