@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/tools"
 	"codehand/tools/tool"
 )
 
@@ -588,5 +589,68 @@ func TestReloadKeepsPlaces(t *testing.T) {
 	must(t, x.server.Reload(x.server.cfg.Principals))
 	if got := alice.does("job_stop", `{"job_id":"`+job+`"}`); strings.HasPrefix(got, "!") || !strings.Contains(got, "Stopped job") {
 		t.Errorf("job_stop after a reload: %s", got)
+	}
+}
+
+// TestRulesOfPrincipals: what the rules of a principal ask and allow holds for him, beside those of the operator, and a rule
+// that allows never lifts one that denies, a protected name or what is ours.
+func TestRulesOfPrincipals(t *testing.T) {
+	t.Parallel()
+	mode := "default"
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice", "bob"},
+		values: map[string]auth.Values{
+			"alice": {Mode: &mode, Allow: []string{"Edit(/src/**)", "Edit(*.txt)"}, Deny: []string{"Edit(/src/closed/**)"}},
+			"bob":   {Mode: &mode},
+		},
+	})
+	alice, bob := x.client("alice").hello(), x.client("bob").hello()
+	write := func(c *httpClient, path string) string {
+		return c.does("write_file", `{"file_path":"`+filepath.ToSlash(path)+`","content":"x"}`)
+	}
+	for path, want := range map[string]string{
+		"src/a.go": "", "deep/b.txt": "", "src/closed/a.go": "! PERMISSION_DENIED", "src/.git/config": "! ASK_UNAVAILABLE", "other.go": "! ASK_UNAVAILABLE",
+	} {
+		if got := write(alice, path); want == "" && strings.HasPrefix(got, "!") || !strings.HasPrefix(got, want) {
+			t.Errorf("alice writes %s: %s, want %q", path, got, want)
+		}
+		if got := write(bob, path); !strings.HasPrefix(got, "! ASK_UNAVAILABLE") {
+			t.Errorf("bob writes %s: %s", path, got)
+		}
+	}
+}
+
+// TestExplainLocal: an explanation is made by the code that decides, and runs nothing.
+func TestExplainLocal(t *testing.T) {
+	t.Parallel()
+	root := realDir(t)
+	cfg := testSettings(t, root, filepath.Join(t.TempDir(), "state"), map[string]string{"permissions.deny": "Bash(git push *)", "permissions.ask": "Edit(gen/**)"})
+	s, err := New(Options{Config: cfg, Tools: tools.All()})
+	must(t, err)
+	defer s.Close()
+	for _, c := range []struct {
+		tool, input, verdict, rule string
+		check                      func(Explanation) bool
+	}{
+		{"Bash", `{"command":"ls && git push"}`, "deny", "Bash(git push *)", func(e Explanation) bool {
+			return e.Tool == "run_shell" && e.About == "git push" && e.Origin != "" && e.Command.Class == "write" && len(e.Command.Parts) == 2
+		}},
+		{"write_file", `{"file_path":"gen/a","content":"x"}`, "ask", "Edit(gen/**)", func(e Explanation) bool { return e.Hard && e.AskedBy == "person" && e.Suggests == "" }},
+		{"write_file", `{"file_path":"a","content":"x"}`, "ask", "", func(e Explanation) bool {
+			return e.AskedBy == "client" && e.Suggests == "Edit(/"+filepath.ToSlash(root)+"/a)" && e.Paths[0].Inside && e.Paths[0].Use == "write"
+		}},
+		{"read_file", `{"file_path":"a"}`, "allow", "", func(e Explanation) bool { return e.Paths[0].Use == "read" }},
+		{"read_file", `{}`, "deny", "", func(e Explanation) bool { return e.Code == "INPUT_INVALID" }},
+	} {
+		e, err := s.Explain(t.Context(), c.tool, json.RawMessage(c.input))
+		if err != nil || e.Verdict != c.verdict || e.Rule != c.rule || !c.check(e) {
+			t.Errorf("%s %s: got %+v, %v", c.tool, c.input, e, err)
+		}
+	}
+	if _, err := s.Explain(t.Context(), "no_such_tool", nil); err == nil {
+		t.Error("a tool that does not exist was explained")
+	}
+	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 {
+		t.Errorf("something was done: %v, %v", entries, err)
 	}
 }
