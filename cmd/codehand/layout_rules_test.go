@@ -100,7 +100,7 @@ func isContext(x ast.Expr) bool {
 var sharedFiles = []string{
 	"doc.go", "all.go", "refusals.go",
 	"changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", // files
-	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "repositories.go", "weigh.go", // commands
+	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
 	"approvals.go", "plans.go", // plan mode
 }
 
