@@ -22,6 +22,9 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 		a.addBroken(text, text != s.text)
 	}
 	a.Unclear = a.Unclear || len(a.Parts) > maxParts
+	if f.tooDeep {
+		a.unread()
+	}
 	return a
 }
 
@@ -37,7 +40,11 @@ func (a *Analysis) add(c *simple, inside func(string) bool) {
 		a.Unclear = a.Unclear || computedRedirection(c)
 		return
 	}
-	p := Part{Text: allowText(c), Forms: formsOf(c), Exact: isExact(c), Inner: c.inner}
+	p := Part{Text: allowText(c), Exact: isExact(c), Inner: c.inner}
+	var whole bool
+	if p.Forms, whole = formsOf(c); !whole {
+		a.unread()
+	}
 	p.Class, p.Why = c.in.provePart(c.stmt, inside)
 	if !p.Exact {
 		p.Edits = editsOf(c)
@@ -58,8 +65,21 @@ func (a *Analysis) addBroken(text string, inner bool) {
 		for i, w := range words {
 			read[i] = spelt{text: w, bare: w}
 		}
-		p.Forms = appendForms([]string{p.Text}, read, headsOf(read))
+		heads := headsOf(read)
+		var whole bool
+		p.Forms, whole = appendForms([]string{p.Text}, read, heads[:min(len(heads), maxHeads)])
+		if !whole || len(heads) > maxHeads {
+			a.unread()
+		}
 		a.Parts = append(a.Parts, p)
+	}
+}
+
+// unread notes that rules which deny do not see everything: then a person must.
+func (a *Analysis) unread() {
+	a.Unclear = true
+	if a.Person == "" {
+		a.Person = "more commands stand in one another, or behind one another, than are read"
 	}
 }
 

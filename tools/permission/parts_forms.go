@@ -129,28 +129,36 @@ func keepsNothing(r *syntax.Redirect) bool {
 }
 
 // formsOf are all texts of a part that rules which deny or ask match.
-func formsOf(c *simple) []string {
-	forms := []string{written(c, -1, false)}
+func formsOf(c *simple) (forms []string, whole bool) {
+	forms = []string{written(c, -1, false)}
 	if t := written(c, -1, true); t != forms[0] && t != "" {
 		forms = append(forms, t)
 	}
 	for _, h := range c.heads {
 		if !h.quiet && (h.at > 0 || len(c.assigns) > 0) {
-			forms = appendForm(forms, strings.Trim(between(c.in.text, c.words[h.at].from, c.words[h.end-1].to), wordBreaks))
+			forms = appendForm(forms, strings.Trim(between(c.in.text, c.words[h.at].from, c.words[h.end-1].to), wordBreaks)) // of one text
 		}
 	}
 	return appendForms(forms, c.words, c.heads)
 }
 
+// maxForms bounds the bytes of all forms of a part: a line of wrappers has as many forms as words, and each is as long as
+// the rest of the line.
+const maxForms = 1 << 20
+
 // appendForms adds what words mean without quotes and backslashes, from each head on: with the name as written and by its
-// last component, with expansions as written and taken for empty, and git also without its own options.
-func appendForms(forms []string, words []spelt, heads []head) []string {
+// last component, with expansions as written and taken for empty, and git also without its own options. whole is false if there are more than maxForms.
+func appendForms(forms []string, words []spelt, heads []head) (all []string, whole bool) {
+	size := 0
 	for _, h := range heads {
 		if h.quiet {
 			continue
 		}
 		words := words[h.at:h.end]
 		rest := joined(words[1:])
+		if size += len(rest); size > maxForms {
+			return forms, false
+		}
 		if len(words) == 1 {
 			rest = ""
 		}
@@ -170,7 +178,7 @@ func appendForms(forms []string, words []spelt, heads []head) []string {
 			}
 		}
 	}
-	return forms
+	return forms, true
 }
 
 func appendForm(forms []string, texts ...string) []string {
