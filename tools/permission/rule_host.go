@@ -64,9 +64,8 @@ func (p *hostPattern) match(host string) bool {
 		return p.all
 	}
 	for i := len(p.labels) - 1; i >= 0; i-- {
-		label := host
 		at := strings.LastIndexByte(host, '.')
-		if label = host[at+1:]; !p.labels[i].match(label) {
+		if !p.labels[i].match(host[at+1:]) {
 			return false
 		}
 		if at < 0 {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"codehand/tools/search/ignore"
 )
 
 // newPolicy returns a policy of rules that stand in /conf and home /h/u.
@@ -283,54 +281,6 @@ func TestRefusedAllowRules(t *testing.T) {
 		if _, err := New(Options{Allow: []Rule{{Text: text}}}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
-	}
-}
-
-func TestWithheld(t *testing.T) {
-	p, err := New(Options{Home: "/h/u", Ask: []Rule{{Text: "Read(private/**)"}, {Text: "Edit(src)"}}, Unprotect: []string{".netrc"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p = p.At([]string{"/w", "/h/u/.config/x"}, "/w")
-	for path, want := range map[string]bool{
-		"/w/private/a": true, "/w/sub/private/a": true, "/w/src": false, "/w/.env": true, "/w/a/.env.local": true, "/w/.ENV": true,
-		"/w/.env.example": false, "/w/.netrc": false, "/w/id_rsa": true, "/w/id_rsa.pub": false, "/w/.aws/config": true, "/w": false,
-		"/opt/.env": false, "/h/u/.config/x/a": false, "/h/u/.config/x/.env": true,
-	} {
-		if got := p.Withheld(path); got != want {
-			t.Errorf("Withheld(%s) is %v, want %v", path, got, want)
-		}
-		d := p.Decide(Request{Tool: "read_file", ReadOnly: true, Own: Allow, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}})
-		if (d.Verdict == Ask) != want {
-			t.Errorf("%s: got %+v, but Withheld is %v", path, d, want)
-		}
-	}
-	if !p.AsksToRead() || newPolicy(t).AsksToRead() {
-		t.Error("only the first policy asks before reading")
-	}
-	var nobody *Policy
-	if !nobody.Withheld("/w/a") || nobody.SecretNames() != nil {
-		t.Error("a policy that New did not make withholds everything")
-	}
-}
-
-// The names that a search counts are those that Withheld knows.
-func TestSecretNamesAreWithheld(t *testing.T) {
-	p := newPolicy(t).At([]string{"/w"}, "/w")
-	for _, name := range []string{
-		".env", ".env.local", ".env.example", ".env.sample", ".env.template", ".env.dist", "id_rsa", "id_rsa_work", "id_rsa.pub", "id_ed25519", "id_ecdsa.pub",
-		".ssh", ".netrc", "credentials", "credentials.go", "shadow", ".npmrc", ".gitignore", "a.go", ".envrc", "sudoers",
-	} {
-		if listed := p.SecretNames().Match(name, false) == ignore.Ignore; listed != p.Withheld("/w/"+name) {
-			t.Errorf("%s: on the list for searches: %v, withheld: %v", name, listed, !listed)
-		}
-	}
-}
-
-func TestFolding(t *testing.T) {
-	p := newPolicy(t, "Read(Secret/**)").At([]string{"/w"}, "/w")
-	if p.Hidden("/w/SECRET/a") || !p.Folding().Hidden("/w/SECRET/a") || !p.Folding().At([]string{"/W"}, "/W").Hidden("/w/secret/a") {
-		t.Error("a rule hides other letter cases where the file system does not tell them apart, and only there")
 	}
 }
 

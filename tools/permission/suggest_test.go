@@ -34,7 +34,7 @@ func TestSuggest(t *testing.T) {
 		{"sh npm publish", ""},
 		{"edit .git/config", ""},
 		{"read .env", ""},
-		{"sh make a‮b", ""},
+		{"sh make a\u202eb", ""},
 		// nor one that is not needed
 		{"read a.txt", ""},
 		{"sh ls", ""},
