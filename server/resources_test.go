@@ -411,3 +411,35 @@ func TestKeptIsReadable(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanResource: the plan of a session is listed and read once there is one, and is nobody else's; what was removed, or
+// replaced by a link to somewhere else, is not.
+func TestPlanResource(t *testing.T) {
+	t.Parallel()
+	for name, a := range guests(t, "default") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a.t = t
+			text := a.call("enter_plan_mode", `{}`).Content[0].Text
+			path := regexp.MustCompile(`/\S+/plans/[a-z-]+\.md`).FindString(text)
+			if path == "" {
+				t.Fatalf("no plan file in %q", text)
+			}
+			a.call("read_file", fmt.Sprintf(`{"file_path":%q}`, path))
+			a.call("write_file", fmt.Sprintf(`{"file_path":%q,"content":"# Plan\n1. look\u001b[31m\n"}`, path))
+			if list := a.list(); len(list) != 2 || list[0].URI != "codehand://plan" || list[0].MIMEType != "text/markdown" {
+				t.Errorf("listed are %+v", list)
+			}
+			if text, mime := a.read("codehand://plan"); text != "# Plan\n1. look\n" || mime != "text/markdown" {
+				t.Errorf("%s %q", mime, text)
+			}
+			must(t, os.Remove(path))
+			a.gone("codehand://plan")
+			must(t, os.Symlink("/etc/passwd", path))
+			a.gone("codehand://plan")
+			if list := a.list(); len(list) != 1 {
+				t.Errorf("listed are %+v", list)
+			}
+		})
+	}
+}
