@@ -51,14 +51,14 @@ func (q *questions) remove(id string) {
 	delete(q.open, id)
 }
 
-// answer takes a client's answer. It is false if no question of this id waits.
-func (q *questions) answer(id json.RawMessage, msg []byte) bool {
+// answer takes a client's answer. One that nobody waits for is dropped.
+func (q *questions) answer(id json.RawMessage, msg []byte) {
 	q.mu.Lock()
 	c := q.open[string(id)]
 	delete(q.open, string(id)) // only one answer counts
 	q.mu.Unlock()
 	if c == nil {
-		return false
+		return
 	}
 	var m struct {
 		Result *elicited       `json:"result"`
@@ -68,7 +68,6 @@ func (q *questions) answer(id json.RawMessage, msg []byte) bool {
 		m.Result = nobodySaid()
 	}
 	c <- m.Result
-	return true
 }
 
 // close ends every question without an answer, and each that comes later at once.

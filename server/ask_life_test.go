@@ -16,9 +16,6 @@ import (
 	"codehand/tools/tool"
 )
 
-// longTime is a question's patience that no test waits for.
-const longTime = time.Hour
-
 // impatient lets persons think for a moment only.
 func impatient(s *Server) { s.asks.life = time.Millisecond }
 
