@@ -26,10 +26,10 @@ func (k *check) words(c *simple) {
 		pattern = -1
 	}
 	for i := range c.words {
-		if i == pattern {
+		w := &c.words[i]
+		if i == pattern && w.shape&globbed == 0 { // a glob becomes the files that it matches
 			continue
 		}
-		w := &c.words[i]
 		if secret {
 			k.secretWord(w, c.dir)
 		}

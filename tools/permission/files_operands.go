@@ -20,7 +20,7 @@ func operandsOf(name string, args []spelt) (reads, writes []spelt) {
 	}
 	switch name {
 	case "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack":
-		return searched(args), nil
+		return searched(name, args), nil
 	case "awk", "gawk", "mawk", "nawk":
 		reads = plainWords(args, "Fvfi", longValued)
 		if program := optionValue(args, 'f', "Fv", "--file"); program != nil {
@@ -88,12 +88,20 @@ func readsFiles(name string) (valued string, ok bool) {
 	return "", false
 }
 
-// searched are the places in which a search looks, and the files that its patterns come from.
-func searched(args []spelt) []spelt {
-	const valued = "eABCmdDfgjtTMErd"
+// searched are the places in which a search looks, and the files that its patterns come from. The letters that take a value
+// differ: `-r` and `-E` do for rg only.
+func searched(name string, args []spelt) []spelt {
+	valued := "ABCmdDef"
+	switch name {
+	case "rg":
+		valued = "ABCmdefgjtTMEr"
+	case "ag", "ack":
+		valued = "ABCmefgG"
+	}
+	without := func(letter string) string { return strings.ReplaceAll(valued, letter, "") }
 	found := plainWords(args, valued, longValued)
-	given := optionOf(args, "e", "ABCmdDgjtTMEr", "--regexp") != "" || optionOf(args, "", "", "--files") == "--files"
-	if file := optionValue(args, 'f', "eABCmdDgjtTMEr", "--file"); file != nil {
+	given := optionOf(args, "e", without("e"), "--regexp") != "" || name == "rg" && optionOf(args, "", "", "--files") == "--files"
+	if file := optionValue(args, 'f', without("f"), "--file"); file != nil {
 		return append(found, *file)
 	}
 	if !given {

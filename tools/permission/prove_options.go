@@ -27,7 +27,9 @@ type matching struct {
 	ended   bool // `--` was seen
 	pattern bool // an option gave the pattern or the script, or says that there is none
 	lists   bool // -l or --list was seen before any operand
-	user    bool // ps -u: see styleFault
+	user    bool // ps -u: see psValueFault
+	every   bool // ps -e
+	rest    bool // ps -x
 }
 
 // next takes an option with its value, or an operand. n is how many words that were.
@@ -138,6 +140,10 @@ func (m *matching) apartValue(letter byte, name string, w word, rest []word, tak
 			return 0, "glob " + snippet(v.text) + " may turn into an option"
 		case v.glob() && (m.c.git || !m.c.several()): // it may become several words, and all but the first are operands
 			return 0, "glob " + snippet(v.text) + " as a value"
+		case v.glob():
+			if why := m.p.path(v); why != "" {
+				return 0, why
+			}
 		}
 		if why := m.value(letter, name, v, takes); why != "" {
 			return 0, why
@@ -155,6 +161,7 @@ func (m *matching) saw(letter byte, name string) {
 		m.lists = m.lists || letter == 'l' || name == "--list"
 	case "style":
 		m.user = m.user || letter == 'u'
+		m.every, m.rest = m.every || letter == 'e', m.rest || letter == 'x'
 	}
 }
 
@@ -166,6 +173,7 @@ func (m *matching) value(letter byte, name string, v word, takes arity) string {
 	case kind == "script":
 		return sedFault(v)
 	case kind == "style":
+		m.rest = m.rest || letter == 'u' && strings.Contains(v.text, "x") // -aux
 		return psValueFault(letter, v, name == "=")
 	case m.c.git && letter == 0 && name == "--sort" && strings.Contains(strings.ToLower(v.text), "signature"):
 		return "value " + snippet(v.text) + " starts gpg"
@@ -179,7 +187,11 @@ func (m *matching) operands() string {
 	switch first := o.kind == "pattern" || o.kind == "filter" || o.kind == "script"; {
 	case !first || m.pattern:
 	case len(rest) > 0:
-		if why := firstFault(o.kind, rest[0]); why != "" {
+		why := firstFault(o.kind, rest[0])
+		if why == "" && o.kind == "pattern" && rest[0].glob() { // the shell makes paths of it, and all but the first are operands
+			why = m.p.path(rest[0])
+		}
+		if why != "" {
 			return why
 		}
 		rest = rest[1:]
@@ -187,6 +199,8 @@ func (m *matching) operands() string {
 		return "there is no script"
 	}
 	switch {
+	case m.every && (m.rest || len(rest) > 0): // ps knows no -x, reads all of it as BSD, and then e shows environments
+		return "option -e beside others of BSD is not on the list"
 	case len(rest) > 0 && o.kind == "":
 		return "operand " + snippet(rest[0].text) + " is not on the list"
 	case len(rest) > 0 && len(rest) > o.max:
@@ -198,7 +212,7 @@ func (m *matching) operands() string {
 		if !m.c.several() && w.glob() {
 			return "glob " + snippet(w.text) + " may turn into several operands"
 		}
-		if m.c.old && strings.HasPrefix(w.text, "+") {
+		if m.c.old && strings.HasPrefix(w.text, "+") || m.c.response && strings.HasPrefix(w.text, "@") {
 			return "option " + snippet(w.text) + " is not on the list"
 		}
 		if why := m.operand(w); why != "" {

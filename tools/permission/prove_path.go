@@ -41,6 +41,8 @@ func (p *prover) components(w word) string {
 			return "path " + snippet(w.text) + " has a secret name"
 		case strings.HasPrefix(name, ".") && w.shape != "" && strings.ContainsAny(w.shape[from:to], globs):
 			return "glob " + snippet(w.text) + " matches hidden names"
+		case name != "" && w.shape != "" && strings.ContainsAny(w.shape[from:to], globs) && globsSecret(name, false):
+			return "glob " + snippet(w.text) + " matches a secret name"
 		}
 		from = to + 1
 	}

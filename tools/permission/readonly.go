@@ -21,6 +21,7 @@ import (
 //	alone     letters do not cluster and take no value
 //	apart     a value of a letter is glued only if it is a number: the program reads letters behind it as options
 //	old       an operand that begins with `+` is an option of the old form
+//	response  an operand that begins with `@` names a file of options and operands
 //	first     options stand before the operands: behind them the program takes an option for its output file
 //
 // A line that begins with a blank continues the entry above.
@@ -57,7 +58,7 @@ type listed struct {
 	operands operands
 	git      bool
 
-	glob, alone, apart, first, old bool
+	glob, alone, apart, first, old, response bool
 }
 
 // operands are what may stand besides options.
@@ -127,6 +128,8 @@ func (c *listed) add(token string, list map[string]*listed) error {
 		c.first = true
 	case token == "old":
 		c.old = true
+	case token == "response":
+		c.response = true
 	case token == "-N":
 		c.number = true
 	case token[0] == '@':
