@@ -340,9 +340,9 @@ func askingSettings(more ...string) map[string]string {
 	return m
 }
 
-// eachWire runs a test with a client on each transport and era.
+// eachWire runs a test with a client on each transport and era in which somebody can be asked.
 func eachWire(t *testing.T, caps string, tools func(*runCount) []tool.Tool, test func(t *testing.T, c *elicitClient, runs *runCount)) {
-	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}, {"sse", "legacy"}} {
+	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}} {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {
 			t.Parallel()
 			runs, modern := &runCount{}, k.era == "modern"
@@ -352,12 +352,7 @@ func eachWire(t *testing.T, caps string, tools func(*runCount) []tool.Tool, test
 				return
 			}
 			x := serveHTTP(t, siteSetup{tools: tools(runs), settings: askingSettings()})
-			if k.transport == "http" {
-				test(t, onHTTP(t, x, "", modern, caps), runs)
-				return
-			}
-			c, _ := onSSE(t, x, "", caps)
-			test(t, c, runs)
+			test(t, onHTTP(t, x, "", modern, caps), runs)
 		})
 	}
 }

@@ -31,7 +31,7 @@ func mute(came chan<- string) func(string) string {
 // withdrawn where it still stands.
 func TestAskNoAnswer(t *testing.T) {
 	t.Parallel()
-	for _, transport := range []string{"stdio", "http", "sse"} {
+	for _, transport := range []string{"stdio", "http"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			runs := &runCount{}
@@ -110,11 +110,7 @@ func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool)
 		return onPipe(t, f, false, declared), f.server
 	}
 	x := serveHTTP(t, siteSetup{tools: all, settings: askingSettings()})
-	if transport == "http" {
-		return onHTTP(t, x, "", false, declared), x.server
-	}
-	c, _ := onSSE(t, x, "", declared)
-	return c, x.server
+	return onHTTP(t, x, "", false, declared), x.server
 }
 
 // TestAskThreeTimes: a legacy call whose questions are always over is asked three times, then declined.
@@ -140,7 +136,7 @@ func TestAskThreeTimes(t *testing.T) {
 // asked, and its question with it.
 func TestAskMeanwhile(t *testing.T) {
 	t.Parallel()
-	for _, transport := range []string{"stdio", "http", "sse"} {
+	for _, transport := range []string{"stdio", "http"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			runs := &runCount{}
@@ -240,20 +236,6 @@ func TestAskConnectionEnds(t *testing.T) {
 		if status := h.delete(); status != http.StatusOK {
 			t.Fatal(status)
 		}
-		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
-			t.Errorf("%d calls are open, ran %d times", n, runs.count())
-		}
-	})
-	t.Run("sse", func(t *testing.T) {
-		t.Parallel()
-		runs := &runCount{}
-		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-		c, s := onSSE(t, x, "", declared)
-		next := c.request(c.line("change", `{"text":"one"}`, ""))
-		if q := next(); !strings.Contains(string(q), "elicitation/create") {
-			t.Fatalf("%s", q)
-		}
-		s.close()
 		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
 			t.Errorf("%d calls are open, ran %d times", n, runs.count())
 		}

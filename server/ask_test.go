@@ -64,6 +64,21 @@ func TestAskUndeclared(t *testing.T) {
 	}
 }
 
+// TestAskNotOverSSE: nobody is asked on the transport of 2024-11-05, whatever the client declares. One of its clients
+// declares elicitation and never answers, so its calls would hang.
+func TestAskNotOverSSE(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+	for _, caps := range []string{declared, undeclared} {
+		c, _ := onSSE(t, x, "", caps)
+		if a := c.call("change", `{"text":"one"}`, never(t)); runs.count() != 0 || !strings.HasPrefix(a.text, "ASK_UNAVAILABLE: ") {
+			t.Errorf("%+v", a)
+		}
+		c.asksNobody()
+	}
+}
+
 // TestAskWithoutStream: a legacy client that takes no event stream cannot be asked.
 func TestAskWithoutStream(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,7 @@ type conn struct {
 	key    func(envelope) (session.Key, *rpcError) // whose call it is
 	limits *auth.Limits                            // of the principal; nil: none
 	from   pipeline.From                           // of every call; its Era is set for each
+	mute   bool                                    // legacy clients are asked nothing, whatever they declare
 	out    *lineWriter
 	table  inflight
 	crew   *crew
@@ -342,6 +343,7 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 		c.s.team.metrics.request(rec.env.method, rec.env.name, rec.failed, version, c.from.Transport, time.Since(began))
 	}
 	if rec.hello != nil {
+		rec.hello.CanAsk = rec.hello.CanAsk && !c.mute
 		c.client.Store(rec.hello)
 	}
 	return answer

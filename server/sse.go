@@ -80,6 +80,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	defer conn.close()
 	id := e.t.signer.id(labelSSE, c.who.ID)
 	conn.limits = c.limits
+	conn.mute = true // one of its clients declares elicitation and never answers: its calls would hang
 	conn.from = pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}
 	conn.key = func(env envelope) (session.Key, *rpcError) { return httpKey(c.who, env, "", kindSSE+id) }
 	entry := &active{who: c.who, kind: "sse"}
