@@ -77,9 +77,7 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 		Within:   time.Duration(env.Prefs.GrepTimeoutMS) * time.Millisecond,
 		Progress: func(files, _ int64) { env.Progress(float64(files), 0, plural(int(files), "file", "files")) },
 	}
-	if in.Type != "" {
-		q.Types = []string{in.Type}
-	}
+	q.Types = strings.Fields(in.Type) // one or none
 	kept := withhold(env, &q.Scope)
 	a, err := env.Search.Grep(ctx, q)
 	if err != nil {

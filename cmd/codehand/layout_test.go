@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/permission", "tools/sandbox", "tools/tool"},
+	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config"},
 
 	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/hooks", "tools/permission", "tools/results",
