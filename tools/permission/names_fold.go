@@ -89,7 +89,15 @@ func shorten(pattern string) shortName {
 	}
 	s := shortName{ext: ext}
 	base, _, s.open = strings.Cut(base, "*")
-	s.base = strings.NewReplacer(".", "", " ", "", "+", "_", ",", "_", ";", "_", "=", "_", "[", "_", "]", "_").Replace(base)
+	s.base = strings.Map(func(r rune) rune {
+		switch r {
+		case '.', ' ':
+			return -1
+		case '+', ',', ';', '=', '[', ']':
+			return '_'
+		}
+		return r
+	}, base)
 	switch {
 	case s.open && ext == "" || strings.Contains(ext, "*"):
 		s.ext = "*" // the star may hold a dot, too

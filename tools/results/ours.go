@@ -3,6 +3,7 @@ package results
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // codes are those of refusals and of commands that failed, with which a first line of ours begins. That none is missing
@@ -18,41 +19,44 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
 // number of `\` before it: the first lines of tools.md 5, 8, 23 and 25, the notes of 8, 9, 11, 13, 23, 25 and 26, and the
-// frame of 27. Blanks at the end of an output are not shown.
-var ours = regexp.MustCompile(`^\\*(?:` + strings.Join([]string{
-	`(?:` + strings.ReplaceAll(codes, " ", "|") + `): `,
-	`Output too large \(.*\)\. `,
-	`Full output(?:: | was not kept: )`,
-	`Stdout:[ \t]*$`,
-	`Stderr:[ \t]*$`,
-	`\(no (?:new )?output\)[ \t]*$`,
-	`\(no new line matches\)[ \t]*$`,
-	`Started job job_`,
-	`Still running after .* moved to the background as job_`,
-	`Read new output with job_output, stop it with job_stop\.[ \t]*$`,
-	`Shell cwd was reset to `,
-	`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new lines?[ \t]*$`,
-	`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
-	`\[exit code `,
-	`\[\d+ background process(?:es were| was) ended; `,
-	`\[changed on disk, read again before editing: `,
-	`\[timeout (?:raised|lowered) from `,
-	`\[.* is gone\. Shell cwd was reset to `,
-	`\[sandbox level `,
-	`\[(?:job|monitor) \S+ `,
-	`\[(?:job_output|the next call) will show this output again\][ \t]*$`,
-	`\[.* in the middle were not filtered; `,
-	`\[a hook (?:changed|objects)`,
-	`\[written; durability unknown: `,
-	`\[hard link broken: `,
-	`\[attributes lost: `,
-	`\[the change could not be remembered; `,
-	`\[the file was deleted after you read it\][ \t]*$`,
-	`\[line ends changed: `,
-	`\[encoding changed to `,
-	`\[version [0-9a-f]{12}`,
-	`--- untrusted content `,
-}, "|") + ")")
+// frame of 27. Blanks at the end of an output are not shown. It is made when an output first looks like one, since most
+// processes never need it.
+var ours = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\\*(?:` + strings.Join([]string{
+		`(?:` + strings.ReplaceAll(codes, " ", "|") + `): `,
+		`Output too large \(.*\)\. `,
+		`Full output(?:: | was not kept: )`,
+		`Stdout:[ \t]*$`,
+		`Stderr:[ \t]*$`,
+		`\(no (?:new )?output\)[ \t]*$`,
+		`\(no new line matches\)[ \t]*$`,
+		`Started job job_`,
+		`Still running after .* moved to the background as job_`,
+		`Read new output with job_output, stop it with job_stop\.[ \t]*$`,
+		`Shell cwd was reset to `,
+		`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new lines?[ \t]*$`,
+		`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
+		`\[exit code `,
+		`\[\d+ background process(?:es were| was) ended; `,
+		`\[changed on disk, read again before editing: `,
+		`\[timeout (?:raised|lowered) from `,
+		`\[.* is gone\. Shell cwd was reset to `,
+		`\[sandbox level `,
+		`\[(?:job|monitor) \S+ `,
+		`\[(?:job_output|the next call) will show this output again\][ \t]*$`,
+		`\[.* in the middle were not filtered; `,
+		`\[a hook (?:changed|objects)`,
+		`\[written; durability unknown: `,
+		`\[hard link broken: `,
+		`\[attributes lost: `,
+		`\[the change could not be remembered; `,
+		`\[the file was deleted after you read it\][ \t]*$`,
+		`\[line ends changed: `,
+		`\[encoding changed to `,
+		`\[version [0-9a-f]{12}`,
+		`--- untrusted content `,
+	}, "|") + ")")
+})
 
 // Disown puts a `\` before each line of a program's output that is equal in form to one of ours, so that nobody takes
 // the program's word for the server's. A line that has `\` there already gets one more: no two outputs become the same.
@@ -61,7 +65,7 @@ func Disown(text string) string {
 	var b strings.Builder
 	at, done := 0, 0 // done: bytes of text that are in b
 	for line := range strings.Lines(text) {
-		if suspectLine(line) && ours.MatchString(strings.TrimSuffix(line, "\n")) {
+		if suspectLine(line) && ours().MatchString(strings.TrimSuffix(line, "\n")) {
 			b.WriteString(text[done:at])
 			b.WriteByte('\\')
 			done = at
