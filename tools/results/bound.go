@@ -22,6 +22,45 @@ func (f Form) fits(text string) bool {
 		(f.Lines <= 0 || countLines(text) <= f.Lines)
 }
 
+// Room is what is left of a form beside text. ok is false if that is nothing; limits that f does not have are not in
+// it.
+func (f Form) Room(text string) (room Form, ok bool) {
+	ok = true
+	less := func(limit, used int) int {
+		if limit <= 0 {
+			return 0
+		}
+		ok = ok && used < limit
+		return limit - used
+	}
+	return Form{less(f.Runes, utf8.RuneCountInString(text)), less(f.Bytes, len(text)), less(f.Lines, countLines(text))}, ok
+}
+
+// Half is a form of half the size.
+func (f Form) Half() Form { return Form{(f.Runes + 1) / 2, (f.Bytes + 1) / 2, (f.Lines + 1) / 2} }
+
+// Cut returns text, or as much of its beginning as fits together with a last line that says how much is missing; "" if
+// there is no room for that line.
+func (f Form) Cut(text string) (shown string, whole bool) {
+	if f.fits(text) {
+		return text, true
+	}
+	total := utf8.RuneCountInString(text)
+	room, ok := f.Room(marker(int64(total)) + "\n\n") // of the marker's line and of that before it
+	if !ok {
+		return "", false
+	}
+	if room.Lines > 0 { // they are counted as two
+		room.Lines++
+	}
+	shown = text[:lineEnd(text, room.prefix(text))]
+	left := total - utf8.RuneCountInString(shown)
+	if shown != "" && !strings.HasSuffix(shown, "\n") {
+		shown += "\n"
+	}
+	return shown + marker(int64(left)), false
+}
+
 // countLines counts a last line without line end, too.
 func countLines(text string) int {
 	n := strings.Count(text, "\n")
