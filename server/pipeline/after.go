@@ -2,20 +2,14 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
-	"codehand/tools/textedit"
 )
 
-// maxHookDiff is how many bytes of a hook's change to a file are shown.
-const maxHookDiff = 8_192
-
-// after is stage 8: hooks see what the model will see, and may add to it or take its place. The gate is still closed,
+// after is stage 8: hooks see what the model will see, and may add to it or take its place, within what the client takes. The gate is still closed,
 // because a formatter writes files. A hook that fails takes nothing from a call that is done.
 func (c *call) after(ctx context.Context, o *outcome) {
 	if c.pipe.Hooks == nil {
@@ -32,18 +26,9 @@ func (c *call) after(ctx context.Context, o *outcome) {
 		}
 	}
 	if said.Output != nil {
-		*o.text() = hookText(*said.Output)
-		c.forget(ctx, o.shows())
+		c.replace(ctx, o, hookText(*said.Output))
 	}
-	if slices.Contains(said.Opinions, permission.Deny) {
-		addLine(o.text(), strings.TrimSpace("[a hook objects] "+hookText(said.Reason)))
-	}
-	for _, more := range []string{c.found.Hooks.Context, said.Context} {
-		if more = hookText(more); more != "" {
-			addLine(o.text(), more)
-		}
-	}
-	c.showHookChanges(ctx, o)
+	c.add(ctx, o, said)
 }
 
 // tellFound tells hooks of files that are not what the session has seen, when a call comes to them.
@@ -117,45 +102,6 @@ func (c *call) forget(ctx context.Context, shows []string) {
 			c.log().WarnContext(ctx, "forget a file that a hook hid", "path", path, "error", err)
 		}
 	}
-}
-
-// showHookChanges tells what hooks did to the files that this call changed. A change that is shown whole counts as
-// read, so that a formatter does not make the next edit fail.
-func (c *call) showHookChanges(ctx context.Context, o *outcome) {
-	var paths []string
-	for _, f := range o.meta().Files {
-		paths = append(paths, f.Path)
-	}
-	if len(paths) == 0 || c.state.Files == nil {
-		return
-	}
-	stale, err := c.state.Files.Changed(ctx, paths...)
-	if err != nil {
-		c.log().WarnContext(ctx, "look for changes by hooks", "tool", c.bound.Spec.Name, "error", err)
-	}
-	for _, s := range stale {
-		line := fmt.Sprintf("[a hook changed %s after this edit]", s.Path)
-		if s.Old == nil || s.New == nil {
-			addLine(o.text(), line)
-			continue
-		}
-		diff, whole := textedit.Diff(s.Old, s.New, maxHookDiff)
-		addLine(o.text(), line+"\n"+diff)
-		if !whole {
-			continue
-		}
-		if err := c.state.Files.Accept(ctx, s); err != nil {
-			c.log().WarnContext(ctx, "remember a change by a hook", "path", s.Path, "error", err)
-		}
-	}
-}
-
-// addLine puts a line at the end of text.
-func addLine(text *string, line string) {
-	if *text != "" && !strings.HasSuffix(*text, "\n") {
-		*text += "\n"
-	}
-	*text += line
 }
 
 // log is where the corridor writes; never nil.

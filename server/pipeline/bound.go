@@ -70,19 +70,20 @@ func (o *outcome) err() error {
 func (c *call) bind(ctx context.Context, o *outcome) {
 	text := o.text()
 	*text, _ = results.Show(*text)
+	c.whole, c.paged = *text, c.bound.Spec.MaxRunes == tool.Unbounded
 	switch {
 	case c.state.Results == nil:
 		return
-	case c.bound.Spec.MaxRunes == tool.Unbounded:
+	case c.paged:
 		c.bindPage(ctx, o)
 	default:
-		c.bindWhole(ctx, o)
+		c.bindWhole(ctx, o, c.form(o))
 	}
 	c.shown = utf8.RuneCountInString(*text)
 }
 
-// bindWhole cuts the text of a tool that does not page. What lies in a file already is not kept again.
-func (c *call) bindWhole(ctx context.Context, o *outcome) {
+// form is what the text of one result may have.
+func (c *call) form(o *outcome) results.Form {
 	f := results.Form{Runes: c.limit(), Bytes: maxText, Lines: c.state.Client.MaxLines}
 	if n := c.state.Client.MaxBytes; n > 0 {
 		f.Bytes = min(f.Bytes, n)
@@ -91,6 +92,11 @@ func (c *call) bindWhole(ctx context.Context, o *outcome) {
 		head := len(o.refusal.Code) + len(": ") // stands before the text
 		f.Runes, f.Bytes = max(f.Runes-head, 1), max(f.Bytes-head, 1)
 	}
+	return f
+}
+
+// bindWhole cuts the text of a tool that does not page. What lies in a file already is not kept again.
+func (c *call) bindWhole(ctx context.Context, o *outcome, f results.Form) {
 	text, kept := o.text(), o.meta().Kept
 	var shown results.Shown
 	if kept != nil {
@@ -103,9 +109,6 @@ func (c *call) bindWhole(ctx context.Context, o *outcome) {
 		}
 	}
 	*text = shown.Text
-	if kept != nil {
-		kept.Shown = utf8.RuneCountInString(shown.Text)
-	}
 }
 
 // bindPage cuts what a tool that pages by itself shows only if the other calls of its turn have left no room for it:
@@ -125,10 +128,14 @@ func (c *call) bindPage(ctx context.Context, o *outcome) {
 	c.forget(ctx, o.shows())
 }
 
-// count adds what came to the text after it was bounded to what the calls of this turn show.
+// count notes how much is shown, and adds what came to the text after it was bounded to what the calls of this turn show.
 func (c *call) count(o *outcome) {
+	shown := utf8.RuneCountInString(*o.text())
+	if kept := o.meta().Kept; kept != nil {
+		kept.Shown = shown
+	}
 	if c.state.Results != nil {
-		c.state.Results.Count(utf8.RuneCountInString(*o.text()) - c.shown)
+		c.state.Results.Count(shown - c.shown)
 	}
 }
 

@@ -121,7 +121,9 @@ type call struct {
 	found    found  // by stages 3 and 4, now or before the person's answer
 	answer   tool.Answer
 	changed  []tool.FileChange // by the command that was run
-	shown    int               // characters of the text when it was bounded
+	whole    string            // the text before it was bounded
+	paged    bool              // by its tool: it is not cut without need
+	shown    int               // characters of the text that the calls of the turn were counted with
 	record   Record
 }
 

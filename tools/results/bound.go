@@ -15,8 +15,8 @@ const (
 	unlimited = int(^uint(0)>>1) / 4
 )
 
-// fits reports whether text is within every limit.
-func (f Form) fits(text string) bool {
+// Fits reports whether text is within every limit.
+func (f Form) Fits(text string) bool {
 	return (f.Bytes <= 0 || len(text) <= f.Bytes) &&
 		(f.Runes <= 0 || len(text) <= f.Runes || utf8.RuneCountInString(text) <= f.Runes) &&
 		(f.Lines <= 0 || countLines(text) <= f.Lines)
@@ -42,16 +42,13 @@ func (f Form) Half() Form { return Form{(f.Runes + 1) / 2, (f.Bytes + 1) / 2, (f
 // Cut returns text, or as much of its beginning as fits together with a last line that says how much is missing; "" if
 // there is no room for that line.
 func (f Form) Cut(text string) (shown string, whole bool) {
-	if f.fits(text) {
+	if f.Fits(text) {
 		return text, true
 	}
 	total := utf8.RuneCountInString(text)
-	room, ok := f.Room(marker(int64(total)) + "\n\n") // of the marker's line and of that before it
+	room, ok := f.Room(marker(int64(total)) + "\n") // the line end is that before it
 	if !ok {
 		return "", false
-	}
-	if room.Lines > 0 { // they are counted as two
-		room.Lines++
 	}
 	shown = text[:lineEnd(text, room.prefix(text))]
 	left := total - utf8.RuneCountInString(shown)

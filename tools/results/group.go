@@ -54,6 +54,17 @@ func (s *Shelf) Count(n int) {
 	g.shown = max(g.shown+n, 0)
 }
 
+// Reserve counts n more characters, or as many as the group still has room for, and says how many. What of them is not
+// used is given back by Count.
+func (s *Shelf) Reserve(n int) int {
+	g := &s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n = max(min(n, maxGroup-g.shown), 0)
+	g.shown += n
+	return n
+}
+
 // takes counts a text into the group if there is room for it. A text that is no longer than a preview is always shown.
 func (g *group) takes(text string) bool {
 	n := utf8.RuneCountInString(text)

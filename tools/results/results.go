@@ -46,7 +46,7 @@ type Shown struct {
 // A text that fits, but that the group of its call has no room for, becomes first line and preview.
 func (s *Shelf) Bound(_ context.Context, call, tool, text string, f Form) Shown {
 	shown := Shown{Text: text, Bytes: int64(len(text)), Lines: countLines(text)}
-	if f.fits(text) && s.group.takes(text) {
+	if f.Fits(text) && s.group.takes(text) {
 		return shown
 	}
 	path, err := s.keep(call, tool, text)
@@ -70,7 +70,7 @@ type Whole struct {
 // it in its first line.
 func (s *Shelf) Fit(text string, w Whole, f Form) Shown {
 	shown := Shown{Text: text, Path: w.Path, Bytes: w.Bytes, Lines: w.Lines}
-	if f.fits(text) && s.group.takes(text) {
+	if f.Fits(text) && s.group.takes(text) {
 		return shown
 	}
 	first := tooLarge(w.Bytes, w.Lines) + "It is not shown beside the other results; call the tool again on its own."
@@ -84,7 +84,7 @@ func (s *Shelf) Fit(text string, w Whole, f Form) Shown {
 
 // fit makes the short form of text, or its preview if the group has no room for that.
 func (s *Shelf) fit(first, text string, f Form) string {
-	if !f.fits(text) {
+	if !f.Fits(text) {
 		if short := f.short(first, cutting{head: text, tail: text, same: true}); s.group.takes(short) {
 			return short
 		}
@@ -111,7 +111,7 @@ func (s *Shelf) Link(call, tool, file string) (path string, err error) {
 // in bytes. A file that does not hold all is not named.
 func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 	shown := Shown{Text: head, Bytes: file.Bytes, Lines: file.Lines}
-	if tail == "" && f.fits(head) {
+	if tail == "" && f.Fits(head) {
 		return shown
 	}
 	c := cutting{head: head, tail: tail}
