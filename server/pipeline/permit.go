@@ -18,6 +18,9 @@ import (
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
 	c.record.decided(d, r)
+	if d.Verdict != permission.Deny && c.saidNo() {
+		return c.refusedNow(ctx, d)
+	}
 	if err := c.settle(ctx, d, r); err != nil {
 		return err
 	}
@@ -25,6 +28,26 @@ func (c *call) permit(ctx context.Context) error {
 		return err
 	}
 	return interrupted(ctx)
+}
+
+// saidNo says whether the call comes back with a person's no. It holds whatever would allow the call by now: another
+// answer may have granted a rule meanwhile.
+func (c *call) saidNo() bool {
+	if !c.replied(askedPermission) {
+		return false
+	}
+	a := c.arrival.Reply.Answer
+	said := a.Values[decisionField]
+	return a.Outcome != tool.Accepted || len(said) != 1 || said[0] != allowOnce && said[0] != allowSession
+}
+
+// refusedNow is the refusal of a call to which a person said no.
+func (c *call) refusedNow(ctx context.Context, d permission.Decision) error {
+	if d.Verdict == permission.Allow { // that rule did not decide
+		c.record.Rule, c.record.Origin = "", ""
+	}
+	c.record.Asked, c.record.By = true, ByUser
+	return c.declined(ctx, c.arrival.Reply.Answer)
 }
 
 // settle turns the decision into an answer: nil lets the call run.

@@ -284,3 +284,33 @@ func TestFoundIsBounded(t *testing.T) {
 		t.Errorf("another input: %v, ran %d times", err, ran)
 	}
 }
+
+// TestNoCounts: a person who allowed one of two commands for the session and denied the other saw both run, because the
+// rule of the first answer allowed what the second one had refused. A no to a call holds for that call.
+func TestNoCounts(t *testing.T) {
+	t.Parallel()
+	for name, no := range map[string]tool.Answer{
+		"denied": accept(denyIt, "not this"), "declined": {Outcome: tool.Declined}, "cancelled": {Outcome: tool.Cancelled},
+		"accepted without a decision": accept("", ""),
+	} {
+		p, s, a := askingCorridor(t, func(Asking) (tool.Answer, error) { return tool.Answer{}, tool.ErrPending })
+		ran := 0
+		tl := commander(&ran)
+		for _, text := range []string{"npm run build", "npm run deploy"} {
+			if _, err := p.run(t, s, tl, command(text), Arrival{}); !errors.Is(err, tool.ErrPending) {
+				t.Fatal(err)
+			}
+		}
+		reply := func(i int, answer tool.Answer) Arrival {
+			return Arrival{Reply: &Reply{Digest: a.asked[i].Digest, Before: a.asked[i].Before, Answer: answer}}
+		}
+		if _, err := p.run(t, s, tl, command("npm run build"), reply(0, accept(allowSession, ""))); err != nil || ran != 1 {
+			t.Fatalf("%v, ran %d times", err, ran)
+		}
+		_, err := p.run(t, s, tl, command("npm run deploy"), reply(1, no))
+		wantRefusal(t, err, tool.UserDeclined, "")
+		if r := p.last(); ran != 1 || r.By != ByUser || r.Decision != AskDenied || !r.Asked || r.Rule != "" {
+			t.Errorf("%s: ran %d times, %+v", name, ran, r)
+		}
+	}
+}
