@@ -106,7 +106,8 @@ func TestHooksRefused(t *testing.T) {
 		"permissions.classifier = ['bin/judge']\n":                                          "permissions.classifier: bin/judge: give an absolute path",
 		"permissions.protect = ['/etc/x', 'ok']\n":                                          `:1:24: permissions.protect: protected name "/etc/x": `,
 		"permissions.unprotect = ['.npmrc',\n'.nothing']\n":                                 `:2:1: permissions.unprotect: ".nothing" is not one of the names`,
-		"permissions.ask_timeout_ms = 10\n":                                                 "must be a whole number from 1000 to ",
+		"permissions.ask_timeout_ms = 10\n":                                                 "must be a whole number from 1000 to 600000",
+		"permissions.ask_timeout_ms = 600001\n":                                             "must be a whole number from 1000 to 600000", // no question is kept for longer
 		"permissions.allow = ['mcp__*']\n":                                                  "permissions.allow: rule ",
 		"permissions.ask = ['Read(']\n":                                                     "permissions.ask: rule ",
 		"permissions.additional_dirs = ['/no/such']\n":                                      ":1:1: permissions.additional_dirs: stat /no/such",

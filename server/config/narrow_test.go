@@ -20,7 +20,7 @@ var sayings = []string{
 	`permissions.mode = "auto"`, `permissions.deny = ["Read(a)"]`, `permissions.deny = ["Read("]`, `permissions.ask = ["Edit(b)", "mcp__*"]`,
 	`permissions.allow = ["Bash(*)"]`, `permissions.protect = ["Makefile"]`, `permissions.protect = ["/x"]`, `permissions.unprotect = [".npmrc"]`,
 	`permissions.additional_dirs = ["HOME"]`, `permissions.classifier = ["/bin/true"]`, `permissions.ask_fallback = "client"`,
-	`permissions.ask_fallback = "deny"`, `permissions.ask_timeout_ms = 5000`, `permissions.ask_timeout_ms = 3600000`,
+	`permissions.ask_fallback = "deny"`, `permissions.ask_timeout_ms = 5000`, `permissions.ask_timeout_ms = 600000`,
 	`hooks.trust_project = true`, `hooks.fail_closed = true`, `hooks.tool_names = "codehand"`, `hooks.PreToolUse = [{command = ["/bin/true"]}]`,
 	`plan.approval_fallback = "auto"`, `plan.approval_fallback = "console"`, `plan.directory = "HOME/project/plans"`,
 	`results.keep_days = 1`, `results.keep_days = 3000`, `sandbox.auto_allow = true`, `sandbox.auto_allow = false`,

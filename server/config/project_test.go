@@ -22,7 +22,7 @@ protocol.versions = ["2024-11-05"]
 [permissions]
 mode = "acceptEdits"
 ask_fallback = "client"
-ask_timeout_ms = 3600000
+ask_timeout_ms = 600000
 allow = ["Bash(*)"]
 unprotect = [".npmrc"]
 additional_dirs = ["/"]
@@ -70,6 +70,7 @@ level = "debug"
 file = "/project/log"
 `)
 	w.Flags["shell-enabled"] = "false"
+	w.Flags["permissions-ask-timeout-ms"] = "60000"
 	c, warnings := w.load(t)
 	bare := newWorld(t)
 	bare.Sources = w.Sources
@@ -88,7 +89,7 @@ file = "/project/log"
 	if len(warnings) != 1 || warnings[0].Origin != project {
 		t.Fatalf("warnings: %v, want one for %s", warnings, project)
 	}
-	for _, key := range []string{"roots", "state_dir", "permissions.mode", "permissions.allow", "permissions.unprotect", "permissions.additional_dirs", "permissions.classifier", "hooks.trust_project", "hooks.PreToolUse (", "plan.approval_fallback", "results.keep_days", "shell.init_file", "shell.env_allow", "read.max_line", "log.file", "search.workers"} {
+	for _, key := range []string{"roots", "state_dir", "permissions.mode", "permissions.allow", "permissions.unprotect", "permissions.additional_dirs", "permissions.ask_timeout_ms", "permissions.classifier", "hooks.trust_project", "hooks.PreToolUse (", "plan.approval_fallback", "results.keep_days", "shell.init_file", "shell.env_allow", "read.max_line", "log.file", "search.workers"} {
 		if !strings.Contains(warnings[0].Text, key) {
 			t.Errorf("%s is not named: %s", key, warnings[0].Text)
 		}

@@ -81,7 +81,7 @@ func baseTable(c *Config) []setting {
 		{"permissions.unprotect", "names that every installation protects or keeps secret in the roots, and that are ordinary files here", operatorOnly, unprotects{&c.Permissions.Unprotect}},
 		{"permissions.additional_dirs", "directories besides the roots that sessions may touch", operatorOnly, dirs{&c.Permissions.AdditionalDirs}},
 		{"permissions.ask_fallback", "who answers when a rule says ask: client or deny; in serve deny unless it is set", narrower, choice{&c.Permissions.AskFallback, []string{"deny", "client"}}},
-		{"permissions.ask_timeout_ms", "milliseconds that a person has for an answer", narrower, millis{&c.Permissions.AskTimeout, second, 24 * hour}},
+		{"permissions.ask_timeout_ms", "milliseconds that a person has for an answer", narrower, millis{&c.Permissions.AskTimeout, second, 600 * second}},
 		{"permissions.classifier", "program with its arguments that judges calls in mode auto", operatorOnly, command{&c.Permissions.Classifier}},
 
 		{"hooks.tool_names", "which names of tools hooks are told: claude or codehand", operatorOnly, choice{&c.Hooks.ToolNames, []string{"claude", "codehand"}}},
