@@ -82,13 +82,29 @@ func gitGrepPager(args []spelt) string {
 
 // setsKey returns the key of `git config` that is set and that names a program; "": there is none.
 func setsKey(args []spelt) string {
-	reads := false
+	if use := gitConfigOf(args); !use.reads && use.key != "" && gitKeyRuns(use.key) {
+		return use.key
+	}
+	return ""
+}
+
+// A gitConfigUse is what `git config` does.
+type gitConfigUse struct {
+	key   string // of what is set, removed or read; "": none is named
+	reads bool   // it changes nothing
+}
+
+// gitConfigOf reads the arguments of `git config`. One key alone is read, one with a value is set.
+func gitConfigOf(args []spelt) (use gitConfigUse) {
+	changes := false
 	var operands []string
 	for i := 0; i < len(args); i++ {
 		switch t := args[i].bare; {
-		case t == "--get" || t == "--get-all" || t == "--get-regexp" || t == "--list" || t == "-l" || t == "--get-urlmatch" || t == "--get-color":
-			reads = true
-		case t == "-f" || t == "--file" || t == "--blob" || t == "--type" || t == "--default" || t == "--comment" || t == "--value":
+		case isOneOf(t, "--get --get-all --get-regexp --list -l --get-urlmatch --get-color --get-colorbool -h --help"):
+			use.reads = true
+		case isOneOf(t, "--unset --unset-all --add --replace-all --rename-section --remove-section --edit -e"):
+			changes = true
+		case isOneOf(t, "-f --file --blob --type --default --comment --value"):
 			i++
 		case strings.HasPrefix(t, "-"):
 		default:
@@ -98,50 +114,14 @@ func setsKey(args []spelt) string {
 	if len(operands) > 0 {
 		switch operands[0] {
 		case "get", "list":
-			reads = true
+			use.reads, operands = true, operands[1:]
 		case "set", "unset", "edit", "rename-section", "remove-section":
-			operands = append(operands[1:], "")
+			changes, operands = true, operands[1:]
 		}
 	}
-	if reads || len(operands) < 2 || !runsKey(operands[0]) {
-		return ""
+	if len(operands) > 0 {
+		use.key = operands[0]
 	}
-	return operands[0]
-}
-
-// runsKey says whether a key of git's configuration names a program, or leads to others that do.
-func runsKey(key string) bool {
-	key = strings.ToLower(key)
-	section, rest, ok := strings.Cut(key, ".")
-	if !ok {
-		return false
-	}
-	name := rest[strings.LastIndexByte(rest, '.')+1:]
-	switch section {
-	case "pager", "alias", "filter", "credential", "gpg", "includeif", "difftool", "mergetool", "protocol", "uploadpack",
-		"trailer", "browser", "man", "sendemail", "safe":
-		return true
-	case "core":
-		return slices.Contains([]string{"fsmonitor", "hookspath", "pager", "editor", "sshcommand", "askpass", "gitproxy",
-			"alternaterefscommand", "worktree", "attributesfile"}, name)
-	case "diff":
-		return name == "external" || name != rest && (name == "command" || name == "textconv")
-	case "merge":
-		return name == "driver"
-	case "include":
-		return name == "path"
-	case "interactive":
-		return name == "difffilter"
-	case "sequence":
-		return name == "editor"
-	case "submodule":
-		return name == "update"
-	case "remote":
-		return slices.Contains([]string{"uploadpack", "receivepack", "vcs", "proxy"}, name)
-	case "url":
-		return name == "insteadof" || name == "pushinsteadof"
-	case "web":
-		return name == "browser"
-	}
-	return name == "program"
+	use.reads = use.reads || !changes && len(operands) < 2
+	return use
 }

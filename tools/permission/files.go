@@ -43,10 +43,37 @@ func filesOf(c *simple) []FileUse {
 // use appends the file that a word names, if the text tells which one it is.
 func (c *simple) use(files []FileUse, w *spelt, write bool) []FileUse {
 	p, ok := c.place(w)
-	if !ok || p == "/dev/null" {
+	if !ok {
+		p = c.guess(w)
+	}
+	if p == "" || p == "/dev/null" {
 		return files
 	}
 	return append(files, FileUse{Path: p, Write: write})
+}
+
+// guess returns the path of a word that only the shell knows whole, so that no rule is passed by `$PWD/x`, and by none
+// that is about names behind `cd $X` and in `$X/name`: what is not known is left out. "": nothing is left.
+func (c *simple) guess(w *spelt) string {
+	if w.shape&globbed != 0 || w.text == "" || w.text == "-" {
+		return ""
+	}
+	if w.shape&computed == 0 {
+		return under(c.dir, w.text) // behind a cd to nobody knows where
+	}
+	for _, known := range [...]struct{ text, means string }{{"$HOME", "~"}, {"${HOME}", "~"}, {"$PWD", "."}, {"${PWD}", "."}, {"$(pwd)", "."}, {"`pwd`", "."}} {
+		if rest, ok := strings.CutPrefix(w.text, known.text); ok && strings.HasPrefix(rest, "/") && !strings.ContainsAny(rest, "$`") {
+			return under(c.dir, path.Join(known.means, rest))
+		}
+	}
+	p := w.bare
+	if w.text[0] != '/' {
+		p = strings.TrimLeft(p, "/")
+	}
+	if p == "" {
+		return ""
+	}
+	return under(c.dir, p)
 }
 
 // place returns the path that a word names, seen from where the line starts. Not ok: nobody knows.
@@ -81,7 +108,10 @@ func removesOf(c *simple) []string {
 			if t != "" && t[0] == '~' && w.shape&homely == 0 {
 				t = "./" + t
 			}
-			if c.dir != "" && t != "" && !rooted(t) && t[0] != '$' && t[0] != '`' {
+			switch relative := t != "" && !rooted(t) && t[0] != '$' && t[0] != '`'; {
+			case relative && c.lost && c.dir == "" && c.astray != "" && strings.IndexByte("$`", c.astray[0]) >= 0:
+				t = c.astray + "/" + strings.TrimPrefix(t, "./") // `cd $X && rm -rf *` is `rm -rf $X/*`
+			case relative && c.dir != "":
 				t = under(c.dir, t)
 			}
 			removes = append(removes, t)

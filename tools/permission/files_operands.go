@@ -36,7 +36,7 @@ func operandsOf(name string, args []spelt) (reads, writes []spelt) {
 	case "find", "gfind":
 		return startingPoints(args), nil
 	case "git":
-		return nil, gitPaths(args)
+		return gitPaths(args)
 	}
 	return changedBy(name, args)
 }
@@ -121,20 +121,6 @@ func startingPoints(args []spelt) []spelt {
 		i++
 	}
 	return args[from:i]
-}
-
-// gitPaths are the paths of the git commands that change what they name. They are seen from the directory of the
-// command, so nothing is known behind -C and the like.
-func gitPaths(args []spelt) []spelt {
-	sub, rest, _ := gitCommand(args)
-	if len(args) == 0 || args[0].bare != sub {
-		return nil
-	}
-	switch sub {
-	case "rm", "mv":
-		return plainWords(rest, "", " --pathspec-from-file ")
-	}
-	return nil
 }
 
 // changedBy are the operands of programs that change what they name.

@@ -11,7 +11,7 @@ func (sc *scope) enter(words []spelt) {
 	switch words[0].bare {
 	case "cd", "pushd":
 	case "popd":
-		sc.lost = true
+		sc.lost, sc.astray = true, "$OLDPWD"
 		return
 	default:
 		return
@@ -23,6 +23,8 @@ func (sc *scope) enter(words []spelt) {
 		sc.dir, sc.lost = "", i != len(words) // `cd` alone goes home
 		if i == len(words) {
 			sc.dir = "~"
+		} else if sc.astray = words[len(words)-1].text; sc.astray == "-" {
+			sc.astray = "$OLDPWD"
 		}
 		return
 	}

@@ -39,18 +39,20 @@ type simple struct {
 	heads   []head
 	dir     string // where `cd DIR` before it leads, seen from where the line starts
 	lost    bool   // a cd before it leads nobody knows where
+	astray  string // the word of that cd, as written
 	inner   bool   // in a substitution or a nested shell
 	fed     bool   // its input comes from a pipe
 }
 
 // A scope is what surrounds a command. Commands of one shell share it: `cd` changes it for all that follow.
 type scope struct {
-	in    *script
-	dir   string
-	lost  bool
-	inner bool
-	fed   bool
-	depth int
+	in     *script
+	dir    string
+	lost   bool
+	astray string // the word of the cd that made it lost
+	inner  bool
+	fed    bool
+	depth  int
 }
 
 // found returns what the script would run. It is worked out once.
@@ -110,7 +112,7 @@ func (f *finding) nested(text string, sc scope) {
 
 // simple reads one simple command, and what its words run.
 func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
-	c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, inner: sc.inner, fed: sc.fed}
+	c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, astray: sc.astray, inner: sc.inner, fed: sc.fed}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
 		c.node, c.assigns, c.words = cmd, cmd.Assigns, spell(sc.in.text, cmd.Args)

@@ -1,0 +1,149 @@
+package permission
+
+import (
+	"path"
+	"strings"
+)
+
+// gitPaths are the paths that a git command changes as it is told to: its operands, and its own configuration.
+func gitPaths(args []spelt) (reads, writes []spelt) {
+	sub, rest, _ := gitCommand(args)
+	dir, elsewhere := gitStarts(args)
+	switch sub {
+	case "rm", "mv":
+		if !elsewhere { // nothing is known behind --git-dir and the like
+			writes = plainWords(rest, "", " --pathspec-from-file ")
+		}
+	case "config":
+		writes = gitConfigured(rest)
+	case "remote":
+		if first := firstPlain(rest); isOneOf(first, "add rm remove rename set-url set-branches") {
+			writes = []spelt{literalSpelt(".git/config")}
+		}
+	case "submodule":
+		switch first := firstPlain(rest); {
+		case isOneOf(first, "add set-url set-branch"):
+			writes = []spelt{literalSpelt(".gitmodules"), literalSpelt(".git/config")}
+		case isOneOf(first, "init deinit sync absorbgitdirs"), first == "update" && optionOf(rest, "", "", "--init") != "":
+			writes = []spelt{literalSpelt(".git/config")}
+		}
+	case "init":
+		if optionOf(rest, "", "b", "--template") != "" { // which brings hooks
+			writes = []spelt{literalSpelt(".git/hooks")}
+		}
+	case "lfs":
+		if isOneOf(firstPlain(rest), "install update") {
+			writes = []spelt{literalSpelt(".git/hooks")}
+		}
+	default:
+		reads = gitReads(sub, rest)
+	}
+	return seenFrom(dir, reads), seenFrom(dir, writes)
+}
+
+// gitStarts is where -C makes git start. elsewhere: it also works in another place than the text tells.
+func gitStarts(args []spelt) (dir spelt, elsewhere bool) {
+	for i := 0; i < len(args) && strings.HasPrefix(args[i].bare, "-"); i++ {
+		switch t := args[i].bare; {
+		case t == "-C" && i+1 < len(args):
+			i++
+			at := dir
+			dir = args[i]
+			dir.text, dir.shape = under(at.text, dir.text), dir.shape|at.shape
+		case t == "-c", t == "--config-env", t == "--namespace", t == "--attr-source":
+			i++
+		case t == "--git-dir", t == "--work-tree", t == "--super-prefix":
+			i++
+			elsewhere = true
+		case abbreviates(t, "--git-dir"), abbreviates(t, "--work-tree"):
+			elsewhere = true
+		}
+	}
+	return dir, elsewhere
+}
+
+// seenFrom are paths as seen from where the command stands. Where that is not known, their names alone count.
+func seenFrom(dir spelt, words []spelt) []spelt {
+	if dir.text == "" || !dir.known() && dir.shape != homely {
+		return words
+	}
+	for i := range words {
+		if !rooted(words[i].text) || words[i].text[0] == '~' && words[i].shape&homely == 0 {
+			words[i].shape |= dir.shape
+			words[i].text = path.Join(dir.text, words[i].text)
+			words[i].bare = words[i].text
+		}
+	}
+	return words
+}
+
+// gitConfigured is the file that `git config` changes; none: it only reads.
+func gitConfigured(args []spelt) []spelt {
+	use := gitConfigOf(args)
+	if use.reads {
+		return nil
+	}
+	switch file := optionValue(args, 'f', "t", "--file"); {
+	case file != nil:
+		return []spelt{*file}
+	case optionOf(args, "", "", "--global") != "":
+		return []spelt{{text: "~/.gitconfig", bare: "~/.gitconfig", shape: homely}}
+	case optionOf(args, "", "", "--system") != "":
+		return []spelt{literalSpelt("/etc/gitconfig")}
+	case optionOf(args, "", "", "--worktree") != "":
+		return []spelt{literalSpelt(".git/config.worktree")}
+	}
+	return []spelt{literalSpelt(".git/config")}
+}
+
+// gitReads are the files that git shows: `REV:path`, and what stands behind the options of a command that shows contents.
+// Git's own revisions are among them, as the text does not tell them from names; no rule is about those.
+func gitReads(sub string, args []spelt) []spelt {
+	valued, ok := gitShows(sub)
+	if !ok {
+		return nil
+	}
+	var reads []spelt
+	for _, w := range plainWords(args, valued, " --author --committer --grep --since --until --after --before --format --pretty --date --max-count --skip ") {
+		if _, name, is := strings.Cut(w.text, ":"); is && name != "" && name[0] != '/' {
+			w.text, w.bare = strings.TrimPrefix(name, "./"), strings.TrimPrefix(name, "./")
+		}
+		reads = append(reads, w)
+	}
+	return reads
+}
+
+// gitShows says whether a git command shows contents of files, with the letters that take a value.
+func gitShows(sub string) (valued string, ok bool) {
+	switch sub {
+	case "show", "diff", "log", "whatchanged", "format-patch", "range-diff", "diff-tree", "diff-index", "diff-files":
+		return "SGLnUOlo", true
+	case "blame", "annotate":
+		return "LSMC", true
+	case "cat-file", "archive", "stash", "reflog", "checkout-index", "apply":
+		return "", true
+	case "grep":
+		return "eABCmfO", true
+	}
+	return "", false
+}
+
+// firstPlain is the first word that is no option; "": there is none.
+func firstPlain(args []spelt) string {
+	if words := plainWords(args, "", ""); len(words) > 0 {
+		return words[0].bare
+	}
+	return ""
+}
+
+// isOneOf says whether a word is one of a list with blanks between.
+func isOneOf(word, list string) bool {
+	for w := range strings.FieldsSeq(list) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+func literalSpelt(text string) spelt { return spelt{text: text, bare: text} }
