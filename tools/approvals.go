@@ -21,28 +21,41 @@ const (
 	approvedByUser = "User has approved your plan."
 )
 
-// planQuestion asks a person about a plan: text, if the call brought it, else what is in the file.
-func planQuestion(file planFile, text string) *tool.Question {
+// planQuestion asks a person about a plan: text, if the call brought it, else what is in the file. back is the mode from
+// before plan mode.
+func planQuestion(file planFile, text string, back permission.Mode) *tool.Question {
 	if text == "" {
 		text = file.text
-	}
-	shown := []rune(text)
-	if len(shown) > planShown {
-		shown = append(shown[:planShown:planShown], []rune("\n[the rest is in the plan file]")...)
 	}
 	where := "The plan is not in a file yet."
 	if file.path != "" {
 		where = "Plan file: " + file.path
 	}
+	if back != permission.Default { // in which edits are not asked about, whatever the choice is called
+		where += fmt.Sprintf("\n%q goes back to mode %s, in force before plan mode.", approveAsk, back)
+	}
 	return &tool.Question{
 		Title: "exit_plan_mode: approve this plan?",
-		Text:  where + "\n\n" + string(shown),
+		Text:  where + "\n\n" + planBeginning(file, text),
 		Fields: []tool.Field{
 			{Name: planDecision, Label: "Decision", Choices: []string{approveAccept, approveAsk, keepPlanning}},
 			{Name: planFeedback, Label: "Feedback (optional)"},
 		},
 		Seen: file.sum,
 	}
+}
+
+// planBeginning is as much of a plan as a question shows, and where the rest is.
+func planBeginning(file planFile, text string) string {
+	r := []rune(text)
+	if len(r) <= planShown {
+		return text
+	}
+	more, shown := len(r)-planShown, string(r[:planShown])
+	if text == file.text {
+		return shown + fmt.Sprintf("\n[the rest, %d characters, is in the plan file]", more)
+	}
+	return shown + fmt.Sprintf("\n[%d more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]", more)
 }
 
 // An approval is what became of the question about a plan. The zero value is none: plan mode stays.
@@ -52,6 +65,7 @@ type approval struct {
 	feedback string // the person's words
 	note     string // who decided, if no person did
 	nobody   bool   // nobody could be asked
+	outdated bool   // the session itself changed the plan meanwhile
 	bound    bool   // the operator allows plan mode only
 }
 
@@ -94,6 +108,11 @@ func (a approval) mode(p session.Plan) permission.Mode {
 	return p.Before
 }
 
+// boundToPlan says that the operator allows no other mode than plan, so there is nothing to ask a person.
+func boundToPlan(s *session.State) bool {
+	return permission.AcceptEdits.AtMost(s.Highest) == permission.Plan
+}
+
 // leavePlanMode sets the mode, and where the session started in plan mode, that it has left it.
 func leavePlanMode(ctx context.Context, s *session.State, mode permission.Mode) error {
 	_, err := s.Mode.Change(ctx, func(permission.Mode) (permission.Mode, error) { return mode, nil })
@@ -116,6 +135,9 @@ func (a approval) answer(file planFile, edited bool, mode permission.Mode) strin
 	switch {
 	case a.bound:
 		return fmt.Sprintf("Plan mode stays: the operator allows no other mode here. The plan is saved at %s.", file.path)
+	case a.outdated:
+		return fmt.Sprintf("Plan mode stays: the plan file was changed while the user was asked, so the answer was about another plan. "+
+			"The plan is in %s. Call exit_plan_mode again to present it.", file.path)
 	case a.nobody:
 		return fmt.Sprintf("Plan mode stays: nobody can approve the plan here. This client cannot ask its user, and there is no page for it in this version. "+
 			"The plan is saved at %s. The user can read it there; the operator can set plan.approval_fallback to client or auto, or the user can connect with a client that takes questions.", file.path)

@@ -57,7 +57,7 @@ func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInpu
 	var file planFile
 	if known.Path != "" {
 		if file, err = readPlan(ctx, s, known.Path); err != nil {
-			return file, known, pathRefusal(tool.Env{State: s}, known.Path, err)
+			return file, known, lostPlanRefusal(s, known.Path, err)
 		}
 	}
 	switch {
@@ -69,18 +69,13 @@ func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInpu
 	return file, known, tool.Numbered(tool.PlanEmpty, 2, "Write the plan to %s first.", file.path)
 }
 
-// exitPlanModeBound says that the operator allows no other mode than plan, so there is nothing to ask a person.
-func exitPlanModeBound(s *session.State) bool {
-	return permission.AcceptEdits.AtMost(s.Highest) == permission.Plan
-}
-
 func askExitPlanMode(ctx context.Context, s *session.State, in exitPlanModeInput) (*tool.Question, error) {
 	in = exitPlanModeTrim(in)
-	file, _, err := exitPlanModeFind(ctx, s, in)
-	if err != nil || exitPlanModeBound(s) {
+	file, known, err := exitPlanModeFind(ctx, s, in)
+	if err != nil || boundToPlan(s) {
 		return nil, err
 	}
-	return planQuestion(file, in.Plan), nil
+	return planQuestion(file, in.Plan, known.Before.AtMost(s.Highest)), nil
 }
 
 func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (tool.Result, error) {
@@ -89,7 +84,7 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 	if err != nil {
 		return tool.Result{}, err
 	}
-	by := approval{bound: exitPlanModeBound(env.State)}
+	by := approval{bound: boundToPlan(env.State)}
 	if !by.bound {
 		if by, err = decideApproval(env, in.Plan); err != nil {
 			return tool.Result{}, err
@@ -106,6 +101,9 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 	file, edited, meta, err := exitPlanModeSave(ctx, env, in, file, known.Path != "")
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if by.approved && edited && ownEdit(ctx, env, file.path) {
+		by = approval{outdated: true}
 	}
 	if file.blank() {
 		by.approved = false // the person has emptied it
@@ -130,8 +128,11 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 // exitPlanModeSave puts the plan's text into the file, unless that is not what it was when the person was asked: then it
 // is the person's own version, which counts.
 func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, file planFile, asked bool) (planFile, bool, tool.Meta, error) {
+	if in.Plan == file.text {
+		return file, false, tool.Meta{}, nil
+	}
 	edited := asked && env.Answer.Outcome == tool.Accepted && env.Answer.Seen != file.sum
-	if edited || in.Plan == "" || in.Plan == file.text {
+	if edited || in.Plan == "" {
 		return file, edited, tool.Meta{}, nil
 	}
 	changes, err := writePlan(ctx, env, "exit_plan_mode", file, in.Plan)

@@ -45,6 +45,9 @@ func readPlan(ctx context.Context, s *session.State, path string) (planFile, err
 		return p, err
 	}
 	defer f.Close()
+	if f.Path != path { // a link, by which another file would be the plan
+		return p, errNoPlan
+	}
 	r, err := s.Files.Open(ctx, f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
@@ -75,6 +78,17 @@ func planSum(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// errNoPlan says that something else stands in the place of a plan file.
+var errNoPlan = errors.New("it is no plan file any more")
+
+// lostPlanRefusal is the refusal for a plan file that cannot be read.
+func lostPlanRefusal(s *session.State, path string, err error) error {
+	if errors.Is(err, errNoPlan) || errors.Is(err, filestate.ErrDirectory) || errors.Is(err, filestate.ErrNotRegular) {
+		return tool.Refuse(tool.NotRegular, "%s is no plan file any more. Call enter_plan_mode for a new one.", path)
+	}
+	return pathRefusal(tool.Env{State: s}, path, err)
+}
+
 // errPlanChanged says that a plan file is not what it was when it was read.
 var errPlanChanged = errors.New("the plan file has been changed")
 
@@ -94,6 +108,12 @@ func writePlan(ctx context.Context, env tool.Env, name string, was planFile, tex
 			return []byte(text), nil
 		},
 	})
+}
+
+// ownEdit says whether the session itself made the plan file what it is, so that no person has edited it. In doubt it did.
+func ownEdit(ctx context.Context, env tool.Env, path string) bool {
+	changed, err := env.Files.Changed(ctx, path)
+	return err != nil || len(changed) == 0
 }
 
 // createPlan makes an empty plan file under a name that nobody has, and returns its path.
