@@ -74,9 +74,13 @@ func (c *call) notePlan(ctx context.Context, now time.Time) {
 }
 
 // onlyTouches says that the call's targets are all the file at path, and that there is one. A hard link is the same file
-// under another name, and a change would leave the file and replace the name.
+// under another name, and a change would leave the file and replace the name. A link at path itself would make any file
+// the plan.
 func (c *call) onlyTouches(path string) bool {
 	own, _ := c.state.Space.Resolve(path)
+	if own != path {
+		return false
+	}
 	for _, t := range c.bound.Targets {
 		if t.Kind != permission.Path || !c.state.Space.Same(t.Value, path) {
 			return false

@@ -1,6 +1,9 @@
 package pipeline
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,4 +56,27 @@ func TestSharedPlanModeEnds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A link that took the place of the plan file in a root let the file behind it be changed in plan mode.
+func TestPlanFileIsNoLink(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := filepath.Join(root, "plan.md")
+	if err := errors.Join(os.WriteFile(filepath.Join(root, "main.go"), nil, 0o600), os.Symlink("main.go", plan)); err != nil {
+		t.Fatal(err)
+	}
+	p, s := newCorridor(), newState(t, "s", root)
+	s.Start = permission.Plan
+	if _, err := s.Plan.Change(t.Context(), func(session.Plan) (session.Plan, error) { return session.Plan{Path: plan}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	var ran []editInput
+	for _, path := range []string{"plan.md", "main.go"} {
+		_, err := p.run(t, s, editor(&ran, nil), `{"path":"`+path+`"}`, Arrival{})
+		wantRefusal(t, err, tool.PlanMode, "")
+	}
 }
