@@ -124,7 +124,7 @@ func (f keptField) values(v any) (values []string, ok bool) {
 		if r := []rune(v); len(r) > maxAskText {
 			v = string(r[:maxAskText])
 		}
-		return []string{v}, true
+		return []string{results.Clean(v)}, true
 	case []any:
 		values = []string{}
 		for _, item := range v {

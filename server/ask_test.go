@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,4 +137,29 @@ func TestAskListing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAskWords: the feedback about a plan reached the model littered with the escapes of a terminal. What a person writes
+// arrives without them, and cut.
+func TestAskWords(t *testing.T) {
+	t.Parallel()
+	said, _ := json.Marshal("\x1b]0;title\atest\x1b[31m more\u202e\x00" + strings.Repeat("é", 5000))
+	eachWire(t, declared, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *elicitClient, _ *runCount) {
+		want := `They said: test more\u202e` + strings.Repeat("é", 900)
+		for name, call := range map[string][2]string{
+			"write_file":     {`{"file_path":"a.txt","content":"x"}`, `{"action":"accept","content":{"decision":"deny","reason":%s}}`},
+			"exit_plan_mode": {`{"plan":"1. Think."}`, `{"action":"accept","content":{"decision":"keep planning","feedback":%s}}`},
+		} {
+			if name == "exit_plan_mode" {
+				c.call("enter_plan_mode", `{}`, never(t))
+			}
+			a := c.call(name, call[0], always(fmt.Sprintf(call[1], said)))
+			if a.asked != 1 || !strings.Contains(a.text, want) || strings.ContainsAny(a.text, "\x1b\x00\u202e") || strings.Count(a.text, "é") > maxAskText {
+				t.Errorf("%s: asked %d times: %.300q", name, a.asked, a.text)
+			}
+			if name == "exit_plan_mode" {
+				c.call(name, call[0], always(`{"action":"accept","content":{"decision":"approve, ask for edits"}}`))
+			}
+		}
+	})
 }
