@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/tools/permission"
 )
 
 // audited starts a server over a new workspace that writes an audit log.
@@ -96,7 +98,8 @@ func TestAuditIsClean(t *testing.T) {
 				return text
 			}
 			for i, p := range planted {
-				call("run_shell", false, "command", fmt.Sprintf(p.command, p.secret), "description", "use "+p.secret)
+				command := fmt.Sprintf(p.command, p.secret)
+				call("run_shell", permission.Analyze(command, nil).Class == permission.ReadOnly, "command", command, "description", "use "+p.secret)
 				if digest {
 					continue // only commands differ
 				}
@@ -109,7 +112,7 @@ func TestAuditIsClean(t *testing.T) {
 				call("multi_edit", false, "file_path", path, "edits", []any{map[string]any{"old_string": p.secret + p.secret, "new_string": p.secret}})
 				call("grep_search", true, "pattern", "password = "+p.secret, "output_mode", "content")
 				call("list_files", true, "pattern", "*", "path", f.work)
-				call("run_shell", false, "command", "cat "+path)
+				call("run_shell", true, "command", "cat "+path)
 				call("job_output", true, "job_id", p.secret, "filter", p.secret)
 				call("job_stop", false, "job_id", p.secret)
 				call("edit_file", false, "file_path", path, "old_string", p.secret+"no", "new_string", p.secret)

@@ -149,7 +149,7 @@ func TestBridgeSessions(t *testing.T) {
 		}
 		t.Run(scriptName(path), func(t *testing.T) {
 			t.Parallel()
-			settings := map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"} // as on stdio
+			settings := map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client", "plan.approval_fallback": "client", "permissions.mode": "default"} // as on stdio
 			for k, v := range file.config {
 				settings[k] = v
 			}

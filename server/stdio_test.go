@@ -417,10 +417,11 @@ func TestDuplicateID(t *testing.T) {
 	}
 }
 
-// TestWriter: 1 MiB results of parallel calls and notifications between them never mix.
+// TestWriter: large results of parallel calls and notifications between them never mix. Each call has a session of its
+// own, since those of one share a limit.
 func TestWriter(t *testing.T) {
 	t.Parallel()
-	big := strings.Repeat("<&>", 1<<18)
+	big := strings.Repeat("<&>", 50_000)
 	f := start(t, setup{tools: []tool.Tool{tool.Define(tool.Def[word]{
 		Spec: tool.Spec{Name: "big", Title: "big", Description: "A tool of the tests.", Hint: "a tool of tests", MaxRunes: tool.Unbounded, Traits: reader},
 		Run: func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
@@ -430,7 +431,7 @@ func TestWriter(t *testing.T) {
 	})}})
 	go func() {
 		for i := range 20 {
-			_ = f.send(callLine(i+10, "big", "{}", `"progressToken":"t`+strconv.Itoa(i)+`"`))
+			_ = f.send(callLine(i+10, "big", "{}", fmt.Sprintf(`"progressToken":"t%d","codehand/session":"writer-%03d"`, i, i)))
 		}
 	}()
 	answers, _ := f.collect(t, 20)
@@ -447,7 +448,7 @@ func TestResultTooLarge(t *testing.T) {
 	f := start(t, setup{tools: []tool.Tool{tool.Define(tool.Def[word]{
 		Spec: tool.Spec{Name: "huge", Title: "huge", Description: "A tool of the tests.", Hint: "a tool of tests", MaxRunes: tool.Unbounded, Traits: reader},
 		Run: func(context.Context, tool.Env, word) (tool.Result, error) {
-			return tool.Result{Text: strings.Repeat("x", 9<<20)}, nil
+			return tool.Result{Media: []tool.Media{{MIME: "image/png", Data: make([]byte, 7<<20)}}}, nil // texts are cut long before
 		},
 	})}})
 	if err := f.send(callLine(10, "huge", "{}", "")); err != nil {
