@@ -51,7 +51,7 @@ func TestGroupBudget(t *testing.T) {
 		if string(kept) != text {
 			t.Errorf("%s holds %d bytes", got.Path, len(kept))
 		}
-		first := tooLarge(40_000, 4_000) + readOn(got.Path)
+		first := tooLarge(40_000, 4_000) + readOn(got.Path) + noRoom
 		if want := first + "\n" + text[:2_000] + "[... truncated 38000 chars ...]\n"; got.Text != want {
 			t.Errorf("got %.300q\nwant %.300q", got.Text, want)
 		}
@@ -186,6 +186,94 @@ func TestFit(t *testing.T) {
 	}
 	if _, err := os.Stat(s.Dir()); err == nil {
 		t.Error("something was written")
+	}
+}
+
+// TestGroupSaysWhy: a file of 39 KB that its turn had no room for was called too large, so it was read in pieces for ever.
+// Its first line says that it is shown on its own; that of a text which is too large anyway does not.
+func TestGroupSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := New(filepath.Join(t.TempDir(), "r"))
+	defer s.Begin()()
+	s.Count(maxGroup - spare)
+	text, w := lines0(2_000), Whole{Path: "/w/a.txt", Bytes: 1e6, Lines: 9_000}
+	for name, c := range map[string]struct {
+		got  Shown
+		said bool
+	}{
+		"page":              {s.Fit(text, w, Form{}), true},
+		"kept":              {s.Bound(t.Context(), "c", "t", text, Form{}), true},
+		"too large":         {s.Bound(t.Context(), "d", "t", text, Form{Runes: 3_000}), false},
+		"short form":        {s.Fit(tooLarge(w.Bytes, w.Lines)+readOn(w.Path)+"\n"+text, w, Form{}), false},
+		"without its place": {s.Fit(text, Whole{Bytes: 1e6}, Form{}), false},
+	} {
+		first, _, _ := strings.Cut(c.got.Text, "\n")
+		if !c.got.Cut || strings.HasSuffix(first, noRoom) != c.said || strings.Count(c.got.Text, "Output too large") != 1 {
+			t.Errorf("%s: %.300q", name, c.got.Text)
+		}
+	}
+}
+
+// TestLinkInPlaceOfShelf: a link where the directory was let results be written, and files of others be read, where it
+// leads.
+func TestLinkInPlaceOfShelf(t *testing.T) {
+	t.Parallel()
+	other, dir := t.TempDir(), filepath.Join(t.TempDir(), "r")
+	if err := os.WriteFile(filepath.Join(other, "my-diary.txt"), []byte("dear diary\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, dir); err != nil {
+		t.Skipf("links cannot be made here: %v", err)
+	}
+	s := New(dir)
+	if f, kept, err := s.Open("my"); err == nil {
+		_ = f.Close()
+		t.Errorf("opened %+v", kept)
+	}
+	if list, err := s.List(); err == nil || len(list) > 0 {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	if got := s.Bound(t.Context(), "c", "t", lines0(2_000), Form{Runes: 3_000}); got.Path != "" || !strings.Contains(got.Text, "Full output was not kept: not a directory.") {
+		t.Errorf("%.300q", got.Text)
+	}
+	if left, err := os.ReadDir(other); err != nil || len(left) != 1 {
+		t.Errorf("there are %v, %v", left, err)
+	}
+}
+
+// TestReserve: what hooks may say counts before it is said, and no more is granted than the turn has room for.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	s := New(t.TempDir())
+	defer s.Begin()()
+	s.Count(maxGroup - 1_000)
+	if a, b, c := s.Reserve(600), s.Reserve(600), s.Reserve(600); a != 600 || b != 400 || c != 0 {
+		t.Errorf("granted %d, %d, %d", a, b, c)
+	}
+	s.Count(-300)
+	if a := s.Reserve(600); a != 300 {
+		t.Errorf("granted %d after 300 were given back", a)
+	}
+}
+
+// TestCut: the beginning that fits, and how much is missing, within every limit.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	text := lines0(100)
+	for _, f := range []Form{{}, {Runes: 200}, {Bytes: 200}, {Lines: 7}, {Runes: 60, Bytes: 50, Lines: 2}, {Runes: 10}, {Lines: 1}, {Runes: len(text)}, {Runes: len(text) - 1}} {
+		got, whole := f.Cut(text)
+		if !f.Fits(got) || whole != (got == text) || whole != f.Fits(text) {
+			t.Errorf("%+v: %v %q", f, whole, got)
+		}
+		if left := utf8.RuneCountInString(text); !whole && got != "" {
+			head, end, ok := strings.Cut(got, "[... truncated ")
+			if left -= len(head); !ok || !strings.HasPrefix(text, head) || end != fmt.Sprint(left, " chars ...]") {
+				t.Errorf("%+v: %q", f, got)
+			}
+		}
+	}
+	if got, _ := (Form{Runes: 10}).Cut(text); got != "" {
+		t.Errorf("without room for the marker: %q", got)
 	}
 }
 

@@ -26,7 +26,11 @@ type Kept struct {
 // List returns what the shelf holds, newest first. Of several texts of one call only the newest is in it. A shelf on
 // which nothing was kept yet holds nothing.
 func (s *Shelf) List() ([]Kept, error) {
-	entries, err := os.ReadDir(s.dir)
+	var entries []fs.DirEntry
+	err := s.own()
+	if err == nil {
+		entries, err = os.ReadDir(s.dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

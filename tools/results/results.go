@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // A Shelf keeps the results of one session in its directory, and counts what its calls show together. It is safe for
@@ -55,9 +56,16 @@ func (s *Shelf) Bound(_ context.Context, call, tool, text string, f Form) Shown 
 		where = notKept(cause(err))
 	}
 	shown.Cut, shown.Path = true, path
-	shown.Text = s.fit(tooLarge(shown.Bytes, shown.Lines)+where, text, f)
+	first := tooLarge(shown.Bytes, shown.Lines) + where
+	if f.Fits(text) {
+		first += noRoom
+	}
+	shown.Text = s.fit(first, text, f)
 	return shown
 }
+
+// noRoom ends the first line of what is not too large at all: nobody needs to read it in pieces.
+const noRoom = " The other results of this turn leave no room for it; called on its own it is shown."
 
 // A Whole is where all of a text lies that is too long to show. Path "": nowhere; the call has to be made again.
 type Whole struct {
@@ -77,8 +85,12 @@ func (s *Shelf) Fit(text string, w Whole, f Form) Shown {
 	if w.Path != "" {
 		first = tooLarge(w.Bytes, w.Lines) + readOn(w.Path)
 	}
+	body, short := strings.CutPrefix(text, first+"\n")
+	if w.Path != "" && !short && f.Fits(text) {
+		first += noRoom
+	}
 	shown.Cut = true
-	shown.Text = s.fit(first, strings.TrimPrefix(text, first+"\n"), f)
+	shown.Text = s.fit(first, body, f)
 	return shown
 }
 
@@ -157,6 +169,9 @@ func (s *Shelf) place(call, tool string, put func(path string) error) (path stri
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
+	if err := s.own(); err != nil {
+		return "", err
+	}
 	base := filepath.Join(s.dir, plain(call)+"-"+plain(tool))
 	for i := range attempts {
 		path = base + suffix
@@ -171,6 +186,15 @@ func (s *Shelf) place(call, tool string, put func(path string) error) (path stri
 		return "", err
 	}
 	return path, nil
+}
+
+// own refuses a link in the place of the directory: what lies where it leads is not ours to list, to show or to add to.
+func (s *Shelf) own() error {
+	info, err := os.Lstat(s.dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: s.dir, Err: syscall.ENOTDIR}
+	}
+	return err
 }
 
 // suffix is how the names of kept texts end.
