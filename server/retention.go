@@ -128,8 +128,8 @@ func (r *retention) sweepPrincipal(dir string) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		last, err := lastWritten(path)
-		if err != nil {
-			continue // what cannot be looked at is not removed
+		if err != nil || !e.IsDir() {
+			continue // what cannot be looked at is not removed, nor followed what is a link
 		}
 		if r.now().Sub(last) >= r.age {
 			r.remove(path, os.RemoveAll)
@@ -176,9 +176,12 @@ func keptFiles(session string) []keptFile {
 	var all []keptFile
 	for _, dir := range []string{"tool-results", "jobs"} {
 		dir := filepath.Join(session, dir)
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			continue // it has none, or a link is in its place, which leads to files that are not ours
+		}
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // it has none
+			continue // it was removed meanwhile
 		}
 		names := map[string]bool{}
 		for _, e := range entries {

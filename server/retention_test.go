@@ -105,6 +105,24 @@ func TestSweepByAge(t *testing.T) {
 	}
 }
 
+// TestSweepFollowsNoLink: a link in the place of a session, or of its directory, made the sweep remove the old text files of
+// whatever it led to.
+func TestSweepFollowsNoLink(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.put("a/s/tool-results/new-t.txt", 10, day)
+	other := &past{t: t, dir: t.TempDir(), now: p.now}
+	other.put("docs/diary.txt", 10, 400*day)
+	other.put("session/tool-results/diary.txt", 10, 400*day)
+	for link, to := range map[string]string{"a/s/jobs": "docs", "a/linked": "session"} {
+		if err := os.Symlink(filepath.Join(other.dir, to), filepath.Join(p.dir, link)); err != nil {
+			t.Skipf("links cannot be made here: %v", err)
+		}
+	}
+	p.retention(1).sweep(everybody)
+	other.wants("docs/diary.txt", "session/tool-results/diary.txt")
+}
+
 // TestSweepBySize: of more than a principal may have, the oldest go, whichever session they are of; of jobs only those
 // that ended a day ago. Another principal's do not count.
 func TestSweepBySize(t *testing.T) {
