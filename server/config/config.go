@@ -271,8 +271,7 @@ type Metrics struct {
 }
 
 // Changed returns the keys of settings whose values differ in o, in the order of the table, and `hooks` if some of these
-// do. Principals and quotas are no
-// settings.
+// do, wherever they stand. Principals and quotas are no settings.
 func (c Config) Changed(o Config) []string {
 	var keys []string
 	now := table(&o)
@@ -282,8 +281,8 @@ func (c Config) Changed(o Config) []string {
 		}
 	}
 	same := func(h, o Hook) bool {
-		return h.Event == o.Event && h.Matcher == o.Matcher && h.If == o.If && slices.Equal(h.Command, o.Command) &&
-			h.Timeout == o.Timeout && h.Async == o.Async
+		return h.Event == o.Event && h.Matcher == o.Matcher && h.If.Text == o.If.Text && h.If.Dir == o.If.Dir &&
+			slices.Equal(h.Command, o.Command) && h.Timeout == o.Timeout && h.Async == o.Async && h.Project == o.Project
 	}
 	if !slices.EqualFunc(c.Hooks.Entries, o.Hooks.Entries, same) {
 		keys = append(keys, hooksTable)

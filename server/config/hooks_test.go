@@ -53,6 +53,11 @@ level = "info"
 	if keys := c.Changed(other); len(keys) != 0 {
 		t.Errorf("changed: %v", keys)
 	}
+	// A comment above a hook was told as a change of it, which needs a new start.
+	other.Hooks.Entries[0].Origin, other.Hooks.Entries[0].If.Origin = "x:8:3", "x:10:1"
+	if keys := c.Changed(other); len(keys) != 0 {
+		t.Errorf("changed by another line: %v", keys)
+	}
 	other.Hooks.Entries[0].Timeout++
 	if keys := c.Changed(other); !slices.Equal(keys, []string{"hooks"}) {
 		t.Errorf("changed: %v", keys)
