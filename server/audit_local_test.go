@@ -55,7 +55,7 @@ func TestAuditOnStdioRefused(t *testing.T) {
 		cmd := exec.Command(path, "stdio", t.TempDir(), "--audit-dir="+dir)
 		cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 		out, err := cmd.CombinedOutput()
-		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 || !strings.Contains(string(out), want) { //nolint:errorlint // of exec itself
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 || !strings.Contains(string(out), want) {
 			t.Errorf("--audit-dir=%s: %v\n%s", dir, err, out)
 		}
 	}
