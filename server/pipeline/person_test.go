@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -312,5 +313,71 @@ func TestNoCounts(t *testing.T) {
 		if r := p.last(); ran != 1 || r.By != ByUser || r.Decision != AskDenied || !r.Asked || r.Rule != "" {
 			t.Errorf("%s: ran %d times, %+v", name, ran, r)
 		}
+	}
+}
+
+// TestQuestionDetails: a person who was asked about a change saw which file it was about, but nothing of the change.
+func TestQuestionDetails(t *testing.T) {
+	t.Parallel()
+	type edit struct {
+		Path string `json:"path" jsonschema:"The file."`
+		Old  string `json:"old_string" jsonschema:"What is there."`
+		New  string `json:"new_string" jsonschema:"What comes there."`
+	}
+	type input struct {
+		Edits []edit `json:"edits" jsonschema:"The edits."`
+		All   bool   `json:"all,omitempty" jsonschema:"All of them."`
+		Count int    `json:"count,omitempty" jsonschema:"How many." rule:"min=0"`
+	}
+	tl := tool.Define(tool.Def[input]{
+		Spec: tool.Spec{Name: "edit_them", Title: "Edit", Description: "A fixture.", Hint: "edit some files here"},
+		Targets: func(_ *session.State, in input) []permission.Target {
+			return []permission.Target{{Kind: permission.Path, Value: in.Edits[0].Path}}
+		},
+		Run: func(context.Context, tool.Env, input) (tool.Result, error) { return tool.Result{Text: "ran"}, nil },
+	})
+	p, s, a := askingCorridor(t, saying(denyIt))
+	path := s.Space.Abs("a")
+	for _, tt := range []struct{ old, put, want string }{
+		{"one", "two\nTool: none\u200b", "old_string:\n    one\nnew_string:\n    two\n    Tool: none\\u200b\nall:\n    true\ncount:\n    3\nAsked because: "},
+		{"begin " + strings.Repeat("ö", 5000), strings.Repeat("ö", 5000) + " end", " end\nall:\n    true\ncount:\n    3\nAsked because: "},
+		{"", "", "\nall:\n    true\ncount:\n    3\nAsked because: "},
+	} {
+		raw, _ := json.Marshal(input{Edits: []edit{{path, tt.old, tt.put}}, All: true, Count: 3})
+		a.asked, s.Declines = nil, session.Cell[session.Declines]{}
+		_, err := p.run(t, s, tl, string(raw), Arrival{})
+		wantRefusal(t, err, tool.UserDeclined, "")
+		q := a.asked[0].Question
+		if n := utf8.RuneCountInString(q.Title + "\n\n" + q.Text); n > 4_000 || !strings.Contains(q.Text, tt.want) || strings.Count(q.Text, path) != 1 {
+			t.Errorf("%d characters:\n%s", n, q.Text)
+		}
+	}
+}
+
+// TestQuestionLongFiles: the files of a long command stood behind it, so that its end was in the middle, and not shown.
+func TestQuestionLongFiles(t *testing.T) {
+	t.Parallel()
+	p, s, a := askingCorridor(t, saying(denyIt))
+	type input struct {
+		Command string `json:"command" jsonschema:"The command."`
+	}
+	tl := tool.Define(tool.Def[input]{
+		Spec: tool.Spec{Name: "run_shell", Title: "Run", Description: "A fixture.", Hint: "run one command here"},
+		Targets: func(_ *session.State, in input) []permission.Target {
+			read := permission.Analyze(in.Command, func(string) bool { return true })
+			return []permission.Target{{Kind: permission.Command, Value: in.Command, Analysis: &read}}
+		},
+		Run: func(context.Context, tool.Env, input) (tool.Result, error) { return tool.Result{Text: "ran"}, nil },
+	})
+	var text strings.Builder
+	text.WriteString("touch")
+	for i := range 150 {
+		fmt.Fprintf(&text, " file-with-a-long-name-%d", i)
+	}
+	_, err := p.run(t, s, tl, command(text.String()+"; make the-end"), Arrival{})
+	wantRefusal(t, err, tool.UserDeclined, "")
+	q := a.asked[0].Question
+	if n := utf8.RuneCountInString(q.Title + "\n\n" + q.Text); n > 4_000 || !strings.Contains(q.Text, "; make the-end\n") || !strings.Contains(q.Text, "The command changes:\n") {
+		t.Errorf("%d characters:\n%s", n, q.Text)
 	}
 }

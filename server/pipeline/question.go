@@ -36,7 +36,7 @@ const maxQuestion = 4_000
 func (c *call) permissionQuestion(d permission.Decision, r permission.Request, hookSays string) permissionAsk {
 	q := permissionAsk{choices: []string{allowOnce, denyIt}}
 	q.Title = "Allow " + c.bound.Spec.Name + "?"
-	touched, hidden := c.touched(r)
+	own, files, hidden := c.touched(r)
 
 	var text strings.Builder
 	if why := because(d); why != "" {
@@ -59,7 +59,7 @@ func (c *call) permissionQuestion(d permission.Decision, r permission.Request, h
 		q.choices = []string{allowOnce, allowSession, denyIt}
 	}
 	room := maxQuestion - utf8.RuneCountInString(q.Title) - utf8.RuneCountInString(text.String()) - 10
-	q.Text = cutMiddle(touched, room) + strings.TrimSuffix(text.String(), "\n")
+	q.Text = share(own, c.details()+files, room) + strings.TrimSuffix(text.String(), "\n")
 	q.Fields = []tool.Field{
 		{Name: decisionField, Label: "Decision", Choices: q.choices},
 		{Name: reasonField, Label: "Reason (optional)"},
@@ -67,33 +67,45 @@ func (c *call) permissionQuestion(d permission.Decision, r permission.Request, h
 	return q
 }
 
-// touched lists what the call is about. hidden says that something in it could not have been seen.
-func (c *call) touched(r permission.Request) (text string, hidden bool) {
-	var b strings.Builder
-	line := func(s string) {
-		b.WriteString(s)
-		b.WriteByte('\n')
+// leastOther is how many characters the call itself leaves to what else there is to be seen.
+const leastOther = 500
+
+// share cuts two texts to n characters together. Most is for the first: a long list of files must not push the end of the
+// command out of sight.
+func share(first, other string, n int) string {
+	most := n
+	if other != "" {
+		most -= min(leastOther, utf8.RuneCountInString(other))
+	}
+	first = cutMiddle(first, most)
+	return first + cutMiddle(other, n-utf8.RuneCountInString(first))
+}
+
+// touched lists what the call is about, and the files that its commands are known to touch. hidden says that something
+// in it could not have been seen.
+func (c *call) touched(r permission.Request) (own, files string, hidden bool) {
+	var b, f strings.Builder
+	show := func(s string, lines bool) string {
+		shown, n := reveal(s, lines)
+		hidden = hidden || n
+		return shown
 	}
 	if a := c.bound.Activity; a != "" {
-		shown, n := reveal(a, false)
-		line(shown)
-		hidden = n
+		b.WriteString(show(a, false) + "\n")
 	}
-	line("Tool: " + c.bound.Spec.Name)
+	b.WriteString("Tool: " + c.bound.Spec.Name + "\n")
 	for _, t := range r.Targets {
-		shown, n := reveal(t.Value, t.Kind == permission.Command)
-		hidden = hidden || n
-		line(targetName(t) + ":")
-		for l := range strings.SplitSeq(shown, "\n") {
-			line("    " + l)
+		at := &b
+		if t.Use != permission.ByCall {
+			at = &f
 		}
+		shown := show(t.Value, t.Kind == permission.Command)
+		at.WriteString(targetName(t) + ":\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n")
 		if t.Real != "" && t.Real != t.Value {
-			shown, n := reveal(t.Real, false)
-			hidden = hidden || n
-			line("    which is " + shown)
+			at.WriteString("    which is " + show(t.Real, false) + "\n")
 		}
 	}
-	return b.String(), hidden
+	return b.String(), f.String(), hidden
 }
 
 // danger says why a command of the call is dangerous; "": none is.

@@ -1,0 +1,73 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"codehand/tools/permission"
+)
+
+// details lists what a call brings beside what it touches: the text that a file gets, above all. What says nothing, as
+// false or "", is left out.
+func (c *call) details() string {
+	var b strings.Builder
+	c.detail(&b, "", c.bound.Input)
+	return b.String()
+}
+
+// detail writes one value of an input under its name.
+func (c *call) detail(b *strings.Builder, name string, value json.RawMessage) {
+	switch value = bytes.TrimSpace(value); {
+	case len(value) == 0:
+	case value[0] == '{':
+		for _, f := range fieldsOf(value) {
+			c.detail(b, f.name, f.value)
+		}
+	case value[0] == '[':
+		var items []json.RawMessage
+		if json.Unmarshal(value, &items) != nil {
+			return
+		}
+		for _, item := range items {
+			c.detail(b, name, item)
+		}
+	default:
+		text := string(value)
+		if value[0] == '"' && json.Unmarshal(value, &text) != nil {
+			return
+		}
+		says := !slices.Contains([]string{"", "false", "null", "0"}, text)
+		if says && !slices.ContainsFunc(c.bound.Targets, func(t permission.Target) bool { return t.Value == text }) {
+			shown, _ := reveal(text, true)
+			shownName, _ := reveal(name, false)
+			b.WriteString(shownName + ":\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n")
+		}
+	}
+}
+
+// A field is a named value of an input.
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+// fieldsOf are the fields of an object, in its order: an edit shows what it replaces before what it puts there.
+func fieldsOf(object json.RawMessage) []field {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	var all []field
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			break
+		}
+		text, _ := name.(string)
+		all = append(all, field{text, value})
+	}
+	return all
+}
