@@ -139,3 +139,41 @@ func TestHookChangeIsShownSafely(t *testing.T) {
 		t.Errorf("%v: %q", err, r.Text)
 	}
 }
+
+// TestRefusalsBeforeTheRun: what was refused before it ran was not bounded, so the reason of a hook or an input that is
+// repeated could be longer than the client takes, and hold escape sequences.
+func TestRefusalsBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("汉\x1b[31m\u202e ", 5_000)
+	for name, profile := range map[string]string{"small": "cline", "bytes": "copilot-cli", "lines": "opencode"} {
+		profile, _ := clients.Named(profile)
+		s := newState(t, "s")
+		s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines = profile.Runes, profile.Bytes, profile.Lines
+		p := newCorridor()
+		p.Hooks = &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+			return hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat(long+"\n.", 5), Origin: "config.toml:3:1"}, nil
+		}}
+		for what, x := range map[string]tool.Tool{"whole": fixture("x", reads, nil), "pages": fixture("x", reads, nil)} {
+			if what == "pages" {
+				x.Spec.MaxRunes = tool.Unbounded
+			}
+			_, err := p.run(t, s, x, "", Arrival{})
+			wantRefusal(t, err, tool.HookBlocked, "")
+			if r := p.last(); r.Origin != "config.toml:3:1" || r.By != ByHook {
+				t.Errorf("the record has %q by %q", r.Origin, r.By)
+			}
+			checkSize(t, name+" "+what, err.Error(), profile)
+		}
+		_, err := p.run(t, s, fixture("x", reads, nil), "", Arrival{Refused: &tool.Refusal{Code: tool.ScopeMissing, Text: long}})
+		wantRefusal(t, err, tool.ScopeMissing, "")
+		checkSize(t, name+" server", err.Error(), profile)
+	}
+}
+
+func checkSize(t *testing.T, name, text string, p clients.Profile) {
+	t.Helper()
+	runes, lines := utf8.RuneCountInString(text), strings.Count(text, "\n")+1
+	if runes > p.Runes || p.Bytes > 0 && len(text) > p.Bytes || p.Lines > 0 && lines > p.Lines || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("%s: %d characters, %d bytes, %d lines: %.200q", name, runes, len(text), lines, text)
+	}
+}

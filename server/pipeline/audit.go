@@ -272,6 +272,9 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 	r := &c.record
 	r.Cancelled = ctx.Err() != nil
 	o := newOutcome(result, err)
+	if o.refusal != nil && !c.bounded { // it may repeat what a client, a hook or a person wrote
+		c.bind(context.WithoutCancel(ctx), &o)
+	}
 	switch {
 	case o.refusal != nil:
 		r.Code = string(o.refusal.Code)

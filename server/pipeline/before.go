@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,14 +74,15 @@ func (c *call) before(ctx context.Context) error {
 	}
 	o := c.found.Hooks
 	if slices.Contains(o.Opinions, permission.Deny) {
-		return tool.Refuse(tool.HookBlocked, "Blocked by a hook: %s", hookText(o.Reason))
+		c.record.Origin = o.Origin
+		return blocked(o.Reason)
 	}
 	if o.Input == nil {
 		return nil
 	}
 	// What a hook writes is an input like any other.
 	if err := c.take(o.Input); err != nil {
-		return err
+		return notYours(err)
 	}
 	if err := c.plan(ctx); err != nil || !fresh {
 		return err
@@ -89,6 +91,25 @@ func (c *call) before(ctx context.Context) error {
 	var err error
 	c.found.Judged, err = c.judge(ctx, c.event()) // what it said was about the other one
 	return err
+}
+
+// blocked is the refusal of a hook.
+func blocked(reason string) error {
+	if reason = strings.TrimSpace(hookText(reason)); reason == "" {
+		reason = "it gave no reason. Ask the user, or do it another way."
+	}
+	return tool.Refuse(tool.HookBlocked, "Blocked by a hook: %s", reason)
+}
+
+// notYours says of a refusal of an input that a hook wrote whose mistake it is: the caller cannot mend it.
+func notYours(err error) error {
+	r, ok := refusal(err)
+	if !ok {
+		return err
+	}
+	told := *r
+	told.Text += "\nThe operator's hook wrote this input in the place of yours. Tell the user."
+	return &told
 }
 
 // consult asks hooks and classifier, at the same time: neither needs the other. When a hook says no, nobody waits for

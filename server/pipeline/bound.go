@@ -70,7 +70,8 @@ func (o *outcome) err() error {
 func (c *call) bind(ctx context.Context, o *outcome) {
 	text := o.text()
 	*text, _ = results.Show(*text)
-	c.whole, c.paged = *text, c.bound.Spec.MaxRunes == tool.Unbounded
+	c.bounded = true
+	c.whole, c.paged = *text, c.bound.Spec.MaxRunes == tool.Unbounded && o.refusal == nil
 	switch {
 	case c.state.Results == nil:
 		return
@@ -102,7 +103,7 @@ func (c *call) bindWhole(ctx context.Context, o *outcome, f results.Form) {
 	if kept != nil {
 		shown = c.state.Results.Fit(*text, results.Whole{Path: kept.Path, Bytes: kept.Bytes, Lines: kept.Lines}, f)
 	} else {
-		shown = c.state.Results.Bound(ctx, c.visit.id, c.bound.Spec.Name, *text, f)
+		shown = c.state.Results.Bound(ctx, c.visit.id, c.tool.Spec.Name, *text, f)
 		if shown.Path != "" {
 			kept = &tool.Kept{ID: c.visit.id, Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines}
 			o.meta().Kept = kept

@@ -18,6 +18,9 @@ import (
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
 	c.record.decided(d, r)
+	if c.record.By == ByHook {
+		c.record.Origin = c.found.Hooks.Origin
+	}
 	if d.Verdict != permission.Deny && c.saidNo() {
 		return c.refusedNow(ctx, d)
 	}

@@ -121,6 +121,7 @@ type call struct {
 	found    found  // by stages 3 and 4, now or before the person's answer
 	answer   tool.Answer
 	changed  []tool.FileChange // by the command that was run
+	bounded  bool              // stage 7 was reached
 	whole    string            // the text before it was bounded
 	paged    bool              // by its tool: it is not cut without need
 	shown    int               // characters of the text that the calls of the turn were counted with

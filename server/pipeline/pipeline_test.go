@@ -290,6 +290,8 @@ func TestHooksBefore(t *testing.T) {
 		{"deny", opinion(permission.Deny), nil, tool.HookBlocked, "Blocked by a hook: because.", ""},
 		{"ask", opinion(permission.Ask), nil, tool.AskUnavailable, "", ""},
 		{"deny beats allow", hooks.Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Deny}}, nil, tool.HookBlocked, "", ""},
+		// Nothing stood behind the colon, so models tried the same again.
+		{"no reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: " \n"}, nil, tool.HookBlocked, "Blocked by a hook: it gave no reason. Ask the user, or do it another way.", ""},
 		{"long reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", hooks.MaxText), ""},
 		{"input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"new"}`)}, nil, "", "", "new"},
 		{"bad input", hooks.Outcome{Input: json.RawMessage(`{"text":"new"}`)}, nil, tool.InputInvalid, "", ""},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"codehand/tools/permission"
 )
@@ -12,21 +13,22 @@ import (
 func (r *Runner) combine(e Event, answers []answer) Outcome {
 	var o Outcome
 	heaviest := silent
-	opine := func(w weight, reason string) {
+	var origins []string
+	opine := func(w weight, reason string, by ...string) {
 		o.Opinions = append(o.Opinions, w.verdict())
 		switch {
 		case w > heaviest:
-			heaviest, o.Reason = w, reason
+			heaviest, o.Reason, origins = w, reason, by
 		case w == heaviest:
-			o.Reason = joined(o.Reason, reason)
+			o.Reason, origins = joined(o.Reason, reason), append(origins, by...)
 		}
 	}
 	for _, a := range answers {
 		if a.failed != nil && r.o.FailClosed && decides(e.Name) {
-			opine(denies, "The hook at "+a.origin+" failed, and hooks.fail_closed is set. Tell the operator.")
+			opine(denies, "The hook at "+a.origin+" failed, and hooks.fail_closed is set. Tell the operator.", a.origin)
 		}
 		if a.weight > silent && (a.weight != allows || !a.project) {
-			opine(a.weight, a.reason)
+			opine(a.weight, a.reason, a.origin)
 		}
 		o.Context = joined(o.Context, a.context)
 		switch {
@@ -44,10 +46,10 @@ func (r *Runner) combine(e Event, answers []answer) Outcome {
 	case project: // whoever allowed the call has allowed another one
 		o.Opinions = slices.DeleteFunc(o.Opinions, func(v permission.Verdict) bool { return v == permission.Allow })
 		if heaviest == allows {
-			o.Reason = ""
+			o.Reason, origins = "", nil
 		}
 	}
-	o.Reason, o.Context = Clip(o.Reason), Clip(o.Context)
+	o.Reason, o.Origin, o.Context = Clip(o.Reason), Clip(strings.Join(slices.Compact(origins), ", ")), Clip(o.Context)
 	if o.Opinions != nil && heaviest == denies {
 		o.Opinions = []permission.Verdict{permission.Deny} // no other one counts any more
 	}

@@ -67,6 +67,7 @@ type Event struct {
 type Outcome struct {
 	Opinions []permission.Verdict // one Deny blocks the call; of After: it objects to the result
 	Reason   string               // of the strictest opinion
+	Origin   string               `json:",omitempty"` // of the hooks that have it
 	Input    json.RawMessage      `json:",omitempty"` // Before only: the whole input that takes the place of the old one; nil: unchanged, also after a journey with a question
 	Context  string               // added to the text
 	Output   *string              // After only: takes the place of the text; nil: unchanged

@@ -227,10 +227,13 @@ func TestTwoScripts(t *testing.T) {
 				if strings.HasPrefix(text, "print") {
 					language = "python3"
 				}
-				list = append(list, Hook{Event: PreToolUse, Command: script(t, language, text)})
+				list = append(list, Hook{Event: PreToolUse, Command: script(t, language, text), Origin: "at " + text})
 			}
 			r, _ := newRunner(t, Options{Hooks: list})
 			o, err := r.Before(t.Context(), shellEvent(t, "ls"))
+			if one := len(tt.reason) == 1; one != (o.Origin != "") || one && !strings.Contains(o.Origin, `"`+tt.reason+`"`) {
+				t.Errorf("the reason is that of %q", o.Origin) // the record says which hook decided
+			}
 			if err != nil || !slices.Equal(o.Opinions, tt.verdict) || o.Reason != tt.reason || string(o.Input) != tt.input {
 				t.Errorf("got %+v, input %s, %v", o, o.Input, err)
 			}
