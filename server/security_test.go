@@ -342,6 +342,20 @@ func TestSEC10RulesMatchTheTarget(t *testing.T) {
 		}
 		check("run_readonly", asJSON(t, "command", "cat "+name))
 	}
+	// Commands that reach it without a word that names it were let through as read-only: the recursive ones and globs.
+	for _, command := range []string{
+		"grep -r word .", "grep -rh word", "rg word", "cat a/*", "cat */*", "cat h*", "head -n 1 l*.txt", "cat a/[rst]*.txt", "find . -exec cat {} +", "find a -name 's*' | xargs cat",
+		"tar c .", "cp -r a copy", "cp a/* .", "mv a c", "cd a && cat *", "(cd a; grep -r word)", "bash -c 'cat a/*'", "wc -l < a/s*", "sed -n p b/*", "cat $PWD/a/secret.txt",
+		"cd $HOME; cat secret.txt", "git show HEAD:a/secret.txt", "diff -r a /dev",
+	} {
+		check("run_shell", asJSON(t, "command", command))
+		check("run_readonly", asJSON(t, "command", command))
+	}
+	for _, command := range []string{"cat a/o*", "grep -r --include='*.go' word . || true", "find . -name 'open*' -type f", "ls a"} {
+		if text := p.must(t, "run_shell", asJSON(t, "command", command)); strings.HasPrefix(text, "! ") {
+			t.Errorf("%s reaches nothing that is denied: %s", command, text)
+		}
+	}
 	for _, c := range []struct{ tool, args string }{
 		{"grep_search", `{"pattern":"word","output_mode":"content"}`}, {"grep_search", `{"pattern":"word"}`}, {"list_files", `{"pattern":"**/*"}`},
 		{"list_files", `{"pattern":"**/secret*"}`}, {"grep_search", `{"pattern":"word","path":"b","output_mode":"content"}`}, {"list_files", `{"pattern":"*","path":"a"}`},

@@ -59,6 +59,11 @@ func (c *call) request() permission.Request {
 			c.resolve(t)
 		}
 	}
+	for i := range c.bound.Targets {
+		if a := c.bound.Targets[i].Analysis; a != nil {
+			r.Targets = append(r.Targets, c.spreads(a)...)
+		}
+	}
 	return r
 }
 
@@ -114,17 +119,9 @@ func (c *call) commandFiles(a *permission.Analysis) []permission.Target {
 	files := a.Files[:min(len(a.Files), maxCommandFiles)]
 	targets := make([]permission.Target, 0, len(files))
 	for _, f := range files {
-		t := permission.Target{Kind: permission.Path, Value: f.Path, Use: permission.CommandReads}
+		t := permission.Target{Kind: permission.Path, Value: c.opened(f.Path), Use: permission.CommandReads}
 		if f.Write {
 			t.Use = permission.CommandWrites
-		}
-		switch {
-		case filepath.IsAbs(t.Value):
-			t.Value = filepath.Clean(t.Value)
-		case t.Value == "~" || strings.HasPrefix(t.Value, "~/"):
-			t.Value = c.state.Space.Abs(t.Value)
-		default: // never by Abs, which takes a URL for a path
-			t.Value = filepath.Join(c.state.Space.Cwd(), t.Value)
 		}
 		if f.InDir && c.state.Space.Barred(t.Value) {
 			continue
@@ -132,4 +129,15 @@ func (c *call) commandFiles(a *permission.Analysis) []permission.Target {
 		targets = append(targets, t)
 	}
 	return targets
+}
+
+// opened is a path of a command as its shell would open it.
+func (c *call) opened(path string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return c.state.Space.Abs(path)
+	}
+	return filepath.Join(c.state.Space.Cwd(), path) // never by Abs, which takes a URL for a path
 }

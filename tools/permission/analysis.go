@@ -39,6 +39,10 @@ type Analysis struct {
 	// list is never complete for a command that is not ReadOnly.
 	Files []FileUse
 
+	// Spreads are places in which the command is known to touch files that Files does not name, at most maxSpreads.
+	// Whoever decides about the command looks there for what rules are about.
+	Spreads []Spread
+
 	// Removes are the operands of rm and rmdir, without quotes, with expansions as written (`$HOME`, `"$x"/*` is `$x/*`).
 	Removes []string
 

@@ -109,20 +109,19 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unsure finds a file that may have a name which a rule denies, but nobody could look for all of its names.
+// unsure finds a file that may have a name which a rule denies or asks about, but nobody could look for all of its names;
+// or a place in which there may be such a file.
 func (p *Policy) unsure(r *Request) (Decision, bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		if t.Kind != Path || !t.Unsure {
 			continue
 		}
-		for j := range p.deny {
-			if rule := &p.deny[j]; rule.path != nil && rule.about(r.changes(t)) {
-				return Decision{
-					Verdict: Ask, Hard: true, About: t.Value,
-					Reason: "the file has other names, and nobody could look for all of them, so a rule may deny it",
-				}, true
-			}
+		if p.Compares(r.changes(t)) {
+			return Decision{
+				Verdict: Ask, Hard: true, About: t.Value,
+				Reason: "it may reach a file that a rule is about: not all files and names there could be looked at",
+			}, true
 		}
 	}
 	return Decision{}, false

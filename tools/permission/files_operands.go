@@ -37,6 +37,8 @@ func operandsOf(name string, args []spelt) (reads, writes []spelt) {
 		return startingPoints(args), nil
 	case "git":
 		return gitPaths(args)
+	case "tar", "gtar", "bsdtar", "zip", "7z", "rsync", "scp":
+		return archived(name, args), nil
 	}
 	return changedBy(name, args)
 }

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -15,8 +16,14 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 		Parts:   make([]Part, 0, len(f.commands)),
 		Unclear: fault != "" || f.odd || f.tooDeep || f.loops || len(f.broken) > 0 || len(s.text) > maxCommand,
 	}
+	piped := slices.ContainsFunc(f.commands, startsXargs)
 	for i := range f.commands {
 		a.add(&f.commands[i], inside)
+		a.Spreads = append(a.Spreads, spreadsOf(&f.commands[i], piped)...)
+	}
+	if len(a.Spreads) > maxSpreads {
+		a.Spreads = a.Spreads[:maxSpreads]
+		a.unread()
 	}
 	for _, text := range f.broken {
 		a.addBroken(text, text != s.text)
@@ -26,6 +33,11 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 		a.unread()
 	}
 	return a
+}
+
+// startsXargs says whether a command may start another one for each line of a pipe.
+func startsXargs(c simple) bool {
+	return slices.ContainsFunc(c.heads, func(h head) bool { return !h.quiet && isOneOf(c.words[h.at].name(), "xargs parallel") })
 }
 
 // add makes a part of one simple command.

@@ -198,6 +198,32 @@ func (p *Policy) readRule(rules []rule, path string) *rule {
 	return nil
 }
 
+// Ruled says what a rule with a pattern makes of reading path (absolute), or of changing it: Deny, Ask, or Allow where
+// none is about it. Letter case counts as in Hidden.
+func (p *Policy) Ruled(path string, change bool) Verdict {
+	if p == nil || !p.made {
+		return Deny
+	}
+	path = clean(path)
+	if p.folds {
+		path = foldPath(path)
+	}
+	for v, rules := range [...][]rule{Deny: p.deny, Ask: p.ask} {
+		for i := range rules {
+			if r := &rules[i]; r.path != nil && r.about(change) && p.forbidden(r, path, p.cwd, p.folds) {
+				return Verdict(v)
+			}
+		}
+	}
+	return Allow
+}
+
+// Compares says whether Ruled may say anything but Allow about reading, or about changing.
+func (p *Policy) Compares(change bool) bool {
+	is := func(r rule) bool { return r.path != nil && r.about(change) }
+	return p != nil && (slices.ContainsFunc(p.deny, is) || slices.ContainsFunc(p.ask, is))
+}
+
 // ComparesPaths says whether any rule that denies or asks has a pattern of paths, so that it matters whether a file
 // system tells letter cases apart.
 func (p *Policy) ComparesPaths() bool {

@@ -1,0 +1,60 @@
+package pipeline
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/tools/permission"
+)
+
+// A command that reaches a file without naming it was not held against the rule about that file.
+func TestSpreads(t *testing.T) {
+	t.Parallel()
+	s := newState(t, "a")
+	dir := s.Space.Roots()[0]
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(dir, "d/e"), 0o700), os.Mkdir(filepath.Join(dir, "f"), 0o700),
+		os.WriteFile(filepath.Join(dir, "d/e/key.txt"), nil, 0o600), os.WriteFile(filepath.Join(dir, "f/open.txt"), nil, 0o600),
+		os.Symlink("../d/e/key.txt", filepath.Join(dir, "f/link")), os.Link(filepath.Join(dir, "d/e/key.txt"), filepath.Join(dir, "f/hard")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rule := func(text string) []permission.Rule { return []permission.Rule{{Text: text, Origin: "config.toml:3", Dir: dir}} }
+	for _, c := range []struct {
+		o       permission.Options
+		command string
+		want    permission.Verdict
+		about   string
+	}{
+		{permission.Options{Deny: rule("Read(key.txt)")}, "grep -r x .", permission.Deny, "."},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "grep -r x d/e", permission.Deny, "d/e"},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "cat f/l*", permission.Deny, "f"},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "cat f/h*", permission.Deny, "f"},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "cat f/o*", permission.Allow, ""},
+		{permission.Options{Deny: rule("Read(f/link)")}, "cat f/*", permission.Deny, "f"},
+		{permission.Options{Deny: rule("Read(d/**)")}, "rg x", permission.Deny, "."},
+		{permission.Options{Ask: rule("Read(key.txt)")}, "grep -r x .", permission.Ask, "."},
+		{permission.Options{Ask: rule("Read(key.txt)"), Deny: rule("Read(open.txt)")}, "grep -r x .", permission.Deny, "."},
+		{permission.Options{Deny: rule("Edit(key.txt)")}, "grep -r x .", permission.Allow, ""},
+		{permission.Options{Deny: rule("Edit(key.txt)")}, "mv d g", permission.Deny, "d"},
+		{permission.Options{Deny: rule("Bash(x)")}, "grep -r x .", permission.Allow, ""},
+		{permission.Options{}, "cat f/*", permission.Allow, ""},
+	} {
+		p, err := permission.New(c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Rules = p.At(s.Space.Roots(), dir)
+		d := s.Rules.Decide(shellCall(&Pipeline{}, s, c.command).request())
+		if d.Verdict != c.want || d.Verdict != permission.Allow && (!strings.HasPrefix(d.Rule, "Read(") && d.Rule != "Edit(key.txt)" || d.About != filepath.Join(dir, c.about)) {
+			t.Errorf("%+v: %s: %+v", c.o, c.command, d)
+		}
+		if strings.Contains(d.About+d.Reason, "key") {
+			t.Errorf("%s: the file is named: %+v", c.command, d)
+		}
+	}
+}
