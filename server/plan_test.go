@@ -233,7 +233,7 @@ func TestPlanApproval(t *testing.T) {
 		present := func(answer string) elicitAnswer {
 			t.Helper()
 			return p.call("exit_plan_mode", exit, func(q string) string {
-				if !strings.HasPrefix(q, "exit_plan_mode: approve this plan?\n\nPlan file: "+p.plan+"\n\n1. Change a.txt.") {
+				if !strings.HasPrefix(q, "exit_plan_mode: approve this plan?\n\nPlan file: "+p.plan+"\n") || !strings.HasSuffix(q, "\n\n1. Change a.txt.\n") {
 					t.Errorf("the question is %q", q)
 				}
 				return answer
