@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"codehand/server/config"
 	"codehand/server/state"
@@ -53,8 +54,12 @@ const (
 	resume  = "resume"  // it is in the Store
 )
 
-// beginKey is there when hooks were told of the session.
-const beginKey = "cell.begun"
+const (
+	// beginKey is there when hooks were told of the session.
+	beginKey = "cell.begun"
+	// clientKey is there from initialize on over HTTP, before a session has done anything.
+	clientKey = "client"
+)
 
 // sessionBegan tells hooks that a session has handles again, or for the first time.
 func (s *Server) sessionBegan(st *session.State) {
@@ -68,7 +73,7 @@ func (s *Server) sessionBegan(st *session.State) {
 	defer cancel()
 	memory := s.memory(st.Key)
 	keys, err := memory.Keys(ctx, "")
-	if len(keys) > 0 {
+	if slices.ContainsFunc(keys, func(key string) bool { return key != clientKey }) {
 		e.Source = resume
 	} else if err == nil {
 		err = memory.Set(ctx, beginKey, []byte("true"))

@@ -121,6 +121,35 @@ func TestSessionHooks(t *testing.T) {
 	expect("SessionEnd <nil> shutdown") // Close has waited for it
 }
 
+// Over HTTP every session was told as one that comes back, because what its client had said of itself was there already.
+func TestSessionHooksOverHTTP(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "told")
+	note := hookScript(t, `cat >>"$1"`, out)
+	o := siteSetup{hooks: []config.Hook{
+		{Event: hooks.SessionStart, Command: note, Origin: "config.toml:1"}, {Event: hooks.SessionEnd, Command: note, Origin: "config.toml:5"},
+	}}
+	x := serveHTTP(t, o)
+	c := x.client("").hello()
+	expect := func(want ...string) {
+		t.Helper()
+		for i, m := range heard(t, out, len(want)) {
+			if got := fmt.Sprintf("%v %v %v", m["hook_event_name"], m["source"], m["reason"]); got != want[i] {
+				t.Fatalf("told %q, want %q", got, want[i])
+			}
+		}
+	}
+	c.does("list_files", `{"pattern":"*"}`)
+	expect("SessionStart startup <nil>")
+	x.stop()
+	expect("SessionStart startup <nil>", "SessionEnd <nil> shutdown")
+	o.data, o.work, o.tokens = x.data, x.work, x.tokens
+	again := serveHTTP(t, o).client("")
+	again.session = c.session
+	again.does("list_files", `{"pattern":"*"}`)
+	expect("SessionStart startup <nil>", "SessionEnd <nil> shutdown", "SessionStart resume <nil>")
+}
+
 // unused waits until no session is in use.
 func unused(t *testing.T, s *sessions) {
 	t.Helper()

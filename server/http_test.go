@@ -47,6 +47,7 @@ type siteSetup struct {
 	tokens     map[string]string
 	log        io.Writer // nil: none
 	extend     func(*mcpserver.MCPServer)
+	hooks      []config.Hook
 }
 
 // serveHTTP starts a httpSite. It ends with the test, or by stop.
@@ -77,6 +78,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Hooks.Entries = o.hooks
 	if _, err := config.OpenState(x.data); err != nil {
 		t.Fatal(err)
 	}

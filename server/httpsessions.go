@@ -302,7 +302,7 @@ func (s *Server) remember(ctx context.Context, key session.Key, c *clientRecord)
 	if err != nil {
 		return err
 	}
-	return s.engines.store.Set(ctx, cellKey(key, "client"), body)
+	return s.engines.store.Set(ctx, cellKey(key, clientKey), body)
 }
 
 // recall reads it. gone says that the session was ended for good. A session without a record has an empty one.
@@ -312,7 +312,7 @@ func (s *Server) recall(ctx context.Context, key session.Key) (c *clientRecord, 
 		return nil, tomb != nil, err
 	}
 	c = &clientRecord{}
-	body, _, err := s.engines.store.Get(ctx, cellKey(key, "client"))
+	body, _, err := s.engines.store.Get(ctx, cellKey(key, clientKey))
 	if err != nil {
 		return nil, false, err
 	}
