@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -350,6 +351,8 @@ func (r *run) restarting(ctx context.Context, c Client) {
 	})
 	fmt.Println("RESTART")
 	r.lines.Scan()
+	// A connection that the old server held may not have seen its end yet, and what is posted over it is lost.
+	http.DefaultClient.CloseIdleConnections()
 	r.check("edit after the restart, unread since", func() (err error) {
 		if r.o.Transport == "sse" { // its stream ended with the server
 			if c, err = r.open(ctx); err != nil {
