@@ -92,13 +92,29 @@ func (h hook) applies(e Event) bool {
 	if name != e.Tool && !slices.Contains(e.Aliases, name) {
 		return false
 	}
+	_, pattern, _ := strings.Cut(strings.TrimSuffix(h.If.Text, ")"), "(")
 	return slices.ContainsFunc(e.Request.Targets, func(t permission.Target) bool {
 		if t.Kind != permission.Command {
 			return false
 		}
 		if t.Analysis == nil {
-			return permission.Analyze(t.Value, nil).Unclear
+			a := permission.Analyze(t.Value, nil)
+			t.Analysis = &a
 		}
-		return t.Analysis.Unclear
+		return t.Analysis.Unclear || slices.ContainsFunc(t.Analysis.Parts, func(p permission.Part) bool { return mayBecome(p, pattern) })
+	})
+}
+
+// computed begins what a shell puts together when it runs a command.
+const computed = "$`*?[{\\"
+
+// mayBecome says whether a command with words that are put together when it runs can be one that a pattern means: what
+// stands before the first of them, and before the first `*`, does not contradict.
+func mayBecome(p permission.Part, pattern string) bool {
+	meant, _, _ := strings.Cut(pattern, "*")
+	meant = strings.TrimRight(meant, " :")
+	return p.Exact && slices.ContainsFunc(p.Forms, func(form string) bool {
+		at := strings.IndexAny(form, computed)
+		return at >= 0 && (strings.HasPrefix(meant, form[:at]) || strings.HasPrefix(form[:at], meant))
 	})
 }

@@ -93,6 +93,33 @@ func TestMatching(t *testing.T) {
 	}
 }
 
+// A guard for `git push` was not told of a push whose words the shell puts together. It is now told of what may be one,
+// and of nothing else: who blocks whatever he is told of must not block everything with a variable.
+func TestConditionOfComputedWords(t *testing.T) {
+	t.Parallel()
+	for condition, commands := range map[string]map[string]bool{
+		"Bash(git push *)": {
+			"$(printf git) push x": true, "g=git; $g push x": true, "`echo git` push": true, "gi? push": true, "git $(echo push) x": true, `git "pu$x" y`: true,
+			"timeout 5 $x": true, `bash -c "$x"`: true, "true && $x": true, "git push $x": true, `"$HOME/bin/tool" x`: true,
+			"echo $x": false, "git status $x": false, "echo '$x'": false, "for i in 1 2; do echo $i; done": false, "X=$y git status": false, "ls *.go": false,
+			"echo $(date)": false, "cat {a,b}": false,
+		},
+		"run_shell(git push:*)": {"$g push": true, "git $x": true, "git stash $x": false},
+		"Bash(rm -rf build)":    {"rm -rf $d": true, "rm $x": true, "rm -r $x": false, "rmdir $x": false},
+		"Edit(//x/**)":          {"$g push": false},
+	} {
+		for command, want := range commands {
+			r, err := New(Options{Hooks: []Hook{{Event: PreToolUse, If: permission.Rule{Text: condition, Origin: "hooks.toml:3"}, Command: []string{"a"}}}})
+			must(t, err)
+			e := shellEvent(t, command)
+			e.Name = PreToolUse
+			if got := len(r.matching(e)) == 1; got != want {
+				t.Errorf("%s: %s: run %v", condition, command, got)
+			}
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	ok := []string{"guard"}
