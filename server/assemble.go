@@ -99,24 +99,6 @@ func (s *Server) assemble(o Options) (err error) {
 	return nil
 }
 
-// checkNames refuses a rule that names no tool: a misspelt deny rule denies nothing. Of a project's rules it only warns,
-// since no repository may keep the server from starting.
-func (s *Server) checkNames(p *permission.Policy) error {
-	var names []string
-	for _, t := range s.tools {
-		names = append(append(names, t.Spec.Name), t.Spec.Aliases...)
-	}
-	var errs []error
-	for _, r := range p.Unmatched(names) {
-		if strings.Contains(filepath.ToSlash(r.Origin), "/.codehand/config.toml:") {
-			s.log.Warn("a rule of the project names no tool and is ignored", "rule", r.Text, "from", r.Origin)
-			continue
-		}
-		errs = append(errs, fmt.Errorf("%s: rule %s names no tool", r.Origin, r.Text))
-	}
-	return errors.Join(errs...)
-}
-
 func (e *engines) close() error {
 	if e.keeps != nil {
 		e.keeps.close()

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"sync"
@@ -381,21 +379,4 @@ func (s *Server) decorate(env envelope, r *mcp.CallToolResult) mcp.JSONRPCRespon
 		r.EnsureResultMeta().SetServerInfo(s.implementation)
 	}
 	return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Result: r}
-}
-
-// notificationLine encodes a notification, with the id of a listen in its _meta if it has one.
-func notificationLine(n mcp.JSONRPCNotification, subscription json.RawMessage) ([]byte, error) {
-	if subscription != nil {
-		meta := map[string]any{}
-		for k, v := range n.Params.Meta {
-			meta[k] = v
-		}
-		meta[mcp.MetaKeySubscriptionID] = subscription
-		n.Params.Meta = meta
-	}
-	b, err := marshal(n)
-	if err != nil {
-		return nil, err
-	}
-	return append(bytes.TrimSpace(b), '\n'), nil
 }

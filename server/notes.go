@@ -1,12 +1,15 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 const (
@@ -160,4 +163,21 @@ func progressNotification(token json.RawMessage, n note) []byte {
 	b = append(b, ',')
 	b = append(b, rest[1:]...)
 	return append(b, "}\n"...)
+}
+
+// notificationLine encodes a notification, with the id of a listen in its _meta if it has one.
+func notificationLine(n mcp.JSONRPCNotification, subscription json.RawMessage) ([]byte, error) {
+	if subscription != nil {
+		meta := map[string]any{}
+		for k, v := range n.Params.Meta {
+			meta[k] = v
+		}
+		meta[mcp.MetaKeySubscriptionID] = subscription
+		n.Params.Meta = meta
+	}
+	b, err := marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	return append(bytes.TrimSpace(b), '\n'), nil
 }

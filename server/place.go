@@ -93,37 +93,6 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	return p, nil
 }
 
-// policy makes the policy of rules and of what the operator says about protected names.
-func (s *Server) policy(o permission.Options) (*permission.Policy, error) {
-	o.Protect, o.Unprotect = s.cfg.Permissions.Protect, s.cfg.Permissions.Unprotect
-	o.Own, o.Home = s.ownFiles(), s.cfg.Home
-	return permission.New(o)
-}
-
-// ownFiles are the state and the configuration of codehand, with links resolved: no call changes them. What a project
-// holds is a file of the workspace, of protected name.
-func (s *Server) ownFiles() []string {
-	c := s.cfg
-	own := []string{s.engines.dir, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile}
-	if c.Audit.Dir != "-" {
-		own = append(own, c.Audit.Dir)
-	}
-	if c.ConfigHome != "" {
-		own = append(own, filepath.Join(c.ConfigHome, "codehand"))
-	}
-	for _, file := range c.Files {
-		if filepath.Base(filepath.Dir(file)) != ".codehand" {
-			own = append(own, file)
-		}
-	}
-	own = slices.DeleteFunc(own, func(path string) bool { return path == "" })
-	for i, path := range own {
-		own[i] = config.Canonical(path)
-	}
-	slices.Sort(own)
-	return slices.Compact(own)
-}
-
 // forbids says why this principal may not use a tool that the rules allow; nil: it may.
 func (p *place) forbids(t tool.Tool) *tool.Refusal {
 	name := t.Spec.Name
