@@ -46,13 +46,14 @@ func entries(in input) ([]string, error) {
 		return texts, nil
 	case string:
 		if !in.file {
-			return splitList(raw), nil
+			return splitList(raw)
 		}
 	}
 	return nil, errors.New(`must be a list of texts, such as ["a", "b"]`)
 }
 
-func splitList(s string) []string {
+// splitList refuses a list of which nobody can say where an entry ends: a rule would vanish in the one before it.
+func splitList(s string) ([]string, error) {
 	var texts []string
 	depth, start := 0, 0
 	take := func(part string) {
@@ -72,7 +73,10 @@ func splitList(s string) []string {
 		}
 	}
 	take(s[start:])
-	return texts
+	if depth > 0 && strings.Contains(s[start:], ",") {
+		return nil, errors.New("a parenthesis is not closed, so that the commas behind it divide nothing; write the list in a file")
+	}
+	return texts, nil
 }
 
 // dirs is a list of directories. In flags and environment they are separated as in PATH, since names contain commas.

@@ -437,6 +437,21 @@ func TestDenyRulesAdd(t *testing.T) {
 	}
 }
 
+// A rule with a parenthesis that is not closed swallowed the deny rule behind it, without a word.
+func TestListThatNobodyCanDivide(t *testing.T) {
+	w := newWorld(t)
+	w.Env = append(w.Env, "CODEHAND_PERMISSIONS_DENY=Bash(echo ( *),Read(secret)")
+	w.Flags["--permissions-ask"] = "Bash(echo (a), (b)),Read(b)"
+	bad := w.refused(t)
+	if len(bad) != 1 || bad[0].Origin != "CODEHAND_PERMISSIONS_DENY" || !strings.HasPrefix(bad[0].Text, "permissions.deny: a parenthesis is not closed") {
+		t.Errorf("got %v", bad)
+	}
+	w.Env = []string{"CODEHAND_PERMISSIONS_DENY=Bash(echo ( *)"}
+	if c, _ := w.load(t); len(c.Permissions.Deny) != 1 || len(c.Permissions.Ask) != 2 {
+		t.Errorf("got %+v, %+v", c.Permissions.Deny, c.Permissions.Ask)
+	}
+}
+
 func TestEnvironmentOfTheSession(t *testing.T) {
 	w := newWorld(t)
 	w.Env = append(w.Env, "CODEHAND_SESSION=handle-1", "CLAUDE_CODE_SESSION_ID=bad id", "COPILOT_AGENT_SESSION_ID=c:1", "CODEHAND_TOKEN=x", "CODEHAND_TEST_REDIS=x", "CODEHAND=1")
