@@ -80,3 +80,44 @@ func TestSessionsAreDropped(t *testing.T) {
 		t.Error("a session that cannot be built is given out")
 	}
 }
+
+// A session whose hooks were looked up in a slow Store held up every call of all others.
+func TestSessionBeginsAlone(t *testing.T) {
+	t.Parallel()
+	s := newSessions(func(key session.Key, _ *place) (*session.State, func(), error) {
+		return &session.State{Key: key}, func() {}, nil
+	})
+	begins, goOn := make(chan struct{}), make(chan struct{})
+	s.began = func(st *session.State) {
+		if st.Key.Session == "slow" {
+			close(begins)
+			<-goOn
+		}
+	}
+	slow := make(chan error, 1)
+	go func() {
+		_, release, err := s.acquire(session.Key{Principal: "p", Session: "slow"}, nil)
+		if err == nil {
+			release()
+		}
+		slow <- err
+	}()
+	<-begins
+	other := make(chan error, 1)
+	go func() {
+		_, _, err := s.acquire(session.Key{Principal: "p", Session: "other"}, nil)
+		other <- err
+	}()
+	select {
+	case err := <-other:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(hangAfter):
+		t.Error("another session waits")
+	}
+	close(goOn)
+	if err := <-slow; err != nil {
+		t.Error(err)
+	}
+}

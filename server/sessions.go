@@ -65,7 +65,6 @@ const (
 
 // httpKey says whose call one over HTTP is: the explicit handle of the request or its URL, the client's id for this call,
 // the transport session, and without any of them the workspace.
-
 func httpKey(who auth.Principal, env envelope, handle, transport string) (session.Key, *rpcError) {
 	key := session.Key{Principal: who.ID}
 	if env.hasSession && handle != "" && env.session != handle {
@@ -118,10 +117,11 @@ type sessions struct {
 	after time.Duration // how long an idle session keeps its handles
 	most  int           // sessions with handles; over it, idle ones lose theirs early
 
-	// began and ended are told when a session gets its handles and when it has lost them, in whatever place; they must
-	// not wait for anybody. nil: nobody listens.
+	// began and ended are told when a session gets its handles and when it has lost them, in whatever place. began may
+	// take its time; ended must not wait for anybody. nil: nobody listens.
 	began func(*session.State)
 	ended func(st *session.State, why string)
+	left  func() // told when a call is over; nil: nobody listens
 
 	mu    sync.Mutex
 	live  map[seat]*liveSession
@@ -152,23 +152,13 @@ func (s *sessions) acquire(key session.Key, at *place) (state *session.State, re
 	if key.Principal == "" || key.Session == "" {
 		return nil, nil, errors.New("a session key is never empty")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sweep()
-	l := s.live[seat{key, at}]
-	if l == nil {
-		st, end, err := s.build(key, at)
-		if err != nil {
-			return nil, nil, err
-		}
-		if s.began != nil && !s.seated(key) {
-			s.began(st)
-		}
-		l = &liveSession{state: st, close: end}
-		s.live[seat{key, at}] = l
-		s.makeRoom()
+	l, fresh, err := s.hold(key, at)
+	if err != nil {
+		return nil, nil, err
 	}
-	l.calls++
+	if fresh && s.began != nil { // it asks the Store, for which the calls of other sessions must not wait
+		s.began(l.state)
+	}
 	c := *l.state
 	done := false
 	return &c, func() {
@@ -178,8 +168,31 @@ func (s *sessions) acquire(key session.Key, at *place) (state *session.State, re
 			done = true
 			l.calls--
 			l.last = s.now()
+			if s.left != nil {
+				s.left()
+			}
 		}
 	}, nil
+}
+
+// hold finds or rebuilds the session for one call. fresh says that it had handles nowhere.
+func (s *sessions) hold(key session.Key, at *place) (l *liveSession, fresh bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	l = s.live[seat{key, at}]
+	if l == nil {
+		st, end, err := s.build(key, at)
+		if err != nil {
+			return nil, false, err
+		}
+		fresh = !s.seated(key)
+		l = &liveSession{state: st, close: end}
+		s.live[seat{key, at}] = l
+		s.makeRoom()
+	}
+	l.calls++
+	return l, fresh, nil
 }
 
 // idle drops the handles of idle sessions, if it is time to look.
