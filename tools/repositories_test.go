@@ -2,10 +2,12 @@ package tools
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"codehand/filestate"
 	"codehand/tools/permission"
 )
 
@@ -113,5 +115,44 @@ func TestWeigh(t *testing.T) {
 	bare.Shell = nil
 	if weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "no bash") {
 		t.Errorf("%+v", a)
+	}
+}
+
+// `git show HEAD` showed what a rule closes to reading, as a read-only command.
+func TestTracked(t *testing.T) {
+	t.Parallel()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	const known, unknown = "a rule is about a file of the repository; name others behind --", "a rule is about files, and which ones the repository has cannot be read"
+	for _, c := range []struct{ setup, asked, want string }{
+		{"", "d/key", known},
+		{"", "a", known},
+		{"", "z/" + strings.Repeat("long", 40), known},
+		{"", "untracked", ""},
+		{"git update-index --index-version 4", "d/key", known},
+		{"git update-index --index-version 4", "z/" + strings.Repeat("long", 40), known},
+		{"git update-index --index-version 4", "untracked", ""},
+		{"git add -N untracked; git update-index --skip-worktree a", "untracked", known}, // version 3
+		{"git update-index --split-index; echo x > new; git add new", "d/key", unknown},
+		{"echo broken > .git/index", "d/key", unknown},
+		{"rm .git/index", "d/key", ""},
+		{"rm -rf .git; git init -q --object-format=sha256; git add a d", "d/none", unknown},
+	} {
+		dir := t.TempDir()
+		cmd := exec.Command("bash", "-ec", git+` init -q; mkdir d z; touch a d/key d/other untracked z/`+strings.Repeat("long", 40)+`; git add a d z; `+c.setup)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", c.setup, err, out)
+		}
+		files := filestate.New(filestate.Options{})
+		g := gitLook{files: files, left: maxGitModules, ruled: func(path string) bool { return path == filepath.Join(dir, c.asked) }}
+		if got := g.tracks(filepath.Join(dir, ".git"), dir); got != c.want {
+			t.Errorf("%q, a rule about %s: got %q, want %q", c.setup, c.asked, got, c.want)
+		}
 	}
 }

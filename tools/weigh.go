@@ -15,7 +15,7 @@ import (
 
 // weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
 // bash nothing, and git only where the repository itself does not make it start programs (sandboxLevel is below 2, so
-// nothing else keeps those in).
+// nothing else keeps those in), nor shows the files that a rule is about.
 func weigh(s *session.State, a *permission.Analysis) {
 	switch {
 	case s.Shell == nil || !s.Shell.Bash():
@@ -23,6 +23,10 @@ func weigh(s *session.State, a *permission.Analysis) {
 	case len(a.Git) > 0:
 		if why := repositoryRuns(s, a.Git); why != "" {
 			a.Distrust(why)
+		} else if len(a.Shows) > 0 {
+			if why := repositoryShows(s, a.Git, a.Shows); why != "" {
+				a.Distrust(why)
+			}
 		}
 	}
 }

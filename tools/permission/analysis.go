@@ -53,6 +53,10 @@ type Analysis struct {
 	// starts; nil: none does. Whoever runs the command looks at the repositories there (GitRuns), and calls Distrust.
 	Git []string
 
+	// Shows are the places whose tracked files these show: absolute, or relative to where the command line starts; "/":
+	// all of the repository. nil: they show no contents but of Files.
+	Shows []string
+
 	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
 	Unclear bool
 }
@@ -96,6 +100,9 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 			a.Distrust("the directory in which it starts is not known")
 		} else {
 			a.Git = places
+			for i := range s.found().commands {
+				a.Shows = append(a.Shows, s.found().commands[i].shown()...)
+			}
 		}
 	}
 	return a

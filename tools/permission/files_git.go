@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -126,6 +127,72 @@ func gitShows(sub string) (valued string, ok bool) {
 		return "eABCmfO", true
 	}
 	return "", false
+}
+
+// shown are the places whose tracked files a command shows if it is git: those behind `--`, or the whole repository.
+func (c *simple) shown() (places []string) {
+	for _, h := range c.heads {
+		if h.quiet || c.words[h.at].name() != "git" {
+			continue
+		}
+		args := c.words[h.at+1 : h.end]
+		sub, rest, _ := gitCommand(args)
+		if _, shows := gitShows(sub); !shows || !showsText(sub, rest) || namesBlobs(rest) {
+			continue
+		}
+		dir, elsewhere := gitStarts(args)
+		below := seenFrom(dir, behindDashes(rest))
+		if len(below) == 0 || elsewhere {
+			return []string{"/"}
+		}
+		for i := range below {
+			p, ok := c.place(&below[i])
+			if !ok || strings.HasPrefix(below[i].text, ":") || strings.ContainsAny(below[i].text, globs) { // `:!x` is all but x, and git has globs of its own
+				return []string{"/"}
+			}
+			places = append(places, path.Clean(p))
+		}
+	}
+	return places
+}
+
+// showsText says whether a git command shows more of files than their names.
+func showsText(sub string, args []spelt) bool {
+	patch := optionOf(args, "puULWc", "SGln", "--patch", "--unified", "--cc", "--patch-with-stat", "--function-context") != ""
+	switch sub {
+	case "log", "reflog":
+		return patch
+	case "show", "diff", "stash", "diff-tree":
+		return patch || optionOf(args, "s", "SGlnUO", "--stat", "--numstat", "--shortstat", "--name-only", "--name-status", "--summary", "--no-patch", "--quiet", "--dirstat") == ""
+	}
+	return sub != "blame" && sub != "annotate"
+}
+
+// namesBlobs says whether each operand of a git command is `REV:path`.
+func namesBlobs(args []spelt) bool {
+	named := false
+	for i := range args {
+		switch t := args[i].bare; {
+		case t == "--":
+			return false
+		case t == "" || t[0] == '-':
+		case !strings.Contains(t, ":") || strings.HasSuffix(t, ":"):
+			return false
+		default:
+			named = true
+		}
+	}
+	return named
+}
+
+// behindDashes are the words behind `--`.
+func behindDashes(args []spelt) []spelt {
+	for i := range args {
+		if args[i].bare == "--" {
+			return slices.Clone(args[i+1:])
+		}
+	}
+	return nil
 }
 
 // firstPlain is the first word that is no option; "": there is none.

@@ -95,3 +95,18 @@ func TestUnsureAsks(t *testing.T) {
 		}
 	}
 }
+
+// Git shows what it tracks without a word that names it.
+func TestShows(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"git diff": "/", "git show HEAD": "/", "git log -p": "/", "git log -2 -U5": "/", "git stash show -p": "/", "git cat-file -p HEAD": "/", "git diff --stat -p": "/",
+		"git log": "", "git status": "", "git diff --stat": "", "git show --name-only": "", "git show HEAD:a": "", "git blame a": "",
+		"git diff -- a": "a", "git -C d diff -- a ./b": "d/a d/b", "cd d && git log -p -- .": "d", "git diff -- ':!a'": "/", "git diff -- '*.go'": "/",
+		"git show HEAD; git diff -- a": "/ a",
+	} {
+		if got := strings.Join(Analyze(command, inRoot).Shows, " "); got != want {
+			t.Errorf("%s: got %q, want %q", command, got, want)
+		}
+	}
+}
