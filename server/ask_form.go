@@ -28,18 +28,7 @@ func askForm(q tool.Question) mcp.ElicitationParams {
 	if text, _ := results.Show(q.Text); text != "" {
 		message += "\n\n" + text
 	}
-	return mcp.ElicitationParams{Message: cutAsk(message), RequestedSchema: askSchema(q.Fields)}
-}
-
-// cutAsk cuts the middle out of a message that is too long, and says so.
-func cutAsk(message string) string {
-	r := []rune(message)
-	if len(r) <= maxAskMessage {
-		return message
-	}
-	const words = 60 // room for them
-	head, tail := (maxAskMessage-words)*2/3, (maxAskMessage-words)/3
-	return fmt.Sprintf("%s\n[%d characters in the middle are not shown]\n%s", string(r[:head]), len(r)-head-tail, string(r[len(r)-tail:]))
+	return mcp.ElicitationParams{Message: results.CutMiddle(message, maxAskMessage), RequestedSchema: askSchema(q.Fields)}
 }
 
 // askSchema is the schema of a flat form. It is written out, because a map would lose the order of the fields, in which

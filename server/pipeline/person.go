@@ -74,16 +74,14 @@ func (c *call) unavailable(d permission.Decision, rule string) error {
 	return tool.Refuse(tool.AskUnavailable, text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
 }
 
-// maxGrants is how many rules a session keeps; the oldest goes first. Each decision looks at all of them.
-const maxGrants = 200
-
-// grant keeps a rule for the rest of the session. If that fails, the person is asked again the next time.
+// grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person is
+// asked again the next time.
 func (c *call) grant(ctx context.Context, rule string) {
 	now := time.Now()
 	_, err := c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
 		all = slices.DeleteFunc(slices.Clone(all), func(g permission.Grant) bool { return g.Rule == rule })
 		all = append(all, permission.Grant{Rule: rule, At: now})
-		return all[max(0, len(all)-maxGrants):], nil
+		return all[max(0, len(all)-permission.MaxGrants):], nil
 	})
 	if err != nil {
 		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)

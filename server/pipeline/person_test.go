@@ -155,6 +155,12 @@ func TestQuestionText(t *testing.T) {
 	if !strings.Contains(q.Text, "touch begin") || !strings.Contains(q.Text, " end\n") || !strings.Contains(q.Text, " characters in the middle are not shown]") || !strings.Contains(q.Text, "Asked because: ") {
 		t.Errorf("%s", q.Text)
 	}
+	s.Rules = asking(t, "Bash("+strings.Repeat("x", 5000)+" *)") // the reason names it
+	q = ask(strings.Repeat("x", 5000) + " y")
+	if !strings.Contains(q.Text, "Tool: run_shell\n") || !strings.Contains(q.Text, "\nAsked because: rule Bash(xxx") {
+		t.Errorf("%s", q.Text)
+	}
+	s.Rules = policy(t)
 	q = ask("ls" + strings.Repeat(" ", 500) + "; touch x")
 	if !strings.Contains(q.Text, "ls[500 blanks]; touch x") {
 		t.Errorf("%s", q.Text)
@@ -380,4 +386,14 @@ func TestQuestionLongFiles(t *testing.T) {
 	if n := utf8.RuneCountInString(q.Title + "\n\n" + q.Text); n > 4_000 || !strings.Contains(q.Text, "; make the-end\n") || !strings.Contains(q.Text, "The command changes:\n") {
 		t.Errorf("%d characters:\n%s", n, q.Text)
 	}
+}
+
+// asking is a policy with a rule that asks.
+func asking(t *testing.T, rule string) *permission.Policy {
+	t.Helper()
+	p, err := permission.New(permission.Options{Ask: []permission.Rule{{Text: rule, Origin: "user config line 1", Dir: "/"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

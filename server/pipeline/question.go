@@ -40,10 +40,10 @@ func (c *call) permissionQuestion(d permission.Decision, r permission.Request, h
 
 	var text strings.Builder
 	if why := because(d); why != "" {
-		fmt.Fprintf(&text, "Asked because: %s.\n", oneLine(why))
+		fmt.Fprintf(&text, "Asked because: %s.\n", clipTo(oneLine(why), 500))
 	}
 	if why := c.danger(r); why != "" {
-		fmt.Fprintf(&text, "Warning: %s.\n", oneLine(why))
+		fmt.Fprintf(&text, "Warning: %s.\n", clipTo(oneLine(why), 500))
 	}
 	if hookSays != "" {
 		fmt.Fprintf(&text, "A hook says: %s\n", clipTo(oneLine(hookSays), 500))
@@ -77,8 +77,8 @@ func share(first, other string, n int) string {
 	if other != "" {
 		most -= min(leastOther, utf8.RuneCountInString(other))
 	}
-	first = cutMiddle(first, most)
-	return first + cutMiddle(other, n-utf8.RuneCountInString(first))
+	first = results.CutMiddle(first, most)
+	return first + results.CutMiddle(other, n-utf8.RuneCountInString(first))
 }
 
 // touched lists what the call is about, and the files that its commands are known to touch. hidden says that something
@@ -200,16 +200,4 @@ func clipTo(text string, n int) string {
 		return string(r[:n-1]) + "…"
 	}
 	return text
-}
-
-// cutMiddle cuts a text to n characters: the end of a command is as important as its beginning.
-func cutMiddle(text string, n int) string {
-	r := []rune(text)
-	if len(r) <= n {
-		return text
-	}
-	const said = 60 // room for the words
-	keep := max(n-said, 2)
-	head, tail := keep*2/3, keep-keep*2/3
-	return fmt.Sprintf("%s\n[%d characters in the middle are not shown]\n%s", string(r[:head]), len(r)-head-tail, string(r[len(r)-tail:]))
 }

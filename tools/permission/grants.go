@@ -14,14 +14,15 @@ type Grant struct {
 // grantLife is how long a grant holds.
 const grantLife = 24 * time.Hour
 
-// maxGrants is how many grants of a session are looked at, the newest: each is parsed for each call that needs one.
-const maxGrants = 200
+// MaxGrants is how many grants of a session are looked at, the newest: each is parsed for each call that needs one. More
+// need not be kept.
+const MaxGrants = 200
 
 // grantedRules returns the grants that hold now and may be about the call. One that does not parse was not suggested by
 // us, and allows nothing.
 func grantedRules(r *Request) []rule {
 	var rules []rule
-	for _, g := range r.Grants[max(0, len(r.Grants)-maxGrants):] {
+	for _, g := range r.Grants[max(0, len(r.Grants)-MaxGrants):] {
 		if age := r.Now.Sub(g.At); age < 0 || age > grantLife {
 			continue
 		}
