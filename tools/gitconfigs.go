@@ -19,9 +19,9 @@ const (
 	maxGitModules = 1000
 )
 
-// configured looks through all configurations of one repository and of its submodules, into which git goes for status
-// and diff.
-func (g *gitLook) configured(dir string) string {
+// configured looks through all configurations of one repository, whose files are below top, and of its submodules, into
+// which git goes for status and diff.
+func (g *gitLook) configured(dir, top string) string {
 	common := g.common(dir)
 	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(dir, "config.worktree")} {
 		if why := g.config(file); why != "" {
@@ -33,7 +33,26 @@ func (g *gitLook) configured(dir string) string {
 			return why
 		}
 	}
-	return ""
+	return g.submodules(dir, top)
+}
+
+// submodules looks at the repositories that stand where the index has submodules, whether git made them or somebody else.
+func (g *gitLook) submodules(dir, top string) string {
+	why := ""
+	_, err := g.index(filepath.Join(dir, "index"), func(name string, submodule bool) bool {
+		if submodule {
+			if g.left--; g.left < 0 {
+				why = "the repository has too many submodules to look at"
+			} else {
+				_, why = g.at(filepath.Join(top, name, ".git"))
+			}
+		}
+		return why != ""
+	})
+	if why == "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "the repository's index cannot be read"
+	}
+	return why
 }
 
 // modules looks for repositories below dir. Their core.worktree is git's own doing.

@@ -92,7 +92,7 @@ func (g *gitLook) looked(dir, top string) string {
 	if g.ruled != nil {
 		return g.tracks(dir, top)
 	}
-	return g.configured(dir)
+	return g.configured(dir, top)
 }
 
 const unreadableGit = "the repository's configuration cannot be read"
@@ -172,7 +172,7 @@ func repositoryShows(s *session.State, dirs, places []string) string {
 
 // tracks says why what git tracks in dir, whose files are below top, must not be shown; "": no rule is about it.
 func (g *gitLook) tracks(dir, top string) string {
-	found, err := g.index(filepath.Join(dir, "index"), func(name string) bool { return g.ruled(filepath.Join(top, name)) })
+	found, err := g.index(filepath.Join(dir, "index"), func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
@@ -185,7 +185,7 @@ func (g *gitLook) tracks(dir, top string) string {
 }
 
 // index is permission.GitTracks for a file.
-func (g *gitLook) index(file string, f func(name string) bool) (bool, error) {
+func (g *gitLook) index(file string, f func(name string, submodule bool) bool) (bool, error) {
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
 		return false, err

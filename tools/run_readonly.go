@@ -70,7 +70,7 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 		return tool.Result{}, err
 	}
 	timeout, early, more := runReadonlyTimeout(env, in)
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout})
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Neutral: true})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
 		return tool.Result{}, err

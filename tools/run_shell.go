@@ -71,7 +71,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 		return tool.Result{}, err
 	}
 	timeout, clamped := runShellTimeout(env, in)
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Background: in.Background})
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Background: in.Background, Neutral: env.Analysis.Class == permission.ReadOnly})
 	_ = dir.Close() // only a place to start from
 	if errors.Is(err, shell.ErrJobLimit) {
 		return tool.Result{}, tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.", runningJobs(ctx, env))

@@ -10,7 +10,7 @@ import (
 var programKeys = map[string][]string{
 	"core": {"fsmonitor", "hookspath", "pager", "editor", "sshcommand", "askpass", "gitproxy", "alternaterefscommand", "worktree", "attributesfile"},
 	"diff": {"external", "command", "textconv"}, "merge": {"driver"}, "submodule": {"update"}, "interactive": {"difffilter"},
-	"remote": {"uploadpack", "receivepack", "vcs", "proxy"}, "url": {"insteadof"}, "include": {"path"}, "sequence": {"editor"}, "web": {"browser"},
+	"remote": {"uploadpack", "receivepack", "vcs", "proxy", "promisor", "partialclonefilter"}, "extensions": {"partialclone"}, "url": {"insteadof"}, "include": {"path"}, "sequence": {"editor"}, "web": {"browser"},
 	"pager": {"*"}, "alias": {"*"}, "filter": {"*"}, "credential": {"*"}, "gpg": {"*"}, "includeif": {"*"}, "difftool": {"*"}, "mergetool": {"*"},
 	"protocol": {"*"}, "uploadpack": {"*"}, "trailer": {"*"}, "browser": {"*"}, "man": {"*"}, "sendemail": {"*"}, "safe": {"*"},
 }

@@ -14,12 +14,13 @@ type indexReader struct {
 	*bufio.Reader
 	version uint32
 	name    []byte // of the entry before
+	link    bool   // it is a commit of another repository: a submodule
 }
 
 // GitTracks says whether is says yes to a path in an index file, relative to the top of the repository (git,
-// Documentation/gitformat-index). The error is for an index that is not understood: of a later version, with other
+// Documentation/gitformat-index); submodule: another repository stands there. The error is for an index that is not understood: of a later version, with other
 // hashes than SHA-1, split, sparse, or no index.
-func GitTracks(index io.Reader, is func(name string) bool) (bool, error) {
+func GitTracks(index io.Reader, is func(name string, submodule bool) bool) (bool, error) {
 	in := bufio.NewReader(index)
 	var head [12]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:4]) != "DIRC" {
@@ -33,7 +34,7 @@ func GitTracks(index io.Reader, is func(name string) bool) (bool, error) {
 		if err := r.entry(); err != nil {
 			return false, errIndex
 		}
-		if is(string(r.name)) {
+		if is(string(r.name), r.link) {
 			return true, nil
 		}
 	}
@@ -59,6 +60,8 @@ func (r *indexReader) entry() error {
 	if _, err := io.ReadFull(r, stat[:]); err != nil {
 		return err
 	}
+	const kinds, gitLink = 0o170000, 0o160000
+	r.link = binary.BigEndian.Uint32(stat[24:])&kinds == gitLink
 	flags, size := binary.BigEndian.Uint16(stat[60:]), fixed
 	if flags&0x4000 != 0 {
 		if _, err := r.Discard(2); err != nil {

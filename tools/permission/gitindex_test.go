@@ -14,7 +14,7 @@ func FuzzGitTracks(f *testing.F) {
 	f.Add([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x00link\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		names := 0
-		found, err := GitTracks(bytes.NewReader(data), func(name string) bool { names++; return name == "" })
+		found, err := GitTracks(bytes.NewReader(data), func(name string, _ bool) bool { names++; return name == "" })
 		if found && err != nil || found || names > len(data) {
 			t.Errorf("found %v, %v, %d names", found, err, names)
 		}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"codehand/tools/sandbox"
 )
 
 // needBash returns the path of bash.
@@ -100,15 +102,14 @@ git update-ref refs/remotes/origin/main HEAD && git branch -q -u origin/main && 
 	return ws
 }
 
-// run runs a command as the shell of the product does, without its sandbox.
+// run runs a command in the environment that the product gives to what was proved.
 func (ws *runWorkspace) run(t *testing.T, command string) {
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, ws.bash, "--noprofile", "--norc", "-c", strings.ReplaceAll(command, "/work", ws.dir))
 	cmd.Dir = ws.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + ws.home, "LANG=C.UTF-8", "PAGER=cat", "GIT_PAGER=cat", "GIT_OPTIONAL_LOCKS=0",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
-		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GOPROXY=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=readonly", "npm_config_update_notifier=false"}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + ws.home, "LANG=C.UTF-8", "PAGER=cat", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "npm_config_update_notifier=false"}, sandbox.Neutral()...)
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil && ctx.Err() != nil {
 		t.Errorf("%q did not end within %v", command, runLimit)

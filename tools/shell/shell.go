@@ -120,6 +120,7 @@ type Command struct {
 	Dir        *os.Root      // working directory; the caller closes it after Start
 	Timeout    time.Duration // after it the tree is ended; 0: no limit
 	Background bool          // a job from the start
+	Neutral    bool          // it was proved to change nothing: what it starts has the environment of sandbox.Neutral
 }
 
 // The errors of the package.
@@ -210,9 +211,13 @@ func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
 
 func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	args, env, err := s.script.command(c.Text, j.base())
+	env = append(env, s.env...)
+	if c.Neutral {
+		env = append(env, sandbox.Neutral()...) // of two values of a name the later one counts
+	}
 	if err == nil {
 		j.process, err = sandbox.Start(ctx, sandbox.Cmd{
-			Path: s.script.path, Args: args, Env: append(env, s.env...), Dir: c.Dir,
+			Path: s.script.path, Args: args, Env: env, Dir: c.Dir,
 			Stdout: j.output.out.file, Stderr: j.output.err.file,
 		})
 	}
