@@ -23,7 +23,9 @@ func TestSpreads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rule := func(text string) []permission.Rule { return []permission.Rule{{Text: text, Origin: "config.toml:3", Dir: dir}} }
+	rule := func(text string) []permission.Rule {
+		return []permission.Rule{{Text: text, Origin: "config.toml:3", Dir: dir}}
+	}
 	for _, c := range []struct {
 		o       permission.Options
 		command string

@@ -109,15 +109,13 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unsure finds a file that may have a name which a rule denies or asks about, but nobody could look for all of its names;
-// or a place in which there may be such a file.
+// unsure finds a file that may have a name which a rule is about, or which is protected, but nobody could look for all of
+// its names; or a place in which there may be such a file. Names of secrets are no reason to ask before each reading:
+// in a tree so large that nobody can look through it, most files with several names come from a store of packages.
 func (p *Policy) unsure(r *Request) (Decision, bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Kind != Path || !t.Unsure {
-			continue
-		}
-		if p.Compares(r.changes(t)) {
+		if t.Kind == Path && t.Unsure && (r.changes(t) && !r.PlanFile || p.Compares(r.changes(t))) {
 			return Decision{
 				Verdict: Ask, Hard: true, About: t.Value,
 				Reason: "it may reach a file that a rule is about: not all files and names there could be looked at",

@@ -7,10 +7,17 @@ import (
 )
 
 // complete reads the commands that nobody has read yet, and adds the files that they are known to touch, where the
-// caller has not. Such a file counts by its spelling only, and not as inside a root.
+// caller has not. Such a file counts by its spelling only, and not as inside a root. Where a caller has resolved a
+// directory and says nothing of a name in it that might be touched (FileUse.InDir), there is no such name.
 func (p *Policy) complete(r *Request) {
 	targets := r.Targets
 	copied := false
+	own := func() {
+		if !copied {
+			targets, copied = append([]Target(nil), targets...), true
+		}
+	}
+	known := knownFiles{targets: r.Targets}
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		if t.Kind != Command {
@@ -18,24 +25,66 @@ func (p *Policy) complete(r *Request) {
 		}
 		a := t.Analysis
 		if a == nil {
-			if !copied {
-				targets, copied = append([]Target(nil), targets...), true
-			}
+			own()
 			read := Analyze(t.Value, p.insideText)
 			a = &read
 			targets[i].Analysis = a
 		}
 		for _, f := range a.Files {
 			use := fileUse(f)
-			if value := p.absolute(r, f.Path); !hasPath(targets, value, use) {
-				if !copied {
-					targets, copied = append([]Target(nil), targets...), true
-				}
-				targets = append(targets, Target{Kind: Path, Value: value, Use: use})
+			value := p.absolute(r, f.Path)
+			if known.find(value, use) != nil {
+				continue
 			}
+			if dir := known.find(filepath.Dir(value), use); f.InDir && dir != nil && dir.Real != "" {
+				continue
+			}
+			own()
+			targets = append(targets, Target{Kind: Path, Value: value, Use: use})
+			known.targets = targets
 		}
 	}
 	r.Targets = targets
+}
+
+// knownFiles finds the files among targets, which are only added to. A command may name thousands of files.
+type knownFiles struct {
+	targets []Target
+	seen    int // how many of targets are in at
+	at      map[fileUseKey]int
+}
+
+type fileUseKey struct {
+	value string
+	use   Use
+}
+
+// fewFiles is how many targets are searched one by one, which costs less than a map.
+const fewFiles = 32
+
+func (k *knownFiles) find(value string, use Use) *Target {
+	if len(k.targets) <= fewFiles {
+		for i := range k.targets {
+			if t := &k.targets[i]; t.Kind == Path && t.Use == use && t.Value == value {
+				return t
+			}
+		}
+		return nil
+	}
+	if k.at == nil {
+		k.at = make(map[fileUseKey]int, 2*len(k.targets))
+	}
+	for ; k.seen < len(k.targets); k.seen++ {
+		t := &k.targets[k.seen]
+		key := fileUseKey{t.Value, t.Use}
+		if _, has := k.at[key]; t.Kind == Path && !has {
+			k.at[key] = k.seen
+		}
+	}
+	if i, ok := k.at[fileUseKey{value, use}]; ok {
+		return &k.targets[i]
+	}
+	return nil
 }
 
 func fileUse(f FileUse) Use {
@@ -65,15 +114,6 @@ func (p *Policy) absolute(r *Request, path string) string {
 		return filepath.Join(p.home, path[1:])
 	}
 	return filepath.Join(r.Cwd, path)
-}
-
-func hasPath(targets []Target, value string, use Use) bool {
-	for i := range targets {
-		if t := &targets[i]; t.Kind == Path && t.Use == use && t.Value == value {
-			return true
-		}
-	}
-	return false
 }
 
 // changes says whether the call changes a path, or else reads it.

@@ -43,8 +43,8 @@ type Target struct {
 	Kind     Kind
 	Value    string
 	Real     string    // Path: with links resolved; "": not known, only Value is matched
-	Also     []string  // Path: further names of the same file inside the roots, canonical
-	Unsure   bool      // Path: it may have more names than Also
+	Also     []string  // Path: further names of the same file inside the roots, canonical; rules that deny or ask count them
+	Unsure   bool      // Path: it may have more names than Also, see workspace.Space.Names; a person decides about a change, and about reading if any rule closes files
 	Inside   bool      // Path: Value and Real are both inside the roots
 	Folds    bool      // Path: the file system does not tell letter cases apart
 	Use      Use       // Path

@@ -82,6 +82,7 @@ func TestUnsureAsks(t *testing.T) {
 		{Options{Ask: []Rule{{Text: "Read(x)"}}}, CommandReads, true},
 		{Options{Ask: []Rule{{Text: "Edit(x)"}}}, CommandReads, false},
 		{Options{Ask: []Rule{{Text: "Edit(x)"}}}, CommandWrites, true},
+		{Options{}, CommandWrites, true}, // it may be .git/config
 		{Options{Deny: []Rule{{Text: "Bash(x)"}}}, CommandReads, false},
 		{Options{}, CommandReads, false},
 	} {
