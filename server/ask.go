@@ -45,7 +45,7 @@ func (s *Server) ask(ctx context.Context, st *session.State, a pipeline.Asking) 
 		return tool.Answer{}, nil
 	}
 	if !st.Client.Modern && (rec.asked == maxAsks || rec.unheard) {
-		return tool.Answer{Outcome: tool.Declined}, nil
+		return tool.Answer{Outcome: tool.Declined, Silent: true}, nil
 	}
 	rec.asked++
 	nonce, token, err := s.asks.keep(ctx, st.Key, a)
@@ -95,16 +95,19 @@ func (s *Server) reply(ctx context.Context, rec *record, t tool.Tool) (*pipeline
 		return nil, nil
 	}
 	answer := kept.fit(mcpserver.ElicitationResponse(rec.input.InputResponses, askID))
-	event["outcome"] = outcomeName(answer.Outcome)
+	answer.Silent = rec.unheard
+	event["outcome"] = outcomeName(answer)
 	s.event("answer", event)
 	return &pipeline.Reply{Digest: kept.Digest, Answer: answer, Before: kept.Before}, nil
 }
 
-func outcomeName(o tool.Outcome) string {
-	switch o {
-	case tool.Accepted:
+func outcomeName(a tool.Answer) string {
+	switch {
+	case a.Silent:
+		return "none"
+	case a.Outcome == tool.Accepted:
 		return "accept"
-	case tool.Cancelled:
+	case a.Outcome == tool.Cancelled:
 		return "cancel"
 	}
 	return "decline"

@@ -14,7 +14,7 @@ import (
 // the zero value is ready.
 type questions struct {
 	mu     sync.Mutex
-	open   map[string]chan *elicited // by raw id; each takes one answer
+	open   map[string]chan *elicited // by raw id; each takes one answer, nil for an error
 	closed bool                      // no answer can come any more
 }
 
@@ -64,8 +64,8 @@ func (q *questions) answer(id json.RawMessage, msg []byte) {
 		Result *elicited       `json:"result"`
 		Error  json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(msg, &m) != nil || m.Error != nil || m.Result == nil {
-		m.Result = nobodySaid()
+	if json.Unmarshal(msg, &m) != nil || m.Error != nil {
+		m.Result = nil
 	}
 	c <- m.Result
 }
@@ -76,16 +76,9 @@ func (q *questions) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	for id, c := range q.open {
-		c <- nobodySaid()
+		c <- nil
 		delete(q.open, id)
 	}
-}
-
-// nobodySaid stands for a person who did not answer: an error of the client, a closed stream, a time that is over.
-func nobodySaid() *elicited {
-	r := &elicited{}
-	r.Action = mcp.ElicitationResponseActionCancel
-	return r
 }
 
 // An askSession is what mcp-go v1.2.1 wants of the session of a legacy request whose handler asks (server/mrtr.go:300).
@@ -105,12 +98,13 @@ func (a *askSession) RequestElicitation(ctx context.Context, r mcp.ElicitationRe
 	answer := a.put(ctx, r.Params)
 	if answer == nil {
 		a.rec.unheard = true // the time of the question may be over, too; it is not put again
-		answer = nobodySaid()
+		answer = &elicited{}
+		answer.Action = mcp.ElicitationResponseActionCancel
 	}
 	return answer, nil
 }
 
-// put puts a question. nil: no answer came, and none can come any more.
+// put puts a question. nil: an error of the client, a closed stream, a time that is over.
 func (a *askSession) put(ctx context.Context, question mcp.ElicitationParams) *elicited {
 	id, to := ownID(), a.rec.to
 	answers := to.questions().add(id)

@@ -72,6 +72,36 @@ func TestAskNoAnswer(t *testing.T) {
 	}
 }
 
+// TestAskSilence: a client that was away, or whose questions failed, locked itself out of all questions, and the model was
+// told that the user had declined. Nobody's answer is no one's no.
+func TestAskSilence(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			runs := &runCount{}
+			c, s := legacyOn(t, transport, runs)
+			for i := range 5 {
+				if i == 3 {
+					impatient(s)
+				}
+				a := c.call("change", `{"text":"one"}`, func(string) string {
+					if i < 3 {
+						c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no window"}}`, c.questionID()))
+					}
+					return stop
+				})
+				if a.asked != 1 || a.text != "USER_DECLINED: The user was asked about this action and has not answered, so it was not done. Ask them, or try again later." {
+					t.Fatalf("%d: %+v", i, a)
+				}
+			}
+			if runs.count() != 0 {
+				t.Errorf("ran %d times", runs.count())
+			}
+		})
+	}
+}
+
 // questionID is the raw id of the last elicitation/create on the wire.
 func (c *elicitClient) questionID() string {
 	c.mu.Lock()

@@ -108,8 +108,21 @@ func (c *call) tired(ctx context.Context) error {
 	return tool.Refuse(tool.UserDeclined, "Several requests were declined. Change the approach or talk to the user.")
 }
 
-// declined counts a no, and is the refusal.
+// declined counts a no, and is the refusal. Where nobody answered, nobody declined: that is not counted.
 func (c *call) declined(ctx context.Context, a tool.Answer) error {
+	c.record.Verdict, c.record.Decision = "deny", AskDenied
+	if a.Silent {
+		return tool.Refuse(tool.UserDeclined, "The user was asked about this action and has not answered, so it was not done. Ask them, or try again later.")
+	}
+	c.countDecline(ctx)
+	text := "The user declined this action."
+	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
+		text += " They said: " + hookText(said)
+	}
+	return tool.Refuse(tool.UserDeclined, "%s", text)
+}
+
+func (c *call) countDecline(ctx context.Context) {
 	name, now := c.bound.Spec.Name, time.Now()
 	_, err := c.state.Declines.Change(ctx, func(d session.Declines) (session.Declines, error) {
 		d.InRow = maps.Clone(d.InRow)
@@ -130,12 +143,6 @@ func (c *call) declined(ctx context.Context, a tool.Answer) error {
 	if err != nil {
 		c.log().WarnContext(ctx, "a decline cannot be counted", "tool", name, "call", c.visit.id, "error", err)
 	}
-	c.record.Verdict, c.record.Decision = "deny", AskDenied
-	text := "The user declined this action."
-	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
-		text += " They said: " + hookText(said)
-	}
-	return tool.Refuse(tool.UserDeclined, "%s", text)
 }
 
 // accepted ends a row of declines.

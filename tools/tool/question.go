@@ -35,4 +35,5 @@ type Answer struct {
 	Outcome Outcome
 	Values  map[string][]string
 	Seen    string // Question.Seen, of the question that was answered; filled in by the corridor
+	Silent  bool   // Declined or Cancelled because nobody answered, and not because a person said so
 }
