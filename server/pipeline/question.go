@@ -40,20 +40,20 @@ func (c *call) permissionQuestion(d permission.Decision, r permission.Request, h
 
 	var text strings.Builder
 	if why := because(d); why != "" {
-		fmt.Fprintf(&text, "Asked because: %s.\n", clipTo(oneLine(why), 500))
+		fmt.Fprintf(&text, "Asked because: %s.\n", clipLine(oneLine(why)))
 	}
 	if why := c.danger(r); why != "" {
-		fmt.Fprintf(&text, "Warning: %s.\n", clipTo(oneLine(why), 500))
+		fmt.Fprintf(&text, "Warning: %s.\n", clipLine(oneLine(why)))
 	}
 	if hookSays != "" {
-		fmt.Fprintf(&text, "A hook says: %s\n", clipTo(oneLine(hookSays), 500))
+		fmt.Fprintf(&text, "A hook says: %s\n", clipLine(oneLine(hookSays)))
 	}
 	if hidden {
 		text.WriteString("The text above contains invisible characters; they are shown as escapes.\n")
 	}
 	q.rule = c.state.Rules.Suggest(r)
 	if q.rule != "" {
-		fmt.Fprintf(&text, "Rule that would allow it: %s\n", clipTo(oneLine(q.rule), 500))
+		fmt.Fprintf(&text, "Rule that would allow it: %s\n", clipLine(oneLine(q.rule)))
 	}
 	if q.rule != "" && !hidden && !c.state.Shared {
 		q.choices = []string{allowOnce, allowSession, denyIt}
@@ -194,10 +194,13 @@ func oneLine(text string) string {
 	return strings.TrimSuffix(strings.Join(strings.Fields(shown), " "), ".")
 }
 
-// clipTo cuts a text to n characters.
-func clipTo(text string, n int) string {
-	if r := []rune(text); len(r) > n {
-		return string(r[:n-1]) + "…"
+// maxLine is how many characters a line of ours has that names something of somebody else.
+const maxLine = 500
+
+// clipLine cuts such a text.
+func clipLine(text string) string {
+	if r := []rune(text); len(r) > maxLine {
+		return string(r[:maxLine-1]) + "…"
 	}
 	return text
 }
