@@ -87,12 +87,31 @@ func (x *linkIndex) names(file linked, walk func() (map[fileID]*linkEntry, bool)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := x.found[file.id]
-	if e == nil || e.linked != file || x.now().Sub(x.at) > linksKept {
-		x.found, x.whole = walk()
-		x.at = x.now()
-		e = x.found[file.id]
+	if x.stale(e) || e != nil && e.linked != file {
+		e = x.again(file, walk)
 	}
-	if e == nil { // all its names are outside the roots, or where the walk did not come
+	return x.known(e)
+}
+
+// stale says whether the last walk is too old, or came to everything but to what e should be. One that did not come
+// everywhere is not made again for that: the next would not, either, and a tree so large has thousands of such files.
+func (x *linkIndex) stale(e *linkEntry) bool {
+	return x.found == nil || x.now().Sub(x.at) > linksKept || e == nil && x.whole
+}
+
+// again walks. A file that was not found is remembered as such.
+func (x *linkIndex) again(file linked, walk func() (map[fileID]*linkEntry, bool)) *linkEntry {
+	x.found, x.whole = walk()
+	x.at = x.now()
+	if x.found[file.id] == nil {
+		x.found[file.id] = &linkEntry{linked: file}
+	}
+	return x.found[file.id]
+}
+
+// known is what an entry says; nil: the walk did not come to the file, or all its names are outside the roots.
+func (x *linkIndex) known(e *linkEntry) (names []string, whole bool) {
+	if e == nil {
 		return nil, x.whole
 	}
 	return e.names, x.whole || uint64(len(e.names)) >= e.links

@@ -1,5 +1,7 @@
 package workspace
 
+import "math"
+
 // NamesByID returns the names, inside the roots, of the file with these numbers of its device and inode, canonical and in
 // no order: those that the last walk for hard links saw, which is some seconds old at most. whole is false if a name may
 // be missing. It is for searches, which know no more of a file that has several names. The slice is shared: only read.
@@ -8,13 +10,9 @@ func (s *Space) NamesByID(dev, ino uint64) (names []string, whole bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	id := fileID{dev, ino}
-	if x.found[id] == nil || x.now().Sub(x.at) > linksKept {
-		x.found, x.whole = s.walkLinks()
-		x.at = x.now()
-	}
 	e := x.found[id]
-	if e == nil {
-		return nil, x.whole
+	if x.stale(e) {
+		e = x.again(linked{id: id, links: math.MaxUint64}, s.walkLinks)
 	}
-	return e.names, x.whole || uint64(len(e.names)) >= e.links
+	return x.known(e)
 }
