@@ -22,8 +22,8 @@ const (
 )
 
 // planQuestion asks a person about a plan: text, if the call brought it, else what is in the file. back is the mode from
-// before plan mode.
-func planQuestion(file planFile, text string, back permission.Mode) *tool.Question {
+// before plan mode. Where several conversations share the session, none of them may have the others' edits accepted.
+func planQuestion(file planFile, text string, back permission.Mode, shared bool) *tool.Question {
 	if text == "" {
 		text = file.text
 	}
@@ -34,11 +34,15 @@ func planQuestion(file planFile, text string, back permission.Mode) *tool.Questi
 	if back != permission.Default { // in which edits are not asked about, whatever the choice is called
 		where += fmt.Sprintf("\n%q goes back to mode %s, in force before plan mode.", approveAsk, back)
 	}
+	choices := []string{approveAccept, approveAsk, keepPlanning}
+	if shared && permission.AcceptEdits.AtMost(back) != permission.AcceptEdits {
+		choices = []string{approveAsk, keepPlanning}
+	}
 	return &tool.Question{
 		Title: "exit_plan_mode: approve this plan?",
 		Text:  where + "\n\n" + planBeginning(file, text),
 		Fields: []tool.Field{
-			{Name: planDecision, Label: "Decision", Choices: []string{approveAccept, approveAsk, keepPlanning}},
+			{Name: planDecision, Label: "Decision", Choices: choices},
 			{Name: planFeedback, Label: "Feedback (optional)"},
 		},
 		Seen: file.sum,

@@ -75,7 +75,7 @@ func askExitPlanMode(ctx context.Context, s *session.State, in exitPlanModeInput
 	if err != nil || boundToPlan(s) {
 		return nil, err
 	}
-	return planQuestion(file, in.Plan, known.Before.AtMost(s.Highest)), nil
+	return planQuestion(file, in.Plan, known.Before.AtMost(s.Highest), s.Shared), nil
 }
 
 func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (tool.Result, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestPlanQuestionRest(t *testing.T) {
 		{planFile{path: "/p", text: "old", sum: "s"}, long, "\n[5 more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]"},
 		{planFile{}, long, "\n[5 more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]"},
 	} {
-		if q := planQuestion(c.file, c.text, permission.AcceptEdits); !strings.HasSuffix(q.Text, c.says) || len(q.Title+q.Text) > 4000 {
+		if q := planQuestion(c.file, c.text, permission.AcceptEdits, false); !strings.HasSuffix(q.Text, c.says) || len(q.Title+q.Text) > 4000 {
 			t.Errorf("got …%s\nwant %s", q.Text[len(q.Text)-200:], c.says)
 		}
 	}
@@ -111,4 +112,25 @@ func TestPlansBehindALink(t *testing.T) {
 		t.Error(text)
 	}
 	same(t, content(t, path), "1. Think.")
+}
+
+// One conversation's approval let the edits of all others that shared its session pass unasked, and for good.
+func TestPlanQuestionShared(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		back   permission.Mode
+		shared bool
+		offers bool
+	}{
+		{permission.Default, false, true},
+		{permission.Default, true, false},
+		{permission.DontAsk, true, false},
+		{permission.AcceptEdits, true, true},
+		{permission.Bypass, true, true},
+	} {
+		choices := planQuestion(planFile{}, "new", c.back, c.shared).Fields[0].Choices
+		if slices.Contains(choices, approveAccept) != c.offers || !slices.Contains(choices, approveAsk) || !slices.Contains(choices, keepPlanning) {
+			t.Errorf("%+v: %q", c, choices)
+		}
+	}
 }

@@ -237,14 +237,14 @@ func TestExitPlanModeFallback(t *testing.T) {
 func TestPlanQuestion(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ö", 5000)
-	q := planQuestion(planFile{path: "/p", text: long, sum: "s"}, "", permission.Default)
+	q := planQuestion(planFile{path: "/p", text: long, sum: "s"}, "", permission.Default, false)
 	if n := len([]rune(q.Title + q.Text)); n > 4000 || !strings.HasPrefix(q.Text, "Plan file: /p\n\nöö") || !strings.HasSuffix(q.Text, "[the rest, 2000 characters, is in the plan file]") || q.Seen != "s" {
 		t.Errorf("%d characters, %.40q … %q", n, q.Text, q.Seen)
 	}
-	same(t, planQuestion(planFile{path: "/p", text: "old"}, "new", permission.Default).Text, "Plan file: /p\n\nnew")
-	same(t, planQuestion(planFile{}, "new", permission.Default).Text, "The plan is not in a file yet.\n\nnew")
+	same(t, planQuestion(planFile{path: "/p", text: "old"}, "new", permission.Default, false).Text, "Plan file: /p\n\nnew")
+	same(t, planQuestion(planFile{}, "new", permission.Default, false).Text, "The plan is not in a file yet.\n\nnew")
 	// Where edits were not asked about before plan mode, "ask for edits" promised what did not follow.
-	same(t, planQuestion(planFile{path: "/p", text: "old"}, "new", permission.AcceptEdits).Text,
+	same(t, planQuestion(planFile{path: "/p", text: "old"}, "new", permission.AcceptEdits, false).Text,
 		"Plan file: /p\n\"approve, ask for edits\" goes back to mode acceptEdits, in force before plan mode.\n\nnew")
 }
 
