@@ -17,16 +17,16 @@ type withholding struct {
 	unsure atomic.Int64 // files with names that nobody could look for
 }
 
-// withhold leaves out of a search what nobody may see, and what a person must be asked about before it is read, unless
-// the place of the search is such a thing: then somebody was asked.
+// withhold leaves out of a search what nobody may see, and what a person must be asked about before it is read. What
+// was asked about the place of the search, because of a rule or of its name, is not asked again below it.
 func withhold(env tool.Env, scope *search.Scope) *withholding {
-	w := &withholding{env: env}
-	rules, named := env.Rules, env.Rules.Withheld(scope.Place.Path)
-	if !named {
-		scope.Omit, w.asked = rules.SecretNames(), rules.AsksToRead()
+	rules, place := env.Rules, scope.Place.Path
+	w := &withholding{env: env, asked: rules.AsksToRead(place)}
+	if !rules.SecretName(place) {
+		scope.Omit = rules.SecretNames()
 	}
 	closed := func(path string) bool {
-		return rules.Hidden(path) || !named && (rules.AskedFor(path) || scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(path))
+		return rules.Hidden(path) || rules.AskedFor(place, path) || scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(place, path)
 	}
 	scope.Skip = closed
 	if rules.ComparesPaths() {

@@ -151,21 +151,43 @@ func (p *Policy) Hidden(path string) bool {
 	return p.secret(path) != "" || p.readRule(p.deny, path) != nil
 }
 
-// Withheld says that a person must be asked before path (absolute) is read, so listings and searches leave it out unless
-// it was named.
-func (p *Policy) Withheld(path string) bool {
-	return p.AskedFor(path) || p.secretInside(clean(path)) != ""
+// Withheld says that a person must be asked before path (absolute) is read, so listings and searches in place, which
+// somebody was asked about where that was needed, leave it out: what was allowed for one reason is not for another.
+func (p *Policy) Withheld(place, path string) bool {
+	return p.AskedFor(place, path) || !p.SecretName(place) && p.SecretName(path)
 }
 
-// AskedFor is Withheld for the operator's own rules.
-func (p *Policy) AskedFor(path string) bool {
-	return p == nil || !p.made || p.readRule(p.ask, clean(path)) != nil
+// AskedFor is Withheld for the operator's own rules: one is about path that is not about place.
+func (p *Policy) AskedFor(place, path string) bool {
+	if p == nil || !p.made {
+		return true
+	}
+	path, place = clean(path), clean(place)
+	if p.folds {
+		path, place = foldPath(path), foldPath(place)
+	}
+	for i := range p.ask {
+		r := &p.ask[i]
+		if r.path != nil && r.reads && p.forbidden(r, path, p.cwd, p.folds) && !p.forbidden(r, place, p.cwd, p.folds) {
+			return true
+		}
+	}
+	return false
 }
 
-// AsksToRead says whether any of the operator's rules asks before a path is read.
-func (p *Policy) AsksToRead() bool {
-	return p != nil && slices.ContainsFunc(p.ask, func(r rule) bool { return r.path != nil && r.reads })
+// AsksToRead says whether any of the operator's rules may be a reason for AskedFor in place.
+func (p *Policy) AsksToRead(place string) bool {
+	if p == nil {
+		return false
+	}
+	if place = clean(place); p.folds {
+		place = foldPath(place)
+	}
+	return slices.ContainsFunc(p.ask, func(r rule) bool { return r.path != nil && r.reads && !p.forbidden(&r, place, p.cwd, p.folds) })
 }
+
+// SecretName says whether path (absolute) is inside a root and has the name of a secret there.
+func (p *Policy) SecretName(path string) bool { return p.secretInside(clean(path)) != "" }
 
 // SecretNames are the names, inside the roots, of what a person must be asked about before it is read, in their usual
 // spelling, as a search leaves them out. The rest of the spellings is for Withheld.

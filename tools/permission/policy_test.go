@@ -17,7 +17,7 @@ func TestWithheld(t *testing.T) {
 		"/w/.env.example": false, "/w/.netrc": false, "/w/id_rsa": true, "/w/id_rsa.pub": false, "/w/.aws/config": true, "/w": false,
 		"/opt/.env": false, "/h/u/.config/x/a": false, "/h/u/.config/x/.env": true,
 	} {
-		if got := p.Withheld(path); got != want {
+		if got := p.Withheld("/w", path); got != want {
 			t.Errorf("Withheld(%s) is %v, want %v", path, got, want)
 		}
 		d := p.Decide(Request{Tool: "read_file", ReadOnly: true, Own: Allow, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}})
@@ -25,11 +25,23 @@ func TestWithheld(t *testing.T) {
 			t.Errorf("%s: got %+v, but Withheld is %v", path, d, want)
 		}
 	}
-	if !p.AsksToRead() || newPolicy(t).AsksToRead() {
-		t.Error("only the first policy asks before reading")
+	// What was allowed for one reason was shown with what needs another.
+	for _, c := range []struct {
+		place, path string
+		want        bool
+	}{
+		{"/w/private/a", "/w/private/a/b", false}, {"/w/private/a", "/w/private/a/.env", true}, {"/w/.aws", "/w/.aws/config", false}, {"/w/.aws", "/w/.aws/private/x", true},
+		{"/w/.env", "/w/.env", false}, {"/w/private/.aws", "/w/private/.aws/config", false},
+	} {
+		if got := p.Withheld(c.place, c.path); got != c.want {
+			t.Errorf("Withheld(%s, %s) is %v, want %v", c.place, c.path, got, c.want)
+		}
+	}
+	if !p.AsksToRead("/w") || p.AsksToRead("/w/private/a") || newPolicy(t).AsksToRead("/w") {
+		t.Error("only the first policy asks before reading, and not below what it has asked about")
 	}
 	var nobody *Policy
-	if !nobody.Withheld("/w/a") || nobody.SecretNames() != nil {
+	if !nobody.Withheld("/w", "/w/a") || nobody.SecretNames() != nil {
 		t.Error("a policy that New did not make withholds everything")
 	}
 }
@@ -41,7 +53,7 @@ func TestSecretNamesAreWithheld(t *testing.T) {
 		".env", ".env.local", ".env.example", ".env.sample", ".env.template", ".env.dist", "id_rsa", "id_rsa_work", "id_rsa.pub", "id_ed25519", "id_ecdsa.pub",
 		".ssh", ".netrc", "credentials", "credentials.go", "shadow", ".npmrc", ".gitignore", "a.go", ".envrc", "sudoers",
 	} {
-		if listed := p.SecretNames().Match(name, false) == ignore.Ignore; listed != p.Withheld("/w/"+name) {
+		if listed := p.SecretNames().Match(name, false) == ignore.Ignore; listed != p.Withheld("/w", "/w/"+name) {
 			t.Errorf("%s: on the list for searches: %v, withheld: %v", name, listed, !listed)
 		}
 	}
