@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"codehand/server/config"
 	"codehand/tools/permission"
@@ -30,7 +29,7 @@ func (s *Server) ownFiles() []string {
 		own = append(own, filepath.Join(c.ConfigHome, "codehand"))
 	}
 	for _, file := range c.Files {
-		if filepath.Base(filepath.Dir(file)) != ".codehand" {
+		if !slices.Contains(c.Projects, file) {
 			own = append(own, file)
 		}
 	}
@@ -51,7 +50,7 @@ func (s *Server) checkNames(p *permission.Policy) error {
 	}
 	var errs []error
 	for _, r := range p.Unmatched(names) {
-		if strings.Contains(filepath.ToSlash(r.Origin), "/.codehand/config.toml:") {
+		if s.cfg.OfProject(r.Origin) {
 			s.log.Warn("a rule of the project names no tool and is ignored", "rule", r.Text, "from", r.Origin)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"codehand/server/auth"
@@ -59,7 +60,8 @@ type Config struct {
 	ConfigHome     string // where programs keep their configuration (XDG_CONFIG_HOME or its default); "": unknown
 	WorkDir        string // where relative paths start
 
-	Files []string // the files that were read, the operator's first
+	Files    []string // the files that were read, the operator's first
+	Projects []string // those of them that belong to projects
 
 	origins map[string]string
 }
@@ -250,8 +252,7 @@ type Store struct {
 
 // Sandbox is what must confine commands.
 type Sandbox struct {
-	Policy    string // required, best-effort, off; if nobody says one: required in serve, best-effort elsewhere
-	AutoAllow bool   // a command needs no question in a sandbox that is proven
+	Policy string // required, best-effort, off; if nobody says one: required in serve, best-effort elsewhere
 }
 
 // Audit is the record of calls.
@@ -288,6 +289,11 @@ func (c Config) Changed(o Config) []string {
 		keys = append(keys, hooksTable)
 	}
 	return keys
+}
+
+// OfProject says whether a rule or a hook of that origin was written in a project's file.
+func (c Config) OfProject(origin string) bool {
+	return slices.ContainsFunc(c.Projects, func(file string) bool { return strings.HasPrefix(origin, file+":") })
 }
 
 // Origin says where the value of a setting comes from: `default`, `default of serve`, `flag --log-level`,

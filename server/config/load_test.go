@@ -111,7 +111,7 @@ func TestDefaults(t *testing.T) {
 		"http.sse": "true", "http.behind_proxy": "false", "http.unix_mode": "0600", "http.max_connections": "4096",
 		"auth.mode": "auto", "auth.local_peer": "same-user",
 		"session.idle": "30m", "session.ttl": "30d", "session.max": "10000", "session.max_per_principal": "200",
-		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "", "sandbox.auto_allow": "true",
+		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
 	for key, want := range defaults {
@@ -245,7 +245,6 @@ func samples(w *world) map[string][2]string {
 		"store.max_bytes":           {`"1 GiB"`, "1024MiB"},
 		"store.sync":                {`"always"`, "0s"},
 		"sandbox.policy":            {`"off"`, "off"},
-		"sandbox.auto_allow":        {"false", "false"},
 
 		"permissions.ask":             {`["Bash(git push *)", "mcp__*"]`, "Bash(git push *),mcp__*"},
 		"permissions.allow":           {`["Read(src/**)", "Bash(go test *)"]`, "Read(src/**),Bash(go test *)"},

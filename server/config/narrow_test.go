@@ -23,7 +23,7 @@ var sayings = []string{
 	`permissions.ask_fallback = "deny"`, `permissions.ask_timeout_ms = 5000`, `permissions.ask_timeout_ms = 600000`,
 	`hooks.trust_project = true`, `hooks.fail_closed = true`, `hooks.tool_names = "codehand"`, `hooks.PreToolUse = [{command = ["/bin/true"]}]`,
 	`plan.approval_fallback = "auto"`, `plan.approval_fallback = "console"`, `plan.directory = "HOME/project/plans"`,
-	`results.keep_days = 1`, `results.keep_days = 3000`, `sandbox.auto_allow = true`, `sandbox.auto_allow = false`,
+	`results.keep_days = 1`, `results.keep_days = 3000`,
 	`sandbox.policy = "off"`, `sandbox.policy = "required"`, `shell.enabled = true`, `shell.enabled = false`,
 	`shell.max_timeout_ms = 700000`, `shell.env_allow = ["FOO"]`, `edit.guard = "relaxed"`, `tools.max_parallel = 10`, `tools.max_parallel = 1`,
 	`roots = ["HOME"]`, `principals.default.mode = "acceptEdits"`, `principals.bo.allow = ["Bash(*)"]`,

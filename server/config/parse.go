@@ -73,11 +73,11 @@ func (r *reader) expression(n *unstable.Node) {
 
 // keyValue notes a key, or the keys of an inline table.
 func (r *reader) keyValue(table []string, n *unstable.Node) {
-	names, at := r.key(n)
 	if r.hook != nil {
-		r.entries[*r.hook].keys[names[0]] = at
+		r.hookKey(r.entries[*r.hook], n)
 		return
 	}
+	names, at := r.key(n)
 	path := append(append([]string(nil), table...), names...)
 	value := n.Value()
 	if value.Kind == unstable.InlineTable && r.section(path) {
@@ -118,15 +118,19 @@ func (r *reader) hookEntry(path []string, at string) entry {
 	return e
 }
 
+// hookKey notes where a key of a table of hooks begins. In TOML each key has at least one name.
+func (r *reader) hookKey(e entry, n *unstable.Node) {
+	names, at := r.key(n)
+	e.keys[names[0]] = at
+}
+
 // inlineHooks notes the tables of an array that is written as a value; ok is false if there are none.
 func (r *reader) inlineHooks(path []string, at string, array *unstable.Node) (ok bool) {
 	for it := array.Children(); it.Next(); {
 		e := r.hookEntry(path, at)
 		if table := it.Node(); table.Kind == unstable.InlineTable {
 			for keys := table.Children(); keys.Next(); {
-				if names, where := r.key(keys.Node()); len(names) > 0 {
-					e.keys[names[0]] = where
-				}
+				r.hookKey(e, keys.Node())
 			}
 		}
 		r.entries = append(r.entries, e)

@@ -229,9 +229,9 @@ func (p Permissions) Start(m permission.Mode) permission.Mode {
 	return p.Limit(m)
 }
 
-// Limit returns m, or Highest if m is looser, in the order in which project files narrow.
+// Limit returns m, or Highest if m is not stricter, in the order in which project files narrow.
 func (p Permissions) Limit(m permission.Mode) permission.Mode {
-	if (mode{&m}).rank() > (mode{&p.Highest}).rank() {
+	if (mode{&m}).rank() >= (mode{&p.Highest}).rank() {
 		return p.Highest
 	}
 	return m

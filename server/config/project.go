@@ -31,7 +31,7 @@ func (l *loader) project(dir string) {
 	if data == nil {
 		return
 	}
-	l.config.Files = append(l.config.Files, path)
+	l.config.Files, l.config.Projects = append(l.config.Files, path), append(l.config.Projects, path)
 	entries, err := parse(path, data)
 	if err != nil {
 		l.fail(err)

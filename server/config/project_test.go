@@ -38,7 +38,7 @@ approval_fallback = "auto"
 [results]
 keep_days = 365
 [sandbox]
-auto_allow = true
+policy = "off"
 [tools]
 max_parallel = 10
 [read]
@@ -99,6 +99,30 @@ file = "/project/log"
 	}
 }
 
+// A project with dontAsk took a session out of plan mode, so that what rules allow was run; one with plan took it out of
+// dontAsk, which a plan's approval leaves for more.
+func TestProjectSwapsNoModes(t *testing.T) {
+	for mode, by := range map[string]string{"plan": "dontAsk", "dontAsk": "plan"} {
+		w := newWorld(t)
+		w.project(t, "permissions.mode = \""+by+"\"\n")
+		w.Flags["permissions-mode"] = mode
+		if c, _ := w.load(t); c.Permissions.Mode.String() != mode {
+			t.Errorf("%s became %v", mode, c.Permissions.Mode)
+		}
+	}
+}
+
+// A rule is known to be a project's by the file that was read, not by how the operator's own file is called.
+func TestOfProject(t *testing.T) {
+	w := newWorld(t)
+	w.UserFile = w.write(t, "srv/.codehand/config.toml", "permissions.deny = [\"Read(/a)\"]\n")
+	w.project(t, "permissions.deny = [\"Read(/b)\"]\n")
+	c, _ := w.load(t)
+	if r := c.Permissions.Deny; len(r) != 2 || c.OfProject(r[0].Origin) || !c.OfProject(r[1].Origin) || c.OfProject("flag --permissions-deny") {
+		t.Errorf("%+v of %v", r, c.Projects)
+	}
+}
+
 // What is stricter counts, even against a flag.
 func TestProjectNarrows(t *testing.T) {
 	w := newWorld(t)
@@ -141,7 +165,10 @@ outside_ignores = "off"
 
 // The order in which modes narrow.
 func TestModesByStrictness(t *testing.T) {
-	order := []permission.Mode{permission.DontAsk, permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
+	if m := permission.DontAsk; (mode{&m}).rank() != 0 {
+		t.Error("dontAsk and plan do not narrow each other")
+	}
+	order := []permission.Mode{permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
 	for i, m := range order {
 		if got := (mode{&m}).rank(); got != i {
 			t.Errorf("%s has rank %d, want %d", m, got, i)

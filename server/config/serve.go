@@ -56,8 +56,6 @@ func serveTable(c *Config) []setting {
 
 		{"sandbox.policy", "what confines commands: required, best-effort or off; empty: required in serve, else best-effort", narrower, policyWord{choice{&c.Sandbox.Policy, []string{policyRequired, policyBestEffort, "off"}}}},
 
-		{"sandbox.auto_allow", "whether commands in a proven sandbox of level 3 need no question", narrower, toggle{&c.Sandbox.AutoAllow}},
-
 		{"audit.dir", "directory of the record of calls; empty: audit in http.data_dir, and none on stdio; -: standard output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
 		{"audit.sync", "time until the record is on the disk, or always, or never", operatorOnly, period{&c.Audit.Sync, 0, time.Hour, []word{{"always", 0}, {"never", -1}}}},
 		{"audit.on_error", "when the record cannot be written: refuse calls, or continue", operatorOnly, choice{&c.Audit.OnError, []string{"refuse", "continue"}}},

@@ -131,10 +131,11 @@ func (v mode) set(in input) error {
 
 func (v mode) text() string { return v.p.String() }
 
-// rank: dontAsk refuses whatever is not plainly allowed; plan can be left by the user's approval.
+// rank is not quite the order of permission.Mode.AtMost: a project puts neither of dontAsk and plan in the place of the
+// other. dontAsk runs what rules allow, and plan can be left by the user's approval.
 func (v mode) rank() int {
-	order := []permission.Mode{permission.DontAsk, permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
-	return slices.Index(order, *v.p)
+	order := []permission.Mode{permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
+	return max(slices.Index(order, *v.p), 0)
 }
 
 // level is how much is logged.
