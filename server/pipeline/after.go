@@ -31,6 +31,9 @@ func (c *call) after(ctx context.Context, o *outcome) {
 	c.add(ctx, o, said)
 }
 
+// maxTold is of how many files hooks are told for one call: each starts a program, and a command can change thousands.
+const maxTold = 100
+
 // tellFound tells hooks of files that are not what the session has seen, when a call comes to them.
 func (c *call) tellFound(ctx context.Context) {
 	if !c.wants(hooks.FileChanged) || c.state.Files == nil {
@@ -71,6 +74,10 @@ func (c *call) tellChanged(o *outcome) {
 func (c *call) tellFiles(paths []string) {
 	if len(paths) == 0 {
 		return
+	}
+	if more := len(paths) - maxTold; more > 0 {
+		c.log().Warn("hooks are not told of all files that changed", "tool", c.bound.Spec.Name, "call", c.visit.id, "left", more)
+		paths = paths[:maxTold]
 	}
 	e := c.event()
 	e.Name, e.Input = hooks.FileChanged, nil

@@ -88,8 +88,7 @@ func (h hook) applies(e Event) bool {
 	if h.when == nil || e.Tool == "" || h.when.Matches(e.Request) {
 		return true
 	}
-	name, _, _ := strings.Cut(h.If.Text, "(")
-	if name != e.Tool && !slices.Contains(e.Aliases, name) {
+	if !h.when.Names(e.Tool, e.Aliases) {
 		return false
 	}
 	_, pattern, _ := strings.Cut(strings.TrimSuffix(h.If.Text, ")"), "(")

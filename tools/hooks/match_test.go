@@ -104,6 +104,8 @@ func TestConditionOfComputedWords(t *testing.T) {
 			"echo $x": false, "git status $x": false, "echo '$x'": false, "for i in 1 2; do echo $i; done": false, "X=$y git status": false, "ls *.go": false,
 			"echo $(date)": false, "cat {a,b}": false,
 		},
+		// The name in the condition was compared with the tool's own names alone, though Bash means every tool that runs commands.
+		"Bash(git pull *)":      {"run_readonly: git pull $x": true, "run_readonly: echo $x": false},
 		"run_shell(git push:*)": {"$g push": true, "git $x": true, "git stash $x": false},
 		"Bash(rm -rf build)":    {"rm -rf $d": true, "rm $x": true, "rm -r $x": false, "rmdir $x": false},
 		"Edit(//x/**)":          {"$g push": false},
@@ -111,8 +113,11 @@ func TestConditionOfComputedWords(t *testing.T) {
 		for command, want := range commands {
 			r, err := New(Options{Hooks: []Hook{{Event: PreToolUse, If: permission.Rule{Text: condition, Origin: "hooks.toml:3"}, Command: []string{"a"}}}})
 			must(t, err)
-			e := shellEvent(t, command)
-			e.Name = PreToolUse
+			line, of := strings.CutPrefix(command, "run_readonly: ")
+			e := shellEvent(t, line)
+			if e.Name = PreToolUse; of {
+				e.Tool, e.Aliases, e.Request.Tool, e.Request.Aliases = "run_readonly", nil, "run_readonly", nil
+			}
 			if got := len(r.matching(e)) == 1; got != want {
 				t.Errorf("%s: %s: run %v", condition, command, got)
 			}

@@ -12,11 +12,14 @@ type Condition struct {
 
 // Compile reads a rule. The error names its origin.
 func Compile(r Rule, home string) (Condition, error) {
-	parsed, err := parse(r, clean(home), Deny)
+	parsed, err := parse(r, clean(home), Ask) // with Deny, one about reading were about changes, too
 	return Condition{rule: parsed}, err
 }
 
-// Matches says whether a rule with this text would match a call, as one that denies does: any target, any part of a
+// Names says whether a rule with this text is about a tool of that name, whatever the call.
+func (c Condition) Names(tool string, aliases []string) bool { return c.rule.names(tool, aliases) }
+
+// Matches says whether a rule with this text would match a call, as one that asks does: any target, any part of a
 // command. As nobody knows the roots here, a relative pattern counts from every directory above a path: a hook that
 // guards something must not be left out.
 func (c Condition) Matches(r Request) bool {
