@@ -41,6 +41,48 @@ func TestDisownKnowsEveryCode(t *testing.T) {
 	}
 }
 
+// TestDisownKnowsEveryNote: a program printed the note that a client waits no longer, and it looked like ours. Every text
+// in brackets that a tool writes is known.
+func TestDisownKnowsEveryNote(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verb, n := regexp.MustCompile(`%[a-z]`), 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			literal, ok := node.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil || !regexp.MustCompile(`^\[[a-zA-Z%]+[ _]`).MatchString(text) {
+				return true // one that is put together of pieces has a case in package results
+			}
+			note := verb.ReplaceAllString(text, "1")
+			if text == "[version " {
+				note += "0123456789ab]"
+			}
+			if got := results.Disown(note); got != `\`+note {
+				t.Errorf("%s: an output with %q looks like a note of ours: add it to tools/results/ours.go", name, note)
+			}
+			n++
+			return true
+		})
+	}
+	if n < 10 {
+		t.Errorf("only %d notes were found", n)
+	}
+}
+
 // TestOutputInOurForm: what a program prints in the form of our first lines and notes gets a backslash, in each way of
 // reading it, and what is kept of it does not.
 func TestOutputInOurForm(t *testing.T) {
