@@ -82,7 +82,7 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 	result, err := rec.visit.Call(ctx, t, rec.env.arguments, a)
 	refusal, refused := errors.AsType[*tool.Refusal](err)
 	rec.interrupted = result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted
-	if m := result.Meta; m.Kept != nil || m.Job != nil {
+	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
 		s.engines.keeps.kept(rec.state.Results.Dir())
 	}
 	out := s.answer(ctx, rec, t.Spec.Name, result, err)

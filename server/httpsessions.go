@@ -225,6 +225,7 @@ func (h *httpSessions) sweepLoop(ctx context.Context, e *httpEndpoint) {
 		case <-tick.C:
 			h.sweep(e)
 			h.s.sessions.idle()
+			h.s.engines.keeps.look()
 		}
 	}
 }

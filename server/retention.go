@@ -74,7 +74,7 @@ func (r *retention) kept(dir string) {
 	r.look()
 }
 
-// look begins a sweep if the last one was long enough ago, none runs, and there is something to look at.
+// look, which calls and the idle server's clock come by, begins a sweep if the last one was long enough ago, none runs, and there is something to look at.
 func (r *retention) look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
