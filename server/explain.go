@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"codehand/server/pipeline"
@@ -57,16 +56,21 @@ type ExplainedPath struct {
 	Inside bool   `json:"inside_roots"`
 }
 
+// An UnknownToolError says that there is no tool of a name, and which ones come near.
+type UnknownToolError struct{ Text string }
+
+func (e *UnknownToolError) Error() string { return e.Text }
+
 // Explain says what would become of a call of principal local, without running anything: the same code decides as about
-// a call that runs. err is a tool that does not exist, a state store that does not answer, or a fault of ours.
+// a call that runs. err is an *UnknownToolError, a state store that does not answer, or a fault of ours.
 func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMessage) (Explanation, error) {
 	t, ok := s.table[name]
 	if !ok {
-		return Explanation{}, errors.New(s.unknownTool(s.local, name).Message)
+		return Explanation{}, &UnknownToolError{s.unknownTool(s.local, name).Message}
 	}
 	if to, input, ok := t.Forward(arguments); ok {
 		if t, ok = s.table[to]; !ok {
-			return Explanation{}, errors.New(s.unknownTool(s.local, to).Message)
+			return Explanation{}, &UnknownToolError{s.unknownTool(s.local, to).Message}
 		}
 		arguments = input
 	}

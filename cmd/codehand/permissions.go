@@ -39,8 +39,8 @@ be asked, and which rule would allow it. A command is shown with its class and
 its parts as rules see them. Nothing is run, nobody is asked, no hook is started.
 The input is written as for codehand call; --input gives it as one JSON object.
 
-Exit codes: 0 allowed or asked about (the first line says which), 1 denied,
-2 usage, 3 configuration.`,
+Exit codes: 0 allowed or asked about (the first line says which), 1 denied
+or a failure, 2 usage, 3 configuration.`,
 		Example: `  codehand permissions check run_shell command='git push --force'
   codehand permissions check edit_file file_path=.env old_string=a new_string=b
   codehand permissions check Bash command='npm test && rm -r dist' --json`,
@@ -59,7 +59,11 @@ Exit codes: 0 allowed or asked about (the first line says which), 1 denied,
 				err = closing
 			}
 			if err != nil {
-				return &exitError{code: exitFailed, err: err, hint: "codehand tools"}
+				failed := &exitError{code: exitFailed, err: err}
+				if _, unknown := errors.AsType[*server.UnknownToolError](err); unknown {
+					failed.hint = "codehand tools"
+				}
+				return failed
 			}
 			return t.explain(e, asJSON)
 		},

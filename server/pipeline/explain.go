@@ -27,7 +27,7 @@ type Explanation struct {
 // no hook. Errors are those of a Store that does not answer, and faults.
 func (p *Pipeline) Explain(ctx context.Context, s *session.State, t tool.Tool, raw json.RawMessage) (Explanation, error) {
 	c := &call{pipe: p, state: s, tool: t}
-	e := Explanation{Unheard: p.Hooks != nil || p.Classify != nil}
+	var e Explanation
 	err := c.bindAndPlan(ctx, raw)
 	if refused, ok := errors.AsType[*tool.Refusal](err); ok {
 		e.Refusal = refused
@@ -36,6 +36,7 @@ func (p *Pipeline) Explain(ctx context.Context, s *session.State, t tool.Tool, r
 	if err != nil {
 		return e, fmt.Errorf("explain a call of %s: %w", t.Spec.Name, err)
 	}
+	e.Unheard = c.wants(hooks.PreToolUse) || c.wants(hooks.PermissionRequest) || c.judged()
 	c.found.Hooks = &hooks.Outcome{}
 	e.Request, e.Decision = c.decide(ctx)
 	if e.Decision.Verdict == permission.Ask {
