@@ -40,7 +40,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[\d+ background process(?:es were| was) ended; `,
 		`\[changed on disk, read again before editing: `,
 		`\[this client waits no longer; `,
-	`\[nobody was asked: `,
+		`\[nobody was asked: `,
 		`\[timeout (?:raised|lowered) from `,
 		`\[.* is gone\. Shell cwd was reset to `,
 		`\[sandbox level `,
