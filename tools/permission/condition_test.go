@@ -2,7 +2,7 @@ package permission
 
 import "testing"
 
-// A condition of a hook matches as a rule that denies does, and rather too often than too seldom.
+// A condition of a hook matches as a rule that asks does, and rather too often than too seldom.
 func TestCondition(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -24,6 +24,8 @@ func TestCondition(t *testing.T) {
 		{"Edit(*.ts)", "edit src/a.go", false},
 		{"Edit(src/*.ts)", "edit /v/deep/src/a.ts", true}, // whatever the roots are
 		{"Read(src/**)", "grep src/x", true},
+		{"Read(src/**)", "edit src/x", false}, // hooks for reading ran, and could deny, where something was changed
+		{"Read", "edit src/x", false},
 		{"Read(//w/a)", "read a", true},
 		{"Read(//w/a)", "read sub/w/a", false},
 		{"Read(/a)", "read /conf/a", true},

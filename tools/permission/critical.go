@@ -92,7 +92,7 @@ func (p *Policy) guarded(r *Request) (Decision, bool) {
 		})
 		if name != "" {
 			return Decision{
-				Verdict: Ask, Hard: true, Rule: name, Origin: BuiltIn, About: t.Value, Reason: "it changes a protected name, " + name,
+				Verdict: Ask, Hard: true, Rule: "Edit(**/" + name + ")", Origin: BuiltIn, About: t.Value, Reason: "it changes a protected name, " + name,
 			}, true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 // allowed is check 7.
 func (p *Policy) allowed(r *Request) (Decision, bool) {
-	granted := grantedRules(r)
+	granted := r.granted()
 	if rule := p.allowingRule(r, granted); rule != nil {
 		return Decision{Verdict: Allow, Rule: rule.Text, Origin: rule.Origin, Reason: "a rule allows it"}, true
 	}
@@ -179,16 +179,12 @@ func (p *Policy) writesOutside(r *Request, granted []rule) bool {
 // readsOutside returns a file outside the roots that a command of the call is known to read, and that no rule allows it
 // to; "": there is none.
 func (p *Policy) readsOutside(r *Request) string {
-	var granted []rule
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		if t.Use != CommandReads || t.Inside || t.Value == nullDevice {
 			continue
 		}
-		if granted == nil {
-			granted = grantedRules(r)
-		}
-		if p.allowsPath(r, t, granted) == nil {
+		if p.allowsPath(r, t, r.granted()) == nil {
 			return t.Value
 		}
 	}

@@ -60,3 +60,21 @@ func decide(b *testing.B, p *Policy, r Request) {
 		}
 	}
 }
+
+// BenchmarkGrants: as many grants as are looked at, none of which is about the call.
+func BenchmarkGrants(b *testing.B) {
+	p, err := New(Options{Home: "/h/u"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p = p.At([]string{"/w"}, "/w")
+	r := Request{Tool: "run_shell", Aliases: []string{"Bash"}, Own: Allow, Cwd: "/w", Now: noon, Targets: []Target{{Kind: Command, Value: "make x"}}}
+	a := Analyze("make x", nil)
+	r.Targets[0].Analysis = &a
+	for i := range MaxGrants {
+		r.Grants = append(r.Grants, Grant{Rule: fmt.Sprintf("Bash(npm run x%d *)", i), At: noon})
+	}
+	for b.Loop() {
+		p.Decide(r)
+	}
+}

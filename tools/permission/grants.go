@@ -18,10 +18,13 @@ const grantLife = 24 * time.Hour
 // need not be kept.
 const MaxGrants = 200
 
-// grantedRules returns the grants that hold now and may be about the call. One that does not parse was not suggested by
-// us, and allows nothing.
-func grantedRules(r *Request) []rule {
-	var rules []rule
+// granted returns the grants that hold now and may be about the call, which are parsed once. One that does not parse was
+// not suggested by us, and allows nothing.
+func (r *Request) granted() []rule {
+	if r.parsed {
+		return r.grants
+	}
+	r.parsed = true
 	for _, g := range r.Grants[max(0, len(r.Grants)-MaxGrants):] {
 		if age := r.Now.Sub(g.At); age < 0 || age > grantLife {
 			continue
@@ -30,8 +33,8 @@ func grantedRules(r *Request) []rule {
 			continue
 		}
 		if parsed, err := parse(Rule{Text: g.Rule, Origin: Granted}, "", Allow); err == nil {
-			rules = append(rules, parsed)
+			r.grants = append(r.grants, parsed)
 		}
 	}
-	return rules
+	return r.grants
 }

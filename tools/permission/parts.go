@@ -172,8 +172,11 @@ func runsWords(c *simple) bool {
 		if i > 0 && !looksPast(c.words, c.heads[i-1].at, h.at) || words[0].shape&globbed != 0 {
 			return true
 		}
+		if runsItsWords(name) {
+			return true
+		}
 		switch name {
-		case "watch", "setsid", "ionice", "flock", "eval", "source", ".", "alias", "trap":
+		case "eval", "source", ".", "alias", "trap":
 			return true
 		case "find", "gfind":
 			for j := range words {

@@ -82,6 +82,15 @@ func stripped(name string) bool {
 	return false
 }
 
+// runsItsWords says whether a program runs its words as a command of their own, so that no rule with a star allows it.
+func runsItsWords(name string) bool {
+	switch name {
+	case "watch", "setsid", "ionice", "flock":
+		return true
+	}
+	return false
+}
+
 // skip returns where the command of w begins if its own words begin at i. not certain: an option is not known.
 func (w *wrapper) skip(words []spelt, i int) (next int, certain bool) {
 	if w.unsure {

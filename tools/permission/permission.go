@@ -78,6 +78,9 @@ type Request struct {
 	Mode     Mode
 	Grants   []Grant
 	Now      time.Time // for the age of grants
+
+	grants []rule // see granted
+	parsed bool
 }
 
 // A Decision names what decided, for the model, for people and for the audit.

@@ -7,9 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxCommands is how many simple commands a ReadOnly command line has at most (R1).
-const maxCommands = 50
-
 // prove says whether the rules R0 to R6 hold for every part of the command: then it is ReadOnly, and why is empty. Else
 // it is Unknown (R0, R1) or Writes, and why begins with the rule and names the word.
 func (s *script) prove(inside func(string) bool) (Class, string) {
@@ -19,8 +16,8 @@ func (s *script) prove(inside func(string) bool) (Class, string) {
 	if len(s.file.Stmts) == 0 {
 		return Unknown, "R1: there is no command"
 	}
-	if n := s.commands(); n > maxCommands {
-		return Unknown, "R1: " + strconv.Itoa(n) + " simple commands, at most " + strconv.Itoa(maxCommands)
+	if n := s.commands(); n > maxParts {
+		return Unknown, "R1: " + strconv.Itoa(n) + " simple commands, at most " + strconv.Itoa(maxParts)
 	}
 	p := s.newProver(inside)
 	for _, stmt := range s.file.Stmts {
@@ -72,7 +69,7 @@ func (s *script) readable() (Class, string) {
 
 // commands counts simple commands, wherever they stand.
 func (s *script) commands() int {
-	if len(s.text) < 2*maxCommands { // a letter and a separator each
+	if len(s.text) < 2*maxParts { // a letter and a separator each
 		return 0
 	}
 	n := 0

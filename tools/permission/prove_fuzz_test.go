@@ -26,7 +26,7 @@ func FuzzAnalyze(f *testing.F) {
 		if a.Class != ReadOnly {
 			return
 		}
-		if len(command) > maxProved || !utf8.ValidString(command) || strings.Contains(command, "\\\n") {
+		if len(command) > maxCommand || !utf8.ValidString(command) || strings.Contains(command, "\\\n") {
 			t.Fatal("ReadOnly although R0 forbids it")
 		}
 		for _, r := range command {

@@ -130,7 +130,7 @@ func TestUnknown(t *testing.T) {
 	for command, want := range map[string]Class{
 		"ls": ReadOnly, "touch a": Writes, "ls &": Writes, "ls\r": Unknown, "ls 'x": Unknown, "": Unknown,
 		strings.Repeat("ls|", 50) + "ls": Unknown, strings.Repeat("ls|", 49) + "ls": ReadOnly,
-		"cat " + strings.Repeat("a", maxProved-4): ReadOnly, "cat " + strings.Repeat("a", maxProved-3): Unknown,
+		"cat " + strings.Repeat("a", maxCommand-4): ReadOnly, "cat " + strings.Repeat("a", maxCommand-3): Unknown,
 	} {
 		if class, why := newScript(command).prove(inRoot); class != want {
 			t.Errorf("%.40q: %v %s, want %v", command, class, why, want)

@@ -7,15 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxProved is the length of a ReadOnly command in bytes (R0).
-const maxProved = 10_000
-
 // textFault is rule R0: what in the raw text the parser and bash may read differently, or what a person would not see;
 // "": nothing. The parser (v3.14.1) drops NUL without a word, takes CR LF for a newline, and joins a comment that ends
 // in a backslash with the next line, which bash runs.
 func textFault(text string) string {
-	if len(text) > maxProved {
-		return strconv.Itoa(len(text)) + " bytes, at most " + strconv.Itoa(maxProved)
+	if len(text) > maxCommand {
+		return strconv.Itoa(len(text)) + " bytes, at most " + strconv.Itoa(maxCommand)
 	}
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {

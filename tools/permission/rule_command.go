@@ -7,12 +7,6 @@ import (
 	"unicode"
 )
 
-// leftOut are programs that start another one and are not looked at by a rule that allows: it is about the other one.
-var leftOut = []string{"timeout", "time", "nice", "nohup", "stdbuf", "builtin", "noglob"}
-
-// runners run their words as a command of their own, so no rule with a star allows them.
-var runners = []string{"watch", "setsid", "ionice", "flock"}
-
 // readCommand reads the pattern of a command.
 func (r *rule) readCommand(spec string, v Verdict) error {
 	switch {
@@ -29,15 +23,11 @@ func (r *rule) readCommand(spec string, v Verdict) error {
 		return nil
 	}
 	first, _, _ := strings.Cut(r.text.pieces[0], " ")
-	for _, name := range leftOut {
-		if first == name {
-			return fmt.Errorf("it can never match: %s is left out before rules that allow are compared; write the rule for the command behind it", name)
-		}
-	}
-	for _, name := range runners {
-		if first == name {
-			return fmt.Errorf("it can never match: %s runs its words as a command, so only a rule without a star allows it", name)
-		}
+	switch {
+	case stripped(first):
+		return fmt.Errorf("it can never match: %s is left out before rules that allow are compared; write the rule for the command behind it", first)
+	case runsItsWords(first):
+		return fmt.Errorf("it can never match: %s runs its words as a command, so only a rule without a star allows it", first)
 	}
 	return nil
 }
@@ -65,8 +55,8 @@ func (r *rule) forbidsCommand(text string, a *Analysis) (string, bool) {
 	return "", false
 }
 
-// maxParts is how many sub-commands a command has at most for which anything but a person can allow it, and maxCommand
-// how many bytes.
+// maxParts is how many sub-commands a command has at most that is ReadOnly (R1), or that anything but a person can allow,
+// and maxCommand how many bytes (R0).
 const (
 	maxParts   = 50
 	maxCommand = 10_000

@@ -262,6 +262,7 @@ func TestRefusedAllowRules(t *testing.T) {
 		{"mcp__git__*", "mcp__SERVER"},
 		{"Bash(timeout *)", "timeout is left out"},
 		{"Bash(nohup make *)", "nohup is left out"},
+		{"Bash(command foo *)", "command is left out"}, // was taken, and could never match
 		{"Bash(watch *)", "watch runs its words"},
 		{"Bash(flock x *)", "flock runs its words"},
 		{"mcp__a__b(x:y)", "only rules that deny or ask"},

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// noPrefix are programs that run what their words say: a rule for all their uses would allow everything.
-var noPrefix = []string{
-	"sh", "bash", "zsh", "fish", "csh", "tcsh", "ksh", "dash", "cmd", "powershell", "pwsh", "env", "xargs", "nice", "stdbuf", "nohup",
-	"timeout", "time", "sudo", "doas", "pkexec", "watch", "setsid", "ionice", "flock", "command", "builtin", "exec", "eval",
+// noPrefix says whether a program runs what its words say: a rule for all its uses would allow everything.
+func noPrefix(name string) bool {
+	_, wraps := wrapperOf(name)
+	return wraps || isShell(name) || isOneOf(name, "cmd powershell pwsh eval source .")
 }
 
 // maxSuggested is how many runes a suggested rule has at most: who is asked must be able to read it.
@@ -24,6 +24,7 @@ func (p *Policy) Suggest(r Request) string {
 		return ""
 	}
 	p.complete(&r)
+	r.granted() // for all decisions below
 	if d := p.Decide(r); d.Verdict != Ask || d.Hard || dangerous(&r) != "" {
 		return ""
 	}
@@ -89,7 +90,7 @@ func commandSuggestions(t *Target) []string {
 			continue
 		}
 		words := strings.Fields(part.Text)
-		if len(words) < 2 || !plainWord(words[0]) || !plainWord(words[1]) || words[1][0] == '-' || slices.Contains(noPrefix, path.Base(words[0])) {
+		if len(words) < 2 || !plainWord(words[0]) || !plainWord(words[1]) || words[1][0] == '-' || noPrefix(path.Base(words[0])) {
 			break
 		}
 		return []string{"Bash(" + words[0] + " " + words[1] + " *)", whole}
