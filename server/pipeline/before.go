@@ -195,7 +195,7 @@ func (c *call) wants(event string) bool { return c.pipe.Hooks != nil && c.pipe.H
 func (c *call) event() hooks.Event {
 	e := hooks.Event{
 		Session: c.state.Key.Session, Call: c.visit.id, Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases,
-		Mode: c.mode, Input: c.bound.Input, Request: c.request(),
+		Mode: c.mode, Input: c.bound.Input, Request: c.asKnown(),
 	}
 	if c.state.Space != nil {
 		e.Cwd, e.Roots = c.state.Space.Cwd(), c.state.Space.Roots()

@@ -116,9 +116,10 @@ type call struct {
 
 	bound    tool.Call
 	mode     permission.Mode
-	planFile bool   // in plan mode: the call touches the plan file and nothing else
-	digest   string // of the input as the client sent it
-	found    found  // by stages 3 and 4, now or before the person's answer
+	planFile bool                // in plan mode: the call touches the plan file and nothing else
+	known    *permission.Request // of the bound input, when it was last looked at; nil: not yet
+	digest   string              // of the input as the client sent it
+	found    found               // by stages 3 and 4, now or before the person's answer
 	answer   tool.Answer
 	changed  []tool.FileChange // by the command that was run
 	bounded  bool              // stage 7 was reached
@@ -224,7 +225,7 @@ func (c *call) take(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	c.bound = bound
+	c.bound, c.known = bound, nil
 	c.record.Digest = digest(bound.Input)
 	c.record.ReadOnly = bound.Traits.ReadOnly
 	if c.pipe.Audit != nil {

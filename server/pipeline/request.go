@@ -13,7 +13,8 @@ import (
 
 // decide makes the one decision about the call, and says what it depends on.
 func (c *call) decide(ctx context.Context) (permission.Request, permission.Decision) {
-	r := c.request()
+	r := c.request() // anew: hooks may have taken minutes
+	c.known = &r
 	d := c.state.Rules.Decide(r)
 	if !grantsMatter(r, d) || c.state.Shared { // several conversations share the key, and a grant is for one
 		return r, d
@@ -24,6 +25,16 @@ func (c *call) decide(ctx context.Context) (permission.Request, permission.Decis
 		d = c.state.Rules.Decide(r)
 	}
 	return r, d
+}
+
+// asKnown is what the last decision about this input depended on. Hooks are told of that, also after the call, when the
+// disk is another one; and the disk is not asked again for each of them.
+func (c *call) asKnown() permission.Request {
+	if c.known == nil {
+		r := c.request()
+		c.known = &r
+	}
+	return *c.known
 }
 
 // grantsMatter says whether a grant could make another decision.
