@@ -111,3 +111,35 @@ func (g *gitLook) read(file string) ([]byte, error) {
 	defer r.Close()
 	return io.ReadAll(io.NewSectionReader(r, 0, maxGitConfig+1))
 }
+
+// maxIndex is how many bytes of a repository's index are read: some 600,000 files.
+const maxIndex = 64 << 20
+
+// tracks says why what git tracks in dir, whose files are below top, must not be shown; "": no rule is about it.
+func (g *gitLook) tracks(dir, top string) string {
+	found, err := g.index(filepath.Join(dir, "index"), func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ""
+	case err != nil:
+		return "a rule is about files, and which ones the repository has cannot be read"
+	case found:
+		return "a rule is about a file of the repository; name others behind --"
+	}
+	return ""
+}
+
+// index is permission.GitTracks for a file.
+func (g *gitLook) index(file string, f func(name string, submodule bool) bool) (bool, error) {
+	dir, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	r, err := g.files.Open(context.Background(), filestate.File{Dir: dir, Name: filepath.Base(file), Path: file})
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	return permission.GitTracks(io.NewSectionReader(r, 0, maxIndex), f)
+}

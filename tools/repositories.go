@@ -1,17 +1,13 @@
 package tools
 
 import (
-	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"codehand/filestate"
-	"codehand/tools/permission"
 	"codehand/tools/session"
 )
 
@@ -138,63 +134,4 @@ func below(dir, text string) string {
 		return text
 	}
 	return filepath.Join(dir, text)
-}
-
-// maxIndex is how many bytes of a repository's index are read: some 600,000 files.
-const maxIndex = 64 << 20
-
-// repositoryShows says why git, started in dirs, must not show contents of what is in places without a question; "": it
-// may. It is about the files that git tracks now: what a rule closes and git does not track, as `.env` mostly, is no
-// hindrance. What was tracked once and stands in the history only is not looked for.
-func repositoryShows(s *session.State, dirs, places []string) string {
-	if !s.Rules.Compares(false) {
-		return ""
-	}
-	places = slices.Clone(places)
-	for i, place := range places {
-		if !filepath.IsAbs(place) {
-			place = filepath.Join(s.Space.Cwd(), place)
-		}
-		if real, err := filepath.EvalSymlinks(place); err == nil {
-			place = real
-		}
-		places[i] = place
-	}
-	ruled := func(path string) bool {
-		return slices.ContainsFunc(places, func(place string) bool {
-			rel, err := filepath.Rel(place, path)
-			return err == nil && filepath.IsLocal(rel)
-		}) && s.Rules.Ruled(path, false) != permission.Allow
-	}
-	g := gitLook{files: s.Files, left: maxGitModules, ruled: ruled}
-	return g.all(s, dirs)
-}
-
-// tracks says why what git tracks in dir, whose files are below top, must not be shown; "": no rule is about it.
-func (g *gitLook) tracks(dir, top string) string {
-	found, err := g.index(filepath.Join(dir, "index"), func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ""
-	case err != nil:
-		return "a rule is about files, and which ones the repository has cannot be read"
-	case found:
-		return "a rule is about a file of the repository; name others behind --"
-	}
-	return ""
-}
-
-// index is permission.GitTracks for a file.
-func (g *gitLook) index(file string, f func(name string, submodule bool) bool) (bool, error) {
-	dir, err := os.OpenRoot(filepath.Dir(file))
-	if err != nil {
-		return false, err
-	}
-	defer dir.Close()
-	r, err := g.files.Open(context.Background(), filestate.File{Dir: dir, Name: filepath.Base(file), Path: file})
-	if err != nil {
-		return false, err
-	}
-	defer r.Close()
-	return permission.GitTracks(io.NewSectionReader(r, 0, maxIndex), f)
 }
