@@ -36,7 +36,7 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 	Command:   func(in runReadonlyInput) string { return in.Command },
 	Weigh: func(s *session.State, in runReadonlyInput, a *permission.Analysis) error {
 		if weigh(s, a); a.Class != permission.ReadOnly {
-			return notReadOnly(in.Command, a.Why)
+			return notReadOnly(in.Command, a.Reason())
 		}
 		return nil
 	},

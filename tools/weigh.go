@@ -68,7 +68,7 @@ func stillReads(env tool.Env, command string) error {
 		return nil
 	}
 	if why := repositoryRuns(env.State, a.Git); why != "" {
-		return notReadOnly(command, "R6: git: "+why)
+		return notReadOnly(command, "git: "+why)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ var sharedFiles = []string{
 	"doc.go", "all.go", "refusals.go",
 	"changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", "withhold.go", // files
 	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
-	"approvals.go", "plans.go", // plan mode
+	"approvals.go", "plannames.go", "planquestions.go", "plans.go", // plan mode
 }
 
 func TestToolFiles(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"codehand/filestate"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -70,7 +69,7 @@ func (c *call) add(ctx context.Context, o *outcome, said hooks.Outcome) {
 		texts = append(texts, strings.TrimSpace("[a hook objects] "+hookText(said.Reason)))
 	}
 	texts = append(texts, hookText(c.found.Hooks.Context), hookText(said.Context))
-	changes, shown := c.hookChanges(ctx, o)
+	changes, accept := c.hookChanges(ctx, o)
 	texts = append(texts, changes...)
 	a := c.room(o, texts)
 	for _, text := range texts {
@@ -81,10 +80,8 @@ func (c *call) add(ctx context.Context, o *outcome, said hooks.Outcome) {
 		c.log().WarnContext(ctx, "hooks said more than there is room for", "tool", c.bound.Spec.Name, "call", c.visit.id)
 		return
 	}
-	for _, s := range shown {
-		if err := c.state.Files.Accept(ctx, s); err != nil {
-			c.log().WarnContext(ctx, "remember a change by a hook", "path", s.Path, "error", err)
-		}
+	for _, seen := range accept {
+		seen()
 	}
 }
 
@@ -123,8 +120,8 @@ func (c *call) join(ctx context.Context, o *outcome, a addition) {
 	addLine(o.text(), a.text)
 }
 
-// hookChanges tells what hooks did to the files that this call changed, and which of that is told whole.
-func (c *call) hookChanges(ctx context.Context, o *outcome) (texts []string, whole []*filestate.StaleError) {
+// hookChanges tells what hooks did to the files that this call changed. accept remembers what is told whole, once it was.
+func (c *call) hookChanges(ctx context.Context, o *outcome) (texts []string, accept []func()) {
 	var paths []string
 	for _, f := range o.meta().Files {
 		paths = append(paths, f.Path)
@@ -141,13 +138,17 @@ func (c *call) hookChanges(ctx context.Context, o *outcome) (texts []string, who
 		if s.Old != nil && s.New != nil {
 			diff, all := textedit.Diff(s.Old, s.New, maxHookDiff)
 			if text += "\n" + diff; all {
-				whole = append(whole, s)
+				accept = append(accept, func() {
+					if err := c.state.Files.Accept(ctx, s); err != nil {
+						c.log().WarnContext(ctx, "remember a change by a hook", "path", s.Path, "error", err)
+					}
+				})
 			}
 		}
 		text, _ = results.Show(text) // a file may hold anything
 		texts = append(texts, text)
 	}
-	return texts, whole
+	return texts, accept
 }
 
 // addLine puts a line at the end of text.

@@ -120,7 +120,7 @@ func (c *call) danger(r permission.Request) string {
 			a = &read
 		}
 		if a.Class == permission.Dangerous {
-			return a.Why
+			return a.Reason()
 		}
 	}
 	return ""

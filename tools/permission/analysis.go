@@ -61,6 +61,14 @@ type Analysis struct {
 	Unclear bool
 }
 
+// Reason is Why without the number of the rule, which helps nobody who does not have the rules before him.
+func (a *Analysis) Reason() string {
+	if rule, rest, ok := strings.Cut(a.Why, ": "); ok && len(rule) > 1 && rule[0] == 'R' && isDigit(rule[1]) {
+		return rest
+	}
+	return a.Why
+}
+
 // A Part is one simple command, as rules match it.
 type Part struct {
 	Text  string   // as written, behind harmless assignments and wrappers: what a rule that allows must match

@@ -176,7 +176,7 @@ func (p *Policy) byMode(r *Request) Decision {
 func dangerous(r *Request) string {
 	for i := range r.Targets {
 		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class == Dangerous {
-			return t.Analysis.Why
+			return t.Analysis.Reason()
 		}
 	}
 	return ""
