@@ -50,7 +50,9 @@ func gitStarts(args []spelt) (dir spelt, elsewhere bool) {
 			i++
 			at := dir
 			dir = args[i]
-			dir.text, dir.shape = under(at.text, dir.text), dir.shape|at.shape
+			if dir.text, dir.shape = under(at.text, dir.text), dir.shape|at.shape; len(dir.text) > maxPath {
+				return spelt{}, true
+			}
 		case t == "-c", t == "--config-env", t == "--namespace", t == "--attr-source":
 			i++
 		case t == "--git-dir", t == "--work-tree", t == "--super-prefix":

@@ -97,6 +97,11 @@ func (a *Analysis) unread() {
 
 // personFor returns why a person must decide, whatever the rules say; "": nothing does.
 func personFor(c *simple) string {
+	for i := range c.words {
+		if c.words[i].shape&lavish != 0 {
+			return "braces stand for more words than are read"
+		}
+	}
 	for _, h := range c.heads {
 		if h.quiet {
 			continue

@@ -32,3 +32,29 @@ func TestFormsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A rule that denies was passed by a word with more alternatives than are read: bash runs `git push`.
+func TestTooManyBraces(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(",a", maxBraced)
+	for _, command := range []string{"git {push" + many + "}", "{git" + many + "} push", "git " + strings.Repeat("{", maxBraced) + "{push,x}"} {
+		if a := Analyze(command, nil); a.Person == "" {
+			t.Errorf("%s: no person is asked", command)
+		}
+	}
+	if a := Analyze("git {push,pull}", nil); a.Person != "" {
+		t.Error(a.Person)
+	}
+}
+
+// Each command of a line of a hundred KB had a longer directory than the one before: 240 MB, and seconds.
+func TestPathsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{strings.Repeat("cd dir && cat x && ", 4000), "git " + strings.Repeat("-C dir ", 10_000) + "rm x"} {
+		for _, f := range Analyze(command, nil).Files {
+			if len(f.Path) > 2*maxPath {
+				t.Fatalf("a path of %d bytes", len(f.Path))
+			}
+		}
+	}
+}

@@ -6,7 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxBraced bounds the words that one word with braces stands for; more are left as written.
+// maxBraced bounds the words that one word with braces stands for, and the groups that are looked at for a comma. A word
+// with more is left as written, and a person must decide about the command.
 const maxBraced = 64
 
 // Unquoted braces and commas while a word is read. A text that contains these control characters is never proved, and
@@ -26,17 +27,21 @@ func hasBraces(w *syntax.Word) bool {
 	return false
 }
 
-// expandBraces returns what the shell makes of marked braces; s itself if there is nothing to expand or too much.
-func expandBraces(s string) []string {
+// expandBraces returns what the shell makes of marked braces; s itself if there is nothing to expand, or too much (not
+// whole).
+func expandBraces(s string) (words []string, whole bool) {
 	done := []string{}
 	todo := []string{s}
 	for len(todo) > 0 {
 		if len(done)+len(todo) > maxBraced {
-			return []string{s}
+			return []string{s}, false
 		}
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		before, choices, after := firstBraces(s)
+		before, choices, after, whole := firstBraces(s)
+		if !whole || len(choices) > maxBraced {
+			return []string{s}, false
+		}
 		if choices == nil {
 			done = append(done, s)
 			continue
@@ -45,14 +50,18 @@ func expandBraces(s string) []string {
 			todo = append(todo, before+choices[i]+after)
 		}
 	}
-	return done
+	return done, true
 }
 
-// firstBraces finds the first group with a comma of its own.
-func firstBraces(s string) (before string, choices []string, after string) {
+// firstBraces finds the first group with a comma of its own. Not whole: there are too many others before it.
+func firstBraces(s string) (before string, choices []string, after string, whole bool) {
+	groups := 0
 	for open := 0; open < len(s); open++ {
 		if s[open] != braceOpen {
 			continue
+		}
+		if groups++; groups > maxBraced {
+			return s, nil, "", false
 		}
 		depth, start := 0, open+1
 		choices = nil
@@ -72,11 +81,11 @@ func firstBraces(s string) (before string, choices []string, after string) {
 				if choices == nil {
 					break
 				}
-				return s[:open], append(choices, s[start:i]), s[i+1:]
+				return s[:open], append(choices, s[start:i]), s[i+1:], true
 			}
 		}
 	}
-	return s, nil, ""
+	return s, nil, "", true
 }
 
 // unmark makes ordinary braces of those that are left.

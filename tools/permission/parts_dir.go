@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// maxPath is how long a path is at most that is put together of several, in bytes, as in the Linux kernel.
+const maxPath = 4096
+
 // enter follows a `cd DIR` with a literal directory.
 func (sc *scope) enter(words []spelt) {
 	i := 1
@@ -29,6 +32,9 @@ func (sc *scope) enter(words []spelt) {
 		return
 	}
 	sc.dir, sc.lost = under(sc.dir, words[i].text), sc.lost && !rooted(words[i].text)
+	if len(sc.dir) > maxPath {
+		sc.dir, sc.lost, sc.astray = "", true, "" // no system goes there
+	}
 }
 
 // rooted says whether a path means the same wherever one stands.

@@ -27,6 +27,7 @@ const (
 	braced                     // {a,b} or {1..3}
 	homely                     // it begins with an unquoted ~
 	runs                       // computed by a command: $(…), <(…)
+	lavish                     // its braces stand for more words than are read
 	perhaps                    // not written at all: a name in what may be a directory
 )
 
@@ -57,7 +58,11 @@ func spellOne(read []spelt, text string, w *syntax.Word) []spelt {
 	if !sp.braces {
 		return append(read, one)
 	}
-	texts, bares := expandBraces(one.text), expandBraces(one.bare)
+	texts, whole := expandBraces(one.text)
+	bares, _ := expandBraces(one.bare)
+	if !whole {
+		one.shape |= lavish
+	}
 	if len(texts) > 1 {
 		one.shape |= braced
 	}
