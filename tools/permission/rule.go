@@ -94,6 +94,8 @@ func (r *rule) read(home string, v Verdict) error {
 		return errors.New("want Tool or Tool(what)")
 	case !goodName(name):
 		return errors.New("want the name of a tool, of letters, digits, _ and -")
+	case name == mountPrefix:
+		return errors.New("it can never match: it names no server; write mcp__* for all of them")
 	case strings.Contains(name, "*") && v == Allow:
 		return errors.New("only rules that deny or ask take a pattern of tool names; name each tool, or mcp__SERVER")
 	}

@@ -109,6 +109,7 @@ func TestRefusedRules(t *testing.T) {
 		{"Skill(x )", "no blanks"},
 		{"Agent(a\u202eb)", "invisible"},
 		{"mcp__a__b(x)", "never match"},
+		{"mcp__", "names no server"}, // was taken, and denied nothing
 		{"mcp__a__*(x)", "never match"},
 		{"job_stop(x)", "never match"},
 		{"web_search(x)", "never match"},
