@@ -33,6 +33,8 @@ func (p *prover) findFault(args []word) string {
 		switch v := args[i]; {
 		case v.leads(), v.glob() && strings.HasPrefix(v.text, "-"):
 			return "glob " + snippet(v.text) + " may turn into an option"
+		case len(v.text) > 1 && v.text[0] == '-' && isAlpha(v.text[1]) && w.text != "-perm":
+			return "value " + snippet(v.text) + " of " + w.text + " looks like an option"
 		case takes == pathValue:
 			if why := p.path(v); why != "" {
 				return why
