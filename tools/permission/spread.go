@@ -95,10 +95,11 @@ func spreadsOf(c *simple, piped bool) []Spread {
 func (c *simple) globs(spreads []Spread, words []spelt, write bool) []Spread {
 	for i := range words {
 		w := words[i]
-		if w.shape&globbed == 0 || w.shape&(computed|perhaps) != 0 {
+		first := strings.IndexAny(w.text, globs) // the glob of an option with a value glued to it may stand before the value
+		if w.shape&globbed == 0 || w.shape&(computed|perhaps) != 0 || first < 0 {
 			continue
 		}
-		from := strings.LastIndexByte(w.text[:strings.IndexAny(w.text, globs)], '/') + 1
+		from := strings.LastIndexByte(w.text[:first], '/') + 1
 		s := Spread{Write: write, deep: strings.Contains(w.text, "**")}
 		for part := range strings.SplitSeq(w.text[from:], "/") {
 			if strings.Contains(part, "**") { // with globstar any number of directories
