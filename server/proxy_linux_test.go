@@ -168,6 +168,16 @@ func (n *nginx) start() {
 	cmd.Env = []string{"NGINX=3;"} // the socket is the first extra file, as when nginx replaces itself
 	cmd.ExtraFiles = []*os.File{n.socket}
 	n.group = startGroup(n.t, cmd)
+	// os/exec makes the socket blocking, for all who share it, and nginx leaves an inherited one as it is. Of two workers
+	// that are woken for one connection the second would wait in accept, and serve its other connections no more.
+	raw, err := n.socket.SyscallConn()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	var set error
+	if err := raw.Control(func(fd uintptr) { set = syscall.SetNonblock(int(fd), true) }); err != nil || set != nil {
+		n.t.Fatal(err, set)
+	}
 }
 
 // A front is a proxy, and how clients get through it.
