@@ -39,7 +39,7 @@ func corpus(t testing.TB, name string) []row {
 }
 
 // inRoot is the root of the corpora.
-func inRoot(path string) bool { return path == "/work" || strings.HasPrefix(path, "/work/") }
+func inRoot(path string) bool { return path == "/proj" || strings.HasPrefix(path, "/proj/") }
 
 // dangerCorpora are the files with commands and their class.
 func dangerCorpora() []string { return []string{"shell-commands.tsv", "shell-dangerous.tsv"} }

@@ -57,11 +57,11 @@ func sameInBash(t *testing.T, bash, dir, command string) int {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bash, "--noprofile", "--norc", "-c", script.String()+strings.ReplaceAll(command, "/work", dir))
+	cmd := exec.CommandContext(ctx, bash, "--noprofile", "--norc", "-c", script.String()+strings.ReplaceAll(command, "/proj", dir))
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/nonexistent", "LANG=C.UTF-8"}
 	out, _ := cmd.Output() // the status is that of the last command
 	calls := 0
-	for call := range strings.SplitSeq(strings.ReplaceAll(string(out), dir, "/work"), "\x02") {
+	for call := range strings.SplitSeq(strings.ReplaceAll(string(out), dir, "/proj"), "\x02") {
 		if call == "" {
 			continue
 		}

@@ -106,7 +106,7 @@ git update-ref refs/remotes/origin/main HEAD && git branch -q -u origin/main && 
 func (ws *runWorkspace) run(t *testing.T, command string) {
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, ws.bash, "--noprofile", "--norc", "-c", strings.ReplaceAll(command, "/work", ws.dir))
+	cmd := exec.CommandContext(ctx, ws.bash, "--noprofile", "--norc", "-c", strings.ReplaceAll(command, "/proj", ws.dir))
 	cmd.Dir = ws.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + ws.home, "LANG=C.UTF-8", "PAGER=cat", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "npm_config_update_notifier=false"}, sandbox.Neutral()...)

@@ -175,28 +175,28 @@ func TestProvePart(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	t.Parallel()
 	inside := func(path string) bool {
-		return path == "/work" || path == "/work/a" || path == "/work/a/b" || path == "/work/a/b/c"
+		return path == "/proj" || path == "/proj/a" || path == "/proj/a/b" || path == "/proj/a/b/c"
 	}
 	for command, want := range map[string]Class{
-		"cd /work/a && cat b":            ReadOnly,
-		"cd /work/a && cat x":            Writes,
-		"cd /work && cd a && cat b":      ReadOnly,
-		"cd /work && cd a && cat a":      Writes,
+		"cd /proj/a && cat b":            ReadOnly,
+		"cd /proj/a && cat x":            Writes,
+		"cd /proj && cd a && cat b":      ReadOnly,
+		"cd /proj && cd a && cat a":      Writes,
 		"cd x && cat y":                  ReadOnly,
 		"cd /elsewhere":                  Writes,
-		"git -C /work/a show b":          ReadOnly,
-		"git -C /work/a show x":          Writes,
-		"git -C /work/a status; cat x":   ReadOnly,
-		"git -C /work -C a/b show c":     ReadOnly,
-		"git -C /work -C a/b show x":     Writes,
-		"cd /work/a; git -C b show c":    ReadOnly,
-		"cd /work/a; git -C b show b":    Writes,
-		"cat /work/a /work//a/./b":       ReadOnly,
-		"cat /work/a/b/d":                Writes,
-		"cd /work/a; cat < b":            ReadOnly,
-		"cd /work/a; cat < x":            Writes,
-		"find /work/a -newer /work/a/b":  ReadOnly,
-		"find /work/a -newer /work/a/bb": Writes,
+		"git -C /proj/a show b":          ReadOnly,
+		"git -C /proj/a show x":          Writes,
+		"git -C /proj/a status; cat x":   ReadOnly,
+		"git -C /proj -C a/b show c":     ReadOnly,
+		"git -C /proj -C a/b show x":     Writes,
+		"cd /proj/a; git -C b show c":    ReadOnly,
+		"cd /proj/a; git -C b show b":    Writes,
+		"cat /proj/a /proj//a/./b":       ReadOnly,
+		"cat /proj/a/b/d":                Writes,
+		"cd /proj/a; cat < b":            ReadOnly,
+		"cd /proj/a; cat < x":            Writes,
+		"find /proj/a -newer /proj/a/b":  ReadOnly,
+		"find /proj/a -newer /proj/a/bb": Writes,
 	} {
 		if class, why := newScript(command).prove(inside); class != want {
 			t.Errorf("%q: %v %s, want %v", command, class, why, want)
