@@ -18,6 +18,8 @@ import (
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/shell"
+	"codehand/tools/skills"
+	"codehand/tools/tasks"
 )
 
 // storeTime bounds one operation of the Store with its retries.
@@ -146,7 +148,15 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Grants:   session.NewCell[[]permission.Grant](memory, "cell.grants"),
 		Declines: session.NewCell[session.Declines](memory, "cell.declines"),
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
+		Active:   session.NewCell[[]string](memory, "cell.active"),
+		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
+		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
+		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
+		Skills:   skills.New(),
+		Catalog:  at.catalog,
+		Tasks:    tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
 	}
+	st.SkillDirs = s.skillDirs(at)
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {
 		if sh != nil {
@@ -169,6 +179,16 @@ func (s *Server) plans(at *place) string {
 	return own
 }
 
+// skillDirs are the directories of skills that are not in the workspace, the one that wins a clash first. Those of the
+// home directory are of the person who started this process, and of nobody else who signs in.
+func (s *Server) skillDirs(at *place) []skills.Dir {
+	var dirs []skills.Dir
+	for _, dir := range s.cfg.Skills.Dirs {
+		dirs = append(dirs, skills.Dir{Path: dir, Trust: skills.Operator})
+	}
+	return dirs
+}
+
 // prefs are the settings that tools read.
 func prefs(c config.Config) session.Prefs {
 	return session.Prefs{
@@ -186,5 +206,6 @@ func prefs(c config.Config) session.Prefs {
 		ShellDefaultMS:    c.Shell.DefaultTimeoutMS,
 		ShellMaxMS:        c.Shell.MaxTimeoutMS,
 		ShellBackgroundMS: c.Shell.AutoBackgroundMS,
+		SkillShell:        c.Skills.AllowShell,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/tools/catalog"
 	"codehand/tools/tool"
 )
 
@@ -70,6 +71,21 @@ func (p *place) arrange(tools []tool.Tool) []mcp.Tool {
 		listed = append(listed, describeTool(t))
 	}
 	return listed
+}
+
+// findable is every tool that sessions of this place may find, by name.
+func (p *place) findable(tools []tool.Tool) []catalog.Entry {
+	var all []catalog.Entry
+	for _, t := range tools {
+		if !p.off(t) {
+			all = append(all, catalog.Entry{
+				Name: t.Spec.Name, Aliases: t.Spec.Aliases, Description: t.Spec.Description, Hint: t.Spec.Hint,
+				Deferred: t.Spec.Deferred, Schema: t.Schema,
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // asListed orders tools: the core, then the deferred ones, each by name.

@@ -15,6 +15,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
@@ -35,6 +36,7 @@ type place struct {
 	start   permission.Mode // of a session that has not changed it
 	highest permission.Mode
 	env     func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
+	catalog []catalog.Entry // what its sessions may find
 	listed  []mcp.Tool      // of tools/list
 	unasked []mcp.Tool      // the same for clients that cannot be asked
 	broken  bool            // its roots cannot be served: every call is refused
@@ -88,6 +90,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 		p.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
 	}
 	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs}
+	p.catalog = p.findable(s.tools)
 	p.listed = p.arrange(s.tools)
 	p.unasked = s.personal(p.listed)
 	return p, nil

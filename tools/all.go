@@ -17,8 +17,20 @@ func All() []tool.Tool {
 		runReadonly,
 		jobOutput,
 		jobStop,
+		// Further tools.
+		skillTool,
+		toolSearch,
+		callTool,
 		// Planning.
 		enterPlanMode,
 		exitPlanMode,
+		todoWrite,
+		taskCreate,
+		taskGet,
+		taskList,
+		taskUpdate,
+		// The session.
+		askUserQuestion,
+		sessionConfig,
 	}
 }

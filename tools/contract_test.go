@@ -29,6 +29,17 @@ var samples = map[string]string{
 	"job_stop":        `{"job_id":"$JOB"}`,
 	"enter_plan_mode": `{}`,
 	"exit_plan_mode":  `{"plan":"1. Think."}`,
+
+	"skill":             `{}`,
+	"tool_search":       `{"query":"plan"}`,
+	"call_tool":         `{"name":"list_files","arguments":{"pattern":"**/*","path":"$WORK"}}`,
+	"todo_write":        `{"todos":[{"content":"one","status":"pending"}]}`,
+	"task_create":       `{"subject":"one","description":"do it"}`,
+	"task_get":          `{"taskId":"1"}`,
+	"task_list":         `{}`,
+	"task_update":       `{"taskId":"1","status":"completed"}`,
+	"ask_user_question": `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a"},{"label":"b"}]}]}`,
+	"session_config":    `{}`,
 }
 
 // A contractRig is a rig with the files and the job that samples name.

@@ -35,21 +35,22 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config"},
 
-	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/hooks", "tools/permission", "tools/results",
-		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/textedit", "tools/tool",
-		"tools/workspace"},
+	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/catalog", "tools/hooks", "tools/permission", "tools/results",
+		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
+		"tools/tool", "tools/workspace"},
 	"server/pipeline": {"tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
 	"server/auth":     {},
 	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},
 	"server/clients":  {"filestate"},
 
-	"tools": {"filestate", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
+	"tools": {"filestate", "tools/catalog", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
+		"tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tool": {"tools/permission", "tools/session"},
-	"tools/session": {"filestate", "tools/permission", "tools/results", "tools/search", "tools/shell",
-		"tools/workspace"},
+	"tools/session": {"filestate", "tools/catalog", "tools/permission", "tools/results", "tools/search", "tools/shell", "tools/skills",
+		"tools/tasks", "tools/workspace"},
 
+	"tools/catalog":       {},
 	"tools/hooks":         {"tools/permission", "tools/sandbox"},
 	"tools/permission":    {"tools/search/ignore"},
 	"tools/results":       {},
@@ -57,6 +58,8 @@ var rooms = map[string][]string{
 	"tools/search":        {"tools/search/ignore"},
 	"tools/search/ignore": {},
 	"tools/shell":         {"tools/sandbox"},
+	"tools/skills":        {"tools/search/ignore"}, // patterns of the key paths
+	"tools/tasks":         {},
 	"tools/textedit":      {},
 	"tools/workspace":     {},
 
@@ -71,6 +74,7 @@ var modules = []struct {
 }{
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
+	{path: "github.com/goccy/go-yaml", rooms: []string{"tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate", "server/auth", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},

@@ -31,6 +31,9 @@ type Config struct {
 	Plan        Plan
 	Results     Results
 	Tools       Tools
+	Skills      Skills
+	Tasks       Tasks
+	Git         Git
 	Read        Read
 	Edit        Edit
 	Write       Write
@@ -111,9 +114,28 @@ type Results struct {
 	KeepDays int
 }
 
-// Tools are limits over all tools.
+// Tools is which tools there are and how they run.
 type Tools struct {
-	MaxParallel int // calls of one session at once
+	MaxParallel int      // calls of one session at once
+	Profile     string   // default, simple, readonly: which tools there are
+	Deferral    string   // auto, on, off: which of them are listed before they were searched for
+	Always      []string // names of further tools that are always listed
+}
+
+// Skills are instructions in files.
+type Skills struct {
+	Dirs       []string // of the operator, absolute; each holds NAME/SKILL.md
+	AllowShell bool     // commands in skills are run, but not in those of a project
+}
+
+// Tasks are the lists of tasks.
+type Tasks struct {
+	Directory string // of a list that all sessions of a principal share, absolute; "": each has its own
+}
+
+// Git is what is said about commits.
+type Git struct {
+	CoAuthor string // "NAME <ADDRESS>" for the trailer of a commit; "": none
 }
 
 // Read is how files are shown.

@@ -170,6 +170,14 @@ func checkEnvName(name string) error {
 	return nil
 }
 
+// checkToolName refuses what cannot be the name of a tool. Whether there is one is not known here.
+func checkToolName(name string) error {
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '-' }) {
+		return fmt.Errorf("%s: must be the name of a tool", name)
+	}
+	return nil
+}
+
 func nameRune(r rune) bool {
 	return r == '_' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
 }

@@ -4,10 +4,13 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/shell"
+	"codehand/tools/skills"
+	"codehand/tools/tasks"
 	"codehand/tools/workspace"
 )
 
@@ -20,8 +23,10 @@ type Key struct {
 // A Client is what the caller said about itself with this call, and what its profile adds.
 type Client struct {
 	Name, Version string // clientInfo
+	Revision      string // of the protocol, as 2025-11-25; "": not known
 	Modern        bool   // protocol 2026-07-28 or later
 	CanAsk        bool   // declared elicitation
+	SeesAll       bool   // every tool is listed for it: nothing is deferred
 	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
 	MaxBytes      int    // likewise
 	MaxLines      int    // likewise
@@ -42,6 +47,7 @@ type Prefs struct {
 	GrepTimeoutMS                                 int
 	ShellDefaultMS, ShellMaxMS, ShellBackgroundMS int
 	NoShell                                       string // why there is no shell; "": there is one
+	SkillShell                                    bool   // commands in skills are run, but not in those of a project
 }
 
 // A State is everything that one session remembers and may use: handles and cells, no logic and no
@@ -58,7 +64,10 @@ type State struct {
 	Search  *search.Engine
 	Shell   *shell.Shell
 	Results *results.Shelf
-	Prefs   Prefs
+	Skills  *skills.Index
+	Catalog []catalog.Entry // every tool that this session may find, by name; only read
+	Tasks   tasks.List
+	Prefs   Prefs // the operator's, as far as Choices does not say otherwise
 
 	Start   permission.Mode // of a session that has not changed it
 	Highest permission.Mode // no session goes above it
@@ -72,6 +81,27 @@ type State struct {
 	Grants   Cell[[]permission.Grant] // rules that a person allowed for this session
 	Declines Cell[Declines]           // what persons declined
 	Cursors  Cell[map[string]Cursor]  // how far each job's output was read, by job id
+	Active   Cell[[]string]           // deferred tools that tool_search brought in, by name
+	Todos    Cell[[]Todo]
+	Choices  Cell[Choices]           // what session_config has set
+	Loaded   Cell[map[string]string] // what skills were shown: the sum of the text, by name
+
+	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
+}
+
+// A Todo is one line of the todo list.
+type Todo struct {
+	Content    string `json:"content"`
+	Status     string `json:"status"` // pending, in_progress, completed
+	ActiveForm string `json:"activeForm,omitempty"`
+}
+
+// Choices are what a session has set for itself, never wider than what the operator allows. Zero fields are not set.
+type Choices struct {
+	ResultCap      int    `json:"result_cap,omitempty"` // runes of one result
+	ReadDedup      *bool  `json:"read_dedup,omitempty"`
+	GrepMode       string `json:"grep_mode,omitempty"`
+	ShellTimeoutMS int    `json:"shell_timeout_ms,omitempty"`
 }
 
 // A Plan is the session's plan file.

@@ -54,6 +54,14 @@ const (
 	PlanTextNeeded      Code = "PLAN_TEXT_NEEDED"
 	JobUnknown          Code = "JOB_UNKNOWN"
 	JobLimit            Code = "JOB_LIMIT"
+	SkillUnknown        Code = "SKILL_UNKNOWN"
+	SkillUserOnly       Code = "SKILL_USER_ONLY"
+	SkillDenied         Code = "SKILL_DENIED"
+	TaskUnknown         Code = "TASK_UNKNOWN"
+	TaskCycle           Code = "TASK_CYCLE"
+	TaskLimit           Code = "TASK_LIMIT"
+	ConfigFixed         Code = "CONFIG_FIXED"
+	ConfigUnknown       Code = "CONFIG_UNKNOWN"
 
 	// Of the team endpoint.
 	RateLimited          Code = "RATE_LIMITED"

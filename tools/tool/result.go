@@ -1,6 +1,9 @@
 package tool
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // A Result is what a call gives back when it ran.
 type Result struct {
@@ -10,6 +13,15 @@ type Result struct {
 	Meta        Meta     // for programs; goes to the result's _meta, never to structuredContent
 	Shows       []string // absolute paths whose content Text shows; forgotten if a hook replaces Text
 	ListChanged bool     // the tool list of this session changed; the notice goes out before the answer
+	Lends       *Loan    // rules that a skill brings; nil: the call lends none, and earlier loans stay
+}
+
+// A Loan is rules that a skill of the operator or the user allows for a while. It takes the place of the loan of an
+// earlier skill. The corridor keeps it, as a session keeps what a person granted; a session that several conversations
+// share gets none.
+type Loan struct {
+	Rules []string      // as in a configuration; empty: it only ends the earlier one
+	Life  time.Duration // from the end of the call
 }
 
 // Meta is what a tool knows for programs; the corridor adds decision, kept result, error and time.

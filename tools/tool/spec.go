@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"context"
+	"encoding/json"
 	"time"
 
 	"codehand/tools/permission"
@@ -63,6 +65,10 @@ type Env struct {
 	AnswerBy time.Time // a client without a progress token must have its answer by then; zero: no limit
 	Answer   Answer    // to Def.Question; zero when nothing was asked
 	Progress Progress  // never nil
+
+	// Call runs another tool as a call of its own, through the whole corridor, from within an Ungated call. Nobody is
+	// asked: what is not allowed is refused. The error is a *Refusal, or a fault of ours. nil: this call may make none.
+	Call func(ctx context.Context, name string, input json.RawMessage) (Result, error)
 
 	Analysis *permission.Analysis // of Def.Command; nil: the tool has none. It is shared: only read
 }

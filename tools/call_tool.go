@@ -1,0 +1,25 @@
+package tools
+
+import (
+	_ "embed"
+	"encoding/json"
+
+	"codehand/tools/tool"
+)
+
+//go:embed call_tool.md
+var callToolText string
+
+type callToolInput struct {
+	Name      string          `json:"name" jsonschema:"name of the tool" rule:"minlen=1 maxlen=200"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"its arguments"`
+}
+
+var callTool = tool.Define(tool.Def[callToolInput]{
+	Spec: tool.Spec{
+		Name: "call_tool", Title: "Call tool", Description: callToolText,
+		Hint: "call a tool that is not listed", MaxRunes: 50000, Scope: tool.ScopeRead,
+		Traits: tool.Traits{},
+	},
+	Forward: func(in callToolInput) (string, json.RawMessage) { return in.Name, in.Arguments },
+})

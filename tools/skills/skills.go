@@ -1,0 +1,87 @@
+// Package skills finds skills, and makes the text of one.
+//
+// A skill is a directory with a SKILL.md: YAML between two lines `---`, then
+// instructions for a model. An Index looks at directories in the order of their
+// precedence and parses again only what has changed. It reaches files through a
+// Files that its caller hands in, so that what a session may not see is no skill of
+// it, and it runs nothing: a Rendering says which commands a text asks for, and its
+// caller decides.
+package skills
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+)
+
+// A Trust says whose words a skill is. The zero value is the least.
+type Trust int
+
+// The trusts.
+const (
+	Project  Trust = iota // of the workspace: it is given no right
+	User                  // of the person who started the process
+	Operator              // of a directory that the operator named
+)
+
+// A Dir is one place where skills are looked for.
+type Dir struct {
+	Path  string // absolute
+	Flat  bool   // skills are files NAME.md, as in a directory of commands; else NAME/SKILL.md
+	Trust Trust
+}
+
+// Files is how an Index reaches files. What a session may not see does not exist for it: fs.ErrNotExist.
+type Files interface {
+	// ReadDir returns the entries of a directory, sorted by name, at most limit. A link is an entry of its target's kind.
+	ReadDir(path string, limit int) ([]fs.FileInfo, error)
+	// Open opens a regular file, and nothing else; it never blocks.
+	Open(path string) (fs.File, error)
+}
+
+// A Skill is one that was found. It does not change; its slices are only read.
+type Skill struct {
+	Name        string // of its directory, or of its file without .md
+	Description string
+	WhenToUse   string
+	Hint        string   // argument-hint
+	Arguments   []string // names, by position
+	ModelOff    bool     // only a person may run it
+	UserOff     bool     // it is no prompt
+	Allowed     []string // rules of allowed-tools, one each
+	Disallowed  []string
+	Model       string
+	Fork        bool   // its text is for an agent of its own
+	Agent       string // type of that agent; "": the usual one
+	Shell       string
+	Paths       []string // it counts only where a file that was touched matches one; empty: always
+
+	Trust Trust
+	Dir   string          // absolute, that of SKILL.md
+	File  string          // absolute, the file itself
+	Front json.RawMessage // its front matter as a JSON object, all keys as they were written
+	Sum   string          // SHA-256 of the file, hex
+	Flat  bool            // a file alone: it has no supporting files
+}
+
+// A Set is what an Index found at one moment. It does not change.
+type Set struct {
+	Skills  []Skill   // by name
+	Dropped []Dropped // what looked like a skill and is none, by path
+}
+
+// A Dropped is a file that is no skill, and why: it cannot be parsed, is too large, or has a name that an earlier one has.
+type Dropped struct{ Path, Reason string }
+
+// An Index remembers what it has parsed. It is safe for concurrent use.
+type Index struct{}
+
+// New returns an empty Index.
+func New() *Index { return &Index{} }
+
+// Scan looks at dirs, the one that wins a clash first, and returns what is there now. A directory that does not exist has
+// no skills. An error is ctx's.
+func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
+	_ = parseFront
+	return Set{}, ctx.Err()
+}
