@@ -21,5 +21,6 @@ var callTool = tool.Define(tool.Def[callToolInput]{
 		Hint: "call a tool that is not listed", MaxRunes: 50000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{},
 	},
-	Forward: func(in callToolInput) (string, json.RawMessage) { return in.Name, in.Arguments },
+	Activity: func(in callToolInput) string { return "Calling " + in.Name },
+	Forward:  func(in callToolInput) (string, json.RawMessage) { return in.Name, in.Arguments },
 })

@@ -7,18 +7,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"codehand/filestate"
 	"codehand/server/state"
+	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/sandbox"
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/shell"
+	"codehand/tools/skills"
+	"codehand/tools/tasks"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
 )
@@ -38,6 +42,18 @@ func prefs() session.Prefs {
 		ReadDedup: true, ReadMaxTokens: 25_000, ReadMaxLine: 2000, ListLimit: 100, ListTimeoutMS: 20_000,
 		GrepMode: "files_with_matches", GrepTimeoutMS: 20_000, ShellDefaultMS: 120_000, ShellMaxMS: 600_000, ShellBackgroundMS: 110_000,
 	}
+}
+
+// catalogOf is what a session finds where nothing is switched off.
+func catalogOf(all []tool.Tool) []catalog.Entry {
+	entries := make([]catalog.Entry, 0, len(all))
+	for _, x := range all {
+		entries = append(entries, catalog.Entry{
+			Name: x.Spec.Name, Aliases: x.Spec.Aliases, Description: x.Spec.Description, Hint: x.Spec.Hint, Deferred: x.Spec.Deferred, Schema: x.Schema,
+		})
+	}
+	slices.SortFunc(entries, func(a, b catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries
 }
 
 func newRig(t *testing.T, deny ...string) *rig {
@@ -78,6 +94,12 @@ func newRig(t *testing.T, deny ...string) *rig {
 		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,
 		Cwd:     session.NewCell[string](memory, "cell.cwd"),
 		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
+		Active:  session.NewCell[[]string](memory, "cell.active"),
+		Todos:   session.NewCell[[]session.Todo](memory, "cell.todos"),
+		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
+		Loaded:  session.NewCell[map[string]string](memory, "cell.loaded"),
+		Skills:  skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
+		Catalog: catalogOf(All()),
 	}}
 }
 
