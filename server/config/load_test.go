@@ -100,7 +100,7 @@ func TestDefaults(t *testing.T) {
 	defaults := map[string]string{
 		"permissions.mode": "default", "permissions.ask_fallback": "client", "permissions.ask_timeout_ms": "600000",
 		"hooks.tool_names": "claude", "hooks.trust_project": "false", "hooks.fail_closed": "false",
-		"plan.approval_fallback": "client", "results.keep_days": "30", "tools.max_parallel": "10", "read.dedup": "once",
+		"plan.approval_fallback": "client", "results.keep_days": "30", "tools.max_parallel": "10", "tools.profile": "default", "tools.deferral": "auto", "skills.allow_shell": "false", "read.dedup": "once",
 		"read.max_tokens": "25000", "read.max_line": "2000", "read.line_format": "tab", "read.version": "auto", "edit.guard": "strict",
 		"write.durability": "full", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
 		"grep.default_mode": "files_with_matches", "grep.timeout_ms": "20000", "shell.enabled": "true",
@@ -259,6 +259,13 @@ func samples(w *world) map[string][2]string {
 		"plan.directory":              {`"` + w.path("project/plans") + `"`, w.path("project/plans")},
 		"plan.approval_fallback":      {`"auto"`, "auto"},
 		"results.keep_days":           {"7", "7"},
+		"tools.profile":               {`"simple"`, "simple"},
+		"tools.deferral":              {`"off"`, "off"},
+		"tools.always":                {`["web_fetch", "mcp__git-hub__Search"]`, "web_fetch, mcp__git-hub__Search"},
+		"skills.dirs":                 {`["` + w.path("home") + `"]`, w.path("home")},
+		"skills.allow_shell":          {"true", "true"},
+		"tasks.directory":             {`"` + w.path("home/tasks") + `"`, w.path("home/tasks")},
+		"git.co_author":               {`" Jo Doe <jo@example.com>"`, "Jo Doe <jo@example.com> "},
 		"audit.dir":                   {`"-"`, "-"},
 		"audit.sync":                  {`"never"`, "never"},
 		"audit.on_error":              {`"continue"`, "continue"},
@@ -398,6 +405,9 @@ func TestOddFiles(t *testing.T) {
 		"log as list":      {"log.file = []\n", "must be a path"},
 		"unquoted name":    {"\"a b\".\"\" = 1\n", `unknown key "\"a b\".\"\""`},
 		"two lines":        {"client.profile = \"a\\nb\"\n", "must be a text in one line"},
+		"no tool":          {"tools.always = [\"web fetch\"]\n", "web fetch: must be the name of a tool"},
+		"no profile":       {"tools.profile = \"full\"\n", "must be one of readonly, simple, default"},
+		"relative list":    {"tasks.directory = \"tasks\"\n", "tasks: must be an absolute path"},
 		"not UTF-8":        {"client.profile = \"\xff\"\n", ": "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -412,6 +422,26 @@ func TestOddFiles(t *testing.T) {
 	w.user(t, "log = {level = \"debug\"}\nshell.init_file = \"~/rc\"\n\n[tools]\n")
 	if c, _ := w.load(t); c.Log.Level != slog.LevelDebug || c.Shell.InitFile != filepath.Join(w.Home, "rc") {
 		t.Errorf("inline table: %v, %s", c.Log.Level, c.Shell.InitFile)
+	}
+}
+
+// A co-author becomes a line of a commit message, and only one.
+func TestCoAuthor(t *testing.T) {
+	for s, want := range map[string]bool{
+		"Jo Doe <jo@example.com>": true, "Żółć 李 <a+b@x>": true, "O'Neil, J. (x) <1+o@users.noreply.example.com>": true,
+		"Jo": false, "Jo <jo>": false, "<jo@example.com>": false, " <jo@example.com>": false, "Jo<jo@example.com>": false, "Jo <@x>": false, "Jo <a@>": false,
+		"Jo <a@x> ": false, "Jo <a@x> <b@x>": false, "Jo > <a@x>": false, "Jo <a b@x>": false, "Jo\nSigned-off-by: x <a@x>": false, "Jo\r <a@x>": false,
+		"Jo\u2028 <a@x>": false, "Jo\x7f <a@x>": false, "Jo\u202e <a@x>": false, "Jo\u0085 <a@x>": false, "Jo\xff <a@x>": false, "Jo <a@\u00a0x>": false,
+		strings.Repeat("J", maxCoAuthor) + " <a@x>": false,
+	} {
+		if got, err := coAuthor(s, input{}); (err == nil) != want || want && got != s {
+			t.Errorf("%q: got %q, %v", s, got, err)
+		}
+	}
+	w := newWorld(t)
+	file := w.user(t, "git.co_author = \"Jo\\nx <jo@example.com>\"\n")
+	if got := w.refused(t).Error(); !strings.Contains(got, file+":1:1: git.co_author: must be one line such as: Jo Doe <jo@example.com>") {
+		t.Error(got)
 	}
 }
 

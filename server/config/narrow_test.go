@@ -26,6 +26,8 @@ var sayings = []string{
 	`results.keep_days = 1`, `results.keep_days = 3000`,
 	`sandbox.policy = "off"`, `sandbox.policy = "required"`, `shell.enabled = true`, `shell.enabled = false`,
 	`shell.max_timeout_ms = 700000`, `shell.env_allow = ["FOO"]`, `edit.guard = "relaxed"`, `tools.max_parallel = 10`, `tools.max_parallel = 1`,
+	`tools.profile = "default"`, `tools.profile = "simple"`, `tools.profile = "readonly"`, `tools.deferral = "off"`, `tools.always = ["web_fetch"]`,
+	`skills.dirs = ["HOME"]`, `skills.allow_shell = true`, `tasks.directory = "HOME/project/tasks"`, `git.co_author = "Jo <jo@example.com>"`,
 	`roots = ["HOME"]`, `principals.default.mode = "acceptEdits"`, `principals.bo.allow = ["Bash(*)"]`,
 }
 

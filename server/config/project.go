@@ -107,14 +107,15 @@ func (l *loader) setIfStricter(s setting, in input) (ok bool) {
 	before, held := l.config, r.rank()
 	origin := l.config.origins[s.key]
 	problems := len(l.problems)
+	was := s.at.text()
 	l.set(s, in)
-	now := r.rank()
+	now, said := r.rank(), s.at.text()
 	if len(l.problems) > problems || now < held {
 		return true
 	}
 	l.config = before // the origins are shared
 	l.config.origins[s.key] = origin
-	return now == held
+	return said == was // another value of the same rank counts for nothing, and that is told
 }
 
 // typedAlready says whether a setting came from a flag or the environment, which stand above project files.

@@ -41,6 +41,16 @@ keep_days = 365
 policy = "off"
 [tools]
 max_parallel = 10
+profile = "default"
+deferral = "off"
+always = ["web_fetch"]
+[skills]
+dirs = ["/project/skills"]
+allow_shell = true
+[tasks]
+directory = "/project/tasks"
+[git]
+co_author = "Jo Doe <jo@example.com>"
 [read]
 max_tokens = 900000
 max_line = 0
@@ -89,12 +99,12 @@ file = "/project/log"
 	if len(warnings) != 1 || warnings[0].Origin != project {
 		t.Fatalf("warnings: %v, want one for %s", warnings, project)
 	}
-	for _, key := range []string{"roots", "state_dir", "permissions.mode", "permissions.allow", "permissions.unprotect", "permissions.additional_dirs", "permissions.ask_timeout_ms", "permissions.classifier", "hooks.trust_project", "hooks.PreToolUse (", "plan.approval_fallback", "results.keep_days", "shell.init_file", "shell.env_allow", "read.max_line", "log.file", "search.workers"} {
+	for _, key := range []string{"roots", "state_dir", "permissions.mode", "permissions.allow", "permissions.unprotect", "permissions.additional_dirs", "permissions.ask_timeout_ms", "permissions.classifier", "hooks.trust_project", "hooks.PreToolUse (", "plan.approval_fallback", "results.keep_days", "shell.init_file", "shell.env_allow", "read.max_line", "log.file", "search.workers", "tools.deferral", "tools.always", "skills.dirs", "skills.allow_shell", "tasks.directory", "git.co_author"} {
 		if !strings.Contains(warnings[0].Text, key) {
 			t.Errorf("%s is not named: %s", key, warnings[0].Text)
 		}
 	}
-	if strings.Contains(warnings[0].Text, "max_parallel") {
+	if strings.Contains(warnings[0].Text, "max_parallel") || strings.Contains(warnings[0].Text, "tools.profile") {
 		t.Errorf("an equal value is no widening: %s", warnings[0].Text)
 	}
 }
@@ -106,8 +116,32 @@ func TestProjectSwapsNoModes(t *testing.T) {
 		w := newWorld(t)
 		w.project(t, "permissions.mode = \""+by+"\"\n")
 		w.Flags["permissions-mode"] = mode
-		if c, _ := w.load(t); c.Permissions.Mode.String() != mode {
+		c, warnings := w.load(t)
+		if c.Permissions.Mode.String() != mode {
 			t.Errorf("%s became %v", mode, c.Permissions.Mode)
+		}
+		if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "permissions.mode") {
+			t.Errorf("not told: %v", warnings)
+		}
+	}
+}
+
+// A project takes tools away; of the two small profiles it puts none in the place of the other, which has tools that the
+// first one lacks.
+func TestProjectNarrowsTheProfile(t *testing.T) {
+	for _, c := range []struct{ held, by, want string }{
+		{"default", "readonly", "readonly"}, {"default", "simple", "simple"}, {"simple", "simple", "simple"},
+		{"simple", "readonly", "simple"}, {"readonly", "simple", "readonly"}, {"readonly", "default", "readonly"},
+	} {
+		w := newWorld(t)
+		project := w.project(t, "tools.profile = \""+c.by+"\"\n")
+		w.Flags["tools-profile"] = c.held
+		got, warnings := w.load(t)
+		if got.Tools.Profile != c.want {
+			t.Errorf("%s under %s: got %s", c.by, c.held, got.Tools.Profile)
+		}
+		if told := len(warnings) == 1 && warnings[0].Origin == project; told != (c.want != c.by) {
+			t.Errorf("%s under %s: warnings %v", c.by, c.held, warnings)
 		}
 	}
 }

@@ -92,14 +92,14 @@ func baseTable(c *Config) []setting {
 		{"results.keep_days", "days that results are kept which were too long to show", narrower, number{&c.Results.KeepDays, 1, 3650, false}},
 
 		{"tools.max_parallel", "calls of one session at once", narrower, number{&c.Tools.MaxParallel, 1, 10, false}},
-		{"tools.profile", "which tools there are: readonly (what changes nothing), simple (run_shell, read_file, edit_file) or default (all)", narrower, choice{&c.Tools.Profile, []string{"readonly", "simple", "default"}}},
+		{"tools.profile", "which tools there are: readonly (what changes nothing), simple (run_shell, read_file, edit_file) or default (all)", narrower, profile{choice{&c.Tools.Profile, []string{"readonly", "simple", "default"}}}},
 		{"tools.deferral", "which tools are listed before tool_search found them: auto (by client), on (the core) or off (all)", operatorOnly, choice{&c.Tools.Deferral, []string{"auto", "on", "off"}}},
 		{"tools.always", "names of tools that are listed as the core is", operatorOnly, list{&c.Tools.Always, checkToolName}},
 
 		{"skills.dirs", "directories of skills, each NAME/SKILL.md, that go before those of the user and of projects", operatorOnly, dirs{&c.Skills.Dirs}},
 		{"skills.allow_shell", "whether commands in skills of the operator and the user are run, under the rules of run_shell", operatorOnly, toggle{&c.Skills.AllowShell}},
 		{"tasks.directory", "directory of a task list that all sessions of a person share; empty: each session has its own", operatorOnly, term{&c.Tasks.Directory, absolute}},
-		{"git.co_author", "co-author of commits that the prompt commit asks for, as NAME <ADDRESS>; empty: none", operatorOnly, text{&c.Git.CoAuthor}},
+		{"git.co_author", "co-author of commits that the prompt commit asks for, as NAME <ADDRESS>; empty: none", operatorOnly, term{&c.Git.CoAuthor, coAuthor}},
 
 		{"read.dedup", "answer an unchanged second read with a short note: once or off", guidance, choice{&c.Read.Dedup, []string{"once", "off"}}},
 		{"read.max_tokens", "tokens of one page of a file", narrower, number{&c.Read.MaxTokens, 100, 1_000_000, false}},

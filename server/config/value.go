@@ -113,6 +113,17 @@ func (v choice) set(in input) error {
 func (v choice) text() string { return *v.p }
 func (v choice) rank() int    { return slices.Index(v.of, *v.p) }
 
+// profile is a choice of tools.
+type profile struct{ choice }
+
+// rank: neither of the small profiles is a part of the other one, so a project puts none in the place of the other.
+func (v profile) rank() int {
+	if *v.p == "default" {
+		return 1
+	}
+	return 0
+}
+
 // mode is a permission mode.
 type mode struct{ p *permission.Mode }
 
