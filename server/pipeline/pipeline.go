@@ -73,6 +73,10 @@ type Arrival struct {
 	Refused  *tool.Refusal // what server refuses this call for: a scope, a quota; the call is recorded and not run
 	Lost     func() bool   // says that the client left, so that nobody reads the result; nil: it does not
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
+
+	// Teach says what helps a client whose input does not fit; "": nothing. It is asked at most once, and only then. nil:
+	// nothing.
+	Teach func(context.Context) string
 }
 
 // From is where a call came from, for the record.
@@ -209,7 +213,7 @@ func (c *call) validate(ctx context.Context, raw json.RawMessage) error {
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", c.tool.Spec.Name, reason)
 	}
 	if err := c.take(raw); err != nil {
-		return err
+		return c.taught(ctx, err)
 	}
 	c.digest = c.record.Digest
 	if c.bound.Traits.Ungated {
@@ -217,6 +221,21 @@ func (c *call) validate(ctx context.Context, raw json.RawMessage) error {
 	}
 	c.recall()
 	return interrupted(ctx)
+}
+
+// taught adds what the client may need to know to the refusal of its input.
+func (c *call) taught(ctx context.Context, err error) error {
+	r, ok := refusal(err)
+	if !ok || r.Code != tool.InputInvalid || c.arrival.Teach == nil {
+		return err
+	}
+	text := c.arrival.Teach(ctx)
+	if text == "" {
+		return err
+	}
+	told := *r
+	told.Text += "\n" + text
+	return &told
 }
 
 // take binds an input, the client's or a hook's.

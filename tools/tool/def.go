@@ -122,6 +122,9 @@ func (t Tool) Forward(raw json.RawMessage) (name string, input json.RawMessage, 
 	return t.forward(raw)
 }
 
+// Dispatches says whether the tool runs nothing itself: its calls are for other tools, which Forward names.
+func (t Tool) Dispatches() bool { return t.forward != nil }
+
 // Bind checks raw and returns the call it describes. It reads no file but what Def.Weigh looks at, and asks nobody.
 // Absent arguments (nil or empty) mean {}. The error is a *Refusal: INPUT_INVALID with all problems of the input, or
 // what Def.Check or Def.Weigh said.
