@@ -9,9 +9,10 @@
 package skills
 
 import (
-	"context"
 	"encoding/json"
 	"io/fs"
+	"slices"
+	"strings"
 )
 
 // A Trust says whose words a skill is. The zero value is the least.
@@ -41,7 +42,7 @@ type Files interface {
 
 // A Skill is one that was found. It does not change; its slices are only read.
 type Skill struct {
-	Name        string // of its directory, or of its file without .md
+	Name        string // of its directory, or of its file without .md; see Usable
 	Description string
 	WhenToUse   string
 	Hint        string   // argument-hint
@@ -65,6 +66,8 @@ type Skill struct {
 }
 
 // A Set is what an Index found at one moment. It does not change.
+//
+// Paths of Dropped are absolute; some are directories of which not everything was looked at.
 type Set struct {
 	Skills  []Skill   // by name
 	Dropped []Dropped // what looked like a skill and is none, by path
@@ -73,15 +76,11 @@ type Set struct {
 // A Dropped is a file that is no skill, and why: it cannot be parsed, is too large, or has a name that an earlier one has.
 type Dropped struct{ Path, Reason string }
 
-// An Index remembers what it has parsed. It is safe for concurrent use.
-type Index struct{}
-
-// New returns an empty Index.
-func New() *Index { return &Index{} }
-
-// Scan looks at dirs, the one that wins a clash first, and returns what is there now. A directory that does not exist has
-// no skills. An error is ctx's.
-func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
-	_ = parseFront
-	return Set{}, ctx.Err()
+// Find returns the skill of that name.
+func (s Set) Find(name string) (Skill, bool) {
+	i, ok := slices.BinarySearchFunc(s.Skills, name, func(k Skill, name string) int { return strings.Compare(k.Name, name) })
+	if !ok {
+		return Skill{}, false
+	}
+	return s.Skills[i], true
 }
