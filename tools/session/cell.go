@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// changeTries is how often Change tries. A session's own calls seldom meet in one cell, so whoever loses five
-// races in a row has met a fault and not a crowd.
+// changeTries is how often Change tries. A session's own calls take turns, so whoever loses five races against other
+// processes in a row has met a fault and not a crowd.
 const changeTries = 5
 
 // errNoMemory is what Change of a zero Cell says: a change that is kept nowhere would be a lie.
@@ -31,6 +31,7 @@ type Cell[T any] struct {
 	memory Memory
 	key    string
 	last   *atomic.Pointer[decoded[T]] // of Load; nil in the zero Cell
+	turn   chan struct{}               // holds one value while a change is made: those of one Cell and its copies take turns
 }
 
 // decoded is what the Store held at a revision. Revisions are never used again.
@@ -41,7 +42,7 @@ type decoded[T any] struct {
 
 // NewCell returns the cell that keeps its value under key.
 func NewCell[T any](m Memory, key string) Cell[T] {
-	return Cell[T]{memory: m, key: key, last: &atomic.Pointer[decoded[T]]{}}
+	return Cell[T]{memory: m, key: key, last: &atomic.Pointer[decoded[T]]{}, turn: make(chan struct{}, 1)}
 }
 
 // Load returns the value, or the zero T if there is none. It is shared: nobody may change what it points to. An error
@@ -72,7 +73,8 @@ func (c Cell[T]) Load(ctx context.Context) (T, error) {
 
 // Change replaces the value by compare-and-swap and returns the new one. edit gets the value as it is, or the zero
 // T; it may run up to 5 times, each time on a copy of its own, and must be pure. An error of edit comes back wrapped,
-// and nothing is written; so does an error of the Store. A value that edit leaves as it was is not written again.
+// and nothing is written; so does an error of the Store, or why ctx ended before it was this change's turn. A value that
+// edit leaves as it was is not written again.
 func (c Cell[T]) Change(ctx context.Context, edit func(T) (T, error)) (T, error) {
 	var zero T
 	value, err := c.change(ctx, edit)
@@ -87,6 +89,10 @@ func (c Cell[T]) change(ctx context.Context, edit func(T) (T, error)) (T, error)
 	if c.memory == nil {
 		return zero, errNoMemory
 	}
+	if err := c.enter(ctx); err != nil {
+		return zero, err
+	}
+	defer func() { <-c.turn }()
 	for range changeTries {
 		old, stored, rev, err := c.load(ctx)
 		if err != nil {
@@ -112,6 +118,21 @@ func (c Cell[T]) change(ctx context.Context, edit func(T) (T, error)) (T, error)
 		}
 	}
 	return zero, fmt.Errorf("others changed it %d times in a row", changeTries)
+}
+
+// enter waits for this change's turn. A turn that is free is taken whatever ctx says: the Store decides about that.
+func (c Cell[T]) enter(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // load returns a value that is the caller's, with its bytes in the Store and their revision, 0 if there are none.
