@@ -70,9 +70,10 @@ type records struct {
 	memory Memory
 	locks  [stripes]sync.Mutex // each covers changes of the records whose keys fall on it
 
-	mu   sync.Mutex               // covers the rest
-	byID map[string]*list.Element // of string: keys; nil: not asked for yet
-	age  *list.List               // keys, most recently used first
+	mu    sync.Mutex               // covers the rest
+	byID  map[string]*list.Element // of string: keys; nil: not asked for yet
+	age   *list.List               // keys, most recently used first
+	paths map[string]string        // by key, as far as they were asked for or noted here
 }
 
 func newRecords(m Memory) *records {
@@ -120,7 +121,7 @@ func (r *records) save(ctx context.Context, rec *record) error {
 	if err := r.memory.Set(ctx, key, value); err != nil {
 		return lost(err)
 	}
-	old, err := r.touch(ctx, key)
+	old, err := r.touch(ctx, key, rec.Path)
 	for _, key := range old {
 		err = errors.Join(err, r.memory.Delete(ctx, key))
 	}
@@ -130,10 +131,11 @@ func (r *records) save(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// touch notes that key was used, and returns the keys that must go.
-func (r *records) touch(ctx context.Context, key string) (old []string, err error) {
+// touch notes that key, of path, was used, and returns the keys that must go.
+func (r *records) touch(ctx context.Context, key, path string) (old []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.name(key, path)
 	if r.byID == nil {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
@@ -147,6 +149,7 @@ func (r *records) touch(ctx context.Context, key string) (old []string, err erro
 	for r.age.Len() > maxFiles {
 		last := r.age.Remove(r.age.Back()).(string)
 		delete(r.byID, last)
+		delete(r.paths, last)
 		old = append(old, last)
 	}
 	return old, nil
@@ -174,6 +177,7 @@ func (r *records) forget(ctx context.Context, path string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.paths, key)
 	if e, ok := r.byID[key]; ok {
 		r.age.Remove(e)
 		delete(r.byID, key)

@@ -17,6 +17,13 @@ const (
 	openTries = 3         // how often a name that changes between look and open is tried
 )
 
+// OpenRegular opens a regular file for reading, without blocking, and remembers nothing of it. Errors are those of
+// Ledger.Open.
+func OpenRegular(f File) (*os.File, error) {
+	file, _, err := openRegular(f.Dir, f.Name, f.Path)
+	return file, err
+}
+
 // openRegular opens the regular file name below dir. The name is looked at before it is opened, since
 // opening alone has effects on a FIFO or a device, and after, since it may have been replaced. A name
 // that is a link now, after it was resolved, is ErrMoved: the caller must resolve it again.
