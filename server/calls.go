@@ -148,13 +148,13 @@ func tooManyCalls(after time.Duration) *tool.Refusal {
 func (s *Server) identify(ctx context.Context, rec *record) {
 	c := session.Client{}
 	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
-		c.Modern = true
+		c.Modern, c.Revision = true, info.ProtocolVersion
 		if info.ClientInfo != nil {
 			c.Name, c.Version = info.ClientInfo.Name, info.ClientInfo.Version
 		}
 		c.CanAsk = info.ClientCapabilities != nil && canElicit(info.ClientCapabilities.Elicitation)
 	} else if rec.client != nil {
-		c.Name, c.Version, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.CanAsk && rec.to != nil
+		c.Name, c.Version, c.Revision, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.Protocol, rec.client.CanAsk && rec.to != nil
 	}
 	p := s.profile(c.Name)
 	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
