@@ -1,0 +1,151 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codehand/tools/skills"
+)
+
+const (
+	maxTouched = 200 // files of the session that skills are looked for beside, those used last
+	maxPlaces  = 200 // directories of the workspace that may have skills
+	maxUp      = 64  // how far up the way to the top of a repository is gone
+)
+
+// FindSkills returns the skills that this session has now, from the disk as it is. On a clash of names the one of the
+// operator wins, then that of the user, then the one nearest to the current directory, then the one nearest to a file
+// that was read or changed. A skill for certain files counts once such a file was. A skill of the operator or the user
+// that lies, by a link, where the session's calls may change it, is one of the project. Errors are that of ctx, and
+// filestate.ErrMemory where the Store does not say what was read.
+func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
+	if s.Skills == nil || s.Space == nil {
+		return skills.Set{}, nil
+	}
+	var touched []string
+	if s.Files != nil {
+		var err error
+		if touched, err = s.Files.Paths(ctx, maxTouched); err != nil {
+			return skills.Set{}, fmt.Errorf("files of the session: %w", err)
+		}
+	}
+	set, err := s.Skills.Scan(ctx, s.Visible(), slices.Concat(s.SkillDirs, s.projectSkillDirs(touched)))
+	if err != nil {
+		return skills.Set{}, err
+	}
+	found := make([]skills.Skill, 0, len(set.Skills))
+	for _, k := range set.Skills {
+		if len(k.Paths) > 0 && !k.Matches(s.below(touched, k)...) {
+			continue
+		}
+		k.Trust = min(k.Trust, s.trusted(k.File))
+		found = append(found, k)
+	}
+	set.Skills = found
+	return set, nil
+}
+
+// ProjectDir is the top of the repository that the current directory is in, else the root that contains it. A current
+// directory outside of all roots is it itself.
+func (s *State) ProjectDir() string {
+	if up := s.upward(s.Space.Cwd(), nil); len(up) > 0 {
+		return up[len(up)-1]
+	}
+	return s.Space.Cwd()
+}
+
+// below returns paths as the patterns of a skill see them: relative to the project, to the roots, and to the directory
+// that the skill is of.
+func (s *State) below(paths []string, k skills.Skill) []string {
+	bases := append(s.Space.Roots(), s.ProjectDir())
+	if at, _, ok := strings.Cut(filepath.ToSlash(k.File), "/.claude/"); ok {
+		bases = append(bases, filepath.FromSlash(at))
+	}
+	if at, _, ok := strings.Cut(filepath.ToSlash(k.File), "/.codehand/"); ok {
+		bases = append(bases, filepath.FromSlash(at))
+	}
+	slices.Sort(bases)
+	var rels []string
+	for _, base := range slices.Compact(bases) {
+		for _, path := range paths {
+			if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
+				rels = append(rels, filepath.ToSlash(rel))
+			}
+		}
+	}
+	return rels
+}
+
+// trusted says whose directory of skills a file really lies in.
+func (s *State) trusted(file string) skills.Trust {
+	most := skills.Project
+	real, _ := s.Space.Resolve(file)
+	for _, d := range s.SkillDirs {
+		dir, _ := s.Space.Resolve(d.Path)
+		if within(dir, real) {
+			most = max(most, d.Trust)
+		}
+	}
+	return most
+}
+
+// projectSkillDirs are the directories of skills in the workspace: from the current directory up to the top of its
+// repository, then from the files that were touched. They need not exist.
+func (s *State) projectSkillDirs(touched []string) []skills.Dir {
+	places := s.upward(s.Space.Cwd(), nil)
+	for _, path := range touched {
+		if len(places) >= maxPlaces {
+			break
+		}
+		places = s.upward(filepath.Dir(path), places)
+	}
+	dirs := make([]skills.Dir, 0, 3*len(places))
+	for _, at := range places {
+		dirs = append(dirs,
+			skills.Dir{Path: filepath.Join(at, ".codehand", "skills")},
+			skills.Dir{Path: filepath.Join(at, ".claude", "skills")},
+			skills.Dir{Path: filepath.Join(at, ".claude", "commands"), Flat: true})
+	}
+	return dirs
+}
+
+// upward adds the directories from dir up to the top of its repository, and never above a root, nearest first. Where it
+// comes to one that is there already, so is the rest.
+func (s *State) upward(dir string, places []string) []string {
+	roots, files := s.Space.Roots(), s.Visible()
+	for range maxUp {
+		if !slices.ContainsFunc(roots, func(root string) bool { return within(root, dir) }) || slices.Contains(places, dir) {
+			return places
+		}
+		places = append(places, dir)
+		if isTop(files, dir) || dir == filepath.Dir(dir) {
+			return places
+		}
+		dir = filepath.Dir(dir)
+	}
+	return places
+}
+
+// isTop says whether a directory is the top of a repository. Its `.git` may be a file, as in a worktree.
+func isTop(files skills.Files, dir string) bool {
+	git := filepath.Join(dir, ".git")
+	if _, err := files.ReadDir(git, 1); err == nil {
+		return true
+	}
+	f, err := files.Open(git)
+	if err != nil {
+		return false
+	}
+	_ = f.Close() // it was only looked for
+	return true
+}
+
+// within says whether path is dir or lies below it, both clean.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
