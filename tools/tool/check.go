@@ -121,13 +121,27 @@ func checkDescription(s string) string {
 
 func (b *binder[In]) checkHidden() error {
 	for _, name := range b.def.Hidden {
-		p := b.root.byName[name]
+		p := b.root.at(name)
 		if p == nil || !p.optional {
 			return fmt.Errorf("the hidden parameter %q is no optional parameter", name)
 		}
 		p.hidden = true
 	}
 	return nil
+}
+
+// at returns the parameter at a name as questions.preview, which leads through objects and the items of lists; nil: there
+// is none.
+func (s *shape) at(name string) *shape {
+	for part := range strings.SplitSeq(name, ".") {
+		if s.kind == list {
+			s = s.item
+		}
+		if s = s.byName[part]; s == nil {
+			return nil
+		}
+	}
+	return s
 }
 
 func (b *binder[In]) checkAccept() error {

@@ -27,7 +27,8 @@ type Def[In any] struct {
 	Spec Spec
 
 	// Accept maps parameter names that are accepted to the real ones (path: file_path). Hidden lists
-	// optional parameters of In that are accepted, too. Neither is published.
+	// optional parameters of In that are accepted, too; one of an object or of the items of a list is
+	// edits.old_string. Neither is published.
 	Accept map[string]string
 	Hidden []string
 

@@ -93,6 +93,9 @@ func TestDefinePanicsOnSpec(t *testing.T) {
 		{"accept what is there", `cannot accept "path"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"path": "file_path"} }},
 		{"hide nothing", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"x"} }},
 		{"hide what is required", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"file_path"} }},
+		{"hide nothing of an item", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"edits.x"} }},
+		{"hide what an item requires", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"edits.old_string"} }},
+		{"hide below a text", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"words.x"} }},
 		{"a published one without a description", "allow_large has no description", func(d *Def[sampleInput]) { d.Hidden = nil }},
 		{"a path elsewhere", "Paths points", func(d *Def[sampleInput]) { d.Paths = func(*sampleInput) []*string { return []*string{new(string)} } }},
 		{"a path that is nil", "Paths points", func(d *Def[sampleInput]) { d.Paths = func(*sampleInput) []*string { return []*string{nil} } }},
@@ -275,5 +278,29 @@ func TestSelfCheck(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A parameter of the items of a list can be accepted without being published, as one of the root can.
+func TestHiddenInItems(t *testing.T) {
+	d := sampleDef()
+	d.Hidden = append(d.Hidden, "edits.count")
+	tool := Define(d)
+	if schema := string(tool.Schema); strings.Contains(schema, `"count":{`) || !strings.Contains(schema, `"old_string"`) {
+		t.Errorf("the schema is %s", schema)
+	}
+	s, _ := newState(t)
+	for input, want := range map[string]string{
+		`{"file_path":"a","edits":[{"old_string":"x","count":2}]}`: "",
+		`{"file_path":"a","edits":[{"old_string":"x","count":0}]}`: `"edits[0].count" must be at least 1`,
+		`{"file_path":"a","edits":[{"old_string":"x","coun":2}]}`:  `unknown parameter "edits[0].coun"`,
+	} {
+		call, err := tool.Bind(s, json.RawMessage(input))
+		if want == "" && (err != nil || !strings.Contains(string(call.Input), `"count":2`)) {
+			t.Errorf("%s: %s, %v", input, call.Input, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "did you mean")) {
+			t.Errorf("%s: %v", input, err)
+		}
 	}
 }

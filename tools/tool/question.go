@@ -11,12 +11,15 @@ type Question struct {
 	Seen string
 }
 
-// A Field is one thing to fill in.
+// A Field is one thing to fill in. A text need never be, a choice must be unless it is Optional or Many.
 type Field struct {
-	Name    string
-	Label   string
-	Choices []string // empty: free text
-	Many    bool     // several choices may be taken
+	Name     string
+	Label    string
+	About    string   // what is asked, below the label; "": the label says it
+	Choices  []string // the values of an answer; empty: free text
+	Titles   []string // what is shown for each of them; nil: the choices themselves
+	Many     bool     // several choices may be taken
+	Optional bool     // the choice may be left open
 }
 
 // An Outcome says what became of a Question. The zero value is no answer: nobody could be asked.
