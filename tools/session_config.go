@@ -19,7 +19,7 @@ type sessionConfigInput struct {
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
 	Spec: tool.Spec{
 		Name: "session_config", Aliases: []string{"Config"}, Title: "Session options", Description: sessionConfigText,
-		Hint: "show or set session options", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "show or change session options and settings", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
 	},
 	Activity: func(sessionConfigInput) string { return "Reading session options" },

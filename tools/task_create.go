@@ -22,7 +22,7 @@ type taskCreateInput struct {
 var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 	Spec: tool.Spec{
 		Name: "task_create", Aliases: []string{"TaskCreate"}, Title: "Create task", Description: taskCreateText,
-		Hint: "create a tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
 	},
 	Activity: func(taskCreateInput) string { return "Creating a task" },

@@ -27,7 +27,7 @@ type taskUpdateInput struct {
 var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 	Spec: tool.Spec{
 		Name: "task_update", Aliases: []string{"TaskUpdate"}, Title: "Update task", Description: taskUpdateText,
-		Hint: "change status or links of a task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "change status, owner or dependencies; complete or delete a task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
 	},
 	Activity: func(taskUpdateInput) string { return "Updating a task" },
