@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/pipeline"
 	"codehand/server/state"
@@ -156,7 +157,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Catalog:  at.catalog,
 		Tasks:    tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
 	}
-	st.SkillDirs = s.skillDirs(at)
+	st.SkillDirs = at.skillDirs
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {
 		if sh != nil {
@@ -181,10 +182,21 @@ func (s *Server) plans(at *place) string {
 
 // skillDirs are the directories of skills that are not in the workspace, the one that wins a clash first. Those of the
 // home directory are of the person who started this process, and of nobody else who signs in.
-func (s *Server) skillDirs(at *place) []skills.Dir {
+func (s *Server) skillDirs(who auth.Principal) []skills.Dir {
 	var dirs []skills.Dir
 	for _, dir := range s.cfg.Skills.Dirs {
 		dirs = append(dirs, skills.Dir{Path: dir, Trust: skills.Operator})
+	}
+	if who.Via != modeNone {
+		return dirs
+	}
+	if base := s.cfg.ConfigHome; filepath.IsAbs(base) {
+		dirs = append(dirs, skills.Dir{Path: filepath.Join(base, "codehand", "skills"), Trust: skills.User})
+	}
+	if home := s.cfg.Home; filepath.IsAbs(home) {
+		dirs = append(dirs,
+			skills.Dir{Path: filepath.Join(home, ".claude", "skills"), Trust: skills.User},
+			skills.Dir{Path: filepath.Join(home, ".claude", "commands"), Trust: skills.User, Flat: true})
 	}
 	return dirs
 }

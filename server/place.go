@@ -20,6 +20,7 @@ import (
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
 	"codehand/tools/shell"
+	"codehand/tools/skills"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
 )
@@ -27,19 +28,20 @@ import (
 // A place is what the calls of one principal work in: its roots and rules, and the tools that it may see. Two tokens of
 // one principal with different rights have two places. It does not change.
 type place struct {
-	who     auth.Principal
-	rights  string // of who, as one text
-	space   *workspace.Space
-	rules   *permission.Policy
-	bare    *session.State // of no session: what a tool needs to say whether it is available
-	prefs   session.Prefs
-	start   permission.Mode // of a session that has not changed it
-	highest permission.Mode
-	env     func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
-	catalog []catalog.Entry // what its sessions may find
-	listed  []mcp.Tool      // of tools/list
-	unasked []mcp.Tool      // the same for clients that cannot be asked
-	broken  bool            // its roots cannot be served: every call is refused
+	who       auth.Principal
+	rights    string // of who, as one text
+	space     *workspace.Space
+	rules     *permission.Policy
+	bare      *session.State // of no session: what a tool needs to say whether it is available
+	prefs     session.Prefs
+	start     permission.Mode // of a session that has not changed it
+	highest   permission.Mode
+	env       func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
+	skillDirs []skills.Dir    // that are not in the workspace
+	catalog   []catalog.Entry // what its sessions may find
+	listed    []mcp.Tool      // of tools/list
+	unasked   []mcp.Tool      // the same for clients that cannot be asked
+	broken    bool            // its roots cannot be served: every call is refused
 }
 
 // placeOptions are what differs between places.
@@ -77,6 +79,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	if rules.ComparesPaths() && slices.ContainsFunc(p.space.Roots(), p.space.Folds) {
 		p.rules = p.rules.Folding()
 	}
+	p.openSkills(s.skillDirs(o.who))
 	p.env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: p.space.Roots(), Allow: s.cfg.Shell.EnvAllow})
 	})
@@ -94,6 +97,19 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	p.listed = p.arrange(s.tools)
 	p.unasked = s.personal(p.listed)
 	return p, nil
+}
+
+// openSkills lets calls read the directories of skills. One inside a root is there already, and stays what it is.
+func (p *place) openSkills(dirs []skills.Dir) {
+	p.skillDirs = dirs
+	var open []string
+	for _, d := range dirs {
+		if !p.space.Inside(d.Path) {
+			p.space = p.space.Readable(d.Path)
+			open = append(open, config.Canonical(d.Path))
+		}
+	}
+	p.rules = p.rules.Reading(open...)
 }
 
 // forbids says why this principal may not use a tool that the rules allow; nil: it may.

@@ -17,11 +17,12 @@ func (s *Server) policy(o permission.Options) (*permission.Policy, error) {
 	return permission.New(o)
 }
 
-// ownFiles are the state and the configuration of codehand, with links resolved: no call changes them. What a project
-// holds is a file of the workspace, of protected name.
+// ownFiles are the state and the configuration of codehand, with links resolved: no call changes them. Skills that the
+// operator names belong to it, since they lend rights. What a project holds is a file of the workspace, of protected
+// name.
 func (s *Server) ownFiles() []string {
 	c := s.cfg
-	own := []string{s.engines.dir, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile}
+	own := append([]string{s.engines.dir, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile}, c.Skills.Dirs...)
 	if c.Audit.Dir != "-" {
 		own = append(own, c.Audit.Dir)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"codehand/tools/search/ignore"
 )
@@ -40,6 +41,7 @@ type Policy struct {
 	// For secrets, in lower case.
 	homeLower  string
 	rootsLower []string
+	openLower  []string // see Reading
 }
 
 // New parses the rules. A rule that does not parse, can never match, or has a form that this version does not
@@ -94,6 +96,29 @@ func (p *Policy) At(roots []string, cwd string) *Policy {
 		at.rootsLower = append(at.rootsLower, strings.ToLower(clean(r)))
 	}
 	return &at
+}
+
+// Reading returns the policy for sessions that may read what is in these directories (canonical), although one lies
+// within a secret of a home directory: the operator named it, or it is there for that.
+func (p *Policy) Reading(dirs ...string) *Policy {
+	if p == nil {
+		return nil
+	}
+	r := *p
+	r.openLower = nil
+	for _, dir := range dirs {
+		r.openLower = append(r.openLower, strings.ToLower(clean(dir)))
+	}
+	return &r
+}
+
+// Guards says whether no call changes the file at path (canonical, inside the roots) unless a person allows just that,
+// in whatever mode.
+func (p *Policy) Guards(path string) bool {
+	d := p.Decide(Request{
+		Tool: "edit_file", Own: Allow, Mode: Bypass, Now: time.Now(), Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}},
+	})
+	return d.Verdict != Allow
 }
 
 // Folding returns the policy for roots on a file system that does not tell letter cases apart, where a rule hides a file

@@ -52,7 +52,7 @@ func secretOfSystem(path string) string {
 }
 
 // secretOfHome looks at the first component below a home directory. A root at or below the secret makes it an ordinary
-// directory within that root: the operator pointed at it.
+// directory within that root: the operator pointed at it. So does a directory of Reading.
 func (p *Policy) secretOfHome(path, rel string) string {
 	name, _, deep := strings.Cut(rel, "/")
 	if !secretName(name) && name != ".config" { // which holds the tokens of many programs, in a home directory only
@@ -62,7 +62,7 @@ func (p *Policy) secretOfHome(path, rel string) string {
 	if deep {
 		secret = path[:len(path)-len(rel)+len(name)]
 	}
-	for _, root := range p.rootsLower {
+	for _, root := range slices.Concat(p.rootsLower, p.openLower) {
 		_, inSecret := below(secret, root)
 		_, inRoot := below(root, path)
 		if (inSecret || root == secret) && (inRoot || root == path) {

@@ -61,11 +61,10 @@ func (s *State) ProjectDir() string {
 // that the skill is of.
 func (s *State) below(paths []string, k skills.Skill) []string {
 	bases := append(s.Space.Roots(), s.ProjectDir())
-	if at, _, ok := strings.Cut(filepath.ToSlash(k.File), "/.claude/"); ok {
-		bases = append(bases, filepath.FromSlash(at))
-	}
-	if at, _, ok := strings.Cut(filepath.ToSlash(k.File), "/.codehand/"); ok {
-		bases = append(bases, filepath.FromSlash(at))
+	for _, holder := range []string{"/.claude/", "/.codehand/"} {
+		if i := strings.LastIndex(filepath.ToSlash(k.File), holder); i >= 0 {
+			bases = append(bases, k.File[:i])
+		}
 	}
 	slices.Sort(bases)
 	var rels []string
@@ -79,13 +78,15 @@ func (s *State) below(paths []string, k skills.Skill) []string {
 	return rels
 }
 
-// trusted says whose directory of skills a file really lies in.
+// trusted says whose words a file is, by where it really lies and by who may change it.
 func (s *State) trusted(file string) skills.Trust {
+	real, inside := s.Space.Resolve(file)
+	if inside && !s.Rules.Guards(real) {
+		return skills.Project
+	}
 	most := skills.Project
-	real, _ := s.Space.Resolve(file)
 	for _, d := range s.SkillDirs {
-		dir, _ := s.Space.Resolve(d.Path)
-		if within(dir, real) {
+		if dir, _ := s.Space.Resolve(d.Path); within(dir, real) {
 			most = max(most, d.Trust)
 		}
 	}
@@ -148,4 +149,3 @@ func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
-
