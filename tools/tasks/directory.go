@@ -1,0 +1,255 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+)
+
+// The names that a Directory uses beside <id>.json. Whatever else lies there is somebody else's, and left alone.
+const (
+	lastFile = ".codehand-last" // the last id that was given away, in digits
+	tempFile = ".codehand-new"  // what is being written; one at a time, under the lock
+	lockDir  = ".codehand-lock"
+)
+
+// listKey is what is locked: there is one list in a directory.
+const listKey = "tasks"
+
+// A Locker lets one in, over all sessions and processes that share a directory. It waits for a bounded time, or until ctx
+// ends, and says then why not.
+type Locker interface {
+	Lock(ctx context.Context, keys ...string) (unlock func(), err error)
+}
+
+// A Directory is a Memory over files: one for each task, and one with the last id. Who changes holds a lock; a file is
+// written under another name and then renamed, so it is read whole. Whoever ends in the middle of a change leaves one
+// that is done in part: links are complete again whenever they are read, and the last id is written before the first file
+// that has it, so no id is given twice. A file that cannot be used is reported and stays. Links are not followed. It is
+// safe for concurrent use. Errors, besides those of the Locker: *DirectoryError.
+type Directory struct {
+	path   string
+	locker Locker
+	fast   bool
+}
+
+// DirectoryOptions say how a Directory writes.
+type DirectoryOptions struct {
+	Locker Locker // of all who use the directory: its lock files are in Locks(path)
+	Fast   bool   // do not wait for the disk: a power loss may take the last changes
+}
+
+// NewDirectory returns the list in the directory path, which is absolute and made at the first change. It must be on a
+// local file system.
+func NewDirectory(path string, o DirectoryOptions) *Directory {
+	return &Directory{path: path, locker: o.Locker, fast: o.Fast}
+}
+
+// Locks is where the lock files of the list in the directory path are. It is made when it is needed.
+func Locks(path string) string { return filepath.Join(path, lockDir) }
+
+// Load reads all files, while nobody changes them. A directory that is not there has no tasks.
+func (d *Directory) Load(ctx context.Context) (Book, error) {
+	root, err := os.OpenRoot(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Book{}, nil
+	} else if err != nil {
+		return Book{}, &DirectoryError{Step: "open", Err: bare(err)}
+	}
+	defer func() { _ = root.Close() }() // a handle of a directory holds no data
+	// Where nobody has ever changed anything there is nobody to wait for, and a reader makes no directory.
+	if _, err := root.Lstat(lockDir); !errors.Is(err, fs.ErrNotExist) {
+		unlock, err := d.lock(ctx, root)
+		if err != nil {
+			return Book{}, err
+		}
+		defer unlock()
+	}
+	s, err := read(ctx, root)
+	if err != nil {
+		return Book{}, err
+	}
+	return s.book, nil
+}
+
+// Change implements Memory. edit runs once. From the first file that is written on, ctx has no say.
+func (d *Directory) Change(ctx context.Context, edit func(Book) (Book, error)) (Book, error) {
+	if err := context.Cause(ctx); err != nil {
+		return Book{}, err
+	}
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return Book{}, &DirectoryError{Step: "make", Err: bare(err)}
+	}
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return Book{}, &DirectoryError{Step: "open", Err: bare(err)}
+	}
+	defer func() { _ = root.Close() }() // a handle of a directory holds no data
+	unlock, err := d.lock(ctx, root)
+	if err != nil {
+		return Book{}, err
+	}
+	defer unlock()
+	s, err := read(ctx, root)
+	if err != nil {
+		return Book{}, err
+	}
+	next, err := edit(s.book)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = d.write(root, s, next)
+	}
+	return next, err
+}
+
+// lock keeps everybody else out.
+func (d *Directory) lock(ctx context.Context, root *os.Root) (unlock func(), err error) {
+	if err := safeLocks(root); err != nil {
+		return nil, &DirectoryError{Name: lockDir, Step: "lock", Err: bare(err)}
+	}
+	if unlock, err = d.locker.Lock(ctx, listKey); err != nil {
+		return nil, fmt.Errorf("lock the list of tasks: %w", err)
+	}
+	return unlock, nil
+}
+
+// safeLocks refuses what a Locker would follow or wait for: a link in place of the directory or in it, or a FIFO.
+func safeLocks(root *os.Root) error {
+	info, err := root.Lstat(lockDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the Locker makes it
+	} else if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return errors.New("it is no directory; remove it")
+	}
+	dir, err := root.Open(lockDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }() // only read
+	entries, err := dir.ReadDir(maxEntries)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			return fmt.Errorf("%q in it is no regular file; remove it", e.Name())
+		}
+	}
+	return nil
+}
+
+// write makes the files hold next. The last id comes first, or a process that ends in the middle would leave a task whose
+// id is given again. Deletions come before what they change in other tasks: a link to a task that is gone is taken for
+// one, while a task without its links would get them back.
+func (d *Directory) write(root *os.Root, s stored, next Book) error {
+	changed := false
+	put := func(name string, text []byte) error {
+		changed = true
+		if err := d.replace(root, name, text); err != nil {
+			return &DirectoryError{Name: name, Step: "write", Writing: true, Err: bare(err)}
+		}
+		return nil
+	}
+	switch {
+	case s.lastDamaged != "" && next.Last > s.book.Last:
+		return &DirectoryError{Name: lastFile, Step: "read", Err: errors.New(s.lastDamaged)} // nobody knows which ids are free
+	case s.lastDamaged == "" && next.Last != s.last:
+		if err := put(lastFile, []byte(strconv.Itoa(next.Last)+"\n")); err != nil {
+			return err
+		}
+	}
+	for id := range s.tasks {
+		if next.index(id) >= 0 {
+			continue
+		}
+		changed = true
+		if err := root.Remove(fileOf(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &DirectoryError{Name: fileOf(id), Step: "remove", Writing: true, Err: bare(err)}
+		}
+	}
+	for _, t := range next.Tasks {
+		text, err := encode(t)
+		if err == nil && string(text) == s.tasks[t.ID] {
+			continue
+		}
+		if err == nil {
+			err = put(fileOf(t.ID), text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if changed && !d.fast {
+		if err := syncDir(root); err != nil {
+			return &DirectoryError{Step: "sync", Writing: true, Err: bare(err)}
+		}
+	}
+	return nil
+}
+
+// replace writes a file anew: a reader sees the old or the new one, whole. The caller has the lock.
+func (d *Directory) replace(root *os.Root, name string, text []byte) (err error) {
+	if err := root.Remove(tempFile); err != nil && !errors.Is(err, fs.ErrNotExist) { // of whoever ended in the middle
+		return err
+	}
+	f, err := root.OpenFile(tempFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil && !d.fast {
+		err = synced(f.Sync()) // before the rename, or the name could stand for an empty file after a power loss
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(tempFile, name)
+	}
+	if err != nil {
+		_ = root.Remove(tempFile) // the next change removes it, too
+	}
+	return err
+}
+
+// syncDir writes the directory's entries to the disk, where the file system can.
+func syncDir(root *os.Root) error {
+	if runtime.GOOS == "windows" {
+		return nil // directories cannot be synced there; the file system's own journal orders the renames
+	}
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	err = synced(dir.Sync())
+	_ = dir.Close() // nothing was written through it
+	return err
+}
+
+// synced drops what a file system says that has no fsync.
+func synced(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
+}
+
+// bare drops what the model has no use for: the operation, and a path that may lie outside of its directories.
+func bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
