@@ -149,7 +149,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Grants:   session.NewCell[[]permission.Grant](memory, "cell.grants"),
 		Declines: session.NewCell[session.Declines](memory, "cell.declines"),
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
-		Active:   session.NewCell[[]string](memory, "cell.active"),
+		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),

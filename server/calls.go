@@ -33,7 +33,7 @@ func (s *Server) register(tools []tool.Tool) {
 	var entries []mcpserver.ServerTool
 	for _, t := range tools {
 		for _, name := range append([]string{t.Spec.Name}, t.Spec.Aliases...) {
-			d := describeTool(t)
+			d := describeTool(t, s.lists.defers(t))
 			d.Name = name
 			entries = append(entries, mcpserver.ServerTool{Tool: d, Handler: s.call})
 			s.table[name] = t
@@ -45,26 +45,30 @@ func (s *Server) register(tools []tool.Tool) {
 // call is the handler of every tool in mcp-go. It never returns a Go error, because mcp-go would choose its code and
 // send its text.
 func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	rec, t := recordFrom(ctx), s.table[req.Params.Name]
+	rec := recordFrom(ctx)
 	if rec.kept != nil { // direct has run the call as far as its question
 		rec.kept, rec.result = nil, rec.kept
 		return rec.result, nil
 	}
 	rec.input = req.Params.MultiRoundTripParams
 	if rec.asked > 0 {
-		s.again(rec, t)
+		s.again(rec)
 	}
-	rec.result = s.run(ctx, rec, t)
+	rec.result = s.run(ctx, rec)
 	return rec.result, nil
 }
 
 // run leads a call into the corridor: MCP ends here.
-func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToolResult {
+func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
+	t := s.aim(rec).tool
 	s.identify(ctx, rec)
 	if e := s.locate(ctx, rec.state); e != nil {
 		return s.describeError(e, t.Spec.Name)
 	}
-	a := pipeline.Arrival{Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx, t), Lost: rec.lost.Load}
+	a := pipeline.Arrival{
+		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx), Lost: rec.lost.Load,
+		Teach: func(ctx context.Context) string { return s.teach(ctx, rec) },
+	}
 	defer rec.leave()
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var bad *rpcError
@@ -79,7 +83,10 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 	if rec.env.name != t.Spec.Name {
 		a.Via = rec.env.name
 	}
-	result, err := rec.visit.Call(ctx, t, rec.env.arguments, a)
+	result, err := rec.visit.Call(ctx, t, rec.aim.input, a)
+	if result.ListChanged {
+		s.tellListed(ctx, rec)
+	}
 	refusal, refused := errors.AsType[*tool.Refusal](err)
 	rec.interrupted = result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted
 	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
@@ -92,15 +99,25 @@ func (s *Server) run(ctx context.Context, rec *record, t tool.Tool) *mcp.CallToo
 	return out
 }
 
+// tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
+func (s *Server) tellListed(ctx context.Context, rec *record) {
+	if c := rec.state.Client; c.Modern || c.SeesAll || rec.notify == nil {
+		return // its list is the same as before
+	}
+	if err := rec.notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
+		s.log.DebugContext(ctx, "a client was not told of its new list", "err", err) // it has the schemas in the answer
+	}
+}
+
 // queue takes the call's places in its principal's queues. It comes with the ticket, in the order of arrival: a call that
 // waits for a turn never has one before it at the gate that still waits for one.
-func (r *record) queue(t tool.Tool) {
+func (r *record) queue() {
 	l := r.limits
 	if l == nil {
 		return
 	}
 	r.turns = append(r.turns, l.Arrive())
-	if t.Spec.Scope == tool.ScopeShell {
+	if r.aim.tool.Spec.Scope == tool.ScopeShell {
 		r.turns = append(r.turns, l.Shell())
 	}
 }
@@ -113,13 +130,13 @@ func (r *record) leave() {
 }
 
 // admit says why the principal may not make this call, or not now; nil: it may.
-func (r *record) admit(ctx context.Context, t tool.Tool) *tool.Refusal {
-	if refusal := r.place.forbids(t); refusal != nil {
+func (r *record) admit(ctx context.Context) *tool.Refusal {
+	if refusal := r.place.forbids(r.aim.tool); refusal != nil {
 		return refusal
 	}
 	l := r.limits
 	if l == nil {
-		return nil
+		return r.aim.refused
 	}
 	for _, turn := range r.turns {
 		if ok, err := turn.Wait(ctx); err == nil && !ok {
@@ -132,7 +149,7 @@ func (r *record) admit(ctx context.Context, t tool.Tool) *tool.Refusal {
 	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
 		return tooManyCalls(after)
 	}
-	return nil // a call that was cancelled meanwhile ends in the corridor
+	return r.aim.refused // a call that was cancelled meanwhile ends in the corridor
 }
 
 func tooManyCalls(after time.Duration) *tool.Refusal {
@@ -144,8 +161,8 @@ func tooManyCalls(after time.Duration) *tool.Refusal {
 	}
 }
 
-// identify fills in who called: from the request itself in the modern era, from the connection's record otherwise.
-func (s *Server) identify(ctx context.Context, rec *record) {
+// client is who sent a request: by the request itself in the modern era, by the connection's record otherwise.
+func (s *Server) client(ctx context.Context, rec *record) session.Client {
 	c := session.Client{}
 	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
 		c.Modern, c.Revision = true, info.ProtocolVersion
@@ -154,11 +171,21 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 		}
 		c.CanAsk = info.ClientCapabilities != nil && canElicit(info.ClientCapabilities.Elicitation)
 	} else if rec.client != nil {
-		c.Name, c.Version, c.Revision, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.Protocol, rec.client.CanAsk && rec.to != nil
+		c.Name, c.Version, c.Revision, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.Protocol, rec.client.CanAsk
 	}
 	p := s.profile(c.Name)
+	c.SeesAll = s.lists.showsAll(p)
 	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
+	return c
+}
+
+// identify fills in who called, and what may be found for it.
+func (s *Server) identify(ctx context.Context, rec *record) {
+	c := s.client(ctx, rec)
+	rec.state.Catalog = rec.place.offers(c.CanAsk).catalog
+	c.CanAsk = c.CanAsk && (c.Modern || rec.to != nil)
 	rec.state.Client = c
+	p := s.profile(c.Name)
 	if p.Background > 0 && rec.env.progressToken != nil {
 		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}
@@ -310,17 +337,18 @@ func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessag
 	if !ok {
 		return "", false, errors.New(s.unknownTool(s.local, env.name).Message)
 	}
+	target := s.aimAt(s.local, t, env.arguments)
 	state, release, err := s.sessions.acquire(s.stdioKey(env), s.local)
 	if err != nil {
 		return "", false, err
 	}
 	defer release()
 	rec := &record{
-		env: env, state: state, place: s.local, client: &clientRecord{Name: "codehand-call"}, visit: s.pipe.Arrive(state),
+		env: env, aim: &target, state: state, place: s.local, client: &clientRecord{Name: "codehand-call"}, visit: s.pipe.Arrive(state),
 		from: pipeline.From{Auth: "none", Transport: "call"},
 	}
 	defer rec.visit.Leave()
-	result := s.run(ctx, rec, t)
+	result := s.run(ctx, rec)
 	if rec.override != nil {
 		return "", false, errors.New(rec.override.Message)
 	}

@@ -182,8 +182,8 @@ func (c *conn) notification(env envelope) {
 // a cancel that comes next finds it, and calls pass the gate in the order in which they came.
 func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	f := c.s.flight(env, cancel)
 	rec := c.record(env)
+	f := c.s.flight(rec, cancel)
 	f.lost = func() { rec.lost.Store(true) }
 	if err := c.table.add(f); err != nil {
 		cancel(nil)
@@ -191,7 +191,7 @@ func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 		return
 	}
 	release := func() {}
-	if f.call || needsSession(env.method) {
+	if f.call || needsSession(env.method) || rec.listsActive() {
 		if e := c.arrive(rec, &release); e != nil {
 			c.table.done(f)
 			cancel(nil)
@@ -229,12 +229,13 @@ func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 }
 
 // flight begins the flight of a request.
-func (s *Server) flight(env envelope, cancel context.CancelCauseFunc) *flight {
+func (s *Server) flight(rec *record, cancel context.CancelCauseFunc) *flight {
+	env := rec.env
 	f := &flight{
 		id: env.id, call: env.method == string(mcp.MethodToolsCall), first: env.method == string(mcp.MethodInitialize), cancel: cancel,
 	}
-	if t, ours := s.table[env.name]; f.call && ours {
-		f.orphan = !t.Spec.Traits.ReadOnly
+	if a := s.aim(rec); a != nil {
+		f.orphan = !a.tool.Spec.Traits.ReadOnly
 	}
 	return f
 }
@@ -252,7 +253,11 @@ func (c *conn) arrive(rec *record, release *func()) *rpcError {
 	if bad != nil {
 		return bad
 	}
-	if needsSession(rec.env.method) {
+	switch {
+	case rec.listsActive():
+		rec.active = c.s.active(key)
+		return nil
+	case needsSession(rec.env.method):
 		return c.s.look(rec, key, release)
 	}
 	return c.s.arrive(rec, key, release)
@@ -261,8 +266,7 @@ func (c *conn) arrive(rec *record, release *func()) *rpcError {
 // arrive takes the session of a call, its places in its principal's queues, and its ticket, in this order. The caller
 // runs release when the call is over.
 func (s *Server) arrive(rec *record, key session.Key, release *func()) *rpcError {
-	t, ok := s.table[rec.env.name]
-	if !ok {
+	if s.aim(rec) == nil {
 		return nil // mcp-go answers it; a ticket would hold up nobody, but there is nothing to wait for
 	}
 	state, end, err := s.sessions.acquire(key, rec.place)
@@ -276,7 +280,7 @@ func (s *Server) arrive(rec *record, key session.Key, release *func()) *rpcError
 	// would wait for a call that waits for it.
 	s.arrival.Lock()
 	defer s.arrival.Unlock()
-	rec.queue(t)
+	rec.queue()
 	rec.visit = s.pipe.Arrive(state)
 	return nil
 }
@@ -328,6 +332,15 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 		rec.flush = sync.OnceFunc(t.stop)
 		defer rec.flush()
 	}
+	if c.started.Load() {
+		rec.notify = func(method string, params any) error {
+			line, err := noticeLine(method, params)
+			if err != nil {
+				return err
+			}
+			return c.out.write(line, 0, f.waits)
+		}
+	}
 	if f.call && !modern && rec.client != nil && rec.client.CanAsk {
 		rec.to = &connAsking{c, f}
 	}
@@ -338,7 +351,7 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 		if modern {
 			version = rec.env.version
 		}
-		c.s.team.metrics.request(rec.env.method, rec.env.name, rec.failed, version, c.from.Transport, time.Since(began))
+		c.s.team.metrics.request(rec.env.method, rec.called(), rec.failed, version, c.from.Transport, time.Since(began))
 	}
 	if rec.hello != nil {
 		rec.hello.CanAsk = rec.hello.CanAsk && !c.mute

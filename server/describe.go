@@ -15,14 +15,15 @@ import (
 const maxResultChars = 100_000
 
 // describeTool is a tool as tools/list shows it. All four hints are explicit, because the defaults of the protocol are
-// not those of our traits.
-func describeTool(t tool.Tool) mcp.Tool {
+// not those of our traits. The map of its _meta is the caller's.
+func describeTool(t tool.Tool, deferred bool) mcp.Tool {
 	traits := t.Spec.Traits
 	meta := map[string]any{"anthropic/maxResultSizeChars": maxResultChars}
-	if t.Spec.Deferred {
+	switch {
+	case deferred:
 		meta["codehand/deferred"] = true
 		meta["anthropic/searchHint"] = t.Spec.Hint
-	} else {
+	case t.Spec.Name != finder: // a client that obeys this has a search of its own
 		meta["anthropic/alwaysLoad"] = true
 	}
 	return mcp.Tool{

@@ -24,6 +24,7 @@ import (
 // puts it in, and the handlers of this room take it out.
 type record struct {
 	env         envelope
+	aim         *aim            // of a call of a tool of ours; else nil
 	state       *session.State  // of a call; a copy, so that handlers may set Client and Space
 	visit       *pipeline.Visit // of a call
 	client      *clientRecord   // of the connection or session, for legacy requests
@@ -32,23 +33,24 @@ type record struct {
 	place       *place          // where the caller works
 	limits      *auth.Limits    // of the principal; nil: none
 	from        pipeline.From
-	hello       *clientRecord                         // what initialize said, if it succeeded
-	askable     bool                                  // it said that the client takes requests of the server
-	lost        atomic.Bool                           // the client left while the call ran
-	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come
-	failed      string                                // code of an error answer, or tool_error; for the metrics
-	interrupted bool                                  // a call was cancelled before it was done
-	result      *mcp.CallToolResult                   // of a call that came here through mcp-go: encoded by us, not by it
-	override    *rpcError                             // takes the place of mcp-go's answer
-	input       mcp.MultiRoundTripParams              // what the request brings as the answer to a question
-	to          asking                                // puts questions to a legacy client; nil: it cannot be asked
-	asked       int                                   // questions that were put for this request
-	unheard     bool                                  // one of them got no answer: there is no further one
-	question    *mcp.CallToolResult                   // the last of them
-	kept        *mcp.CallToolResult                   // of a call that direct has run: for the handler's first turn
-	notify      func(method string, params any) error // sends a notification before the answer; nil: none can be sent
-	flush       func()                                // sends pending progress; called before the answer
-	progress    tool.Progress                         // nil: the client gave no token
+	hello       *clientRecord                           // what initialize said, if it succeeded
+	askable     bool                                    // it said that the client takes requests of the server
+	lost        atomic.Bool                             // the client left while the call ran
+	turns       []*auth.Turn                            // places in the principal's queues, in the order in which they must come
+	failed      string                                  // code of an error answer, or tool_error; for the metrics
+	interrupted bool                                    // a call was cancelled before it was done
+	result      *mcp.CallToolResult                     // of a call that came here through mcp-go: encoded by us, not by it
+	override    *rpcError                               // takes the place of mcp-go's answer
+	input       mcp.MultiRoundTripParams                // what the request brings as the answer to a question
+	to          asking                                  // puts questions to a legacy client; nil: it cannot be asked
+	asked       int                                     // questions that were put for this request
+	unheard     bool                                    // one of them got no answer: there is no further one
+	question    *mcp.CallToolResult                     // the last of them
+	kept        *mcp.CallToolResult                     // of a call that direct has run: for the handler's first turn
+	notify      func(method string, params any) error   // sends a notification before the answer; nil: none can be sent
+	flush       func()                                  // sends pending progress; called before the answer
+	progress    tool.Progress                           // nil: the client gave no token
+	active      func(context.Context) ([]string, error) // of a request that lists: what its session found; nil: it has none
 }
 
 type recordKey struct{}
@@ -101,7 +103,7 @@ func (s *Server) direct(ctx context.Context, rec *record) (mcp.JSONRPCMessage, b
 	if rec.visit == nil || rec.env.modern() {
 		return nil, false
 	}
-	result := s.run(ctx, rec, s.table[rec.env.name])
+	result := s.run(ctx, rec)
 	if wantsInput(result) {
 		rec.kept = result
 		return nil, false
@@ -216,11 +218,19 @@ func (s *Server) tooLarge(rec *record, size int) []byte {
 		Code: tool.ResultTooLarge,
 		Text: fmt.Sprintf("The result is larger than the wire allows (%d bytes, limit 8 MiB). Ask for less: a smaller range, a narrower pattern.", size),
 	}
-	body, err := encodeResult(s.decorate(rec.env, s.describeError(refusal, rec.env.name)).Result)
+	body, err := encodeResult(s.decorate(rec.env, s.describeError(refusal, rec.called())).Result)
 	if err != nil {
 		return errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
 	}
 	return resultLine(rec.env.id, body)
+}
+
+// called is the tool that a call is for.
+func (r *record) called() string {
+	if r.aim == nil {
+		return r.env.name
+	}
+	return r.aim.tool.Spec.Name
 }
 
 // encodeResult encodes a result without HTML escapes: `<` in source code would take six bytes.

@@ -127,7 +127,7 @@ func (x *exchange) request() {
 	e, env := x.e, x.rec.env
 	ctx, cancel := context.WithCancelCause(e.base)
 	defer cancel(nil)
-	f := e.s.flight(env, cancel)
+	f := e.s.flight(x.rec, cancel)
 	if x.scope != nil {
 		if err := x.scope.table.add(f); err != nil {
 			x.full(err)
@@ -144,9 +144,13 @@ func (x *exchange) request() {
 	release := func() {}
 	defer func() { release() }()
 	key, bad := x.key()
-	if bad == nil && f.call {
+	switch {
+	case bad != nil:
+	case f.call:
 		bad = e.s.arrive(x.rec, key, &release)
-	} else if bad == nil && needsSession(env.method) {
+	case x.rec.listsActive():
+		x.rec.active = e.s.active(key)
+	case needsSession(env.method):
 		bad = e.s.look(x.rec, key, &release)
 	}
 	if bad != nil {
@@ -238,7 +242,7 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 		}
 	}
 	w.finish(ctx, answer, status)
-	e.t.metrics.request(rec.env.method, rec.env.name, rec.failed, x.version(), "http", time.Since(began))
+	e.t.metrics.request(rec.env.method, rec.called(), rec.failed, x.version(), "http", time.Since(began))
 }
 
 // perform makes the answer: our own calls without mcp-go in the legacy era, everything else through it.

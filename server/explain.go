@@ -68,11 +68,13 @@ func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMes
 	if !ok {
 		return Explanation{}, &UnknownToolError{s.unknownTool(s.local, name).Message}
 	}
-	if to, input, ok := t.Forward(arguments); ok {
-		if t, ok = s.table[to]; !ok {
-			return Explanation{}, &UnknownToolError{s.unknownTool(s.local, to).Message}
-		}
-		arguments = input
+	target := s.aimAt(s.local, t, arguments)
+	refused := target.refused
+	if refused == nil {
+		refused = s.local.forbids(target.tool)
+	}
+	if t, arguments = target.tool, target.input; refused != nil {
+		return explanation(t, pipeline.Explanation{Refusal: refused}), nil
 	}
 	state, release, err := s.build(s.stdioKey(envelope{}), s.local) // no session begins, so no hook is told of one
 	if err != nil {

@@ -5,26 +5,32 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/server/clients"
 	"codehand/tools/catalog"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
-// list replaces what mcp-go would list: no aliases, nothing that is switched off, the core before the deferred tools,
-// by name within each part. What it leaves out stays callable, but for tools that a rule or the token forbids. The list
-// depends on configuration, rights and whether the client can be asked alone, so its bytes are the same in every process.
+// list replaces what mcp-go would list: no aliases, nothing that is switched off, and of the deferred tools none, those
+// that the session found, or all, by client and setting. What it leaves out stays callable, but for tools that a rule or
+// the token forbids. In the modern era the list depends on the request and the configuration alone; in any, its bytes are
+// the same as long as it holds the same tools.
 func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
 	rec := recordFrom(ctx)
-	ours := rec.place.listed
-	if !rec.declares(ctx) {
-		ours = rec.place.unasked
+	c := s.client(ctx, rec)
+	var active []string
+	if rec.active != nil {
+		var err error
+		if active, err = rec.active(ctx); err != nil { // the core is better than nothing, and every tool can still be called
+			s.log.WarnContext(ctx, "the tools that a session found are not known: the core is listed", "err", err)
+		}
 	}
+	ours := rec.place.offers(c.CanAsk).listed(c, active)
 	if foreign := len(result.Tools) - len(s.table); foreign > 0 { // of Extend
 		for _, t := range result.Tools {
 			if _, known := s.table[t.Name]; !known {
@@ -35,63 +41,136 @@ func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, resul
 	result.Tools = ours
 }
 
-// declares says whether the client declared that it can be asked.
-func (r *record) declares(ctx context.Context) bool {
-	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
-		return info.ClientCapabilities != nil && canElicit(info.ClientCapabilities.Elicitation)
-	}
-	return r.client != nil && r.client.CanAsk
+// listsActive says whether the answer to a request is a list that depends on what its session has found.
+func (r *record) listsActive() bool {
+	return !r.modern && r.env.method == string(mcp.MethodToolsList)
 }
 
-// personal is a list for clients that cannot be asked: where a person must see a call, their own dialog shows it.
-func (s *Server) personal(listed []mcp.Tool) []mcp.Tool {
-	all := slices.Clone(listed)
-	for i, d := range all {
-		if !slices.ContainsFunc(s.tools, func(t tool.Tool) bool { return t.Spec.Name == d.Name && t.Spec.Personal }) {
-			continue
-		}
-		meta := maps.Clone(d.Meta.AdditionalFields)
-		meta["anthropic/requiresUserInteraction"] = true
-		all[i].Meta = &mcp.Meta{AdditionalFields: meta}
-	}
-	return all
+// active reads what a session has found, without opening it: nothing begins because a client lists.
+func (s *Server) active(key session.Key) func(context.Context) ([]string, error) {
+	return session.NewCell[[]string](s.memory(key), activeCell).Load
 }
 
-// arrange makes the list once, with the place.
-func (p *place) arrange(tools []tool.Tool) []mcp.Tool {
-	var kept []tool.Tool
-	for _, t := range tools {
-		if !p.off(t) {
-			kept = append(kept, t)
+// activeCell names the value in which a session keeps the tools that it found.
+const activeCell = "cell.active"
+
+// A lister is what the operator says about lists. The zero lister is that of somebody who says nothing.
+type lister struct {
+	deferral string   // tools.deferral
+	always   []string // tools.always
+}
+
+// The values of tools.deferral.
+const (
+	deferralAuto = "auto"
+	deferralOn   = "on"
+	deferralOff  = "off"
+)
+
+// defers says whether a tool is listed only where it was found, or where everything is.
+func (l lister) defers(t tool.Tool) bool {
+	return t.Spec.Deferred && !slices.ContainsFunc(l.always, func(name string) bool { return goesBy(t, name) })
+}
+
+// goesBy says whether a tool has this name, or this alias.
+func goesBy(t tool.Tool, name string) bool {
+	return name == t.Spec.Name || slices.Contains(t.Spec.Aliases, name)
+}
+
+// check refuses a name in tools.always that no tool has: nothing else would say that it is misspelt. Those of mounted
+// servers are not known at the start.
+func (l lister) check(tools []tool.Tool) error {
+	for _, name := range l.always {
+		if !strings.HasPrefix(name, "mcp__") && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return goesBy(t, name) }) {
+			return fmt.Errorf("tools.always: there is no tool %s", name)
 		}
 	}
-	slices.SortFunc(kept, asListed)
-	listed := make([]mcp.Tool, 0, len(kept))
-	for _, t := range kept {
-		listed = append(listed, describeTool(t))
+	return nil
+}
+
+// showsAll says whether everything is listed for the clients of a profile.
+func (l lister) showsAll(p clients.Profile) bool {
+	return l.deferral == deferralOff || l.deferral != deferralOn && p.DeferAll
+}
+
+// An offer is what one kind of clients may use in a place. It is shared by all their requests and only read.
+type offer struct {
+	tools   []mcp.Tool      // of tools/list: those that are always listed, then the others, each by name
+	always  int             // how many are always listed
+	catalog []catalog.Entry // what may be found, by name
+}
+
+// listed is what tools/list shows to a client whose session has found the tools active. The order is that of all.
+func (o offer) listed(c session.Client, active []string) []mcp.Tool {
+	if c.SeesAll {
+		return o.tools
+	}
+	listed := slices.Clip(o.tools[:o.always])
+	if c.Modern {
+		return listed
+	}
+	for _, t := range o.tools[o.always:] {
+		if slices.Contains(active, t.Name) {
+			listed = append(listed, t)
+		}
 	}
 	return listed
 }
 
-// findable is every tool that sessions of this place may find, by name.
-func (p *place) findable(tools []tool.Tool) []catalog.Entry {
-	var all []catalog.Entry
-	for _, t := range tools {
-		if !p.off(t) {
-			all = append(all, catalog.Entry{
-				Name: t.Spec.Name, Aliases: t.Spec.Aliases, Description: t.Spec.Description, Hint: t.Spec.Hint,
-				Deferred: t.Spec.Deferred, Schema: t.Schema,
-			})
-		}
+// offers are what is offered to clients that can be asked, or cannot.
+func (p *place) offers(canAsk bool) offer {
+	if canAsk {
+		return p.asked
 	}
-	slices.SortFunc(all, func(a, b catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return p.unasked
 }
 
-// asListed orders tools: the core, then the deferred ones, each by name.
-func asListed(a, b tool.Tool) int {
-	if a.Spec.Deferred != b.Spec.Deferred {
-		if a.Spec.Deferred {
+// offer makes an offer of these tools. Clients that cannot be asked are told to ask themselves where a person must see a
+// call.
+func (l lister) offer(tools []tool.Tool, canAsk bool) offer {
+	tools = slices.SortedFunc(slices.Values(tools), l.order)
+	o := offer{tools: make([]mcp.Tool, 0, len(tools))}
+	for _, t := range tools {
+		late := l.defers(t)
+		d := describeTool(t, late)
+		if t.Spec.Personal && !canAsk {
+			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
+		}
+		o.tools = append(o.tools, d)
+		if !late {
+			o.always++
+		}
+		o.catalog = append(o.catalog, catalog.Entry{
+			Name: t.Spec.Name, Aliases: t.Spec.Aliases, Description: t.Spec.Description, Hint: t.Spec.Hint,
+			Deferred: late, Schema: t.Schema,
+		})
+	}
+	slices.SortFunc(o.catalog, func(a, b catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return o
+}
+
+// arrange makes the offers of a place, once.
+func (s *Server) arrange(p *place) {
+	cannot := *p.bare
+	cannot.Client.CanAsk = false
+	var all, unasked []tool.Tool
+	for _, t := range s.tools {
+		if p.off(t) {
+			continue
+		}
+		all = append(all, t)
+		if t.Unavailable(&cannot) == "" {
+			unasked = append(unasked, t)
+		}
+	}
+	p.asked, p.unasked = s.lists.offer(all, true), s.lists.offer(unasked, false)
+	p.catalog = p.asked.catalog
+}
+
+// order is that of lists: what is always listed, then the deferred tools, each by name.
+func (l lister) order(a, b tool.Tool) int {
+	if late := l.defers(a); late != l.defers(b) {
+		if late {
 			return 1
 		}
 		return -1
@@ -104,10 +183,10 @@ func asListed(a, b tool.Tool) int {
 // differs was changed by the operator's settings, or by nobody who should have.
 func Digest(tools []tool.Tool) (string, error) {
 	sum := sha256.New()
-	for _, t := range slices.SortedFunc(slices.Values(tools), asListed) {
-		b, err := marshal(describeTool(t))
+	for _, d := range (lister{}).offer(tools, true).tools {
+		b, err := marshal(d)
 		if err != nil {
-			return "", fmt.Errorf("tool %s: %w", t.Spec.Name, err)
+			return "", fmt.Errorf("tool %s: %w", d.Name, err)
 		}
 		sum.Write(append(b, '\n'))
 	}
@@ -123,22 +202,25 @@ func (p *place) off(t tool.Tool) bool {
 
 // An Entry is one tool as tools/list shows it, for people.
 type Entry struct {
-	Tool tool.Tool
-	JSON []byte // the entry of tools/list
+	Tool     tool.Tool
+	JSON     []byte // the entry of tools/list
+	Deferred bool   // most clients are shown it only when it was found
 }
 
 // Tokens estimates what the entry costs in a model's context: bytes / 4.
 func (e Entry) Tokens() int { return (len(e.JSON) + 3) / 4 }
 
-// List returns what tools/list shows, in its order.
+// List returns all that tools/list shows to anybody, in its order.
 func (s *Server) List() []Entry {
-	entries := make([]Entry, 0, len(s.local.listed))
-	for _, d := range s.local.listed {
+	all := s.local.asked
+	entries := make([]Entry, 0, len(all.tools))
+	for i, d := range all.tools {
 		b, err := marshal(d)
 		if err != nil {
 			continue // the self-check refused to start with such a tool
 		}
-		entries = append(entries, Entry{Tool: s.table[d.Name], JSON: b})
+		late := i >= all.always && s.cfg.Tools.Deferral != deferralOff
+		entries = append(entries, Entry{Tool: s.table[d.Name], JSON: b, Deferred: late})
 	}
 	return entries
 }

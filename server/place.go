@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/tools/catalog"
@@ -38,9 +36,10 @@ type place struct {
 	highest   permission.Mode
 	env       func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
 	skillDirs []skills.Dir    // that are not in the workspace
-	catalog   []catalog.Entry // what its sessions may find
-	listed    []mcp.Tool      // of tools/list
-	unasked   []mcp.Tool      // the same for clients that cannot be asked
+	catalog   []catalog.Entry // what its sessions may find, if their client can be asked
+	asked     offer           // to clients that can be asked
+	unasked   offer           // to those that cannot
+	profile   string          // of tools, which the operator set for all
 	broken    bool            // its roots cannot be served: every call is refused
 }
 
@@ -92,10 +91,9 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	case err != nil:
 		p.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
 	}
-	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs}
-	p.catalog = p.findable(s.tools)
-	p.listed = p.arrange(s.tools)
-	p.unasked = s.personal(p.listed)
+	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs, Client: session.Client{CanAsk: true}}
+	p.profile = s.cfg.Tools.Profile
+	s.arrange(p)
 	return p, nil
 }
 
@@ -122,14 +120,36 @@ func (p *place) forbids(t tool.Tool) *tool.Refusal {
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
 			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name, text)}
 	}
-	if p.who.Profile == readOnlyProfile && !t.Spec.Traits.ReadOnly {
-		return &tool.Refusal{Code: tool.ToolDisabled, Text: name + " is not available: this token's tool profile is readonly"}
+	for _, by := range []struct{ profile, reason string }{
+		{p.who.Profile, "this token's tool profile is " + p.who.Profile}, {p.profile, "the tool profile is " + p.profile + " (tools.profile)"},
+	} {
+		if !profiled(by.profile, t) {
+			return &tool.Refusal{Code: tool.ToolDisabled, Text: name + " is not available: " + by.reason}
+		}
 	}
 	return nil
 }
 
-// readOnlyProfile is the tool profile without anything that changes something.
-const readOnlyProfile = "readonly"
+const (
+	// readOnlyProfile is the tool profile without anything that changes something. A dispatcher only leads to the rest.
+	readOnlyProfile = "readonly"
+	// simpleProfile is that with simpleTools alone.
+	simpleProfile = "simple"
+)
+
+// simpleTools are those with which everything can be done.
+var simpleTools = []string{"run_shell", "read_file", "edit_file"}
+
+// profiled says whether a tool belongs to a tool profile.
+func profiled(profile string, t tool.Tool) bool {
+	switch profile {
+	case readOnlyProfile:
+		return t.Spec.Traits.ReadOnly || t.Dispatches()
+	case simpleProfile:
+		return slices.Contains(simpleTools, t.Spec.Name)
+	}
+	return true
+}
 
 // scope is what a tool needs of a token, also by name.
 func scope(s tool.Scope) (auth.Scopes, string) {

@@ -48,6 +48,7 @@ type Server struct {
 	mcp            *mcpserver.MCPServer
 	implementation mcp.Implementation
 	tools          []tool.Tool
+	lists          lister
 	table          map[string]tool.Tool // by name and alias
 
 	pipe     *pipeline.Pipeline
@@ -71,7 +72,7 @@ func New(o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	checked := make(chan error, 1) // beside the rest (BenchmarkColdStart)
-	go func() { checked <- selfCheck(o.Tools) }()
+	go func() { checked <- selfCheck(o.Tools, o.Config.Tools.Always) }()
 	s, err := newServer(o)
 	if bad := <-checked; bad != nil {
 		if err == nil {
@@ -95,6 +96,10 @@ func newServer(o Options) (*Server, error) {
 		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {
 			return !slices.Contains(o.Config.Protocol.Versions, v)
 		})
+	}
+	s.lists = lister{deferral: o.Config.Tools.Deferral, always: o.Config.Tools.Always}
+	if err := s.lists.check(o.Tools); err != nil {
+		return nil, err
 	}
 	if err := s.assemble(o); err != nil {
 		return nil, err

@@ -247,11 +247,7 @@ func (r *responder) end(ctx context.Context) {
 
 // tell sends one notification before the answer.
 func (r *responder) tell(method string, params any) error {
-	line, err := marshal(struct {
-		JSONRPC string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  any    `json:"params,omitempty"`
-	}{mcp.JSONRPC_VERSION, method, params})
+	line, err := noticeLine(method, params)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func table(w io.Writer, entries []server.Entry) error {
 }
 
 func listed(e server.Entry) string {
-	if e.Tool.Spec.Deferred {
+	if e.Deferred {
 		return "when found"
 	}
 	return "always"
@@ -125,7 +125,7 @@ func listed(e server.Entry) string {
 func sums(entries []server.Entry) (core, all int) {
 	for _, e := range entries {
 		all += e.Tokens()
-		if !e.Tool.Spec.Deferred {
+		if !e.Deferred {
 			core += e.Tokens()
 		}
 	}
