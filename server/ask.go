@@ -118,11 +118,11 @@ func wantsInput(r *mcp.CallToolResult) bool { return r != nil && r.NeedsInput() 
 
 // again gives a call that comes back with its answer, in the same request, new places in all queues: it gave them up
 // when it asked, so that others could go on meanwhile.
-func (s *Server) again(rec *record, t tool.Tool) {
+func (s *Server) again(rec *record) {
 	s.arrival.Lock()
 	defer s.arrival.Unlock()
 	rec.turns = nil
-	rec.queue(t)
+	rec.queue()
 	rec.visit = s.pipe.Arrive(rec.state)
 }
 
