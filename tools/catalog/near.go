@@ -53,7 +53,7 @@ const far = longestName + 1
 func shared(a, b []string) int {
 	n := 0
 	for _, w := range a {
-		if len(w) > 2 && slices.ContainsFunc(b, func(v string) bool { return singular(v) == singular(w) }) {
+		if len(w) > 2 && slices.ContainsFunc(b, func(v string) bool { return stem(v) == stem(w) }) {
 			n++
 		}
 	}

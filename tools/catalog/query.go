@@ -10,6 +10,7 @@ import (
 type request struct {
 	must  []string // the name must contain each, as it was typed
 	words []string // what is ranked by, the parts of must among them
+	pairs []string // two words that stand side by side, as one: "to do", "work tree"
 }
 
 // selectForm begins a query that names tools.
@@ -32,7 +33,7 @@ func selected(query string) (names []string, ok bool) {
 // parse reads a query by words. A plus sign that stands alone belongs to the word after it.
 func parse(query string) request {
 	var r request
-	plus := false
+	plus, last := false, ""
 	for field := range strings.FieldsSeq(query) {
 		word, marked := strings.CutPrefix(strings.TrimLeft(field, "\"'`("), "+")
 		found := parts(word)
@@ -41,6 +42,10 @@ func parse(query string) request {
 			continue
 		}
 		for _, w := range found {
+			if last != "" {
+				r.pairs = add(r.pairs, last+w)
+			}
+			last = w
 			if marked || plus {
 				r.must = add(r.must, w)
 			} else if stops(w) || len(w) == 1 {

@@ -20,7 +20,8 @@ const (
 // midWord is how long a word must be to be looked for within others: ask is no part of task.
 const midWord = 4
 
-// leastBegun is how long a part of a name must be for a word that begins with it to count: web for website.
+// leastBegun is how long a word must be to be the beginning of a longer one: todo of todolist, web of website, but not
+// up of update.
 const leastBegun = 3
 
 // worthwhile is which part of the best score an entry needs: one in so many.
@@ -58,7 +59,7 @@ func ranked(entries []Entry, r request) []Entry {
 func scoreOf(e Entry, r request) int {
 	names := append([]string{e.Name}, e.Aliases...)
 	for _, w := range r.must {
-		if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(strings.ToLower(n), singular(w)) }) {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(strings.ToLower(n), stem(w)) }) {
 			return 0
 		}
 	}
@@ -69,7 +70,7 @@ func scoreOf(e Entry, r request) int {
 	hint, text, parameters := strings.ToLower(e.Hint), strings.ToLower(e.Description), parametersOf(e.Schema)
 	sum, matched := 0, 0
 	for _, w := range r.words {
-		w = singular(w)
+		w = stem(w)
 		s := partScore(own, w)
 		if mentions(hint, w) {
 			s += inHint
@@ -84,7 +85,12 @@ func scoreOf(e Entry, r request) int {
 			sum, matched = sum+s, matched+1
 		}
 	}
-	return sum * matched
+	for _, w := range r.pairs {
+		if s := partScore(own, stem(w)); s == partEqual {
+			sum, matched = sum+s, matched+1
+		}
+	}
+	return sum * matched * matched
 }
 
 // partScore is what a word is worth to the parts of a name.
@@ -92,9 +98,9 @@ func partScore(own []string, w string) int {
 	best := 0
 	for _, p := range own {
 		switch {
-		case singular(p) == w:
+		case stem(p) == w:
 			return partEqual
-		case strings.HasPrefix(p, w):
+		case len(w) >= leastBegun && strings.HasPrefix(p, w):
 			best = max(best, partBegins)
 		case len(w) >= midWord && strings.Contains(p, w), len(p) >= leastBegun && strings.HasPrefix(w, p):
 			best = max(best, partHolds)

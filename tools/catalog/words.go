@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -39,17 +40,42 @@ func parts(name string) []string {
 // mounted begins the names of tools of other servers.
 const mounted = "mcp__"
 
+// stem is a word in lower case without its ending, so that task and tasks, change and changed, plan and planning, or
+// dependency and dependencies are one. The word begins with it, and what stays has 3 letters or more.
+func stem(w string) string {
+	w = singular(w)
+	for _, ending := range []string{"ing", "ed"} {
+		short, ok := strings.CutSuffix(w, ending)
+		n := len(short)
+		if !ok || n <= leastStem {
+			continue
+		}
+		if last := short[n-1]; last == short[n-2] && last != 's' && last != 'l' {
+			return short[:n-1] // plann of planning
+		}
+		return short
+	}
+	if n := len(w) - 1; n > leastStem && (w[n] == 'e' || w[n] == 'y') {
+		return w[:n]
+	}
+	return w
+}
+
+// leastStem is how many letters of a word stay at least.
+const leastStem = 3
+
 // singular is a word without the s of a plural.
 func singular(w string) string {
-	switch n := len(w); {
-	case n < 4 || w[n-1] != 's':
+	n := len(w)
+	switch last := func(endings ...string) bool {
+		return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(w, e) })
+	}; {
+	case n <= leastStem, !last("s"), last("ss", "us", "is"):
 		return w
-	case strings.HasSuffix(w, "ies") && n > 4:
-		return w[:n-3] + "y"
-	case strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"):
+	case last("ches", "shes", "sses", "xes"):
 		return w[:n-2]
-	case strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
-		return w
+	case last("ies") && n > leastStem+3:
+		return w[:n-3] + "y"
 	}
-	return w[:len(w)-1]
+	return w[:n-1]
 }
