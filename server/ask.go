@@ -48,14 +48,14 @@ func (s *Server) ask(ctx context.Context, st *session.State, a pipeline.Asking) 
 		return tool.Answer{Outcome: tool.Declined, Silent: true}, nil
 	}
 	rec.asked++
-	nonce, token, err := s.asks.keep(ctx, st.Key, a)
+	nonce, token, err := s.asks.keep(ctx, st.Key, a, st.Client.Revision)
 	if err != nil {
 		return tool.Answer{}, &tool.Refusal{
 			Code: tool.StateUnavailable, Cause: err,
 			Text: "The state store does not answer, so nobody can be asked. Nothing was done. Try again.",
 		}
 	}
-	rec.question = mcpserver.NewInputRequestBuilder(token).Elicit(askID, askForm(a.Question)).ToolResult()
+	rec.question = mcpserver.NewInputRequestBuilder(token).Elicit(askID, askForm(a.Question, st.Client.Revision)).ToolResult()
 	s.event("ask", map[string]any{"p": st.Key.Principal, "sk": st.Key.Session, "call": a.Call, "tool": a.Tool, "ask": nonce})
 	return tool.Answer{}, tool.ErrPending
 }

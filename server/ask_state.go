@@ -46,20 +46,27 @@ type keptAsk struct {
 
 // A keptField is what an answer is held against.
 type keptField struct {
-	Name    string   `json:"name"`
-	Choices []string `json:"choices,omitempty"`
-	Many    bool     `json:"many,omitempty"`
+	Name     string   `json:"name"`
+	Choices  []string `json:"choices,omitempty"`
+	Many     bool     `json:"many,omitempty"`
+	Optional bool     `json:"optional,omitempty"`
+	Flags    bool     `json:"flags,omitempty"` // each choice was a flag of its own
 }
 
-// keep stores a question, and returns its nonce and the requestState that names it.
-func (a *asker) keep(ctx context.Context, key session.Key, q pipeline.Asking) (nonce, token string, err error) {
+// keepField is what an answer of a client of a revision is held against.
+func keepField(f tool.Field, revision string) keptField {
+	return keptField{Name: f.Name, Choices: f.Choices, Many: f.Many, Optional: f.Optional, Flags: f.Many && revision < namedChoices}
+}
+
+// keep stores a question as a client of a revision is asked it, and returns its nonce and the requestState that names it.
+func (a *asker) keep(ctx context.Context, key session.Key, q pipeline.Asking, revision string) (nonce, token string, err error) {
 	keys, err := a.keys(ctx, true)
 	if err != nil {
 		return "", "", err
 	}
 	k := keptAsk{V: 1, At: a.now(), Tool: q.Tool, Digest: q.Digest, Before: q.Before}
 	for _, f := range q.Question.Fields {
-		k.Fields = append(k.Fields, keptField{Name: f.Name, Choices: f.Choices, Many: f.Many})
+		k.Fields = append(k.Fields, keepField(f, revision))
 	}
 	body, err := json.Marshal(k)
 	if err != nil {

@@ -186,7 +186,7 @@ func TestAskKeys(t *testing.T) {
 	a, now := newTestAsker(0)
 	key := session.Key{Principal: "p", Session: "h:one"}
 	sign := func() (nonce, token string) {
-		nonce, token, err := a.keep(t.Context(), key, pipeline.Asking{Tool: "change"})
+		nonce, token, err := a.keep(t.Context(), key, pipeline.Asking{Tool: "change"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestAskRecord(t *testing.T) {
 	nonce, _, err := a.keep(t.Context(), key, pipeline.Asking{
 		Tool: "change", Digest: "d", Before: json.RawMessage(`{"x":1}`),
 		Question: tool.Question{Title: "the title", Text: "the secret text", Fields: []tool.Field{{Name: "f", Label: "the label", Choices: []string{"a"}}}},
-	})
+	}, namedChoices)
 	if err != nil {
 		t.Fatal(err)
 	}
