@@ -254,6 +254,7 @@ func TestBindLongStrings(t *testing.T) {
 		Short string   `json:"short,omitempty" jsonschema:"Short"`
 		Long  string   `json:"long,omitempty" jsonschema:"Long" rule:"maxlen=33554432"`
 		Items []string `json:"items,omitempty" jsonschema:"Items"`
+		Words []string `json:"words,omitempty" jsonschema:"Words" rule:"minlen=1 maxrunes=3"`
 	}
 	long := Define(Def[input]{Spec: Spec{Name: "long"}, Run: func(_ context.Context, _ Env, in input) (Result, error) {
 		return Result{Text: in.Short + in.Long}, nil
@@ -263,6 +264,8 @@ func TestBindLongStrings(t *testing.T) {
 		{"4 MiB fit anywhere", `{"short":"` + fits + `"}`, ""},
 		{"one byte more does not", `{"short":"` + over + `"}`, `"short" must have at most 4194304 bytes, not 4194305`},
 		{"a rule may allow more", `{"long":"` + over + `"}`, ""},
+		{"characters are not bytes", `{"words":["😀ab"]}`, ""},
+		{"a character more", `{"words":["😀abc"]}`, `"words[0]" must have at most 3 characters, not 4`},
 		{"lists are limited, too", `{"items":[` + strings.Repeat(`"",`, 10_000) + `""]}`, `"items" must have at most 10000 items, not 10001`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -280,6 +283,9 @@ func TestBindLongStrings(t *testing.T) {
 				t.Errorf("the canonical form has %d bytes, want the %d that came in", len(call.Input), len(c.input))
 			}
 		})
+	}
+	if !strings.Contains(string(long.Schema), `"items":{"type":"string","minLength":1,"maxLength":3}`) {
+		t.Errorf("the schema is %s", long.Schema)
 	}
 }
 

@@ -19,10 +19,11 @@ import (
 //	json        the parameter's name; with omitempty it is optional, else required
 //	jsonschema  the description, plain text; a comma needs no escape
 //	rule        limits, parted by blanks: min=1 max=9 default=5, enum=a|b, minlen=1 maxlen=200,
-//	            minitems=1 maxitems=100; on a list, all but the last two hold for its items
+//	            maxrunes=200, minitems=1 maxitems=100; on a list, all but the last two hold for its items
 //
 // Lengths: maxlen is in bytes (4 MiB without it) and minlen in characters, so that whatever Bind
-// accepts, a client that counts characters accepts, too. A list without maxitems holds 10,000 items.
+// accepts, a client that counts characters accepts, too. maxrunes, instead of maxlen, is in characters,
+// for what a person reads. A list without maxitems holds 10,000 items.
 type Def[In any] struct {
 	Spec Spec
 

@@ -200,6 +200,15 @@ func TestDefinePanicsOnInput(t *testing.T) {
 		{"limits that nothing meets", "above the maximum", define[struct {
 			A int `json:"a" jsonschema:"d" rule:"min=2 max=1"`
 		}]()},
+		{"a length twice", "not for type", define[struct {
+			A string `json:"a" jsonschema:"d" rule:"maxlen=2 maxrunes=2"`
+		}]()},
+		{"characters of a number", "not for type", define[struct {
+			A int `json:"a" jsonschema:"d" rule:"min=1 maxrunes=2"`
+		}]()},
+		{"fewer characters than are wanted", "above the maximum", define[struct {
+			A string `json:"a" jsonschema:"d" rule:"minlen=3 maxrunes=2"`
+		}]()},
 		{"a negative length", "below 0", define[struct {
 			A string `json:"a" jsonschema:"d" rule:"minlen=-1"`
 		}]()},

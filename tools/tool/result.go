@@ -20,6 +20,7 @@ type Result struct {
 // earlier skill. The corridor keeps it, as a session keeps what a person granted; a session that several conversations
 // share gets none.
 type Loan struct {
+	Skill string        // its name, for the record
 	Rules []string      // as in a configuration; empty: it only ends the earlier one
 	Life  time.Duration // from the end of the call
 }

@@ -20,6 +20,7 @@ const maxList = 10_000
 type limits struct {
 	min, max           *int64
 	minLen, maxLen     *int64 // characters; bytes
+	maxRunes           *int64 // characters
 	minItems, maxItems *int64
 	enum               []string
 	preset             any // default: string, int64 or bool; nil: none
@@ -67,7 +68,9 @@ func (s *shape) set(on *shape, key, value string) error {
 	case "minlen":
 		return number(&on.minLen, on.kind == text)
 	case "maxlen":
-		return number(&on.maxLen, on.kind == text)
+		return number(&on.maxLen, on.kind == text && on.maxRunes == nil)
+	case "maxrunes":
+		return number(&on.maxRunes, on.kind == text && on.maxLen == nil)
 	case "minitems":
 		return number(&s.minItems, s.kind == list)
 	case "maxitems":
@@ -103,12 +106,12 @@ func (s *shape) setDefault(value string) (err error) {
 
 // checkRule finds limits that no value meets and a default that breaks them.
 func (s *shape) checkRule(on *shape) error {
-	for _, pair := range [][2]*int64{{on.min, on.max}, {on.minLen, on.maxLen}, {s.minItems, s.maxItems}} {
+	for _, pair := range [][2]*int64{{on.min, on.max}, {on.minLen, on.maxLen}, {on.minLen, on.maxRunes}, {s.minItems, s.maxItems}} {
 		if pair[0] != nil && pair[1] != nil && *pair[0] > *pair[1] {
 			return errors.New("rule: the minimum is above the maximum")
 		}
 	}
-	for _, n := range []*int64{on.minLen, on.maxLen, s.minItems, s.maxItems} {
+	for _, n := range []*int64{on.minLen, on.maxLen, on.maxRunes, s.minItems, s.maxItems} {
 		if n != nil && *n < 0 {
 			return errors.New("rule: a length is below 0")
 		}
@@ -147,6 +150,8 @@ func (s *shape) checkText(v string) string {
 	switch {
 	case int64(len(v)) > most:
 		return fmt.Sprintf("must have at most %d bytes, not %d", most, len(v))
+	case s.maxRunes != nil && int64(utf8.RuneCountInString(v)) > *s.maxRunes:
+		return fmt.Sprintf("must have at most %d characters, not %d", *s.maxRunes, utf8.RuneCountInString(v))
 	case s.minLen != nil && v == "" && *s.minLen > 0:
 		return "must not be empty"
 	case s.minLen != nil && int64(utf8.RuneCountInString(v)) < *s.minLen:

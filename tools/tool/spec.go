@@ -67,8 +67,9 @@ type Env struct {
 	Progress Progress  // never nil
 
 	// Call runs another tool as a call of its own, through the whole corridor, from within an Ungated call. Nobody is
-	// asked: what is not allowed is refused. The error is a *Refusal, or a fault of ours. nil: this call may make none.
-	Call func(ctx context.Context, name string, input json.RawMessage) (Result, error)
+	// asked: what is not allowed is refused. The rules of a loan count for this call alone; nil: none. The error is a
+	// *Refusal, or a fault of ours. nil: this call may make none.
+	Call func(ctx context.Context, name string, input json.RawMessage, loan *Loan) (Result, error)
 
 	Analysis *permission.Analysis // of Def.Command; nil: the tool has none. It is shared: only read
 }
