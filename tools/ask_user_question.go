@@ -3,8 +3,13 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -16,28 +21,130 @@ type askUserQuestionInput struct {
 }
 
 type askUserQuestionItem struct {
-	Question    string                  `json:"question" jsonschema:"the question" rule:"minlen=1 maxlen=2000"`
-	Header      string                  `json:"header" jsonschema:"one or two words for it" rule:"minlen=1 maxlen=48"`
+	Question    string                  `json:"question" jsonschema:"the whole question" rule:"maxrunes=500"`
+	Header      string                  `json:"header" jsonschema:"a word for it" rule:"maxrunes=12"`
 	Options     []askUserQuestionOption `json:"options" jsonschema:"what can be chosen" rule:"minitems=2 maxitems=4"`
 	MultiSelect bool                    `json:"multiSelect,omitempty" jsonschema:"several may be chosen"`
-	Preview     string                  `json:"preview,omitempty" jsonschema:"accepted and not shown"`
+	Preview     string                  `json:"preview,omitempty"`
 }
 
 type askUserQuestionOption struct {
-	Label       string `json:"label" jsonschema:"the choice" rule:"minlen=1 maxlen=240"`
-	Description string `json:"description,omitempty" jsonschema:"what it means" rule:"maxlen=1200"`
+	Label       string `json:"label" jsonschema:"the choice" rule:"maxrunes=60"`
+	Description string `json:"description,omitempty" jsonschema:"what it means" rule:"maxrunes=300"`
+	Preview     string `json:"preview,omitempty"`
 }
 
 var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 	Spec: tool.Spec{
 		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user", Description: askUserQuestionText,
-		Hint: "ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "ask the user to choose", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true},
 	},
+	Hidden: []string{"questions.preview", "questions.options.preview"},
+	Available: func(s *session.State) string {
+		if s.Client.CanAsk {
+			return ""
+		}
+		return "this client cannot ask its user. Ask in the text of an answer, or decide yourself and state the assumption."
+	},
 	Activity: func(askUserQuestionInput) string { return "Asking the user" },
+	Check:    checkAskUserQuestion,
+	Question: askUserQuestionForm,
 	Run:      runAskUserQuestion,
 })
 
-func runAskUserQuestion(_ context.Context, _ tool.Env, _ askUserQuestionInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("ask_user_question is being built")
+// askUserQuestionShown is the input as a person sees it: nothing is invisible, and what stands in a line is one.
+func askUserQuestionShown(in askUserQuestionInput) askUserQuestionInput {
+	show := func(text string) string { text, _ = results.Show(strings.TrimSpace(text)); return text }
+	line := func(text string) string { return show(strings.Join(strings.Fields(text), " ")) }
+	in.Questions = slices.Clone(in.Questions)
+	for i, q := range in.Questions {
+		options := slices.Clone(q.Options)
+		for j, o := range options {
+			options[j] = askUserQuestionOption{Label: line(o.Label), Description: line(o.Description)}
+		}
+		in.Questions[i] = askUserQuestionItem{Question: show(q.Question), Header: line(q.Header), Options: options, MultiSelect: q.MultiSelect}
+	}
+	return in
+}
+
+func checkAskUserQuestion(in askUserQuestionInput) error {
+	var wrong []string
+	for i, q := range askUserQuestionShown(in).Questions {
+		if q.Question == "" || q.Header == "" {
+			wrong = append(wrong, fmt.Sprintf(`"questions[%d]" needs a question and a header that are not blank`, i))
+		}
+		seen := map[string]bool{"": true}
+		for j, o := range q.Options {
+			if seen[o.Label] {
+				wrong = append(wrong, fmt.Sprintf(`"questions[%d].options[%d].label" must differ from the other labels and from blanks, not %q`, i, j, o.Label))
+			}
+			seen[o.Label] = true
+		}
+	}
+	if wrong == nil {
+		return nil
+	}
+	return tool.Invalid("ask_user_question", wrong...)
+}
+
+// askUserQuestionForm has for each question a choice, which may be left open, and a text that counts instead of it. All
+// is said in the message, since some clients show no more; what is too long there is cut evenly, and fits at 40.
+func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestionInput) (*tool.Question, error) {
+	in = askUserQuestionShown(in)
+	q := &tool.Question{Title: "ask_user_question: " + plural(len(in.Questions), "question", "questions")}
+	for most := 300; q.Text == "" || most >= 40 && utf8.RuneCountInString(q.Title+q.Text) > 3_990; most -= 10 {
+		q.Text = askUserQuestionMessage(in, most)
+	}
+	for i, item := range in.Questions {
+		name := fmt.Sprintf("q%d", i+1)
+		f := tool.Field{Name: name, Label: item.Header, About: item.Question, Many: item.MultiSelect, Optional: true}
+		for _, o := range item.Options {
+			f.Choices = append(f.Choices, o.Label)
+			f.Titles = append(f.Titles, clip(strings.TrimSuffix(o.Label+": "+o.Description, ": "), 120))
+		}
+		q.Fields = append(q.Fields, f, tool.Field{Name: name + "_other", Label: item.Header + ": own answer", About: "Counts instead of a choice. Not for secrets."})
+	}
+	return q, nil
+}
+
+// askUserQuestionMessage has all questions with their options, each description cut to most characters.
+func askUserQuestionMessage(in askUserQuestionInput, most int) string {
+	var b strings.Builder
+	for _, q := range in.Questions {
+		fmt.Fprintf(&b, "\n%s: %s\n", q.Header, q.Question)
+		for _, o := range q.Options {
+			fmt.Fprintf(&b, "- %s\n", strings.TrimSuffix(o.Label+": "+clip(o.Description, most), ": "))
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func runAskUserQuestion(ctx context.Context, env tool.Env, in askUserQuestionInput) (tool.Result, error) {
+	lines, open := []string(nil), 0
+	for i, q := range askUserQuestionShown(in).Questions {
+		name := fmt.Sprintf("q%d", i+1)
+		chosen, given := env.Answer.Values[name]
+		said := strings.Trim(strings.Join(env.Answer.Values[name+"_other"], "\n"), "\r\n")
+		switch {
+		case strings.TrimSpace(said) != "" && strings.Contains(said, "\n"):
+			said = "\n" + said
+		case strings.TrimSpace(said) != "":
+			said = " " + said
+		case len(chosen) > 0:
+			said = " " + strings.Join(chosen, ", ")
+		case given:
+			said = " (none of them)"
+		default:
+			said, open = " (no answer)", open+1
+		}
+		lines = append(lines, q.Header+":"+said)
+	}
+	switch {
+	case env.Answer.Outcome != tool.Accepted || open == len(lines):
+		return tool.Result{Text: "No answer. Decide yourself and state the assumption."}, ctx.Err()
+	case open > 0:
+		lines = append(lines, "["+plural(open, "question has", "questions have")+" no answer; decide yourself and state the assumption]")
+	}
+	return tool.Result{Text: strings.Join(lines, "\n")}, ctx.Err()
 }
