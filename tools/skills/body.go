@@ -3,6 +3,7 @@ package skills
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // The errors of reading a skill's file. Others are those of Files: fs.ErrNotExist when it has vanished.
@@ -13,5 +14,16 @@ var (
 
 // Body returns the text of s after its front matter, as the file is now: it may be newer than s. Lines end with \n alone.
 func (x *Index) Body(ctx context.Context, f Files, s Skill) (string, error) {
-	return "", ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	c, _, err := load(f, s.File, maxFile, nil)
+	if err != nil {
+		return "", fmt.Errorf("read the skill %s: %w", s.Name, err)
+	}
+	_, body, err := split(c.data)
+	if err != nil {
+		return "", fmt.Errorf("read the skill %s: %w", s.Name, err)
+	}
+	return body, nil
 }

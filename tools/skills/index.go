@@ -1,22 +1,220 @@
 package skills
 
-import "context"
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// What a Scan looks at, at most.
+const (
+	maxSkills  = 500
+	maxDropped = 200
+	maxEntries = 2000    // of one directory
+	maxFile    = 1 << 20 // bytes of a SKILL.md
+)
 
 // An Index remembers what it has parsed, and hashed. It is safe for concurrent use.
-type Index struct{}
+type Index struct {
+	mu     sync.Mutex
+	parsed map[string]parsed            // by the file of a skill
+	sums   map[string]map[string]hashed // of supporting files: by the file of their skill, and their path below
+}
+
+// A parsed is a file that was read: a skill without what its place says, or the reason why it is none.
+type parsed struct {
+	stamp  stamp
+	skill  Skill
+	reason string
+}
 
 // New returns an empty Index.
 func New() *Index { return &Index{} }
 
 // Scan looks at dirs, the one that wins a clash first, and returns what is there now. A directory that does not exist has
 // no skills. At most 500 skills are found; what does not fit, cannot be read or parsed, or has a name that an earlier file
-// has is in Set.Dropped. A file that cannot be parsed keeps its name from later ones, so that breaking a skill of the user
-// does not put one of the project in its place.
+// has is in Set.Dropped, of which there are 200 at most. A file that cannot be parsed keeps its name from later ones, so
+// that breaking a skill of the user does not put one of the project in its place.
 //
 // A file is read again only when its size, modification time or identity changed, or when it was younger than 2 s as it
 // was read: a second change within the clock's grain would not show. What a Scan does not meet is forgotten. The only
 // error is ctx's.
 func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
-	_ = parseFront
-	return Set{}, ctx.Err()
+	x.mu.Lock()
+	old := x.parsed
+	x.mu.Unlock()
+	s := scan{files: f, old: old, met: map[string]parsed{}, taken: map[string]string{}}
+	var done []Dir
+	for _, d := range dirs {
+		d.Path = filepath.Clean(d.Path)
+		// A home directory that is also a project names its directories twice, which is no clash.
+		if slices.ContainsFunc(done, func(e Dir) bool { return e.Path == d.Path && e.Flat == d.Flat }) {
+			continue
+		}
+		done = append(done, d)
+		if err := s.dir(ctx, d); err != nil {
+			return Set{}, err
+		}
+	}
+	x.keep(s.met)
+	slices.SortFunc(s.set.Skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.set.Dropped, func(a, b Dropped) int { return strings.Compare(a.Path, b.Path) })
+	return s.set, nil
+}
+
+// keep forgets all but what a Scan met.
+func (x *Index) keep(met map[string]parsed) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.parsed = met
+	for file := range x.sums {
+		if _, ok := met[file]; !ok {
+			delete(x.sums, file)
+		}
+	}
+}
+
+// A scan is one Scan under way.
+type scan struct {
+	files Files
+	old   map[string]parsed // only read: another Scan may read it as well
+	met   map[string]parsed
+	taken map[string]string // files by name
+	set   Set
+}
+
+// full reports whether there is no room for anything more.
+func (s *scan) full() bool { return len(s.set.Dropped) >= maxDropped }
+
+func (s *scan) drop(path, format string, args ...any) {
+	if !s.full() {
+		s.set.Dropped = append(s.set.Dropped, Dropped{path, sentence(format, args...)})
+	}
+}
+
+// dir looks at one directory.
+func (s *scan) dir(ctx context.Context, d Dir) error {
+	entries, err := s.files.ReadDir(d.Path, maxEntries+1)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.drop(d.Path, "its directory cannot be listed: %v", cause(err))
+		}
+		return ctx.Err()
+	}
+	if len(entries) > maxEntries {
+		entries = entries[:maxEntries]
+		s.drop(d.Path, "its directory has more than %d entries, and only the first were looked at", maxEntries)
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if s.full() {
+			return nil
+		}
+		s.entry(d, e)
+	}
+	return ctx.Err()
+}
+
+// entry looks at one entry of a directory. What begins with a dot belongs to some program.
+func (s *scan) entry(d Dir, e fs.FileInfo) {
+	name, file := e.Name(), filepath.Join(d.Path, e.Name())
+	skill := Skill{Name: name, Trust: d.Trust, Dir: file, place: e}
+	if strings.HasPrefix(name, ".") || e.IsDir() == d.Flat {
+		return
+	}
+	if d.Flat {
+		var ok bool
+		if skill.Name, ok = strings.CutSuffix(name, ".md"); !ok {
+			return
+		}
+		skill.Dir, skill.Flat, skill.place = d.Path, true, nil
+	} else {
+		file = filepath.Join(file, "SKILL.md")
+	}
+	skill.File = file
+	s.file(skill)
+}
+
+// file reads the file of a skill, unless it is known.
+func (s *scan) file(skill Skill) {
+	old, known := s.old[skill.File]
+	p, ok := s.read(skill, old, known)
+	if !ok {
+		return
+	}
+	s.met[skill.File] = p
+	first, clash := s.taken[skill.Name]
+	if !clash {
+		s.taken[skill.Name] = skill.File
+	}
+	switch {
+	case !Usable(skill.Name):
+		s.drop(skill.File, "a skill cannot be named %q", cut(skill.Name, 80))
+	case p.reason != "":
+		s.drop(skill.File, "%s", p.reason)
+	case clash:
+		s.drop(skill.File, "%s has its name and goes first", first)
+	case len(s.set.Skills) >= maxSkills:
+		s.drop(skill.File, "there are %d skills already", maxSkills)
+	default:
+		s.set.Skills = append(s.set.Skills, p.skill.at(skill))
+	}
+}
+
+// read returns what the file of a skill says. ok is false when there is no such file.
+func (s *scan) read(skill Skill, old parsed, known bool) (p parsed, ok bool) {
+	var before *stamp
+	if known && old.stamp.info != nil {
+		before = &old.stamp
+	}
+	c, fresh, err := load(s.files, skill.File, maxFile, before)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return parsed{}, false
+	case errors.Is(err, ErrTooLarge):
+		return parsed{reason: "it has more than 1 MiB"}, true
+	case err != nil:
+		return parsed{reason: "it cannot be read: " + cause(err).Error()}, true
+	case !fresh:
+		return old, true
+	case known && old.skill.Sum == c.sum: // written again, or young: the same words mean the same
+		old.stamp = c.stamp
+		return old, true
+	}
+	p = parsed{stamp: c.stamp}
+	p.skill.Sum = c.sum
+	if err := p.skill.parse(c.data); err != nil {
+		p.reason = err.Error()
+	}
+	return p, true
+}
+
+// parse fills in what a file says.
+func (s *Skill) parse(data []byte) error {
+	front, body, err := split(data)
+	if err != nil {
+		if errors.Is(err, ErrNotText) {
+			return errors.New("it is not UTF-8 text")
+		}
+		return err
+	}
+	v, loose, err := readFront(front)
+	if err != nil {
+		return err
+	}
+	s.Loose = loose
+	s.describe(v, body)
+	return nil
+}
+
+// at returns what a file says as a skill of a place.
+func (s Skill) at(place Skill) Skill {
+	s.Name, s.Trust, s.Dir, s.File, s.Flat, s.place = place.Name, place.Trust, place.Dir, place.File, place.Flat, place.place
+	return s
 }

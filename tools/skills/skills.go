@@ -63,6 +63,9 @@ type Skill struct {
 	Front json.RawMessage // its front matter as a JSON object, all keys as they were written
 	Sum   string          // SHA-256 of the file, hex
 	Flat  bool            // a file alone: it has no supporting files
+	Loose bool            // its front matter is no YAML (or has a key twice) and was read key by key
+
+	place fs.FileInfo // of Dir, to know it again below itself; nil: not known
 }
 
 // A Set is what an Index found at one moment. It does not change.

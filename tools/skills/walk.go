@@ -1,25 +1,90 @@
 package skills
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
-// A ManifestEntry is one file of a skill.
-type ManifestEntry struct {
-	Path   string // below the skill's directory, with slashes
-	Size   int64  // bytes
-	SHA256 string // hex
-}
+// What a walk through the directory of a skill looks at, at most.
+const (
+	maxLevels = 10
+	maxWalked = 5000 // entries in all
+)
 
 // Files returns the first limit files below the directory of s by path, SKILL.md among them, with slashes. more says that
 // there are others, or that the walk met a bound: 10 levels, 5,000 entries, 2,000 in one directory. Directories of
 // version control are left out, and so is what cannot be listed; a link that leads back to a directory above itself is not
-// followed. A flat skill has no files.
+// followed. A flat skill has no files. The error is ctx's, or that of listing the directory itself.
 func (x *Index) Files(ctx context.Context, f Files, s Skill, limit int) (files []string, more bool, err error) {
-	return nil, false, ctx.Err()
+	if s.Flat {
+		return nil, false, ctx.Err()
+	}
+	w := walk{files: f}
+	if err := w.dir(ctx, s.Dir, "", []fs.FileInfo{s.place}); err != nil {
+		return nil, false, err
+	}
+	slices.Sort(w.found)
+	if len(w.found) > limit {
+		return w.found[:max(0, limit)], true, nil
+	}
+	return w.found, w.cut, nil
 }
 
-// Manifest returns every file of s with its digest, by path: what Files returns, and for a flat skill its one file.
-// complete is false when there is more than 512 files or 16 MiB, or when a file could not be read; the entries then are
-// those of a part. Digests are remembered like what Scan parses.
-func (x *Index) Manifest(ctx context.Context, f Files, s Skill) (entries []ManifestEntry, complete bool, err error) {
-	return nil, false, ctx.Err()
+// A walk collects the files of a skill.
+type walk struct {
+	files  Files
+	found  []string
+	walked int
+	cut    bool // it did not look at everything
+}
+
+// dir looks at one directory; rel is its path below the skill's, above are the directories on the way, itself the last.
+func (w *walk) dir(ctx context.Context, dir, rel string, above []fs.FileInfo) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := w.files.ReadDir(dir, maxEntries+1)
+	if err != nil {
+		if rel != "" { // as though it were not there
+			return nil
+		}
+		return fmt.Errorf("list the files of a skill: %w", err)
+	}
+	if len(entries) > maxEntries {
+		entries, w.cut = entries[:maxEntries], true
+	}
+	for _, e := range entries {
+		if w.walked++; w.walked > maxWalked {
+			w.cut = true
+			return nil
+		}
+		name := e.Name()
+		switch {
+		case e.Mode().IsRegular():
+			w.found = append(w.found, rel+name)
+		case !e.IsDir() || versions(name) || meets(above, e):
+		case len(above) >= maxLevels:
+			w.cut = true
+		default:
+			if err := w.dir(ctx, filepath.Join(dir, name), rel+name+"/", append(above[:len(above):len(above)], e)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// versions reports whether a directory is one that a program for version control keeps.
+func versions(name string) bool {
+	return slices.Contains([]string{".git", ".hg", ".jj", ".svn"}, strings.ToLower(name))
+}
+
+// meets reports whether dir is one of those above it: a link led back.
+func meets(above []fs.FileInfo, dir fs.FileInfo) bool {
+	return slices.ContainsFunc(above, func(a fs.FileInfo) bool { return a != nil && os.SameFile(a, dir) })
 }
