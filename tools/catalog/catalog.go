@@ -8,6 +8,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -21,6 +22,20 @@ type Entry struct {
 	Hint        string // 3 to 10 words
 	Deferred    bool   // not always listed; only these are found by words
 	Schema      json.RawMessage
+}
+
+// Function is the tool as models know it: one line of JSON with description, name and parameters, in this order. The
+// error says that the schema is no JSON.
+func (e Entry) Function() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // \u003c costs a model six characters for one
+	err := enc.Encode(struct {
+		Description string          `json:"description"`
+		Name        string          `json:"name"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}{e.Description, e.Name, e.Schema})
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // A Found is the answer to a query.
@@ -43,8 +58,16 @@ type Unknown struct {
 //	words        tools ranked by these words
 //
 // A query that is the name or an alias of a tool finds that tool: alone if it is deferred, else before what its words
-// find. Words find only deferred entries, and no entry that scores less than a third of the best: whoever asks for a
-// todo list has no use for every tool that lists something.
+// find. Words find only deferred entries.
+//
+// Names and words are split where the case changes and at all that is no letter or digit, and compared without their
+// endings; words that say nothing, as how and the, count only after a plus sign. A word is worth 10 to an entry if it is
+// a part of the name or of an alias, 6 if one begins with it, 4 if one contains it or begins it, then 3 more in the hint
+// and 2 in the description, and 1 if it is the name of a parameter and stands nowhere else. Two words that stand side by
+// side count as one word, too, if that is a part of the name: to do, work tree. The sum is multiplied by the square of
+// how many words the entry answers to, so that one which answers to all goes before one that answers loudly to a single
+// one. Equals are in the order of their names. Without a plus sign, what scores less than a fifth of the best is left
+// out: whoever asks for a todo list has no use for all that lists something.
 func Find(entries []Entry, query string) Found {
 	query = strings.TrimSpace(query)
 	if names, ok := selected(query); ok {
@@ -52,7 +75,7 @@ func Find(entries []Entry, query string) Found {
 	}
 	var first []Entry
 	if i := indexOf(entries, query); i >= 0 {
-		first = entries[i : i+1 : i+1]
+		first = []Entry{entries[i]}
 		if entries[i].Deferred {
 			return Found{Entries: first}
 		}

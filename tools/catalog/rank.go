@@ -24,8 +24,9 @@ const midWord = 4
 // up of update.
 const leastBegun = 3
 
-// worthwhile is which part of the best score an entry needs: one in so many.
-const worthwhile = 3
+// worthwhile is which part of the best score an entry needs: one in so many. Who answers to two of three words stays, who
+// answers to one of two does not.
+const worthwhile = 5
 
 // ranked are the deferred entries that match, best first, those of one score by name.
 func ranked(entries []Entry, r request) []Entry {
@@ -48,7 +49,7 @@ func ranked(entries []Entry, r request) []Entry {
 	})
 	var found []Entry
 	for _, s := range all {
-		if s.score*worthwhile >= best {
+		if s.score*worthwhile >= best || len(r.must) > 0 {
 			found = append(found, entries[s.at])
 		}
 	}

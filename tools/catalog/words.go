@@ -50,10 +50,10 @@ func stem(w string) string {
 		if !ok || n <= leastStem {
 			continue
 		}
-		if last := short[n-1]; last == short[n-2] && last != 's' && last != 'l' {
-			return short[:n-1] // plann of planning
+		if w = short; w[n-1] == w[n-2] && w[n-1] != 's' && w[n-1] != 'l' {
+			w = w[:n-1] // plann of planning
 		}
-		return short
+		break
 	}
 	if n := len(w) - 1; n > leastStem && (w[n] == 'e' || w[n] == 'y') {
 		return w[:n]
