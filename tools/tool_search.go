@@ -3,8 +3,11 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
+	"codehand/tools/catalog"
 	"codehand/tools/tool"
 )
 
@@ -12,10 +15,12 @@ import (
 var toolSearchText string
 
 type toolSearchInput struct {
-	Query      string `json:"query" jsonschema:"select:NAME,NAME for exact names, else words; +word must be in the name" rule:"minlen=1 maxlen=1000"`
+	Query      string `json:"query" jsonschema:"words, +word that the name must have, or select:NAME,NAME" rule:"minlen=1 maxlen=1000"`
 	MaxResults int    `json:"max_results,omitempty" jsonschema:"most tools to return" rule:"min=1 max=20 default=5"`
 }
 
+// toolSearch is ReadOnly and Parallel although a search in a legacy session adds to the list of its tools: that list is
+// all that it changes, and its cell takes one change after the other.
 var toolSearch = tool.Define(tool.Def[toolSearchInput]{
 	Spec: tool.Spec{
 		Name: "tool_search", Aliases: []string{"ToolSearch"}, Title: "Find tools", Description: toolSearchText,
@@ -26,6 +31,119 @@ var toolSearch = tool.Define(tool.Def[toolSearchInput]{
 	Run:      runToolSearch,
 })
 
-func runToolSearch(_ context.Context, _ tool.Env, _ toolSearchInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("tool_search is being built")
+const (
+	mostSelected = 20 // tools that one select gives, whatever max_results says: it names what it wants
+	mostNamed    = 10 // names in a note, and lines about names that are none
+)
+
+func runToolSearch(ctx context.Context, env tool.Env, in toolSearchInput) (tool.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	found, most := catalog.Find(env.Catalog, in.Query), in.MaxResults
+	if found.Named {
+		most = mostSelected
+	}
+	if len(found.Entries) == 0 {
+		return tool.Result{Text: toolSearchNothing(env.Catalog) + toolSearchUnknown(found.Unknown)}, nil
+	}
+	text, shown, err := toolSearchFit(env, found, min(most, len(found.Entries)))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	changed, err := toolSearchActivate(ctx, env, shown)
+	switch {
+	case ctx.Err() != nil:
+		return tool.Result{}, ctx.Err()
+	case err != nil: // what is not listed can be called all the same
+		text += "\n[the state store does not answer: these tools do not join the list, but can be called]"
+	}
+	return tool.Result{Text: text, ListChanged: changed}, nil
+}
+
+// toolSearchFit is the answer with at most n functions, with fewer if it would not fit the client otherwise: half a
+// schema is worse than none. One is always there.
+func toolSearchFit(env tool.Env, found catalog.Found, n int) (text string, shown []catalog.Entry, err error) {
+	functions := make([]string, n)
+	for i, e := range found.Entries[:n] {
+		function, err := e.Function()
+		if err != nil {
+			return "", nil, fmt.Errorf("encode the tool %s: %w", e.Name, err)
+		}
+		functions[i] = "<function>" + string(function) + "</function>\n"
+	}
+	room := env.Limit // in bytes: a text in ASCII has as many as characters, and any other has less room than it might
+	if most := env.Client.MaxBytes; most > 0 {
+		room = min(room, most)
+	}
+	note := "[%d more match: %s]"
+	for ; ; n-- {
+		text = "<functions>\n" + strings.Join(functions[:n], "") +
+			"</functions>\nThese tools can be called now, by name or through call_tool." + toolSearchUnknown(found.Unknown)
+		if left := found.Entries[n:]; len(left) > 0 {
+			text += "\n" + fmt.Sprintf(note, len(left), toolSearchNames(left, mostNamed))
+		}
+		if n == 1 || len(text) <= room {
+			return text, found.Entries[:n], nil
+		}
+		note = "[%d more match and do not fit here: %s; select them by name]"
+	}
+}
+
+// toolSearchActivate puts the deferred ones of these tools on the list of a session whose list depends on it, and says
+// whether that changed it.
+func toolSearchActivate(ctx context.Context, env tool.Env, shown []catalog.Entry) (changed bool, err error) {
+	var names []string
+	for _, e := range shown {
+		if e.Deferred {
+			names = append(names, e.Name)
+		}
+	}
+	if env.Client.Modern || env.Client.SeesAll || len(names) == 0 {
+		return false, nil
+	}
+	_, err = env.Active.Change(ctx, func(active []string) ([]string, error) {
+		all := append(slices.Clone(active), names...)
+		slices.Sort(all)
+		all = slices.Compact(all)
+		changed = !slices.Equal(all, active)
+		return all, nil
+	})
+	return changed && err == nil, err
+}
+
+// toolSearchNothing names all that there would be to find.
+func toolSearchNothing(all []catalog.Entry) string {
+	deferred := slices.DeleteFunc(slices.Clone(all), func(e catalog.Entry) bool { return !e.Deferred })
+	if len(deferred) == 0 {
+		return "No matching deferred tools found. There are none: all tools are listed."
+	}
+	return "No matching deferred tools found. All: " + toolSearchNames(deferred, len(deferred))
+}
+
+// toolSearchNames are the first names, at most so many.
+func toolSearchNames(entries []catalog.Entry, most int) string {
+	var names []string
+	for _, e := range entries[:min(most, len(entries))] {
+		names = append(names, e.Name)
+	}
+	if len(entries) > most {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// toolSearchUnknown has a line for each name that is none.
+func toolSearchUnknown(unknown []catalog.Unknown) string {
+	var b strings.Builder
+	for _, u := range unknown[:min(mostNamed, len(unknown))] {
+		b.WriteString("\nUnknown tool: " + u.Name + ".")
+		if len(u.Near) > 0 {
+			b.WriteString(" Nearest: " + strings.Join(u.Near, ", ") + ".")
+		}
+	}
+	if left := len(unknown) - mostNamed; left > 0 {
+		fmt.Fprintf(&b, "\n[%d more names are unknown]", left)
+	}
+	return b.String()
 }
