@@ -4,8 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
+	"fmt"
 
+	"codehand/tools/tasks"
 	"codehand/tools/tool"
 )
 
@@ -22,13 +23,20 @@ type taskCreateInput struct {
 var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 	Spec: tool.Spec{
 		Name: "task_create", Aliases: []string{"TaskCreate"}, Title: "Create task", Description: taskCreateText,
-		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "create a tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
 	},
 	Activity: func(taskCreateInput) string { return "Creating a task" },
 	Run:      runTaskCreate,
 })
 
-func runTaskCreate(_ context.Context, _ tool.Env, _ taskCreateInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("task_create is being built")
+func runTaskCreate(ctx context.Context, env tool.Env, in taskCreateInput) (tool.Result, error) {
+	made, err := env.Tasks.Create(ctx, tasks.Draft{
+		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: metadata(in.Metadata),
+	})
+	if err != nil {
+		return tool.Result{}, taskRefusal("task_create", err)
+	}
+	return tool.Result{Text: fmt.Sprintf("Task %s created: %s", made.ID, oneLine(made.Subject))}, nil
 }

@@ -3,8 +3,12 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"errors"
+	"encoding/json"
+	"slices"
+	"strings"
 
+	"codehand/tools/results"
+	"codehand/tools/tasks"
 	"codehand/tools/tool"
 )
 
@@ -21,10 +25,47 @@ var taskGet = tool.Define(tool.Def[taskGetInput]{
 		Hint: "get one task with details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
 	},
+	Accept:   map[string]string{"task_id": "taskId"},
 	Activity: func(taskGetInput) string { return "Reading a task" },
 	Run:      runTaskGet,
 })
 
-func runTaskGet(_ context.Context, _ tool.Env, _ taskGetInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("task_get is being built")
+func runTaskGet(ctx context.Context, env tool.Env, in taskGetInput) (tool.Result, error) {
+	book, err := env.Tasks.Book(ctx)
+	if err != nil {
+		return tool.Result{}, taskRefusal("task_get", err)
+	}
+	t, err := book.Find(taskID(in.TaskID))
+	if err != nil {
+		return tool.Result{}, taskRefusal("task_get", err)
+	}
+	return tool.Result{Text: taskGetAnswer(book, t)}, nil
+}
+
+// taskGetAnswer has the description last: it may have many lines, and none of them must look like a field.
+func taskGetAnswer(book tasks.Book, t tasks.Task) string {
+	lines := []string{"Task " + t.ID + ": " + oneLine(t.Subject), "status: " + t.Status}
+	add := func(name, value string) {
+		if value != "" {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	add("activeForm", oneLine(t.ActiveForm))
+	add("owner", oneLine(t.Owner))
+	add("blocks", strings.Join(t.Blocks, ", "))
+	open := book.Blockers(t)
+	waits := make([]string, len(t.BlockedBy))
+	for i, id := range t.BlockedBy {
+		if waits[i] = id; !slices.Contains(open, id) {
+			waits[i] += " (completed)"
+		}
+	}
+	add("blocked by", strings.Join(waits, ", "))
+	if len(t.Metadata) > 0 {
+		raw, _ := json.Marshal(t.Metadata) // it came as JSON
+		add("metadata", oneLine(string(raw)))
+	}
+	description, _ := results.Show(t.Description)
+	add("description", results.Disown(description))
+	return strings.Join(lines, "\n")
 }

@@ -3,7 +3,8 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"errors"
+	"fmt"
+	"strings"
 
 	"codehand/tools/tool"
 )
@@ -16,13 +17,31 @@ type taskListInput struct{}
 var taskList = tool.Define(tool.Def[taskListInput]{
 	Spec: tool.Spec{
 		Name: "task_list", Aliases: []string{"TaskList"}, Title: "List tasks", Description: taskListText,
-		Hint: "show all tracked tasks, what is left or remains", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "list all tracked tasks", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
 	},
 	Activity: func(taskListInput) string { return "Listing tasks" },
 	Run:      runTaskList,
 })
 
-func runTaskList(_ context.Context, _ tool.Env, _ taskListInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("task_list is being built")
+func runTaskList(ctx context.Context, env tool.Env, _ taskListInput) (tool.Result, error) {
+	book, err := env.Tasks.Book(ctx)
+	if err != nil {
+		return tool.Result{}, taskRefusal("task_list", err)
+	}
+	var lines []string
+	for _, t := range book.Tasks {
+		line := fmt.Sprintf("%s [%s] %s", t.ID, t.Status, oneLine(t.Subject))
+		if t.Owner != "" {
+			line += " (owner " + oneLine(t.Owner) + ")"
+		}
+		if open := book.Blockers(t); len(open) > 0 {
+			line += " blocked by " + strings.Join(open, ", ")
+		}
+		lines = append(lines, line)
+	}
+	if len(book.Tasks) == 0 {
+		lines = []string{"There are no tasks. Make one with task_create."}
+	}
+	return tool.Result{Text: strings.Join(append(lines, damageNotes(book.Damaged)...), "\n")}, nil
 }

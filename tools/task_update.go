@@ -1,11 +1,17 @@
 package tools
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	"codehand/tools/tasks"
 	"codehand/tools/tool"
 )
 
@@ -24,16 +30,71 @@ type taskUpdateInput struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"fields to merge; null deletes one"`
 }
 
+// taskUpdateDeleted is the status that ends a task.
+const taskUpdateDeleted = "deleted"
+
 var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 	Spec: tool.Spec{
 		Name: "task_update", Aliases: []string{"TaskUpdate"}, Title: "Update task", Description: taskUpdateText,
-		Hint: "change status, owner or dependencies; complete or delete a task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "change status or links of a task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
 	},
+	Accept:   map[string]string{"task_id": "taskId"},
 	Activity: func(taskUpdateInput) string { return "Updating a task" },
 	Run:      runTaskUpdate,
 })
 
-func runTaskUpdate(_ context.Context, _ tool.Env, _ taskUpdateInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("task_update is being built")
+func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.Result, error) {
+	change := tasks.Change{
+		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status, Owner: in.Owner,
+		AddBlocks: taskIDs(in.AddBlocks), AddBlockedBy: taskIDs(in.AddBlockedBy), Metadata: metadata(in.Metadata),
+	}
+	if in.Status == taskUpdateDeleted {
+		change = tasks.Change{Delete: true}
+	}
+	before, after, err := env.Tasks.Update(ctx, taskID(in.TaskID), change)
+	if err != nil {
+		return tool.Result{}, taskRefusal("task_update", err)
+	}
+	if change.Delete {
+		after = before
+		after.Status = taskUpdateDeleted
+	}
+	return tool.Result{Text: taskUpdateAnswer(before, after)}, nil
+}
+
+// taskUpdateAnswer says what is different now, one line each.
+func taskUpdateAnswer(before, after tasks.Task) string {
+	var lines []string
+	say := func(format string, args ...any) {
+		lines = append(lines, "Task "+before.ID+": "+fmt.Sprintf(format, args...)+".")
+	}
+	for _, f := range []struct{ name, was, is string }{
+		{"status", before.Status, after.Status}, {"subject", before.Subject, after.Subject},
+		{"activeForm", before.ActiveForm, after.ActiveForm}, {"owner", before.Owner, after.Owner},
+	} {
+		if f.is != f.was {
+			say("%s %s → %s", f.name, cmp.Or(lineOf(f.was, 100), "none"), lineOf(f.is, 100))
+		}
+	}
+	if before.Description != after.Description {
+		say("description changed, %s now", plural(len([]rune(after.Description)), "character", "characters"))
+	}
+	if !maps.EqualFunc(before.Metadata, after.Metadata, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+		say("metadata changed, %s now", plural(len(after.Metadata), "field", "fields"))
+	}
+	added := func(was, is []string) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(is), func(id string) bool { return slices.Contains(was, id) }), ", ")
+	}
+	if ids := added(before.Blocks, after.Blocks); ids != "" {
+		say("blocks %s now", ids)
+	}
+	if ids := added(before.BlockedBy, after.BlockedBy); ids != "" {
+		say("blocked by %s now", ids)
+	}
+	if lines == nil {
+		say("nothing changed")
+	}
+	return strings.Join(lines, "\n")
 }

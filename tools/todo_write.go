@@ -3,8 +3,14 @@ package tools
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
 
+	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -21,16 +27,95 @@ type todoWriteItem struct {
 	ActiveForm string `json:"activeForm,omitempty" jsonschema:"the same while it is being done" rule:"maxlen=4000"`
 }
 
+const (
+	// todoWriteChars is how many characters a text may have. The schema's limit is in bytes, of which a character has up to 4.
+	todoWriteChars = 1000
+	// todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.
+	todoWriteBytes = 256 << 10
+)
+
+var errTodoWriteSize = errors.New("the list is too large")
+
 var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
 		Name: "todo_write", Aliases: []string{"TodoWrite"}, Title: "Write todos", Description: todoWriteText,
-		Hint: "todo list of steps: a checklist to track progress", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		Hint: "keep a todo list of steps", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
 	},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },
+	Check:    checkTodoWrite,
 	Run:      runTodoWrite,
 })
 
-func runTodoWrite(_ context.Context, _ tool.Env, _ todoWriteInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("todo_write is being built")
+func checkTodoWrite(in todoWriteInput) error {
+	var wrong []string
+	for i, item := range in.Todos {
+		for _, field := range []struct{ name, text string }{{"content", item.Content}, {"activeForm", item.ActiveForm}} {
+			if n := utf8.RuneCountInString(field.text); n > todoWriteChars {
+				wrong = append(wrong, fmt.Sprintf(`"todos[%d].%s" must have at most %d characters, not %d`, i, field.name, todoWriteChars, n))
+			}
+		}
+	}
+	if wrong != nil {
+		return tool.Invalid("todo_write", wrong...)
+	}
+	return nil
+}
+
+func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Result, error) {
+	list := make([]session.Todo, len(in.Todos))
+	done, doing := 0, 0
+	for i, item := range in.Todos {
+		list[i] = session.Todo(item)
+		switch item.Status {
+		case "completed":
+			done++
+		case "in_progress":
+			doing++
+		}
+	}
+	size := 0
+	_, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) {
+		if done == len(list) {
+			return []session.Todo{}, nil // nothing is left to keep in mind
+		}
+		raw, err := json.Marshal(list)
+		if size = len(raw); err == nil && size > todoWriteBytes {
+			err = errTodoWriteSize
+		}
+		return list, err
+	})
+	switch {
+	case errors.Is(err, errTodoWriteSize):
+		return tool.Result{}, tool.Refuse(tool.TooLarge, "The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out completed ones.",
+			results.Size(int64(size)), results.Size(todoWriteBytes))
+	case err != nil:
+		return tool.Result{}, stateRefusal()
+	}
+	return tool.Result{Text: todoWriteAnswer(list, done, doing)}, nil
+}
+
+func todoWriteAnswer(list []session.Todo, done, doing int) string {
+	lines := []string{fmt.Sprintf("Todos updated (%d of %d done).", done, len(list))}
+	for _, item := range list {
+		switch {
+		case item.Status == "completed":
+			lines = append(lines, "[x] "+oneLine(item.Content))
+		case item.Status == "pending":
+			lines = append(lines, "[ ] "+oneLine(item.Content))
+		case item.ActiveForm != "":
+			lines = append(lines, "[>] "+oneLine(item.ActiveForm))
+		default:
+			lines = append(lines, "[>] "+oneLine(item.Content))
+		}
+	}
+	switch {
+	case len(list) == 0:
+		lines = append(lines, "(The list is empty now.)")
+	case done == len(list):
+		lines = append(lines, "(All are done, so the list was cleared.)")
+	case doing > 1:
+		lines = append(lines, fmt.Sprintf("(%d items are in_progress; keep one.)", doing))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -82,7 +82,12 @@ type List struct {
 func New(m Memory) List { return List{m} }
 
 // Book returns all tasks. They are shared: nobody may change what they point to.
-func (l List) Book(ctx context.Context) (Book, error) { return l.memory.Load(ctx) }
+func (l List) Book(ctx context.Context) (Book, error) {
+	if err := context.Cause(ctx); err != nil {
+		return Book{}, err
+	}
+	return l.memory.Load(ctx)
+}
 
 // A Draft is what a new task begins with. A metadata value null is left out.
 type Draft struct {
@@ -118,6 +123,15 @@ func (b Book) Task(id string) (Task, bool) {
 		return b.Tasks[i], true
 	}
 	return Task{}, false
+}
+
+// Find is Task with a *UnknownError for an id that is none.
+func (b Book) Find(id string) (Task, error) {
+	t, ok := b.Task(id)
+	if !ok {
+		return Task{}, b.unknown(id)
+	}
+	return t, nil
 }
 
 // Blockers returns the tasks for which t still waits, by id.
