@@ -79,7 +79,7 @@ const (
 const (
 	ByConfig  = "config" // a rule, a scope, a quota, a setting
 	ByUser    = "user"
-	BySession = "session" // a rule that a person allowed for it
+	BySession = "session" // a rule that a person allowed for it, or a skill lends
 	ByClient  = "client"  // its own dialog, or that it has none
 	ByMode    = "mode"
 	ByTool    = "tool"
@@ -117,7 +117,7 @@ func (r *Record) decided(d permission.Decision, about permission.Request) {
 func decider(d permission.Decision, about permission.Request) string {
 	own := about.Own == permission.Ask || about.Own == permission.Allow
 	switch {
-	case d.Origin == permission.Granted:
+	case permission.OfSession(d.Origin):
 		return BySession
 	case d.Rule != "", d.Hard && about.Own != permission.Ask && !slices.Contains(about.Opinions, permission.Ask):
 		return ByConfig

@@ -64,6 +64,10 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 // unavailable refuses a call that needs a person where there is none. rule would allow it; "": none would.
 func (c *call) unavailable(d permission.Decision, rule string) error {
 	c.record.Decision, c.record.By = AskDenied, ByClient
+	if c.arrival.inside != nil {
+		c.record.By = ByTool
+		return c.alone(d, rule)
+	}
 	text, name := "Permission denied: %s needs a person's approval and this client cannot ask one. ", c.bound.Spec.Name
 	switch {
 	case rule != "":
@@ -79,9 +83,7 @@ func (c *call) unavailable(d permission.Decision, rule string) error {
 func (c *call) grant(ctx context.Context, rule string) {
 	now := time.Now()
 	_, err := c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
-		all = slices.DeleteFunc(slices.Clone(all), func(g permission.Grant) bool { return g.Rule == rule })
-		all = append(all, permission.Grant{Rule: rule, At: now})
-		return all[max(0, len(all)-permission.MaxGrants):], nil
+		return permission.WithGrant(all, rule, now), nil
 	})
 	if err != nil {
 		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)

@@ -126,12 +126,14 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 
 // allowsCommand returns a rule that is equal to the whole command, or the first of those that cover each of its parts
 // which is not proved to be read-only. A rule with a star covers nothing dangerous, nothing that nobody understands, no
-// part that may be more than it seems, and no change outside the roots that no other rule allows.
+// part that may be more than it seems, and no change outside the roots that no other rule allows. One that a skill lends
+// covers nothing dangerous either, since no person was ever offered it.
 func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	a := t.Analysis
 	whole := strings.TrimSpace(t.Value)
 	if rule := pick(p.allow, granted, func(rule *rule) bool {
-		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) && rule.names(r.Tool, r.Aliases)
+		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) && rule.names(r.Tool, r.Aliases) &&
+			!(rule.lent && a.Class == Dangerous)
 	}); rule != nil {
 		return rule
 	}

@@ -1,22 +1,92 @@
 package permission
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 )
 
-// A Grant is a rule that a person allowed for the rest of a session.
+// A Grant is a rule that holds for a while in one session: a person allowed it there, or a skill lends it.
 type Grant struct {
-	Rule string    `json:"rule"`
-	At   time.Time `json:"at"`
+	Rule  string    `json:"rule"`
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until,omitzero"` // of a loan; never longer than what a person grants holds
+	Skill string    `json:"skill,omitempty"`
 }
 
-// grantLife is how long a grant holds.
-const grantLife = 24 * time.Hour
+const (
+	// grantLife is how long a grant holds.
+	grantLife = 24 * time.Hour
 
-// MaxGrants is how many grants of a session are looked at, the newest: each is parsed for each call that needs one. More
-// need not be kept.
-const MaxGrants = 200
+	// MaxGrants is how many rules that persons granted are looked at, the newest: each is parsed for each call that needs
+	// one. More need not be kept.
+	MaxGrants = 200
+
+	// MaxLoans is likewise how many rules a skill may lend.
+	MaxLoans = 50
+)
+
+// lentBy begins the Decision.Origin of a rule that a skill lends.
+const lentBy = "skill "
+
+// OfSession says whether an Origin is that of a rule which holds in one session only.
+func OfSession(origin string) bool { return origin == Granted || strings.HasPrefix(origin, lentBy) }
+
+// Grantable returns why a rule can be neither granted nor lent; nil: it can.
+func Grantable(text string) error {
+	_, err := parse(Rule{Text: text, Origin: "rule of a session"}, "", Allow)
+	return err
+}
+
+// WithGrant returns the grants of a session with a rule that a person allowed now. Where there are too many, the oldest
+// goes.
+func WithGrant(all []Grant, text string, now time.Time) []Grant {
+	own, lent := partGrants(all)
+	own = slices.DeleteFunc(own, func(g Grant) bool { return g.Rule == text })
+	own = append(own, Grant{Rule: text, At: now})
+	return append(own[max(0, len(own)-MaxGrants):], lent...)
+}
+
+// WithLoan returns the grants of a session with the rules that a skill lends from now on, in the place of those that an
+// earlier one lent. What is over MaxLoans is left out.
+func WithLoan(all []Grant, skill string, rules []string, now time.Time, life time.Duration) []Grant {
+	own, _ := partGrants(all)
+	for _, text := range rules[:min(len(rules), MaxLoans)] {
+		own = append(own, Grant{Rule: text, At: now, Until: now.Add(life), Skill: cmp.Or(skill, "?")})
+	}
+	return own
+}
+
+// Lent says whether any of the grants is a loan.
+func Lent(all []Grant) bool { return slices.ContainsFunc(all, Grant.lent) }
+
+func (g Grant) lent() bool { return g.Skill != "" }
+
+// partGrants parts what persons granted from what a skill lends.
+func partGrants(all []Grant) (own, lent []Grant) {
+	for _, g := range all {
+		if g.lent() {
+			lent = append(lent, g)
+		} else {
+			own = append(own, g)
+		}
+	}
+	return own, lent
+}
+
+// holds says whether a grant counts at this time.
+func (g Grant) holds(now time.Time) bool {
+	age := now.Sub(g.At)
+	return age >= 0 && age <= grantLife && (!g.lent() || now.Before(g.Until))
+}
+
+func (g Grant) origin() string {
+	if g.lent() {
+		return lentBy + g.Skill
+	}
+	return Granted
+}
 
 // granted returns the grants that hold now and may be about the call, which are parsed once. One that does not parse was
 // not suggested by us, and allows nothing.
@@ -25,14 +95,15 @@ func (r *Request) granted() []rule {
 		return r.grants
 	}
 	r.parsed = true
-	for _, g := range r.Grants[max(0, len(r.Grants)-MaxGrants):] {
-		if age := r.Now.Sub(g.At); age < 0 || age > grantLife {
+	for _, g := range r.Grants[max(0, len(r.Grants)-MaxGrants-2*MaxLoans):] {
+		if !g.holds(r.Now) {
 			continue
 		}
 		if name, _, _ := strings.Cut(g.Rule, "("); strings.HasPrefix(name, mountPrefix) && name != r.Tool && !strings.HasPrefix(r.Tool, name) {
 			continue
 		}
-		if parsed, err := parse(Rule{Text: g.Rule, Origin: Granted}, "", Allow); err == nil {
+		if parsed, err := parse(Rule{Text: g.Rule, Origin: g.origin()}, "", Allow); err == nil {
+			parsed.lent = g.lent()
 			r.grants = append(r.grants, parsed)
 		}
 	}

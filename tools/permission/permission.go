@@ -89,7 +89,7 @@ type Decision struct {
 	Hard    bool   // Ask only: a person must decide; a client's own dialog is not enough
 	Off     bool   // Deny only: a bare rule switches the whole tool off
 	Rule    string // as written; "" for a mode's default
-	Origin  string // file and line, flag, or Granted
+	Origin  string // file and line, flag, Granted, or the skill that lends it
 	About   string // what the decision is about: a path as it was spelt, a sub-command, a host, a name; "": the call as a whole
 	Reason  string // half a sentence
 }

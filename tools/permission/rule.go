@@ -22,6 +22,7 @@ type rule struct {
 	name   string   // of a tool, a family or a mounted server
 	tools  []string // what the name covers besides the tool that has it as name or alias
 	glob   *glob    // the name has a `*`
+	lent   bool     // by a skill
 	reads  bool     // it is about reading files
 	writes bool     // it is about changing files
 
