@@ -135,7 +135,11 @@ func (c *call) count(o *outcome) {
 	if kept := o.meta().Kept; kept != nil {
 		kept.Shown = shown
 	}
-	if c.state.Results != nil {
+	switch {
+	case c.state.Results == nil:
+	case c.arrival.inside != nil:
+		c.state.Results.Count(-c.shown) // it is shown by the call that made it
+	default:
 		c.state.Results.Count(shown - c.shown)
 	}
 }

@@ -79,7 +79,7 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 		return err
 	case v == permission.Allow:
 		return nil
-	case !d.Hard && c.pipe.AskFallback == AskClient:
+	case !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil:
 		c.record.Decision, c.record.By = AskAllowed, ByClient
 		return nil
 	}
@@ -114,7 +114,9 @@ func (c *call) question(ctx context.Context) error {
 func (c *call) replied(what string) bool { return c.arrival.Reply != nil && c.found.Asked == what }
 
 // canAsk says whether there is a person who can be asked.
-func (c *call) canAsk() bool { return c.pipe.Ask != nil && c.state.Client.CanAsk }
+func (c *call) canAsk() bool {
+	return c.pipe.Ask != nil && c.state.Client.CanAsk && c.arrival.inside == nil
+}
 
 // ask gets the answer to one question: from the reply that this call brought, or from a person. Unanswered means that
 // nobody can be asked.

@@ -77,6 +77,11 @@ type Arrival struct {
 	// Teach says what helps a client whose input does not fit; "": nothing. It is asked at most once, and only then. nil:
 	// nothing.
 	Teach func(context.Context) string
+
+	// Find finds a tool for a call that this one makes, by its name; ok is false if there is none. nil: it makes none.
+	Find func(ctx context.Context, name string) (found Inner, ok bool)
+
+	inside *inside // a call that another one makes; nil: it comes from a client
 }
 
 // From is where a call came from, for the record.
@@ -181,6 +186,9 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	late := context.WithoutCancel(ctx)
 	o := newOutcome(&result, err)
 	c.unseen(late, &o)
+	if !o.failed() {
+		c.lend(late, &result)
+	}
 	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
 	c.tellChanged(&o)
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
@@ -259,6 +267,9 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress}
+	if c.mayCall() {
+		env.Call = c.inner
+	}
 	if !c.arrival.Token {
 		env.AnswerBy = c.visit.arrived.Add(waitUnheard)
 		if least := time.Now().Add(leastRunning); env.AnswerBy.Before(least) {

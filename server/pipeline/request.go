@@ -20,8 +20,13 @@ func (c *call) decide(ctx context.Context) (permission.Request, permission.Decis
 		return r, d
 	}
 	// What the Store does not say was not granted.
-	if grants, err := c.state.Grants.Load(ctx); err == nil && len(grants) > 0 {
+	if grants, err := c.state.Grants.Load(ctx); err == nil {
 		r.Grants = grants
+	}
+	if in := c.arrival.inside; in != nil {
+		r.Grants = slices.Concat(r.Grants, in.lent)
+	}
+	if len(r.Grants) > 0 {
 		d = c.state.Rules.Decide(r)
 	}
 	return r, d

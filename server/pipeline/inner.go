@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/tool"
+)
+
+// An Inner is a tool that a call may call, as Arrival.Find finds it.
+type Inner struct {
+	Tool    tool.Tool
+	Refused *tool.Refusal // what server refuses it for; the call is recorded and not run
+	Leave   func()        // run when the call is over
+}
+
+// An inside is what a call knows that another call makes.
+type inside struct {
+	lent []permission.Grant // rules that count for it alone
+}
+
+// inner runs another tool as a call of its own, with its own turn at the gate, its own hooks and its own record. Nobody is
+// asked for it, neither a person nor the client's dialog: they were shown another call. It comes from within, so it makes
+// no calls itself.
+func (c *call) inner(ctx context.Context, name string, input json.RawMessage, loan *tool.Loan) (tool.Result, error) {
+	found, ok := c.arrival.Find(ctx, name)
+	if !ok {
+		return tool.Result{}, fmt.Errorf("%s calls a tool %s, which there is not", c.bound.Spec.Name, name)
+	}
+	defer found.Leave()
+	at := *c.state // its tool may not change what this one has
+	v := c.pipe.Arrive(&at)
+	defer v.Leave()
+	v.arrived = c.visit.arrived // it is the same answer that a client waits for
+	a := Arrival{
+		Progress: c.progress, Token: c.arrival.Token, Via: c.bound.Spec.Name, From: c.arrival.From, Refused: found.Refused,
+		Lost: c.arrival.Lost, inside: &inside{},
+	}
+	if loan != nil {
+		a.inside.lent = permission.WithLoan(nil, loan.Skill, loan.Rules, time.Now(), loan.Life)
+	}
+	return v.Call(ctx, found.Tool, input, a)
+}
+
+// mayCall says whether the call may make calls: it must hold no turn at the gate, or they would wait for it for ever.
+func (c *call) mayCall() bool {
+	return c.bound.Traits.Ungated && c.arrival.Find != nil && c.arrival.inside == nil
+}
+
+// alone refuses an inner call that a person would have to allow.
+func (c *call) alone(d permission.Decision, rule string) error {
+	text := "Permission denied: %s needs a person's approval (%s), and nobody is asked about a call from within another. "
+	if rule != "" {
+		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", c.bound.Spec.Name, because(d), rule)
+	}
+	return tool.Refuse(tool.AskUnavailable, text+"Ask the user, or find another way.", c.bound.Spec.Name, because(d))
+}
+
+// lend keeps the rules that a call lends, in the place of earlier ones. A session that several conversations share gets
+// none, since a loan is for one; nor does a call from within another lend anything.
+func (c *call) lend(ctx context.Context, result *tool.Result) {
+	loan := result.Lends
+	if loan == nil || c.state.Shared || c.arrival.inside != nil {
+		return
+	}
+	all, err := c.state.Grants.Load(ctx)
+	if err == nil && len(loan.Rules) == 0 && !permission.Lent(all) {
+		return // there is nothing to end
+	}
+	if err == nil {
+		now := time.Now()
+		_, err = c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
+			return permission.WithLoan(all, loan.Skill, loan.Rules, now, loan.Life), nil
+		})
+	}
+	if err != nil {
+		result.Text += "\n[the state store does not answer: the rules of this skill are not in force]"
+		c.log().WarnContext(ctx, "what a skill lends cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)
+	}
+}
