@@ -69,6 +69,7 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx), Lost: rec.lost.Load,
 		Teach: func(ctx context.Context) string { return s.teach(ctx, rec) },
 	}
+	a.Find = s.inner(rec)
 	defer rec.leave()
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var bad *rpcError
