@@ -23,7 +23,7 @@ type taskCreateInput struct {
 var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 	Spec: tool.Spec{
 		Name: "task_create", Aliases: []string{"TaskCreate"}, Title: "Create task", Description: taskCreateText,
-		Hint: "create a tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
 	},
