@@ -341,6 +341,7 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 			return c.out.write(line, 0, f.waits)
 		}
 	}
+	rec.announce = func(method string) { c.tellListens(notice(method)) }
 	if f.call && !modern && rec.client != nil && rec.client.CanAsk {
 		rec.to = &connAsking{c, f}
 	}

@@ -41,6 +41,7 @@ type record struct {
 	interrupted bool                                    // a call was cancelled before it was done
 	result      *mcp.CallToolResult                     // of a call that came here through mcp-go: encoded by us, not by it
 	override    *rpcError                               // takes the place of mcp-go's answer
+	prompt      *promptCall                             // of a prompts/get of ours; nil: there is none of its name
 	input       mcp.MultiRoundTripParams                // what the request brings as the answer to a question
 	to          asking                                  // puts questions to a legacy client; nil: it cannot be asked
 	asked       int                                     // questions that were put for this request
@@ -48,6 +49,7 @@ type record struct {
 	question    *mcp.CallToolResult                     // the last of them
 	kept        *mcp.CallToolResult                     // of a call that direct has run: for the handler's first turn
 	notify      func(method string, params any) error   // sends a notification before the answer; nil: none can be sent
+	announce    func(method string)                     // tells those who listen in the caller's session; nil: nobody can
 	flush       func()                                  // sends pending progress; called before the answer
 	progress    tool.Progress                           // nil: the client gave no token
 	active      func(context.Context) ([]string, error) // of a request that lists: what its session found; nil: it has none
@@ -172,6 +174,9 @@ func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessag
 	}
 	switch r := resp.(type) {
 	case mcp.JSONRPCError:
+		if own, ok := s.extended(ctx, rec, r.Error.Code); ok {
+			return s.encode(ctx, rec, own)
+		}
 		return rec.fail(s.mapError(rec, r.Error))
 	case mcp.JSONRPCResponse:
 		if listen, ok := r.Result.(mcp.SubscriptionsListenResult); ok {
@@ -202,6 +207,9 @@ func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 	}
 	if rec.env.method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {
 		return rec.noResource()
+	}
+	if rec.env.method == string(mcp.MethodPromptsGet) && e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found") {
+		return &rpcError{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", clip(rec.env.name, 80))}
 	}
 	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
 		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+clip(rec.env.method, 80)

@@ -48,6 +48,7 @@ type envelope struct {
 	progressToken json.RawMessage // string or integer; nil: none
 	requestID     json.RawMessage // params.requestId, string or integer; nil: none
 	reason        string
+	hasCursor     bool // one that says something
 
 	// Of params._meta.
 	version, session, call, threadID, logLevel                string
@@ -357,6 +358,8 @@ func (s *envelopeScan) keep(at level, key string, raw []byte) {
 			first(&e.name, s.text(raw))
 		case "uri":
 			first(&e.uri, s.text(raw))
+		case "cursor":
+			e.hasCursor = e.hasCursor || string(raw) != "null" && string(raw) != `""`
 		case "reason":
 			first(&e.reason, s.text(raw))
 		case "arguments":

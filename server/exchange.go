@@ -27,6 +27,7 @@ type exchange struct {
 	body   []byte
 	handle string // in the URL; "": none
 	rec    *record
+	own    session.Key  // whose request it is
 	scope  *httpSession // of a legacy request; else nil
 	out    *responder   // of a call; else nil
 }
@@ -144,6 +145,7 @@ func (x *exchange) request() {
 	release := func() {}
 	defer func() { release() }()
 	key, bad := x.key()
+	x.own = key
 	switch {
 	case bad != nil:
 	case f.call:
@@ -231,6 +233,11 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 		defer flush()
 	}
 	rec.notify = func(method string, params any) error { return w.tell(method, params) }
+	rec.announce = func(method string) { e.announce(x.own, method) }
+	if rec.listens() && heeds(x.body) {
+		e.heeding.Store(w, x.own)
+		defer e.heeding.Delete(w)
+	}
 	answer, status := x.perform(ctx, w)
 	if rec.interrupted && errors.Is(context.Cause(ctx), errDraining) {
 		answer, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable

@@ -53,6 +53,7 @@ type httpEndpoint struct {
 	hosts     []string // allowed besides those of a listener
 	origins   []string
 	named     sync.Map // running calls by principal and codehand/call: *flight
+	heeding   sync.Map // open listens that want to hear of other prompts, by *responder: session.Key
 	sseWarned sync.Once
 }
 

@@ -43,7 +43,7 @@ func TestInspectorResources(t *testing.T) {
 			}
 			var list struct{ Resources []struct{ URI string } }
 			must(t, json.Unmarshal(run("--method", "resources/list"), &list))
-			if len(list.Resources) != 2 || list.Resources[1].URI != uri {
+			if len(list.Resources) != 3 || list.Resources[1].URI != uri {
 				t.Errorf("listed are %+v, not %s", list, uri)
 			}
 			var read struct{ Contents []struct{ URI, Text string } }

@@ -206,19 +206,24 @@ func (c *conn) fanOut(end <-chan struct{}) {
 					_ = c.out.write(line, 0, nil) // a write error ends the connection by itself
 				}
 			}
-			for _, r := range c.listens.all() {
-				r.mu.Lock()
-				switch {
-				case !r.acked:
-					r.held = append(r.held, n)
-				case wants(r.filter, n.Method):
-					c.notifyListen(r, n)
-				}
-				r.mu.Unlock()
-			}
+			c.tellListens(n)
 		case <-end:
 			return
 		}
+	}
+}
+
+// tellListens sends a broadcast to each listen that asked for it.
+func (c *conn) tellListens(n mcp.JSONRPCNotification) {
+	for _, r := range c.listens.all() {
+		r.mu.Lock()
+		switch {
+		case !r.acked:
+			r.held = append(r.held, n)
+		case wants(r.filter, n.Method):
+			c.notifyListen(r, n)
+		}
+		r.mu.Unlock()
 	}
 }
 

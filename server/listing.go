@@ -190,7 +190,7 @@ func Digest(tools []tool.Tool) (string, error) {
 		}
 		sum.Write(append(b, '\n'))
 	}
-	sum.Write([]byte(instructions))
+	sum.Write([]byte(guidance(func(string) bool { return true })))
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 

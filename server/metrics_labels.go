@@ -29,7 +29,7 @@ var methods = []string{
 	string(mcp.MethodNotificationCancelled), string(mcp.MethodNotificationProgress), string(mcp.MethodSetLogLevel),
 	string(mcp.MethodResourcesList), string(mcp.MethodResourcesTemplatesList), string(mcp.MethodResourcesRead),
 	string(mcp.MethodResourcesSubscribe), string(mcp.MethodResourcesUnsubscribe), string(mcp.MethodPromptsList),
-	string(mcp.MethodPromptsGet), string(mcp.MethodCompletionComplete),
+	string(mcp.MethodPromptsGet), string(mcp.MethodCompletionComplete), methodSkillsList, methodSkillsGet, methodDirectoryRead,
 	"notifications/roots/list_changed",
 }
 

@@ -33,23 +33,28 @@ func parseResource(uri string) (at resourceAt, err error) {
 	if err != nil || u.Scheme != resourceScheme || u.User != nil || u.Fragment != "" {
 		return at, errNoResource
 	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return at, errNoResource
-	}
 	at = resourceAt{name: resourceScheme + "://" + u.Host + u.Path, first: 1, lines: pageLines}
 	if id, ok := strings.CutPrefix(at.name, resultPrefix); ok {
 		at.result = id
 	} else if id, ok := strings.CutPrefix(strings.TrimSuffix(at.name, jobSuffix), jobPrefix); ok && strings.HasSuffix(at.name, jobSuffix) {
 		at.job = id
 	}
-	if at.result == "" && at.job == "" && at.name != planURI && at.name != jobsURI {
+	if at.result == "" && at.job == "" && !constant(at.name) {
 		return at, errNoResource
+	}
+	return at, at.window(u.RawQuery)
+}
+
+// window takes the lines that are asked for from a query. errNoResource: it asks for something else.
+func (at *resourceAt) window(raw string) error {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return errNoResource
 	}
 	for key, values := range query {
 		n, err := strconv.Atoi(values[0])
 		if err != nil || n < 1 || len(values) > 1 {
-			return at, errWindow
+			return errWindow
 		}
 		switch key {
 		case "offset":
@@ -57,10 +62,10 @@ func parseResource(uri string) (at resourceAt, err error) {
 		case "limit":
 			at.lines = n
 		default:
-			return at, errNoResource
+			return errNoResource
 		}
 	}
-	return at, nil
+	return nil
 }
 
 // shown is a page as it is sent: what it lacks is said in its last line.
@@ -138,8 +143,35 @@ func (r *record) readJobs(ctx context.Context) (string, error) {
 		}
 		list = append(list, e)
 	}
+	return listJSON(list)
+}
+
+// readTodos returns the session's todo list as JSON.
+func (r *record) readTodos(ctx context.Context) (string, error) {
+	todos, err := r.state.Todos.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	return listJSON(todos)
+}
+
+// readTasks returns the tasks of the session's list as JSON, by id.
+func (r *record) readTasks(ctx context.Context) (string, error) {
+	book, err := r.state.Tasks.Book(ctx)
+	if err != nil {
+		return "", err
+	}
+	return listJSON(book.Tasks)
+}
+
+// listJSON returns a list as JSON, with its first entries alone if an answer does not hold them all.
+func listJSON[T any](list []T) (string, error) {
+	list = append([]T{}, list...) // never null
 	for {
 		text, err := json.MarshalIndent(list, "", " ")
+		if err == nil && len(text) > maxPage {
+			text, err = marshal(list)
+		}
 		if err != nil || len(text) <= maxPage {
 			return string(text), err
 		}

@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	_ "embed" // guide.md
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -22,8 +25,18 @@ const (
 	jobPrefix      = "codehand://jobs/"    // the id of the job follows, and jobSuffix
 	jobSuffix      = "/output"
 	planURI        = "codehand://plan"
+	todosURI       = "codehand://todos"
+	tasksURI       = "codehand://tasks"
 	jobsURI        = "codehand://jobs"
+	guideURI       = "codehand://guide/tools"
 	windowOf       = "{?offset,limit}" // of lines, counted from 1
+)
+
+// The media types of what is made here.
+const (
+	textPlain    = "text/plain"
+	textMarkdown = "text/markdown"
+	textJSON     = "application/json"
 )
 
 const (
@@ -41,6 +54,7 @@ const (
 var (
 	errNoResource = errors.New("resource not found") // unknown, gone, or of somebody else: nobody can tell which
 	errWindow     = errors.New("offset and limit are whole numbers from 1")
+	errTooLarge   = errors.New("the file is no text, and larger than an answer can be") // it cannot be shown in parts
 )
 
 // resultURI names a kept result as a resource.
@@ -52,10 +66,10 @@ func jobURI(id string) string { return jobPrefix + id + jobSuffix }
 // needsSession says whether the answer to a method that is no call depends on whose session it is.
 func needsSession(method string) bool {
 	switch mcp.MCPMethod(method) {
-	case mcp.MethodResourcesList, mcp.MethodResourcesRead, mcp.MethodCompletionComplete:
+	case mcp.MethodResourcesList, mcp.MethodResourcesRead, mcp.MethodCompletionComplete, mcp.MethodPromptsList, mcp.MethodPromptsGet:
 		return true
 	}
-	return false
+	return extends(method)
 }
 
 // look takes the session of a request that is no call. The caller runs release when the request is over.
@@ -70,19 +84,38 @@ func (s *Server) look(rec *record, key session.Key, release *func()) *rpcError {
 
 // offerResources gives mcp-go what is the same for everybody.
 func (s *Server) offerResources() {
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(resultPrefix+"{id}"+windowOf, "results",
-		mcp.WithTemplateDescription("The whole of a result that was too long to show, by lines."), mcp.WithTemplateMIMEType("text/plain")), s.readResource)
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(jobPrefix+"{id}"+jobSuffix+windowOf, "job output",
-		mcp.WithTemplateDescription("What a background job has printed, by lines."), mcp.WithTemplateMIMEType("text/plain")), s.readResource)
-	for _, r := range []mcp.Resource{planResource, jobsResource} {
+	for _, r := range []struct{ uri, name, about, kind string }{
+		{resultPrefix + "{id}" + windowOf, "results", "The whole of a result that was too long to show, by lines.", textPlain},
+		{jobPrefix + "{id}" + jobSuffix + windowOf, "job output", "What a background job has printed, by lines.", textPlain},
+		{skillTemplate, "skill files", "A file of a skill: its " + skillFile + ", or what that names.", ""},
+	} {
+		s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(r.uri, r.name, mcp.WithTemplateDescription(r.about), mcp.WithTemplateMIMEType(r.kind)), s.readResource)
+	}
+	for _, r := range constantResources {
 		s.mcp.AddResource(r, s.readResource)
 	}
 }
 
 var (
-	planResource = mcp.NewResource(planURI, "plan", mcp.WithResourceDescription("The plan file of this session."), mcp.WithMIMEType("text/markdown"))
-	jobsResource = mcp.NewResource(jobsURI, "jobs", mcp.WithResourceDescription("The background jobs of this session."), mcp.WithMIMEType("application/json"))
+	planResource  = mcp.NewResource(planURI, "plan", mcp.WithResourceDescription("The plan file of this session."), mcp.WithMIMEType(textMarkdown))
+	todosResource = mcp.NewResource(todosURI, "todos", mcp.WithResourceDescription("The todo list of this session."), mcp.WithMIMEType(textJSON))
+	tasksResource = mcp.NewResource(tasksURI, "tasks", mcp.WithResourceDescription("The tasks of this session, or of all who share its list."), mcp.WithMIMEType(textJSON))
+	jobsResource  = mcp.NewResource(jobsURI, "jobs", mcp.WithResourceDescription("The background jobs of this session."), mcp.WithMIMEType(textJSON))
+	guideResource = mcp.NewResource(guideURI, "guide", mcp.WithResourceDescription("How to work with these tools: the long form of the instructions."), mcp.WithMIMEType(textMarkdown))
+
+	// constantResources are those whose address is always the same. Not every session has something there.
+	constantResources = []mcp.Resource{planResource, todosResource, tasksResource, jobsResource, guideResource}
 )
+
+// constant says whether a URI without its window is the address of one of them.
+func constant(uri string) bool {
+	return slices.ContainsFunc(constantResources, func(r mcp.Resource) bool { return r.URI == uri })
+}
+
+// guide is the long form of the instructions.
+//
+//go:embed guide.md
+var guide string
 
 // listResources replaces what mcp-go would list by what the caller's session has.
 func (s *Server) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
@@ -93,43 +126,87 @@ func (s *Server) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesR
 		return
 	}
 	for _, r := range result.Resources {
-		if r.URI != planURI && r.URI != jobsURI { // of Extend
+		if !constant(r.URI) { // of Extend
 			list = append(list, r)
 		}
 	}
 	result.Resources = list
 }
 
-// resources are those of the caller's session: the plan, the jobs, and the newest results.
+// resources are those of the caller's session: the plan, what is to do, the jobs, the newest results, and what helps to
+// work.
 func (s *Server) resources(ctx context.Context, rec *record) ([]mcp.Resource, error) {
 	list := []mcp.Resource{}
 	if !rec.reads() {
 		return list, nil
 	}
-	switch err := readPlan(ctx, rec.state, func(io.Reader) error { return nil }); {
+	for _, part := range []func(context.Context) ([]mcp.Resource, error){rec.listPlans, rec.listJobs, rec.listResults} {
+		more, err := part(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	set, err := s.skills(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(list, guideResource), skillResources(set)...), nil
+}
+
+// listPlans lists what the session means to do.
+func (r *record) listPlans(ctx context.Context) ([]mcp.Resource, error) {
+	var list []mcp.Resource
+	switch err := readPlan(ctx, r.state, func(io.Reader) error { return nil }); {
 	case err == nil:
 		list = append(list, planResource)
 	case !errors.Is(err, errNoResource):
 		return nil, err
 	}
-	jobs, err := rec.jobs(ctx)
+	todos, err := r.state.Todos.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if rec.runs() {
-		list = append(list, jobsResource)
+	if len(todos) > 0 {
+		list = append(list, todosResource)
 	}
+	book, err := r.state.Tasks.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(book.Tasks) > 0 {
+		list = append(list, tasksResource)
+	}
+	return list, nil
+}
+
+// listJobs lists the newest jobs.
+func (r *record) listJobs(ctx context.Context) ([]mcp.Resource, error) {
+	if !r.runs() {
+		return nil, nil
+	}
+	jobs, err := r.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []mcp.Resource{jobsResource}
 	for _, j := range jobs[:min(len(jobs), listedResources)] {
-		list = append(list, mcp.Resource{URI: jobURI(j.ID), Name: j.ID, Title: "Output of " + clip(results.Clean(j.Command), 60), MIMEType: "text/plain"})
+		list = append(list, mcp.Resource{URI: jobURI(j.ID), Name: j.ID, Title: "Output of " + clip(results.Clean(j.Command), 60), MIMEType: textPlain})
 	}
-	kept, err := rec.state.Results.List()
+	return list, nil
+}
+
+// listResults lists the newest results that were kept.
+func (r *record) listResults(context.Context) ([]mcp.Resource, error) {
+	kept, err := r.state.Results.List()
 	if err != nil {
 		return nil, err
 	}
+	var list []mcp.Resource
 	for _, k := range kept[:min(len(kept), listedResources)] {
 		list = append(list, mcp.Resource{
 			Annotated: mcp.Annotated{Annotations: &mcp.Annotations{LastModified: k.Time.UTC().Format(time.RFC3339)}},
-			URI:       resultURI(k.ID), Name: k.ID + "-" + k.Tool, Title: "Result of " + k.Tool, MIMEType: "text/plain", Size: &k.Bytes,
+			URI:       resultURI(k.ID), Name: k.ID + "-" + k.Tool, Title: "Result of " + k.Tool, MIMEType: textPlain, Size: &k.Bytes,
 		})
 	}
 	return list, nil
@@ -157,17 +234,16 @@ func (r *record) jobs(ctx context.Context) ([]shell.Info, error) {
 // because mcp-go v1.2.1 lets no handler choose a code (server/handler_errors.go:19).
 func (s *Server) readResource(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	rec := recordFrom(ctx)
-	text, mime, err := rec.resource(ctx, req.Params.URI)
+	contents, err := s.resource(ctx, rec, req.Params.URI)
 	switch {
 	case errors.Is(err, errNoResource):
 		rec.override = rec.noResource()
-	case errors.Is(err, errWindow):
-		rec.override = &rpcError{Code: mcp.INVALID_PARAMS, Message: errWindow.Error(), Data: map[string]any{"uri": rec.env.uri}}
+	case errors.Is(err, errWindow), errors.Is(err, errTooLarge):
+		rec.override = &rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error(), Data: map[string]any{"uri": rec.env.uri}}
 	case err != nil:
 		rec.override = s.internal(ctx, "resource", err)
 	}
-	text, _ = results.Show(text)
-	return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, MIMEType: mime, Text: text}}, nil
+	return []mcp.ResourceContents{contents}, nil
 }
 
 // noResource is the error for a resource that the caller does not have, whoever else has it.
@@ -179,27 +255,51 @@ func (r *record) noResource() *rpcError {
 	return &rpcError{Code: code, Message: errNoResource.Error(), Data: map[string]any{"uri": r.env.uri}}
 }
 
-// resource returns what a URI names in the caller's session. Errors: errNoResource, errWindow, or a fault of ours.
-func (r *record) resource(ctx context.Context, uri string) (text, mime string, err error) {
-	if !r.reads() {
-		return "", "", errNoResource
+// resource returns what a URI names in the caller's session. Errors: errNoResource, errWindow, errTooLarge, or a fault of
+// ours.
+func (s *Server) resource(ctx context.Context, rec *record, uri string) (mcp.ResourceContents, error) {
+	if !rec.reads() {
+		return nil, errNoResource
+	}
+	if strings.HasPrefix(uri, skillScheme) {
+		return s.readSkill(ctx, rec, uri)
 	}
 	at, err := parseResource(uri)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
+	text, kind := "", textPlain
 	switch {
+	case at.name == guideURI:
+		var p results.Page
+		err = at.into(&p)(strings.NewReader(guide))
+		text, kind = at.shown(p, ""), textMarkdown
 	case at.name == planURI:
 		var p results.Page
-		err = readPlan(ctx, r.state, at.into(&p))
-		return at.shown(p, ""), "text/markdown", err
+		err = readPlan(ctx, rec.state, at.into(&p))
+		text, kind = at.shown(p, ""), textMarkdown
+	case at.name == todosURI:
+		text, err = rec.readTodos(ctx)
+		kind = textJSON
+	case at.name == tasksURI:
+		text, err = rec.readTasks(ctx)
+		kind = textJSON
 	case at.name == jobsURI:
-		text, err = r.readJobs(ctx)
-		return text, "application/json", err
+		text, err = rec.readJobs(ctx)
+		kind = textJSON
 	case at.result != "":
-		text, err = r.readResult(at)
+		text, err = rec.readResult(at)
 	default:
-		text, err = r.readJob(ctx, at)
+		text, err = rec.readJob(ctx, at)
 	}
-	return text, "text/plain", err
+	if err != nil {
+		return nil, err
+	}
+	return shownAs(uri, kind, text), nil
+}
+
+// shownAs is text as clients get it, without what a terminal or a reader would take for something else.
+func shownAs(uri, kind, text string) mcp.TextResourceContents {
+	text, _ = results.Show(text)
+	return mcp.TextResourceContents{URI: uri, MIMEType: kind, Text: text}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +130,7 @@ func (a guest) keep() string {
 	return got.Meta.Result.URI
 }
 
-// list returns resources/list.
+// list returns resources/list, but for the guide, which is always there.
 func (a guest) list() []mcp.Resource {
 	a.t.Helper()
 	var list struct{ Resources []mcp.Resource }
@@ -137,7 +138,7 @@ func (a guest) list() []mcp.Resource {
 	if err := json.Unmarshal(r.Result, &list); err != nil || r.Error != nil || !strings.Contains(string(r.Result), `"resources":[`) {
 		a.t.Fatalf("resources/list: %v %+v %s", err, r.Error, r.Result)
 	}
-	return list.Resources
+	return slices.DeleteFunc(list.Resources, func(r mcp.Resource) bool { return r.URI == guideURI })
 }
 
 // read returns the text of a resource.
@@ -298,7 +299,7 @@ func TestResourceTemplates(t *testing.T) {
 		ResourceTemplates []struct{ URITemplate, MimeType string }
 	}
 	must(t, json.Unmarshal(r.Result, &got))
-	if fmt.Sprint(got.ResourceTemplates) != "[{codehand://jobs/{id}/output{?offset,limit} text/plain} {codehand://results/{id}{?offset,limit} text/plain}]" {
+	if fmt.Sprint(got.ResourceTemplates) != "[{codehand://jobs/{id}/output{?offset,limit} text/plain} {codehand://results/{id}{?offset,limit} text/plain} {skill://{name}/{+path} }]" {
 		t.Errorf("%s", r.Result)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"codehand/server/clients"
 	"codehand/server/config"
 	"codehand/server/pipeline"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -111,16 +112,20 @@ func newServer(o Options) (*Server, error) {
 	hooks := &mcpserver.Hooks{}
 	hooks.AddAfterListTools(s.list)
 	hooks.AddAfterListResources(s.listResources)
+	hooks.AddAfterListPrompts(s.listPrompts)
+	hooks.AddBeforeGetPrompt(s.findPrompt)
 	hooks.AddAfterInitialize(s.greet)
+	hooks.AddAfterDiscover(s.meet)
 	s.mcp = mcpserver.NewMCPServer(s.implementation.Name, o.Version,
 		mcpserver.WithTitle(s.implementation.Title),
 		mcpserver.WithDescription(s.implementation.Description),
-		mcpserver.WithInstructions(instructions),
 		mcpserver.WithToolCapabilities(true),
 		mcpserver.WithPromptCapabilities(true),
 		mcpserver.WithResourceCapabilities(false, false),
 		mcpserver.WithCompletions(),
 		mcpserver.WithResourceCompletionProvider(completions{s}),
+		mcpserver.WithPromptCompletionProvider(completions{s}),
+		mcpserver.WithExtensions(extensions()),
 		mcpserver.WithLogging(),
 		mcpserver.WithHooks(hooks),
 		mcpserver.WithMethodCacheHints(mcp.MethodServerDiscover, 3_600_000, mcp.CacheScopePrivate),
@@ -132,25 +137,15 @@ func newServer(o Options) (*Server, error) {
 	)
 	s.register(o.Tools)
 	s.offerResources()
+	s.offerPrompts()
 	if o.Extend != nil {
 		o.Extend(s.mcp)
 	}
 	return s, nil
 }
 
-// instructions are the server's words to a model, the first sentences first because some clients cut them. They are
-// constant bytes, so that prompt caches hold.
-const instructions = `codehand gives you the hands of a coding agent: read, write, edit, search and run in the user's workspace. ` +
-	`Read a file before you edit it; copy old_string from what read_file shows, without the line number and tab. ` +
-	`Use list_files and grep_search to find things and read_file to look, not shell commands. ` +
-	`Send independent reads and searches together: they run side by side. ` +
-	`When a result was shortened, its first line names the file that holds the whole; read that with offset and limit. ` +
-	`An error begins with a code and says what to do next; a refused stale edit shows the change and can be repeated at once. ` +
-	`Long commands belong in the background: run_in_background, then job_output. ` +
-	`If results show a version, pass it back with the edit.`
-
-// greet notes what a client said about itself in a handshake that succeeded, and caps the version of the answer to what
-// the operator serves.
+// greet notes what a client said about itself in a handshake that succeeded, caps the version of the answer to what the
+// operator serves, and instructs the client's model.
 func (s *Server) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, result *mcp.InitializeResult) {
 	if vs := s.legacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
 		result.ProtocolVersion = vs[0]
@@ -162,7 +157,16 @@ func (s *Server) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, r
 		Name: clip(info.Name, maxClientName), Version: clip(info.Version, maxClientName), Protocol: result.ProtocolVersion,
 		CanAsk: canElicit(caps.Elicitation),
 	}
+	result.Instructions = s.instruct(ctx, rec.place, session.Client{
+		Name: rec.hello.Name, CanAsk: rec.hello.CanAsk, SeesAll: s.lists.showsAll(s.profile(rec.hello.Name)),
+	})
 	s.log.InfoContext(ctx, "client initialized", "name", clip(info.Name, 80), "version", clip(info.Version, 80))
+}
+
+// meet instructs the model of a client of a protocol without a handshake.
+func (s *Server) meet(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
+	rec := recordFrom(ctx)
+	result.Instructions = s.instruct(ctx, rec.place, s.client(ctx, rec))
 }
 
 // maxClientName bounds what is kept of a client's name and version, in characters.

@@ -140,6 +140,8 @@ type liveSession struct {
 	close func()
 	calls int
 	last  time.Time // of the last call's end
+
+	prompts promptMark
 }
 
 func newSessions(build func(session.Key, *place) (*session.State, func(), error)) *sessions {

@@ -37,6 +37,7 @@ type responder struct {
 	phase  int
 	header http.Header // what mcp-go set; not sent before it is known what the answer is
 	status int         // of mcp-go; 0: none yet
+	heard  bool        // one of its events was sent: a listen is acknowledged
 	events bool        // mcp-go writes an event stream: each of its writes is one event
 	body   []byte      // mcp-go's JSON answer
 	beat   *time.Timer
@@ -121,6 +122,7 @@ func (r *responder) Write(p []byte) (int, error) {
 	if err := r.event(r.rec.retag(data)); err != nil {
 		return 0, err
 	}
+	r.heard = true
 	return len(p), nil
 }
 
@@ -308,6 +310,13 @@ func (r *responder) answer(ctx context.Context) (line []byte, status int) {
 		ref := s.report(ctx, "mcp-go's answer", errors.New("not JSON"), nil)
 		line, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}), http.StatusOK
 	case parts.Error != nil:
+		if own, ok := s.extended(ctx, rec, parts.Error.Code); ok {
+			line, status = s.encode(ctx, rec, own), http.StatusOK
+			if e, bad := own.(mcp.JSONRPCError); bad {
+				status = r.statusOf(e.Error.Code)
+			}
+			break
+		}
 		e := s.mapError(rec, *parts.Error)
 		line = rec.fail(e)
 		if status == http.StatusOK {

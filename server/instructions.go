@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/tools/catalog"
+	"codehand/tools/session"
+	"codehand/tools/skills"
+)
+
+const (
+	// maxInstructions is how long the server's words to a model may be, in bytes: clients cut longer ones, or drop them.
+	maxInstructions = 2_000
+	// maxSkillNames is how many bytes of them the names of skills may take.
+	maxSkillNames = 600
+	// skillTime bounds the search for skills when a client begins.
+	skillTime = 2 * time.Second
+)
+
+// A sentence of the instructions is said where every tool that it names exists.
+type sentence struct {
+	needs []string
+	text  string
+}
+
+// sentences are the instructions but for names: the first ones first, because some clients cut the rest. They are
+// constant bytes, so that prompt caches hold.
+var sentences = []sentence{
+	{[]string{"read_file", "edit_file"}, "Read a file before you edit it; copy old_string from what read_file shows, without the line number and tab."},
+	{[]string{"list_files", "grep_search", "read_file", "run_shell"}, "Use list_files and grep_search to find things and read_file to look, not shell commands."},
+	{[]string{"run_readonly"}, "For commands that only look, such as git log or git diff, use run_readonly."},
+	{[]string{"grep_search"}, "Send independent reads and searches together: they run side by side."},
+	{nil, "When a result was shortened, its first line names the file that holds the whole; read that with offset and limit."},
+	{nil, "An error begins with a code and says what to do next; a refused stale edit shows the change and can be repeated at once."},
+	{[]string{"run_shell", "job_output"}, "Long commands belong in the background: run_in_background, then job_output."},
+	{[]string{"edit_file"}, "If results show a version, pass it back with the edit."},
+}
+
+// hands says what codehand is, as far as the tools go that has knows.
+func hands(has func(string) bool) string {
+	var can []string
+	for _, verb := range []struct{ tool, text string }{
+		{"read_file", "read"}, {"write_file", "write"}, {"edit_file", "edit"}, {"grep_search", "search"}, {"run_shell", "run"},
+	} {
+		if has(verb.tool) {
+			can = append(can, verb.text)
+		}
+	}
+	if n := len(can); n > 1 {
+		can = []string{strings.Join(can[:n-1], ", ") + " and " + can[n-1]}
+	}
+	if len(can) == 0 {
+		return "codehand gives you the hands of a coding agent."
+	}
+	return "codehand gives you the hands of a coding agent: " + can[0] + " in the user's workspace."
+}
+
+// guidance is the part of the instructions that depends on nothing but which tools there are.
+func guidance(has func(string) bool) string {
+	all := []string{hands(has)}
+	for _, s := range sentences {
+		if !slices.ContainsFunc(s.needs, func(name string) bool { return !has(name) }) {
+			all = append(all, s.text)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// fullGuidance is what is said where nothing is switched off.
+func fullGuidance() string { return guidance(func(string) bool { return true }) }
+
+// instruct makes the server's words to the model of one client: the guidance, the tools that the client is not shown, and
+// the names of skills. They are the same bytes for the same configuration, rights and skills.
+func (s *Server) instruct(ctx context.Context, p *place, c session.Client) string {
+	all := p.offers(c.CanAsk).catalog
+	has := func(name string) bool {
+		_, ok := slices.BinarySearchFunc(all, name, func(e catalog.Entry, name string) int { return strings.Compare(e.Name, name) })
+		return ok
+	}
+	text := guidance(has)
+	if !c.SeesAll && has("tool_search") {
+		words := " More tools are found with tool_search and called by their own names: "
+		if has("call_tool") {
+			words = " More tools are found with tool_search and called by their own names or with call_tool: "
+		}
+		var names []string
+		for _, e := range all {
+			if e.Deferred {
+				names = append(names, e.Name)
+			}
+		}
+		text = enumerate(text, words, names, maxInstructions)
+	}
+	if has("skill") {
+		text = enumerate(text, " Skills are instructions for named tasks; the tool skill loads them: ", s.skillNames(ctx, p), maxSkillNames)
+	}
+	return text
+}
+
+// skillNames are those of the skills which a new session of the place would tell its model of. Skills say nothing else
+// here: the rest of their words is only for who asks for it.
+func (s *Server) skillNames(ctx context.Context, p *place) []string {
+	if p.broken || !p.who.Scopes.Has(auth.Read) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, skillTime)
+	defer cancel()
+	set, err := p.findSkills(ctx)
+	if err != nil {
+		s.log.WarnContext(ctx, "skills cannot be named", "err", err)
+		return nil
+	}
+	var names []string
+	for _, k := range set.Skills {
+		if !k.ModelOff && skills.Usable(k.Name) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// enumerate appends words and names to text, as many as most bytes of names and the instructions hold; how many are left
+// out is said. With no name there are no words.
+func enumerate(text, words string, names []string, most int) string {
+	room := min(most, maxInstructions-len(text)-len(words)-len("."))
+	list := strings.Join(names, ", ")
+	for n := len(names) - 1; n > 0 && len(list) > room; n-- {
+		list = fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+	}
+	if list == "" || len(list) > room {
+		return text
+	}
+	return text + words + list + "."
+}

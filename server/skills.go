@@ -1,0 +1,213 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/tools/results"
+	"codehand/tools/skills"
+)
+
+const (
+	skillScheme   = "skill://"
+	skillFile     = "SKILL.md"
+	skillTemplate = skillScheme + "{name}/{+path}"
+	// maxSkillFiles is how many files of a skill are looked at, for completions and directories: those of a manifest.
+	maxSkillFiles = 512
+)
+
+// skillURI names a file of a skill, or with "" its directory. Everything that is not unreserved in RFC 3986 is escaped, so
+// that the name is one authority, and a template's variable.
+func skillURI(name, file string) string {
+	uri := skillScheme + escapeURI(name)
+	if file != "" {
+		for part := range strings.SplitSeq(file, "/") {
+			uri += "/" + escapeURI(part)
+		}
+	}
+	return uri
+}
+
+// escapeURI escapes one segment of a URI.
+func escapeURI(s string) string {
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteString("%" + digits[c>>4:c>>4+1] + digits[c&15:c&15+1])
+		}
+	}
+	return b.String()
+}
+
+// parseSkill takes the URI of a skill's file apart, or that of a directory of it. The file is slash-separated and has no
+// part that leads elsewhere; "": the skill's directory itself. errNoResource: it cannot name one.
+func parseSkill(uri string) (name, file string, err error) {
+	rest, ok := strings.CutPrefix(uri, skillScheme)
+	if !ok || strings.ContainsAny(rest, "?#") {
+		return "", "", errNoResource
+	}
+	var parts []string
+	for part := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
+		text, err := url.PathUnescape(part)
+		if err != nil || text == "" || text == "." || text == ".." || strings.ContainsAny(text, "/\\\x00") || !utf8.ValidString(text) {
+			return "", "", errNoResource
+		}
+		parts = append(parts, text)
+	}
+	return parts[0], strings.Join(parts[1:], "/"), nil
+}
+
+// skills finds those of the caller's session, as they are now. Who may not read has none.
+func (s *Server) skills(ctx context.Context, rec *record) (skills.Set, error) {
+	if !rec.reads() {
+		return skills.Set{}, nil
+	}
+	if err := s.locate(ctx, rec.state); err != nil {
+		return skills.Set{}, err
+	}
+	return rec.state.FindSkills(ctx)
+}
+
+// findSkills finds the skills that a session which begins in a place has.
+func (p *place) findSkills(ctx context.Context) (skills.Set, error) {
+	st := *p.bare
+	st.Space, st.SkillDirs = p.space, p.skillDirs
+	return st.FindSkills(ctx)
+}
+
+// skill finds one of the caller's session. errNoResource: it has none of this name.
+func (s *Server) skill(ctx context.Context, rec *record, name string) (skills.Skill, error) {
+	set, err := s.skills(ctx, rec)
+	if err != nil {
+		return skills.Skill{}, err
+	}
+	k, ok := set.Find(name)
+	if !ok {
+		return k, errNoResource
+	}
+	return k, nil
+}
+
+// openSkill opens a file of a skill. A flat skill is its own only file, under the name that all others have. errNoResource:
+// there is no regular file of this name that the session may see.
+func (r *record) openSkill(k skills.Skill, file string) (fs.File, error) {
+	at := filepath.Join(k.Dir, filepath.FromSlash(file))
+	if k.Flat {
+		if file != skillFile {
+			return nil, errNoResource
+		}
+		at = k.File
+	}
+	f, err := r.state.Visible().Open(at)
+	if err != nil {
+		return nil, errNoResource
+	}
+	return f, nil
+}
+
+// readSkill returns a file of a skill, byte for byte: who compares its digest must get what the digest was made of. Text is
+// shown by lines if it is longer than an answer, or if lines are asked for.
+func (s *Server) readSkill(ctx context.Context, rec *record, uri string) (mcp.ResourceContents, error) {
+	base, query, asked := strings.Cut(uri, "?")
+	name, file, err := parseSkill(base)
+	if err != nil || file == "" {
+		return nil, errNoResource
+	}
+	at := resourceAt{name: base, first: 1, lines: pageLines}
+	if err := at.window(query); err != nil {
+		return nil, err
+	}
+	k, err := s.skill(ctx, rec, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := rec.openSkill(k, file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	head, err := io.ReadAll(io.LimitReader(f, maxPage+1))
+	if err != nil {
+		return nil, errNoResource
+	}
+	kind, long := mediaType(file), len(head) > maxPage
+	switch {
+	case !isText(head, long) && long:
+		return nil, errTooLarge
+	case !isText(head, long):
+		return mcp.BlobResourceContents{URI: uri, MIMEType: kind, Blob: base64.StdEncoding.EncodeToString(head)}, nil
+	case !asked && !long:
+		return mcp.TextResourceContents{URI: uri, MIMEType: kind, Text: string(head)}, nil
+	}
+	var p results.Page
+	if err := at.into(&p)(io.MultiReader(bytes.NewReader(head), f)); err != nil {
+		return nil, err
+	}
+	return shownAs(uri, kind, at.shown(p, "")), nil
+}
+
+// isText says whether the beginning of a file is text; cut: more follows, so its end may lie within a character.
+func isText(b []byte, cut bool) bool {
+	if cut {
+		for range utf8.UTFMax - 1 {
+			if r, n := utf8.DecodeLastRune(b); r == utf8.RuneError && n == 1 {
+				b = b[:len(b)-1]
+			}
+		}
+	}
+	return utf8.Valid(b) && !slices.Contains(b, 0)
+}
+
+// mediaType is the type of a file by its name. It is a table of our own, so that it is the same on every machine.
+func mediaType(file string) string {
+	if kind, ok := mediaTypes[strings.ToLower(path.Ext(file))]; ok {
+		return kind
+	}
+	return "application/octet-stream"
+}
+
+var mediaTypes = map[string]string{
+	".md": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".css": "text/css", ".csv": "text/csv", ".xml": "text/xml",
+	".js": "text/javascript", ".ts": "text/plain", ".py": "text/x-python", ".sh": "text/x-shellscript", ".go": "text/plain", ".rb": "text/plain",
+	".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml",
+	".pdf": "application/pdf", ".zip": "application/zip",
+}
+
+// frontName is the name that a skill gives itself, else that of its directory.
+func frontName(k skills.Skill) string {
+	var front struct {
+		Name any `json:"name"`
+	}
+	if name, ok := front.Name.(string); json.Unmarshal(k.Front, &front) == nil && ok && name != "" {
+		return name
+	}
+	return k.Name
+}
+
+// skillResources lists the main file of each skill, for models and persons alike.
+func skillResources(set skills.Set) []mcp.Resource {
+	list := make([]mcp.Resource, 0, len(set.Skills))
+	for _, k := range set.Skills {
+		list = append(list, mcp.Resource{
+			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: clip(results.Clean(k.Description), maxDescription), MIMEType: mediaType(skillFile),
+		})
+	}
+	return list
+}

@@ -1,0 +1,220 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/tools/skills"
+)
+
+// The skills extension of MCP (SEP-2640): what it is called in the capabilities, and its methods.
+const (
+	skillsExtension     = "io.modelcontextprotocol/skills"
+	methodSkillsList    = "skills/list"
+	methodSkillsGet     = "skills/get"
+	methodDirectoryRead = "resources/directory/read"
+)
+
+// directoryType is the media type of a directory.
+const directoryType = "inode/directory"
+
+// maxEntries is how many entries of a directory are listed.
+const maxEntries = 2_000
+
+// extensions is what the capabilities say. Earlier protocols have no such field, but let servers add some.
+func extensions() map[string]any {
+	return map[string]any{skillsExtension: map[string]any{"directoryRead": true}}
+}
+
+// extends says whether a method is one that mcp-go does not know and we do.
+func extends(method string) bool {
+	return method == methodSkillsList || method == methodSkillsGet || method == methodDirectoryRead
+}
+
+// A skillEntry is a skill as the extension publishes it.
+type skillEntry struct {
+	URI         string          `json:"uri"`
+	FrontMatter json.RawMessage `json:"frontmatter"`
+	Resources   any             `json:"resources"` // []skillPart, or dynamicParts
+}
+
+// A skillPart is one file of a published skill.
+type skillPart struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// dynamicParts stands for the files of a skill that cannot all be published with their digests: there are too many, or one
+// is longer than an answer, so that nobody could compare it.
+const dynamicParts = "dynamic"
+
+type listSkillsResult struct {
+	mcp.CacheableResult
+	Skills []skillEntry `json:"skills"`
+}
+
+type getSkillResult struct {
+	mcp.CacheableResult
+	Skill skillEntry `json:"skill"`
+}
+
+type readDirectoryResult struct {
+	mcp.CacheableResult
+	Resources []mcp.Resource `json:"resources"`
+}
+
+// extended answers a method of the extension in the place of mcp-go, which has made all its checks by then and knows no
+// such method. ok is false for any other method, and for any other answer of mcp-go.
+func (s *Server) extended(ctx context.Context, rec *record, code int) (answer mcp.JSONRPCMessage, ok bool) {
+	if code != mcp.METHOD_NOT_FOUND || !extends(rec.env.method) {
+		return nil, false
+	}
+	result, err := s.extend(ctx, rec)
+	switch {
+	case errors.Is(err, errNoResource), errors.Is(err, errNoDirectory):
+		return failed(&rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error(), Data: map[string]any{"uri": rec.env.uri}}), true
+	case errors.Is(err, errCursor):
+		return failed(&rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
+	case err != nil:
+		return failed(s.internal(ctx, rec.env.method, err)), true
+	}
+	if rec.modern {
+		result.SetResultType(mcp.ResultTypeComplete)
+		result.EnsureResultMeta().SetServerInfo(s.implementation)
+		result.SetCacheHints(0, mcp.CacheScopePrivate) // files change at any time, and their digests with them
+	}
+	return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Result: result}, true
+}
+
+// A cacheable is a result that says how long it holds.
+type cacheable interface {
+	mcp.ResultMetadata
+	mcp.CacheHintSetter
+}
+
+// The reasons why a method of the extension is not answered, besides errNoResource.
+var (
+	errNoDirectory = errors.New("the URI names no directory of a skill")
+	errCursor      = errors.New("there is one page, and so no cursor")
+)
+
+func (s *Server) extend(ctx context.Context, rec *record) (cacheable, error) {
+	if rec.env.hasCursor && rec.env.method != methodSkillsGet {
+		return nil, errCursor
+	}
+	switch rec.env.method {
+	case methodSkillsList:
+		return s.listSkills(ctx, rec)
+	case methodSkillsGet:
+		return s.getSkill(ctx, rec, rec.env.uri)
+	}
+	return s.readDirectory(ctx, rec, rec.env.uri)
+}
+
+// listSkills returns every skill of the caller's session that meets the public format, by name.
+func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error) {
+	set, err := s.skills(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	list := &listSkillsResult{Skills: []skillEntry{}}
+	for _, k := range set.Skills {
+		if ok, _ := k.Public(); !ok {
+			continue
+		}
+		entry, err := rec.publish(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		list.Skills = append(list.Skills, entry)
+	}
+	return list, nil
+}
+
+// getSkill returns one of them by its URI. errNoResource: it is none of them.
+func (s *Server) getSkill(ctx context.Context, rec *record, uri string) (cacheable, error) {
+	name, file, err := parseSkill(uri)
+	if err != nil || file != skillFile {
+		return nil, errNoResource
+	}
+	k, err := s.skill(ctx, rec, name)
+	if err != nil {
+		return nil, err
+	}
+	if ok, _ := k.Public(); !ok || uri != skillURI(k.Name, skillFile) {
+		return nil, errNoResource
+	}
+	entry, err := rec.publish(ctx, k)
+	return &getSkillResult{Skill: entry}, err
+}
+
+// publish makes the entry of a skill.
+func (r *record) publish(ctx context.Context, k skills.Skill) (skillEntry, error) {
+	entry := skillEntry{URI: skillURI(k.Name, skillFile), FrontMatter: k.Front, Resources: dynamicParts}
+	files, complete, err := r.state.Skills.Manifest(ctx, r.state.Visible(), k)
+	if err != nil || !complete {
+		return entry, err
+	}
+	parts := make([]skillPart, 0, len(files))
+	for _, f := range files {
+		if f.Size > maxPage {
+			return entry, nil
+		}
+		parts = append(parts, skillPart{URI: skillURI(k.Name, f.Path), Digest: "sha256:" + f.SHA256, Size: f.Size})
+	}
+	entry.Resources = parts
+	return entry, nil
+}
+
+// readDirectory lists what lies directly in a directory of a skill, by name. errNoDirectory: there is none that the session
+// may see.
+func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (cacheable, error) {
+	name, below, err := parseSkill(uri)
+	if err != nil {
+		return nil, errNoDirectory
+	}
+	k, err := s.skill(ctx, rec, name)
+	if errors.Is(err, errNoResource) {
+		return nil, errNoDirectory
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := &readDirectoryResult{Resources: []mcp.Resource{}}
+	if k.Flat {
+		if below != "" {
+			return nil, errNoDirectory
+		}
+		list.Resources = append(list.Resources, mcp.Resource{URI: skillURI(k.Name, skillFile), Name: skillFile, MIMEType: mediaType(skillFile)})
+		return list, nil
+	}
+	entries, err := rec.state.Visible().ReadDir(filepath.Join(k.Dir, filepath.FromSlash(below)), maxEntries)
+	if err != nil {
+		return nil, errNoDirectory
+	}
+	for _, e := range entries {
+		at := mcp.Resource{URI: skillURI(k.Name, path.Join(below, e.Name())), Name: e.Name(), MIMEType: directoryType}
+		switch {
+		case e.Mode().IsRegular():
+			size := e.Size()
+			at.MIMEType, at.Size = mediaType(e.Name()), &size
+		case !e.IsDir():
+			continue
+		}
+		list.Resources = append(list.Resources, at)
+	}
+	slices.SortFunc(list.Resources, func(a, b mcp.Resource) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func failed(e *rpcError) mcp.JSONRPCMessage {
+	return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.JSONRPCErrorDetails{Code: e.Code, Message: e.Message, Data: e.Data}}
+}
