@@ -88,6 +88,7 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 	if result.ListChanged {
 		s.tellListed(ctx, rec)
 	}
+	s.tellPrompts(ctx, rec, result)
 	refusal, refused := errors.AsType[*tool.Refusal](err)
 	rec.interrupted = result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted
 	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
