@@ -69,3 +69,37 @@ func (l *Ledger) Forget(ctx context.Context, path string) error {
 	defer l.records.lock(path)()
 	return l.records.forget(ctx, path)
 }
+
+// forgetRounds is how often ForgetAll looks for what is left: a memory lists its keys up to a limit, and other ledgers of
+// the session may add some meanwhile.
+const forgetRounds = 3
+
+// ForgetAll drops what was seen of every path, and returns of how many. A read that goes on meanwhile may be forgotten,
+// too. The error is ErrMemory or the cause of ctx; what comes before it is forgotten nevertheless.
+func (l *Ledger) ForgetAll(ctx context.Context) (int, error) {
+	n := 0
+	for range forgetRounds {
+		keys, err := l.records.memory.Keys(ctx, family)
+		if err != nil {
+			return n, lost(err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		for _, key := range keys {
+			if err := context.Cause(ctx); err != nil {
+				return n, err
+			}
+			if err := l.forgetKey(ctx, key); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (l *Ledger) forgetKey(ctx context.Context, key string) error {
+	defer l.records.lockKey(key)()
+	return l.records.forgetKey(ctx, key)
+}

@@ -84,9 +84,15 @@ func newRecords(m Memory) *records {
 }
 
 // lock lets one goroutine change the record of path.
-func (r *records) lock(path string) (unlock func()) {
-	sum := sha256.Sum256([]byte(path))
-	mu := &r.locks[sum[0]%stripes]
+func (r *records) lock(path string) (unlock func()) { return r.lockKey(keyOf(path)) }
+
+// lockKey is lock for the record with a key. A key that is none of ours falls on any lock.
+func (r *records) lockKey(key string) (unlock func()) {
+	sum, _ := hex.DecodeString(key[min(len(family)+1, len(key)):])
+	mu := &r.locks[0]
+	if len(sum) > 0 {
+		mu = &r.locks[sum[0]%stripes]
+	}
 	mu.Lock()
 	return mu.Unlock
 }
@@ -171,7 +177,11 @@ func (r *records) begin(ctx context.Context) error {
 
 // forget drops the record of path. Errors are ErrMemory.
 func (r *records) forget(ctx context.Context, path string) error {
-	key := keyOf(path)
+	return r.forgetKey(ctx, keyOf(path))
+}
+
+// forgetKey drops the record with a key. Errors are ErrMemory.
+func (r *records) forgetKey(ctx context.Context, key string) error {
 	if err := r.memory.Delete(ctx, key); err != nil {
 		return lost(err)
 	}
