@@ -467,7 +467,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestReadonlyProfile: with the profile readonly nothing that changes something is listed or runs, by its name or an alias.
+// TestReadonlyProfile: with the profile readonly nothing that changes something is listed or runs, by its name, an alias
+// or a dispatcher, which only leads to the rest.
 func TestReadonlyProfile(t *testing.T) {
 	t.Parallel()
 	readonly := "readonly"
@@ -478,14 +479,22 @@ func TestReadonlyProfile(t *testing.T) {
 	c := x.client("alice").hello()
 	listed := c.listed()
 	for _, s := range x.server.tools {
+		if s.Dispatches() {
+			continue
+		}
 		if !s.Spec.Traits.ReadOnly && slices.Contains(listed, s.Spec.Name) {
 			t.Errorf("%s is listed", s.Spec.Name)
 		}
 		for _, name := range append([]string{s.Spec.Name}, s.Spec.Aliases...) {
-			if got := c.does(name, "{}"); !s.Spec.Traits.ReadOnly && !strings.HasPrefix(got, "! TOOL_DISABLED") {
-				t.Errorf("%s: %s", name, got)
+			for _, got := range []string{c.does(name, "{}"), c.does("call_tool", `{"name":"`+name+`"}`)} {
+				if !s.Spec.Traits.ReadOnly && !strings.HasPrefix(got, "! TOOL_DISABLED: "+s.Spec.Name+" ") {
+					t.Errorf("%s: %s", name, got)
+				}
 			}
 		}
+	}
+	if got := c.does("call_tool", `{"name":"list_files","arguments":{"pattern":"*"}}`); strings.HasPrefix(got, "!") || !slices.Contains(listed, "call_tool") {
+		t.Errorf("list_files through call_tool: %s", got)
 	}
 	if got := c.does("list_files", `{"pattern":"*"}`); strings.HasPrefix(got, "!") || !slices.Contains(listed, "list_files") {
 		t.Errorf("list_files: %s", got)

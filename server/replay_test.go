@@ -287,6 +287,7 @@ type wire struct {
 	lines  chan []byte
 	modern bool
 	client string
+	caps   map[string]any // capabilities; nil: none
 	next   int
 }
 
@@ -356,7 +357,7 @@ func (w *wire) request(method string, params map[string]any) (reply, error) {
 		}
 		meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
 		meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": w.client, "version": "1"}
-		meta["io.modelcontextprotocol/clientCapabilities"] = map[string]any{}
+		meta["io.modelcontextprotocol/clientCapabilities"] = w.capabilities()
 		params["_meta"] = meta
 	}
 	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": w.next, "method": method, "params": params})
@@ -381,6 +382,14 @@ func (w *wire) request(method string, params map[string]any) (reply, error) {
 	}
 }
 
+// capabilities are those that the client declares.
+func (w *wire) capabilities() map[string]any {
+	if w.caps == nil {
+		return map[string]any{}
+	}
+	return w.caps
+}
+
 // hello does what a client of its era does first.
 func (w *wire) hello() error {
 	if w.modern {
@@ -389,7 +398,7 @@ func (w *wire) hello() error {
 	}
 	_, err := w.request("initialize", map[string]any{
 		"protocolVersion": "2025-11-25",
-		"capabilities":    map[string]any{},
+		"capabilities":    w.capabilities(),
 		"clientInfo":      map[string]any{"name": w.client, "version": "1"},
 	})
 	if err != nil {

@@ -225,8 +225,7 @@ func TestSpecs(t *testing.T) {
 
 // unused are codes that belong to what does not exist yet. Each leaves this list with its first use.
 var unused = map[string]string{
-	"Notebook":    "edit_file gives it when there is a notebook_edit to send the model to",
-	"UnknownTool": "call_tool gives it; an unknown name in tools/call is an error of the protocol",
+	"Notebook": "edit_file gives it when there is a notebook_edit to send the model to",
 }
 
 // A code that nothing gives is a promise in the documents which nobody keeps; one that is not declared is in no document.
