@@ -20,7 +20,6 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/skills"
-	"codehand/tools/tasks"
 )
 
 // storeTime bounds one operation of the Store with its retries.
@@ -35,6 +34,7 @@ type engines struct {
 	search *search.Engine
 	hooks  *hooks.Runner
 	keeps  *retention
+	tasks  taskLists
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -155,7 +155,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
 		Skills:   skills.New(),
 		Catalog:  at.catalog,
-		Tasks:    tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
+		Tasks:    s.tasks(at, memory),
 	}
 	st.SkillDirs = at.skillDirs
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback

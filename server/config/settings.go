@@ -98,7 +98,7 @@ func baseTable(c *Config) []setting {
 
 		{"skills.dirs", "directories of skills, each NAME/SKILL.md, that go before those of the user and of projects", operatorOnly, dirs{&c.Skills.Dirs}},
 		{"skills.allow_shell", "whether commands in skills of the operator and the user are run, under the rules of run_shell", operatorOnly, toggle{&c.Skills.AllowShell}},
-		{"tasks.directory", "directory of a task list that all sessions of a person share; empty: each session has its own", operatorOnly, term{&c.Tasks.Directory, absolute}},
+		{"tasks.directory", "directory of a task list that all sessions of a person share, in serve below it one for each principal; empty: each session has its own", operatorOnly, term{&c.Tasks.Directory, absolute}},
 		{"git.co_author", "co-author of commits that the prompt commit asks for, as NAME <ADDRESS>; empty: none", operatorOnly, term{&c.Git.CoAuthor, coAuthor}},
 
 		{"read.dedup", "answer an unchanged second read with a short note: once or off", guidance, choice{&c.Read.Dedup, []string{"once", "off"}}},
