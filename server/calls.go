@@ -187,6 +187,7 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 	rec.state.Catalog = rec.place.offers(c.CanAsk).catalog
 	c.CanAsk = c.CanAsk && (c.Modern || rec.to != nil)
 	rec.state.Client = c
+	rec.state.Prefs = rec.place.prefs // a call that comes back with an answer has chosen among them before
 	p := s.profile(c.Name)
 	if p.Background > 0 && rec.env.progressToken != nil {
 		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
@@ -201,8 +202,8 @@ func (s *Server) profile(name string) clients.Profile {
 	return clients.Find(name)
 }
 
-// locate gives the state its cwd as of now, and the rules that go with it. A cwd that no longer lies in a root counts as
-// none; one that was removed stays, and the tools say so.
+// locate gives the state its cwd as of now, and the rules that go with it, and what the session has chosen for itself. A
+// cwd that no longer lies in a root counts as none; one that was removed stays, and the tools say so.
 func (s *Server) locate(ctx context.Context, st *session.State) error {
 	cwd, err := st.Cwd.Load(ctx)
 	if err != nil {
@@ -212,6 +213,13 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 		st.Space = st.Space.At(cwd)
 		st.Rules = st.Rules.At(st.Space.Roots(), cwd)
 	}
+	chosen, err := st.Choices.Load(ctx)
+	if err != nil {
+		return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so the options of this session are not known. Try again.", Cause: err}
+	}
+	st.Usual = session.Usual{MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
+	now := chosen.Under(st.Usual)
+	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
 	s.reachPlan(ctx, st)
 	return nil
 }

@@ -114,8 +114,13 @@ func (r *rig) env(c tool.Call) tool.Env {
 	if cwd, err := r.Cwd.Load(r.t.Context()); err == nil && cwd != "" {
 		at.Space = at.Space.At(cwd) // as server does for every call
 	}
-	if r.Client.MaxRunes > 0 {
-		limit = r.Client.MaxRunes
+	at.Usual = session.Usual{MaxRunes: at.Client.MaxRunes, Prefs: at.Prefs}
+	if chosen, err := r.Choices.Load(r.t.Context()); err == nil {
+		now := chosen.Under(at.Usual)
+		at.Client.MaxRunes, at.Prefs = now.MaxRunes, now.Prefs
+	}
+	if at.Client.MaxRunes > 0 {
+		limit = at.Client.MaxRunes
 	}
 	return tool.Env{State: &at, CallID: fmt.Sprintf("call%012d", r.calls), Limit: limit, Progress: func(float64, float64, string) {}}
 }

@@ -68,6 +68,7 @@ type State struct {
 	Catalog []catalog.Entry // every tool that this session may find, by name; only read
 	Tasks   tasks.List
 	Prefs   Prefs // the operator's, as far as Choices does not say otherwise
+	Usual   Usual // Prefs and the cap of results as they are without Choices
 
 	Start   permission.Mode // of a session that has not changed it
 	Highest permission.Mode // no session goes above it
@@ -94,14 +95,6 @@ type Todo struct {
 	Content    string `json:"content"`
 	Status     string `json:"status"` // pending, in_progress, completed
 	ActiveForm string `json:"activeForm,omitempty"`
-}
-
-// Choices are what a session has set for itself, never wider than what the operator allows. Zero fields are not set.
-type Choices struct {
-	ResultCap      int    `json:"result_cap,omitempty"` // runes of one result
-	ReadDedup      *bool  `json:"read_dedup,omitempty"`
-	GrepMode       string `json:"grep_mode,omitempty"`
-	ShellTimeoutMS int    `json:"shell_timeout_ms,omitempty"`
 }
 
 // A Plan is the session's plan file.
