@@ -104,6 +104,9 @@ func (c *converter) value(n ast.Node, depth int) (value, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		return scalar(n.GetToken().Value), nil
 	case *ast.StringNode:
+		if n.Token.Type == token.StringType { // without quotes: the parser takes a number of 30 digits for words
+			return scalar(n.Value), nil
+		}
 		return value{kind: words, text: n.Value}, nil
 	case *ast.LiteralNode:
 		return value{kind: words, text: n.Value.Value}, nil
