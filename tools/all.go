@@ -18,7 +18,7 @@ func All() []tool.Tool {
 		jobOutput,
 		jobStop,
 		// Further tools.
-		skillTool,
+		skill,
 		toolSearch,
 		callTool,
 		// Planning.

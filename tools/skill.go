@@ -1,31 +1,135 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
-	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/skills"
 	"codehand/tools/tool"
 )
 
 //go:embed skill.md
-var skillToolText string
+var skillText string
 
-type skillToolInput struct {
-	Skill string `json:"skill,omitempty" jsonschema:"name of the skill; absent: list them" rule:"maxlen=200"`
-	Args  string `json:"args,omitempty" jsonschema:"arguments for the skill" rule:"maxlen=40000"`
+type skillInput struct {
+	Skill string `json:"skill,omitempty" jsonschema:"absent: list all"`
+	Args  string `json:"args,omitempty" jsonschema:"for the skill"`
 }
 
-var skillTool = tool.Define(tool.Def[skillToolInput]{
+// skill is Private: it shows a text, and what the text asks for is done by calls of their own. That is why it is Ungated
+// where it may run commands; else it takes a turn, so that the rules which it lends are there for the calls behind it.
+var skill = tool.Define(tool.Def[skillInput]{
 	Spec: tool.Spec{
-		Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillToolText,
-		Hint: "load a packaged skill's instructions", MaxRunes: 50000, Scope: tool.ScopeRead,
+		Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillText,
+		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{Private: true, Additive: true, Local: true},
 	},
-	Activity: func(skillToolInput) string { return "Loading a skill" },
-	Run:      runSkillTool,
+	Accept: map[string]string{"name": "skill", "skill_name": "skill", "arguments": "args"},
+	Traits: func(s *session.State, in skillInput) tool.Traits {
+		return tool.Traits{Ungated: s.Prefs.SkillShell && in.name() != ""}
+	},
+	Targets: func(_ *session.State, in skillInput) []permission.Target {
+		if in.name() == "" {
+			return nil
+		}
+		return []permission.Target{{Kind: permission.Name, Value: in.name()}}
+	},
+	Activity: func(in skillInput) string {
+		if in.name() == "" {
+			return "Listing skills"
+		}
+		return "Loading skill " + in.name()
+	},
+	Check: checkSkill,
+	Run:   runSkill,
 })
 
-func runSkillTool(_ context.Context, _ tool.Env, _ skillToolInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("skill is being built")
+// checkSkill holds the limits that the schema has no room for: every conversation pays for its bytes.
+func checkSkill(in skillInput) error {
+	if len(in.Skill) > 200 || utf8.RuneCountInString(in.Args) > 10_000 {
+		return tool.Invalid("skill", `"skill" must have at most 200 bytes, and "args" at most 10000 characters`)
+	}
+	return nil
+}
+
+// name is without the slash that people type before it.
+func (in skillInput) name() string { return strings.TrimPrefix(strings.TrimSpace(in.Skill), "/") }
+
+func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, error) {
+	set, err := env.FindSkills(ctx)
+	if err != nil {
+		return tool.Result{}, pathRefusal(env, env.Space.Cwd(), err)
+	}
+	if in.name() == "" {
+		return tool.Result{Text: skillList(env, set)}, nil
+	}
+	k, ok := set.Find(in.name())
+	switch {
+	case !ok:
+		return tool.Result{}, tool.Refuse(tool.SkillUnknown, "Unknown skill: %s. %s", lineOf(in.name(), 100), skillsNear(set, in.name()))
+	case k.ModelOff:
+		return tool.Result{}, tool.Refuse(tool.SkillUserOnly, "Only the user may run %s. Ask them to, or go on without it.", k.Name)
+	case k.Fork:
+		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "The skill %s is not available: it runs as an agent of type %s, and this version has none. Its text is in %s: read it, and do what it says yourself.",
+			k.Name, lineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
+	}
+	l := skillLoad{env: env, skill: k}
+	return l.run(ctx, in.Args)
+}
+
+// skillList is the answer to a call without a name. The model cannot run what only a person may, so that is left out.
+func skillList(env tool.Env, set skills.Set) string {
+	all := len(set.Skills)
+	open := slices.DeleteFunc(slices.Clone(set.Skills), func(k skills.Skill) bool { return k.ModelOff })
+	text := "There are no skills to run here. A skill is a directory NAME with a SKILL.md in .codehand/skills or .claude/skills.\n"
+	if len(open) > 0 {
+		text = skills.List(open)
+	}
+	if n := all - len(open); n > 0 {
+		text += "[" + plural(n, "skill that only the user may run is", "skills that only the user may run are") + " left out]\n"
+	}
+	for i, d := range set.Dropped {
+		if i == skillsDropped {
+			text += "[" + plural(len(set.Dropped)-i, "more was", "more were") + " not used]\n"
+			break
+		}
+		text += "[not used: " + shownName(env, d.Path) + ": " + lineOf(d.Reason, 200) + "]\n"
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+const (
+	skillsDropped = 5  // files that are no skills, and why, in one list
+	skillsNamed   = 20 // skills that a refusal names
+)
+
+// skillsNear says which skills there are, those first that may have been meant.
+func skillsNear(set skills.Set, name string) string {
+	var names []string
+	for _, k := range set.Skills {
+		if !k.ModelOff {
+			names = append(names, k.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "There are none here."
+	}
+	far := func(other string) int {
+		a, b := strings.ToLower(clip(name, 100)), strings.ToLower(other)
+		if strings.Contains(b, a) || strings.Contains(a, b) {
+			return 0
+		}
+		return tool.Distance(a, b)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
+	if more := len(names) - skillsNamed; more > 0 {
+		return "Available: " + strings.Join(names[:skillsNamed], ", ") + " and " + plural(more, "more.", "more.")
+	}
+	return "Available: " + strings.Join(names, ", ") + "."
 }

@@ -102,6 +102,7 @@ var sharedFiles = []string{
 	"changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", "withhold.go", // files
 	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
 	"approvals.go", "plannames.go", "planquestions.go", "plans.go", // plan mode
+	"skillcommands.go", "skillloads.go",
 	"tasks.go",
 }
 

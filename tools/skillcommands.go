@@ -1,0 +1,93 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/skills"
+	"codehand/tools/tool"
+)
+
+const (
+	skillLoan     = 10 * time.Minute // how long the rules that a skill brings hold
+	skillBadRules = 5                // rules that are not used, in one note
+)
+
+// loan is what the skill lends. That of a project lends nothing: whoever wrote the repository is not who may allow.
+func (l *skillLoad) loan() *tool.Loan {
+	loan := &tool.Loan{Skill: l.skill.Name, Life: skillLoan}
+	switch {
+	case len(l.skill.Allowed) == 0:
+		return loan
+	case l.skill.Trust == skills.Project:
+		l.notes = append(l.notes, "[allowed-tools of a project's skill are ignored]")
+		return loan
+	case l.env.Shared:
+		l.notes = append(l.notes, "[allowed-tools are ignored: several conversations share this session]")
+		return loan
+	}
+	var bad []string
+	for _, rule := range l.skill.Allowed {
+		switch {
+		case permission.Grantable(rule) != nil:
+			bad = append(bad, lineOf(rule, 100))
+		case len(loan.Rules) < permission.MaxLoans:
+			loan.Rules = append(loan.Rules, rule)
+		default:
+			bad = append(bad, "…")
+		}
+	}
+	if len(bad) > 0 {
+		l.notes = append(l.notes, "[allowed-tools that are not used: "+strings.Join(bad[:min(len(bad), skillBadRules)], ", ")+"]")
+	}
+	return loan
+}
+
+// commands runs the commands of the text; nil: none is run.
+func (l *skillLoad) commands(ctx context.Context, loan *tool.Loan) func(string) (string, error) {
+	if !l.env.Prefs.SkillShell || l.skill.Trust == skills.Project || l.env.Call == nil {
+		return nil
+	}
+	switch l.skill.Shell {
+	case "", "bash", "sh":
+	default:
+		return nil // it is written for another one
+	}
+	return func(command string) (string, error) {
+		l.env.Progress(0, 0, lineOf(command, 120))
+		res, err := l.env.Call(ctx, "run_shell", data(runShellCommand{command}), loan)
+		if err != nil {
+			return "", l.denied(command, err)
+		}
+		l.ran++
+		if res.Text == "(no output)" {
+			return "", nil
+		}
+		return res.Text, nil // also of one that failed: it says so
+	}
+}
+
+// A runShellCommand is the input of run_shell.
+type runShellCommand struct {
+	Command string `json:"command"`
+}
+
+// denied is the refusal for a skill of which a command was refused.
+func (l *skillLoad) denied(command string, err error) error {
+	r, refused := errors.AsType[*tool.Refusal](err)
+	if !refused || r.Code == tool.Interrupted {
+		return err
+	}
+	before := ""
+	if l.ran > 0 {
+		before = " " + plural(l.ran, "command before it has run.", "commands before it have run.")
+	}
+	first, _, _ := strings.Cut(r.Error(), "\n")
+	return &tool.Refusal{
+		Code: tool.SkillDenied, Cause: err,
+		Text: "The skill " + l.skill.Name + " was not loaded: its command `" + lineOf(command, 150) + "` was refused: " + clip(first, 250) + before + " Tell the user.",
+	}
+}

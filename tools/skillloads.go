@@ -1,0 +1,121 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"maps"
+	"strings"
+
+	"codehand/tools/skills"
+	"codehand/tools/tool"
+)
+
+const (
+	skillFiles  = 50  // files of a skill that are named
+	skillsShown = 200 // skills of which a session remembers what it was shown
+)
+
+// A skillLoad makes the answer that one skill is.
+type skillLoad struct {
+	env   tool.Env
+	skill skills.Skill
+	notes []string // the last lines of the answer
+	ran   int      // commands
+}
+
+func (l *skillLoad) run(ctx context.Context, args string) (tool.Result, error) {
+	env, k := l.env, l.skill
+	body, err := env.Skills.Body(ctx, env.Visible(), k)
+	if err != nil {
+		return tool.Result{}, l.refusal(err)
+	}
+	rendering, err := skills.Render(k, body, skills.Arguments{Text: args, Project: env.ProjectDir(), Session: env.Key.Session})
+	if err != nil {
+		return tool.Result{}, l.refusal(err)
+	}
+	loan := l.loan()
+	text, err := rendering.Text(l.commands(ctx, loan))
+	if err != nil {
+		return tool.Result{}, l.refusal(err)
+	}
+	head, err := l.head(ctx)
+	if err != nil {
+		return tool.Result{}, l.refusal(err)
+	}
+	if text = head + "\n" + text; l.again(ctx, text) {
+		return tool.Result{Text: "Already loaded above; call again to get it.", Lends: loan}, nil
+	}
+	if len(l.notes) > 0 {
+		text = strings.TrimRight(text, "\n") + "\n" + strings.Join(l.notes, "\n")
+	}
+	return tool.Result{Text: text, Lends: loan}, nil
+}
+
+// head is the first line: what was loaded, and what lies beside it.
+func (l *skillLoad) head(ctx context.Context) (string, error) {
+	text := "Skill " + l.skill.Name + ". Base directory: " + oneLine(l.skill.Dir) + "."
+	files, more, err := l.env.Skills.Files(ctx, l.env.Visible(), l.skill, skillFiles+1)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, f := range files {
+		switch {
+		case f == "SKILL.md":
+		case len(names) == skillFiles:
+			more = true
+		default:
+			names = append(names, oneLine(f))
+		}
+	}
+	if len(names) == 0 {
+		return text, nil
+	}
+	if more {
+		names = append(names, "…")
+	}
+	return text + " Files: " + strings.Join(names, ", "), nil
+}
+
+// again says whether exactly this was the last that the session was shown of the skill. It forgets that then, since the
+// conversation may have forgotten the text. Several conversations that share a session have not seen the same.
+func (l *skillLoad) again(ctx context.Context, text string) bool {
+	if l.env.Shared {
+		return false
+	}
+	digest := sha256.Sum256([]byte(text))
+	sum := hex.EncodeToString(digest[:])
+	var again bool
+	_, err := l.env.Loaded.Change(ctx, func(shown map[string]string) (map[string]string, error) {
+		shown = maps.Clone(shown)
+		switch again = shown[l.skill.Name] == sum; {
+		case again:
+			delete(shown, l.skill.Name)
+			return shown, nil
+		case shown == nil, len(shown) >= skillsShown:
+			shown = map[string]string{}
+		}
+		shown[l.skill.Name] = sum
+		return shown, nil
+	})
+	return again && err == nil
+}
+
+// refusal puts into words why there is no text.
+func (l *skillLoad) refusal(err error) error {
+	k := l.skill
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return tool.Refuse(tool.SkillUnknown, "Unknown skill: %s. It was removed just now.", k.Name)
+	case errors.Is(err, skills.ErrTooLarge), errors.Is(err, skills.ErrTooMany):
+		return tool.Refuse(tool.TooLarge, "The skill %s cannot be loaded: %v. Tell the user.", k.Name, err)
+	case errors.Is(err, skills.ErrNotText):
+		return tool.Refuse(tool.EncodingUnsupported, "The skill %s cannot be loaded: %s is not UTF-8 text. Tell the user.", k.Name, k.File)
+	case errors.Is(err, skills.ErrUnsafe):
+		return tool.Invalid("skill", `"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
+	}
+	return pathRefusal(l.env, k.File, err)
+}
