@@ -25,6 +25,8 @@ const (
 	maxArguments = 10_000
 	// maxDescription is how many characters of a skill's description a list shows, as with the tool skill.
 	maxDescription = 1_536
+	// shownSkillFiles is how many of a skill's other files its prompt names, as with the tool skill.
+	shownSkillFiles = 50
 )
 
 // commitText is the workflow of the prompt commit.
@@ -198,5 +200,26 @@ func (r *record) skillPrompt(ctx context.Context, k skills.Skill, given string) 
 	if err != nil {
 		return "", gone
 	}
-	return text, nil
+	head, err := r.skillHead(ctx, k)
+	return head + text, err
 }
+
+// skillHead is the line before a text that speaks of other files: where they are, and the first of them. "": there are
+// none.
+func (r *record) skillHead(ctx context.Context, k skills.Skill) (string, error) {
+	files, more, err := r.state.Skills.Files(ctx, r.state.Visible(), k, shownSkillFiles+1)
+	if err != nil {
+		return "", err
+	}
+	files = slices.DeleteFunc(files, func(f string) bool { return f == skillFile })
+	if len(files) == 0 {
+		return "", nil
+	}
+	if more || len(files) > shownSkillFiles {
+		files = append(files[:min(len(files), shownSkillFiles)], "…")
+	}
+	return "Skill " + k.Name + ". Base directory: " + unbroken(k.Dir) + ". Files: " + unbroken(strings.Join(files, ", ")) + "\n", nil
+}
+
+// unbroken is a name or several as a reader gets them, on one line.
+func unbroken(text string) string { return strings.ReplaceAll(results.Clean(text), "\n", " ") }
