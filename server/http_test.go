@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -140,6 +141,7 @@ type httpClient struct {
 	token   string
 	session string
 	modern  bool
+	info    string            // clientInfo.name; "": http-test
 	extra   map[string]string // headers
 }
 
@@ -150,7 +152,8 @@ func (x *httpSite) client(principal string) *httpClient {
 // hello begins a legacy session.
 func (c *httpClient) hello() *httpClient {
 	c.t.Helper()
-	r := c.post(`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"http-test","version":"1"}}}`)
+	name := cmp.Or(c.info, "http-test")
+	r := c.post(`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + name + `","version":"1"}}}`)
 	defer r.Body.Close()
 	if c.session = r.Header.Get("Mcp-Session-Id"); r.StatusCode != http.StatusOK || c.session == "" {
 		c.t.Fatalf("initialize: %s", r.Status)

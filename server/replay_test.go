@@ -289,6 +289,7 @@ type wire struct {
 	client string
 	caps   map[string]any // capabilities; nil: none
 	next   int
+	heard  []string // methods of the notifications that requests passed over
 }
 
 // newWire starts to read at once, and reads on while the test looks at what came: a client that does not read loses
@@ -379,6 +380,7 @@ func (w *wire) request(method string, params map[string]any) (reply, error) {
 		if r.Method == "" && string(r.ID) == id {
 			return r, nil
 		}
+		w.heard = append(w.heard, r.Method)
 	}
 }
 
