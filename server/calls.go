@@ -209,6 +209,7 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 	if err != nil {
 		return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so the current directory is not known. Try again.", Cause: err}
 	}
+	st.Usual = session.Usual{Cwd: st.Space.Cwd(), MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
 	if cwd != "" && st.Space.Inside(cwd) {
 		st.Space = st.Space.At(cwd)
 		st.Rules = st.Rules.At(st.Space.Roots(), cwd)
@@ -217,7 +218,6 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 	if err != nil {
 		return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so the options of this session are not known. Try again.", Cause: err}
 	}
-	st.Usual = session.Usual{MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
 	now := chosen.Under(st.Usual)
 	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
 	s.reachPlan(ctx, st)

@@ -114,7 +114,7 @@ func (r *rig) env(c tool.Call) tool.Env {
 	if cwd, err := r.Cwd.Load(r.t.Context()); err == nil && cwd != "" {
 		at.Space = at.Space.At(cwd) // as server does for every call
 	}
-	at.Usual = session.Usual{MaxRunes: at.Client.MaxRunes, Prefs: at.Prefs}
+	at.Usual = session.Usual{Cwd: r.Space.Cwd(), MaxRunes: at.Client.MaxRunes, Prefs: at.Prefs}
 	if chosen, err := r.Choices.Load(r.t.Context()); err == nil {
 		now := chosen.Under(at.Usual)
 		at.Client.MaxRunes, at.Prefs = now.MaxRunes, now.Prefs

@@ -1,31 +1,149 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 
+	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/workspace"
 )
 
 //go:embed session_config.md
 var sessionConfigText string
 
 type sessionConfigInput struct {
-	Key   string `json:"key,omitempty" jsonschema:"option; absent: list them" rule:"maxlen=100"`
-	Value string `json:"value,omitempty" jsonschema:"new value; absent: show it" rule:"maxlen=4096"`
+	Key   string `json:"key,omitempty" jsonschema:"option; absent: list all" rule:"maxlen=100"`
+	Value string `json:"value,omitempty" jsonschema:"new value, or default; absent: show it" rule:"maxlen=4096"`
 }
 
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
 	Spec: tool.Spec{
 		Name: "session_config", Aliases: []string{"Config"}, Title: "Session options", Description: sessionConfigText,
-		Hint: "show or change session options and settings", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "show or set session options", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
 	},
-	Activity: func(sessionConfigInput) string { return "Reading session options" },
-	Run:      runSessionConfig,
+	Accept:   map[string]string{"setting": "key"},
+	Activity: func(sessionConfigInput) string { return "Session options" },
+	Check: func(in sessionConfigInput) error {
+		if in.Key == "" && in.Value != "" {
+			return tool.Invalid("session_config", `"key" is required with "value"`)
+		}
+		return nil
+	},
+	Run: runSessionConfig,
 })
 
-func runSessionConfig(_ context.Context, _ tool.Env, _ sessionConfigInput) (tool.Result, error) {
-	return tool.Result{}, errors.New("session_config is being built")
+func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) (tool.Result, error) {
+	chosen, err := env.Choices.Load(ctx)
+	cwd := env.Space.Cwd()
+	options := sessionConfigOptions(env, chosen, cwd)
+	at := slices.IndexFunc(options, func(o session.Option) bool { return o.Key == in.Key })
+	switch {
+	case err != nil:
+		return tool.Result{}, sessionConfigFault(ctx, err)
+	case in.Key != "" && at < 0:
+		return tool.Result{}, sessionConfigRefusal(in.Key, options)
+	case in.Value == "":
+		return tool.Result{Text: sessionConfigLines(env, options, in.Key)}, nil
+	case in.Key == "read_state" && in.Value == "reset":
+		n, err := env.Files.ForgetAll(ctx)
+		return tool.Result{Text: fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.", plural(n, "file", "files"))}, sessionConfigFault(ctx, err)
+	case in.Key == "cwd":
+		cwd, err = sessionConfigMove(ctx, env, in.Value)
+	case in.Key == "read_dedup" && in.Value == "on" && env.Shared:
+		err = session.ErrValue
+	default:
+		chosen, err = env.Choices.Change(ctx, func(c session.Choices) (session.Choices, error) { return c.With(env.Usual, in.Key, in.Value) })
+	}
+	if errors.Is(err, session.ErrValue) || errors.Is(err, session.ErrOption) { // read_state takes no other value
+		return tool.Result{}, tool.Invalid("session_config", fmt.Sprintf(`"value" of %s must be default or one of: %s; not %q`, in.Key, options[at].Allowed, clip(in.Value, 40)))
+	}
+	return tool.Result{Text: sessionConfigLines(env, sessionConfigOptions(env, chosen, cwd), in.Key)}, sessionConfigFault(ctx, err)
+}
+
+// sessionConfigFault is what an error of the Store means for the caller.
+func sessionConfigFault(ctx context.Context, err error) error {
+	if _, refused := errors.AsType[*tool.Refusal](err); err == nil || refused || ctx.Err() != nil {
+		return err
+	}
+	return stateRefusal()
+}
+
+// sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
+// answered with a stub, since nobody knows which of them was shown the file.
+func sessionConfigOptions(env tool.Env, chosen session.Choices, cwd string) []session.Option {
+	options := []session.Option{{Key: "cwd", Value: cwd, Allowed: "a directory in " + strings.Join(env.Space.Roots(), ", ")}}
+	for _, o := range chosen.Options(env.Usual) {
+		if o.Key == "read_dedup" && env.Shared {
+			o.Value, o.Allowed = "off", "off, because several conversations share this session"
+		}
+		options = append(options, o)
+	}
+	return append(options, session.Option{Key: "read_state", Value: "kept", Allowed: "reset, to forget what was read"})
+}
+
+// sessionConfigLines shows one option, or all.
+func sessionConfigLines(env tool.Env, options []session.Option, key string) string {
+	var lines []string
+	for _, o := range options {
+		if o.Chosen {
+			o.Value += ", chosen in this session"
+		}
+		if key == "" || key == o.Key {
+			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, o.Value, o.Allowed))
+		}
+	}
+	if env.Shared {
+		lines = append(lines, "[all conversations of this user in this workspace share these options]")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sessionConfigMove makes another directory the current one, and returns it. One that a rule hides does not exist.
+func sessionConfigMove(ctx context.Context, env tool.Env, value string) (string, error) {
+	to := ""
+	if value != "default" {
+		absent := tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", value, whereabouts(env, value))
+		if env.Rules.Hidden(env.Space.Abs(value)) {
+			return "", absent
+		}
+		place, err := env.Space.Open(value, workspace.Write)
+		if err != nil {
+			return "", pathRefusal(env, value, err)
+		}
+		defer place.Dir.Close()
+		info, err := place.Dir.Stat(place.Name)
+		switch to = place.Path; {
+		case errors.Is(err, fs.ErrNotExist) || env.Rules.Hidden(to):
+			return "", absent
+		case err != nil:
+			return "", pathRefusal(env, value, err)
+		case !info.IsDir():
+			return "", tool.Refuse(tool.NotDirectory, "%s is not a directory. Name its directory.", value)
+		}
+	}
+	_, err := env.Cwd.Change(ctx, func(string) (string, error) { return to, nil })
+	return cmp.Or(to, env.Usual.Cwd), err
+}
+
+// sessionConfigRefusal says why there is no such option: it is the operator's, or nobody's.
+func sessionConfigRefusal(key string, options []session.Option) error {
+	var keys []string
+	for _, o := range options {
+		keys = append(keys, o.Key)
+	}
+	shown, _ := results.Show(strings.Join(strings.Fields(key), " "))
+	have := "A session can set: " + strings.Join(keys, ", ") + "."
+	if session.Fixed(key) {
+		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. %s", shown, have)
+	}
+	return tool.Refuse(tool.ConfigUnknown, "There is no option %s. %s", shown, have)
 }
