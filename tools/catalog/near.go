@@ -12,8 +12,8 @@ const maxNear = 3
 // longestName is the length in bytes from which on a name resembles nothing: the limit of a protocol's names is 64.
 const longestName = 64
 
-// Nearest are at most 3 names of entries that name may have been meant for, best first: one that differs from it, or from
-// an alias, by few letters, else one that shares a word with it, the more of them the better.
+// Nearest are at most 3 names of entries that name may have been meant for, best first: those that differ from it, or have
+// an alias that does, by few letters; if there are none, those that share a word with it, the more of them the better.
 func Nearest(entries []Entry, name string) []string {
 	if len(name) > longestName {
 		return nil
@@ -41,6 +41,9 @@ func Nearest(entries []Entry, name string) []string {
 	})
 	var near []string
 	for _, s := range all[:min(maxNear, len(all))] {
+		if s.distance == far && all[0].distance < far {
+			break
+		}
 		near = append(near, s.name)
 	}
 	return near
