@@ -74,7 +74,7 @@ func start(t testing.TB, o setup) *fixture {
 	if o.client == "" {
 		o.client = "session-test"
 	}
-	cfg := testSettings(t, work, filepath.Join(t.TempDir(), "state"), o.settings)
+	cfg := testSettings(t, work, filepath.Join(t.TempDir(), "state"), placed(o.settings, work))
 	if o.change != nil {
 		o.change(&cfg)
 	}
@@ -109,6 +109,15 @@ func start(t testing.TB, o setup) *fixture {
 		}
 	}
 	return f
+}
+
+// placed fills in the workspace, which session files call $WORK.
+func placed(settings map[string]string, work string) map[string]string {
+	all := map[string]string{}
+	for k, v := range settings {
+		all[k] = strings.ReplaceAll(v, "$WORK", work)
+	}
+	return all
 }
 
 // connect runs Stdio on two pipes.
@@ -241,7 +250,7 @@ func spawn(t testing.TB, path, work, client string, modern bool, settings map[st
 		t.Fatal(err)
 	}
 	args := []string{"stdio", work}
-	for k, v := range settings {
+	for k, v := range placed(settings, work) {
 		args = append(args, "--"+flagOf(k)+"="+v)
 	}
 	cmd := exec.Command(path, args...)

@@ -14,9 +14,9 @@ import (
 var taskCreateText string
 
 type taskCreateInput struct {
-	Subject     string          `json:"subject" jsonschema:"title" rule:"minlen=1 maxlen=1000"`
-	Description string          `json:"description" jsonschema:"what is to be done" rule:"maxlen=40000"`
-	ActiveForm  string          `json:"activeForm,omitempty" jsonschema:"the title while it is being done" rule:"maxlen=1000"`
+	Subject     string          `json:"subject" jsonschema:"title" rule:"minlen=1"`
+	Description string          `json:"description" jsonschema:"what is to be done"`
+	ActiveForm  string          `json:"activeForm,omitempty" jsonschema:"title while being done"`
 	Metadata    json.RawMessage `json:"metadata,omitempty" jsonschema:"any fields of your own"`
 }
 
@@ -28,8 +28,13 @@ var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
 	},
 	Activity: func(taskCreateInput) string { return "Creating a task" },
+	Check:    checkTaskCreate,
 	Run:      runTaskCreate,
 })
+
+func checkTaskCreate(in taskCreateInput) error {
+	return checkTask("task_create", in.Subject, in.Description, in.ActiveForm, "")
+}
 
 func runTaskCreate(ctx context.Context, env tool.Env, in taskCreateInput) (tool.Result, error) {
 	made, err := env.Tasks.Create(ctx, tasks.Draft{

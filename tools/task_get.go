@@ -16,7 +16,7 @@ import (
 var taskGetText string
 
 type taskGetInput struct {
-	TaskID string `json:"taskId" jsonschema:"id of the task" rule:"minlen=1 maxlen=20"`
+	TaskID string `json:"taskId" jsonschema:"id of the task"`
 }
 
 var taskGet = tool.Define(tool.Def[taskGetInput]{

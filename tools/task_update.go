@@ -19,15 +19,15 @@ import (
 var taskUpdateText string
 
 type taskUpdateInput struct {
-	TaskID       string          `json:"taskId" jsonschema:"id of the task" rule:"minlen=1 maxlen=20"`
-	Subject      string          `json:"subject,omitempty" jsonschema:"new title" rule:"maxlen=1000"`
-	Description  string          `json:"description,omitempty" jsonschema:"new description" rule:"maxlen=40000"`
-	ActiveForm   string          `json:"activeForm,omitempty" jsonschema:"the title while it is being done" rule:"maxlen=1000"`
+	TaskID       string          `json:"taskId" jsonschema:"id of the task"`
+	Subject      string          `json:"subject,omitempty" jsonschema:"new title"`
+	Description  string          `json:"description,omitempty" jsonschema:"new description"`
+	ActiveForm   string          `json:"activeForm,omitempty" jsonschema:"title while being done"`
 	Status       string          `json:"status,omitempty" jsonschema:"new status" rule:"enum=pending|in_progress|completed|deleted"`
-	Owner        string          `json:"owner,omitempty" jsonschema:"who works on it" rule:"maxlen=200"`
-	AddBlocks    []string        `json:"addBlocks,omitempty" jsonschema:"ids of tasks that wait for this one" rule:"maxitems=500"`
-	AddBlockedBy []string        `json:"addBlockedBy,omitempty" jsonschema:"ids of tasks that this one waits for" rule:"maxitems=500"`
-	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"fields to merge; null deletes one"`
+	Owner        string          `json:"owner,omitempty" jsonschema:"who works on it"`
+	AddBlocks    []string        `json:"addBlocks,omitempty" jsonschema:"ids that wait for this"`
+	AddBlockedBy []string        `json:"addBlockedBy,omitempty" jsonschema:"ids that this waits for"`
+	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"merged; null deletes"`
 }
 
 // taskUpdateDeleted is the status that ends a task.
@@ -42,8 +42,13 @@ var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 	},
 	Accept:   map[string]string{"task_id": "taskId"},
 	Activity: func(taskUpdateInput) string { return "Updating a task" },
+	Check:    checkTaskUpdate,
 	Run:      runTaskUpdate,
 })
+
+func checkTaskUpdate(in taskUpdateInput) error {
+	return checkTask("task_update", in.Subject, in.Description, in.ActiveForm, in.Owner)
+}
 
 func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.Result, error) {
 	change := tasks.Change{

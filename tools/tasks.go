@@ -1,11 +1,13 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"codehand/filestate"
 	"codehand/tools/results"
@@ -47,6 +49,24 @@ func taskRefusal(name string, err error) error {
 	return stateRefusal()
 }
 
+// checkTask limits the texts of a task, in characters. The schemas do not say so: each limit there costs every conversation
+// 17 bytes, and nobody meets one by chance.
+func checkTask(name, subject, description, activeForm, owner string) error {
+	var wrong []string
+	for _, f := range []struct {
+		name, text string
+		most       int
+	}{{"subject", subject, 1000}, {"description", description, 40_000}, {"activeForm", activeForm, 1000}, {"owner", owner, 200}} {
+		if n := utf8.RuneCountInString(f.text); n > f.most {
+			wrong = append(wrong, fmt.Sprintf("%q must have at most %d characters, not %d", f.name, f.most, n))
+		}
+	}
+	if wrong != nil {
+		return tool.Invalid(name, wrong...)
+	}
+	return nil
+}
+
 // unknownTask names the tasks that there are.
 func unknownTask(e *tasks.UnknownError) error {
 	text := "There are no tasks. Make one with task_create."
@@ -55,7 +75,7 @@ func unknownTask(e *tasks.UnknownError) error {
 	}
 	ids := make([]string, len(e.IDs))
 	for i, id := range e.IDs {
-		ids[i] = lineOf(id, 20)
+		ids[i] = lineOf(cmp.Or(id, `""`), 20)
 	}
 	text = fmt.Sprintf("No task %s. %s", manyIDs(ids), text)
 	if notes := damageNotes(e.Damaged); notes != nil {

@@ -56,7 +56,10 @@ type DirectoryError struct {
 
 // Error names file, step and cause.
 func (e *DirectoryError) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s", e.Step, e.Name)) + " in the directory of tasks: " + e.Err.Error()
+	if e.Name == "" {
+		return e.Step + " the directory of tasks: " + e.Err.Error()
+	}
+	return e.Step + " " + e.Name + " in the directory of tasks: " + e.Err.Error()
 }
 
 // Unwrap returns the cause.

@@ -78,8 +78,10 @@ func (b *Book) unknown(ids ...string) error {
 // link adds links in both directions.
 func (b *Book) link(id string, blocks, blockedBy []string) error {
 	var missing []string
+	seen := map[string]bool{}
 	for _, other := range slices.Concat(blocks, blockedBy) {
-		if b.index(other) < 0 && !slices.Contains(missing, other) {
+		if b.index(other) < 0 && !seen[other] {
+			seen[other] = true
 			missing = append(missing, other)
 		}
 	}
