@@ -91,9 +91,9 @@ func (f fillings) named(s string) (p placeholder, ok bool) {
 		if name == "" || len(name) < p.length || !strings.HasPrefix(s, name) || wordAt(s[len(name):]) || !wordAt(name) {
 			continue
 		}
-		p.length, p.got = 1+len(name), filling{argument: true}
+		p.length, p.got = 1+len(name), filling{}
 		if i < len(f.words) {
-			p.got.text = f.words[i]
+			p.got = filling{text: f.words[i], argument: true}
 		}
 		ok = true
 	}
