@@ -37,7 +37,7 @@ type askUserQuestionOption struct {
 var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 	Spec: tool.Spec{
 		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user", Description: askUserQuestionText,
-		Hint: "ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
+		Hint: "request input: ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true},
 	},
 	Hidden: []string{"questions.preview", "questions.options.preview"},

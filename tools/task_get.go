@@ -22,7 +22,7 @@ type taskGetInput struct {
 var taskGet = tool.Define(tool.Def[taskGetInput]{
 	Spec: tool.Spec{
 		Name: "task_get", Aliases: []string{"TaskGet"}, Title: "Get task", Description: taskGetText,
-		Hint: "get one task with details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "read one task with all its details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
 	},
 	Accept:   map[string]string{"task_id": "taskId"},

@@ -39,7 +39,7 @@ var errTodoWriteSize = errors.New("the list is too large")
 var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
 		Name: "todo_write", Aliases: []string{"TodoWrite"}, Title: "Write todos", Description: todoWriteText,
-		Hint: "todo list of steps: a checklist to track progress", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
 	},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },

@@ -66,21 +66,25 @@ type Unknown struct {
 // and 2 in the description, and 1 if it is the name of a parameter and stands nowhere else. Two words that stand side by
 // side count as one word, too, if that is a part of the name: to do, work tree. The sum is multiplied by the square of
 // how many words the entry answers to, so that one which answers to all goes before one that answers loudly to a single
-// one. Equals are in the order of their names. Without a plus sign, what scores less than a fifth of the best is left
-// out: whoever asks for a todo list has no use for all that lists something.
+// one. Equals are in the order of their names.
+//
+// What answers to one of several words only, and with no more than its description, is not found; nor is, without a plus
+// sign, what scores less than a fifth of the best: whoever asks for a todo list has no use for all that lists something.
 func Find(entries []Entry, query string) Found {
 	query = strings.TrimSpace(query)
 	if names, ok := selected(query); ok {
 		return named(entries, names)
 	}
 	var first []Entry
+	r, best := parse(query), 0
 	if i := indexOf(entries, query); i >= 0 {
 		first = []Entry{entries[i]}
 		if entries[i].Deferred {
 			return Found{Entries: first}
 		}
+		best = scoreOf(entries[i], r)
 	}
-	return Found{Entries: append(first, ranked(entries, parse(query))...)}
+	return Found{Entries: append(first, ranked(entries, r, best)...)}
 }
 
 // named finds the entries that a select names.

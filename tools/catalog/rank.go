@@ -28,13 +28,13 @@ const leastBegun = 3
 // answers to one of two does not.
 const worthwhile = 5
 
-// ranked are the deferred entries that match, best first, those of one score by name.
-func ranked(entries []Entry, r request) []Entry {
+// ranked are the deferred entries that match, best first, those of one score by name. best is the score of what has been
+// found already.
+func ranked(entries []Entry, r request, best int) []Entry {
 	type scored struct {
 		at, score int
 	}
 	var all []scored
-	best := 0
 	for i, e := range entries {
 		if !e.Deferred {
 			continue
@@ -90,6 +90,9 @@ func scoreOf(e Entry, r request) int {
 		if s := partScore(own, stem(w)); s == partEqual {
 			sum, matched = sum+s, matched+1
 		}
+	}
+	if matched == 1 && sum <= inText && len(r.words) > 1 {
+		return 0 // item of "tick an item off"
 	}
 	return sum * matched * matched
 }
