@@ -84,6 +84,7 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 }
 
 // skillList is the answer to a call without a name. The model cannot run what only a person may, so that is left out.
+// Whoever wonders where a skill is finds why it is not there.
 func skillList(env tool.Env, set skills.Set) string {
 	all := len(set.Skills)
 	open := slices.DeleteFunc(slices.Clone(set.Skills), func(k skills.Skill) bool { return k.ModelOff })
@@ -96,10 +97,10 @@ func skillList(env tool.Env, set skills.Set) string {
 	}
 	for i, d := range set.Dropped {
 		if i == skillsDropped {
-			text += "[" + plural(len(set.Dropped)-i, "more was", "more were") + " not used]\n"
+			text += "[" + plural(len(set.Dropped)-i, "more is", "more are") + " left out]\n"
 			break
 		}
-		text += "[not used: " + shownName(env, d.Path) + ": " + lineOf(d.Reason, 200) + "]\n"
+		text += "[" + shownName(env, d.Path) + ": " + lineOf(d.Reason, 200) + "]\n"
 	}
 	return strings.TrimSuffix(text, "\n")
 }

@@ -86,7 +86,11 @@ type named struct {
 	name string
 }
 
+// Name is that of the link.
 func (n named) Name() string { return n.name }
+
+// Target is what the system says, which tells files apart.
+func (n named) Target() fs.FileInfo { return n.FileInfo }
 
 // Open opens a regular file, and nothing else; it never blocks.
 func (v visible) Open(path string) (fs.File, error) {

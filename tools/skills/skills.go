@@ -34,7 +34,8 @@ type Dir struct {
 
 // Files is how an Index reaches files. What a session may not see does not exist for it: fs.ErrNotExist.
 type Files interface {
-	// ReadDir returns the entries of a directory, sorted by name, at most limit. A link is an entry of its target's kind.
+	// ReadDir returns the entries of a directory, sorted by name, at most limit. A link is an entry of its target's kind;
+	// its FileInfo may have a method Target, which returns what the system says of the target, so that circles are seen.
 	ReadDir(path string, limit int) ([]fs.FileInfo, error)
 	// Open opens a regular file, and nothing else; it never blocks.
 	Open(path string) (fs.File, error)

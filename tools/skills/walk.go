@@ -86,5 +86,13 @@ func versions(name string) bool {
 
 // meets reports whether dir is one of those above it: a link led back.
 func meets(above []fs.FileInfo, dir fs.FileInfo) bool {
-	return slices.ContainsFunc(above, func(a fs.FileInfo) bool { return a != nil && os.SameFile(a, dir) })
+	return slices.ContainsFunc(above, func(a fs.FileInfo) bool { return a != nil && os.SameFile(target(a), target(dir)) })
+}
+
+// target is what the system says of an entry: one that is a link knows it under another name.
+func target(info fs.FileInfo) fs.FileInfo {
+	if link, ok := info.(interface{ Target() fs.FileInfo }); ok {
+		return link.Target()
+	}
+	return info
 }
