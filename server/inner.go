@@ -13,7 +13,7 @@ import (
 func (s *Server) inner(rec *record) func(context.Context, string) (pipeline.Inner, bool) {
 	return func(ctx context.Context, name string) (pipeline.Inner, bool) {
 		t, ok := s.table[name]
-		if !ok {
+		if !ok || t.Dispatches() { // who names a tool needs none that finds it
 			return pipeline.Inner{}, false
 		}
 		found := pipeline.Inner{Tool: t, Refused: rec.place.forbids(t), Leave: func() {}}

@@ -67,6 +67,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	if err := s.checkNames(rules); err != nil {
 		return nil, err
 	}
+	s.warnDispatchers(o.rules)
 	if p.space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs), workspace.Options{Home: s.cfg.Home}); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"codehand/server/config"
 	"codehand/tools/permission"
@@ -58,4 +59,20 @@ func (s *Server) checkNames(p *permission.Policy) error {
 		errs = append(errs, fmt.Errorf("%s: rule %s names no tool", r.Origin, r.Text))
 	}
 	return errors.Join(errs...)
+}
+
+// warnDispatchers says of rules about dispatchers that they decide nothing: the calls are those of other tools. Only a
+// dispatcher as a whole can be denied.
+func (s *Server) warnDispatchers(o permission.Options) {
+	for _, t := range s.tools {
+		if !t.Dispatches() {
+			continue
+		}
+		for _, r := range slices.Concat(o.Deny, o.Ask) {
+			name, _, part := strings.Cut(r.Text, "(")
+			if goesBy(t, name) && (part || slices.Contains(o.Ask, r)) {
+				s.log.Warn("a rule about "+name+" decides nothing: write it about the tools that are called through it", "rule", r.Text, "from", r.Origin)
+			}
+		}
+	}
 }

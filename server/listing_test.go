@@ -1,0 +1,381 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"codehand/server/auth"
+	"codehand/tools"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// selects is the input of tool_search that finds these tools.
+func selects(names ...string) map[string]any {
+	return map[string]any{"query": "select:" + strings.Join(names, ",")}
+}
+
+// TestDeferral is the table of tools.deferral: what is listed before and after a tool was found.
+func TestDeferral(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode, client  string
+		modern        bool
+		before, after string // core, more, all
+	}{
+		{"auto", "codex-mcp-client", false, "core", "more"},
+		{"auto", "codex-mcp-client", true, "core", "core"},
+		{"auto", "claude-code", false, "all", "all"},
+		{"auto", "claude-code", true, "all", "all"},
+		{"on", "codex-mcp-client", false, "core", "more"},
+		{"on", "codex-mcp-client", true, "core", "core"},
+		{"on", "claude-code", false, "core", "more"},
+		{"on", "claude-code", true, "core", "core"},
+		{"off", "codex-mcp-client", false, "all", "all"},
+		{"off", "codex-mcp-client", true, "all", "all"},
+		{"off", "claude-code", false, "all", "all"},
+		{"off", "claude-code", true, "all", "all"},
+	} {
+		t.Run(fmt.Sprintf("%s/%s/%t", c.mode, c.client, c.modern), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, setup{client: c.client, modern: c.modern, settings: map[string]string{"tools.deferral": c.mode}})
+			var want = map[string][]string{}
+			for _, x := range f.server.local.unasked.catalog {
+				if !x.Deferred {
+					want["core"] = append(want["core"], x.Name)
+				}
+			}
+			want["more"] = append(slices.Clone(want["core"]), "exit_plan_mode")
+			for _, e := range f.server.local.unasked.tools {
+				want["all"] = append(want["all"], e.Name)
+			}
+			_, listed, _ := toldTools(t, f.wire)
+			if got := namesOf(listed); !slices.Equal(got, want[c.before]) {
+				t.Errorf("before: %q, want %q", got, want[c.before])
+			}
+			uses(t, f.wire, "tool_search", selects("ExitPlanMode", "read_file"))
+			_, listed, _ = toldTools(t, f.wire)
+			if got := namesOf(listed); !slices.Equal(got, want[c.after]) {
+				t.Errorf("after: %q, want %q", got, want[c.after])
+			}
+		})
+	}
+}
+
+// TestAlways: a tool of tools.always is listed as the core is, by whatever name it is named there; a name that is none is
+// an error at the start.
+func TestAlways(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{modern: true, settings: map[string]string{"tools.always": "TodoWrite,mcp__later__tool"}})
+	_, all, _ := toldTools(t, f.wire)
+	at := slices.IndexFunc(all, func(s shownTool) bool { return s.Name == "todo_write" })
+	if at < 0 || all[at].Meta["anthropic/alwaysLoad"] != true || all[at].Meta["codehand/deferred"] != nil || all[at].Meta["anthropic/searchHint"] != nil {
+		t.Fatalf("todo_write is at %d of %+v", at, all)
+	}
+	if !slices.IsSorted(namesOf(all)) {
+		t.Errorf("not in order: %q", namesOf(all))
+	}
+	for _, e := range f.server.List() {
+		if want := e.Tool.Spec.Deferred && e.Tool.Spec.Name != "todo_write"; e.Deferred != want {
+			t.Errorf("%s: deferred %t", e.Tool.Spec.Name, e.Deferred)
+		}
+	}
+	if text, _ := uses(t, f.wire, "tool_search", map[string]any{"query": "todo list of steps"}); slices.Contains(found(t, text), "todo_write") {
+		t.Error("a listed tool is found by words")
+	}
+	if text := f.must(t, "todo_write", `{"x":1}`); !strings.HasPrefix(text, "! INPUT_INVALID") || strings.Contains(text, "not loaded") {
+		t.Error(text)
+	}
+	_, err := New(Options{Config: testSettings(t, realDir(t), t.TempDir(), map[string]string{"tools.always": "read_file,todo_wriet"}), Tools: tools.All()})
+	if err == nil || err.Error() != "tools.always: there is no tool todo_wriet" {
+		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+// TestListTokens holds what the lists cost as they are sent: bytes / 4.
+func TestListTokens(t *testing.T) {
+	t.Parallel()
+	cost := func(f *fixture) int {
+		result, _, _ := toldTools(t, f.wire)
+		var list struct{ Tools json.RawMessage }
+		must(t, json.Unmarshal(result, &list))
+		return len(list.Tools) / 4
+	}
+	for _, modern := range []bool{false, true} {
+		core := cost(start(t, setup{modern: modern}))
+		f := start(t, setup{modern: modern, settings: map[string]string{"tools.deferral": "off"}, silent: true})
+		f.caps = map[string]any{"elicitation": map[string]any{}}
+		must(t, f.hello())
+		all := cost(f)
+		t.Logf("modern %t: core %d tokens, everything %d", modern, core, all)
+		if core > 3_000 || all > 10_000 {
+			t.Errorf("modern %t: core %d tokens, at most 3,000; everything %d, at most 10,000: shorten the .md of a tool", modern, core, all)
+		}
+	}
+}
+
+// TestQuestionsAreOffered: what needs a person is listed, found and callable only where one can be asked.
+func TestQuestionsAreOffered(t *testing.T) {
+	t.Parallel()
+	const name = "ask_user_question"
+	for _, modern := range []bool{false, true} {
+		for _, asks := range []bool{false, true} {
+			f := start(t, setup{modern: modern, silent: true, settings: map[string]string{"tools.deferral": "off"}})
+			if asks {
+				f.caps = map[string]any{"elicitation": map[string]any{}}
+			}
+			must(t, f.hello())
+			_, all, _ := toldTools(t, f.wire)
+			at := slices.IndexFunc(all, func(s shownTool) bool { return s.Name == "exit_plan_mode" })
+			if marked := all[at].Meta["anthropic/requiresUserInteraction"] == true; marked == asks {
+				t.Errorf("modern %t, asks %t: exit_plan_mode %v", modern, asks, all[at].Meta)
+			}
+			if listed := slices.Contains(namesOf(all), name); listed != asks {
+				t.Errorf("modern %t, asks %t: listed %t", modern, asks, listed)
+			}
+			text, _ := uses(t, f.wire, "tool_search", selects(name))
+			if asks != (len(found(t, text)) == 1) {
+				t.Errorf("modern %t, asks %t: %s", modern, asks, text)
+			}
+			if text := f.must(t, "call_tool", `{"name":"AskUserQuestion"}`); !asks && !strings.HasPrefix(text, "! TOOL_DISABLED") || asks && !strings.HasPrefix(text, "! INPUT_INVALID") {
+				t.Errorf("modern %t, asks %t: %s", modern, asks, text)
+			}
+		}
+	}
+}
+
+// TestActiveSets: two legacy sessions of one principal have lists of their own, over HTTP and through a handle, and a
+// server that comes after knows them.
+func TestActiveSets(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
+	one, other := x.client("alice").hello(), x.client("alice").hello()
+	one.does("tool_search", `{"query":"select:todo_write"}`)
+	other.does("tool_search", `{"query":"select:task_get,task_list"}`)
+	sets := func() []bool {
+		var has []bool
+		for _, c := range []*httpClient{one, other} {
+			listed := c.listed()
+			for _, name := range []string{"todo_write", "task_get", "task_list", "task_create"} {
+				has = append(has, slices.Contains(listed, name))
+			}
+		}
+		return has
+	}
+	want := []bool{true, false, false, false, false, true, true, false}
+	if got := sets(); !slices.Equal(got, want) {
+		t.Errorf("the sets are %v, want %v", got, want)
+	}
+	must(t, x.stop())
+	y := serveHTTP(t, siteSetup{principals: []string{"alice"}, data: x.data, work: x.work, tokens: x.tokens})
+	one.url, other.url = y.url+"/mcp", y.url+"/mcp"
+	if got := sets(); !slices.Equal(got, want) {
+		t.Errorf("after a restart the sets are %v, want %v", got, want)
+	}
+}
+
+// TestDeniedIsHidden: a bare deny rule for a deferred tool hides it from lists, searches and near names, and holds by name
+// and through call_tool; a tool that was found before the rule came leaves the list.
+func TestDeniedIsHidden(t *testing.T) {
+	t.Parallel()
+	for _, deferral := range []string{"on", "off"} {
+		f := start(t, setup{settings: map[string]string{"permissions.deny": "TodoWrite", "tools.deferral": deferral}})
+		_, err := f.server.stored(t, f.wire)
+		must(t, err)
+		_, all, _ := toldTools(t, f.wire)
+		if slices.Contains(namesOf(all), "todo_write") {
+			t.Errorf("%s: it is listed", deferral)
+		}
+		for _, query := range []string{"todo list of steps", "select:todo_write", "select:TodoWrite", "todo_write"} {
+			text, _ := uses(t, f.wire, "tool_search", map[string]any{"query": query})
+			if slices.Contains(found(t, text), "todo_write") {
+				t.Errorf("%s: %q finds it", deferral, query)
+			}
+		}
+		for _, c := range [][2]string{{"todo_write", `{"todos":[]}`}, {"call_tool", `{"name":"todo_write","arguments":{"todos":[]}}`}, {"call_tool", `{"name":"TODOWRITE","arguments":{"todos":[]}}`}} {
+			if text := f.must(t, c[0], c[1]); !strings.HasPrefix(text, "! TOOL_DISABLED: todo_write is not available: rule TodoWrite") {
+				t.Errorf("%s: %s %s: %s", deferral, c[0], c[1], text)
+			}
+		}
+		if text := f.must(t, "call_tool", `{"name":"todo_writ"}`); !strings.HasPrefix(text, "! UNKNOWN_TOOL") || strings.Contains(text, "todo_write") {
+			t.Errorf("%s: %s", deferral, text)
+		}
+	}
+}
+
+// stored puts a denied tool among those that the session of a wire has found, as if the rule had come later.
+func (s *Server) stored(t *testing.T, w *wire) ([]string, error) {
+	t.Helper()
+	st, release, err := s.sessions.acquire(s.stdioKey(envelope{}), s.local)
+	must(t, err)
+	defer release()
+	return st.Active.Change(t.Context(), func([]string) ([]string, error) { return []string{"exit_plan_mode", "todo_write"}, nil })
+}
+
+// changes is a tool that always says that the list changed.
+func changes() tool.Tool {
+	return fixtureTool("change", reader, func(context.Context, tool.Env, word) (tool.Result, error) {
+		return tool.Result{Text: "changed", ListChanged: true}, nil
+	})
+}
+
+// TestListChangedGoesTo: only the client of the session whose list changed is told, before the answer, on every transport;
+// one whose list cannot change is not, and one that takes no stream is answered without.
+func TestListChangedGoesTo(t *testing.T) {
+	t.Parallel()
+	for _, k := range clientKinds {
+		f := start(t, setup{tools: []tool.Tool{changes()}, client: k.info, modern: k.modern})
+		if _, notes := uses(t, f.wire, "change", nil); slices.Contains(notes, changedList) != (!k.modern && !k.all) {
+			t.Errorf("%s on stdio: %q", k.name, notes)
+		}
+	}
+	x := serveHTTP(t, siteSetup{tools: []tool.Tool{changes()}, principals: []string{"alice"}})
+	for _, k := range clientKinds {
+		c := x.client("alice")
+		c.info, c.modern = k.info, k.modern
+		if !k.modern {
+			c.hello()
+		}
+		if _, notes := uses(t, c, "change", nil); slices.Contains(notes, changedList) != (!k.modern && !k.all) {
+			t.Errorf("%s over HTTP: %q", k.name, notes)
+		}
+	}
+	c := x.client("alice").hello()
+	c.extra = map[string]string{"Accept": "application/json"}
+	if got := c.call("1", "change", "{}", ""); got.status != http.StatusOK || len(got.notes) > 0 || !strings.Contains(got.answer, "changed") {
+		t.Errorf("without a stream: %+v", got)
+	}
+
+	s, bystander := x.tap(t, x.client("alice")), x.tap(t, x.client("alice"))
+	for _, c := range []*sseClient{s, bystander} {
+		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+		c.next(t)
+	}
+	s.send(callLine(2, "change", "{}", ""))
+	if first, second := s.next(t), s.next(t); !strings.Contains(first, changedList) || !strings.Contains(second, `"id":2`) {
+		t.Errorf("on SSE: %s, then %s", first, second)
+	}
+	bystander.send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+	if next := bystander.next(t); !strings.Contains(next, `"id":3`) {
+		t.Errorf("another stream was told: %s", next)
+	}
+}
+
+// TestClientIsKnown: tools learn whether anything is deferred for the client, and which protocol it speaks.
+func TestClientIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		client, mode string
+		modern, all  bool
+		revision     string
+	}{
+		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, firstModern},
+		{"claude-code", "auto", true, true, firstModern}, {"claude-code", "on", false, false, "2025-11-25"},
+	} {
+		var got session.Client
+		look := fixtureTool("look", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
+			got = env.Client
+			return tool.Result{}, nil
+		})
+		f := start(t, setup{tools: []tool.Tool{look}, client: c.client, modern: c.modern, settings: map[string]string{"tools.deferral": c.mode}})
+		f.must(t, "look", "{}")
+		if got.SeesAll != c.all || got.Revision != c.revision || got.Name != c.client {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// TestProfiles: tools.profile and that of a token both hold.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	readonly := auth.Values{Profile: new(string)}
+	*readonly.Profile = "readonly"
+	for _, c := range []struct {
+		profile string
+		token   auth.Values
+		want    func(tool.Tool) bool
+	}{
+		{"default", auth.Values{}, func(tool.Tool) bool { return true }},
+		{"simple", auth.Values{}, func(x tool.Tool) bool { return slices.Contains(simpleTools, x.Spec.Name) }},
+		{"readonly", auth.Values{}, func(x tool.Tool) bool { return x.Spec.Traits.ReadOnly || x.Spec.Name == "call_tool" }},
+		{"default", readonly, func(x tool.Tool) bool { return x.Spec.Traits.ReadOnly || x.Spec.Name == "call_tool" }},
+		{"simple", readonly, func(x tool.Tool) bool { return x.Spec.Name == "read_file" }},
+	} {
+		x := serveHTTP(t, siteSetup{
+			principals: []string{"alice"}, values: map[string]auth.Values{"alice": c.token},
+			settings: map[string]string{"tools.profile": c.profile, "tools.deferral": "off", "sandbox.policy": "off"},
+		})
+		client := x.client("alice").hello()
+		var want []string
+		for _, known := range x.server.tools {
+			if c.want(known) && known.Spec.Name != "ask_user_question" { // nobody can be asked here
+				want = append(want, known.Spec.Name)
+			}
+		}
+		listed := client.listed()
+		slices.Sort(listed)
+		slices.Sort(want)
+		if !slices.Equal(listed, want) {
+			t.Errorf("%s, token %v: %q, want %q", c.profile, c.token.Profile, listed, want)
+		}
+	}
+}
+
+// TestSelfCheckLists: two tools whose names differ in case alone would be one for call_tool.
+func TestSelfCheckLists(t *testing.T) {
+	t.Parallel()
+	named := func(name string, aliases ...string) tool.Tool {
+		x := fixtureTool(name, reader, func(context.Context, tool.Env, word) (tool.Result, error) { return tool.Result{}, nil })
+		x.Spec.Aliases = aliases
+		return x
+	}
+	for _, c := range []struct {
+		tools []tool.Tool
+		want  string
+	}{
+		{[]tool.Tool{named("one", "One"), named("two")}, ""},
+		{[]tool.Tool{named("one"), named("two", "ONE")}, "tool two: the name ONE is taken by one"},
+		{[]tool.Tool{named("one"), named("one")}, "tool one: the name one is taken by one"},
+	} {
+		got := ""
+		if err := selfCheck(c.tools, nil); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	broken := named("one")
+	broken.Schema = json.RawMessage(`{"type":"object",`)
+	if err := selfCheck([]tool.Tool{broken}, nil); err == nil || !strings.HasPrefix(err.Error(), "tool one: ") {
+		t.Errorf("a schema that is none: %v", err)
+	}
+	if err := checkLists([]tool.Tool{broken}, nil); err == nil || !strings.Contains(err.Error(), "tools.deferral = auto") {
+		t.Errorf("a list with a schema that is none: %v", err)
+	}
+	huge := named("one")
+	huge.Spec.Description = strings.Repeat("x", maxResponse)
+	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("a list that no client gets: %v", err)
+	}
+}
+
+// TestListsBeforeHello: a client that lists before it initializes, and one whose session is unknown, see the core.
+func TestListsBeforeHello(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{silent: true})
+	first, _, _ := toldTools(t, f.wire)
+	must(t, f.hello())
+	if second, _, _ := toldTools(t, f.wire); !bytes.Equal(first, second) {
+		t.Errorf("two lists:\n%s\n%s", first, second)
+	}
+	if r, err := f.request("tools/list", map[string]any{"_meta": map[string]any{"codehand/session": "x"}}); err != nil || r.Error == nil {
+		t.Errorf("a handle that is none: %+v, %v", r, err)
+	}
+}
