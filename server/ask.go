@@ -101,6 +101,24 @@ func (s *Server) reply(ctx context.Context, rec *record, t tool.Tool) (*pipeline
 	return &pipeline.Reply{Digest: kept.Digest, Answer: answer, Before: kept.Before}, nil
 }
 
+// lacksAsking is the error that the modern era wants for a call of a tool that asks, by a client that takes no questions;
+// nil: it is none. Through a dispatcher the model chose the tool and not the client, so it reads the refusal.
+func (r *record) lacksAsking(refusal *tool.Refusal) *rpcError {
+	c := r.state.Client
+	if !c.Modern || c.CanAsk || refusal.Code != tool.ToolDisabled || r.aim.through {
+		return nil
+	}
+	able := *r.state
+	able.Client.CanAsk = true
+	if t := r.aim.tool; t.Unavailable(r.state) == "" || t.Unavailable(&able) != "" {
+		return nil
+	}
+	return &rpcError{
+		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: refusal.Text,
+		Data: map[string]any{"requiredCapabilities": map[string]any{"elicitation": map[string]any{}}},
+	}
+}
+
 func outcomeName(a tool.Answer) string {
 	switch {
 	case a.Silent:

@@ -248,6 +248,9 @@ func (s *Server) answer(ctx context.Context, rec *record, name string, result to
 		return rec.question
 	}
 	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
+		if rec.override = rec.lacksAsking(refusal); rec.override != nil {
+			return &mcp.CallToolResult{}
+		}
 		return s.describeError(refusal, name)
 	}
 	if inner, ok := errors.AsType[*pipeline.InternalError](err); ok {

@@ -20,14 +20,14 @@ import (
 var sessionConfigText string
 
 type sessionConfigInput struct {
-	Key   string `json:"key,omitempty" jsonschema:"option; absent: list all" rule:"maxlen=100"`
-	Value string `json:"value,omitempty" jsonschema:"new value, or default; absent: show it" rule:"maxlen=4096"`
+	Key   string `json:"key,omitempty" jsonschema:"the option"`
+	Value string `json:"value,omitempty" jsonschema:"new value; default takes it back" rule:"maxlen=4096"`
 }
 
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
 	Spec: tool.Spec{
 		Name: "session_config", Aliases: []string{"Config"}, Title: "Session options", Description: sessionConfigText,
-		Hint: "show or set session options", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
+		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
 	},
 	Accept:   map[string]string{"setting": "key"},
@@ -64,7 +64,7 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 		chosen, err = env.Choices.Change(ctx, func(c session.Choices) (session.Choices, error) { return c.With(env.Usual, in.Key, in.Value) })
 	}
 	if errors.Is(err, session.ErrValue) || errors.Is(err, session.ErrOption) { // read_state takes no other value
-		return tool.Result{}, tool.Invalid("session_config", fmt.Sprintf(`"value" of %s must be default or one of: %s; not %q`, in.Key, options[at].Allowed, clip(in.Value, 40)))
+		return tool.Result{}, tool.Invalid("session_config", fmt.Sprintf(`"value" of %s cannot be %q. It takes: %s`, in.Key, clip(in.Value, 40), options[at].Allowed))
 	}
 	return tool.Result{Text: sessionConfigLines(env, sessionConfigOptions(env, chosen, cwd), in.Key)}, sessionConfigFault(ctx, err)
 }
@@ -83,11 +83,11 @@ func sessionConfigOptions(env tool.Env, chosen session.Choices, cwd string) []se
 	options := []session.Option{{Key: "cwd", Value: cwd, Allowed: "a directory in " + strings.Join(env.Space.Roots(), ", ")}}
 	for _, o := range chosen.Options(env.Usual) {
 		if o.Key == "read_dedup" && env.Shared {
-			o.Value, o.Allowed = "off", "off, because several conversations share this session"
+			o.Value, o.Allowed = "off", "off: several conversations share this session"
 		}
 		options = append(options, o)
 	}
-	return append(options, session.Option{Key: "read_state", Value: "kept", Allowed: "reset, to forget what was read"})
+	return append(options, session.Option{Key: "read_state", Value: "kept", Allowed: "reset: forget what was read"})
 }
 
 // sessionConfigLines shows one option, or all.
@@ -140,7 +140,7 @@ func sessionConfigRefusal(key string, options []session.Option) error {
 	for _, o := range options {
 		keys = append(keys, o.Key)
 	}
-	shown, _ := results.Show(strings.Join(strings.Fields(key), " "))
+	shown, _ := results.Show(strings.Join(strings.Fields(clip(key, 100)), " "))
 	have := "A session can set: " + strings.Join(keys, ", ") + "."
 	if session.Fixed(key) {
 		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. %s", shown, have)

@@ -86,7 +86,7 @@ func (c Choices) Options(u Usual) []Option {
 		{resultCap, strconv.Itoa(now.most()), fmt.Sprintf("%d to %d characters", leastResultCap, u.most()), c.ResultCap != 0},
 		{readDedup, dedup, "on, off", c.ReadDedup != nil},
 		{grepMode, now.Prefs.GrepMode, strings.Join(grepModes(), ", "), c.GrepMode != ""},
-		{shellTimeout, strconv.Itoa(now.Prefs.ShellDefaultMS), fmt.Sprintf("1 to %d, for commands that name none", now.Prefs.ShellMaxMS), c.ShellTimeoutMS != 0},
+		{shellTimeout, strconv.Itoa(now.Prefs.ShellDefaultMS), fmt.Sprintf("1 to %d; for commands that name none", now.Prefs.ShellMaxMS), c.ShellTimeoutMS != 0},
 	}
 }
 
