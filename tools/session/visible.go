@@ -38,13 +38,7 @@ func (v visible) ReadDir(path string, limit int) ([]fs.FileInfo, error) {
 		return nil, err
 	}
 	defer p.Dir.Close()
-	// A FIFO that was put there meanwhile would block an Open; OpenRoot takes directories only.
-	dir, err := p.Dir.OpenRoot(p.Name)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", path, err)
-	}
-	defer dir.Close()
-	list, err := dir.Open(".")
+	list, err := p.Dir.OpenFile(p.Name, listFlags, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path, err)
 	}
