@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"codehand/tools/skills"
 )
@@ -211,6 +213,26 @@ func TestPublic(t *testing.T) {
 	}
 }
 
+// A memory is Files without a disk, for many short tries.
+type memory fstest.MapFS
+
+func (m memory) Open(path string) (fs.File, error) {
+	return fstest.MapFS(m).Open(filepath.ToSlash(path))
+}
+
+func (m memory) ReadDir(path string, _ int) ([]fs.FileInfo, error) {
+	entries, err := fstest.MapFS(m).ReadDir(filepath.ToSlash(path))
+	var out []fs.FileInfo
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, info)
+	}
+	return out, err
+}
+
 func FuzzFront(f *testing.F) {
 	for _, seed := range []string{
 		"name: a\ndescription: b", "a: b: c", "a: &x [*x]", "- a", "a: |\n  b", "a: [b", "\ta: b", "? a\n: b", "a: 'b\n", "a: !!str 1", "<<: *a", "a: {b: c}",
@@ -218,10 +240,11 @@ func FuzzFront(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, front string) {
-		d := newDisk(t, t.TempDir())
-		write(t, filepath.Join(d.dir, "s", "SKILL.md"), "---\n"+front+"\n---\nbody\n")
-		x := skills.New()
-		set := scan(t, x, d, "")
+		d, x := memory{"s/SKILL.md": {Data: []byte("---\n" + front + "\n---\nbody\n")}}, skills.New()
+		set, err := x.Scan(t.Context(), d, []skills.Dir{{Path: "."}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(set.Skills)+len(set.Dropped) != 1 {
 			t.Fatalf("got %+v, want a skill or a reason", set)
 		}
