@@ -30,6 +30,7 @@ func (l *skillLoad) loan() *tool.Loan {
 		return loan
 	}
 	var bad []string
+	over := 0
 	for _, rule := range l.skill.Allowed {
 		switch {
 		case permission.Grantable(rule) != nil:
@@ -37,11 +38,14 @@ func (l *skillLoad) loan() *tool.Loan {
 		case len(loan.Rules) < permission.MaxLoans:
 			loan.Rules = append(loan.Rules, rule)
 		default:
-			bad = append(bad, "…")
+			over++
 		}
 	}
 	if len(bad) > 0 {
 		l.notes = append(l.notes, "[allowed-tools that are not used: "+strings.Join(bad[:min(len(bad), skillBadRules)], ", ")+"]")
+	}
+	if over > 0 {
+		l.notes = append(l.notes, "[of allowed-tools the first "+plural(len(loan.Rules), "rule counts", "rules count")+", "+plural(over, "is", "are")+" left out]")
 	}
 	return loan
 }
