@@ -291,6 +291,8 @@ type auditFact struct {
 	Tool      string `json:"tool"`
 	Auth      string `json:"auth"`
 	Transport string `json:"tr"`
+	Via       string `json:"via"`
+	Code      string `json:"code"`
 	OK        bool   `json:"ok"`
 	Cancelled bool   `json:"cancelled"`
 }
