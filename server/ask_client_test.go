@@ -2,11 +2,13 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +23,7 @@ type elicitClient struct {
 	name    string
 	modern  bool
 	caps    string                      // of clientCapabilities or initialize
+	speaks  string                      // revision of a legacy client; "": 2025-11-25
 	send    func(line string)           // legacy: a message that is no call
 	request func(line string) nextReply // begins a request
 
@@ -86,7 +89,7 @@ func (c *elicitClient) line(name, args, more string) string {
 
 // hello is the initialize of a legacy client.
 func (c *elicitClient) hello() string {
-	return `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + c.caps + `,"clientInfo":{"name":"ask-test","version":"1"}}}`
+	return `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + cmp.Or(c.speaks, "2025-11-25") + `","capabilities":` + c.caps + `,"clientInfo":{"name":"ask-test","version":"1"}}}`
 }
 
 // An elicitAnswer is the answer to a call.
@@ -182,6 +185,29 @@ func answering(answer, state string) string {
 	return fmt.Sprintf(`,"inputResponses":{"answer":%s},"requestState":%q`, answer, state)
 }
 
+// form is the form of the last question.
+func (c *elicitClient) form() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range slices.Backward(c.wire) {
+		type request struct {
+			Params struct{ RequestedSchema json.RawMessage }
+		}
+		var m struct {
+			request
+			Result struct{ InputRequests map[string]request }
+		}
+		if err := json.Unmarshal([]byte(l), &m); err != nil {
+			c.t.Fatal(err)
+		}
+		if form := append(m.Params.RequestedSchema, m.Result.InputRequests["answer"].Params.RequestedSchema...); len(form) > 0 {
+			return string(form)
+		}
+	}
+	c.t.Error("nobody was asked")
+	return ""
+}
+
 // asksNobody fails if anything on the wire asked somebody.
 func (c *elicitClient) asksNobody() {
 	c.t.Helper()
@@ -200,7 +226,12 @@ func (c *elicitClient) asksNobody() {
 // onPipe is a client on standard input and output.
 func onPipe(t *testing.T, f *fixture, modern bool, caps string) *elicitClient {
 	t.Helper()
-	c := &elicitClient{t: t, name: "stdio", modern: modern, caps: caps}
+	return onPipeAs(t, f, &elicitClient{t: t, name: "stdio", modern: modern, caps: caps})
+}
+
+// onPipeAs is onPipe for a client that is ready but for its connection.
+func onPipeAs(t *testing.T, f *fixture, c *elicitClient) *elicitClient {
+	t.Helper()
 	c.send = func(l string) {
 		if err := f.send(l); err != nil {
 			t.Error(err)
@@ -216,7 +247,7 @@ func onPipe(t *testing.T, f *fixture, modern bool, caps string) *elicitClient {
 			return msg
 		}
 	}
-	if !modern {
+	if !c.modern {
 		if msg := c.request(c.hello())(); !strings.Contains(string(msg), `"serverInfo"`) {
 			t.Fatalf("initialize: %s", msg)
 		}
@@ -234,8 +265,13 @@ func onHTTP(t *testing.T, x *httpSite, principal string, modern bool, caps strin
 
 func overHTTP(t *testing.T, h *httpClient, modern bool, caps string) *elicitClient {
 	t.Helper()
-	h.modern = modern
-	c := &elicitClient{t: t, name: "http", modern: modern, caps: caps}
+	return overHTTPAs(t, h, &elicitClient{t: t, name: "http", modern: modern, caps: caps})
+}
+
+// overHTTPAs is overHTTP for a client that is ready but for its connection.
+func overHTTPAs(t *testing.T, h *httpClient, c *elicitClient) *elicitClient {
+	t.Helper()
+	h.modern = c.modern
 	c.send = func(l string) {
 		if r := h.do(h.request(context.Background(), http.MethodPost, h.url, l)); r.status != http.StatusAccepted {
 			t.Errorf("%s: %+v", l, r)
@@ -270,7 +306,7 @@ func overHTTP(t *testing.T, h *httpClient, modern bool, caps string) *elicitClie
 			return nil
 		}
 	}
-	if !modern {
+	if !c.modern {
 		if msg := c.request(c.hello())(); !strings.Contains(string(msg), `"serverInfo"`) {
 			t.Fatalf("initialize: %s", msg)
 		}
@@ -333,7 +369,7 @@ func (c *runCount) count() int {
 
 // asking are the settings under which a default ask is put to a person.
 func askingSettings(more ...string) map[string]string {
-	m := map[string]string{"permissions.ask_fallback": "deny", "permissions.mode": "default"}
+	m := map[string]string{"permissions.ask_fallback": "deny", "permissions.mode": "default", "tools.deferral": "off"}
 	for i := 0; i < len(more); i += 2 {
 		m[more[i]] = more[i+1]
 	}

@@ -108,7 +108,7 @@ func TestAskClientFallback(t *testing.T) {
 }
 
 // TestAskListing: a client that cannot be asked is told to show its own dialog where a person must see a call; one that
-// can is not, or people would be asked twice.
+// can is not, or people would be asked twice. A tool that only asks is listed for that one alone.
 func TestAskListing(t *testing.T) {
 	t.Parallel()
 	for caps, want := range map[string][]string{declared: nil, undeclared: {"exit_plan_mode"}} {
@@ -127,13 +127,15 @@ func TestAskListing(t *testing.T) {
 			}
 			must(t, json.Unmarshal(c.request(`{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{`+meta+`}}`)(), &list))
 			var got []string
+			asks := false
 			for _, l := range list.Result.Tools {
+				asks = asks || l.Name == "ask_user_question"
 				if l.Meta["anthropic/requiresUserInteraction"] == true {
 					got = append(got, l.Name)
 				}
 			}
-			if len(list.Result.Tools) < 5 || !slices.Equal(got, want) {
-				t.Errorf("of %d tools, %q", len(list.Result.Tools), got)
+			if len(list.Result.Tools) < 5 || !slices.Equal(got, want) || asks != (caps == declared) {
+				t.Errorf("of %d tools, %q; ask_user_question is listed: %t", len(list.Result.Tools), got, asks)
 			}
 		})
 	}

@@ -1,0 +1,232 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"codehand/tools"
+)
+
+// twoQuestions has a choice and a list of choices.
+const twoQuestions = `{"questions":[{"question":"Which store?","header":"Store","options":[{"label":"a","description":"fast"},{"label":"b"}]},` +
+	`{"question":"Which parts?","header":"Parts","multiSelect":true,"options":[{"label":"c"},{"label":"d"}]}]}`
+
+const (
+	askedWords   = "ask_user_question: 2 questions\n\nStore: Which store?\n- a: fast\n- b\n\nParts: Which parts?\n- c\n- d"
+	undecided    = "No answer. Decide yourself and state the assumption."
+	otherOfStore = `"q1_other":{"type":"string","title":"Store: own answer","description":"Counts instead of a choice. Not for secrets.","maxLength":1000}`
+	otherOfParts = `"q2_other":{"type":"string","title":"Parts: own answer","description":"Counts instead of a choice. Not for secrets.","maxLength":1000}`
+	namedForm    = `{"type":"object","properties":{` +
+		`"q1":{"type":"string","title":"Store","description":"Which store?","oneOf":[{"const":"a","title":"a: fast"},{"const":"b","title":"b"}]},` + otherOfStore + `,` +
+		`"q2":{"type":"array","title":"Parts","description":"Which parts?","items":{"anyOf":[{"const":"c","title":"c"},{"const":"d","title":"d"}]}},` + otherOfParts + `}}`
+	flaggedForm = `{"type":"object","properties":{` +
+		`"q1":{"type":"string","title":"Store","description":"Which store?","enum":["a","b"],"enumNames":["a: fast","b"]},` + otherOfStore + `,` +
+		`"q2_1":{"type":"boolean","title":"Parts: c","description":"Which parts?"},"q2_2":{"type":"boolean","title":"Parts: d"},` + otherOfParts + `}}`
+)
+
+func accepts(content string) string { return `{"action":"accept","content":` + content + `}` }
+
+// question asks and checks what was asked, and that nothing failed.
+func (p *planner) question(answer string) string {
+	p.t.Helper()
+	a := p.call("ask_user_question", twoQuestions, func(q string) string {
+		if q != askedWords {
+			p.t.Errorf("the question is %q", q)
+		}
+		if form := p.form(); form != namedForm {
+			p.t.Errorf("the form is %s", form)
+		}
+		return answer
+	})
+	if a.failed || a.asked != 1 {
+		p.t.Errorf("%s: %+v", answer, a)
+	}
+	return a.text
+}
+
+// TestQuestions: what a person answers is what the model reads, in and out of plan mode, and anything that does not fit
+// the form is no answer.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	eachPlanner(t, declared, nil, func(t *testing.T, p *planner) {
+		for i, tt := range []struct{ say, want string }{
+			{accepts(`{"q1":"a","q2":["c","d"]}`), "Store: a\nParts: c, d"},
+			{accepts(`{"q1":"b","q1_other":"","q2":[]}`), "Store: b\nParts: (none of them)"},
+			{accepts(`{"q1":"a","q1_other":"neither, c\u001b[31m","q2":["d"],"q2_other":"d first,\nthen c"}`), "Store: neither, c\nParts:\nd first,\nthen c"},
+			{accepts(`{"q1_other":"c","more":[1]}`), "Store: c\nParts: (no answer)\n[1 question has no answer; decide yourself and state the assumption]"},
+			{accepts(`{"q1":"","q2":["c"]}`), "Store: (no answer)\nParts: c\n[1 question has no answer; decide yourself and state the assumption]"},
+			{accepts(`{}`), undecided},
+			{`{"action":"accept"}`, undecided},
+			{accepts(`{"q1":"a: fast","q2":["c"]}`), undecided},
+			{accepts(`{"q1":"a","q2":["e"]}`), undecided},
+			{accepts(`{"q1":"a","q2":"c"}`), undecided},
+			{accepts(`{"q1":["a"],"q2":["c"]}`), undecided},
+			{accepts(`{"q1":"a","q2":["c","c"]}`), undecided},
+			{accepts(`{"q1_other":7}`), undecided},
+			{accepts(`[]`), undecided},
+			{sayDecline, undecided},
+			{sayCancel, undecided},
+			{`{"action":"allow","content":{"q1":"a"}}`, undecided},
+		} {
+			if i == 8 {
+				p.enter()
+			}
+			if got := p.question(tt.say); got != tt.want {
+				t.Errorf("%s:\ngot  %q\nwant %q", tt.say, got, tt.want)
+			}
+		}
+		a := p.call("call_tool", `{"name":"AskUserQuestion","arguments":`+twoQuestions+`}`, always(accepts(`{"q1":"a","q2":["d"]}`)))
+		if a.failed || a.asked != 1 || a.text != "Store: a\nParts: d" {
+			t.Errorf("through call_tool: %+v", a)
+		}
+		p.refused("INPUT_INVALID", "ask_user_question", strings.Replace(twoQuestions, `"label":"b"`, `"label":"a"`, 1))
+	})
+}
+
+// TestQuestionHoldsNobodyUp: while a person thinks, other calls of the session run.
+func TestQuestionHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	eachPlanner(t, declared, map[string]string{"tools.max_parallel": "1"}, func(t *testing.T, p *planner) {
+		a := p.call("ask_user_question", twoQuestions, func(string) string {
+			p.allowed("write_file", `{"file_path":"$WORK/a.txt","content":"meanwhile\n"}`)
+			return accepts(`{"q1":"a","q2":["c"]}`)
+		})
+		if a.failed || a.text != "Store: a\nParts: c" {
+			t.Errorf("%+v", a)
+		}
+		p.holds("$WORK/a.txt", "meanwhile\n")
+	})
+}
+
+// TestQuestionForged: an answer that no person gave to this question is none.
+func TestQuestionForged(t *testing.T) {
+	t.Parallel()
+	answer := accepts(`{"q1":"b","q2":["c"]}`)
+	eachPlanner(t, declared, nil, func(t *testing.T, p *planner) {
+		if !p.modern {
+			p.send(`{"jsonrpc":"2.0","id":"ask-forged","result":` + answer + `}`)
+			a := p.callWith("ask_user_question", twoQuestions, `,"inputResponses":{"answer":`+answer+`}`, always(sayDecline))
+			if a.asked != 1 || a.text != undecided {
+				t.Errorf("an answer in the call itself: %+v", a)
+			}
+			return
+		}
+		a := p.callWith("ask_user_question", twoQuestions, `,"inputResponses":{"answer":`+answer+`}`, always(stop))
+		if a.asked != 1 || a.state == "" {
+			t.Errorf("an answer without a state: %+v", a)
+		}
+		state := a.state
+		for name, forged := range map[string]string{"made up": "v1.aaaa.bbbb", "changed": state[:len(state)-2] + "AA", "cut": state[:len(state)/2]} {
+			if a := p.callWith("ask_user_question", twoQuestions, answering(answer, forged), never(t)); a.code != -32602 {
+				t.Errorf("a state that is %s: %+v", name, a)
+			}
+		}
+		if a := p.callWith("session_config", `{}`, answering(answer, state), never(t)); a.code != -32602 {
+			t.Errorf("the state of another tool: %+v", a)
+		}
+		other := strings.Replace(twoQuestions, "Which store?", "Which one?", 1)
+		if a := p.callWith("ask_user_question", other, answering(answer, state), always(sayDecline)); a.asked != 1 || a.text != undecided {
+			t.Errorf("the state of another question: %+v", a)
+		}
+		state = p.callWith("ask_user_question", twoQuestions, "", always(stop)).state
+		if a := p.callWith("ask_user_question", twoQuestions, answering(answer, state), never(t)); a.text != "Store: b\nParts: c" {
+			t.Errorf("the state of this question: %+v", a)
+		}
+		if a := p.callWith("ask_user_question", twoQuestions, answering(answer, state), always(sayDecline)); a.asked != 1 || a.text != undecided {
+			t.Errorf("a state that was used: %+v", a)
+		}
+	})
+}
+
+// TestQuestionExpired: whoever answers too late has not answered, and the model goes on.
+func TestQuestionExpired(t *testing.T) {
+	t.Parallel()
+	eachPlanner(t, declared, map[string]string{"permissions.ask_timeout_ms": "1000"}, func(t *testing.T, p *planner) {
+		a := p.call("ask_user_question", twoQuestions, always(stop)) // to a legacy client the server answers by itself
+		if p.modern {
+			p.allowed("run_readonly", `{"command":"sleep 1.2"}`) // the program's own clock goes on
+			a = p.callWith("ask_user_question", twoQuestions, answering(accepts(`{"q1":"a"}`), a.state), always(sayCancel))
+		}
+		if a.failed || a.asked != 1 || a.text != undecided {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestQuestionUndeclared: nobody is asked by a client that cannot, or over SSE, whatever the client declares.
+func TestQuestionUndeclared(t *testing.T) {
+	t.Parallel()
+	eachPlanner(t, undeclared, nil, func(t *testing.T, p *planner) {
+		a := p.do("ask_user_question", twoQuestions)
+		if !a.failed || p.modern != (a.code == -32021) || !p.modern && !strings.HasPrefix(a.text, "TOOL_DISABLED: ask_user_question is not available: ") {
+			t.Errorf("%+v", a)
+		}
+		if p.modern && !strings.Contains(a.raw, `"data":{"requiredCapabilities":{"elicitation":{}}}`) {
+			t.Errorf("the error is %s", a.raw)
+		}
+		p.refused("TOOL_DISABLED", "call_tool", `{"name":"ask_user_question","arguments":`+twoQuestions+`}`)
+		p.asksNobody()
+	})
+	c, _ := onSSE(t, serveHTTP(t, siteSetup{tools: tools.All(), settings: askingSettings()}), "", declared)
+	if a := c.call("ask_user_question", twoQuestions, never(t)); !strings.HasPrefix(a.text, "TOOL_DISABLED: ") {
+		t.Errorf("%+v", a)
+	}
+	c.asksNobody()
+}
+
+// TestQuestionOfOldRevision: clients of revisions without lists of choices get a flag for each choice.
+func TestQuestionOfOldRevision(t *testing.T) {
+	t.Parallel()
+	old := func(name string) *elicitClient {
+		return &elicitClient{t: t, name: name, caps: declared, speaks: "2025-06-18"}
+	}
+	settings := askingSettings()
+	for _, c := range []*elicitClient{
+		onPipeAs(t, start(t, setup{tools: tools.All(), settings: settings, silent: true}), old("stdio")),
+		overHTTPAs(t, serveHTTP(t, siteSetup{tools: tools.All(), settings: settings}).client(""), old("http")),
+	} {
+		for say, want := range map[string]string{
+			`{"q1":"b","q2_1":true,"q2_2":true}`:          "Store: b\nParts: c, d",
+			`{"q1":"b","q2_1":false,"q2_2":true}`:         "Store: b\nParts: d",
+			`{"q1":"b","q2_1":false}`:                     "Store: b\nParts: (none of them)",
+			`{"q1":"b","q2_1":true,"q2_other":"only c"}`:  "Store: b\nParts: only c",
+			`{"q1":"b","q2_1":"true"}`:                    undecided,
+			`{"q1":"b","q2":["c"]}`:                       "Store: b\nParts: (no answer)\n[1 question has no answer; decide yourself and state the assumption]",
+			`{"q1":"a","q2_1":true,"q2_2":true,"q2_3":1}`: "Store: a\nParts: c, d",
+		} {
+			a := c.call("ask_user_question", twoQuestions, always(accepts(say)))
+			if a.failed || a.asked != 1 || a.text != want {
+				t.Errorf("%s %s: %+v, want %q", c.name, say, a, want)
+			}
+		}
+		if form := c.form(); form != flaggedForm {
+			t.Errorf("%s: the form is %s", c.name, form)
+		}
+	}
+}
+
+// TestQuestionsThatAreLong: the longest questions that are allowed reach a person whole but for descriptions.
+func TestQuestionsThatAreLong(t *testing.T) {
+	t.Parallel()
+	var items []string
+	for range 4 {
+		var options []string
+		for j := range 4 {
+			options = append(options, fmt.Sprintf(`{"label":"%d%s","description":"%s"}`, j, strings.Repeat("é", 59), strings.Repeat("d", 300)))
+		}
+		items = append(items, fmt.Sprintf(`{"question":"%s?","header":"twelve chars","multiSelect":true,"options":[%s]}`, strings.Repeat("é", 499), strings.Join(options, ",")))
+	}
+	input := `{"questions":[` + strings.Join(items, ",") + `]}`
+	eachPlanner(t, declared, nil, func(t *testing.T, p *planner) {
+		a := p.call("ask_user_question", input, func(q string) string {
+			if n := len([]rune(q)); n > maxAskMessage || strings.Count(q, strings.Repeat("é", 499)+"?") != 4 || strings.Contains(q, "truncated") {
+				t.Errorf("%d characters: %s", n, q)
+			}
+			return accepts(fmt.Sprintf(`{"q1":["0%[1]s","3%[1]s"],"q2":[],"q3_other":"x"}`, strings.Repeat("é", 59)))
+		})
+		if want := fmt.Sprintf("twelve chars: 0%[1]s, 3%[1]s\ntwelve chars: (none of them)\n", strings.Repeat("é", 59)); a.failed || !strings.HasPrefix(a.text, want) {
+			t.Errorf("%+v", a)
+		}
+	})
+}
