@@ -125,9 +125,6 @@ func TestLinksThatMultiply(t *testing.T) {
 	if files, more, err := x.Files(t.Context(), d, s, 50); err != nil || !more || len(files) != 50 {
 		t.Errorf("got %d files, more %v, %v", len(files), more, err)
 	}
-	if entries, complete, err := x.Manifest(t.Context(), d, s); err != nil || complete || len(entries) > 512 {
-		t.Errorf("got %d entries, complete %v, %v", len(entries), complete, err)
-	}
 }
 
 func TestManifestBounds(t *testing.T) {
@@ -172,7 +169,7 @@ func TestManifestBounds(t *testing.T) {
 func TestManyOfEverything(t *testing.T) {
 	t.Parallel()
 	d, x := newDisk(t, t.TempDir()), skills.New()
-	for i := range 800 {
+	for i := range 720 {
 		write(t, skillFile(d, "many", fmt.Sprintf("s%03d", i)), "text")
 	}
 	set := scan(t, x, d, "many")

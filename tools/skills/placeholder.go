@@ -5,6 +5,9 @@ import "strings"
 // maxVariable is more than the length of ${CODEHAND_PROJECT_DIR}.
 const maxVariable = 32
 
+// maxNamed is how many names of arguments count: each is looked for at every $.
+const maxNamed = 64
+
 // A placeholder is one found in a text. What it stands for is in got.
 type placeholder struct {
 	text    string // as it stands there, without a backslash before it; "": the text ended
@@ -31,7 +34,7 @@ type fillings struct {
 
 // prepare collects what can be put into the text of a skill.
 func prepare(s Skill, a Arguments) fillings {
-	f := fillings{all: a.Text, words: shellWords(a.Text), names: s.Arguments, variables: map[string]string{}}
+	f := fillings{all: a.Text, words: shellWords(a.Text), names: s.Arguments[:min(len(s.Arguments), maxNamed)], variables: map[string]string{}}
 	for _, prefix := range []string{"CLAUDE_", "CODEHAND_"} {
 		f.variables[prefix+"SKILL_DIR"] = s.Dir
 		f.variables[prefix+"PROJECT_DIR"] = a.Project
@@ -87,8 +90,11 @@ func (f fillings) at(s string) (placeholder, bool) {
 
 // named reads the longest name of an argument at the start of s. A name that the arguments do not reach is empty.
 func (f fillings) named(s string) (p placeholder, ok bool) {
+	if !wordAt(s) { // so is every name
+		return placeholder{}, false
+	}
 	for i, name := range f.names {
-		if name == "" || len(name) < p.length || !strings.HasPrefix(s, name) || wordAt(s[len(name):]) || !wordAt(name) {
+		if name == "" || len(name) < p.length || !strings.HasPrefix(s, name) || wordAt(s[len(name):]) {
 			continue
 		}
 		p.length, p.got = 1+len(name), filling{}
