@@ -74,8 +74,11 @@ func (x *httpSite) guest(t *testing.T, principal string, modern bool, meta map[s
 		body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 		must(t, err)
 		c := *c
-		if uri, ok := params["uri"].(string); ok && modern {
-			c.extra = map[string]string{"Mcp-Name": uri}
+		for _, key := range []string{"uri", "name"} {
+			if name, ok := params[key].(string); ok && modern {
+				encoded, _ := mcp.EncodeHeaderValue(name)
+				c.extra = map[string]string{"Mcp-Name": encoded}
+			}
 		}
 		got := c.do(c.request(t.Context(), http.MethodPost, c.url, string(body)))
 		var r reply

@@ -26,6 +26,8 @@ const (
 	skillTemplate = skillScheme + "{name}/{+path}"
 	// maxSkillFiles is how many files of a skill are looked at, for completions and directories: those of a manifest.
 	maxSkillFiles = 512
+	// maxSkillTitle is how many characters of the name that a skill gives itself a list shows.
+	maxSkillTitle = 200
 )
 
 // skillURI names a file of a skill, or with "" its directory. Everything that is not unreserved in RFC 3986 is escaped, so
@@ -195,8 +197,9 @@ func frontName(k skills.Skill) string {
 	var front struct {
 		Name any `json:"name"`
 	}
-	if name, ok := front.Name.(string); json.Unmarshal(k.Front, &front) == nil && ok && name != "" {
-		return name
+	_ = json.Unmarshal(k.Front, &front) // the engine made it; without a name there is another
+	if name, ok := front.Name.(string); ok && name != "" {
+		return clip(results.Clean(name), maxSkillTitle)
 	}
 	return k.Name
 }
