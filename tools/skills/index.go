@@ -190,7 +190,7 @@ func (s *scan) read(skill Skill, old parsed, known bool) (p parsed, ok bool) {
 	p = parsed{stamp: c.stamp}
 	p.skill.Sum = c.sum
 	if err := p.skill.parse(c.data); err != nil {
-		p.reason = err.Error()
+		p.skill, p.reason = Skill{Sum: c.sum}, err.Error()
 	}
 	return p, true
 }
@@ -210,6 +210,9 @@ func (s *Skill) parse(data []byte) error {
 	}
 	s.Loose = loose
 	s.describe(v, body)
+	if len(s.Front) > maxBytes { // several keys, each with aliases of its own
+		return errBomb
+	}
 	return nil
 }
 

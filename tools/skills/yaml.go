@@ -18,6 +18,7 @@ const (
 	maxDepth  = 32   // of lists and objects in each other
 	maxValues = 4096 // with every alias counted as often as it is used
 	maxFront  = 64 << 10
+	maxBytes  = 2 * maxFront // of keys and texts, with every alias likewise; and of Skill.Front
 )
 
 // errBomb means YAML that is made to be expensive: it is not worth a second, more forgiving look.
@@ -90,12 +91,29 @@ func cheap(tokens token.Tokens) bool {
 type converter struct {
 	anchors map[string]ast.Node
 	values  int
+	bytes   int
 }
 
+// value makes one value, and counts it.
 func (c *converter) value(n ast.Node, depth int) (value, error) {
 	if c.values++; c.values > maxValues || depth > maxDepth {
 		return value{}, errBomb
 	}
+	v, err := c.convert(n, depth)
+	if v.kind == words || v.kind == literal {
+		c.bytes += len(v.text)
+	}
+	for _, key := range v.keys {
+		c.bytes += len(key)
+	}
+	if err == nil && c.bytes > maxBytes {
+		return value{}, errBomb
+	}
+	return v, err
+}
+
+// convert makes one value of what kind of node there is.
+func (c *converter) convert(n ast.Node, depth int) (value, error) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 		return value{}, nil
