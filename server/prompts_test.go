@@ -228,8 +228,8 @@ func TestSkillsAreTheCallersOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := serveHTTP(t, siteSetup{
-				settings: map[string]string{"permissions.mode": "acceptEdits"}, principals: []string{"alice", "bob", "writer"},
-				values: map[string]auth.Values{"writer": {Scopes: []string{"mcp:write"}}},
+				settings: map[string]string{"permissions.mode": "acceptEdits"}, principals: []string{"alice", "bob", "nobody"},
+				values: map[string]auth.Values{"nobody": {Scopes: []string{}}},
 			})
 			hers, his := filepath.Join(x.data, "workspaces", "alice"), filepath.Join(x.data, "workspaces", "bob")
 			lay(t, hers, map[string]string{
@@ -275,7 +275,7 @@ func TestSkillsAreTheCallersOwn(t *testing.T) {
 			sees("alice who read below", one, "deep", "hers")
 			sees("alice elsewhere", two, "hers")
 			sees("bob", x.guest(t, "bob", modern, map[string]any{"codehand/session": "handle-one"}), "his")
-			sees("writer", x.guest(t, "writer", modern, nil))
+			sees("nobody", x.guest(t, "nobody", modern, nil))
 
 			one.call("todo_write", `{"todos":[{"content":"Hers","status":"pending"}]}`)
 			if text, mime := one.read("codehand://todos"); !strings.Contains(text, `"content": "Hers"`) || mime != "application/json" {

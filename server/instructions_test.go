@@ -1,0 +1,216 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"codehand/server/auth"
+	"codehand/tools"
+	"codehand/tools/catalog"
+)
+
+// instructed is what a new client is told.
+func instructed(t *testing.T, f *fixture) string {
+	t.Helper()
+	method := "initialize"
+	params := map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": f.client, "version": "1"}}
+	if f.modern {
+		method, params = "server/discover", nil
+	}
+	r, err := f.request(method, params)
+	must(t, err)
+	var hello struct{ Instructions string }
+	must(t, json.Unmarshal(r.Result, &hello))
+	return hello.Instructions
+}
+
+// TestInstructions: every client is told the same bytes for the same configuration, tools and skills, in at most 2,000, of
+// which the first sentences matter most; and no tool is named that it does not have.
+func TestInstructions(t *testing.T) {
+	t.Parallel()
+	names := toolNames()
+	for _, c := range []struct {
+		name     string
+		client   string
+		settings map[string]string
+		has      []string
+		lacks    []string
+	}{
+		{name: "usual", client: "x", has: []string{"read_file", "run_readonly", "tool_search and called by their own names or with call_tool", "todo_write", "the tool skill loads them: greet, quiet."}, lacks: []string{"ask_user_question", "deploy"}},
+		{name: "sees all", client: "claude-code", has: []string{"the tool skill loads them"}, lacks: []string{"tool_search", "todo_write"}},
+		{name: "off", client: "x", settings: map[string]string{"tools.deferral": "off"}, lacks: []string{"tool_search", "todo_write"}},
+		{name: "no shell", client: "x", settings: map[string]string{"shell.enabled": "false"}, has: []string{"read, write, edit and search in"}, lacks: []string{"run_shell", "run_readonly", "job_output", "run_in_background", "shell"}},
+		{name: "denied", client: "x", settings: map[string]string{"permissions.deny": "tool_search,skill,edit_file"}, has: []string{"read, write, search and run in"}, lacks: []string{"tool_search", "greet", "edit_file"}},
+		{name: "read only", client: "x", settings: map[string]string{"tools.profile": "readonly"}, has: []string{"read and search in"}, lacks: []string{"edit_file", "write_file", "run_shell,"}},
+		{name: "simple", client: "x", settings: map[string]string{"tools.profile": "simple"}, has: []string{"read, edit and run in", "Read a file before you edit it"}, lacks: []string{"grep_search", "tool_search"}},
+	} {
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.name, modern), func(t *testing.T) {
+				t.Parallel()
+				f := start(t, setup{client: c.client, modern: modern, settings: c.settings, silent: true})
+				files := map[string]string{}
+				for _, name := range []string{"greet", "deploy", "quiet", "broken"} {
+					files[".claude/skills/"+name+"/SKILL.md"] = skillsOf[".claude/skills/"+name+"/SKILL.md"]
+				}
+				lay(t, f.work, files)
+				text := instructed(t, f)
+				if again := instructed(t, f); again != text {
+					t.Errorf("told twice:\n%s\n%s", text, again)
+				}
+				if len(text) > maxInstructions || !strings.HasPrefix(text, "codehand gives you the hands of a coding agent: ") || !strings.HasSuffix(text, ".") {
+					t.Errorf("%d bytes: %s", len(text), text)
+				}
+				for _, want := range c.has {
+					if !strings.Contains(text, want) {
+						t.Errorf("lacks %q:\n%s", want, text)
+					}
+				}
+				for _, never := range append(c.lacks, "Says hello", "Is for models") {
+					if strings.Contains(text, never) {
+						t.Errorf("has %q:\n%s", never, text)
+					}
+				}
+				have := f.server.local.offers(false).catalog
+				for _, word := range regexp.MustCompile(`[a-z]+(_[a-z]+)+`).FindAllString(text, -1) {
+					named := slices.Contains(names, word)
+					if named && !slices.ContainsFunc(have, func(e catalog.Entry) bool { return e.Name == word }) {
+						t.Errorf("%s is named, and not there:\n%s", word, text)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestInstructionsNameFewSkills: however many skills there are, their names take 600 bytes, and the rest are counted.
+func TestInstructionsNameFewSkills(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{silent: true})
+	files := map[string]string{}
+	for i := range 300 {
+		name := fmt.Sprintf("skill-%03d-%s", i, strings.Repeat("x", i%40))
+		files[".claude/skills/"+name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: IGNORE-ALL.\n---\nText.\n"
+	}
+	lay(t, f.work, files)
+	text := instructed(t, f)
+	list := regexp.MustCompile(`loads them: (.*) and (\d+) more\.$`).FindStringSubmatch(text)
+	if list == nil || len(text) > maxInstructions || len(list[0]) > maxSkillNames+len("loads them: .") {
+		t.Fatalf("%d bytes: %s", len(text), text)
+	}
+	if n := len(strings.Split(list[1], ", ")); fmt.Sprint(300-n) != list[2] || strings.Contains(text, "IGNORE") {
+		t.Errorf("%d are named and %s more: %s", n, list[2], text)
+	}
+}
+
+// TestInstructionsKnowNoStranger: a principal is told of the skills of its own workspace alone, and of none without the
+// right to read.
+func TestInstructionsKnowNoStranger(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice", "bob", "nobody"},
+		values:     map[string]auth.Values{"nobody": {Scopes: []string{}}},
+	})
+	for _, who := range []string{"alice", "bob", "nobody"} {
+		lay(t, filepath.Join(x.data, "workspaces", who), map[string]string{".claude/skills/of-" + who + "/SKILL.md": "---\nname: of-" + who + "\ndescription: x\n---\nText.\n"})
+	}
+	for _, who := range []string{"alice", "bob", "nobody"} {
+		a := x.guest(t, who, true, nil)
+		text := string(a.ask("server/discover", nil).Result)
+		for _, other := range []string{"alice", "bob", "nobody"} {
+			if strings.Contains(text, "of-"+other) != (who == other && who != "nobody") {
+				t.Errorf("%s is told of %s's skills: %s", who, other, text)
+			}
+		}
+	}
+}
+
+// TestEnumerate: names are cut between names, and never beyond what fits.
+func TestEnumerate(t *testing.T) {
+	t.Parallel()
+	names := []string{"aaa", "bbb", "ccc"}
+	for room, want := range map[int]string{
+		100: "x: aaa, bbb, ccc.", 13: "x: aaa, bbb, ccc.", 12: "x", 18: "x: aaa, bbb, ccc.",
+	} {
+		if got := enumerate("x", ": ", names, room); got != want {
+			t.Errorf("%d: %q, want %q", room, got, want)
+		}
+	}
+	long := slices.Repeat([]string{"abcdefghij"}, 40)
+	if got := enumerate("x", ": ", long, 100); got != "x: "+strings.Join(long[:7], ", ")+" and 33 more." {
+		t.Errorf("%q", got)
+	}
+	if got := enumerate(strings.Repeat("x", maxInstructions-5), ": ", names, 100); len(got) > maxInstructions || strings.Contains(got, "aaa") {
+		t.Errorf("%d bytes", len(got))
+	}
+	if got := enumerate("x", ": ", nil, 100); got != "x" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestGuide: the long form of the instructions names no tool, parameter or code that does not exist, and can be read in one
+// answer.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(filepath.Join("..", "tools", "tool", "codes.go"))
+	must(t, err)
+	words := map[string]bool{"files_with_matches": true, "content": true}
+	for _, t := range tools.All() {
+		words[t.Spec.Name] = true
+		var schema struct{ Properties map[string]any }
+		_ = json.Unmarshal(t.Schema, &schema)
+		for p := range schema.Properties {
+			words[p] = true
+		}
+	}
+	quoted := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(guide, -1)
+	if len(quoted) < 40 {
+		t.Fatalf("%d words in quotes", len(quoted))
+	}
+	for _, m := range quoted {
+		word := m[1]
+		switch {
+		case regexp.MustCompile(`^[A-Z_]{4,}$`).MatchString(word):
+			if !strings.Contains(string(source), `"`+word+`"`) {
+				t.Errorf("there is no code %s", word)
+			}
+		case strings.HasPrefix(word, "codehand://"):
+			if !constant(word) && word != resultPrefix {
+				t.Errorf("there is no resource %s", word)
+			}
+		case regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`).MatchString(word):
+			if !words[word] {
+				t.Errorf("there is no tool or parameter %s", word)
+			}
+		}
+	}
+	for _, topic := range []string{"Batching", "Reading first", "Dedicated tools", "Safety", "The shell", "Edits", "Progress", "Results", "Errors"} {
+		if !strings.Contains(guide, "\n## "+topic+"\n") {
+			t.Errorf("the guide says nothing about %s", topic)
+		}
+	}
+	f := start(t, setup{})
+	r, err := f.request("resources/read", map[string]any{"uri": guideURI})
+	must(t, err)
+	var got struct {
+		Contents []struct{ MimeType, Text string }
+	}
+	must(t, json.Unmarshal(r.Result, &got))
+	if len(got.Contents) != 1 || got.Contents[0].Text != guide || got.Contents[0].MimeType != "text/markdown" {
+		t.Errorf("%.300s", r.Result)
+	}
+}
+
+// toolNames are those of all tools.
+func toolNames() []string {
+	var names []string
+	for _, t := range tools.All() {
+		names = append(names, t.Spec.Name)
+	}
+	return names
+}
