@@ -42,6 +42,8 @@ func Elicit(message string) (action string, content map[string]any) {
 	switch {
 	case strings.HasPrefix(message, "exit_plan_mode: "):
 		return "accept", map[string]any{"decision": "approve, accept edits"}
+	case strings.HasPrefix(message, "ask_user_question: "):
+		return "accept", map[string]any{"q1": "b <c>", "q2": []string{"d", "e"}, "q3_other": "ünder\ntwo"}
 	case strings.Contains(message, "decline"):
 		return "decline", nil
 	}
@@ -176,6 +178,7 @@ type known struct {
 	Has       string
 	Error     bool
 	Job       bool // its result names the job for $JOB
+	Asks      bool // a person is asked, but over SSE, where that is refused
 }
 
 func (r *run) working(ctx context.Context, c Client, calls string) {
@@ -202,6 +205,9 @@ func (r *run) working(ctx context.Context, c Client, calls string) {
 	})
 	job, called := "", []string{}
 	for _, k := range table {
+		if k.Asks && r.o.Transport == "sse" {
+			k.Has, k.Error = "TOOL_DISABLED", true
+		}
 		name := "call " + k.Tool
 		if k.Error {
 			name += ", refused"
