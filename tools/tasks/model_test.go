@@ -147,7 +147,7 @@ func runModel(t *testing.T, r *rand.Rand, lists ...[]tasks.List) {
 	}
 	for step := range 60 {
 		want, did := "", ""
-		do := func(l tasks.List) error { return nil }
+		var do func(l tasks.List) error
 		if r.IntN(3) == 0 || m.last == 0 {
 			m.last++
 			subject := fmt.Sprint("task ", step)
