@@ -8,7 +8,7 @@ import (
 
 // A request is a query by words, all in lower case, each once.
 type request struct {
-	must  []string // the name must contain each, as it was typed
+	must  []string // the name must contain each, but for its ending
 	words []string // what is ranked by, the parts of must among them
 	pairs []string // two words that stand side by side, as one: "to do", "work tree"
 }

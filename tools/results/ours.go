@@ -56,6 +56,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[line ends changed: `,
 		`\[encoding changed to `,
 		`\[version [0-9a-f]{12}`,
+		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\])`,
+		`\[the state store does not answer: these tools `,
 		`--- untrusted content `,
 	}, "|") + ")")
 })

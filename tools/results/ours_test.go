@@ -39,6 +39,8 @@ var ourLines = []string{
 	"[a hook changed /w/a.go after this edit]", "[a hook objects] too long",
 	"[written; durability unknown: input/output error]",
 	"[version 0123456789ab]",
+	"[3 more match: a, b, c]", "[3 more match and do not fit here: a, b, c; select them by name]", "[2 more names are unknown]",
+	"[the state store does not answer: these tools do not join the list, but can be called]",
 	"--- untrusted content 7f3a7f3a7f3a7f3a ---",
 }
 
