@@ -110,6 +110,35 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
+// renamed is Files that knows links by another info than the system's.
+type renamed struct{ *disk }
+
+func (r renamed) ReadDir(path string, limit int) ([]fs.FileInfo, error) {
+	infos, err := r.disk.ReadDir(path, limit)
+	for i := range infos {
+		infos[i] = wrapped{infos[i]}
+	}
+	return infos, err
+}
+
+type wrapped struct{ fs.FileInfo }
+
+func (w wrapped) Target() fs.FileInfo { return w.FileInfo }
+
+func TestCirclesBehindOtherInfos(t *testing.T) {
+	t.Parallel()
+	d, x := newDisk(t, t.TempDir()), skills.New()
+	write(t, skillFile(d, "", "s"), "text")
+	link(t, ".", filepath.Join(d.dir, "s", "loop"))
+	set, err := x.Scan(t.Context(), renamed{d}, []skills.Dir{{Path: d.dir}})
+	if err != nil || names(set) != "s" {
+		t.Fatalf("got %+v, %v", set, err)
+	}
+	if files, more, err := x.Files(t.Context(), renamed{d}, set.Skills[0], 50); err != nil || more || len(files) != 1 {
+		t.Errorf("got %q, more %v, %v", files, more, err)
+	}
+}
+
 // Links in a circle of several directories have more ways than there are entries allowed.
 func TestLinksThatMultiply(t *testing.T) {
 	t.Parallel()

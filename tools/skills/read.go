@@ -34,7 +34,8 @@ func (s stamp) holds(info fs.FileInfo) bool {
 		return false
 	}
 	// Not every Files has infos of the system; one that has not is the same as nothing, itself included.
-	return os.SameFile(s.info, info) || !os.SameFile(info, info)
+	old, now := target(s.info), target(info)
+	return os.SameFile(old, now) || !os.SameFile(now, now)
 }
 
 // A copied is a file as it was read.
