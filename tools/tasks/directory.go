@@ -38,6 +38,7 @@ type Directory struct {
 	path   string
 	locker Locker
 	fast   bool
+	done   func() error // told after each file that was changed, by tests that end there; nil: nobody listens
 }
 
 // DirectoryOptions say how a Directory writes.
@@ -150,9 +151,9 @@ func safeLocks(root *os.Root) error {
 	return nil
 }
 
-// write makes the files hold next. The last id comes first, or a process that ends in the middle would leave a task whose
-// id is given again. Deletions come before what they change in other tasks: a link to a task that is gone is taken for
-// one, while a task without its links would get them back.
+// write makes the files hold next. The last id comes first, so that it is never behind the files, of which somebody may
+// remove one. Deletions come before what they change in other tasks: a link to a task that is gone is taken for none,
+// while a task that lost its links at one end gets them back.
 func (d *Directory) write(root *os.Root, s stored, next Book) error {
 	changed := false
 	put := func(name string, text []byte) error {
@@ -160,7 +161,7 @@ func (d *Directory) write(root *os.Root, s stored, next Book) error {
 		if err := d.replace(root, name, text); err != nil {
 			return &DirectoryError{Name: name, Step: "write", Writing: true, Err: bare(err)}
 		}
-		return nil
+		return d.told()
 	}
 	switch {
 	case s.lastDamaged != "" && next.Last > s.book.Last:
@@ -177,6 +178,9 @@ func (d *Directory) write(root *os.Root, s stored, next Book) error {
 		changed = true
 		if err := root.Remove(fileOf(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &DirectoryError{Name: fileOf(id), Step: "remove", Writing: true, Err: bare(err)}
+		}
+		if err := d.told(); err != nil {
+			return err
 		}
 	}
 	for _, t := range next.Tasks {
@@ -197,6 +201,13 @@ func (d *Directory) write(root *os.Root, s stored, next Book) error {
 		}
 	}
 	return nil
+}
+
+func (d *Directory) told() error {
+	if d.done == nil {
+		return nil
+	}
+	return d.done()
 }
 
 // replace writes a file anew: a reader sees the old or the new one, whole. The caller has the lock.
