@@ -41,7 +41,9 @@ func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
 		if len(k.Paths) > 0 && !k.Matches(s.below(touched, k)...) {
 			continue
 		}
-		k.Trust = min(k.Trust, s.trusted(k.File))
+		if k.Trust != skills.Project {
+			k.Trust = min(k.Trust, s.trusted(k.File))
+		}
 		found = append(found, k)
 	}
 	set.Skills = found
