@@ -92,8 +92,8 @@ func TestAlways(t *testing.T) {
 	if text := f.must(t, "todo_write", `{"x":1}`); !strings.HasPrefix(text, "! INPUT_INVALID") || strings.Contains(text, "not loaded") {
 		t.Error(text)
 	}
-	_, err := New(Options{Config: testSettings(t, realDir(t), t.TempDir(), map[string]string{"tools.always": "read_file,todo_wriet"}), Tools: tools.All()})
-	if err == nil || err.Error() != "tools.always: there is no tool todo_wriet" {
+	_, err := New(Options{Config: testSettings(t, realDir(t), t.TempDir(), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All()})
+	if err == nil || err.Error() != "tools.always: there is no tool no_such_tool" {
 		t.Errorf("a name that is none: %v", err)
 	}
 }
