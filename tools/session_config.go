@@ -52,12 +52,15 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	case in.Key != "" && at < 0:
 		return tool.Result{}, sessionConfigRefusal(in.Key, options)
 	case in.Value == "":
-		return tool.Result{Text: sessionConfigLines(env, options, in.Key)}, nil
+		return tool.Result{Text: sessionConfigLines(env, nil, options, in.Key)}, nil
 	case in.Key == "read_state" && in.Value == "reset":
 		n, err := env.Files.ForgetAll(ctx)
-		return tool.Result{Text: fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.", plural(n, "file", "files"))}, sessionConfigFault(ctx, err)
+		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.", plural(n, "file", "files"))
+		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, sessionConfigFault(ctx, err)
 	case in.Key == "cwd":
-		cwd, err = sessionConfigMove(ctx, env, in.Value)
+		if cwd, err = sessionConfigMove(ctx, env, in.Value); err != nil {
+			return tool.Result{}, err
+		}
 	case in.Key == "read_dedup" && in.Value == "on" && env.Shared:
 		err = session.ErrValue
 	default:
@@ -66,12 +69,12 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	if errors.Is(err, session.ErrValue) || errors.Is(err, session.ErrOption) { // read_state takes no other value
 		return tool.Result{}, tool.Invalid("session_config", fmt.Sprintf(`"value" of %s cannot be %q. It takes: %s`, in.Key, clip(in.Value, 40), options[at].Allowed))
 	}
-	return tool.Result{Text: sessionConfigLines(env, sessionConfigOptions(env, chosen, cwd), in.Key)}, sessionConfigFault(ctx, err)
+	return tool.Result{Text: sessionConfigLines(env, nil, sessionConfigOptions(env, chosen, cwd), in.Key)}, sessionConfigFault(ctx, err)
 }
 
 // sessionConfigFault is what an error of the Store means for the caller.
 func sessionConfigFault(ctx context.Context, err error) error {
-	if _, refused := errors.AsType[*tool.Refusal](err); err == nil || refused || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	return stateRefusal()
@@ -90,9 +93,8 @@ func sessionConfigOptions(env tool.Env, chosen session.Choices, cwd string) []se
 	return append(options, session.Option{Key: "read_state", Value: "kept", Allowed: "reset: forget what was read"})
 }
 
-// sessionConfigLines shows one option, or all.
-func sessionConfigLines(env tool.Env, options []session.Option, key string) string {
-	var lines []string
+// sessionConfigLines shows one option, or all, below other lines, and says whom else that concerns.
+func sessionConfigLines(env tool.Env, lines []string, options []session.Option, key string) string {
 	for _, o := range options {
 		if o.Chosen {
 			o.Value += ", chosen in this session"
@@ -131,7 +133,7 @@ func sessionConfigMove(ctx context.Context, env tool.Env, value string) (string,
 		}
 	}
 	_, err := env.Cwd.Change(ctx, func(string) (string, error) { return to, nil })
-	return cmp.Or(to, env.Usual.Cwd), err
+	return cmp.Or(to, env.Usual.Cwd), sessionConfigFault(ctx, err)
 }
 
 // sessionConfigRefusal says why there is no such option: it is the operator's, or nobody's.
@@ -141,9 +143,8 @@ func sessionConfigRefusal(key string, options []session.Option) error {
 		keys = append(keys, o.Key)
 	}
 	shown, _ := results.Show(strings.Join(strings.Fields(clip(key, 100)), " "))
-	have := "A session can set: " + strings.Join(keys, ", ") + "."
 	if session.Fixed(key) {
-		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. %s", shown, have)
+		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. A session can set: %s.", shown, strings.Join(keys, ", "))
 	}
-	return tool.Refuse(tool.ConfigUnknown, "There is no option %s. %s", shown, have)
+	return tool.Refuse(tool.ConfigUnknown, "There is no option %s. A session can set: %s.", shown, strings.Join(keys, ", "))
 }

@@ -1,0 +1,89 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// Without its memory a session has no options, and nothing of it seems to be set.
+func TestSessionConfigWithoutMemory(t *testing.T) {
+	t.Parallel()
+	const want = "STATE_UNAVAILABLE: The state store does not answer. Reading works, changes are refused. Try again."
+	whole, deaf := newRig(t), newRig(t)
+	if err := whole.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, whole.fails(tool.StateUnavailable, "session_config", `{}`), want)
+	if err := deaf.store.Close(); err != nil { // only what was chosen can be read
+		t.Fatal(err)
+	}
+	deaf.Choices = session.NewCell[session.Choices](fullMemory{}, "cell.choices")
+	deaf.ok("session_config", `{}`)
+	for _, args := range []string{
+		`{"key":"result_cap","value":"600"}`, `{"key":"cwd","value":"$WORK"}`, `{"key":"cwd","value":"default"}`, `{"key":"read_state","value":"reset"}`,
+	} {
+		same(t, deaf.fails(tool.StateUnavailable, "session_config", args), want)
+	}
+}
+
+// fullMemory takes nothing more.
+type fullMemory struct{}
+
+func (fullMemory) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, nil }
+func (fullMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
+	return false, errors.New("full")
+}
+
+// A session that has read much forgets all of it at once.
+func TestSessionConfigForgetsMuch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const files = 300
+	for i := range files {
+		r.write(fmt.Sprintf("f%d", i), "one\n")
+		r.ok("read_file", fmt.Sprintf(`{"file_path":"f%d"}`, i))
+	}
+	same(t, r.ok("session_config", `{"key":"read_state","value":"reset"}`), "Forgot what was read of 300 files. Read a file again before you change it.")
+	r.fails(tool.FileNotRead, "edit_file", `{"file_path":"f0","old_string":"one","new_string":"1"}`)
+	r.fails(tool.FileNotRead, "write_file", fmt.Sprintf(`{"file_path":"f%d","content":"1"}`, files-1))
+	same(t, r.ok("read_file", `{"file_path":"f0"}`), "1\tone")
+	r.ok("edit_file", `{"file_path":"f0","old_string":"one","new_string":"1"}`)
+}
+
+// What a rule hides is no directory, like one that does not exist, also behind a link; and nothing but a directory is one.
+func TestSessionConfigDirectories(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "Read(secret/**)")
+	r.write("secret/deep/a", "x")
+	r.write("open/b", "x")
+	if err := os.Symlink("secret/deep", filepath.Join(r.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"secret/deep":   "FILE_NOT_FOUND: Directory does not exist: secret/deep. Current directory: $WORK.",
+		"secret/none":   "FILE_NOT_FOUND: Directory does not exist: secret/none. Current directory: $WORK.",
+		"secret/deep/a": "FILE_NOT_FOUND: Directory does not exist: secret/deep/a. Current directory: $WORK.",
+		"link":          "FILE_NOT_FOUND: Directory does not exist: link. Current directory: $WORK.",
+		"opne":          "FILE_NOT_FOUND: Directory does not exist: opne. Current directory: $WORK. Did you mean $WORK/open?",
+		"open/b":        "NOT_DIRECTORY: open/b is not a directory. Name its directory.",
+		"open/b/c":      "NOT_DIRECTORY: A part of open/b/c is a file where a directory is needed. Current directory: $WORK.",
+		"..":            "OUTSIDE_ROOTS: .. is outside the allowed directories: $WORK. The operator can add a ROOT argument.",
+		"//host/share":  "",
+	} {
+		res, got := r.do("session_config", fmt.Sprintf(`{"key":"cwd","value":%q}`, path))
+		if got = strings.ReplaceAll(got, r.dir, "$WORK"); res.Failed == "" || want != "" && got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", path, got, want)
+		}
+	}
+	if cwd, err := r.Cwd.Load(t.Context()); cwd != "" || err != nil {
+		t.Errorf("the directory is %q, %v", cwd, err)
+	}
+}
