@@ -1,0 +1,134 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const promptsChanged = "notifications/prompts/list_changed"
+
+// A skillChange is a call, and whether the client must hear of other prompts after it.
+type skillChange struct {
+	tool, args string
+	told       bool
+}
+
+// skillChanges are made one after the other in a workspace whose prompts were listed.
+func skillChanges(work string) []skillChange {
+	at := func(name string) string { return filepath.Join(work, filepath.FromSlash(name)) }
+	skill := "---\nname: new\ndescription: %s\n---\nText.\n"
+	write := func(path, text string) string {
+		args, _ := json.Marshal(map[string]string{"file_path": path, "content": text})
+		return string(args)
+	}
+	return []skillChange{
+		{"write_file", write(at("a.txt"), "one\n"), false},
+		{"write_file", write(at(".claude/skills/new/SKILL.md"), fmt.Sprintf(skill, "One.")), true},
+		{"write_file", write(at(".claude/skills/new/more.md"), "one\n"), false},
+		{"edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"One.","new_string":"Two."}`, at(".claude/skills/new/SKILL.md")), true},
+		{"edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"Text.","new_string":"Other text."}`, at(".claude/skills/new/SKILL.md")), false},
+		{"run_shell", `{"command":"echo hello"}`, false},
+		{"run_shell", `{"command":"cd sub"}`, true},
+		{"call_tool", `{"name":"run_shell","arguments":{"command":"cd .."}}`, true},
+		{"call_tool", `{"name":"run_shell","arguments":{"command":"touch b.txt"}}`, false},
+	}
+}
+
+// TestPromptsChanged: a client that has listed prompts hears of it, before the answer, when a call of its own gave it
+// others; no other call tells anything, and a client that never listed is told nothing.
+func TestPromptsChanged(t *testing.T) {
+	t.Parallel()
+	settings := map[string]string{"sandbox.policy": "off", "permissions.mode": "acceptEdits", "permissions.allow": "Bash(*)", "permissions.unprotect": ".claude/**,.codehand/**"}
+	wires := map[string]func(t *testing.T) (kindWire, string){
+		"stdio": func(t *testing.T) (kindWire, string) {
+			f := start(t, setup{settings: settings})
+			return f.wire, f.work
+		},
+		"http": func(t *testing.T) (kindWire, string) {
+			x := serveHTTP(t, siteSetup{settings: settings})
+			return x.client("").hello(), x.work
+		},
+		"stdio modern": func(t *testing.T) (kindWire, string) {
+			f := start(t, setup{settings: settings, modern: true})
+			must(t, f.send(listenLine(`"ear"`, `{"promptsListChanged":true}`)))
+			if l := f.line(t); !strings.Contains(l, "acknowledged") {
+				t.Fatal(l)
+			}
+			return f.wire, f.work
+		},
+	}
+	for name, open := range wires {
+		for _, lists := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, lists), func(t *testing.T) {
+				t.Parallel()
+				w, work := open(t)
+				lay(t, work, map[string]string{"sub/.claude/skills/below/SKILL.md": "---\nname: below\ndescription: Below.\n---\nText.\n"})
+				if lists {
+					w.ask(t, "prompts/list", nil)
+				}
+				for _, c := range skillChanges(work) {
+					notes, result := w.ask(t, "tools/call", map[string]any{"name": c.tool, "arguments": json.RawMessage(c.args)})
+					if strings.Contains(string(result), `"isError":true`) {
+						t.Fatalf("%s %s: %s", c.tool, c.args, result)
+					}
+					if told := slices.Contains(notes, promptsChanged); told != (c.told && lists) {
+						t.Errorf("%s %s: told %v, want %v", c.tool, c.args, notes, c.told && lists)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPromptsChangedForOne: over HTTP in the modern era a listen hears of the prompts of its own session alone.
+func TestPromptsChangedForOne(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, settings: map[string]string{"permissions.mode": "acceptEdits", "permissions.unprotect": ".claude/**"}})
+	ears := map[string]*bufio.Scanner{}
+	next := func(who string) string {
+		t.Helper()
+		for ears[who].Scan() {
+			if data, ok := strings.CutPrefix(ears[who].Text(), "data: "); ok {
+				return data
+			}
+		}
+		t.Fatalf("%s: %v", who, ears[who].Err())
+		return ""
+	}
+	for _, who := range []string{"alice", "bob"} {
+		c := x.client(who)
+		c.modern = true
+		r, err := http.DefaultClient.Do(c.request(soon(t), http.MethodPost, c.url, listenLine(`"`+who+`"`, `{"promptsListChanged":true}`)))
+		must(t, err)
+		defer r.Body.Close()
+		ears[who] = bufio.NewScanner(r.Body)
+		if ack := next(who); !strings.Contains(ack, "acknowledged") {
+			t.Fatal(ack)
+		}
+	}
+	for i, who := range []string{"alice", "bob", "alice"} {
+		a := x.guest(t, who, true, nil)
+		a.prompts()
+		path := filepath.Join(x.data, "workspaces", who, ".claude", "skills", fmt.Sprintf("new%d", i), "SKILL.md")
+		args, err := json.Marshal(map[string]string{"file_path": path, "content": "---\nname: x\ndescription: y\n---\nText.\n"})
+		must(t, err)
+		a.call("write_file", string(args))
+		if got := next(who); !strings.Contains(got, promptsChanged) || !strings.Contains(got, `"io.modelcontextprotocol/subscriptionId":"`+who+`"`) {
+			t.Errorf("%s heard %s", who, got)
+		}
+	}
+	// Nobody heard more than that: the next thing on bob's stream is of his own.
+	bob := x.guest(t, "bob", true, nil)
+	args, err := json.Marshal(map[string]string{"file_path": filepath.Join(x.data, "workspaces", "bob", ".claude", "skills", "last", "SKILL.md"), "content": "---\nname: last\ndescription: y\n---\nText.\n"})
+	must(t, err)
+	bob.call("write_file", string(args))
+	if got := next("bob"); !strings.Contains(got, `"bob"`) || promptNames(bob.prompts()) != "commit last new1" {
+		t.Errorf("bob heard %s and has %s", got, promptNames(bob.prompts()))
+	}
+}
