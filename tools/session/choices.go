@@ -102,7 +102,7 @@ func (c Choices) With(u Usual, key, value string) (Choices, error) {
 	cleared := value == takeBack
 	n, err := strconv.Atoi(value)
 	whole := func(least, most int) bool { return cleared || err == nil && n >= least && n <= most }
-	ok := false
+	var ok bool
 	switch key {
 	case resultCap:
 		c.ResultCap, ok = n, whole(leastResultCap, u.most())
