@@ -356,12 +356,12 @@ func TestSelfCheckLists(t *testing.T) {
 	if err := selfCheck([]tool.Tool{broken}, nil); err == nil || !strings.HasPrefix(err.Error(), "tool one: ") {
 		t.Errorf("a schema that is none: %v", err)
 	}
-	if err := checkLists([]tool.Tool{broken}, nil); err == nil || !strings.Contains(err.Error(), "tools.deferral = auto") {
+	if err := checkLists([]tool.Tool{broken}, nil); err == nil || !strings.HasPrefix(err.Error(), "tool one: ") {
 		t.Errorf("a list with a schema that is none: %v", err)
 	}
 	huge := named("one")
 	huge.Spec.Description = strings.Repeat("x", maxResponse)
-	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "limit") {
+	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "tools.deferral = auto") {
 		t.Errorf("a list that no client gets: %v", err)
 	}
 }

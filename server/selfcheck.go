@@ -3,9 +3,9 @@ package server
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/clients"
 	"codehand/tools/session"
@@ -27,11 +27,7 @@ func selfCheck(tools []tool.Tool, always []string) error {
 			}
 			owner[strings.ToLower(n)] = name
 		}
-		err := t.SelfCheck()
-		if err == nil {
-			_, err = marshal(describeTool(t, t.Spec.Deferred))
-		}
-		if err != nil {
+		if err := t.SelfCheck(); err != nil {
 			errs = append(errs, fmt.Errorf("tool %s: %w", name, err))
 		}
 	}
@@ -41,35 +37,44 @@ func selfCheck(tools []tool.Tool, always []string) error {
 	return errors.Join(errs...)
 }
 
-// checkLists encodes the lists of every mode and era, for clients of every kind.
+// checkLists makes the lists of every mode and era, for clients of every kind. Each entry is encoded once, since that is
+// what takes the time (BenchmarkColdStart): a list is its entries.
 func checkLists(tools []tool.Tool, always []string) error {
-	all := make([]string, len(tools))
-	for i, t := range tools {
-		all[i] = t.Spec.Name
-	}
-	profiles := []clients.Profile{{}, {DeferAll: true}}
-	done := map[session.Client]bool{}
-	for _, mode := range []string{deferralAuto, deferralOn, deferralOff} {
-		l := lister{deferral: mode, always: always}
-		for _, canAsk := range []bool{true, false} {
-			o := l.offer(tools, canAsk)
-			for _, p := range profiles {
-				for _, modern := range []bool{false, true} {
-					c := session.Client{CanAsk: canAsk, Modern: modern, SeesAll: l.showsAll(p)}
-					if done[c] { // in another mode
-						continue
-					}
-					done[c] = true
-					body, err := marshal(mcp.ListToolsResult{Tools: o.listed(c, all)})
-					if err == nil && len(body) >= maxResponse {
-						err = fmt.Errorf("%d bytes, limit %d", len(body), maxResponse)
-					}
-					if err != nil {
-						return fmt.Errorf("the list of tools.deferral = %s, protocol 2026-07-28: %t: %w", mode, modern, err)
-					}
-				}
+	for _, canAsk := range []bool{true, false} {
+		sizes := map[string]int{} // of each entry, in bytes
+		for _, d := range (lister{always: always}).offer(tools, canAsk).tools {
+			body, err := marshal(d)
+			if err != nil {
+				return fmt.Errorf("tool %s: %w", d.Name, err)
+			}
+			sizes[d.Name] = len(body) + len(",")
+		}
+		for _, mode := range []string{deferralAuto, deferralOn, deferralOff} {
+			l := lister{deferral: mode, always: always}
+			if err := l.fit(l.offer(tools, canAsk), sizes); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
+
+// fit refuses a list that no client would get. A session may have found everything.
+func (l lister) fit(o offer, sizes map[string]int) error {
+	all := slices.Collect(maps.Keys(sizes))
+	for _, p := range []clients.Profile{{}, {DeferAll: true}} {
+		for _, modern := range []bool{false, true} {
+			sum := listFrame
+			for _, d := range o.listed(session.Client{Modern: modern, SeesAll: l.showsAll(p)}, all) {
+				sum += sizes[d.Name]
+			}
+			if sum >= maxResponse {
+				return fmt.Errorf("the list of tools.deferral = %s has %d bytes, limit %d", l.deferral, sum, maxResponse)
+			}
+		}
+	}
+	return nil
+}
+
+// listFrame is room for what an answer to tools/list has besides its entries, in bytes.
+const listFrame = 4 << 10
