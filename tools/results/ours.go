@@ -57,7 +57,9 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[encoding changed to `,
 		`\[version [0-9a-f]{12}`,
 		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\])`,
-		`\[the state store does not answer: these tools `,
+		`\[the state store does not answer: (?:these tools|the rules of this skill) `,
+		`\[(?:of )?allowed-tools `,
+		`\[\d+ skills? that only the user may run (?:is|are) left out\][ \t]*$`,
 		`--- untrusted content `,
 	}, "|") + ")")
 })

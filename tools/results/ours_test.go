@@ -41,6 +41,8 @@ var ourLines = []string{
 	"[version 0123456789ab]",
 	"[3 more match: a, b, c]", "[3 more match and do not fit here: a, b, c; select them by name]", "[2 more names are unknown]",
 	"[the state store does not answer: these tools do not join the list, but can be called]",
+	"[the state store does not answer: the rules of this skill are not in force]", "[1 skill that only the user may run is left out]",
+	"[allowed-tools of a project's skill are ignored]", "[of allowed-tools the first 50 rules count, 10 are left out]",
 	"--- untrusted content 7f3a7f3a7f3a7f3a ---",
 }
 
