@@ -154,7 +154,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
 		Skills:   skills.New(),
-		Catalog:  at.catalog,
+		Catalog:  at.unasked.catalog, // a call says whether its client can be asked
 		Tasks:    s.tasks(at, memory),
 	}
 	st.SkillDirs = at.skillDirs

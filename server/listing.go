@@ -164,7 +164,6 @@ func (s *Server) arrange(p *place) {
 		}
 	}
 	p.asked, p.unasked = s.lists.offer(all, true), s.lists.offer(unasked, false)
-	p.catalog = p.asked.catalog
 }
 
 // order is that of lists: what is always listed, then the deferred tools, each by name.
@@ -190,7 +189,7 @@ func Digest(tools []tool.Tool) (string, error) {
 		}
 		sum.Write(append(b, '\n'))
 	}
-	sum.Write([]byte(guidance(func(string) bool { return true })))
+	sum.Write([]byte(fullGuidance()))
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
