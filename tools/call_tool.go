@@ -11,7 +11,7 @@ import (
 var callToolText string
 
 type callToolInput struct {
-	Name      string          `json:"name" jsonschema:"name of the tool" rule:"minlen=1 maxlen=200"`
+	Name      string          `json:"name" jsonschema:"name of the tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"its arguments"`
 }
 
