@@ -14,6 +14,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/clients"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -221,6 +223,9 @@ func TestPlainResults(t *testing.T) {
 			for _, in := range append(args[x.Spec.Name], `{}`, `{"unknown":1}`) {
 				r, err := f.request("tools/call", map[string]any{"name": x.Spec.Name, "arguments": json.RawMessage(in)})
 				must(t, err)
+				if r.Error != nil && r.Error.Code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY && x.Spec.Name == "ask_user_question" && modern {
+					continue // it has no result there, for a client that takes no questions
+				}
 				var result map[string]json.RawMessage
 				var content []map[string]json.RawMessage
 				if err := json.Unmarshal(r.Result, &result); err != nil {

@@ -60,6 +60,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[the state store does not answer: (?:these tools|the rules of this skill) `,
 		`\[(?:of )?allowed-tools `,
 		`\[\d+ skills? that only the user may run (?:is|are) left out\][ \t]*$`,
+		`\[all conversations of this user in this workspace share `,
+		`\[\d+ questions? ha(?:s|ve) no answer; `,
 		`--- untrusted content `,
 	}, "|") + ")")
 })

@@ -43,6 +43,8 @@ var ourLines = []string{
 	"[the state store does not answer: these tools do not join the list, but can be called]",
 	"[the state store does not answer: the rules of this skill are not in force]", "[1 skill that only the user may run is left out]",
 	"[allowed-tools of a project's skill are ignored]", "[of allowed-tools the first 50 rules count, 10 are left out]",
+	"[all conversations of this user in this workspace share these options]",
+	"[1 question has no answer; decide yourself and state the assumption]", "[3 questions have no answer; decide yourself and state the assumption]",
 	"--- untrusted content 7f3a7f3a7f3a7f3a ---",
 }
 
