@@ -24,9 +24,12 @@ type completions struct{ s *Server }
 // order.
 func (c completions) CompleteResourceArgument(ctx context.Context, uri string, arg mcp.CompleteArgument, known mcp.CompleteContext) (*mcp.Completion, error) {
 	rec := recordFrom(ctx)
-	all, err := rec.ids(ctx, uri, arg.Name)
+	var all []string
+	var err error
 	if uri == skillTemplate {
 		all, err = c.s.skillVariable(ctx, rec, arg.Name, known.Arguments["name"])
+	} else {
+		all, err = rec.ids(ctx, uri, arg.Name)
 	}
 	return c.answer(ctx, rec, all, arg.Value, err), nil
 }
@@ -39,10 +42,9 @@ func (c completions) CompletePromptArgument(ctx context.Context, name string, ar
 	if err != nil || p == nil || p.skill == nil || arg.Name != promptArgument {
 		return c.answer(ctx, rec, nil, "", err), nil
 	}
-	before, n := arg.Value[:strings.LastIndexAny(arg.Value, " \t")+1], 0
-	n = len(strings.Fields(before))
+	before := arg.Value[:strings.LastIndexAny(arg.Value, " \t")+1]
 	var all []string
-	for _, word := range alternatives(p.skill.Hint, n) {
+	for _, word := range alternatives(p.skill.Hint, len(strings.Fields(before))) {
 		all = append(all, before+word)
 	}
 	return c.answer(ctx, rec, all, arg.Value, nil), nil

@@ -299,3 +299,43 @@ func TestSkillsAreTheCallersOwn(t *testing.T) {
 		})
 	}
 }
+
+// TestListingHoldsNothing: who only asks what there is, without a handle, gets no session by discovery, one that all of his
+// principal share by listing, and holds it no longer than his request.
+func TestListingHoldsNothing(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}})
+	live := func() (all, busy int) {
+		s := x.server.sessions
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, l := range s.live {
+			busy += l.calls
+		}
+		return len(s.live), busy
+	}
+	for range 20 {
+		for _, who := range []string{"alice", "bob"} {
+			x.guest(t, who, true, nil).ask("server/discover", nil)
+		}
+	}
+	if all, busy := live(); all+busy != 0 {
+		t.Errorf("after discovery: %d sessions, %d calls", all, busy)
+	}
+	for range 20 {
+		for _, who := range []string{"alice", "bob"} {
+			a := x.guest(t, who, true, nil)
+			for _, method := range []string{"prompts/list", "resources/list", "skills/list", "tools/list"} {
+				if r := a.ask(method, nil); r.Error != nil {
+					t.Fatalf("%s: %+v", method, r.Error)
+				}
+			}
+			a.gone("skill://nothing/SKILL.md")
+			a.refused("skills/get", map[string]any{"uri": "x"}, "not found")
+			a.refused("prompts/get", map[string]any{"name": "nothing"}, "unknown prompt")
+		}
+	}
+	if all, busy := live(); all != 2 || busy != 0 {
+		t.Errorf("after listing: %d sessions, %d calls", all, busy)
+	}
+}

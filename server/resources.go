@@ -268,7 +268,8 @@ func (s *Server) resource(ctx context.Context, rec *record, uri string) (mcp.Res
 	if err != nil {
 		return nil, err
 	}
-	text, kind := "", textPlain
+	var text string
+	kind := textPlain
 	switch {
 	case at.name == guideURI:
 		var p results.Page
