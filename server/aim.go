@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/tools/catalog"
 	"codehand/tools/tool"
 )
 
@@ -61,8 +62,10 @@ func (s *Server) aimAt(at *place, t tool.Tool, input json.RawMessage) aim {
 	return own
 }
 
-// find finds a tool by its name or an alias, in any case.
+// find finds a tool by its name or an alias, in any case. Blanks around it are no part of it: an error that names them
+// would read as if the tool that it proposes were unknown.
 func (s *Server) find(name string) (t tool.Tool, ok bool) {
+	name = strings.TrimSpace(name)
 	if t, ok = s.table[name]; ok {
 		return t, true
 	}
@@ -77,7 +80,7 @@ func (s *Server) find(name string) (t tool.Tool, ok bool) {
 // noSuchTool is unknownTool for a model that chose the name by itself.
 func (s *Server) noSuchTool(at *place, name string) *tool.Refusal {
 	text := "Unknown tool: " + clip(name, 80) + "."
-	if near := s.nearest(at, name); len(near) > 0 {
+	if near := catalog.Nearest(at.asked.catalog, name); len(near) > 0 {
 		text += " Nearest: " + strings.Join(near, ", ") + "."
 	}
 	if s.findable(at) {

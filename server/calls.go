@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"codehand/server/clients"
 	"codehand/server/pipeline"
+	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -270,65 +270,11 @@ func internalRefusal(ref string) error {
 // unknownTool is the error for a tool name that does not exist, with the names that may have been meant.
 func (s *Server) unknownTool(at *place, name string) *rpcError {
 	e := &rpcError{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
-	near := s.nearest(at, name)
-	if len(near) > 0 {
-		quoted := make([]string, len(near))
-		for i, n := range near {
-			quoted[i] = `"` + n + `"`
-		}
-		e.Message += "; nearest: " + strings.Join(quoted, ", ")
+	if near := catalog.Nearest(at.asked.catalog, name); len(near) > 0 {
+		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
 		e.Data = map[string]any{"nearest": near}
 	}
 	return e
-}
-
-// nearest returns at most 3 tools whose name or alias is at edit distance at most 3, or shares a word.
-func (s *Server) nearest(at *place, name string) []string {
-	type scored struct {
-		name string
-		d    int
-	}
-	best := map[string]int{}
-	if len(name) > 64 { // no tool has such a name
-		return nil
-	}
-	low := strings.ToLower(name)
-	for known, t := range s.table {
-		if at.off(t) {
-			continue
-		}
-		d := tool.Distance(low, strings.ToLower(known))
-		if d > 3 && sharesWord(low, strings.ToLower(known)) {
-			d = 3
-		}
-		if old, ok := best[t.Spec.Name]; d <= 3 && (!ok || d < old) {
-			best[t.Spec.Name] = d
-		}
-	}
-	var all []scored
-	for n, d := range best {
-		all = append(all, scored{n, d})
-	}
-	slices.SortFunc(all, func(a, b scored) int {
-		if a.d != b.d {
-			return a.d - b.d
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	var names []string
-	for _, a := range all[:min(3, len(all))] {
-		names = append(names, a.name)
-	}
-	return names
-}
-
-func sharesWord(a, b string) bool {
-	for _, w := range strings.Split(a, "_") {
-		if len(w) > 2 && slices.Contains(strings.Split(b, "_"), w) {
-			return true
-		}
-	}
-	return false
 }
 
 // Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's

@@ -202,7 +202,11 @@ func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessag
 func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 	if rec.env.method == string(mcp.MethodToolsCall) && e.Code == mcp.INVALID_PARAMS {
 		if _, ok := s.table[rec.env.name]; !ok && s.mcp.GetTool(rec.env.name) == nil {
-			return s.unknownTool(rec.place, rec.env.name)
+			unknown := s.unknownTool(rec.place, rec.env.name)
+			if s.findable(rec.place) {
+				unknown.Message += ". " + finder + " finds tools."
+			}
+			return unknown
 		}
 	}
 	if rec.env.method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {

@@ -13,7 +13,6 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
-	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
@@ -36,7 +35,6 @@ type place struct {
 	highest   permission.Mode
 	env       func() []string // of commands; made when it is first asked for, since it looks at every directory of PATH
 	skillDirs []skills.Dir    // that are not in the workspace
-	catalog   []catalog.Entry // what its sessions may find, if their client can be asked
 	asked     offer           // to clients that can be asked
 	unasked   offer           // to those that cannot
 	profile   string          // of tools, which the operator set for all
