@@ -44,7 +44,7 @@ var rooms = map[string][]string{
 	"server/state":    {},
 	"server/clients":  {"filestate"},
 
-	"tools": {"filestate", "tools/catalog", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"filestate", "tools/catalog", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tool": {"tools/permission", "tools/session"},
 	"tools/session": {"filestate", "tools/catalog", "tools/permission", "tools/results", "tools/search", "tools/shell", "tools/skills",
@@ -52,6 +52,7 @@ var rooms = map[string][]string{
 
 	"tools/catalog":       {},
 	"tools/hooks":         {"tools/permission", "tools/sandbox"},
+	"tools/notebook":      {},
 	"tools/permission":    {"tools/search/ignore"},
 	"tools/results":       {},
 	"tools/sandbox":       {},
