@@ -24,7 +24,14 @@ func Settle(ctx context.Context, l *Ledger, path string) error {
 const MaxFiles = maxFiles
 
 // TempNameOf names a temporary file as a process would that has that id and start.
-func TempNameOf(pid int, started uint64) string { return tempName(process{pid, started}) }
+func TempNameOf(pid int, started uint64) string {
+	return hand{process: process{pid, started}, host: thisHost()}.tempName()
+}
+
+// TempNameElsewhere names a temporary file as a process of another host or container would.
+func TempNameElsewhere(pid int, started uint64) string {
+	return hand{process: process{pid, started}, host: host{Name: "elsewhere"}}.tempName()
+}
 
 // OwnStart is when this process started.
 func OwnStart() uint64 { return thisProcess().started }

@@ -28,6 +28,7 @@ type Options struct {
 	Memory   Memory    // what was seen; nil: in this process only
 	Locker   Locker    // one writer per path; nil: one of its own, NewLocker(Dir)
 	Contents *Contents // old contents for diffs; nil: one of its own, of 25 MiB
+	Journal  *Journal  // before and after of every change; nil: no undo, and what is saved by others at the moment of a change may be lost
 	Dir      string    // private directory for lock files; "": locks hold in this process only
 	Fast     bool      // skip the fsyncs (config durability = "fast")
 }
@@ -38,8 +39,10 @@ type Ledger struct {
 	records  *records
 	locker   Locker
 	contents *Contents
+	journal  *Journal
 	fast     bool
-	self     process
+	self     hand
+	steps    steps
 
 	mu    sync.Mutex
 	swept map[dirID]bool // directories whose left-over temporary files were looked for
@@ -51,8 +54,9 @@ func New(o Options) *Ledger {
 		records:  newRecords(o.Memory),
 		locker:   o.Locker,
 		contents: o.Contents,
+		journal:  o.Journal,
 		fast:     o.Fast,
-		self:     thisProcess(),
+		self:     hand{process: thisProcess(), host: thisHost(), swaps: o.Journal != nil},
 		swept:    make(map[dirID]bool),
 	}
 	if l.locker == nil {

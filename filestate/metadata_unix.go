@@ -23,20 +23,28 @@ const (
 // undoes another: fchown clears setuid and file capabilities, an ACL changes the mode. It returns the
 // names of attributes that could not be kept. An owner that cannot be kept is an error: to replace the
 // file would give it away.
-func copyMetadata(to, from *os.File) (lost []string, step string, err error) {
+func copyMetadata(to, from *os.File, s steps) (lost []string, at step, err error) {
 	want, err := from.Stat()
 	if err != nil {
-		return nil, "read", err
+		return nil, stepRead, err
 	}
-	if err := copyOwner(to, want); err != nil {
-		return nil, "owner", err
+	if err = s.before(stepOwner); err == nil {
+		err = copyOwner(to, want)
 	}
-	lost, err = copyAttributes(to, from)
 	if err != nil {
-		return nil, "attributes", err
+		return nil, stepOwner, err
 	}
-	if err := copyMode(to, want.Mode()); err != nil {
-		return nil, "mode", err
+	if err = s.before(stepAttrs); err == nil {
+		lost, err = copyAttributes(to, from)
+	}
+	if err != nil {
+		return nil, stepAttrs, err
+	}
+	if err = s.before(stepMode); err == nil {
+		err = copyMode(to, want.Mode())
+	}
+	if err != nil {
+		return nil, stepMode, err
 	}
 	return lost, "", nil
 }
@@ -60,16 +68,15 @@ func copyOwner(to *os.File, want fs.FileInfo) error {
 // copyMode sets the mode and looks whether it holds: the kernel drops setgid in silence when the group
 // is not one of ours. File systems without modes refuse, but have the right one already.
 func copyMode(to *os.File, want fs.FileMode) error {
-	const kept = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 	for tries := 0; ; tries++ {
 		have, err := to.Stat()
-		if err != nil || have.Mode()&kept == want&kept {
+		if err != nil || have.Mode()&keptMode == want&keptMode {
 			return err
 		}
 		if tries > 0 {
 			return syscall.EPERM
 		}
-		if err := to.Chmod(want & kept); err != nil {
+		if err := to.Chmod(want & keptMode); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,9 @@ import (
 // readFlags open a file for reading without waiting for a FIFO's writer and without taking a terminal.
 const readFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
 
+// writeFlags open a file for writing into it, and follow no link.
+const writeFlags = os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
+
 // settle takes O_NONBLOCK off again: some network file systems honour it on regular files.
 func settle(f *os.File) {
 	raw, err := f.SyscallConn()

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package filestate
 
@@ -9,3 +9,6 @@ import (
 
 // renameNew renames without replacing. errors.ErrUnsupported: this system cannot.
 func renameNew(*os.Root, string, string) error { return errors.ErrUnsupported }
+
+// swap gives two names of a directory each other's file, in one step. errors.ErrUnsupported: this system cannot.
+func swap(*os.Root, string, string) error { return errors.ErrUnsupported }

@@ -13,6 +13,9 @@ const rememberWait = 5 * time.Second
 func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberWait)
 	defer cancel()
+	if w.edit.remove {
+		return l.forgetRemoved(ctx, w)
+	}
 	size := int64(len(w.next))
 	c := Change{Path: w.path, New: w.next, Durable: true, Sums: Sums{After: w.after.sum()}}
 	next := &record{Path: w.path, Hash: w.after, Size: size, Spans: wholeOf(size), View: noView}
@@ -56,6 +59,30 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 
 // report says how well the change was written.
 func (w *work) report(c *Change, fast bool) {
-	c.Lost, c.Links, c.SyncErr = w.lost, w.links, w.sync
+	c.Lost, c.Links, c.SyncErr, c.InPlace = w.lost, w.links, w.sync, w.inPlace
 	c.Durable = !fast && w.sync == nil
+}
+
+// forgetRemoved notes that a file was removed.
+func (l *Ledger) forgetRemoved(ctx context.Context, w *work) Change {
+	c := w.tried()
+	if w.file != nil {
+		w.report(&c, l.fast)
+	}
+	defer l.records.lock(w.path)()
+	c.Forgotten = l.records.forget(ctx, w.path) != nil
+	return c
+}
+
+// tried is the change that a work would make.
+func (w *work) tried() Change {
+	c := Change{Path: w.path, Durable: true}
+	if w.file != nil {
+		c.Old, c.Before, c.Sums.Before = w.old, w.base.version(true), w.base.sum()
+	}
+	if !w.edit.remove {
+		after := digestOf(w.next)
+		c.New, c.After, c.Sums.After = w.next, after.version(true), after.sum()
+	}
+	return c
 }

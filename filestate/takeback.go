@@ -2,7 +2,7 @@ package filestate
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 )
 
@@ -11,6 +11,9 @@ import (
 func (l *Ledger) takeBack(ctx context.Context, works []*work, n int, err error) error {
 	left := make([]Left, len(works))
 	failed := false
+	if torn, ok := errors.AsType[*RollbackError](err); ok { // not even this file is as before
+		err, left[n], failed = torn.Err, torn.Files[0], true
+	}
 	for i, w := range slices.Backward(works) {
 		left[i].Path = w.path
 		if i < n && !w.same {
@@ -27,44 +30,10 @@ func (l *Ledger) takeBack(ctx context.Context, works []*work, n int, err error) 
 	return err
 }
 
-// restore gives a published file its old content again, unless somebody has changed it since.
-func (l *Ledger) restore(ctx context.Context, w *work) error {
-	file, _, err := openRegular(w.dir, w.name, w.path)
-	if err != nil {
-		return err
-	}
-	ours := holds(ctx, file, w.next)
-	_ = file.Close() // only read
-	if !ours {
-		return fmt.Errorf("%s: %w", w.path, ErrMoved)
-	}
-	if w.file == nil {
-		err = w.dir.Remove(w.name)
-	} else {
-		t, step, tempErr := l.writeTemp(ctx, w.dir, w.old, w.file)
-		if tempErr != nil {
-			return w.failed(step, tempErr)
-		}
-		if err = w.dir.Rename(t.name, w.name); err != nil {
-			_ = w.dir.Remove(t.name) // the first error counts; sweep finds what stays
-		}
-	}
-	if err != nil {
-		return w.failed("rename", err)
-	}
-	if l.fast {
-		return nil
-	}
-	if err := syncDir(w.dir); err != nil && !unsynced(err) {
-		return w.failed("sync directory", err)
-	}
-	return nil
-}
-
 // discard removes the temporary files that were not published.
 func discard(works []*work) {
 	for _, w := range works {
-		if w.temp != nil {
+		if w.temp != nil && !w.displaced { // or the name stands for the old file
 			_ = w.dir.Remove(w.temp.name) // sweep finds what stays
 			w.temp = nil
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,22 +21,29 @@ type Edit struct {
 	// write to. It is pure, is called at most once, and its error is returned as it is with the file
 	// untouched.
 	Change func(old []byte) ([]byte, error)
+
+	remove bool        // there is to be no file any more; what Change makes is dropped
+	mode   fs.FileMode // of a new file; 0: what the system gives
 }
 
-// By says on whose behalf a change is made; it goes to the journal.
-type By struct{ Principal, Session, Call, Tool string }
+// By says on whose behalf a change is made; it goes to the journal. A Call of 16 lower-case letters and digits becomes the
+// id of its first change.
+type By struct{ Principal, Workspace, Session, Call, Tool string }
 
 // A Change is one applied Edit. If Before equals After, the file had that content already and nothing
 // was written. Old and New belong to the ledger, too, and are only read.
 type Change struct {
 	Path          string
-	Before, After Version  // Before is "" for a new file
+	ID            string   // of the change in the journal, for all files of one Update; "": there is no journal, or no change
+	Before, After Version  // Before is "" for a new file, After for one that was removed
 	Sums          Sums     // of the contents before and after
 	Old, New      []byte   // Old is nil for a new file
 	Durable       bool     // false: applied, but not known to be on the disk
 	SyncErr       error    // why Durable is false; nil with Options.Fast, which never syncs
 	Links         int      // other names of the old file, which keep the old content
 	Lost          []string // extended attributes that the new file could not be given
+	InPlace       bool     // written into the old file, since it cannot be replaced: not atomic
+	NoCopy        bool     // over 32 MiB: the journal has no content to undo with
 	Forgotten     bool     // the memory failed: the session must read the file again before its next change
 }
 
@@ -50,7 +58,19 @@ type Change struct {
 // order. In all these cases every file is as it was. Only after a *RollbackError it may not be; and an
 // earlier file of several that was taken back is a new file with its old content, so it has lost its
 // hard links.
-func (l *Ledger) Update(ctx context.Context, _ By, edits ...Edit) ([]Change, error) {
+func (l *Ledger) Update(ctx context.Context, by By, edits ...Edit) ([]Change, error) {
+	return l.update(ctx, purpose{By: by}, edits)
+}
+
+// A purpose is why an update is made.
+type purpose struct {
+	By
+	undoes []string // ids of the changes that it takes back
+	try    bool     // check everything, write nothing
+	silent bool     // it restores what was, so the journal notes nothing
+}
+
+func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Change, error) {
 	works, err := plan(edits)
 	if err != nil {
 		return nil, err
@@ -64,12 +84,22 @@ func (l *Ledger) Update(ctx context.Context, _ By, edits ...Edit) ([]Change, err
 	if err := l.change(ctx, works); err != nil {
 		return nil, err
 	}
-	if err := l.write(ctx, works); err != nil {
-		return nil, err
+	var id string
+	if !why.try {
+		if id, err = l.writeNoted(ctx, why, works); err != nil {
+			return nil, err
+		}
 	}
 	changes := make([]Change, len(works))
 	for i, w := range works {
+		if why.try {
+			changes[i] = w.tried()
+			continue
+		}
 		changes[i] = l.remember(ctx, w)
+		if !w.same && id != "" {
+			changes[i].ID, changes[i].NoCopy = id, max(len(w.old), len(w.next)) > maxKept
+		}
 	}
 	return changes, nil
 }
@@ -181,10 +211,14 @@ func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 	if len(next) > maxSize {
 		return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
 	}
+	w.links = max(0, int(w.stamp.Nlink)-1)
+	if w.edit.remove {
+		w.same = w.file == nil
+		return nil
+	}
 	if next == nil {
 		next = []byte{}
 	}
-	w.links = max(0, int(w.stamp.Nlink)-1)
 	w.next, w.same = next, w.file != nil && bytes.Equal(w.old, next)
 	if w.same {
 		w.after = w.base

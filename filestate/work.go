@@ -18,6 +18,7 @@ const (
 // A work is one Edit on its way through Update.
 type work struct {
 	edit Edit
+	by   By // for what the journal keeps beside the change
 	path string
 	name string   // in dir
 	dir  *os.Root // nil: the directory does not exist yet
@@ -33,11 +34,15 @@ type work struct {
 	after digest // of next
 	same  bool   // next is old
 
-	made  []string // directories made for it, below edit.File.Dir
-	temp  *temp    // nil: not staged, or already published
-	sync  error    // why the change may not be on the disk
-	lost  []string // attributes that the new file could not be given
-	links int      // other names of the old file
+	made      []string // directories made for it, below edit.File.Dir
+	temporary string   // name of its temporary file, in dir
+	temp      *temp    // nil: not staged, or already published
+	inPlace   bool     // the old file is overwritten, as it cannot be replaced
+	displaced bool     // what stood at the name stands at temporary now
+	gone      Stamp    // of what was displaced, when it was found to be the old file
+	sync      error    // why the change may not be on the disk
+	lost      []string // attributes that the new file could not be given
+	links     int      // other names of the old file
 }
 
 // open opens the directory of the name and the file, if they are there.
@@ -47,7 +52,7 @@ func (w *work) open() error {
 		return nil
 	}
 	if err != nil {
-		return w.failed("open directory", err)
+		return w.failed(stepOpenDir, err)
 	}
 	w.dir = dir
 	if err := w.openFile(); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +71,7 @@ func (w *work) openFile() error {
 		return err
 	}
 	if err != nil {
-		return w.failed("open", err)
+		return w.failed(stepOpen, err)
 	}
 	if w.file != nil {
 		_ = w.file.Close() // an older file of that name, only read
@@ -76,17 +81,17 @@ func (w *work) openFile() error {
 		return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
 	}
 	if w.info, err = file.Stat(); err != nil {
-		return w.failed("open", err)
+		return w.failed(stepOpen, err)
 	}
 	return nil
 }
 
 // failed gives an error of a step its form. The end of a ctx and the errors of this package keep theirs.
-func (w *work) failed(step string, err error) error {
+func (w *work) failed(at step, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrMoved) {
-		return fmt.Errorf("%s %s: %w", step, w.path, err)
+		return fmt.Errorf("%s %s: %w", at, w.path, err)
 	}
-	return &WriteError{Path: w.path, Step: step, Err: cause(err)}
+	return &WriteError{Path: w.path, Step: string(at), Err: cause(err)}
 }
 
 func closeAll(works []*work) {
@@ -108,11 +113,11 @@ func (w *work) read(ctx context.Context) error {
 	for range readTries {
 		old, err := readAll(ctx, w.file, w.stamp.Size)
 		if err != nil && !errors.Is(err, ErrMoved) {
-			return w.failed("read", err)
+			return w.failed(stepRead, err)
 		}
 		now, statErr := restamp(w.file)
 		if statErr != nil {
-			return w.failed("read", statErr)
+			return w.failed(stepRead, statErr)
 		}
 		if err == nil && now.same(w.stamp) {
 			w.old, w.base = old, digestOf(old)
@@ -123,7 +128,7 @@ func (w *work) read(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
 		}
 	}
-	return w.failed("read", ErrMoved)
+	return w.failed(stepRead, ErrMoved)
 }
 
 // hash hashes the new content, beside what comes next if that is worth a goroutine. The caller waits.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 const writeStep = 4 << 20 // bytes written between two looks at ctx
@@ -22,6 +24,49 @@ type temp struct {
 	sync error       // the file system has no fsync
 }
 
+// writeNoted notes the change in the journal and makes it. It returns its id there.
+func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id string, err error) {
+	changes := slices.ContainsFunc(works, func(w *work) bool { return !w.same })
+	if l.journal == nil || !changes || why.silent {
+		return "", l.write(ctx, works)
+	}
+	var hashing sync.WaitGroup
+	for _, w := range works {
+		if !w.same {
+			w.temporary, w.by = l.self.tempName(), why.By
+			w.hash(&hashing)
+		}
+	}
+	hashing.Wait()
+	// Before anything else is on the disk: what a crash leaves can be found and explained from here on.
+	name, err := l.journal.begin(why.By, why.undoes, works)
+	if err != nil {
+		return "", noteFailed(works, err)
+	}
+	err = l.write(ctx, works)
+	_, torn := errors.AsType[*RollbackError](err)
+	switch {
+	case err == nil:
+		_ = l.journal.end(name, stateDone) // an open note of a change that is made says no less
+		l.journal.tidyIfDue(ctx)
+	case torn:
+		_ = l.journal.end(name, stateUnsure)
+	default:
+		_ = l.journal.drop(name) // Recover finds that nothing happened
+	}
+	return name.id, err
+}
+
+// noteFailed says that a change was not made because the journal could not be written.
+func noteFailed(works []*work, err error) error {
+	for _, w := range works {
+		if !w.same {
+			return w.failed(stepNote, fmt.Errorf("%s: %w", stepNote, cause(err)))
+		}
+	}
+	return err
+}
+
 // write gives all files their new contents, or none. All are on the disk before the first one gets its
 // name, so that a full disk shows while nothing has changed yet.
 func (l *Ledger) write(ctx context.Context, works []*work) error {
@@ -32,7 +77,9 @@ func (l *Ledger) write(ctx context.Context, works []*work) error {
 		if w.same {
 			continue
 		}
-		w.hash(&hashing)
+		if w.after == (digest{}) && !w.edit.remove {
+			w.hash(&hashing)
+		}
 		if err := l.stage(ctx, w); err != nil {
 			unmake(works)
 			return err
@@ -52,22 +99,38 @@ func (l *Ledger) write(ctx context.Context, works []*work) error {
 		}
 	}
 	if !l.fast {
-		syncDirs(works)
+		l.syncDirs(works)
+	}
+	for _, w := range works {
+		l.clean(ctx, w)
 	}
 	return nil
 }
 
 // stage writes the new content beside its target.
 func (l *Ledger) stage(ctx context.Context, w *work) error {
+	if w.temporary == "" {
+		w.temporary = l.self.tempName()
+	}
 	if w.dir == nil {
+		if err := l.steps.before(stepMake); err != nil {
+			return w.failed(stepMake, err)
+		}
 		if err := w.makeDirs(); err != nil {
 			return err
 		}
 	}
-	l.sweep(w.dir)
-	t, step, err := l.writeTemp(ctx, w.dir, w.next, w.file)
+	l.sweep(ctx, w.dir, filepath.Dir(w.path))
+	if w.edit.remove {
+		return nil
+	}
+	t, at, err := l.writeTemp(ctx, w)
+	if at == stepOwner && errors.Is(err, fs.ErrPermission) && l.mayOverwrite(w) {
+		w.inPlace = true // to replace the file would give it away
+		return nil
+	}
 	if err != nil {
-		return w.failed(step, err)
+		return w.failed(at, err)
 	}
 	w.temp = t
 	return nil
@@ -78,7 +141,7 @@ func (w *work) makeDirs() error {
 	base := w.edit.File.Dir
 	dir, err := base.OpenRoot(".")
 	if err != nil {
-		return w.failed("open directory", err)
+		return w.failed(stepOpenDir, err)
 	}
 	var rel string
 	for part := range strings.SplitSeq(filepath.Dir(w.edit.File.Name), string(filepath.Separator)) {
@@ -95,7 +158,7 @@ func (w *work) makeDirs() error {
 		}
 		_ = dir.Close() // a directory handle holds no data
 		if err != nil {
-			return w.failed("make directory", err)
+			return w.failed(stepMake, err)
 		}
 		dir = next
 	}
@@ -103,53 +166,71 @@ func (w *work) makeDirs() error {
 	return nil
 }
 
-// writeTemp writes content to a new file in dir, with the metadata of like, or if like is nil with
-// those that the system gives to a new file. If it fails, the file is removed and the step is named.
-func (l *Ledger) writeTemp(ctx context.Context, dir *os.Root, content []byte, like *os.File) (*temp, string, error) {
+// writeTemp writes the new content to a new file beside the target, with the metadata of the old file, or if there is
+// none with those that the system gives to a new file. If it fails, the file is removed and the step is named.
+func (l *Ledger) writeTemp(ctx context.Context, w *work) (*temp, step, error) {
 	perm := fs.FileMode(0o600) // a private file's content must not show before its mode is set
-	if like == nil {
+	if w.file == nil && w.edit.mode == 0 {
 		perm = 0o666 // so that umask and default ACL make of it what they make of any new file
 	}
-	t := &temp{name: tempName(l.self)}
-	f, err := dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return nil, "create", err
+	if err := l.steps.before(stepCreate); err != nil {
+		return nil, stepCreate, err
 	}
-	step, err := l.fill(ctx, f, t, content, like)
+	t := &temp{name: w.temporary}
+	f, err := w.dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, stepCreate, err
+	}
+	at, err := l.fill(ctx, f, t, w)
 	if err == nil {
-		step = "look at"
+		at = stepRead
 		t.info, err = f.Stat()
 	}
-	if closeErr := f.Close(); err == nil && closeErr != nil {
-		step, err = "close", closeErr // network file systems write here
+	closeErr := f.Close()
+	if err == nil && closeErr == nil {
+		closeErr = l.steps.before(stepClose)
+	}
+	if err == nil && closeErr != nil {
+		at, err = stepClose, closeErr // network file systems write here
 	}
 	if err != nil {
-		_ = dir.Remove(t.name) // the first error counts; sweep finds what stays
-		return nil, step, err
+		_ = w.dir.Remove(t.name) // the first error counts; sweep finds what stays
+		return nil, at, err
 	}
 	return t, "", nil
 }
 
-func (l *Ledger) fill(ctx context.Context, f *os.File, t *temp, content []byte, like *os.File) (step string, err error) {
-	for part := range slices.Chunk(content, writeStep) {
+func (l *Ledger) fill(ctx context.Context, f *os.File, t *temp, w *work) (at step, err error) {
+	for part := range slices.Chunk(w.next, writeStep) {
 		if err := context.Cause(ctx); err != nil {
-			return "write", err
+			return stepWrite, err
 		}
 		if _, err := f.Write(part); err != nil {
-			return "write", err
+			return stepWrite, err
+		}
+		if err := l.steps.before(stepWrite); err != nil {
+			return stepWrite, err
 		}
 	}
-	if like != nil {
-		if t.lost, step, err = copyMetadata(f, like); err != nil {
-			return step, err
+	switch {
+	case w.file != nil:
+		if t.lost, at, err = copyMetadata(f, w.file, l.steps); err != nil {
+			return at, err
+		}
+	case w.edit.mode != 0:
+		if err := copyMode(f, w.edit.mode); err != nil {
+			return stepMode, err
 		}
 	}
 	if l.fast {
 		return "", nil
 	}
+	if err := l.steps.before(stepSync); err != nil {
+		return stepSync, err
+	}
 	// Before the rename: otherwise a power cut may leave the name with nothing behind it.
 	if err := f.Sync(); err != nil && !unsynced(err) {
-		return "sync", err
+		return stepSync, err
 	} else if err != nil {
 		t.sync = cause(err)
 	}
@@ -158,20 +239,56 @@ func (l *Ledger) fill(ctx context.Context, f *os.File, t *temp, content []byte, 
 
 // publish gives a staged content the name of its target, if that still is what was read.
 func (l *Ledger) publish(ctx context.Context, w *work) error {
-	var err error
-	if w.file == nil {
-		err = publishNew(w.dir, w.temp.name, w.name)
-		if errors.Is(err, fs.ErrExist) {
-			return l.foreign(ctx, w)
-		}
-	} else {
-		if !w.unchanged(ctx) {
-			return l.foreign(ctx, w)
-		}
-		err = w.dir.Rename(w.temp.name, w.name)
+	switch {
+	case w.file == nil:
+		return l.publishNew(ctx, w)
+	case !w.unchanged(ctx):
+		return l.foreign(ctx, w)
+	case w.edit.remove:
+		return l.setAside(ctx, w)
+	case w.inPlace:
+		return l.overwrite(ctx, w)
+	}
+	err := l.steps.before(stepRename)
+	if err == nil && l.journal != nil {
+		err = swap(w.dir, w.temporary, w.name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.foreign(ctx, w)
+	case errors.Is(err, syscall.EBUSY) && l.mayOverwrite(w):
+		discard([]*work{w}) // a mount point
+		return l.overwrite(ctx, w)
+	case err == nil && l.journal != nil:
+		w.displaced = true
+		return l.verify(ctx, w)
+	case errors.Is(err, errors.ErrUnsupported) && !w.unchanged(ctx):
+		return l.foreign(ctx, w)
+	case err == nil, errors.Is(err, errors.ErrUnsupported):
+		err = w.dir.Rename(w.temporary, w.name)
+	}
+	if errors.Is(err, syscall.EBUSY) && l.mayOverwrite(w) {
+		discard([]*work{w})
+		return l.overwrite(ctx, w)
 	}
 	if err != nil {
-		return w.failed("rename", err)
+		return w.failed(stepRename, err)
+	}
+	w.written(w.temp)
+	return nil
+}
+
+// publishNew gives a new file its name, unless somebody was faster.
+func (l *Ledger) publishNew(ctx context.Context, w *work) error {
+	err := l.steps.before(stepRename)
+	if err == nil {
+		err = publishNew(w.dir, w.temporary, w.name)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return l.foreign(ctx, w)
+	}
+	if err != nil {
+		return w.failed(stepRename, err)
 	}
 	w.written(w.temp)
 	return nil
@@ -223,10 +340,10 @@ func (l *Ledger) foreign(ctx context.Context, w *work) error {
 	}
 	now, err := readAll(ctx, file, stamp.Size)
 	if err != nil {
-		return w.failed("read", ErrMoved)
+		return w.failed(stepRead, ErrMoved)
 	}
 	if w.file != nil && bytes.Equal(now, w.old) {
-		return w.failed("rename", ErrMoved) // same content with other metadata: a second try takes those over
+		return w.failed(stepRename, ErrMoved) // same content with other metadata: a second try takes those over
 	}
 	e.New, e.stamp = now, stamp
 	e.Now = digestOf(now).version(w.file == nil || !e.Was.partial())
@@ -235,7 +352,7 @@ func (l *Ledger) foreign(ctx context.Context, w *work) error {
 
 // syncDirs writes the new names to the disk: once for each directory, and for those above that were
 // made.
-func syncDirs(works []*work) {
+func (l *Ledger) syncDirs(works []*work) {
 	done := make(map[string]error)
 	for _, w := range works {
 		if w.same {
@@ -244,7 +361,9 @@ func syncDirs(works []*work) {
 		key := filepath.Dir(w.path)
 		err, ok := done[key]
 		if !ok {
-			err = syncDir(w.dir)
+			if err = l.steps.before(stepSyncDir); err == nil {
+				err = syncDir(w.dir)
+			}
 			done[key] = err
 		}
 		for _, rel := range w.made {

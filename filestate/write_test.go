@@ -195,7 +195,7 @@ func TestSweep(t *testing.T) {
 	const deadID = 1<<22 + 1 // beyond the largest process id that Linux gives
 	dead := filestate.TempNameOf(deadID, 1)
 	again := filestate.TempNameOf(os.Getpid(), filestate.OwnStart()+1) // our id, but an earlier process
-	young := filestate.TempNameOf(deadID, 2)
+	young := filestate.TempNameElsewhere(deadID, 2)                    // perhaps a process that lives there
 	kept := []string{
 		young,
 		filestate.TempNameOf(os.Getpid(), filestate.OwnStart()),             // ours

@@ -1,0 +1,245 @@
+package filestate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// After an exchange the temporary name stands for what was at the name of the target. No such file is removed before it
+// was found to be the old content, our new one, or one that the journal holds.
+
+// look reads what stands at a name below w's directory.
+func (w *work) look(ctx context.Context, name string) ([]byte, Stamp, error) {
+	for range readTries {
+		file, stamp, err := openRegular(w.dir, name, w.path)
+		if err != nil {
+			return nil, Stamp{}, err
+		}
+		if stamp.Size > maxSize {
+			_ = file.Close() // only read
+			return nil, Stamp{}, ErrTooLarge
+		}
+		content, err := readAll(ctx, file, stamp.Size)
+		var now Stamp
+		if err == nil {
+			now, err = restamp(file)
+		}
+		_ = file.Close() // only read
+		if err == nil && now.same(stamp) {
+			return content, stamp, nil
+		}
+		if err != nil && !errors.Is(err, ErrMoved) {
+			return nil, Stamp{}, err
+		}
+	}
+	return nil, Stamp{}, ErrMoved
+}
+
+// verify looks whether what was displaced is what was read, and puts it back if it is not.
+func (l *Ledger) verify(ctx context.Context, w *work) error {
+	var content []byte
+	var stamp Stamp
+	err := l.steps.before(stepVerify)
+	if err == nil {
+		content, stamp, err = w.look(ctx, w.temporary)
+	}
+	if err == nil && bytes.Equal(content, w.old) {
+		w.gone = stamp
+		w.written(w.temp)
+		return nil
+	}
+	if backErr := l.putBack(ctx, w, content); backErr != nil {
+		w.temp = nil // what is there is not ours to remove
+		return &RollbackError{Err: w.failed(stepVerify, ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: backErr}}}
+	}
+	if err != nil && !errors.Is(err, ErrMoved) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrDirectory) && !errors.Is(err, ErrNotRegular) {
+		return w.failed(stepVerify, err)
+	}
+	return l.foreign(ctx, w)
+}
+
+// putBack gives somebody else's file its name again. Its content, if it is known, is in the journal before, so that it
+// survives whatever happens meanwhile.
+func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
+	if content != nil {
+		// An error here changes nothing: the file goes back to its name either way.
+		_ = l.journal.keep(kindExternal, w.by, w.path, content)
+	}
+	err := l.steps.before(stepPutBack)
+	if err == nil {
+		err = swap(w.dir, w.temporary, w.name)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // somebody removed our content meanwhile
+		if err = publishNew(w.dir, w.temporary, w.name); err == nil {
+			w.temp, w.displaced = nil, false
+			return nil
+		}
+	}
+	if err != nil {
+		return w.failed(stepPutBack, err)
+	}
+	w.displaced = false
+	l.discardOurs(ctx, w)
+	return nil
+}
+
+// discardOurs removes the temporary file after names were exchanged back, if it holds our content. If somebody saved in
+// between, it holds that, which goes to the journal first.
+func (l *Ledger) discardOurs(ctx context.Context, w *work) {
+	content, _, err := w.look(ctx, w.temporary)
+	if err == nil && !bytes.Equal(content, w.next) {
+		err = l.journal.keep(kindExternal, w.by, w.path, content)
+	}
+	w.temp = nil
+	if err == nil {
+		_ = w.dir.Remove(w.temporary) // sweep finds what stays
+	}
+}
+
+// setAside takes the name off a file that is to be removed, and proves that it was the one that was read.
+func (l *Ledger) setAside(ctx context.Context, w *work) error {
+	err := l.steps.before(stepRename)
+	if err == nil {
+		err = moveAside(w.dir, w.name, w.temporary)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return l.foreign(ctx, w)
+	}
+	if err != nil {
+		return w.failed(stepRename, err)
+	}
+	w.displaced = true
+	content, stamp, err := w.look(ctx, w.temporary)
+	if err == nil && bytes.Equal(content, w.old) {
+		w.gone = stamp
+		return nil
+	}
+	if err := l.nameAgain(w, content); err != nil {
+		return &RollbackError{Err: w.failed(stepVerify, ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: err}}}
+	}
+	return l.foreign(ctx, w)
+}
+
+// moveAside renames to a temporary name, which nobody else has.
+func moveAside(dir *os.Root, name, temporary string) error {
+	err := renameNew(dir, name, temporary)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return dir.Rename(name, temporary)
+	}
+	return err
+}
+
+// nameAgain gives a file that was set aside its name again. If somebody took that meanwhile, the content is in the
+// journal.
+func (l *Ledger) nameAgain(w *work, content []byte) error {
+	err := l.steps.before(stepPutBack)
+	if err == nil {
+		err = publishNew(w.dir, w.temporary, w.name)
+	}
+	if err == nil {
+		w.displaced = false
+		return nil
+	}
+	if errors.Is(err, fs.ErrExist) && content != nil && l.journal != nil && l.journal.keep(kindExternal, w.by, w.path, content) == nil {
+		_ = w.dir.Remove(w.temporary) // sweep finds what stays
+		w.displaced = false
+		return nil
+	}
+	return w.failed(stepPutBack, err)
+}
+
+// clean removes the old file. A program that had it open may have written to it since: that goes to the journal.
+func (l *Ledger) clean(ctx context.Context, w *work) {
+	if !w.displaced {
+		return
+	}
+	if err := l.steps.before(stepRemove); err != nil {
+		return // sweep finds it
+	}
+	info, err := w.dir.Lstat(w.temporary)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if !stampOf(info).same(w.gone) {
+		content, _, err := w.look(ctx, w.temporary)
+		if err != nil || !bytes.Equal(content, w.old) && l.journal.keep(kindExternal, w.by, w.path, content) != nil {
+			return
+		}
+	}
+	if w.dir.Remove(w.temporary) == nil {
+		w.displaced = false
+	}
+}
+
+// restore gives a published file its old content again, unless somebody has changed it since.
+func (l *Ledger) restore(ctx context.Context, w *work) error {
+	switch {
+	case w.edit.remove:
+		return l.nameAgain(w, w.old)
+	case w.inPlace:
+		return l.overwriteWith(ctx, w, w.next, w.old)
+	}
+	content, _, err := w.look(ctx, w.name)
+	if err == nil && !bytes.Equal(content, w.next) {
+		err = ErrMoved
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.path, err)
+	}
+	switch {
+	case w.file == nil:
+		err = l.unpublish(ctx, w)
+	case w.displaced:
+		err = l.putBack(ctx, w, nil)
+	default:
+		err = l.replaceBack(ctx, w)
+	}
+	if err != nil || l.fast {
+		return err
+	}
+	if err := syncDir(w.dir); err != nil && !unsynced(err) {
+		return w.failed(stepSyncDir, err)
+	}
+	return nil
+}
+
+// unpublish removes a new file, unless it is somebody else's by now.
+func (l *Ledger) unpublish(ctx context.Context, w *work) error {
+	if l.journal == nil {
+		if err := w.dir.Remove(w.name); err != nil {
+			return w.failed(stepRemove, err)
+		}
+		return nil
+	}
+	if err := moveAside(w.dir, w.name, w.temporary); err != nil {
+		return w.failed(stepRemove, err)
+	}
+	content, _, err := w.look(ctx, w.temporary)
+	if err == nil && bytes.Equal(content, w.next) {
+		_ = w.dir.Remove(w.temporary) // sweep finds what stays
+		return nil
+	}
+	if err := l.nameAgain(w, content); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", w.path, ErrMoved)
+}
+
+// replaceBack writes the old content anew, where nothing was displaced.
+func (l *Ledger) replaceBack(ctx context.Context, w *work) error {
+	back := *w
+	back.next, back.temporary = w.old, l.self.tempName()
+	t, at, err := l.writeTemp(ctx, &back)
+	if err != nil {
+		return w.failed(at, err)
+	}
+	if err := w.dir.Rename(t.name, w.name); err != nil {
+		_ = w.dir.Remove(t.name) // the first error counts; sweep finds what stays
+		return w.failed(stepRename, err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package filestate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// The errors of the journal, besides what the system says.
+var (
+	ErrNoChange = errors.New("no such change is in the journal")
+	ErrNoCopy   = errors.New("the journal has no copy of the content")
+)
+
+// An Entry is one change in the journal: what one Update did.
+type Entry struct {
+	ID     string
+	Time   time.Time
+	By     By
+	Files  []EntryFile
+	Undoes []string // ids of the changes that it took back
+	Undone bool     // a later change took it back, and was not taken back itself
+	Open   bool     // it is being made, or the process died in the middle and Recover has not run since
+	Unsure bool     // the process died in the middle, and somebody has changed a file since
+	// Kept is set for what is no change of ours: "external", a content that somebody saved in the very moment of a change,
+	// "recovered", one that a process that died left in a temporary file. It is in EntryFile.Before, and cannot be undone.
+	Kept string
+}
+
+// An EntryFile is one file of a change. Before and After are SHA-256 in hex; "": there was no file, or is none any more.
+type EntryFile struct {
+	Path           string
+	Op             string // create, update or delete
+	Before, After  string
+	Added, Removed int  // lines
+	NoCopy         bool // over 32 MiB: noted without content
+}
+
+// A Query says which changes History returns. The zero Query means all.
+type Query struct {
+	ID        string
+	Path      string // canonical; changes that include this file
+	Workspace string
+	Session   string
+	Kept      bool // also what is no change of ours
+	Limit     int  // 0: all
+}
+
+// History returns the changes that fit q, newest first, whichever process made them. What is damaged is passed over. The
+// error is the cause of ctx.
+func (j *Journal) History(ctx context.Context, q Query) ([]Entry, error) {
+	var out []Entry
+	undone := make(map[string]bool)
+	for n := range j.names() {
+		if err := context.Cause(ctx); err != nil {
+			return out, err
+		}
+		h, err := j.header(n)
+		if err != nil {
+			continue
+		}
+		if h.Kind == kindChange && n.state == stateDone && !undone[h.ID] {
+			for _, id := range h.Undoes {
+				undone[id] = true
+			}
+		}
+		if !q.fits(h) {
+			continue
+		}
+		out = append(out, h.entry(n.state, undone[h.ID]))
+		if len(out) == q.Limit || q.ID != "" {
+			break
+		}
+	}
+	return out, nil
+}
+
+func (q Query) fits(h *header) bool {
+	return (q.Kept || h.Kind == kindChange) &&
+		(q.ID == "" || q.ID == h.ID) &&
+		(q.Workspace == "" || q.Workspace == h.By.Workspace) &&
+		(q.Session == "" || q.Session == h.By.Session) &&
+		(q.Path == "" || slices.ContainsFunc(h.Files, func(f noted) bool { return f.Path == q.Path }))
+}
+
+func (h *header) entry(state string, undone bool) Entry {
+	e := Entry{
+		ID: h.ID, Time: h.Time, By: h.By, Undoes: h.Undoes,
+		Undone: undone, Open: state == stateOpen, Unsure: state == stateUnsure,
+	}
+	if h.Kind != kindChange {
+		e.Kept = h.Kind
+	}
+	for _, f := range h.Files {
+		e.Files = append(e.Files, EntryFile{
+			Path: f.Path, Op: f.op(), Before: f.Before.text(), After: f.After.text(),
+			Added: f.Added, Removed: f.Removed, NoCopy: !f.Kept,
+		})
+	}
+	return e
+}
+
+func (f noted) op() string {
+	switch {
+	case f.Before == nil:
+		return "create"
+	case f.After == nil:
+		return "delete"
+	default:
+		return "update"
+	}
+}
+
+// text is the digest in hex, "" for none.
+func (d *digest) text() string {
+	if d == nil {
+		return ""
+	}
+	return d.sum()
+}
+
+// Last returns the newest change of a file that an undo by path takes back: it is not undone, and is no undo itself.
+// ErrNoChange: there is none.
+func (j *Journal) Last(ctx context.Context, q Query) (Entry, error) {
+	q.Limit, q.Kept = 0, false
+	all, err := j.History(ctx, q)
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, e := range all {
+		if !e.Undone && len(e.Undoes) == 0 {
+			return e, nil
+		}
+	}
+	return Entry{}, ErrNoChange
+}
+
+// Contents returns what a change found in a file, and what it left; nil: there was no file. ErrNoChange: there is no such
+// change, or it has no such file. ErrNoCopy: the content was too large, or is damaged.
+func (j *Journal) Contents(ctx context.Context, id, path string) (before, after []byte, err error) {
+	_, e, err := j.find(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, f := range e.Files {
+		switch {
+		case f.Path != path:
+		case !f.Kept:
+			return nil, nil, ErrNoCopy
+		default:
+			return e.parts[i].before, e.parts[i].after, nil
+		}
+	}
+	return nil, nil, ErrNoChange
+}
+
+// find reads the note of an id.
+func (j *Journal) find(ctx context.Context, id string) (noteName, *note, error) {
+	for n := range j.names() {
+		if err := context.Cause(ctx); err != nil {
+			return n, nil, err
+		}
+		if n.id != id {
+			continue
+		}
+		e, err := j.read(n)
+		if errors.Is(err, errDamaged) {
+			return n, nil, errors.Join(ErrNoCopy, err)
+		}
+		return n, e, err
+	}
+	return noteName{}, nil, ErrNoChange
+}

@@ -1,0 +1,73 @@
+package filestate
+
+import (
+	"context"
+	"errors"
+	"os"
+)
+
+// mayOverwrite says whether a file that cannot be replaced may be written in place. That is not atomic, so the journal
+// must hold the old content, and the file must have no other name.
+func (l *Ledger) mayOverwrite(w *work) bool {
+	return l.journal != nil && w.stamp.Nlink <= 1 && max(len(w.old), len(w.next)) <= maxKept
+}
+
+// overwrite writes the new content into the old file.
+func (l *Ledger) overwrite(ctx context.Context, w *work) error {
+	w.inPlace = true
+	if err := l.overwriteWith(ctx, w, w.old, w.next); err != nil {
+		if errors.Is(err, ErrMoved) {
+			return l.foreign(ctx, w)
+		}
+		return err
+	}
+	if now, err := restamp(w.file); err == nil {
+		w.stamp = now
+	} else {
+		w.stamp = Stamp{Racy: true}
+	}
+	w.stamp.Racy = true // others may have written to the same file meanwhile
+	return nil
+}
+
+// overwriteWith makes the content of the old file be next, if it is was: ErrMoved.
+func (l *Ledger) overwriteWith(ctx context.Context, w *work, was, next []byte) error {
+	f, err := w.dir.OpenFile(w.name, writeFlags, 0)
+	if err != nil {
+		return w.failed(stepInPlace, err)
+	}
+	defer func() { _ = f.Close() }() // it was synced, or the error is told
+	info, err := f.Stat()
+	if err != nil {
+		return w.failed(stepInPlace, err)
+	}
+	if !os.SameFile(info, w.info) || !holds(ctx, w.file, was) {
+		return w.failed(stepInPlace, ErrMoved)
+	}
+	if err = l.pour(f, next); err == nil {
+		return nil
+	}
+	failed := w.failed(stepInPlace, err)
+	quiet := &Ledger{fast: l.fast}
+	if err := quiet.pour(f, was); err != nil {
+		return &RollbackError{Err: failed, Files: []Left{{Path: w.path, Changed: true, Err: err}}}
+	}
+	return failed
+}
+
+// pour replaces the bytes of an open file, and syncs them.
+func (l *Ledger) pour(f *os.File, content []byte) error {
+	if err := l.steps.before(stepInPlace); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(content, 0); err != nil {
+		return err
+	}
+	if err := f.Truncate(int64(len(content))); err != nil || l.fast {
+		return err
+	}
+	if err := f.Sync(); err != nil && !unsynced(err) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package filestate
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	keepDays  = 30      // days that a change is kept, unless told
+	keepBytes = 1 << 30 // bytes of all kept changes, unless told
+	maxKept   = 32 << 20
+	usedCalls = 4096 // call ids that a process remembers to have used
+)
+
+// JournalOptions say how much a Journal keeps. Zero fields have the meaning given.
+type JournalOptions struct {
+	KeepDays int   // 0: 30
+	MaxBytes int64 // 0: 1 GiB; the oldest changes go first, the last one always stays
+	Fast     bool  // skip the fsyncs (config durability = "fast")
+}
+
+// A Journal keeps the content of every changed file before and after the change, in files of mode 0600 below one private
+// directory, which the sessions of one principal share, in all processes. A file over 32 MiB is noted without content.
+//
+// A change is one file (note.go), which is on the disk before anything of the change can be seen, so that no acknowledged
+// change lacks it. Its name says how the change ended: "open" while it is made, "done", and "unsure" if neither the old
+// nor the new content was found when a process had died in the middle. A change that did not happen has no file. Recover
+// settles what is open after a crash.
+//
+// It is safe for concurrent use. All ledgers of a process that share the directory should share the Journal.
+type Journal struct {
+	root  *os.Root
+	dir   string
+	o     JournalOptions
+	self  hand
+	steps steps
+	now   func() time.Time
+
+	packers sync.Pool // of *gzip.Writer: one costs a megabyte to make
+
+	mu    sync.Mutex
+	last  int64           // time in the name of the newest note
+	calls map[string]bool // ids in use
+	added int64           // bytes since the last tidying
+}
+
+// OpenJournal opens the journal in dir, which is made with mode 0700 if need be, and must be a directory of this user
+// that nobody else may enter.
+func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
+	if o.KeepDays == 0 {
+		o.KeepDays = keepDays
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = keepBytes
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("journal: %s is no directory", dir)
+	}
+	if runtime.GOOS != "windows" && (info.Mode().Perm()&0o077 != 0 || !ownedByUs(info)) {
+		return nil, fmt.Errorf("journal: %s is not private to this user (mode %#o)", dir, info.Mode().Perm())
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return &Journal{
+		root: root, dir: dir, o: o, now: time.Now,
+		self:  hand{process: thisProcess(), host: thisHost(), swaps: true},
+		calls: make(map[string]bool),
+	}, nil
+}
+
+// Close closes the directory. Nothing is lost without it.
+func (j *Journal) Close() error { return j.root.Close() }
+
+// begin notes a change before it is made. The error is of the journal's own directory.
+func (j *Journal) begin(by By, undoes []string, works []*work) (noteName, error) {
+	e := &note{header: header{Kind: kindChange, Undoes: undoes}}
+	for _, w := range works {
+		if !w.same {
+			e.add(w)
+		}
+	}
+	return j.put(e, by, stateOpen)
+}
+
+// keep notes a content that somebody else gave a file, and that would be gone otherwise.
+func (j *Journal) keep(kind string, by By, path string, content []byte) error {
+	e := &note{header: header{Kind: kind}}
+	sum := digestOf(content)
+	e.Files = []noted{{Path: path, Before: &sum, OldSize: int64(len(content)), Kept: true}}
+	e.parts = []contents{{before: content}}
+	_, err := j.put(e, by, stateDone)
+	return err
+}
+
+// put writes a note, whole and synced.
+func (j *Journal) put(e *note, by By, as string) (noteName, error) {
+	if err := j.steps.before(stepNote); err != nil {
+		return noteName{}, err
+	}
+	e.By, e.Process, e.Started, e.Host = by, j.self.process.pid, j.self.process.started, j.self.host
+	var name noteName
+	e.ID, e.Time, name = j.name(by.Call, e.Kind, as)
+	b, err := j.encode(e)
+	if err != nil {
+		return noteName{}, err
+	}
+	if err := j.write(name, b); err != nil {
+		_ = j.root.Remove(name.path()) // a part of a note is none
+		return noteName{}, err
+	}
+	j.mu.Lock()
+	j.added += int64(len(b))
+	j.mu.Unlock()
+	return name, nil
+}
+
+// name makes the name of a new note: under the id of its call, if no other note of this process has that.
+func (j *Journal) name(call, kind, state string) (id string, now time.Time, name noteName) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	id = call
+	if kind != kindChange || !validID(id) || j.calls[id] {
+		id = strings.ToLower(rand.Text()[:idDigits])
+	}
+	if len(j.calls) >= usedCalls {
+		clear(j.calls) // a call makes its changes within one run of it
+	}
+	j.calls[id] = true
+	now = j.now()
+	if now.UnixNano() <= j.last {
+		now = time.Unix(0, j.last+1)
+	}
+	j.last = now.UnixNano()
+	return id, now, noteName{at: j.last, id: id, state: state}
+}
+
+// write writes a file of the journal. Only a whole one is ever read (note.go), so that it needs no second name.
+func (j *Journal) write(name noteName, b []byte) error {
+	day := name.day()
+	if err := j.root.Mkdir(day, 0o700); err == nil && !j.o.Fast {
+		if err := syncDir(j.root); err != nil && !unsynced(err) {
+			return err
+		}
+	} else if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, err := j.root.OpenFile(name.path(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = j.steps.before(stepNoteWrite)
+	if err == nil {
+		_, err = f.Write(b)
+	}
+	if err == nil {
+		err = j.steps.before(stepNoteSync)
+	}
+	if err == nil && !j.o.Fast {
+		if err = f.Sync(); unsynced(err) {
+			err = nil
+		}
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil || j.o.Fast {
+		return err
+	}
+	return j.syncDay(day)
+}
+
+func (j *Journal) syncDay(day string) error {
+	d, err := j.root.Open(day)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }() // nothing was written through it
+	if runtime.GOOS == "windows" {
+		return nil // see syncDir
+	}
+	if err := d.Sync(); err != nil && !unsynced(err) {
+		return err
+	}
+	return nil
+}
+
+// end says how a change ended. It need not be synced: Recover finds the same from the files.
+func (j *Journal) end(name noteName, as string) error {
+	if err := j.steps.before(stepEnd); err != nil {
+		return err
+	}
+	now := name
+	now.state = as
+	return j.root.Rename(name.path(), now.path())
+}
+
+// drop removes the note of a change that did not happen.
+func (j *Journal) drop(name noteName) error { return j.root.Remove(name.path()) }

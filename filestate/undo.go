@@ -1,0 +1,212 @@
+package filestate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+)
+
+// A Step names a change in the journal and one of its files, resolved anew by the caller.
+type Step struct {
+	ID   string
+	File File
+}
+
+// A ConflictError says that a file is not what a change left, so that the change is not taken back.
+type ConflictError struct {
+	Path string
+	Want []byte // what the change left; nil: no file
+	Now  []byte // what is there; nil: no file, or nothing that could be compared
+	Err  error  // what else is in the way: a link, a directory, another name of the file; nil: the content differs
+}
+
+// Error names the path and what is in the way.
+func (e *ConflictError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s is not what the change left: %v", e.Path, e.Err)
+	}
+	return e.Path + " is not what the change left"
+}
+
+// Unwrap returns what is in the way.
+func (e *ConflictError) Unwrap() error { return e.Err }
+
+// ErrLinked is why a file with other names is not undone: the change left it with one.
+var ErrLinked = errors.New("file has other names")
+
+// Undo takes changes back, all or none, newest first: each needs a Step for every file of it. It is an Update, with a
+// change of its own in the journal that can be undone as well. What the session has seen of the files does not matter, and
+// moves along. It works on changes of any process and session whose journal this is.
+//
+// A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined.
+// ErrNoChange, ErrNoCopy: there is nothing to take back, or nothing to do it with. All other errors are those of Update.
+func (l *Ledger) Undo(ctx context.Context, by By, steps ...Step) ([]Change, error) {
+	return l.undo(ctx, purpose{By: by}, steps)
+}
+
+// TryUndo checks all that Undo checks and returns what it would do. Nothing is written.
+func (l *Ledger) TryUndo(ctx context.Context, steps ...Step) ([]Change, error) {
+	return l.undo(ctx, purpose{try: true}, steps)
+}
+
+func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change, error) {
+	if l.journal == nil || len(steps) == 0 {
+		return nil, ErrNoChange
+	}
+	notes, err := l.journal.gather(ctx, steps)
+	if err != nil {
+		return nil, err
+	}
+	var backs []*back
+	byPath := make(map[string]*back)
+	for _, e := range notes {
+		why.undoes = append(why.undoes, e.ID)
+		for i, f := range e.Files {
+			b := byPath[f.Path]
+			if b == nil {
+				b = &back{want: f.After, left: e.parts[i].after}
+				byPath[f.Path], backs = b, append(backs, b)
+			} else if !equal(b.to, f.After) {
+				return nil, &ConflictError{Path: f.Path, Want: e.parts[i].after, Now: b.content}
+			}
+			b.path, b.to, b.content, b.mode = f.Path, f.Before, e.parts[i].before, f.Mode
+		}
+	}
+	for _, s := range steps {
+		if b := byPath[s.File.Path]; b != nil {
+			b.file = s.File
+		}
+	}
+	var edits []Edit
+	for _, b := range backs {
+		if b.file.Dir == nil {
+			return nil, fmt.Errorf("undo: no step for %s", b.path)
+		}
+		edits = append(edits, b.edit())
+	}
+	if err := eachBack(backs, (*back).look); err != nil {
+		return nil, err
+	}
+	changes, err := l.update(ctx, why, edits)
+	return changes, conflict(err)
+}
+
+// gather reads the notes of all steps, newest first, and sees to it that each step is about a file of its note.
+func (j *Journal) gather(ctx context.Context, steps []Step) ([]*note, error) {
+	type found struct {
+		at int64
+		*note
+	}
+	var all []found
+	byID := make(map[string]*note)
+	for _, s := range steps {
+		e := byID[s.ID]
+		if e == nil {
+			n, read, err := j.find(ctx, s.ID)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.ID, err)
+			}
+			if read.Kind != kindChange {
+				return nil, fmt.Errorf("%s: %w", s.ID, ErrNoChange)
+			}
+			e, byID[s.ID] = read, read
+			all = append(all, found{n.at, read})
+		}
+		if !slices.ContainsFunc(e.Files, func(f noted) bool { return f.Path == s.File.Path }) {
+			// The path led to a file of the change when that was made.
+			return nil, &ConflictError{Path: s.File.Path, Err: ErrMoved}
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.at, a.at) })
+	var notes []*note
+	for _, f := range all {
+		for _, file := range f.Files {
+			if !file.Kept {
+				return nil, fmt.Errorf("%s: %w", file.Path, ErrNoCopy)
+			}
+		}
+		notes = append(notes, f.note)
+	}
+	return notes, nil
+}
+
+// A back is how one file gets its old content again.
+type back struct {
+	path    string
+	file    File
+	want    *digest // what must be there; nil: no file
+	left    []byte
+	to      *digest // what will be there; nil: no file
+	content []byte
+	mode    fs.FileMode
+}
+
+func (b *back) edit() Edit {
+	return Edit{
+		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode,
+		Change: func(old []byte) ([]byte, error) {
+			if (old == nil) != (b.want == nil) || old != nil && digestOf(old) != *b.want {
+				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}
+			}
+			return bytes.Clone(b.content), nil
+		},
+	}
+}
+
+// look refuses what no Update would be asked about: links, other names, and what is no file.
+func (b *back) look() error {
+	dir, err := descend(b.file.Dir, filepath.Dir(b.file.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // Change says whether that fits
+	}
+	if err != nil {
+		return &ConflictError{Path: b.path, Want: b.left, Err: cause(err)}
+	}
+	defer func() { _ = dir.Close() }() // a directory handle holds no data
+	file, stamp, err := openRegular(dir, filepath.Base(b.file.Name), b.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if errors.Is(err, ErrMoved) || errors.Is(err, ErrDirectory) || errors.Is(err, ErrNotRegular) {
+		return &ConflictError{Path: b.path, Want: b.left, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	_ = file.Close() // only looked at
+	if stamp.Nlink > 1 {
+		return &ConflictError{Path: b.path, Want: b.left, Err: ErrLinked}
+	}
+	return nil
+}
+
+func eachBack(backs []*back, do func(*back) error) error {
+	var errs []error
+	for _, b := range backs {
+		if err := do(b); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// conflict gives what came in between the form of an undo's refusal.
+func conflict(err error) error {
+	if _, ok := errors.AsType[*ConflictError](err); ok || err == nil {
+		return err
+	}
+	if stale, ok := errors.AsType[*StaleError](err); ok {
+		return &ConflictError{Path: stale.Path, Want: stale.Old, Now: stale.New, Err: ErrMoved}
+	}
+	return err
+}
+
+func equal(a, b *digest) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
