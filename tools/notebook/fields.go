@@ -128,7 +128,7 @@ func (o *outline) replace(i int, edit CellEdit) ([]byte, Report, error) {
 func (o *outline) fields(i int, kind string) (*fields, error) {
 	c := o.cells[i]
 	f := &fields{pattern: o.pattern(i, c.list, kind)}
-	f.keys = arrange(o.wants(kind), f.keys)
+	f.keys = arrange(append(o.wants(kind), "id"), f.keys)
 	if colon, ok := o.colon(c.span); ok {
 		f.colon = colon
 	}
