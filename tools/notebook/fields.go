@@ -33,7 +33,7 @@ func (o *outline) wants(kind string) []string {
 // foreign says that a cell of a type cannot have a key that cells of another type have.
 func (o *outline) foreign(name, kind string) bool {
 	switch name {
-	case "outputs", "execution_count":
+	case "outputs", o.countKey():
 		return kind != "code"
 	case "attachments":
 		return kind == "code"
@@ -42,7 +42,7 @@ func (o *outline) foreign(name, kind string) bool {
 		return false
 	}
 	switch name {
-	case "prompt_number", "input", "language", "collapsed":
+	case "input", "language", "collapsed":
 		return kind != "code"
 	case "source":
 		return kind == "code"
@@ -56,6 +56,14 @@ func (o *outline) sourceKey(kind string) string {
 		return "input"
 	}
 	return "source"
+}
+
+// countKey is the name of the key that has the number of the last execution.
+func (o *outline) countKey() string {
+	if o.major == 3 {
+		return "prompt_number"
+	}
+	return "execution_count"
 }
 
 // fresh writes a new cell.
@@ -118,7 +126,8 @@ func (o *outline) replace(i int, edit CellEdit) ([]byte, Report, error) {
 	}
 	f.set(o.sourceKey(kind), source)
 	if kind == "code" {
-		f.clear()
+		f.clear("outputs", "[]")
+		f.clear(o.countKey(), "null")
 	}
 	out, err := o.splice(c.span, f.String())
 	return out, r, err
@@ -205,15 +214,11 @@ func (f *fields) drop(foreign func(name string) bool) (dropped []string) {
 	return dropped
 }
 
-// clear takes away what the last execution has left. What is empty already keeps its spelling.
-func (f *fields) clear() {
+// clear takes away what the last execution has left in a key. What is empty already keeps its spelling.
+func (f *fields) clear(name, empty string) {
 	for i, x := range f.list {
-		switch {
-		case nothing(x.value):
-		case x.name == "outputs":
-			f.list[i].value = "[]"
-		case x.name == "execution_count", x.name == "prompt_number":
-			f.list[i].value = "null"
+		if x.name == name && !nothing(x.value) {
+			f.list[i].value = empty
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (o *outline) addCell(v span) {
 			c.id = o.doc.word(m.value)
 		case "cell_type":
 			c.kind = o.doc.word(m.value)
-		case "execution_count", "prompt_number":
+		case o.countKey():
 			c.count, _ = o.doc.whole(m.value)
 		}
 	}
