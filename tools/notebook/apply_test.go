@@ -203,6 +203,8 @@ func TestApplySmall(t *testing.T) {
 			"{\"cells\":[{\"\xff\":\"\xe9\\ud800\",\"source\":[\"a\"]},{\"source\":\"\xff\"}]," + v4 + "}"},
 		{"a list on one line", "{\n \"cells\": [\n  {\n   \"source\": [ \"a\" ]\n  }\n ],\n " + v4 + "\n}", CellEdit{Cell: "cell-0", Source: "a\nb"},
 			"{\n \"cells\": [\n  {\n   \"source\": [ \"a\\n\", \"b\" ]\n  }\n ],\n " + v4 + "\n}"},
+		{"on one line beside others", "{\n \"cells\": [\n  {\n   \"source\": [\n    \"a\"\n   ]\n  },\n  {\"source\":[]}\n ],\n " + v4 + "\n}", CellEdit{Cell: "cell-1", Source: "a\nb"},
+			"{\n \"cells\": [\n  {\n   \"source\": [\n    \"a\"\n   ]\n  },\n  {\"source\":[\"a\\n\", \"b\"]}\n ],\n " + v4 + "\n}"},
 	} {
 		got, _, err := Apply([]byte(c.content), c.edit)
 		if err != nil || string(got) != c.want {
@@ -214,7 +216,7 @@ func TestApplySmall(t *testing.T) {
 // White space of the file that is repeated with every line must not be a way to fill the memory.
 func TestApplyLongGaps(t *testing.T) {
 	t.Parallel()
-	wide := strings.Repeat(" ", 1<<20)
+	wide := strings.Repeat(" ", 1<<17)
 	for _, content := range []string{
 		`{"nbformat":4,"cells":[{"source":[` + wide + `"a"` + wide + `,` + wide + `"b"` + wide + `]}]}`,
 		"{\"nbformat\":4,\"cells\":[{\n" + wide + "\"source\":[]\n" + wide + "}]}",

@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -65,18 +66,26 @@ func (c Cell) Source() string {
 	return string(text)
 }
 
-// word is what the string v says if that is plain: short, printable, and without blanks and what quotes or markup is
-// made of. Ids and types are shown between quotes, where a file must not be able to end them.
+// word is what the string v says if that is plain.
 func (d doc) word(v span) string {
 	if !d.is(v, '"') {
 		return ""
 	}
 	text, whole := d.appendText(nil, v, maxWord*utf8.UTFMax)
-	if !whole || utf8.RuneCount(text) > maxWord {
+	if !whole {
+		return ""
+	}
+	return printable(text)
+}
+
+// printable is text if that is plain, and else "": short, and without blanks and what quotes or markup is made of. Ids
+// and types are shown between quotes, where a file must not be able to end them.
+func printable(text []byte) string {
+	if len(text) > maxWord*utf8.UTFMax || utf8.RuneCount(text) > maxWord {
 		return ""
 	}
 	for _, r := range string(text) {
-		if !unicode.IsPrint(r) || r == ' ' || r == '"' || r == '\'' || r == '<' || r == '>' || r == '&' || r == utf8.RuneError {
+		if !unicode.IsPrint(r) || strings.ContainsRune(" \"'<>&\ufffd", r) {
 			return ""
 		}
 	}

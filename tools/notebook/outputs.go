@@ -2,7 +2,6 @@ package notebook
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -108,19 +107,23 @@ func (s *shown) bundle(v span) {
 	texts := []string{"text/plain", "text/markdown", "text/latex", "text/html"}
 	images := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 	forms, first := map[string]span{}, ""
-	keep := func(name string, form span) {
-		first = cmp.Or(first, name)
-		if slices.Contains(texts, name) || slices.Contains(images, name) {
-			forms[name] = form
-		}
+	data, ok := s.doc.get(v, "data")
+	if !ok {
+		data = v
 	}
-	if data, ok := s.doc.get(v, "data"); ok {
-		for m := range s.doc.members(data) {
-			keep(s.doc.word(m.key), m.value)
+	for m := range s.doc.members(data) {
+		name := s.doc.name(m.key)
+		if !ok {
+			name = []byte(old(string(name)))
 		}
-	} else {
-		for m := range s.doc.members(v) {
-			keep(old(string(s.doc.name(m.key))), m.value)
+		if first == "" && len(name) > 0 {
+			first = printable(name)
+		}
+		// A name is compared and not copied: there may be millions.
+		for _, known := range [][]string{texts, images} {
+			if i := slices.IndexFunc(known, func(form string) bool { return form == string(name) }); i >= 0 {
+				forms[known[i]] = m.value
+			}
 		}
 	}
 	before := len(s.outputs)

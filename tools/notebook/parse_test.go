@@ -199,6 +199,7 @@ func TestOutputsAreCut(t *testing.T) {
 		{"all", stream(10_000, "日"), 10_000, 1, false},
 		{"one more", stream(10_001, "日"), 10_000, 1, true},
 		{"together", stream(9_999, "a") + "," + stream(3, "é"), 10_000, 2, true},
+		{"characters and not bytes", stream(5_000, "日") + "," + stream(5_000, "é"), 10_000, 2, false},
 		{"colors do not count", stream(10_000, `\u001b[31ma`), 10_000, 1, false},
 		{"an image after much text", stream(20_000, "a") + "," + stream(1, "b") + "," + image, 10_000, 2, true},
 		{"a text that is large", stream(3_000_000, "a"), 10_000, 1, true},
