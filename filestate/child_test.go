@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,12 +24,21 @@ func child(args []string) int {
 	what, path, locks, word := args[0], args[1], args[2], args[3]
 	l := filestate.New(filestate.Options{Dir: locks})
 	var err error
-	switch what {
-	case "append":
+	if word == "kept" {
+		j, openErr := filestate.OpenJournal(filepath.Join(locks, "journal"), filestate.JournalOptions{})
+		l, err = filestate.New(filestate.Options{Dir: locks, Journal: j}), openErr
+	}
+	switch {
+	case err != nil:
+	case what == "trial":
+		err = childTrial(path, locks, word)
+	case what == "edit outside":
+		err = childEditOutside(path)
+	case what == "append":
 		err = childAppend(l, path, word)
-	case "count":
+	case what == "count":
 		err = childCount(l, path)
-	case "limited":
+	case what == "limited":
 		err = childLimited(l, path)
 	default:
 		err = fmt.Errorf("what is %q", what)

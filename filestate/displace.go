@@ -7,36 +7,68 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // After an exchange the temporary name stands for what was at the name of the target. No such file is removed before it
 // was found to be the old content, our new one, or one that the journal holds.
 
+const (
+	writerWait = time.Second // how long a program that has a file open for writing is waited for
+	writerPoll = time.Millisecond
+)
+
 // look reads what stands at a name below w's directory.
 func (w *work) look(ctx context.Context, name string) ([]byte, Stamp, error) {
 	for range readTries {
-		file, stamp, err := openRegular(w.dir, name, w.path)
-		if err != nil {
-			return nil, Stamp{}, err
-		}
-		if stamp.Size > maxSize {
-			_ = file.Close() // only read
-			return nil, Stamp{}, ErrTooLarge
-		}
-		content, err := readAll(ctx, file, stamp.Size)
-		var now Stamp
-		if err == nil {
-			now, err = restamp(file)
-		}
-		_ = file.Close() // only read
-		if err == nil && now.same(stamp) {
-			return content, stamp, nil
-		}
-		if err != nil && !errors.Is(err, ErrMoved) {
-			return nil, Stamp{}, err
+		content, stamp, err := w.lookOnce(ctx, name)
+		if !errors.Is(err, ErrMoved) {
+			return content, stamp, err
 		}
 	}
 	return nil, Stamp{}, ErrMoved
+}
+
+func (w *work) lookOnce(ctx context.Context, name string) ([]byte, Stamp, error) {
+	file, _, err := openRegular(w.dir, name, w.path)
+	if err != nil {
+		return nil, Stamp{}, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	if name == w.temporary {
+		awaitWriters(ctx, file)
+	}
+	stamp, err := restamp(file)
+	if err != nil {
+		return nil, Stamp{}, err
+	}
+	if stamp.Size > maxSize {
+		return nil, Stamp{}, ErrTooLarge
+	}
+	content, err := readAll(ctx, file, stamp.Size)
+	if err != nil {
+		return nil, Stamp{}, err
+	}
+	now, err := restamp(file)
+	if err == nil && !now.same(stamp) {
+		err = ErrMoved
+	}
+	return content, stamp, err
+}
+
+// awaitWriters waits until no program is writing to a displaced file. A program that saves in place has opened the file before
+// it was displaced, and writes to it just afterwards; nobody can open it under its new name. Where one keeps it open for
+// longer, or the system does not tell, clean looks again.
+func awaitWriters(ctx context.Context, f *os.File) {
+	for end := time.Now().Add(writerWait); beingWritten(f) && time.Now().Before(end); {
+		timer := time.NewTimer(writerPoll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
 }
 
 // verify looks whether what was displaced is what was read, and puts it back if it is not.
@@ -160,19 +192,23 @@ func (l *Ledger) clean(ctx context.Context, w *work) {
 	if err := l.steps.before(stepRemove); err != nil {
 		return // sweep finds it
 	}
-	info, err := w.dir.Lstat(w.temporary)
-	if err != nil || !info.Mode().IsRegular() {
+	file, stamp, err := openRegular(w.dir, w.temporary, w.path)
+	if err != nil {
 		return
 	}
-	if !stampOf(info).same(w.gone) {
+	last := w.base
+	if !stamp.same(w.gone) {
 		content, _, err := w.look(ctx, w.temporary)
 		if err != nil || !bytes.Equal(content, w.old) && l.journal.keep(kindExternal, w.by, w.path, content) != nil {
+			_ = file.Close() // only read
 			return
 		}
+		last = digestOf(content)
 	}
 	if w.dir.Remove(w.temporary) == nil {
 		w.displaced = false
 	}
+	l.journal.watchLate(&lateFile{file: file, path: w.path, by: w.by, sum: last, stamp: stamp})
 }
 
 // restore gives a published file its old content again, unless somebody has changed it since.

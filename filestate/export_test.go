@@ -3,6 +3,7 @@ package filestate
 import (
 	"context"
 	"os"
+	"time"
 )
 
 // Settle makes the record of path as if its stamp had been noted 2 s after the last change. The caller
@@ -55,3 +56,58 @@ func StartOf(pid int) uint64 {
 	started, _ := startOf(pid)
 	return started
 }
+
+// Steps are all steps of a change, by the names that errors give them.
+func Steps() []string {
+	var names []string
+	for _, s := range []step{
+		stepNote, stepNoteWrite, stepNoteSync, stepMake, stepCreate, stepWrite, stepOwner, stepAttrs, stepMode, stepSync,
+		stepClose, stepRename, stepVerify, stepPutBack, stepSyncDir, stepRemove, stepEnd, stepInPlace,
+	} {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// BeforeSteps has do asked before each step of l's changes, those in the journal included. An error is taken for that of
+// the step.
+func BeforeSteps(l *Ledger, do func(step string) error) {
+	s := func(at step) error { return do(string(at)) }
+	l.steps = s
+	if l.journal != nil {
+		l.journal.steps = s
+	}
+}
+
+// At sets the clock of j.
+func At(j *Journal, now func() time.Time) { j.now = now }
+
+// Tidy removes what is too old or too much.
+func Tidy(ctx context.Context, j *Journal) { j.tidy(ctx) }
+
+// LeaveOpen makes the note of a change one that a process left open which has died.
+func LeaveOpen(ctx context.Context, j *Journal, id string) error {
+	n, e, err := j.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := j.drop(n); err != nil {
+		return err
+	}
+	e.Process, e.Started = 1<<22+1, 1 // no such process: beyond the largest id that Linux gives
+	e.Host = j.self.host
+	b, err := j.encode(e)
+	if err != nil {
+		return err
+	}
+	n.state = stateOpen
+	return j.write(n, b)
+}
+
+// SwapNameOf names a temporary file as a ledger with a journal would in the process that has that id and start.
+func SwapNameOf(pid int, started uint64) string {
+	return hand{process: process{pid, started}, host: thisHost(), swaps: true}.tempName()
+}
+
+// SettleLate looks at all files that were just replaced for the last time, as Close does.
+func SettleLate(j *Journal) { j.settleAllLate() }

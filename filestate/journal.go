@@ -43,6 +43,7 @@ type Journal struct {
 	steps steps
 	now   func() time.Time
 
+	late    late
 	packers sync.Pool // of *gzip.Writer: one costs a megabyte to make
 
 	mu    sync.Mutex
@@ -84,8 +85,11 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 	}, nil
 }
 
-// Close closes the directory. Nothing is lost without it.
-func (j *Journal) Close() error { return j.root.Close() }
+// Close closes the directory, after no ledger uses it any more.
+func (j *Journal) Close() error {
+	j.settleAllLate()
+	return j.root.Close()
+}
 
 // begin notes a change before it is made. The error is of the journal's own directory.
 func (j *Journal) begin(by By, undoes []string, works []*work) (noteName, error) {

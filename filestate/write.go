@@ -125,7 +125,7 @@ func (l *Ledger) stage(ctx context.Context, w *work) error {
 		return nil
 	}
 	t, at, err := l.writeTemp(ctx, w)
-	if at == stepOwner && errors.Is(err, fs.ErrPermission) && l.mayOverwrite(w) {
+	if at == stepOwner && errors.Is(err, syscall.EPERM) && l.mayOverwrite(w) {
 		w.inPlace = true // to replace the file would give it away
 		return nil
 	}

@@ -1,0 +1,390 @@
+package filestate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codehand/filestate"
+)
+
+// A trial is a change whose every step is made to fail, or is the last one.
+type trial struct {
+	name  string
+	setUp func(keptDesk)
+	run   func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error
+}
+
+func makes(content string) func([]byte) ([]byte, error) {
+	return func([]byte) ([]byte, error) { return []byte(content), nil }
+}
+
+func update(ctx context.Context, l *filestate.Ledger, edits ...filestate.Edit) error {
+	_, err := l.Update(ctx, filestate.By{Call: callID}, edits...)
+	return err
+}
+
+// trials leave "a" and what is beside it old or new, as trialFiles says.
+func trials() []trial {
+	old := func(d keptDesk) { d.write("a", "old a\n"); d.write("z", "old z\n") }
+	return []trial{
+		{"update", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
+			return update(ctx, l, filestate.Edit{File: file("a"), Unseen: true, Change: makes("new a\n")})
+		}},
+		{"create", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
+			return update(ctx, l, filestate.Edit{File: file("x/y/b"), Change: makes("new b\n")})
+		}},
+		{"several", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
+			return update(ctx, l, filestate.Edit{File: file("a"), Unseen: true, Change: makes("new a\n")},
+				filestate.Edit{File: file("x/y/b"), Change: makes("new b\n")},
+				filestate.Edit{File: file("z"), Unseen: true, Change: makes("new z\n")})
+		}},
+		{"undo of several", func(d keptDesk) {
+			d.write("a", "new a\n") // what is new and old is the other way round
+			d.write("z", "new z\n")
+			if err := update(d.Context(), d.l, filestate.Edit{File: d.file("a"), Unseen: true, Change: makes("old a\n")},
+				filestate.Edit{File: d.file("x/y/b"), Change: makes("old b\n")},
+				filestate.Edit{File: d.file("z"), Unseen: true, Change: makes("old z\n")}); err != nil {
+				d.Fatal(err)
+			}
+		}, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
+			_, err := l.Undo(ctx, filestate.By{}, filestate.Step{ID: callID, File: file("a")},
+				filestate.Step{ID: callID, File: file("x/y/b")}, filestate.Step{ID: callID, File: file("z")})
+			return err
+		}},
+	}
+}
+
+// harmless are the steps whose failure leaves a change made.
+var harmless = map[string]bool{"sync directory": true, "remove": true, "close the journal": true}
+
+// A step that fails leaves everything as it was, and the error names the cause and the file.
+func TestFailedSteps(t *testing.T) {
+	t.Parallel()
+	causes := []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE}
+	for _, c := range trials() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			count := 0
+			for at := 1; ; at++ { // the at-th step fails
+				failed := ""
+				these := causes
+				if strings.Contains(c.name, "several") {
+					these = causes[at%len(causes):][:1] // each takes longer
+				}
+				for _, cause := range these {
+					if failed = failStep(t, c, at, cause); failed == "" {
+						break
+					}
+					count++
+				}
+				if failed == "" {
+					break
+				}
+			}
+			t.Logf("%d failures", count)
+			if count < 25 {
+				t.Errorf("only %d failures", count)
+			}
+		})
+	}
+}
+
+// failStep lets one step of a trial fail, and returns which; "": there are fewer.
+func failStep(t *testing.T, c trial, at int, cause error) (failed string) {
+	t.Helper()
+	d := newKeptDesk(t, durable)
+	c.setUp(d)
+	before, notes := tree(t, d.dir), len(d.history(filestate.Query{}))
+	n := 0
+	filestate.BeforeSteps(d.l, func(step string) error {
+		if n++; n == at {
+			failed = step
+			return cause
+		}
+		return nil
+	})
+	err := c.run(t.Context(), d.l, d.file)
+	if failed == "" {
+		if err != nil {
+			t.Fatalf("without a failure: %v", err)
+		}
+		return ""
+	}
+	filestate.BeforeSteps(d.l, func(string) error { return nil })
+	if harmless[failed] {
+		if err != nil {
+			t.Errorf("%s fails (%v): %v", failed, cause, err)
+		}
+		return failed
+	}
+	e, ok := errors.AsType[*filestate.WriteError](err)
+	if !ok || !errors.Is(err, cause) || !strings.HasPrefix(e.Path, d.dir) || strings.Contains(err.Error(), ".codehand-") {
+		t.Fatalf("%s fails (%v): got %v, want a WriteError with the cause and the file", failed, cause, err)
+	}
+	if after := tree(t, d.dir); after != before {
+		t.Fatalf("%s fails (%v): \n%s became\n%s", failed, cause, before, after)
+	}
+	if got := d.history(filestate.Query{}); len(got) != notes {
+		t.Fatalf("%s fails (%v): the history is %+v", failed, cause, got)
+	}
+	if err := c.run(t.Context(), d.l, d.file); err != nil {
+		t.Fatalf("after %s failed: %v", failed, err)
+	}
+	d.noTemps()
+	return failed
+}
+
+// A directory that cannot be synced: the change is made, and says so.
+func TestDirectoryNotSynced(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t, durable)
+	filestate.BeforeSteps(d.l, func(step string) error {
+		if step == "sync directory" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	c := d.must(d.put("a", "x", unseen))
+	if c.Durable || !errors.Is(c.SyncErr, syscall.EIO) {
+		t.Errorf("the change is %+v", c)
+	}
+	d.holds("a", "x")
+	if len(d.history(filestate.Query{})) != 1 {
+		t.Error("the change is not in the history")
+	}
+}
+
+// A file system without the exchange: a look just before the rename is what is left.
+func TestWithoutExchange(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t, durable)
+	d.write("a", "0")
+	d.see("a")
+	foreign := false
+	filestate.BeforeSteps(d.l, func(step string) error {
+		if step != "rename" {
+			return nil
+		}
+		if foreign {
+			d.write("a", "foreign")
+		}
+		return errors.ErrUnsupported
+	})
+	c := d.must(d.edit("a", "0", "1"))
+	d.holds("a", "1")
+	d.mustUndo(c.ID)
+	d.holds("a", "0")
+	tick(t, d.path("a"))
+	foreign = true
+	_, err := d.edit("a", "0", "2")
+	if e := wantStale(t, err); string(e.New) != "foreign" {
+		t.Errorf("the stale error is %+v", e)
+	}
+	d.holds("a", "foreign")
+}
+
+// The exchange displaced something else and cannot be reversed: nothing is removed, and the error says so.
+func TestPutBackFails(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t)
+	d.write("a", "old")
+	d.see("a")
+	filestate.BeforeSteps(d.l, func(step string) error {
+		switch step {
+		case "rename":
+			d.write("a", "foreign")
+		case "put back":
+			return syscall.EIO
+		}
+		return nil
+	})
+	_, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("new")})
+	e, ok := errors.AsType[*filestate.RollbackError](err)
+	if !ok || len(e.Files) != 1 || !e.Files[0].Changed || !errors.Is(e.Files[0].Err, syscall.EIO) {
+		t.Fatalf("got %v, want a RollbackError", err)
+	}
+	left := temps(t, d.dir)
+	if len(left) != 1 {
+		t.Fatalf("left are %v", left)
+	}
+	if b, err := os.ReadFile(left[0]); err != nil || string(b) != "foreign" {
+		t.Errorf("left is %q, %v", b, err)
+	}
+	if !d.keepsContent("foreign") {
+		t.Error("the journal has no copy")
+	}
+}
+
+// A file whose owner cannot be kept is written in place, where the journal has the old content.
+func TestInPlace(t *testing.T) {
+	t.Parallel()
+	notOurs := func(step string) error {
+		if step == "owner" {
+			return syscall.EPERM
+		}
+		return nil
+	}
+	t.Run("written and undone", func(t *testing.T) {
+		t.Parallel()
+		d := newKeptDesk(t, durable)
+		d.write("a", "a longer old content")
+		d.see("a")
+		filestate.BeforeSteps(d.l, notOurs)
+		c := d.must(d.put("a", "new"))
+		if !c.InPlace || !c.Durable {
+			t.Errorf("the change is %+v", c)
+		}
+		d.holds("a", "new")
+		if u := d.mustUndo(c.ID); !u.InPlace {
+			t.Errorf("the undo is %+v", u)
+		}
+		d.holds("a", "a longer old content")
+		d.must(d.edit("a", "longer", "new"))
+	})
+	t.Run("not with other names", func(t *testing.T) {
+		t.Parallel()
+		d := newKeptDesk(t)
+		d.write("a", "old")
+		if err := os.Link(d.path("a"), d.path("b")); err != nil {
+			t.Skipf("hard links: %v", err)
+		}
+		filestate.BeforeSteps(d.l, notOurs)
+		_, err := d.put("a", "new", unseen)
+		if e, ok := errors.AsType[*filestate.WriteError](err); !ok || e.Step != "owner" {
+			t.Errorf("got %v, want a WriteError of the step owner", err)
+		}
+		d.holds("a", "old")
+	})
+	t.Run("fails", func(t *testing.T) {
+		t.Parallel()
+		d := newKeptDesk(t)
+		d.write("a", "old")
+		filestate.BeforeSteps(d.l, func(step string) error {
+			if step == "write in place" {
+				return syscall.ENOSPC
+			}
+			return notOurs(step)
+		})
+		_, err := d.put("a", "new", unseen)
+		wantError(t, err, syscall.ENOSPC)
+		d.holds("a", "old")
+	})
+	t.Run("somebody is faster", func(t *testing.T) {
+		t.Parallel()
+		d := newKeptDesk(t)
+		d.write("a", "old")
+		d.see("a")
+		tick(t, d.path("a"))
+		filestate.BeforeSteps(d.l, notOurs)
+		_, err := d.change("a", func([]byte) ([]byte, error) { d.write("a", "foreign"); return []byte("new"), nil })
+		wantStale(t, err)
+		d.holds("a", "foreign")
+	})
+	t.Run("taken back", func(t *testing.T) {
+		t.Parallel()
+		d := newKeptDesk(t)
+		d.write("a", "old a")
+		d.write("z", "old z")
+		renames := 0
+		filestate.BeforeSteps(d.l, func(step string) error {
+			if step == "rename" {
+				if renames++; renames == 1 {
+					return syscall.EIO
+				}
+			}
+			return notOurs(step)
+		})
+		err := update(t.Context(), d.l, filestate.Edit{File: d.file("a"), Unseen: true, Change: makes("new a")},
+			filestate.Edit{File: d.file("b"), Change: makes("new b")})
+		wantError(t, err, syscall.EIO)
+		d.holds("a", "old a")
+		d.gone("b")
+	})
+}
+
+// foreignSaves are what other programs do to a file.
+var foreignSaves = map[string]func(d keptDesk, content string){
+	"in place": func(d keptDesk, content string) { d.write("a", content) },
+	"by rename": func(d keptDesk, content string) {
+		d.write("other", content)
+		d.rename("other", "a")
+	},
+	"removed and made anew": func(d keptDesk, content string) {
+		_ = os.Remove(d.path("a"))
+		d.write("a", content)
+	},
+}
+
+// Whatever somebody saves at whatever step of a change is there afterwards, or in the journal.
+func TestForeignSaveAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for name, save := range foreignSaves {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, at := range filestate.Steps() {
+				for times := 1; times <= 3; times++ { // and once more while that is put back
+					d := newKeptDesk(t)
+					d.write("a", "old")
+					d.see("a")
+					var saved []string
+					filestate.BeforeSteps(d.l, func(step string) error {
+						if step == at || len(saved) > 0 && len(saved) < times {
+							saved = append(saved, fmt.Sprintf("version %d", len(saved)))
+							save(d, saved[len(saved)-1])
+						}
+						return nil
+					})
+					c, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("new")})
+					if stale, ok := errors.AsType[*filestate.StaleError](err); err != nil && (!ok || stale.New == nil) && !errors.Is(err, filestate.ErrMoved) {
+						t.Fatalf("save before %s: %v", at, err)
+					}
+					if err == nil && len(saved) == 0 && c[0].ID == "" {
+						t.Fatalf("save before %s: %+v", at, c)
+					}
+					// Each later save replaces the one before it, unless that was displaced.
+					if n := len(saved); n > 0 && d.read("a") != saved[n-1] && !d.keepsContent(saved[n-1]) {
+						t.Fatalf("save %d before %s is lost: the file holds %q; %v", n, at, d.read("a"), err)
+					}
+					d.noTemps()
+				}
+			}
+		})
+	}
+}
+
+// A program that opened the old file before the change writes into it afterwards: that is in the journal.
+func TestLateWriter(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t)
+	d.write("a", "old")
+	f, err := os.OpenFile(d.path("a"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tick(t, d.path("a"))
+	filestate.BeforeSteps(d.l, func(step string) error {
+		if step == "remove" {
+			_, err := f.WriteString("late")
+			return err
+		}
+		return nil
+	})
+	d.must(d.put("a", "new", unseen))
+	d.holds("a", "new")
+	if !d.keepsContent("late") {
+		t.Error("the late save is lost")
+	}
+	if _, err := f.WriteString(" and later"); err != nil { // the file has no name any more
+		t.Fatal(err)
+	}
+	filestate.SettleLate(d.j)
+	if !d.keepsContent("late and later") {
+		t.Error("the later save is lost")
+	}
+}

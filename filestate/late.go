@@ -1,0 +1,89 @@
+package filestate
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	lateWait  = time.Second // how long an old file is kept open for what comes late
+	lateFiles = 64          // old files kept open at most
+)
+
+// late are old files that have no name any more. A program that had looked up the name just before it was exchanged, and
+// got no processor since, opens and writes the old file: the system does not tell that before, so each is looked at again
+// when it is a second old. The zero late is ready.
+type late struct {
+	mu    sync.Mutex
+	files []*lateFile // the oldest first
+	gone  sync.WaitGroup
+}
+
+type lateFile struct {
+	file  *os.File
+	path  string
+	by    By
+	sum   digest // of its content
+	stamp Stamp
+	timer *time.Timer
+}
+
+// watchLate takes over an open file that was just removed.
+func (j *Journal) watchLate(f *lateFile) {
+	j.late.mu.Lock()
+	j.late.files = append(j.late.files, f)
+	var oldest *lateFile
+	if len(j.late.files) > lateFiles {
+		oldest = j.late.files[0]
+	}
+	j.late.gone.Add(1)
+	f.timer = time.AfterFunc(lateWait, func() { j.settleLate(f) })
+	j.late.mu.Unlock()
+	if oldest != nil {
+		j.settleLate(oldest)
+	}
+}
+
+// settleLate looks at an old file for the last time.
+func (j *Journal) settleLate(f *lateFile) {
+	j.late.mu.Lock()
+	mine := false
+	for i, other := range j.late.files {
+		if mine = other == f; mine {
+			j.late.files = append(j.late.files[:i:i], j.late.files[i+1:]...)
+			break
+		}
+	}
+	j.late.mu.Unlock()
+	if !mine {
+		return
+	}
+	defer j.late.gone.Done()
+	f.timer.Stop()
+	defer func() { _ = f.file.Close() }() // only read
+	now, err := restamp(f.file)
+	if err != nil || !f.stamp.Racy && now.Size == f.stamp.Size && now.Mtime == f.stamp.Mtime || now.Size > maxKept {
+		return
+	}
+	content, err := readAll(context.Background(), f.file, now.Size)
+	if err == nil && digestOf(content) != f.sum {
+		_ = j.keep(kindExternal, f.by, f.path, content) // there is nobody to tell
+	}
+}
+
+// settleAllLate looks at all old files now, and waits for those who do already.
+func (j *Journal) settleAllLate() {
+	for {
+		j.late.mu.Lock()
+		if len(j.late.files) == 0 {
+			j.late.mu.Unlock()
+			j.late.gone.Wait()
+			return
+		}
+		f := j.late.files[0]
+		j.late.mu.Unlock()
+		j.settleLate(f)
+	}
+}
