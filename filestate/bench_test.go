@@ -13,6 +13,9 @@ import (
 // write, fsync, rename, fsync of the directory.
 func BenchmarkEdit(b *testing.B) {
 	b.Run("ledger", func(b *testing.B) { benchEdit(b, filestate.Options{Dir: b.TempDir()}) })
+	b.Run("ledger with a journal", func(b *testing.B) {
+		benchEdit(b, filestate.Options{Dir: b.TempDir(), Journal: openJournal(b, filepath.Join(b.TempDir(), "journal"))})
+	})
 	b.Run("ledger without lock files", func(b *testing.B) { benchEdit(b, filestate.Options{}) })
 	b.Run("ledger, fast", func(b *testing.B) { benchEdit(b, filestate.Options{Dir: b.TempDir(), Fast: true}) })
 	b.Run("write, fsync, rename", benchPlain)

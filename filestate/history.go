@@ -172,3 +172,27 @@ func (j *Journal) find(ctx context.Context, id string) (noteName, *note, error) 
 	}
 	return noteName{}, nil, ErrNoChange
 }
+
+// History returns what Journal.History does; nothing without a journal.
+func (l *Ledger) History(ctx context.Context, q Query) ([]Entry, error) {
+	if l.journal == nil {
+		return nil, nil
+	}
+	return l.journal.History(ctx, q)
+}
+
+// Last returns what Journal.Last does; ErrNoChange without a journal.
+func (l *Ledger) Last(ctx context.Context, q Query) (Entry, error) {
+	if l.journal == nil {
+		return Entry{}, ErrNoChange
+	}
+	return l.journal.Last(ctx, q)
+}
+
+// Contents returns what Journal.Contents does; ErrNoChange without a journal.
+func (l *Ledger) Contents(ctx context.Context, id, path string) (before, after []byte, err error) {
+	if l.journal == nil {
+		return nil, nil, ErrNoChange
+	}
+	return l.journal.Contents(ctx, id, path)
+}

@@ -38,9 +38,9 @@ func TestRandomUndos(t *testing.T) {
 		s = rand.Uint64()
 	}
 	t.Logf("repeat with -seed %d", s)
-	sequences := 1000
-	if testing.Short() {
-		sequences = 100
+	sequences := 200
+	if os.Getenv("CI") != "" {
+		sequences = 1000
 	}
 	rng := rand.New(rand.NewPCG(s, 0))
 	undone, refused := 0, 0

@@ -31,6 +31,7 @@ type engines struct {
 	store  state.Store
 	locker filestate.Locker
 	held   *filestate.Contents
+	kept   *journals
 	search *search.Engine
 	hooks  *hooks.Runner
 	keeps  *retention
@@ -66,6 +67,7 @@ func (s *Server) assemble(o Options) (err error) {
 	}
 	e.locker = filestate.NewLocker(filepath.Join(e.dir, "locks"))
 	e.held = filestate.NewContents(0)
+	e.kept = newJournals(e.dir, e.locker, cfg, s.log)
 	e.search = search.New(search.Options{
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
@@ -110,6 +112,9 @@ func (e *engines) close() error {
 		e.hooks.Close()
 	}
 	var errs []error
+	if e.kept != nil {
+		errs = append(errs, e.kept.close())
+	}
 	if e.search != nil {
 		errs = append(errs, e.search.Close())
 	}
@@ -125,6 +130,10 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
 	memory := s.memory(key)
+	journal, err := e.kept.of(principal[:16])
+	if err != nil {
+		return nil, nil, err
+	}
 	dir := filepath.Join(e.dir, sessionsDir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env()})
@@ -132,10 +141,12 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)
 	}
 	st := &session.State{
-		Key:      key,
-		Shared:   strings.HasPrefix(key.Session, kindWorkspace),
-		Space:    at.space.Readable(jobs, kept),
-		Files:    filestate.New(filestate.Options{Memory: memory, Locker: e.locker, Contents: e.held, Fast: s.cfg.Write.Durability == "fast"}),
+		Key:    key,
+		Shared: strings.HasPrefix(key.Session, kindWorkspace),
+		Space:  at.space.Readable(jobs, kept),
+		Files: filestate.New(filestate.Options{
+			Memory: memory, Locker: e.locker, Contents: e.held, Journal: journal, Fast: s.cfg.Write.Durability == "fast",
+		}),
 		Rules:    at.rules,
 		Search:   e.search,
 		Shell:    sh,

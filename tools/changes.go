@@ -70,7 +70,11 @@ func sizeOf(env tool.Env, path string) string {
 
 // by says on whose behalf a tool changes files.
 func by(env tool.Env, name string) filestate.By {
-	return filestate.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name}
+	who := filestate.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name}
+	if roots := env.Space.Roots(); len(roots) > 0 {
+		who.Workspace = roots[0]
+	}
+	return who
 }
 
 // diffText is what a change did, at most maxBytes long and safe to read.
@@ -78,35 +82,6 @@ func diffText(c filestate.Change, maxBytes int) string {
 	diff, _ := textedit.Diff(c.Old, c.New, maxBytes)
 	diff, _ = results.Show(diff)
 	return strings.TrimSuffix(diff, "\n")
-}
-
-// changeNotes are the last lines of an answer about changed files.
-func changeNotes(env tool.Env, notes []string, changes ...filestate.Change) string {
-	for _, c := range changes {
-		if c.SyncErr != nil {
-			notes = append(notes, fmt.Sprintf("[written; durability unknown: %v]", c.SyncErr))
-		}
-		if c.Links > 0 {
-			notes = append(notes, "[hard link broken: "+plural(c.Links, "other name keeps", "other names keep")+" the old content]")
-		}
-		if len(c.Lost) > 0 {
-			notes = append(notes, "[attributes lost: "+strings.Join(c.Lost, ", ")+"]")
-		}
-		if c.Forgotten {
-			notes = append(notes, "[the change could not be remembered; read the file again before the next edit]")
-		}
-		if env.Client.Modern || env.Prefs.ReadVersion {
-			note := "[version " + string(c.After)
-			if len(changes) > 1 {
-				note += " of " + c.Path
-			}
-			notes = append(notes, note+"]")
-		}
-	}
-	if len(notes) == 0 {
-		return ""
-	}
-	return "\n" + strings.Join(notes, "\n")
 }
 
 // changeMeta is what programs learn of changed files.
@@ -120,6 +95,9 @@ func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
 		op := "change"
 		if c.Before == "" {
 			op = "create"
+		}
+		if c.After == "" {
+			op = "delete"
 		}
 		m.Files = append(m.Files, tool.FileChange{
 			Path: c.Path, Op: op, Before: string(c.Before), After: string(c.After), SumBefore: c.Sums.Before, SumAfter: c.Sums.After,

@@ -37,6 +37,7 @@ type Config struct {
 	Read        Read
 	Edit        Edit
 	Write       Write
+	Journal     Journal
 	List        List
 	Grep        Grep
 	Shell       Shell
@@ -155,6 +156,12 @@ type Edit struct {
 // Write is how changes reach the disk.
 type Write struct {
 	Durability string // full: fsync; fast: none
+}
+
+// Journal is how long the contents before and after each change are kept.
+type Journal struct {
+	KeepDays int
+	MaxBytes int64 // of one principal
 }
 
 // List is how directories are listed.

@@ -45,6 +45,7 @@ func defaults() Config {
 		Read:        Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto"},
 		Edit:        Edit{Guard: "strict"},
 		Write:       Write{Durability: "full"},
+		Journal:     Journal{KeepDays: 30, MaxBytes: gib},
 		List:        List{Limit: 100, TimeoutMS: 20 * second},
 		Grep:        Grep{DefaultMode: "files_with_matches", TimeoutMS: 20 * second},
 		Shell:       Shell{Enabled: true, DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second, AutoBackgroundMS: 110 * second},
@@ -109,6 +110,8 @@ func baseTable(c *Config) []setting {
 
 		{"edit.guard", "strict: a file must be read before it is changed; or relaxed", narrower, choice{&c.Edit.Guard, []string{"strict", "relaxed"}}},
 		{"write.durability", "full: a change is on the disk before the answer; or fast", narrower, choice{&c.Write.Durability, []string{"full", "fast"}}},
+		{"journal.keep_days", "days that changes are kept for history and undo", operatorOnly, number{&c.Journal.KeepDays, 1, 3650, false}},
+		{"journal.max_bytes", "size of what is kept of one person's changes; the oldest go first", operatorOnly, size{&c.Journal.MaxBytes, mib, 1024 * gib}},
 
 		{"list.limit", "paths of one listing", narrower, number{&c.List.Limit, 1, 100_000, false}},
 		{"list.gitignore", "leave ignored files out of listings", guidance, toggle{&c.List.Gitignore}},

@@ -49,6 +49,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[.* in the middle were not filtered; `,
 		`\[a hook (?:changed|objects)`,
 		`\[written; durability unknown: `,
+		`\[written in place: not atomic\][ \t]*$`,
+		`\[no undo copy: over 32 MiB\][ \t]*$`,
 		`\[hard link broken: `,
 		`\[attributes lost: `,
 		`\[the change could not be remembered; `,

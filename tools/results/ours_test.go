@@ -38,6 +38,8 @@ var ourLines = []string{
 	"[3.0 MB in the middle were not filtered; the whole output is in /s/jobs/job_x.log]",
 	"[a hook changed /w/a.go after this edit]", "[a hook objects] too long",
 	"[written; durability unknown: input/output error]",
+	"[written in place: not atomic]",
+	"[no undo copy: over 32 MiB]",
 	"[version 0123456789ab]",
 	"[3 more match: a, b, c]", "[3 more match and do not fit here: a, b, c; select them by name]", "[2 more names are unknown]",
 	"[the state store does not answer: these tools do not join the list, but can be called]",
