@@ -1,0 +1,95 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"codehand/filestate"
+	"codehand/server/config"
+)
+
+// Each principal has a journal of its own, and a new process settles what one that died left in any of them.
+func TestJournals(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it is not known there which processes have ended")
+	}
+	t.Parallel()
+	state, work := realDir(t), realDir(t)
+	cfg := config.Config{Journal: config.Journal{KeepDays: 30, MaxBytes: 1 << 20}}
+	var log bytes.Buffer
+	locker := filestate.NewLocker(filepath.Join(state, "locks"))
+	open := func() *journals {
+		return newJournals(state, locker, cfg, slog.New(slog.NewTextHandler(&log, nil)))
+	}
+	first := open()
+	var ids []string
+	for _, principal := range []string{"alice", "bob"} {
+		j, err := first.of(principal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		changes, err := filestate.New(filestate.Options{Journal: j}).Update(t.Context(), filestate.By{}, filestate.Edit{
+			File:   filestate.File{Dir: root, Name: principal, Path: filepath.Join(work, principal)},
+			Change: func([]byte) ([]byte, error) { return []byte("new"), nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, changes[0].ID)
+	}
+	if err := first.close(); err != nil {
+		t.Fatal(err)
+	}
+	orphan(t, filepath.Join(state, journalsDir, "alice"), ids[0])
+	second := open()
+	defer func() {
+		if err := second.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if !strings.Contains(log.String(), ids[0]) || !strings.Contains(log.String(), "outcome=done") || strings.Contains(log.String(), ids[1]) {
+		t.Errorf("the log says %q", log.String())
+	}
+	for i, principal := range []string{"alice", "bob"} {
+		j, err := second.of(principal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := j.History(t.Context(), filestate.Query{})
+		if err != nil || len(got) != 1 || got[0].ID != ids[i] || got[0].Open {
+			t.Errorf("the history of %s is %+v, %v", principal, got, err)
+		}
+	}
+}
+
+// orphan makes the note of a change one that a process left open which has died.
+func orphan(t *testing.T, dir, id string) {
+	t.Helper()
+	notes, err := filepath.Glob(filepath.Join(dir, "*", "*-"+id+".done"))
+	if err != nil || len(notes) != 1 {
+		t.Fatalf("the notes are %v, %v", notes, err)
+	}
+	b, err := os.ReadFile(notes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const noProcess = 1<<22 + 1 // beyond the largest id that Linux gives
+	b = bytes.Replace(b, fmt.Appendf(nil, `"pid":%d`, os.Getpid()), fmt.Appendf(nil, `"pid":%d`, noProcess), 1)
+	if err := os.WriteFile(strings.TrimSuffix(notes[0], "done")+"open", b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(notes[0]); err != nil {
+		t.Fatal(err)
+	}
+}
