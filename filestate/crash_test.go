@@ -1,10 +1,13 @@
 package filestate_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +20,7 @@ import (
 // childTrial makes the change of a trial and is killed before its at-th step; word is "trial/at". It says "made" if it
 // lives that long.
 func childTrial(dir, locks, word string) error {
+	runtime.LockOSThread() // strace counts calls by thread
 	name, number, _ := strings.Cut(word, "/")
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
@@ -69,7 +73,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			at := 1
-			for killTrial(t, c, at) {
+			for killTrial(t, c, at, func(d keptDesk, locks string) (*exec.Cmd, *bufio.Scanner) {
+				return startChild(t, "trial", d.dir, locks, c.name+"/"+strconv.Itoa(at))
+			}) {
 				at++
 			}
 			t.Logf("%d steps", at-1)
@@ -81,7 +87,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 }
 
 // killTrial reports whether the process was killed; else it had made its change before.
-func killTrial(t *testing.T, c trial, at int) bool {
+func killTrial(t *testing.T, c trial, at int, start func(d keptDesk, locks string) (*exec.Cmd, *bufio.Scanner)) bool {
 	t.Helper()
 	locks := t.TempDir()
 	kept := filepath.Join(locks, "journal")
@@ -89,7 +95,7 @@ func killTrial(t *testing.T, c trial, at int) bool {
 	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, kept}
 	c.setUp(d)
 	old, notes := tree(t, d.dir), len(d.history(filestate.Query{}))
-	cmd, lines := startChild(t, "trial", d.dir, locks, c.name+"/"+strconv.Itoa(at))
+	cmd, lines := start(d, locks)
 	made := lines.Scan()
 	for lines.Scan() {
 	}
