@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"codehand/filestate"
-
 	"golang.org/x/sys/unix"
+
+	"codehand/filestate"
 )
 
 // A single file that is mounted into a container cannot be replaced, and is written in place.
