@@ -320,6 +320,30 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// A skill of a repository read the .env of its workspace to the model, by a link or a hard link, and nobody was asked.
+func TestVisibleNoSecret(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, permission.Options{})
+	b.write("work/.env", "secret")
+	b.write("work/.ssh/config", "secret")
+	b.write("work/.env.example", "for all")
+	b.write("work/.claude/skills/good/SKILL.md", "text")
+	b.link("work/.claude/skills/link/SKILL.md", "../../../.env")
+	b.link("work/.claude/skills/keys", "../../.ssh")
+	b.link("work/.claude/skills/good/e.txt", "../../../.env")
+	b.link("work/.claude/skills/sample/SKILL.md", "../../../.env.example")
+	b.write("work/.claude/skills/hard/a.txt", "a")
+	if err := os.Link(b.path("work/.env"), b.path("work/.claude/skills/hard/SKILL.md")); err != nil {
+		t.Log("hard links cannot be made here: ", err)
+	}
+	b.want("none is a secret", "good=work/.claude/skills/good/SKILL.md", "sample=work/.claude/skills/sample/SKILL.md")
+	for _, path := range []string{"work/.env", "work/.ssh/config", "work/.claude/skills/link/SKILL.md", "work/.claude/skills/good/e.txt", "work/.claude/skills/hard/SKILL.md"} {
+		if f, err := b.Visible().Open(b.path(path)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, %v", path, f, err)
+		}
+	}
+}
+
 // TestVisibleNeverBlocks: the test hangs if a FIFO is opened for reading.
 func TestVisibleNeverBlocks(t *testing.T) {
 	t.Parallel()
