@@ -159,3 +159,29 @@ func TestSharedListOfAnother(t *testing.T) {
 		same(t, r.fails(tool.Busy, name, samples[name]), "BUSY: The list of tasks is being changed by another session. Nothing was done. Try again.")
 	}
 }
+
+// A list of one task said that it had 500 when somebody had put the largest id there, and damaged files were not counted
+// aloud.
+func TestSharedListThatIsFull(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	put := func(list, name, text string) {
+		t.Helper()
+		path := filepath.Join(r.dir, list)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: filestate.NewLocker(tasks.Locks(path)), Fast: true}))
+	}
+	put("last", "999999999.json", `{"id":"999999999","subject":"x","status":"pending"}`)
+	same(t, r.fails(tool.StateUnavailable, "task_create", samples["task_create"]),
+		"STATE_UNAVAILABLE: The shared list of tasks cannot be used: find a free id in the directory of tasks: 999999999 is taken. Nothing was changed. Tell the user.")
+	for i := range tasks.MaxTasks {
+		put("full", fmt.Sprintf("%d.json", i+1), map[bool]string{false: fmt.Sprintf(`{"id":"%d","subject":"x","status":"completed"}`, i+1)}[i < 2])
+	}
+	same(t, r.fails(tool.TaskLimit, "task_create", samples["task_create"]),
+		"TASK_LIMIT: The list has 498 tasks and 2 damaged files, of at most 500; 498 are completed. Nothing was changed. Delete tasks with task_update and the status deleted; completed ones count, too.")
+}

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -102,8 +103,11 @@ func (l List) Create(ctx context.Context, d Draft) (Task, error) {
 	}
 	var made Task
 	_, err := l.memory.Change(ctx, func(b Book) (Book, error) {
-		if len(b.Tasks)+len(b.Damaged) >= MaxTasks || b.Last >= maxID {
-			return Book{}, &LimitError{Tasks: len(b.Tasks), Completed: b.completed()}
+		if len(b.Tasks)+len(b.Damaged) >= MaxTasks {
+			return Book{}, &LimitError{Tasks: len(b.Tasks), Completed: b.completed(), Damaged: len(b.Damaged)}
+		}
+		if b.Last >= maxID { // in a directory only: somebody put a file with this name there
+			return Book{}, &DirectoryError{Step: "find a free id in", Err: fmt.Errorf("%d is taken", b.Last)}
 		}
 		before := b.size()
 		b.Last++
