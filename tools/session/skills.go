@@ -38,6 +38,9 @@ func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
 	}
 	found := make([]skills.Skill, 0, len(set.Skills))
 	for _, k := range set.Skills {
+		if err := ctx.Err(); err != nil {
+			return skills.Set{}, err
+		}
 		if len(k.Paths) > 0 && !k.Matches(s.below(touched, k)...) {
 			continue
 		}

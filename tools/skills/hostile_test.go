@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -331,6 +332,46 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// A skill with 60,000 braces made every call that looks for skills take a second longer, and so did 16,000 alternatives.
+func TestMatchesIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, pattern := range map[string]string{
+		"closed": strings.Repeat("}", 60_000), "opened once": "{" + strings.Repeat("}", 60_000), "pairs": strings.Repeat("{}", 30_000),
+	} {
+		start := time.Now()
+		skills.Skill{Paths: []string{pattern}}.Matches("a")
+		if d := time.Since(start); d > 250*time.Millisecond { // it takes 1 ms, and 10 ms with the race detector
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+	if many := append(slices.Repeat([]string{"b{c,d}"}, 50), "a"); (skills.Skill{Paths: many}).Matches("a") || !(skills.Skill{Paths: many[1:]}).Matches("a") {
+		t.Error("not the first 100 patterns count")
+	}
+}
+
+// An index kept the whole text of each skill whose description was its first line: 500 MiB for each session.
+func TestIndexKeepsNoBodies(t *testing.T) { // alone, as it measures
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	d, x := newDisk(t, t.TempDir()), skills.New()
+	for i := range 20 {
+		head := []string{"First line.\n", "---\ndescription: a: b [c\n---\n"}[i%2]
+		write(t, filepath.Join(d.dir, fmt.Sprintf("s%d/SKILL.md", i)), head+strings.Repeat("x", 1<<20-100))
+	}
+	before := heap()
+	if set := scan(t, x, d, ""); len(set.Skills) != 20 {
+		t.Fatalf("found are %d", len(set.Skills))
+	}
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("20 skills of 1 MiB keep %d KiB", (after-before)>>10)
+	}
+	runtime.KeepAlive(x)
+}
+
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -358,6 +399,7 @@ func TestMatches(t *testing.T) {
 		{"*", "../x /y . ..", false},
 		{"*.go", "./a/../b.go", true},
 		{"# #", "#", false},
+		{"{a},b}", "b", true},
 		{strings.Repeat("{a,b}", 20), strings.Repeat("a", 20), false}, // a million: stays as it is
 	} {
 		s := skills.Skill{Paths: strings.Fields(c.patterns)}

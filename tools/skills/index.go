@@ -204,12 +204,14 @@ func (s *Skill) parse(data []byte) error {
 		}
 		return err
 	}
-	v, loose, err := readFront(front)
+	v, loose, err := readFront(strings.Clone(front))
 	if err != nil {
 		return err
 	}
 	s.Loose = loose
 	s.describe(v, body)
+	// It may be a line of the body, all of which would be kept with it.
+	s.Description = strings.Clone(s.Description)
 	if len(s.Front) > maxBytes { // several keys, each with aliases of its own
 		return errBomb
 	}
