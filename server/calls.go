@@ -85,7 +85,7 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 		a.Via = rec.env.name
 	}
 	result, err := rec.visit.Call(ctx, t, rec.aim.input, a)
-	if result.ListChanged {
+	if s.shelve(ctx, rec) || result.ListChanged {
 		s.tellListed(ctx, rec)
 	}
 	s.tellPrompts(ctx, rec, result)
@@ -273,6 +273,15 @@ func (s *Server) unknownTool(at *place, name string) *rpcError {
 	if near := catalog.Nearest(at.asked.catalog, name); len(near) > 0 {
 		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
 		e.Data = map[string]any{"nearest": near}
+	}
+	return e
+}
+
+// unknownCall is unknownTool for a client.
+func (s *Server) unknownCall(rec *record) *rpcError {
+	e := s.unknownTool(rec.place, rec.env.name)
+	if s.findable(rec.place) {
+		e.Message += ". " + finder + " finds tools."
 	}
 	return e
 }

@@ -260,6 +260,9 @@ func (c *conn) arrive(rec *record, release *func()) *rpcError {
 	case needsSession(rec.env.method):
 		return c.s.look(rec, key, release)
 	}
+	if rec.env.named() && !rec.modern {
+		rec.shelf, _ = c.key(rec.env.unnamed()) // that of an envelope without names has no error
+	}
 	return c.s.arrive(rec, key, release)
 }
 

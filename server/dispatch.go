@@ -53,6 +53,7 @@ type record struct {
 	flush       func()                                  // sends pending progress; called before the answer
 	progress    tool.Progress                           // nil: the client gave no token
 	active      func(context.Context) ([]string, error) // of a request that lists: what its session found; nil: it has none
+	shelf       session.Key                             // of a legacy call with a session of its own: what its connection lists by
 }
 
 type recordKey struct{}
@@ -202,11 +203,7 @@ func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessag
 func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 	if rec.env.method == string(mcp.MethodToolsCall) && e.Code == mcp.INVALID_PARAMS {
 		if _, ok := s.table[rec.env.name]; !ok && s.mcp.GetTool(rec.env.name) == nil {
-			unknown := s.unknownTool(rec.place, rec.env.name)
-			if s.findable(rec.place) {
-				unknown.Message += ". " + finder + " finds tools."
-			}
-			return unknown
+			return s.unknownCall(rec)
 		}
 	}
 	if rec.env.method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {

@@ -149,6 +149,9 @@ func (x *exchange) request() {
 	switch {
 	case bad != nil:
 	case f.call:
+		if x.rec.env.named() && x.scope != nil {
+			x.rec.shelf, _ = httpKey(x.c.who, x.rec.env.unnamed(), x.handle, x.scope.key.Session) // it erred for key, if it does
+		}
 		bad = e.s.arrive(x.rec, key, &release)
 	case x.rec.listsActive():
 		x.rec.active = e.s.active(key)

@@ -54,6 +54,37 @@ func (s *Server) active(key session.Key) func(context.Context) ([]string, error)
 // activeCell names the value in which a session keeps the tools that it found.
 const activeCell = "cell.active"
 
+// unnamed is an envelope without what gives a single request a session of its own: tools/list brings none of it.
+func (e envelope) unnamed() envelope {
+	e.hasSession, e.hasThreadID = false, false
+	return e
+}
+
+// named says that a request may have another session than its connection.
+func (e envelope) named() bool { return e.hasSession || e.hasThreadID }
+
+// shelve lists for the connection of a call what the call's own session has found, and says whether that changed its list.
+func (s *Server) shelve(ctx context.Context, rec *record) (changed bool) {
+	st := rec.state
+	if rec.shelf.Session == "" || rec.shelf == st.Key || rec.aim.tool.Spec.Name != finder || st.Client.SeesAll {
+		return false
+	}
+	found, err := st.Active.Load(ctx)
+	if err == nil && len(found) > 0 {
+		shelf := session.NewCell[[]string](s.memory(rec.shelf), activeCell)
+		_, err = shelf.Change(ctx, func(listed []string) ([]string, error) {
+			all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(listed, found))))
+			changed = !slices.Equal(all, listed)
+			return all, nil
+		})
+	}
+	if err != nil { // what is not listed can be called all the same
+		s.log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
+		return false
+	}
+	return changed
+}
+
 // A lister is what the operator says about lists. The zero lister is that of somebody who says nothing.
 type lister struct {
 	deferral string   // tools.deferral

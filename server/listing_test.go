@@ -180,6 +180,28 @@ func TestActiveSets(t *testing.T) {
 	}
 }
 
+// TestThreadsAreListed: a client that names its thread, or a handle, in calls alone never saw in its list what tool_search
+// had found, although it was told that the list changed.
+func TestThreadsAreListed(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
+	for _, meta := range []map[string]any{{"threadId": "thread-one"}, {"codehand/session": "handle-one"}} {
+		for _, wire := range []kindWire{start(t, setup{}).wire, x.client("alice").hello(), x.client("alice").hello()} {
+			notes, _ := wire.ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
+			if !slices.Contains(notes, changedList) {
+				t.Errorf("%v on %T: the client was not told", meta, wire)
+			}
+			if _, listed, _ := toldTools(t, wire); !slices.Contains(namesOf(listed), "todo_write") {
+				t.Errorf("%v on %T: todo_write was found and is not listed", meta, wire)
+			}
+			notes, _ = wire.ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
+			if slices.Contains(notes, changedList) {
+				t.Errorf("%v on %T: the client was told again", meta, wire)
+			}
+		}
+	}
+}
+
 // TestDeniedIsHidden: a bare deny rule for a deferred tool hides it from lists, searches and near names, and holds by name
 // and through call_tool; a tool that was found before the rule came leaves the list.
 func TestDeniedIsHidden(t *testing.T) {
