@@ -231,12 +231,29 @@ func TestDirectoryOfManyFiles(t *testing.T) {
 	}
 }
 
+// Directories of skills in each of many directories made every call that looks for skills take 0.1 ms for each entry.
+func TestManyDirectories(t *testing.T) {
+	t.Parallel()
+	many := &crowd{}
+	var dirs []skills.Dir
+	for i := range 20 {
+		dirs = append(dirs, skills.Dir{Path: fmt.Sprintf("/%02d/crowd", i)})
+	}
+	set, err := skills.New().Scan(t.Context(), many, dirs)
+	if err != nil || many.all > 5003 || many.opened > 5000 {
+		t.Errorf("%d entries were asked for, %d files opened, %v", many.all, many.opened, err)
+	}
+	if n := len(set.Dropped); n != 4 || !strings.Contains(set.Dropped[2].Reason, "more than 1000 entries") || !strings.Contains(set.Dropped[3].Reason, "5000 entries of other directories") {
+		t.Errorf("got %+v", set.Dropped)
+	}
+}
+
 // A crowd is a directory with as many empty directories as anybody asks for, up to 100,000.
-type crowd struct{ asked, opened int }
+type crowd struct{ asked, all, opened int } // asked is the most at once
 
 func (c *crowd) ReadDir(path string, limit int) ([]fs.FileInfo, error) {
-	c.asked = max(c.asked, limit)
-	if path != filepath.Clean("/crowd") {
+	c.asked, c.all = max(c.asked, limit), c.all+limit
+	if filepath.Base(path) != "crowd" {
 		return nil, nil
 	}
 	var out []fs.FileInfo

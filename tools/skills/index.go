@@ -15,6 +15,7 @@ const (
 	maxSkills  = 500
 	maxDropped = 200
 	maxEntries = 2000    // of one directory
+	maxLooked  = 5000    // of all: each costs 0.1 ms, at every call that looks for skills
 	maxFile    = 1 << 20 // bytes of a SKILL.md
 )
 
@@ -37,8 +38,9 @@ func New() *Index { return &Index{} }
 
 // Scan looks at dirs, the one that wins a clash first, and returns what is there now. A directory that does not exist has
 // no skills. At most 500 skills are found; what does not fit, cannot be read or parsed, or has a name that an earlier file
-// has is in Set.Dropped, of which there are 200 at most. A file that cannot be parsed keeps its name from later ones, so
-// that breaking a skill of the user does not put one of the project in its place.
+// has is in Set.Dropped, of which there are 200 at most. Of one directory 2,000 entries are looked at, of all 5,000. A file
+// that cannot be parsed keeps its name from later ones, so that breaking a skill of the user does not put one of the project
+// in its place.
 //
 // A file is read again only when its size, modification time or identity changed, or when it was younger than 2 s as it
 // was read: a second change within the clock's grain would not show. What a Scan does not meet is forgotten. The only
@@ -56,6 +58,10 @@ func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
 			continue
 		}
 		done = append(done, d)
+		if s.looked >= maxLooked {
+			s.drop(d.Path, "%d entries of other directories were looked at, and none of its own, nor of those after it", s.looked)
+			break
+		}
 		if err := s.dir(ctx, d); err != nil {
 			return Set{}, err
 		}
@@ -85,6 +91,8 @@ type scan struct {
 	met   map[string]parsed
 	taken map[string]string // files by name
 	set   Set
+
+	looked int // entries
 }
 
 // full reports whether there is no room for anything more.
@@ -98,17 +106,19 @@ func (s *scan) drop(path, format string, args ...any) {
 
 // dir looks at one directory.
 func (s *scan) dir(ctx context.Context, d Dir) error {
-	entries, err := s.files.ReadDir(d.Path, maxEntries+1)
+	limit := min(maxEntries, maxLooked-s.looked)
+	entries, err := s.files.ReadDir(d.Path, limit+1)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			s.drop(d.Path, "its directory cannot be listed: %v", cause(err))
 		}
 		return ctx.Err()
 	}
-	if len(entries) > maxEntries {
-		entries = entries[:maxEntries]
-		s.drop(d.Path, "its directory has more than %d entries, and only the first were looked at", maxEntries)
+	if len(entries) > limit {
+		entries = entries[:limit]
+		s.drop(d.Path, "its directory has more than %d entries, and only the first were looked at", limit)
 	}
+	s.looked += len(entries)
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
