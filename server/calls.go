@@ -187,7 +187,11 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 	rec.state.Catalog = rec.place.offers(c.CanAsk).catalog
 	c.CanAsk = c.CanAsk && (c.Modern || rec.to != nil)
 	rec.state.Client = c
-	rec.state.Prefs = rec.place.prefs // a call that comes back with an answer has chosen among them before
+	if rec.space == nil {
+		rec.space = rec.state.Space
+	}
+	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
+	rec.state.Space, rec.state.Rules, rec.state.Prefs = rec.space, rec.place.rules, rec.place.prefs
 	p := s.profile(c.Name)
 	if p.Background > 0 && rec.env.progressToken != nil {
 		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())

@@ -18,20 +18,22 @@ import (
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/workspace"
 )
 
 // A record is what the layer knows of one request. It is the one value that crosses mcp-go in a context: the transport
 // puts it in, and the handlers of this room take it out.
 type record struct {
 	env         envelope
-	aim         *aim            // of a call of a tool of ours; else nil
-	state       *session.State  // of a call; a copy, so that handlers may set Client and Space
-	visit       *pipeline.Visit // of a call
-	client      *clientRecord   // of the connection or session, for legacy requests
-	modern      bool            // of protocol 2026-07-28 or later; over HTTP a header may say so, too
-	newID       string          // of the session that an initialize over HTTP begins
-	place       *place          // where the caller works
-	limits      *auth.Limits    // of the principal; nil: none
+	aim         *aim             // of a call of a tool of ours; else nil
+	state       *session.State   // of a call; a copy, so that handlers may set Client and Space
+	visit       *pipeline.Visit  // of a call
+	space       *workspace.Space // of the state before any turn of the call moved it; nil: none has begun
+	client      *clientRecord    // of the connection or session, for legacy requests
+	modern      bool             // of protocol 2026-07-28 or later; over HTTP a header may say so, too
+	newID       string           // of the session that an initialize over HTTP begins
+	place       *place           // where the caller works
+	limits      *auth.Limits     // of the principal; nil: none
 	from        pipeline.From
 	hello       *clientRecord                           // what initialize said, if it succeeded
 	askable     bool                                    // it said that the client takes requests of the server
