@@ -219,5 +219,6 @@ func prefs(c config.Config) session.Prefs {
 		ShellMaxMS:        c.Shell.MaxTimeoutMS,
 		ShellBackgroundMS: c.Shell.AutoBackgroundMS,
 		SkillShell:        c.Skills.AllowShell,
+		ManagedRules:      c.Permissions.ManagedRulesOnly,
 	}
 }

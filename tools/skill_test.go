@@ -89,6 +89,18 @@ func TestSkillLends(t *testing.T) {
 	}
 }
 
+// Where the machine's administrator alone makes rules that allow, a file in the home directory made some.
+func TestSkillLendsNotWhereRulesAreManaged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Prefs.ManagedRules = true
+	lay(t, trusted(r), "x", "---\nallowed-tools: Bash\n---\nDo it.\n")
+	res, text := r.do("skill", `{"skill":"x"}`)
+	if res.Lends == nil || len(res.Lends.Rules) > 0 || !strings.HasSuffix(text, "[allowed-tools are ignored: the machine's administrator alone makes rules that allow]") {
+		t.Errorf("it lends %+v: %s", res.Lends, text)
+	}
+}
+
 // TestSkillShared: several conversations that share a session have not seen what another one loaded.
 func TestSkillShared(t *testing.T) {
 	t.Parallel()

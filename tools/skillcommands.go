@@ -25,6 +25,9 @@ func (l *skillLoad) loan() *tool.Loan {
 	case l.skill.Trust == skills.Project:
 		l.notes = append(l.notes, "[allowed-tools of a project's skill are ignored]")
 		return loan
+	case l.env.Prefs.ManagedRules:
+		l.notes = append(l.notes, "[allowed-tools are ignored: the machine's administrator alone makes rules that allow]")
+		return loan
 	case l.env.Shared:
 		l.notes = append(l.notes, "[allowed-tools are ignored: several conversations share this session]")
 		return loan
