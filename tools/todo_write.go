@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"codehand/tools/results"
 	"codehand/tools/session"
@@ -22,17 +21,13 @@ type todoWriteInput struct {
 }
 
 type todoWriteItem struct {
-	Content    string `json:"content" jsonschema:"what is to be done" rule:"minlen=1 maxlen=4000"`
+	Content    string `json:"content" jsonschema:"what is to be done" rule:"minlen=1 maxrunes=1000"`
 	Status     string `json:"status" jsonschema:"how far it is" rule:"enum=pending|in_progress|completed"`
-	ActiveForm string `json:"activeForm,omitempty" jsonschema:"the same while it is being done" rule:"maxlen=4000"`
+	ActiveForm string `json:"activeForm,omitempty" jsonschema:"the same while it is being done" rule:"maxrunes=1000"`
 }
 
-const (
-	// todoWriteChars is how many characters a text may have. The schema's limit is in bytes, of which a character has up to 4.
-	todoWriteChars = 1000
-	// todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.
-	todoWriteBytes = 256 << 10
-)
+// todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.
+const todoWriteBytes = 256 << 10
 
 var errTodoWriteSize = errors.New("the list is too large")
 
@@ -43,24 +38,8 @@ var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
 	},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },
-	Check:    checkTodoWrite,
 	Run:      runTodoWrite,
 })
-
-func checkTodoWrite(in todoWriteInput) error {
-	var wrong []string
-	for i, item := range in.Todos {
-		for _, field := range []struct{ name, text string }{{"content", item.Content}, {"activeForm", item.ActiveForm}} {
-			if n := utf8.RuneCountInString(field.text); n > todoWriteChars {
-				wrong = append(wrong, fmt.Sprintf(`"todos[%d].%s" must have at most %d characters, not %d`, i, field.name, todoWriteChars, n))
-			}
-		}
-	}
-	if wrong != nil {
-		return tool.Invalid("todo_write", wrong...)
-	}
-	return nil
-}
 
 func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Result, error) {
 	list := make([]session.Todo, len(in.Todos))
