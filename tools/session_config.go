@@ -100,7 +100,7 @@ func sessionConfigLines(env tool.Env, lines []string, options []session.Option, 
 			o.Value += ", chosen in this session"
 		}
 		if key == "" || key == o.Key {
-			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, o.Value, o.Allowed))
+			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, strings.ReplaceAll(o.Value, "\n", `\x0a`), o.Allowed))
 		}
 	}
 	if env.Shared {
