@@ -142,7 +142,7 @@ func TestDirectoryKeepsWhatIsDamaged(t *testing.T) {
 			if id := create(t, l, "x"); id != "3" {
 				t.Errorf("the next id is %s", id)
 			}
-			update(t, l, "1", tasks.Change{Owner: "me"})
+			update(t, l, "1", tasks.Change{Owner: new("me")})
 			files := holds(t, path)
 			if files["2.json"] != c.content || !strings.Contains(files["1.json"], `"blocks":["2"]`) {
 				t.Errorf("the damaged file or the link to it changed: %q", files["1.json"])

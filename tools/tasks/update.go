@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// A Change is what Update does to a task. Empty fields leave it as it is.
+// A Change is what Update does to a task. Empty fields and nil leave it as it is.
 type Change struct {
-	Subject, Description, ActiveForm, Status, Owner string
+	Subject, Description, Status string
+	ActiveForm, Owner            *string // an empty string takes it away
 
 	AddBlocks, AddBlockedBy []string                   // ids
 	Metadata                map[string]json.RawMessage // merged; null deletes
@@ -50,10 +51,16 @@ func (b *Book) update(id string, c Change) (before, after Task, err error) {
 	for _, f := range []struct {
 		to *string
 		is string
-	}{{&t.Subject, c.Subject}, {&t.Description, c.Description}, {&t.ActiveForm, c.ActiveForm}, {&t.Status, c.Status}, {&t.Owner, c.Owner}} {
+	}{{&t.Subject, c.Subject}, {&t.Description, c.Description}, {&t.Status, c.Status}} {
 		if f.is != "" {
 			*f.to = f.is
 		}
+	}
+	if c.ActiveForm != nil {
+		t.ActiveForm = *c.ActiveForm
+	}
+	if c.Owner != nil {
+		t.Owner = *c.Owner
 	}
 	if len(c.Metadata) > 0 {
 		t.Metadata = merged(t.Metadata, c.Metadata)
