@@ -174,6 +174,28 @@ func TestSkillRefusals(t *testing.T) {
 	}
 }
 
+// A skill without arguments was refused for its "args" where the name of a directory would have been code.
+func TestSkillInOddDirectory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Prefs.SkillShell = true
+	dir := filepath.Join(trusted(r), "a (b)")
+	r.SkillDirs[0].Path = dir
+	lay(t, dir, "x", "!`ls ${CLAUDE_SKILL_DIR}`\n")
+	call, err := skill.Bind(r.State, json.RawMessage(`{"skill":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := r.env(call)
+	env.Call = func(context.Context, string, json.RawMessage, *tool.Loan) (tool.Result, error) {
+		t.Error("it runs")
+		return tool.Result{}, nil
+	}
+	if _, err = call.Run(t.Context(), env); err == nil || !strings.HasPrefix(err.Error(), "SKILL_DENIED: The skill x was not loaded: ") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestSkillFiles: at most 50 files are named, each on the one line.
 func TestSkillFiles(t *testing.T) {
 	t.Parallel()

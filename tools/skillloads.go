@@ -116,6 +116,9 @@ func (l *skillLoad) refusal(err error) error {
 		return tool.Refuse(tool.EncodingUnsupported, "The skill %s cannot be loaded: %s is not UTF-8 text. Tell the user.", k.Name, k.File)
 	case errors.Is(err, skills.ErrUnsafe):
 		return tool.Invalid("skill", `"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
+	case errors.Is(err, skills.ErrPlace):
+		return tool.Refuse(tool.SkillDenied, "The skill %s was not loaded: a command of it names its directory or the project's (%s, %s), whose name could be code to a shell. Tell the user.",
+			k.Name, lineOf(k.Dir, 200), lineOf(l.env.ProjectDir(), 200))
 	}
 	return pathRefusal(l.env, k.File, err)
 }

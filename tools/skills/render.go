@@ -18,6 +18,7 @@ const Disabled = "[shell command execution disabled by policy]"
 // The errors of Rendering.Text.
 var (
 	ErrUnsafe  = errors.New("an argument could be code in a command of the skill")
+	ErrPlace   = errors.New("the name of a directory could be code in a command of the skill")
 	ErrTooMany = errors.New("the skill has more than 50 commands")
 )
 
@@ -33,6 +34,7 @@ type Part struct {
 	Text    string // as it is to be read, or the command line
 	Command bool   // Text is a command: its output belongs here
 	Unsafe  bool   // a command that must not run, because an argument would be code in it; Text is as the file has it
+	Place   bool   // it is Unsafe, and that because of a directory's name
 }
 
 // A Rendering is a skill's text, in order. Its commands come from the skill's file: an argument never becomes one.
@@ -136,7 +138,7 @@ func (r *renderer) command(part Part) Part {
 		} else {
 			r.took = r.took || p.got.argument
 			word, ok := p.got.inCommand(q.quote != 0, prev, first(after))
-			part.Unsafe = part.Unsafe || !ok
+			part.Unsafe, part.Place = part.Unsafe || !ok, part.Place || !ok && !p.got.argument
 			b.WriteString(word)
 		}
 		if p.text != "" {
@@ -195,8 +197,8 @@ func (r Rendering) Commands() []string {
 }
 
 // Text returns the text with what run returns in the place of each command, without the line ends at its end. It stops at
-// the first error of run. Before it runs anything it returns ErrUnsafe if a command is, and ErrTooMany for more than 50.
-// Where run is nil nothing runs, and Disabled stands in the place of every command.
+// the first error of run. Before it runs anything it returns ErrUnsafe or ErrPlace if a command is, and ErrTooMany for
+// more than 50. Where run is nil nothing runs, and Disabled stands in the place of every command.
 func (r Rendering) Text(run func(command string) (string, error)) (string, error) {
 	if run == nil {
 		run = func(string) (string, error) { return Disabled, nil }
@@ -222,6 +224,9 @@ func (r Rendering) Text(run func(command string) (string, error)) (string, error
 func (r Rendering) runnable() error {
 	count := 0
 	for _, part := range r {
+		if part.Place {
+			return fmt.Errorf("%w: %s", ErrPlace, part.Text)
+		}
 		if part.Unsafe {
 			return fmt.Errorf("%w: %s", ErrUnsafe, part.Text)
 		}
