@@ -19,8 +19,8 @@ const (
 // FindSkills returns the skills that this session has now, from the disk as it is. On a clash of names the one of the
 // operator wins, then that of the user, then the one nearest to the current directory, then the one nearest to a file
 // that was read or changed. A skill for certain files counts once such a file was. A skill of the operator or the user
-// that lies, by a link, where the session's calls may change it, is one of the project. Errors are that of ctx, and
-// filestate.ErrMemory where the Store does not say what was read.
+// that lies, by a link or a hard link, where the session's calls may change it, is one of the project. Errors are that of
+// ctx, and filestate.ErrMemory where the Store does not say what was read.
 func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
 	if s.Skills == nil || s.Space == nil {
 		return skills.Set{}, nil
@@ -86,7 +86,9 @@ func (s *State) below(paths []string, k skills.Skill) []string {
 // trusted says whose words a file is, by where it really lies and by who may change it.
 func (s *State) trusted(file string) skills.Trust {
 	real, inside := s.Space.Resolve(file)
-	if inside && !s.Rules.Guards(real) {
+	free := func(path string) bool { return !s.Rules.Guards(path) }
+	names, _ := s.Space.Names(file) // the other ones, in the roots
+	if inside && free(real) || slices.ContainsFunc(names, free) {
 		return skills.Project
 	}
 	most := skills.Project

@@ -200,6 +200,26 @@ func TestFindSkillsTrust(t *testing.T) {
 	}
 }
 
+// A skill of the user that had a name in the workspace, too, was the user's, though any call could change it there.
+func TestFindSkillsHardLinked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, permission.Options{})
+	b.write("home/.claude/skills/a/SKILL.md", "text")
+	b.write("home/.claude/skills/b/SKILL.md", "text")
+	b.trust("home/.claude/skills", skills.User)
+	if err := os.Link(b.path("home/.claude/skills/a/SKILL.md"), b.path("work/notes.md")); err != nil {
+		t.Skip("hard links cannot be made here: ", err)
+	}
+	b.write("work/.claude/x", "")
+	if err := os.Link(b.path("home/.claude/skills/b/SKILL.md"), b.path("work/.claude/b.md")); err != nil {
+		t.Fatal(err)
+	}
+	set, err := b.FindSkills(t.Context())
+	if err != nil || len(set.Skills) != 2 || set.Skills[0].Trust != skills.Project || set.Skills[1].Trust != skills.User {
+		t.Errorf("%+v, %v", set.Skills, err)
+	}
+}
+
 // TestFindSkillsInRoot: a trusted directory in a root is one of the project, unless a person must allow every change in it.
 func TestFindSkillsInRoot(t *testing.T) {
 	t.Parallel()
