@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -25,8 +26,16 @@ const (
 // directoryType is the media type of a directory.
 const directoryType = "inode/directory"
 
-// maxEntries is how many entries of a directory are listed.
-const maxEntries = 2_000
+const (
+	// maxEntries is how many entries of a directory are listed.
+	maxEntries = 2_000
+	// maxPageFiles and maxPageBytes are what one page of skills has at most: files that are looked at for it, and about how
+	// many bytes of JSON. One skill alone may have more bytes, never more than the wire allows.
+	maxPageFiles = 2_000
+	maxPageBytes = 1 << 20
+	// cursorAfter begins a cursor; the name of the last skill of the page before follows.
+	cursorAfter = "after "
+)
 
 // extensions is what the capabilities say. Earlier protocols have no such field, but let servers add some.
 func extensions() map[string]any {
@@ -58,7 +67,8 @@ const dynamicParts = "dynamic"
 
 type listSkillsResult struct {
 	mcp.CacheableResult
-	Skills []skillEntry `json:"skills"`
+	Skills     []skillEntry `json:"skills"`
+	NextCursor string       `json:"nextCursor,omitempty"`
 }
 
 type getSkillResult struct {
@@ -103,40 +113,65 @@ type cacheable interface {
 // The reasons why a method of the extension is not answered, besides errNoResource.
 var (
 	errNoDirectory = errors.New("the URI names no directory of a skill")
-	errCursor      = errors.New("there is one page, and so no cursor")
+	errCursor      = errors.New("the cursor is none of this list; leave it out to begin")
 )
 
 func (s *Server) extend(ctx context.Context, rec *record) (cacheable, error) {
-	if rec.env.hasCursor && rec.env.method != methodSkillsGet {
-		return nil, errCursor
-	}
 	switch rec.env.method {
 	case methodSkillsList:
 		return s.listSkills(ctx, rec)
 	case methodSkillsGet:
 		return s.getSkill(ctx, rec, rec.env.uri)
 	}
+	if rec.env.hasCursor { // a directory is one page
+		return nil, errCursor
+	}
 	return s.readDirectory(ctx, rec, rec.env.uri)
 }
 
-// listSkills returns every skill of the caller's session that meets the public format, by name.
+// listSkills returns the skills of the caller's session that meet the public format, by name: those of one page, which
+// begins behind the cursor. errCursor: it is none of ours.
 func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error) {
+	last, ok := strings.CutPrefix(rec.env.cursor, cursorAfter)
+	if rec.env.hasCursor && (!ok || !skills.Usable(last)) {
+		return nil, errCursor
+	}
 	set, err := s.skills(ctx, rec)
 	if err != nil {
 		return nil, err
 	}
 	list := &listSkillsResult{Skills: []skillEntry{}}
+	files, bytes := 0, 0
 	for _, k := range set.Skills {
-		if ok, _ := k.Public(); !ok {
+		if ok, _ := k.Public(); !ok || k.Name <= last {
 			continue
+		}
+		if files+maxSkillFiles > maxPageFiles || bytes > maxPageBytes {
+			list.NextCursor = cursorAfter + last
+			break
 		}
 		entry, err := rec.publish(ctx, k)
 		if err != nil {
 			return nil, err
 		}
+		more, size := entry.costs()
+		files, bytes, last = files+more, bytes+size, k.Name
 		list.Skills = append(list.Skills, entry)
 	}
 	return list, nil
+}
+
+// costs says how many files were looked at for an entry, and about how many bytes of JSON it has.
+func (e skillEntry) costs() (files, bytes int) {
+	bytes = len(e.FrontMatter)
+	parts, ok := e.Resources.([]skillPart)
+	if !ok {
+		return maxSkillFiles, bytes // or more
+	}
+	for _, p := range parts {
+		bytes += len(p.URI) + len(p.Digest) + len(`{"uri":"","digest":"","size":000000},`)
+	}
+	return len(parts), bytes
 }
 
 // getSkill returns one of them by its URI. errNoResource: it is none of them.
