@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 // skillPages returns what skills/list has, page by page.
@@ -105,4 +104,3 @@ func TestSkillsOfManySessions(t *testing.T) {
 		t.Errorf("%d sessions, %d indexes", len(s.live), len(all))
 	}
 }
-
