@@ -162,8 +162,17 @@ func runModel(t *testing.T, r *rand.Rand, lists ...[]tasks.List) {
 				Metadata: map[string]json.RawMessage{fmt.Sprint("k", r.IntN(2)): json.RawMessage([]string{"null", "1", `"x"`}[r.IntN(3)])},
 			}
 			did = fmt.Sprintf("update %d %+v", id, c)
+			was, _ := m.book().Task(fmt.Sprint(id))
 			want = m.update(id, c, blocks, blockedBy)
-			do = func(l tasks.List) error { _, _, err := l.Update(t.Context(), fmt.Sprint(id), c); return err }
+			is, _ := m.book().Task(fmt.Sprint(id))
+			do = func(l tasks.List) error {
+				before, after, err := l.Update(t.Context(), fmt.Sprint(id), c)
+				got, want := strip(tasks.Book{Tasks: []tasks.Task{before, after}}), strip(tasks.Book{Tasks: []tasks.Task{was, is}})
+				if err == nil && got != want {
+					t.Errorf("step %d, %s:\nsays %s\nwant %s", step, did, got, want)
+				}
+				return err
+			}
 		}
 		for _, doors := range lists {
 			err := do(doors[r.IntN(len(doors))])
