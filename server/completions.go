@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/tools/results"
 	"codehand/tools/skills"
 )
 
@@ -120,7 +121,7 @@ func (r *record) skillFiles(ctx context.Context, k skills.Skill) ([]string, erro
 	if k.Flat {
 		return []string{skillFile}, nil
 	}
-	files, _, err := r.state.Skills.Files(ctx, r.state.Visible(), k, maxSkillFiles)
+	files, _, err := r.state.Skills.Files(ctx, r.reach(k), k, maxSkillFiles)
 	prefix := skillURI(k.Name, "") + "/"
 	for i, f := range files {
 		files[i] = strings.TrimPrefix(skillURI(k.Name, f), prefix)
@@ -143,7 +144,8 @@ func alternatives(hint string, n int) []string {
 		}
 		var all []string
 		for _, w := range words {
-			if w = strings.Trim(w, "[]<>(){}'\"`"); w != "" {
+			// A word with characters that nobody sees would be sent as what it does not look like.
+			if w = strings.Trim(w, "[]<>(){}'\"`"); w != "" && w == results.Clean(w) {
 				all = append(all, w)
 			}
 		}

@@ -67,7 +67,7 @@ func parseSkill(uri string) (name, file string, err error) {
 	var parts []string
 	for part := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
 		text, err := url.PathUnescape(part)
-		if err != nil || text == "" || text == "." || text == ".." || strings.ContainsAny(text, "/\\\x00") || !utf8.ValidString(text) {
+		if err != nil || !nameable(text) {
 			return "", "", errNoResource
 		}
 		parts = append(parts, text)
@@ -116,7 +116,7 @@ func (r *record) openSkill(k skills.Skill, file string) (fs.File, error) {
 		}
 		at = k.File
 	}
-	f, err := r.state.Visible().Open(at)
+	f, err := r.reach(k).Open(at)
 	if err != nil {
 		return nil, errNoResource
 	}
@@ -128,7 +128,7 @@ func (r *record) openSkill(k skills.Skill, file string) (fs.File, error) {
 func (s *Server) readSkill(ctx context.Context, rec *record, uri string) (mcp.ResourceContents, error) {
 	base, query, asked := strings.Cut(uri, "?")
 	name, file, err := parseSkill(base)
-	if err != nil || file == "" {
+	if err != nil || file == "" || strings.HasSuffix(base, "/") {
 		return nil, errNoResource
 	}
 	at := resourceAt{name: base, first: 1, lines: pageLines}
@@ -149,10 +149,14 @@ func (s *Server) readSkill(ctx context.Context, rec *record, uri string) (mcp.Re
 		return nil, errNoResource
 	}
 	kind, long := mediaType(file), len(head) > maxPage
+	text := isText(head, long)
+	if text && kind == unknownType {
+		kind = textPlain // such as LICENSE: clients take the other for what nobody can read
+	}
 	switch {
-	case !isText(head, long) && long:
+	case !text && long:
 		return nil, errTooLarge
-	case !isText(head, long):
+	case !text:
 		return mcp.BlobResourceContents{URI: uri, MIMEType: kind, Blob: base64.StdEncoding.EncodeToString(head)}, nil
 	case !asked && !long:
 		return mcp.TextResourceContents{URI: uri, MIMEType: kind, Text: string(head)}, nil
@@ -181,8 +185,11 @@ func mediaType(file string) string {
 	if kind, ok := mediaTypes[strings.ToLower(path.Ext(file))]; ok {
 		return kind
 	}
-	return "application/octet-stream"
+	return unknownType
 }
+
+// unknownType is the media type of what has no known one.
+const unknownType = "application/octet-stream"
 
 var mediaTypes = map[string]string{
 	".md": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".css": "text/css", ".csv": "text/csv", ".xml": "text/xml",

@@ -194,7 +194,7 @@ func (s *Server) getSkill(ctx context.Context, rec *record, uri string) (cacheab
 // publish makes the entry of a skill.
 func (r *record) publish(ctx context.Context, k skills.Skill) (skillEntry, error) {
 	entry := skillEntry{URI: skillURI(k.Name, skillFile), FrontMatter: k.Front, Resources: dynamicParts}
-	files, complete, err := r.state.Skills.Manifest(ctx, r.state.Visible(), k)
+	files, complete, err := r.state.Skills.Manifest(ctx, r.reach(k), k)
 	if err != nil || !complete {
 		return entry, err
 	}
@@ -231,7 +231,7 @@ func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (ca
 		list.Resources = append(list.Resources, mcp.Resource{URI: skillURI(k.Name, skillFile), Name: skillFile, MIMEType: mediaType(skillFile)})
 		return list, nil
 	}
-	entries, err := rec.state.Visible().ReadDir(filepath.Join(k.Dir, filepath.FromSlash(below)), maxEntries)
+	entries, err := rec.reach(k).ReadDir(filepath.Join(k.Dir, filepath.FromSlash(below)), maxEntries)
 	if err != nil {
 		return nil, errNoDirectory
 	}
