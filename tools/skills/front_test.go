@@ -191,6 +191,8 @@ func TestNames(t *testing.T) {
 		"a": true, "a-b": true, "A.B_c:d": true, "_x": true, "7z": true, "é": true, "名前": true, strings.Repeat("x", 64): true,
 		"": false, ".": false, "..": false, ".git": false, "-x": false, ":x": false, "a b": false, "a/b": false, "a\\b": false,
 		"a\nb": false, "a\x00": false, "a\u200b": false, "a\u202e": false, "\xff": false, "a(b)": false, "a*": false, strings.Repeat("x", 65): false,
+		// Letters and marks that nobody sees: a repository had a skill with the name of one of the user's, as people saw it.
+		"a\u3164": false, "a\u115f": false, "a\uffa0": false, "a\u034f": false, "a\ufe0f": false, "a\U000e0100": false, "a\u0301": true,
 	} {
 		if got := skills.Usable(name); got != want {
 			t.Errorf("Usable(%q) = %v", name, got)

@@ -11,15 +11,17 @@ import (
 const maxName = 64
 
 // Usable reports whether a skill can have this name: 1 to 64 characters, letters and digits of any script and _ . : -, of
-// which the first is a letter, a digit or _. The public format allows a-z, 0-9 and - alone (see Skill.Public), but skills
-// in use have capitals, dots and colons, too.
+// which the first is a letter, a digit or _, and none is invisible: a repository's name must not look like one of the
+// user's. The public format allows a-z, 0-9 and - alone (see Skill.Public), but skills in use have capitals, dots and
+// colons, too.
 func Usable(name string) bool {
 	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxName {
 		return false
 	}
 	for i, r := range name {
 		letter := r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)
-		if !letter && (i == 0 || !strings.ContainsRune(".:-", r) && !unicode.IsMark(r)) {
+		invisible := unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+		if invisible || !letter && (i == 0 || !strings.ContainsRune(".:-", r) && !unicode.IsMark(r)) {
 			return false
 		}
 	}
