@@ -192,6 +192,7 @@ func (r *record) skillPrompt(ctx context.Context, k skills.Skill, given string) 
 	if err != nil {
 		return "", gone
 	}
+	given = strings.ReplaceAll(given, "\r\n", "\n") // of a client's form, where a return is nothing hidden
 	parts, err := skills.Render(k, body, skills.Arguments{Text: given, Project: st.ProjectDir(), Session: st.Key.Session})
 	if err != nil {
 		return "", &promptError{fmt.Sprintf("the text of the skill %s is too large with these arguments", k.Name)}
@@ -200,6 +201,7 @@ func (r *record) skillPrompt(ctx context.Context, k skills.Skill, given string) 
 	if err != nil {
 		return "", gone
 	}
+	text, _ = results.Show(text) // as the tool skill: the reader is a model that sees more than the person does
 	head, err := r.skillHead(ctx, k)
 	return head + text, err
 }
