@@ -214,3 +214,36 @@ func toolNames() []string {
 	}
 	return names
 }
+
+// TestGuideIsTrue: the guide told models that an edit of a file which was not read can be repeated at once (it is refused
+// again), and that one edit of several may look for what another one put in (all are refused).
+func TestGuideIsTrue(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{settings: map[string]string{"permissions.mode": "acceptEdits"}})
+	path := filepath.Join(f.work, "a.txt")
+	must(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))
+	a := guest{t, false, func(method string, params map[string]any) reply {
+		r, err := f.request(method, params)
+		must(t, err)
+		return r
+	}}
+	edit := fmt.Sprintf(`{"file_path":%q,"old_string":"one","new_string":"1"}`, path)
+	for i, c := range []struct{ says, tool, args, want string }{
+		{"a change of one that was not read is refused", "edit_file", edit, "FILE_NOT_READ"},
+		{"`FILE_NOT_READ`: read the file, then repeat the call.", "edit_file", edit, "FILE_NOT_READ"},
+		{"Read a file with `read_file` before you change it", "read_file", fmt.Sprintf(`{"file_path":%q}`, path), "two"},
+		{"An edit that looks for what an earlier one put in is refused", "multi_edit", fmt.Sprintf(
+			`{"file_path":%q,"edits":[{"old_string":"one","new_string":"three"},{"old_string":"three","new_string":"four"}]}`, path), "CASCADE"},
+		{"the same call can be repeated at once", "edit_file", edit, "FILE_CHANGED"},
+		{"If somebody changed it since, the refusal shows what is different", "edit_file", edit, "Successfully"},
+		{"What a tool wrote counts as read", "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"two","new_string":"2"}`, path), "Successfully"},
+	} {
+		if c.want == "FILE_CHANGED" {
+			must(t, os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o600))
+		}
+		r := a.ask("tools/call", map[string]any{"name": c.tool, "arguments": json.RawMessage(c.args)})
+		if !strings.Contains(guide, c.says) || !strings.Contains(string(r.Result), c.want) {
+			t.Errorf("%d %q: %s, want %s", i, c.says, r.Result, c.want)
+		}
+	}
+}
