@@ -153,7 +153,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
-		Skills:   at.bare.Skills, // of all sessions of the place: a copy each would be most of what a session holds
+		Skills:   at.bare.Skills,     // of all sessions of the place: a copy each would be most of what a session holds
 		Catalog:  at.unasked.catalog, // a call says whether its client can be asked
 		Tasks:    s.tasks(at, memory),
 	}
