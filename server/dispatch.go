@@ -128,7 +128,20 @@ func (s *Server) refuse(rec *record) *rpcError {
 	} else if rec.env.method == string(mcp.MethodInitialize) && len(s.legacyVersions()) == 0 {
 		return &rpcError{Code: mcp.METHOD_NOT_FOUND, Message: "initialize is not served: this server speaks " + strings.Join(s.versions, ", ")}
 	}
+	if rec.env.hasCursor && onePage(rec.env.method) {
+		return &rpcError{Code: mcp.INVALID_PARAMS, Message: errCursor.Error()}
+	}
 	return nil
+}
+
+// onePage says whether a list of mcp-go's is answered whole, so that it never gives a cursor out. mcp-go v1.2.1 takes any
+// that is base64, and answers with the first page again.
+func onePage(method string) bool {
+	switch mcp.MCPMethod(method) {
+	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
+		return true
+	}
+	return false
 }
 
 // unsupportedVersion is UnsupportedProtocolVersionError of protocol 2026-07-28.

@@ -104,3 +104,25 @@ func TestSkillsOfManySessions(t *testing.T) {
 		t.Errorf("%d sessions, %d indexes", len(s.live), len(all))
 	}
 }
+
+// TestForeignCursors: a list of one page took any cursor that is base64 and gave its one page again, which a client that
+// follows cursors takes for more; of any other it said `illegal base64 data`.
+func TestForeignCursors(t *testing.T) {
+	t.Parallel()
+	for name, a := range skilledGuests(t, nil, skillsOf) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a.t = t
+			for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "skills/list"} {
+				for _, cursor := range []any{"x", "eA==", 5, cursorAfter} {
+					a.refused(method, map[string]any{"cursor": cursor}, "the cursor is none of this list")
+				}
+				for _, cursor := range []any{"", nil} {
+					if r := a.ask(method, map[string]any{"cursor": cursor}); r.Error != nil {
+						t.Errorf("%s %v: %+v", method, cursor, r.Error)
+					}
+				}
+			}
+		})
+	}
+}
