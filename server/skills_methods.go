@@ -1,10 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -27,13 +27,14 @@ const (
 const directoryType = "inode/directory"
 
 const (
-	// maxEntries is how many entries of a directory are listed.
-	maxEntries = 2_000
+	// maxEntries is how many entries of a directory are looked at, and pageEntries how many of them one page lists.
+	maxEntries  = 10_000
+	pageEntries = 2_000
 	// maxPageFiles and maxPageBytes are what one page of skills has at most: files that are looked at for it, and about how
 	// many bytes of JSON. One skill alone may have more bytes, never more than the wire allows.
 	maxPageFiles = 2_000
 	maxPageBytes = 1 << 20
-	// cursorAfter begins a cursor; the name of the last skill of the page before follows.
+	// cursorAfter begins a cursor; the name of what the page before ended with follows.
 	cursorAfter = "after "
 )
 
@@ -78,7 +79,8 @@ type getSkillResult struct {
 
 type readDirectoryResult struct {
 	mcp.CacheableResult
-	Resources []mcp.Resource `json:"resources"`
+	Resources  []mcp.Resource `json:"resources"`
+	NextCursor string         `json:"nextCursor,omitempty"`
 }
 
 // extended answers a method of the extension in the place of mcp-go, which has made all its checks by then and knows no
@@ -123,18 +125,15 @@ func (s *Server) extend(ctx context.Context, rec *record) (cacheable, error) {
 	case methodSkillsGet:
 		return s.getSkill(ctx, rec, rec.env.uri)
 	}
-	if rec.env.hasCursor { // a directory is one page
-		return nil, errCursor
-	}
 	return s.readDirectory(ctx, rec, rec.env.uri)
 }
 
 // listSkills returns the skills of the caller's session that meet the public format, by name: those of one page, which
 // begins behind the cursor. errCursor: it is none of ours.
 func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error) {
-	last, ok := strings.CutPrefix(rec.env.cursor, cursorAfter)
-	if rec.env.hasCursor && (!ok || !skills.Usable(last)) {
-		return nil, errCursor
+	last, err := rec.env.after()
+	if err != nil {
+		return nil, err
 	}
 	set, err := s.skills(ctx, rec)
 	if err != nil {
@@ -159,6 +158,15 @@ func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error)
 		list.Skills = append(list.Skills, entry)
 	}
 	return list, nil
+}
+
+// after is the name behind which a page begins; "": it is the first. errCursor: the cursor is none of ours.
+func (e envelope) after() (string, error) {
+	last, ok := strings.CutPrefix(e.cursor, cursorAfter)
+	if e.hasCursor && !(ok && nameable(last)) {
+		return "", errCursor
+	}
+	return last, nil
 }
 
 // costs says how many files were looked at for an entry, and about how many bytes of JSON it has.
@@ -209,9 +217,13 @@ func (r *record) publish(ctx context.Context, k skills.Skill) (skillEntry, error
 	return entry, nil
 }
 
-// readDirectory lists what lies directly in a directory of a skill, by name. errNoDirectory: there is none that the session
-// may see.
+// readDirectory lists what lies directly in a directory of a skill, by name: one page, which begins behind the cursor.
+// errNoDirectory: there is none that the session may see; errCursor: the cursor is none of ours.
 func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (cacheable, error) {
+	last, err := rec.env.after()
+	if err != nil {
+		return nil, err
+	}
 	name, below, err := parseSkill(uri)
 	if err != nil {
 		return nil, errNoDirectory
@@ -235,7 +247,15 @@ func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (ca
 	if err != nil {
 		return nil, errNoDirectory
 	}
+	slices.SortFunc(entries, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
+		if e.Name() <= last {
+			continue
+		}
+		if len(list.Resources) == pageEntries {
+			list.NextCursor = cursorAfter + list.Resources[pageEntries-1].Name
+			break
+		}
 		at := mcp.Resource{URI: skillURI(k.Name, path.Join(below, e.Name())), Name: e.Name(), MIMEType: directoryType}
 		switch {
 		case e.Mode().IsRegular():
@@ -246,7 +266,6 @@ func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (ca
 		}
 		list.Resources = append(list.Resources, at)
 	}
-	slices.SortFunc(list.Resources, func(a, b mcp.Resource) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 

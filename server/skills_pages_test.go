@@ -3,9 +3,12 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // skillPages returns what skills/list has, page by page.
@@ -102,6 +105,36 @@ func TestSkillsOfManySessions(t *testing.T) {
 	}
 	if len(s.live) != 3 || len(all) != 1 {
 		t.Errorf("%d sessions, %d indexes", len(s.live), len(all))
+	}
+}
+
+// TestDirectoryPages: of a directory with more than 2,000 files the rest was left out, and nothing said so.
+func TestDirectoryPages(t *testing.T) {
+	t.Parallel()
+	files := maps.Clone(skillsOf)
+	const many = pageEntries + 100
+	for i := range many {
+		files[fmt.Sprintf(".claude/skills/deploy/many/%04d.txt", i)] = "x"
+	}
+	x := serveHTTP(t, siteSetup{})
+	lay(t, x.work, files)
+	a := x.guest(t, "", true, nil)
+	params, got := map[string]any{"uri": "skill://deploy/many"}, []string{}
+	for range 3 {
+		var page struct {
+			Resources  []mcp.Resource
+			NextCursor string
+		}
+		must(t, json.Unmarshal(a.ask("resources/directory/read", params).Result, &page))
+		for _, r := range page.Resources {
+			got = append(got, r.Name)
+		}
+		if params["cursor"] = page.NextCursor; page.NextCursor == "" {
+			break
+		}
+	}
+	if len(got) != many || !slices.IsSorted(got) || len(slices.Compact(got)) != many || params["cursor"] != "" {
+		t.Errorf("%d entries, then %v", len(got), params)
 	}
 }
 
