@@ -194,3 +194,20 @@ func TestGuards(t *testing.T) {
 		}
 	}
 }
+
+// A skill was trusted where a rule asked before edit_file alone, though a command could change it unasked.
+func TestGuardsNotByOneTool(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{{Ask: []Rule{{Text: "edit_file"}}}, {Deny: []Rule{{Text: "edit_file"}}}} {
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.At([]string{"/w"}, "/w").Guards("/w/a") {
+			t.Errorf("%+v guards a file", o)
+		}
+	}
+	if !(*Policy)(nil).Guards("/w/a") {
+		t.Error("without a policy a file can be changed")
+	}
+}
