@@ -19,8 +19,9 @@ const (
 // FindSkills returns the skills that this session has now, from the disk as it is. On a clash of names the one of the
 // operator wins, then that of the user, then the one nearest to the current directory, then the one nearest to a file
 // that was read or changed. A skill for certain files counts once such a file was. A skill of the operator or the user
-// that lies, by a link or a hard link, where the session's calls may change it, is one of the project. Errors are that of
-// ctx, and filestate.ErrMemory where the Store does not say what was read.
+// that lies, by a link or a hard link, where the session's calls may change it, is one of the project; so is one of which
+// not all names could be looked for. Errors are that of ctx, and filestate.ErrMemory where the Store does not say what was
+// read.
 func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
 	if s.Skills == nil || s.Space == nil {
 		return skills.Set{}, nil
@@ -87,8 +88,8 @@ func (s *State) below(paths []string, k skills.Skill) []string {
 func (s *State) trusted(file string) skills.Trust {
 	real, inside := s.Space.Resolve(file)
 	free := func(path string) bool { return !s.Rules.Guards(path) }
-	names, _ := s.Space.Names(file) // the other ones, in the roots
-	if inside && free(real) || slices.ContainsFunc(names, free) {
+	names, whole := s.Space.Names(file) // the other ones, in the roots
+	if inside && free(real) || !whole || slices.ContainsFunc(names, free) {
 		return skills.Project
 	}
 	most := skills.Project

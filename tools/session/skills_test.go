@@ -220,6 +220,25 @@ func TestFindSkillsHardLinked(t *testing.T) {
 	}
 }
 
+// A skill of the user lent its rules though it had a name in the workspace that was too deep, or behind too many files, to be
+// found: any call could change it there.
+func TestFindSkillsHardLinkedUnseen(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, permission.Options{})
+	b.write("home/.claude/skills/a/SKILL.md", "text")
+	b.write("home/.claude/skills/b/SKILL.md", "text")
+	b.trust("home/.claude/skills", skills.User)
+	deep := "work" + strings.Repeat("/d", 210)
+	b.write(deep+"/x", "")
+	if err := os.Link(b.path("home/.claude/skills/a/SKILL.md"), b.path(deep+"/notes.md")); err != nil {
+		t.Skip("hard links cannot be made here: ", err)
+	}
+	set, err := b.FindSkills(t.Context())
+	if err != nil || len(set.Skills) != 2 || set.Skills[0].Trust != skills.Project || set.Skills[1].Trust != skills.User {
+		t.Errorf("%+v, %v", set.Skills, err)
+	}
+}
+
 // TestFindSkillsInRoot: a trusted directory in a root is one of the project, unless a person must allow every change in it.
 func TestFindSkillsInRoot(t *testing.T) {
 	t.Parallel()
