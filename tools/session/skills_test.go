@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -399,5 +400,57 @@ func TestVisibleNeverBlocks(t *testing.T) {
 	case <-done:
 	case <-time.After(time.Minute):
 		t.Fatal("it hangs")
+	}
+}
+
+// BenchmarkFindSkills is 500 skills of a project with patterns, seen from deep in it, after 50 files were read.
+func BenchmarkFindSkills(b *testing.B) {
+	base := b.TempDir()
+	write := func(rel, text string) {
+		path := filepath.Join(base, filepath.FromSlash(rel))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range 500 {
+		write(fmt.Sprintf(".claude/skills/s%d/SKILL.md", i), "---\npaths: src/none/*.go\n---\ntext")
+		write(fmt.Sprintf(".git/f%d", i), "")
+	}
+	const deep = "a/b/c/d/e/f/g/h"
+	for i := range 50 {
+		write(fmt.Sprintf("%s/%d.go", deep, i), "package h")
+	}
+	space, err := workspace.Open([]string{base}, workspace.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer space.Close()
+	policy, err := permission.New(permission.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &session.State{
+		Space: space.At(filepath.Join(base, deep)), Rules: policy.At(space.Roots(), base), Skills: skills.New(),
+		Files: filestate.New(filestate.Options{Dir: b.TempDir(), Fast: true}),
+	}
+	for i := range 50 {
+		f, err := s.Open(filepath.Join(base, deep, fmt.Sprint(i)+".go"), workspace.Read)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := s.Files.Open(b.Context(), f)
+		if err == nil {
+			_, err = r.Saw(b.Context())
+			_ = r.Close()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = f.Close()
+	}
+	for b.Loop() {
+		if _, err := s.FindSkills(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
