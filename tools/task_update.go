@@ -66,7 +66,7 @@ func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.
 	}
 	before, after, err := env.Tasks.Update(ctx, taskID(in.TaskID), change)
 	if err != nil {
-		return tool.Result{}, taskRefusal("task_update", err)
+		return tool.Result{}, taskRefusal(ctx, "task_update", err)
 	}
 	if change.Delete {
 		after = before

@@ -15,8 +15,8 @@ import (
 	"codehand/tools/tool"
 )
 
-// taskRefusal puts into words what the engine of tasks says to the tool name. A cancel comes back as it is.
-func taskRefusal(name string, err error) error {
+// taskRefusal puts into words what the engine of tasks says to the tool name. That a call has ended comes back as it is.
+func taskRefusal(ctx context.Context, name string, err error) error {
 	unknown, isUnknown := errors.AsType[*tasks.UnknownError](err)
 	cycle, isCycle := errors.AsType[*tasks.CycleError](err)
 	limit, isLimit := errors.AsType[*tasks.LimitError](err)
@@ -24,6 +24,8 @@ func taskRefusal(name string, err error) error {
 	directory, isDirectory := errors.AsType[*tasks.DirectoryError](err)
 	const remedy = "Delete tasks with task_update and the status deleted; completed ones count, too."
 	switch {
+	case ended(ctx, err):
+		return err
 	case isUnknown:
 		return unknownTask(unknown)
 	case isCycle:
@@ -43,8 +45,6 @@ func taskRefusal(name string, err error) error {
 		return tool.Invalid(name, `"metadata" must be nested at most 100 deep`)
 	case errors.Is(err, filestate.ErrLocked):
 		return tool.Refuse(tool.Busy, "The list of tasks is being changed by another session. Nothing was done. Try again.")
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
 	case isDirectory && directory.Writing:
 		return tool.Refuse(tool.WriteFailed, "Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before you repeat it.", lineOf(directory.Err.Error(), 200))
 	case isDirectory:

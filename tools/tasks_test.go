@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -157,6 +158,48 @@ func TestSharedListOfAnother(t *testing.T) {
 	r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lockedOut{}}))
 	for _, name := range []string{"task_create", "task_get", "task_list", "task_update"} {
 		same(t, r.fails(tool.Busy, name, samples[name]), "BUSY: The list of tasks is being changed by another session. Nothing was done. Try again.")
+	}
+}
+
+// A lockedUntil is a Locker under which the caller's client goes away.
+type lockedUntil struct{ leave func() }
+
+func (l lockedUntil) Lock(ctx context.Context, _ ...string) (func(), error) {
+	l.leave()
+	return nil, context.Cause(ctx)
+}
+
+// A call that its client cancelled, or that the server ended, said that the state store or the shared list cannot be used
+// and that the user should be told.
+func TestCancelledIsNoFault(t *testing.T) {
+	t.Parallel()
+	errGone := errors.New("cancelled by the client")
+	call := func(r *rig, ctx context.Context, x tool.Tool) {
+		t.Helper()
+		bound, err := x.Bind(r.State, json.RawMessage(strings.ReplaceAll(samples[x.Spec.Name], "$WORK", r.dir)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = bound.Run(ctx, r.env(bound))
+		if !errors.Is(err, errGone) && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", x.Spec.Name, err)
+		}
+	}
+	shared := []tool.Tool{taskCreate, taskGet, taskList, taskUpdate}
+	for _, x := range append(shared, todoWrite, sessionConfig, enterPlanMode, exitPlanMode, skill) {
+		ctx, leave := context.WithCancelCause(t.Context())
+		leave(errGone)
+		call(newRig(t), ctx, x)
+	}
+	for _, x := range shared {
+		r := newRig(t)
+		path := filepath.Join(r.dir, "list")
+		if err := os.MkdirAll(tasks.Locks(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancelCause(t.Context())
+		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lockedUntil{func() { leave(errGone) }}}))
+		call(r, ctx, x)
 	}
 }
 

@@ -69,7 +69,7 @@ func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Re
 		return tool.Result{}, tool.Refuse(tool.TooLarge, "The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out completed ones.",
 			results.Size(int64(size)), results.Size(todoWriteBytes))
 	case err != nil:
-		return tool.Result{}, stateRefusal()
+		return tool.Result{}, stateFault(ctx, err)
 	}
 	return tool.Result{Text: todoWriteAnswer(list, done, doing)}, nil
 }
