@@ -19,11 +19,22 @@ const (
 	maxFile    = 1 << 20 // bytes of a SKILL.md
 )
 
-// An Index remembers what it has parsed, and hashed. It is safe for concurrent use.
+// maxKept is how many files an Index remembers from Scans of different directories, some of several repositories. What a
+// file says may take 128 KiB.
+const maxKept = 2000
+
+// An Index remembers what it has parsed, and hashed. It is safe for concurrent use, also by those who scan different
+// directories: neither takes away what the other needs.
 type Index struct {
 	mu     sync.Mutex
-	parsed map[string]parsed            // by the file of a skill
+	parsed map[place]map[string]parsed  // by the file of a skill, in its directory; the inner ones do not change
 	sums   map[string]map[string]hashed // of supporting files: by the file of their skill, and their path below
+}
+
+// A place is a Dir, whosesoever words it holds.
+type place struct {
+	path string
+	flat bool
 }
 
 // A parsed is a file that was read: a skill without what its place says, or the reason why it is none.
@@ -43,25 +54,23 @@ func New() *Index { return &Index{} }
 // in its place.
 //
 // A file is read again only when its size, modification time or identity changed, or when it was younger than 2 s as it
-// was read: a second change within the clock's grain would not show. What a Scan does not meet is forgotten. The only
-// error is ctx's.
+// was read: a second change within the clock's grain would not show. What a directory has no longer is forgotten with the
+// Scan that looks at it, and all other directories once more than 2,000 files are known. The only error is ctx's.
 func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
-	x.mu.Lock()
-	old := x.parsed
-	x.mu.Unlock()
-	s := scan{files: f, old: old, met: map[string]parsed{}, taken: map[string]string{}}
-	var done []Dir
+	s := scan{files: f, met: map[place]map[string]parsed{}, taken: map[string]string{}}
 	for _, d := range dirs {
 		d.Path = filepath.Clean(d.Path)
+		at := place{d.Path, d.Flat}
 		// A home directory that is also a project names its directories twice, which is no clash.
-		if slices.ContainsFunc(done, func(e Dir) bool { return e.Path == d.Path && e.Flat == d.Flat }) {
+		if s.met[at] != nil {
 			continue
 		}
-		done = append(done, d)
 		if s.looked >= maxLooked {
 			s.drop(d.Path, "%d entries of other directories were looked at, and none of its own, nor of those after it", s.looked)
 			break
 		}
+		s.old, s.now = x.known(at), map[string]parsed{}
+		s.met[at] = s.now
 		if err := s.dir(ctx, d); err != nil {
 			return Set{}, err
 		}
@@ -72,14 +81,40 @@ func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
 	return s.set, nil
 }
 
-// keep forgets all but what a Scan met.
-func (x *Index) keep(met map[string]parsed) {
+// known returns what was parsed in a directory. The map is only read.
+func (x *Index) known(at place) map[string]parsed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.parsed = met
-	for file := range x.sums {
-		if _, ok := met[file]; !ok {
-			delete(x.sums, file)
+	return x.parsed[at]
+}
+
+// keep puts what a Scan met in the place of what its directories had.
+func (x *Index) keep(met map[place]map[string]parsed) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	count := 0
+	for at, files := range x.parsed {
+		now, listed := met[at]
+		if !listed {
+			count += len(files)
+			continue
+		}
+		delete(x.parsed, at)
+		for file := range files {
+			if _, ok := now[file]; !ok {
+				delete(x.sums, file)
+			}
+		}
+	}
+	for _, files := range met {
+		count += len(files)
+	}
+	if x.parsed == nil || count > maxKept {
+		x.parsed = map[place]map[string]parsed{}
+	}
+	for at, files := range met {
+		if len(files) > 0 { // most of the directories that are asked for do not exist
+			x.parsed[at] = files
 		}
 	}
 }
@@ -87,8 +122,9 @@ func (x *Index) keep(met map[string]parsed) {
 // A scan is one Scan under way.
 type scan struct {
 	files Files
-	old   map[string]parsed // only read: another Scan may read it as well
-	met   map[string]parsed
+	old   map[string]parsed // what was known of the directory that is looked at; only read, as another Scan may read it
+	now   map[string]parsed // what was met in it
+	met   map[place]map[string]parsed
 	taken map[string]string // files by name
 	set   Set
 
@@ -158,7 +194,7 @@ func (s *scan) file(skill Skill) {
 	if !ok {
 		return
 	}
-	s.met[skill.File] = p
+	s.now[skill.File] = p
 	first, clash := s.taken[skill.Name]
 	if !clash {
 		s.taken[skill.Name] = skill.File
