@@ -56,7 +56,7 @@ func (s *Server) prompts(ctx context.Context, rec *record) ([]promptCall, error)
 	}
 	all := []promptCall{{prompt: ownCommit}}
 	for _, k := range set.Skills {
-		if k.UserOff || !skills.Usable(k.Name) {
+		if k.UserOff {
 			continue
 		}
 		hint := "Free text."

@@ -142,7 +142,7 @@ func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error)
 	list := &listSkillsResult{Skills: []skillEntry{}}
 	files, bytes := 0, 0
 	for _, k := range set.Skills {
-		if ok, _ := k.Public(); !ok || k.Name <= last {
+		if !k.Public() || k.Name <= last {
 			continue
 		}
 		if files+maxSkillFiles > maxPageFiles || bytes > maxPageBytes {
@@ -192,7 +192,7 @@ func (s *Server) getSkill(ctx context.Context, rec *record, uri string) (cacheab
 	if err != nil {
 		return nil, err
 	}
-	if ok, _ := k.Public(); !ok || uri != skillURI(k.Name, skillFile) {
+	if !k.Public() || uri != skillURI(k.Name, skillFile) {
 		return nil, errNoResource
 	}
 	entry, err := rec.publish(ctx, k)

@@ -1,5 +1,19 @@
 package skills
 
+// Disabled shows tests what stands for a command that was not run.
+const Disabled = disabled
+
+// Commands shows tests the commands of a text in their order, the unsafe ones too.
+func (r Rendering) Commands() []string {
+	var out []string
+	for _, part := range r {
+		if part.Command {
+			out = append(out, part.Text)
+		}
+	}
+	return out
+}
+
 // Words shows tests how arguments are split.
 func Words(s string) []string { return shellWords(s) }
 

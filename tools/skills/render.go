@@ -12,8 +12,8 @@ const (
 	maxCommands = 50
 )
 
-// Disabled stands where a command was not run.
-const Disabled = "[shell command execution disabled by policy]"
+// disabled stands where a command was not run.
+const disabled = "[shell command execution disabled by policy]"
 
 // The errors of Rendering.Text.
 var (
@@ -185,23 +185,12 @@ func (f filling) inCommand(quoted bool, before, after byte) (word string, ok boo
 	return strings.Join(words, " "), true
 }
 
-// Commands returns the commands in their order, the unsafe ones too.
-func (r Rendering) Commands() []string {
-	var out []string
-	for _, part := range r {
-		if part.Command {
-			out = append(out, part.Text)
-		}
-	}
-	return out
-}
-
 // Text returns the text with what run returns in the place of each command, without the line ends at its end. It stops at
 // the first error of run. Before it runs anything it returns ErrUnsafe or ErrPlace if a command is, and ErrTooMany for
-// more than 50. Where run is nil nothing runs, and Disabled stands in the place of every command.
+// more than 50. Where run is nil nothing runs, and disabled stands in the place of every command.
 func (r Rendering) Text(run func(command string) (string, error)) (string, error) {
 	if run == nil {
-		run = func(string) (string, error) { return Disabled, nil }
+		run = func(string) (string, error) { return disabled, nil }
 	} else if err := r.runnable(); err != nil {
 		return "", err
 	}
