@@ -11,12 +11,14 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The states of a task.
@@ -232,19 +234,8 @@ func tooDeep(metadata map[string]json.RawMessage) bool {
 	return false
 }
 
-// byID orders ids as the numbers that they are.
-func byID(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
+// byID orders ids, and names of files that begin with one, as the numbers that they are.
+func byID(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }
 
 // number is the value of an id in its one spelling: digits that do not begin with 0.
 func number(id string) (int, bool) {
