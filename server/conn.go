@@ -255,7 +255,7 @@ func (c *conn) arrive(rec *record, release *func()) *rpcError {
 	}
 	switch {
 	case rec.listsActive():
-		rec.active = c.s.active(key)
+		rec.shelf = key
 		return nil
 	case needsSession(rec.env.method):
 		return c.s.look(rec, key, release)

@@ -33,27 +33,26 @@ type record struct {
 	place       *place           // where the caller works
 	limits      *auth.Limits     // of the principal; nil: none
 	from        pipeline.From
-	hello       *clientRecord                           // what initialize said, if it succeeded
-	askable     bool                                    // it said that the client takes requests of the server
-	lost        atomic.Bool                             // the client left while the call ran
-	turns       []*auth.Turn                            // places in the principal's queues, in the order in which they must come
-	failed      string                                  // code of an error answer, or tool_error; for the metrics
-	interrupted bool                                    // a call was cancelled before it was done
-	result      *mcp.CallToolResult                     // of a call that came here through mcp-go: encoded by us, not by it
-	override    *rpcError                               // takes the place of mcp-go's answer
-	prompt      *promptCall                             // of a prompts/get of ours; nil: there is none of its name
-	input       mcp.MultiRoundTripParams                // what the request brings as the answer to a question
-	to          asking                                  // puts questions to a legacy client; nil: it cannot be asked
-	asked       int                                     // questions that were put for this request
-	unheard     bool                                    // one of them got no answer: there is no further one
-	question    *mcp.CallToolResult                     // the last of them
-	kept        *mcp.CallToolResult                     // of a call that direct has run: for the handler's first turn
-	notify      func(method string, params any) error   // sends a notification before the answer; nil: none can be sent
-	announce    func(method string)                     // tells those who listen in the caller's session; nil: nobody can
-	flush       func()                                  // sends pending progress; called before the answer
-	progress    tool.Progress                           // nil: the client gave no token
-	active      func(context.Context) ([]string, error) // of a request that lists: what its session found; nil: it has none
-	shelf       session.Key                             // of a legacy call with a session of its own: what its connection lists by
+	hello       *clientRecord                         // what initialize said, if it succeeded
+	askable     bool                                  // it said that the client takes requests of the server
+	lost        atomic.Bool                           // the client left while the call ran
+	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come
+	failed      string                                // code of an error answer, or tool_error; for the metrics
+	interrupted bool                                  // a call was cancelled before it was done
+	result      *mcp.CallToolResult                   // of a call that came here through mcp-go: encoded by us, not by it
+	override    *rpcError                             // takes the place of mcp-go's answer
+	prompt      *promptCall                           // of a prompts/get of ours; nil: there is none of its name
+	input       mcp.MultiRoundTripParams              // what the request brings as the answer to a question
+	to          asking                                // puts questions to a legacy client; nil: it cannot be asked
+	asked       int                                   // questions that were put for this request
+	unheard     bool                                  // one of them got no answer: there is no further one
+	question    *mcp.CallToolResult                   // the last of them
+	kept        *mcp.CallToolResult                   // of a call that direct has run: for the handler's first turn
+	notify      func(method string, params any) error // sends a notification before the answer; nil: none can be sent
+	announce    func(method string)                   // tells those who listen in the caller's session; nil: nobody can
+	flush       func()                                // sends pending progress; called before the answer
+	progress    tool.Progress                         // nil: the client gave no token
+	shelf       session.Key                           // what tools are listed by: of a legacy tools/list, and of a legacy call with a session of its own
 }
 
 type recordKey struct{}

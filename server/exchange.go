@@ -154,7 +154,7 @@ func (x *exchange) request() {
 		}
 		bad = e.s.arrive(x.rec, key, &release)
 	case x.rec.listsActive():
-		x.rec.active = e.s.active(key)
+		x.rec.shelf = key
 	case needsSession(env.method):
 		bad = e.s.look(x.rec, key, &release)
 	}

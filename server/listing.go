@@ -24,9 +24,9 @@ func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, resul
 	rec := recordFrom(ctx)
 	c := s.client(ctx, rec)
 	var active []string
-	if rec.active != nil {
+	if rec.shelf.Session != "" {
 		var err error
-		if active, err = rec.active(ctx); err != nil { // the core is better than nothing, and every tool can still be called
+		if active, err = s.active(rec.shelf).Load(ctx); err != nil { // the core is better than nothing, and every tool can still be called
 			s.log.WarnContext(ctx, "the tools that a session found are not known: the core is listed", "err", err)
 		}
 	}
@@ -46,9 +46,9 @@ func (r *record) listsActive() bool {
 	return !r.modern && r.env.method == string(mcp.MethodToolsList)
 }
 
-// active reads what a session has found, without opening it: nothing begins because a client lists.
-func (s *Server) active(key session.Key) func(context.Context) ([]string, error) {
-	return session.NewCell[[]string](s.memory(key), activeCell).Load
+// active is what a session has found, without opening it: nothing begins because a client lists.
+func (s *Server) active(key session.Key) session.Cell[[]string] {
+	return session.NewCell[[]string](s.memory(key), activeCell)
 }
 
 // activeCell names the value in which a session keeps the tools that it found.
@@ -71,16 +71,10 @@ func (s *Server) shelve(ctx context.Context, rec *record) (changed bool) {
 	}
 	found, err := st.Active.Load(ctx)
 	if err == nil && len(found) > 0 {
-		shelf := session.NewCell[[]string](s.memory(rec.shelf), activeCell)
-		_, err = shelf.Change(ctx, func(listed []string) ([]string, error) {
-			all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(listed, found))))
-			changed = !slices.Equal(all, listed)
-			return all, nil
-		})
+		changed, err = session.Activate(ctx, s.active(rec.shelf), found)
 	}
 	if err != nil { // what is not listed can be called all the same
 		s.log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
-		return false
 	}
 	return changed
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/tools/catalog"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -103,14 +104,7 @@ func toolSearchActivate(ctx context.Context, env tool.Env, shown []catalog.Entry
 	if env.Client.Modern || env.Client.SeesAll || len(names) == 0 {
 		return false, nil
 	}
-	_, err = env.Active.Change(ctx, func(active []string) ([]string, error) {
-		all := append(slices.Clone(active), names...)
-		slices.Sort(all)
-		all = slices.Compact(all)
-		changed = !slices.Equal(all, active)
-		return all, nil
-	})
-	return changed && err == nil, err
+	return session.Activate(ctx, env.Active, names)
 }
 
 // toolSearchNothing names all that there would be to find.
