@@ -383,8 +383,25 @@ func TestSelfCheckLists(t *testing.T) {
 	}
 	huge := named("one")
 	huge.Spec.Description = strings.Repeat("x", maxResponse)
-	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "tools.deferral = auto") {
+	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "the list of all tools has ") {
 		t.Errorf("a list that no client gets: %v", err)
+	}
+}
+
+// TestNearestCanBeCalled: a client that cannot be asked, and misspelt a name, was told to take ask_user_question, and then
+// that it is not available.
+func TestNearestCanBeCalled(t *testing.T) {
+	t.Parallel()
+	for _, modern := range []bool{false, true} {
+		for caps, asks := range map[string]bool{undeclared: false, declared: true} {
+			c := onPipe(t, start(t, setup{silent: true}), modern, caps)
+			if a := c.call("call_tool", `{"name":"ask_user_questoin"}`, always(stop)); !strings.HasPrefix(a.text, "UNKNOWN_TOOL") || strings.Contains(a.text, "ask_user_question") != asks {
+				t.Errorf("modern %v, asks %v: %+v", modern, asks, a)
+			}
+			if a := c.call("ask_user_questoin", `{}`, always(stop)); a.code != -32602 || strings.Contains(a.text, "ask_user_question") != (asks && !modern) {
+				t.Errorf("modern %v, asks %v: %+v", modern, asks, a)
+			}
+		}
 	}
 }
 
