@@ -13,8 +13,8 @@ import (
 const (
 	// maxCompletions is how many values one answer has (the protocol's own limit).
 	maxCompletions = 100
-	// maxAlternatives bounds the words of a hint that are looked at.
-	maxAlternatives = 1_000
+	// maxHint is how many characters of a hint are looked at.
+	maxHint = 1_000
 )
 
 // completions completes the variables of resource templates and the arguments of prompts, with what the caller's session
@@ -132,7 +132,7 @@ func (r *record) skillFiles(ctx context.Context, k skills.Skill) ([]string, erro
 // alternatives are the words that a hint such as `[major|minor|patch] <file>` offers for argument n, from 0. An argument
 // whose description offers no choice has none.
 func alternatives(hint string, n int) []string {
-	hint = strings.NewReplacer(" | ", "|", " |", "|", "| ", "|").Replace(clip(hint, maxAlternatives))
+	hint = strings.NewReplacer(" | ", "|", " |", "|", "| ", "|").Replace(clip(hint, maxHint))
 	for part := range strings.FieldsSeq(hint) {
 		if n > 0 {
 			n--

@@ -10,7 +10,6 @@ import (
 	"codehand/server/auth"
 	"codehand/tools/catalog"
 	"codehand/tools/session"
-	"codehand/tools/skills"
 )
 
 const (
@@ -110,14 +109,14 @@ func (s *Server) skillNames(ctx context.Context, p *place) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, skillTime)
 	defer cancel()
-	set, err := p.findSkills(ctx)
+	set, err := p.bare.FindSkills(ctx)
 	if err != nil {
 		s.log.WarnContext(ctx, "skills cannot be named", "err", err)
 		return nil
 	}
 	var names []string
 	for _, k := range set.Skills {
-		if !k.ModelOff && skills.Usable(k.Name) {
+		if !k.ModelOff {
 			names = append(names, k.Name)
 		}
 	}

@@ -86,7 +86,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	case err != nil:
 		p.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
 	}
-	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs, Skills: skills.New(), Client: session.Client{CanAsk: true}}
+	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs, Skills: skills.New(), SkillDirs: p.skillDirs, Client: session.Client{CanAsk: true}}
 	p.profile = s.cfg.Tools.Profile
 	s.arrange(p)
 	return p, nil
