@@ -87,3 +87,33 @@ func TestHiddenInCompletions(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestSkillTextIsBounded: a file with some text and then nothing for a terabyte was read to its end to count its lines, for
+// one answer, and nothing could end that.
+func TestSkillTextIsBounded(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	lay(t, x.work, skillsOf)
+	path := filepath.Join(x.work, ".claude", "skills", "deploy", "long.txt")
+	must(t, os.WriteFile(path, []byte(strings.Repeat("text\n", maxPage/4)), 0o600))
+	must(t, os.Truncate(path, maxSkillText+1))
+	x.guest(t, "", true, nil).refused("resources/read", map[string]any{"uri": "skill://deploy/long.txt?limit=1"}, "larger than can be shown")
+}
+
+// TestBrokenTasksAreListed: where tasks.directory could not be read, resources/list failed, and jobs, results, skills and
+// the guide were gone with the tasks.
+func TestBrokenTasksAreListed(t *testing.T) {
+	t.Parallel()
+	for name, modern := range map[string]bool{"legacy": false, "modern": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(realDir(t), "tasks")
+			must(t, os.WriteFile(file, []byte("no directory"), 0o600))
+			x := serveHTTP(t, siteSetup{settings: map[string]string{"tasks.directory": file}})
+			r := x.guest(t, "", modern, nil).ask("resources/list", nil)
+			if got := string(r.Result); !strings.Contains(got, `"`+tasksURI+`"`) || !strings.Contains(got, `"`+guideURI+`"`) {
+				t.Errorf("%s %+v", got, r.Error)
+			}
+		})
+	}
+}

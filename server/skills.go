@@ -26,6 +26,8 @@ const (
 	skillTemplate = skillScheme + "{name}/{+path}"
 	// maxSkillFiles is how many files of a skill are looked at, for completions and directories: those of a manifest.
 	maxSkillFiles = 512
+	// maxSkillText is how many bytes a text may have that is shown by lines: all of it is read, to count them.
+	maxSkillText = 256 << 20
 	// maxSkillTitle is how many characters of the name that a skill gives itself a list shows.
 	maxSkillTitle = 200
 )
@@ -42,20 +44,8 @@ func skillURI(name, file string) string {
 	return uri
 }
 
-// escapeURI escapes one segment of a URI.
-func escapeURI(s string) string {
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
-			b.WriteByte(c)
-		default:
-			b.WriteString("%" + digits[c>>4:c>>4+1] + digits[c&15:c&15+1])
-		}
-	}
-	return b.String()
-}
+// escapeURI escapes one segment of a URI. QueryEscape leaves what is unreserved, but for spaces.
+func escapeURI(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // parseSkill takes the URI of a skill's file apart, or that of a directory of it. The file is slash-separated and has no
 // part that leads elsewhere; "": the skill's directory itself. errNoResource: it cannot name one.
@@ -84,13 +74,6 @@ func (s *Server) skills(ctx context.Context, rec *record) (skills.Set, error) {
 		return skills.Set{}, err
 	}
 	return rec.state.FindSkills(ctx)
-}
-
-// findSkills finds the skills that a session which begins in a place has.
-func (p *place) findSkills(ctx context.Context) (skills.Set, error) {
-	st := *p.bare
-	st.Space, st.SkillDirs = p.space, p.skillDirs
-	return st.FindSkills(ctx)
 }
 
 // skill finds one of the caller's session. errNoResource: it has none of this name.
@@ -144,6 +127,9 @@ func (s *Server) readSkill(ctx context.Context, rec *record, uri string) (mcp.Re
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
+	if info, err := f.Stat(); err != nil || info.Size() > maxSkillText {
+		return nil, errTooLarge
+	}
 	head, err := io.ReadAll(io.LimitReader(f, maxPage+1))
 	if err != nil {
 		return nil, errNoResource
@@ -162,7 +148,7 @@ func (s *Server) readSkill(ctx context.Context, rec *record, uri string) (mcp.Re
 		return mcp.TextResourceContents{URI: uri, MIMEType: kind, Text: string(head)}, nil
 	}
 	var p results.Page
-	if err := at.into(&p)(io.MultiReader(bytes.NewReader(head), f)); err != nil {
+	if err := at.into(&p)(io.MultiReader(bytes.NewReader(head), io.LimitReader(f, maxSkillText))); err != nil {
 		return nil, err
 	}
 	return shownAs(uri, kind, at.shown(p, "")), nil
