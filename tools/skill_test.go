@@ -237,9 +237,9 @@ func TestSkillCommands(t *testing.T) {
 			"SKILL_DENIED: The skill x was not loaded: its command `one` was refused: PERMISSION_DENIED: Permission denied: run_shell: no. Tell the user."},
 		{"cancelled", "!`one`", false, false, tool.Result{}, tool.Refuse(tool.Interrupted, "Interrupted by the client."), []string{"one"}, "CANCELLED: Interrupted by the client."},
 		{"a fault", "!`one`", false, false, tool.Result{}, ours, []string{"one"}, "a fault of ours"},
-		{"a project's", "!`one`", true, false, tool.Result{}, nil, nil, skills.Disabled},
-		{"switched off", "!`one`", false, true, tool.Result{}, nil, nil, skills.Disabled},
-		{"another shell", "---\nshell: powershell\n---\n!`one`", false, false, tool.Result{}, nil, nil, skills.Disabled},
+		{"a project's", "!`one`", true, false, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},
+		{"switched off", "!`one`", false, true, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},
+		{"another shell", "---\nshell: powershell\n---\n!`one`", false, false, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},
 		{"too many", strings.Repeat("!`one`\n", 51), false, false, tool.Result{}, nil, nil, "TOO_LARGE: The skill x cannot be loaded: the skill has more than 50 commands. Tell the user."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
