@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -29,8 +28,6 @@ type todoWriteItem struct {
 // todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.
 const todoWriteBytes = 256 << 10
 
-var errTodoWriteSize = errors.New("the list is too large")
-
 var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
 		Name: "todo_write", Aliases: []string{"TodoWrite"}, Title: "Write todos", Description: todoWriteText,
@@ -53,22 +50,15 @@ func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Re
 			doing++
 		}
 	}
-	size := 0
-	_, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) {
-		if done == len(list) {
-			return []session.Todo{}, nil // nothing is left to keep in mind
-		}
-		raw, err := json.Marshal(list)
-		if size = len(raw); err == nil && size > todoWriteBytes {
-			err = errTodoWriteSize
-		}
-		return list, err
-	})
-	switch {
-	case errors.Is(err, errTodoWriteSize):
+	kept := list
+	if done == len(list) {
+		kept = []session.Todo{} // nothing is left to keep in mind
+	}
+	if raw, _ := json.Marshal(kept); len(raw) > todoWriteBytes { // plain types: it does not fail
 		return tool.Result{}, tool.Refuse(tool.TooLarge, "The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out completed ones.",
-			results.Size(int64(size)), results.Size(todoWriteBytes))
-	case err != nil:
+			results.Size(int64(len(raw))), results.Size(todoWriteBytes))
+	}
+	if _, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) { return kept, nil }); err != nil {
 		return tool.Result{}, stateFault(ctx, err)
 	}
 	return tool.Result{Text: todoWriteAnswer(list, done, doing)}, nil
