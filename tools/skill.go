@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/skills"
@@ -126,7 +127,7 @@ func skillsNear(set skills.Set, name string) string {
 		if strings.Contains(b, a) || strings.Contains(a, b) {
 			return 0
 		}
-		return tool.Distance(a, b)
+		return catalog.Distance(a, b)
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
 	if more := len(names) - skillsNamed; more > 0 {
