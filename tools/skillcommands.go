@@ -70,7 +70,7 @@ func (l *skillLoad) commands(ctx context.Context, loan *tool.Loan) func(string) 
 			return "", l.denied(command, err)
 		}
 		l.ran++
-		if res.Text == "(no output)" {
+		if res.Text == noOutput {
 			return "", nil
 		}
 		return res.Text, nil // also of one that failed: it says so
