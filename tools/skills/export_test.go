@@ -3,6 +3,9 @@ package skills
 // Disabled shows tests what stands for a command that was not run.
 const Disabled = disabled
 
+// Usable shows tests which names skills can have.
+func Usable(name string) bool { return usable(name) }
+
 // Commands shows tests the commands of a text in their order, the unsafe ones too.
 func (r Rendering) Commands() []string {
 	var out []string

@@ -200,7 +200,7 @@ func (s *scan) file(skill Skill) {
 		s.taken[skill.Name] = skill.File
 	}
 	switch {
-	case !Usable(skill.Name):
+	case !usable(skill.Name):
 		s.drop(skill.File, "a skill cannot be named %q", cut(skill.Name, 80))
 	case p.reason != "":
 		s.drop(skill.File, "%s", p.reason)

@@ -43,7 +43,7 @@ type Files interface {
 
 // A Skill is one that was found. It does not change; its slices are only read.
 type Skill struct {
-	Name        string // of its directory, or of its file without .md; see Usable
+	Name        string // of its directory, or of its file without .md; see usable
 	Description string
 	WhenToUse   string
 	Hint        string   // argument-hint
