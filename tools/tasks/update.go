@@ -73,7 +73,7 @@ func (b *Book) update(id string, c Change) (before, after Task, err error) {
 
 // unknown is the error for ids that are no tasks.
 func (b *Book) unknown(ids ...string) error {
-	e := &UnknownError{IDs: ids, Known: b.IDs()}
+	e := &UnknownError{IDs: ids, Known: b.ids()}
 	for _, d := range b.Damaged {
 		if slices.Contains(ids, d.ID) {
 			e.Damaged = append(e.Damaged, d)
@@ -134,7 +134,7 @@ func (b *Book) way(from, to string) []string {
 			slices.Reverse(way)
 			return way
 		}
-		t, _ := b.Task(id) // a link to a damaged file leads nowhere
+		t, _ := b.task(id) // a link to a damaged file leads nowhere
 		for _, other := range t.Blocks {
 			if _, seen := cameFrom[other]; !seen {
 				cameFrom[other] = id
