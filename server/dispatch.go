@@ -52,6 +52,7 @@ type record struct {
 	announce    func(method string)                   // tells those who listen in the caller's session; nil: nobody can
 	flush       func()                                // sends pending progress; called before the answer
 	progress    tool.Progress                         // nil: the client gave no token
+	prompts     *promptMark                           // what its client was shown; nil: nobody can be told of others
 	shelf       session.Key                           // what tools are listed by: of a legacy tools/list, and of a legacy call with a session of its own
 }
 

@@ -87,7 +87,7 @@ func (x *exchange) legacy(isAnswer bool) {
 			e.sessions.drop(e, x.scope)
 		}
 	}()
-	x.rec.client = x.scope.client.Load()
+	x.rec.client, x.rec.prompts = x.scope.client.Load(), &x.scope.prompts
 	x.rec.newID = x.scope.id
 	switch {
 	case isAnswer:
@@ -165,6 +165,9 @@ func (x *exchange) request() {
 		}
 		x.refuse(status, bad)
 		return
+	}
+	if x.rec.prompts == nil {
+		x.rec.prompts = e.s.sessions.promptMark(key, x.rec.place)
 	}
 	if x.rec.visit != nil {
 		defer func() {

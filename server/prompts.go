@@ -102,7 +102,7 @@ func (s *Server) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsReque
 	for _, p := range ours {
 		list = append(list, p.prompt)
 	}
-	s.sessions.promptMark(rec.state.Key, rec.place).show(digestPrompts(ours))
+	rec.prompts.set(rec.state.Key, digestPrompts(ours))
 	for _, p := range result.Prompts {
 		if !slices.ContainsFunc(list, func(own mcp.Prompt) bool { return own.Name == p.Name }) { // of Extend
 			list = append(list, p)

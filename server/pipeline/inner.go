@@ -42,7 +42,9 @@ func (c *call) inner(ctx context.Context, name string, input json.RawMessage, lo
 	if loan != nil {
 		a.inside.lent = permission.WithLoan(nil, loan.Skill, loan.Rules, time.Now(), loan.Life)
 	}
-	return v.Call(ctx, found.Tool, input, a)
+	result, err := v.Call(ctx, found.Tool, input, a)
+	c.visit.commanded = c.visit.commanded || v.commanded
+	return result, err
 }
 
 // mayCall says whether the call may make calls: it must hold no turn at the gate, or they would wait for it for ever.

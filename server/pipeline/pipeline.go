@@ -267,6 +267,9 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 	if err := interrupted(ctx); err != nil {
 		return tool.Result{}, err
 	}
+	if c.bound.Spec.Scope == tool.ScopeShell && !c.bound.Traits.ReadOnly {
+		c.visit.commanded = true
+	}
 	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress}
 	if c.mayCall() {
 		env.Call = c.inner
