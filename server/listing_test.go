@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/config"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -186,7 +187,7 @@ func TestThreadsAreListed(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
 	for _, meta := range []map[string]any{{"threadId": "thread-one"}, {"codehand/session": "handle-one"}} {
-		for _, wire := range []kindWire{start(t, setup{}).wire, x.client("alice").hello(), x.client("alice").hello()} {
+		for _, wire := range []kindWire{start(t, setup{change: func(c *config.Config) { c.StdioHandle = "" }}).wire, x.client("alice").hello(), x.client("alice").hello()} {
 			notes, _ := wire.ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
 			if !slices.Contains(notes, changedList) {
 				t.Errorf("%v on %T: the client was not told", meta, wire)
