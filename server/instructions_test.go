@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"codehand/server/auth"
 	"codehand/tools"
 	"codehand/tools/catalog"
+	"codehand/tools/tool"
 )
 
 // instructed is what a new client is told.
@@ -105,6 +107,24 @@ func TestInstructionsNameFewSkills(t *testing.T) {
 	}
 	if n := len(strings.Split(list[1], ", ")); fmt.Sprint(300-n) != list[2] || strings.Contains(text, "IGNORE") {
 		t.Errorf("%d are named and %s more: %s", n, list[2], text)
+	}
+}
+
+// TestInstructionsOfManyTools: where there were many further tools, their names took all of the room, and no word said that
+// there are skills.
+func TestInstructionsOfManyTools(t *testing.T) {
+	t.Parallel()
+	all := tools.All()
+	for i := range 150 {
+		x := fixtureTool(fmt.Sprintf("further_%03d", i), reader, func(context.Context, tool.Env, word) (tool.Result, error) { return tool.Result{}, nil })
+		x.Spec.Deferred = true
+		all = append(all, x)
+	}
+	f := start(t, setup{silent: true, tools: all})
+	lay(t, f.work, map[string]string{".claude/skills/only/SKILL.md": "Text.\n"})
+	text := instructed(t, f)
+	if len(text) > maxInstructions || len(text) < maxInstructions-100 || !regexp.MustCompile(`further_000, .* and \d+ more\. Skills .* loads them: only\.$`).MatchString(text) {
+		t.Errorf("%d bytes: %s", len(text), text)
 	}
 }
 
