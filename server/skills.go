@@ -202,7 +202,7 @@ func skillResources(set skills.Set) []mcp.Resource {
 	list := make([]mcp.Resource, 0, len(set.Skills))
 	for _, k := range set.Skills {
 		list = append(list, mcp.Resource{
-			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: clip(results.Clean(k.Description), maxDescription), MIMEType: mediaType(skillFile),
+			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: clip(results.Clean(k.Description), skills.MaxLine), MIMEType: mediaType(skillFile),
 		})
 	}
 	return list

@@ -53,7 +53,7 @@ var skill = tool.Define(tool.Def[skillInput]{
 
 // checkSkill holds the limits that the schema has no room for: every conversation pays for its bytes.
 func checkSkill(in skillInput) error {
-	if len(in.Skill) > 200 || utf8.RuneCountInString(in.Args) > 10_000 {
+	if len(in.Skill) > 200 || utf8.RuneCountInString(in.Args) > skills.MaxArguments {
 		return tool.Invalid("skill", `"skill" must have at most 200 bytes, and "args" at most 10000 characters`)
 	}
 	return nil

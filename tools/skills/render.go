@@ -12,6 +12,9 @@ const (
 	maxCommands = 50
 )
 
+// MaxArguments is how many characters of arguments callers take.
+const MaxArguments = 10_000
+
 // disabled stands where a command was not run.
 const disabled = "[shell command execution disabled by policy]"
 
