@@ -303,7 +303,7 @@ func TestHostileSkills(t *testing.T) {
 					a.refused("resources/directory/read", map[string]any{"uri": uri}, "no directory")
 				}
 			}
-			a.refused("resources/read", map[string]any{"uri": "skill://greet/huge.bin"}, "larger than an answer")
+			a.refused("resources/read", map[string]any{"uri": "skill://greet/huge.bin"}, "larger than can be shown")
 			a.refused("resources/read", map[string]any{"uri": "skill://greet/SKILL.md?offset=0"}, "whole numbers")
 			r := a.ask("resources/directory/read", map[string]any{"uri": "skill://greet"})
 			for _, never := range []string{"out.txt", "outside", "pipe", "hidden.txt"} {
