@@ -199,9 +199,11 @@ func TestScansBounded(t *testing.T) {
 	const dirs, each = 5, 450
 	for i := range dirs {
 		for j := range each {
-			write(t, skillFile(d, fmt.Sprint(i), fmt.Sprint("s", j)), "text")
+			write(t, filepath.Join(d.dir, fmt.Sprint(i), fmt.Sprintf("s%d.md", j)), "text")
 		}
-		scan(t, x, d, fmt.Sprint(i))
+		if _, err := x.Scan(t.Context(), d, []skills.Dir{{Path: filepath.Join(d.dir, fmt.Sprint(i)), Flat: true}}); err != nil {
+			t.Fatal(err)
+		}
 		if got := x.Known(); got > 2000 || got < each {
 			t.Errorf("after %d directories %d files are known", i+1, got)
 		}
