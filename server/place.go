@@ -115,7 +115,7 @@ func (p *place) forbids(t tool.Tool) *tool.Refusal {
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
 			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name, text)}
 	}
-	reason := "" // made when it is needed: this is on the way of every call (BenchmarkHTTPHandler)
+	var reason string // made when it is needed: this is on the way of every call (BenchmarkHTTPHandler)
 	switch {
 	case !profiled(p.who.Profile, t):
 		reason = "this token's tool profile is " + p.who.Profile
