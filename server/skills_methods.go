@@ -202,15 +202,12 @@ func (s *Server) getSkill(ctx context.Context, rec *record, uri string) (cacheab
 // publish makes the entry of a skill.
 func (r *record) publish(ctx context.Context, k skills.Skill) (skillEntry, error) {
 	entry := skillEntry{URI: skillURI(k.Name, skillFile), FrontMatter: k.Front, Resources: dynamicParts}
-	files, complete, err := r.state.Skills.Manifest(ctx, r.reach(k), k)
+	files, complete, err := r.state.Skills.Manifest(ctx, r.reach(k), k, maxPage)
 	if err != nil || !complete {
 		return entry, err
 	}
 	parts := make([]skillPart, 0, len(files))
 	for _, f := range files {
-		if f.Size > maxPage {
-			return entry, nil
-		}
 		parts = append(parts, skillPart{URI: skillURI(k.Name, f.Path), Digest: "sha256:" + f.SHA256, Size: f.Size})
 	}
 	entry.Resources = parts

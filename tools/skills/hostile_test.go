@@ -101,7 +101,7 @@ func TestHostileFiles(t *testing.T) {
 	if files, more, err = x.Files(t.Context(), d, s, 2); err != nil || !more || strings.Join(files, " ") != "SKILL.md a-b.md" {
 		t.Errorf("got %q, %v, %v", files, more, err)
 	}
-	entries, complete, err := x.Manifest(t.Context(), d, s)
+	entries, complete, err := x.Manifest(t.Context(), d, s, 1<<40)
 	if err != nil || !complete || len(entries) != 5 {
 		t.Fatalf("got %v, %v, %v", entries, complete, err)
 	}
@@ -171,30 +171,30 @@ func TestManifestBounds(t *testing.T) {
 	}
 	set := scan(t, x, d, "")
 	many, _ := set.Find("many")
-	if entries, complete, err := x.Manifest(t.Context(), d, many); err != nil || complete || len(entries) != 512 {
+	if entries, complete, err := x.Manifest(t.Context(), d, many, 1<<40); err != nil || complete || len(entries) != 512 {
 		t.Errorf("got %d entries, complete %v, %v", len(entries), complete, err)
 	}
 	if err := os.Remove(filepath.Join(d.dir, "many", "f", "0")); err != nil {
 		t.Fatal(err)
 	}
-	if entries, complete, err := x.Manifest(t.Context(), d, many); err != nil || !complete || len(entries) != 512 {
+	if entries, complete, err := x.Manifest(t.Context(), d, many, 1<<40); err != nil || !complete || len(entries) != 512 {
 		t.Errorf("got %d entries, complete %v, %v", len(entries), complete, err)
 	}
 	big, _ := set.Find("big")
 	for range 2 { // the second time from memory
-		if entries, complete, err := x.Manifest(t.Context(), d, big); err != nil || complete || len(entries) != 2 {
+		if entries, complete, err := x.Manifest(t.Context(), d, big, 1<<40); err != nil || complete || len(entries) != 2 {
 			t.Errorf("got %d entries, complete %v, %v", len(entries), complete, err)
 		}
 	}
 	before := d.reads.Load()
-	if _, _, err := x.Manifest(t.Context(), d, big); err != nil || d.reads.Load()-before > 1<<10 {
+	if _, _, err := x.Manifest(t.Context(), d, big, 1<<40); err != nil || d.reads.Load()-before > 1<<10 {
 		t.Errorf("%d bytes were read again, %v", d.reads.Load()-before, err)
 	}
 	if err := os.Remove(skillFile(d, "", "big")); err != nil {
 		t.Fatal(err)
 	}
 	scan(t, x, d, "")
-	if _, _, err := x.Manifest(t.Context(), d, big); err != nil || d.reads.Load()-before < 8<<20 {
+	if _, _, err := x.Manifest(t.Context(), d, big, 1<<40); err != nil || d.reads.Load()-before < 8<<20 {
 		t.Errorf("digests of a skill that is not there were remembered, %v", err)
 	}
 }

@@ -167,7 +167,7 @@ func TestScansElsewhere(t *testing.T) {
 			t.Fatalf("%s: got %+v", dir, set)
 		}
 		for _, k := range set.Skills {
-			if _, complete, err := x.Manifest(t.Context(), d, k); err != nil || !complete {
+			if _, complete, err := x.Manifest(t.Context(), d, k, 1<<40); err != nil || !complete {
 				t.Fatalf("%s: %v, %v", dir, complete, err)
 			}
 		}
@@ -244,7 +244,7 @@ func TestScanStops(t *testing.T) {
 	if _, _, err := x.Files(ctx, d, s, 50); !errors.Is(err, context.Canceled) {
 		t.Errorf("files: %v", err)
 	}
-	if _, _, err := x.Manifest(ctx, d, s); !errors.Is(err, context.Canceled) {
+	if _, _, err := x.Manifest(ctx, d, s, 1<<40); !errors.Is(err, context.Canceled) {
 		t.Errorf("manifest: %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestTogether(t *testing.T) {
 					t.Errorf("got %s", names(set))
 					return
 				}
-				if _, complete, err := x.Manifest(t.Context(), d, set.Skills[i]); err != nil || !complete {
+				if _, complete, err := x.Manifest(t.Context(), d, set.Skills[i], 1<<40); err != nil || !complete {
 					t.Errorf("manifest: %v, %v", complete, err)
 				}
 			}

@@ -76,7 +76,7 @@ func show(t *testing.T, x *skills.Index, d *disk, s skills.Skill) string {
 	row("flat", s.Flat)
 	row("public", s.Public())
 	fmt.Fprintf(&b, "front: %s\n", s.Front)
-	entries, complete, err := x.Manifest(t.Context(), d, s)
+	entries, complete, err := x.Manifest(t.Context(), d, s, 1<<40)
 	if err != nil || !complete || entries[0].Path == "SKILL.md" && entries[0].SHA256 != s.Sum {
 		t.Errorf("manifest %v, complete %v, error %v", entries, complete, err)
 	}
