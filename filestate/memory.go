@@ -70,10 +70,15 @@ type records struct {
 	memory Memory
 	locks  [stripes]sync.Mutex // each covers changes of the records whose keys fall on it
 
-	mu    sync.Mutex               // covers the rest
-	byID  map[string]*list.Element // of string: keys; nil: not asked for yet
-	age   *list.List               // keys, most recently used first
-	paths map[string]string        // by key, as far as they were asked for or noted here
+	mu   sync.Mutex               // covers the rest
+	byID map[string]*list.Element // of *use, by key; nil: not asked for yet
+	age  *list.List               // most recently used first
+}
+
+// A use is a record in the order of use.
+type use struct {
+	key  string
+	path string // "": not asked for yet
 }
 
 func newRecords(m Memory) *records {
@@ -141,38 +146,38 @@ func (r *records) save(ctx context.Context, rec *record) error {
 func (r *records) touch(ctx context.Context, key, path string) (old []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.name(key, path)
 	if r.byID == nil {
-		if err := r.begin(ctx); err != nil {
+		keys, err := r.memory.Keys(ctx, family)
+		if err != nil {
 			return nil, err
 		}
+		r.adopt(keys)
 	}
 	if e, ok := r.byID[key]; ok {
 		r.age.MoveToFront(e)
+		e.Value.(*use).path = path
 	} else {
-		r.byID[key] = r.age.PushFront(key)
+		r.byID[key] = r.age.PushFront(&use{key, path})
 	}
 	for r.age.Len() > maxFiles {
-		last := r.age.Remove(r.age.Back()).(string)
-		delete(r.byID, last)
-		delete(r.paths, last)
-		old = append(old, last)
+		last := r.age.Remove(r.age.Back()).(*use)
+		delete(r.byID, last.key)
+		old = append(old, last.key)
 	}
 	return old, nil
 }
 
-// begin takes over the records of an earlier process. Their order is not known; all are older than
-// what this process uses.
-func (r *records) begin(ctx context.Context) error {
-	keys, err := r.memory.Keys(ctx, family)
-	if err != nil {
-		return err
+// adopt takes over the records of an earlier process, or of another replica. Their order is not known; all count as older
+// than what this process uses. The caller holds mu.
+func (r *records) adopt(keys []string) {
+	if r.byID == nil {
+		r.byID = make(map[string]*list.Element, len(keys))
 	}
-	r.byID = make(map[string]*list.Element, len(keys))
 	for _, key := range keys {
-		r.byID[key] = r.age.PushBack(key)
+		if r.byID[key] == nil {
+			r.byID[key] = r.age.PushBack(&use{key: key})
+		}
 	}
-	return nil
 }
 
 // forget drops the record of path. Errors are ErrMemory.
@@ -187,7 +192,6 @@ func (r *records) forgetKey(ctx context.Context, key string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.paths, key)
 	if e, ok := r.byID[key]; ok {
 		r.age.Remove(e)
 		delete(r.byID, key)

@@ -1,6 +1,9 @@
 package filestate
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // Paths returns the files that the session has seen or changed, at most limit, those used last first. What an earlier
 // process or another replica noted comes after what this process knows, in no order. The error is ErrMemory.
@@ -31,21 +34,16 @@ func (r *records) recent(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := make(map[string]bool, len(stored))
+	there := make(map[string]bool, len(stored))
 	for _, key := range stored {
-		left[key] = true
+		there[key] = true
 	}
 	keys := make([]string, 0, len(stored))
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.adopt(stored)
 	for e := r.age.Front(); e != nil; e = e.Next() {
-		if key := e.Value.(string); left[key] { // else another replica has forgotten it
-			delete(left, key)
-			keys = append(keys, key)
-		}
-	}
-	r.mu.Unlock()
-	for _, key := range stored {
-		if left[key] {
+		if key := e.Value.(*use).key; there[key] { // else another replica has forgotten it
 			keys = append(keys, key)
 		}
 	}
@@ -55,26 +53,25 @@ func (r *records) recent(ctx context.Context) ([]string, error) {
 // pathOf returns the path whose record has this key; "": there is none any more. The Memory is asked once for each, as a
 // path never changes. Errors are ErrMemory.
 func (r *records) pathOf(ctx context.Context, key string) (string, error) {
-	r.mu.Lock()
-	path, known := r.paths[key]
-	r.mu.Unlock()
-	if known {
+	if path := r.name(key, ""); path != "" {
 		return path, nil
 	}
 	rec, err := r.get(ctx, key)
 	if err != nil || rec == nil {
 		return "", err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.name(key, rec.Path)
-	return rec.Path, nil
+	return r.name(key, rec.Path), nil
 }
 
-// name remembers which path a key is of. The caller holds mu.
-func (r *records) name(key, path string) {
-	if r.paths == nil || len(r.paths) >= 2*maxFiles { // what another replica has forgotten is never taken out here
-		r.paths = make(map[string]string)
+// name returns the path that a key is known to be of, else path, which is known from then on.
+func (r *records) name(key, path string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok := r.byID[key]
+	if !ok { // it was forgotten just now
+		return path
 	}
-	r.paths[key] = path
+	u := e.Value.(*use)
+	u.path = cmp.Or(u.path, path)
+	return u.path
 }

@@ -1,8 +1,10 @@
 package filestate_test
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"codehand/filestate"
@@ -67,4 +69,42 @@ func TestPaths(t *testing.T) {
 	if _, err := broken.Paths(t.Context(), 1); !errors.Is(err, filestate.ErrMemory) {
 		t.Errorf("without a memory: %v", err)
 	}
+}
+
+// TestPathsAskOnce: the memory, which may be far away, is asked for each path once, whoever noted it.
+func TestPathsAskOnce(t *testing.T) {
+	t.Parallel()
+	memory := &countingMemory{mapMemory: newMapMemory()}
+	d := newDesk(t, func(o *filestate.Options) { o.Memory = memory.mapMemory })
+	later := filestate.New(filestate.Options{Memory: memory, Dir: t.TempDir(), Fast: true})
+	asked := func(want int64) {
+		t.Helper()
+		before := memory.gets.Load()
+		if _, err := later.Paths(t.Context(), 10); err != nil {
+			t.Fatal(err)
+		}
+		if got := memory.gets.Load() - before; got != want {
+			t.Errorf("the memory was asked %d times, want %d", got, want)
+		}
+	}
+	for i, name := range []string{"a", "b", "c"} {
+		d.write(name, name)
+		d.see(name)
+		asked(1)
+		asked(0)
+		if got, err := later.Paths(t.Context(), 10); len(got) != i+1 || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+}
+
+// A countingMemory counts what it is asked for.
+type countingMemory struct {
+	*mapMemory
+	gets atomic.Int64
+}
+
+func (m *countingMemory) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	m.gets.Add(1)
+	return m.mapMemory.Get(ctx, key)
 }

@@ -24,8 +24,10 @@ const (
 type aim struct {
 	tool    tool.Tool
 	input   json.RawMessage
-	through bool          // a dispatcher was called
-	refused *tool.Refusal // the dispatcher's input names nothing that can be called; tool is the dispatcher then
+	through bool // a dispatcher was called
+	// refused: the dispatcher's input names nothing that can be called, and tool is the dispatcher; known is what the caller
+	// can find. nil: it names something.
+	refused func(known []catalog.Entry) *tool.Refusal
 }
 
 // aim is what a call is for; nil: the request is no call of a tool of ours. It is found when the call comes in, before the
@@ -53,13 +55,23 @@ func (s *Server) aimAt(at *place, t tool.Tool, input json.RawMessage) aim {
 	target, known := s.find(name)
 	switch {
 	case !known:
-		own.refused = s.noSuchTool(at, name)
+		own.refused = func(known []catalog.Entry) *tool.Refusal { return s.noSuchTool(at, known, name) }
 	case target.Dispatches():
-		own.refused = &tool.Refusal{Code: tool.InputInvalid, Text: target.Spec.Name + " cannot be called through " + t.Spec.Name + `. Put the tool that you need into "name".`}
+		own.refused = func([]catalog.Entry) *tool.Refusal {
+			return &tool.Refusal{Code: tool.InputInvalid, Text: target.Spec.Name + " cannot be called through " + t.Spec.Name + `. Put the tool that you need into "name".`}
+		}
 	default:
 		return aim{tool: target, input: inner, through: true}
 	}
 	return own
+}
+
+// misled is the refusal of a call that names nothing that can be called; nil: it names something.
+func (a *aim) misled(known []catalog.Entry) *tool.Refusal {
+	if a.refused == nil {
+		return nil
+	}
+	return a.refused(known)
 }
 
 // find finds a tool by its name or an alias, in any case. Blanks around it are no part of it: an error that names them
@@ -78,9 +90,9 @@ func (s *Server) find(name string) (t tool.Tool, ok bool) {
 }
 
 // noSuchTool is unknownTool for a model that chose the name by itself.
-func (s *Server) noSuchTool(at *place, name string) *tool.Refusal {
+func (s *Server) noSuchTool(at *place, known []catalog.Entry, name string) *tool.Refusal {
 	text := "Unknown tool: " + clip(name, 80) + "."
-	if near := catalog.Nearest(at.asked.catalog, name); len(near) > 0 {
+	if near := catalog.Nearest(known, name); len(near) > 0 {
 		text += " Nearest: " + strings.Join(near, ", ") + "."
 	}
 	if s.findable(at) {

@@ -194,7 +194,7 @@ func (f keptField) values(content map[string]any) (values []string, ok bool) {
 		switch {
 		case len(f.Choices) == 0:
 			if r := []rune(v); len(r) > maxAskText {
-				v = string(r[:maxAskText])
+				v = string(r[:maxAskText-1]) + "…" // or half an answer would be read as the whole
 			}
 			return []string{results.Clean(v)}, true
 		case v == "" && f.Optional: // what some forms send for a list in which nothing is selected

@@ -164,7 +164,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
-		Skills:   skills.New(),
+		Skills:   at.bare.Skills,     // of all sessions of the place: a copy each would be most of what a session holds
 		Catalog:  at.unasked.catalog, // a call says whether its client can be asked
 		Tasks:    s.tasks(at, memory),
 	}
@@ -230,5 +230,6 @@ func prefs(c config.Config) session.Prefs {
 		ShellMaxMS:        c.Shell.MaxTimeoutMS,
 		ShellBackgroundMS: c.Shell.AutoBackgroundMS,
 		SkillShell:        c.Skills.AllowShell,
+		ManagedRules:      c.Permissions.ManagedRulesOnly,
 	}
 }

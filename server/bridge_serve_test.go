@@ -89,7 +89,7 @@ func serveForBridge(t *testing.T, all []tool.Tool, settings map[string]string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := openEndpoint(t, work, filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", all, settings)
+	e := openEndpoint(t, work, filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", all, placed(settings, work))
 	t.Cleanup(func() { e.close(t) })
 	return e
 }

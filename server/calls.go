@@ -85,7 +85,7 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 		a.Via = rec.env.name
 	}
 	result, err := rec.visit.Call(ctx, t, rec.aim.input, a)
-	if result.ListChanged {
+	if s.shelve(ctx, rec) || result.ListChanged {
 		s.tellListed(ctx, rec)
 	}
 	s.tellPrompts(ctx, rec, result)
@@ -138,7 +138,7 @@ func (r *record) admit(ctx context.Context) *tool.Refusal {
 	}
 	l := r.limits
 	if l == nil {
-		return r.aim.refused
+		return r.aim.misled(r.state.Catalog)
 	}
 	for _, turn := range r.turns {
 		if ok, err := turn.Wait(ctx); err == nil && !ok {
@@ -151,7 +151,7 @@ func (r *record) admit(ctx context.Context) *tool.Refusal {
 	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
 		return tooManyCalls(after)
 	}
-	return r.aim.refused // a call that was cancelled meanwhile ends in the corridor
+	return r.aim.misled(r.state.Catalog) // a call that was cancelled meanwhile ends in the corridor
 }
 
 func tooManyCalls(after time.Duration) *tool.Refusal {
@@ -187,7 +187,11 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 	rec.state.Catalog = rec.place.offers(c.CanAsk).catalog
 	c.CanAsk = c.CanAsk && (c.Modern || rec.to != nil)
 	rec.state.Client = c
-	rec.state.Prefs = rec.place.prefs // a call that comes back with an answer has chosen among them before
+	if rec.space == nil {
+		rec.space = rec.state.Space
+	}
+	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
+	rec.state.Space, rec.state.Rules, rec.state.Prefs = rec.space, rec.place.rules, rec.place.prefs
 	p := s.profile(c.Name)
 	if p.Background > 0 && rec.env.progressToken != nil {
 		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
@@ -267,12 +271,22 @@ func internalRefusal(ref string) error {
 	return tool.Refuse(tool.Internal, "Internal error, reference %s. Report it to the operator.", ref)
 }
 
-// unknownTool is the error for a tool name that does not exist, with the names that may have been meant.
-func (s *Server) unknownTool(at *place, name string) *rpcError {
+// unknownTool is the error for a tool name that does not exist, with the names of known that may have been meant.
+func (s *Server) unknownTool(known []catalog.Entry, name string) *rpcError {
 	e := &rpcError{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
-	if near := catalog.Nearest(at.asked.catalog, name); len(near) > 0 {
+	if near := catalog.Nearest(known, name); len(near) > 0 {
 		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
 		e.Data = map[string]any{"nearest": near}
+	}
+	return e
+}
+
+// unknownCall is unknownTool for a client. What a modern one can be asked is known to mcp-go alone here, so it is taken
+// for one that cannot: better no name than one that it cannot call.
+func (s *Server) unknownCall(rec *record) *rpcError {
+	e := s.unknownTool(rec.place.offers(!rec.modern && rec.client != nil && rec.client.CanAsk).catalog, rec.env.name)
+	if s.findable(rec.place) {
+		e.Message += ". " + finder + " finds tools."
 	}
 	return e
 }
@@ -294,7 +308,7 @@ func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessag
 	}
 	t, ok := s.table[env.name]
 	if !ok {
-		return "", false, errors.New(s.unknownTool(s.local, env.name).Message)
+		return "", false, errors.New(s.unknownTool(s.local.unasked.catalog, env.name).Message)
 	}
 	target := s.aimAt(s.local, t, env.arguments)
 	state, release, err := s.sessions.acquire(s.stdioKey(env), s.local)

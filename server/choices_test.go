@@ -144,3 +144,30 @@ func TestChoicesWithoutStore(t *testing.T) {
 		t.Errorf("got %+v", refusal)
 	}
 }
+
+// TestChoicesAfterQuestions: a call that asked a person took the directory to which the session had moved for that in
+// which it began: `default` answered that nothing had changed, and what moved back while a legacy client's person thought
+// did not count.
+func TestChoicesAfterQuestions(t *testing.T) {
+	t.Parallel()
+	eachPlanner(t, declared, map[string]string{"permissions.ask": "session_config,write_file"}, func(t *testing.T, p *planner) {
+		must(t, os.Mkdir(filepath.Join(p.work, "sub"), 0o700))
+		move := func(to, want string) {
+			t.Helper()
+			a := p.call("session_config", fmt.Sprintf(`{"key":"cwd","value":%q}`, to), always(accepts(`{"decision":"allow once"}`)))
+			if a.failed || a.asked != 1 || !strings.HasPrefix(a.text, "cwd = "+want+" (") {
+				t.Errorf("to %s: %+v", to, a)
+			}
+		}
+		move("sub", p.work+"/sub")
+		move("default", p.work)
+		move("sub", p.work+"/sub")
+		a := p.call("write_file", `{"file_path":"a.txt","content":"x\n"}`, func(string) string {
+			p.allowed("run_shell", `{"command":"cd .."}`)
+			return accepts(`{"decision":"allow once"}`)
+		})
+		if a.failed || a.asked != 2 || !strings.Contains(a.text, " "+p.work+"/a.txt ") { // the file that the person was shown is another
+			t.Errorf("a write after a move: %+v", a)
+		}
+	})
+}

@@ -6,14 +6,15 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/tools/results"
 	"codehand/tools/skills"
 )
 
 const (
 	// maxCompletions is how many values one answer has (the protocol's own limit).
 	maxCompletions = 100
-	// maxAlternatives bounds the words of a hint that are looked at.
-	maxAlternatives = 1_000
+	// maxHint is how many characters of a hint are looked at.
+	maxHint = 1_000
 )
 
 // completions completes the variables of resource templates and the arguments of prompts, with what the caller's session
@@ -120,7 +121,7 @@ func (r *record) skillFiles(ctx context.Context, k skills.Skill) ([]string, erro
 	if k.Flat {
 		return []string{skillFile}, nil
 	}
-	files, _, err := r.state.Skills.Files(ctx, r.state.Visible(), k, maxSkillFiles)
+	files, _, err := r.state.Skills.Files(ctx, r.reach(k), k, maxSkillFiles)
 	prefix := skillURI(k.Name, "") + "/"
 	for i, f := range files {
 		files[i] = strings.TrimPrefix(skillURI(k.Name, f), prefix)
@@ -131,7 +132,7 @@ func (r *record) skillFiles(ctx context.Context, k skills.Skill) ([]string, erro
 // alternatives are the words that a hint such as `[major|minor|patch] <file>` offers for argument n, from 0. An argument
 // whose description offers no choice has none.
 func alternatives(hint string, n int) []string {
-	hint = strings.NewReplacer(" | ", "|", " |", "|", "| ", "|").Replace(clip(hint, maxAlternatives))
+	hint = strings.NewReplacer(" | ", "|", " |", "|", "| ", "|").Replace(clip(hint, maxHint))
 	for part := range strings.FieldsSeq(hint) {
 		if n > 0 {
 			n--
@@ -143,7 +144,8 @@ func alternatives(hint string, n int) []string {
 		}
 		var all []string
 		for _, w := range words {
-			if w = strings.Trim(w, "[]<>(){}'\"`"); w != "" {
+			// A word with characters that nobody sees would be sent as what it does not look like.
+			if w = strings.Trim(w, "[]<>(){}'\"`"); w != "" && w == results.Clean(w) {
 				all = append(all, w)
 			}
 		}

@@ -42,6 +42,7 @@ type conn struct {
 
 	legacy  *pipeSession // of all legacy requests
 	asks    questions    // likewise
+	prompts promptMark
 	client  atomic.Pointer[clientRecord]
 	started atomic.Bool // initialize was answered: untagged notices may be sent
 	listens listens
@@ -242,7 +243,7 @@ func (s *Server) flight(rec *record, cancel context.CancelCauseFunc) *flight {
 
 // record begins the record of a request.
 func (c *conn) record(env envelope) *record {
-	rec := &record{env: env, place: c.at, limits: c.limits, client: c.client.Load(), from: c.from}
+	rec := &record{env: env, place: c.at, limits: c.limits, client: c.client.Load(), from: c.from, prompts: &c.prompts}
 	rec.modern, rec.from.Era = env.modern(), env.era()
 	return rec
 }
@@ -255,10 +256,13 @@ func (c *conn) arrive(rec *record, release *func()) *rpcError {
 	}
 	switch {
 	case rec.listsActive():
-		rec.active = c.s.active(key)
+		rec.shelf = key
 		return nil
 	case needsSession(rec.env.method):
 		return c.s.look(rec, key, release)
+	}
+	if rec.env.named() && !rec.modern {
+		rec.shelf, _ = c.key(rec.env.unnamed()) // that of an envelope without names has no error
 	}
 	return c.s.arrive(rec, key, release)
 }

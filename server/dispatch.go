@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -18,41 +16,44 @@ import (
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/workspace"
 )
 
 // A record is what the layer knows of one request. It is the one value that crosses mcp-go in a context: the transport
 // puts it in, and the handlers of this room take it out.
 type record struct {
 	env         envelope
-	aim         *aim            // of a call of a tool of ours; else nil
-	state       *session.State  // of a call; a copy, so that handlers may set Client and Space
-	visit       *pipeline.Visit // of a call
-	client      *clientRecord   // of the connection or session, for legacy requests
-	modern      bool            // of protocol 2026-07-28 or later; over HTTP a header may say so, too
-	newID       string          // of the session that an initialize over HTTP begins
-	place       *place          // where the caller works
-	limits      *auth.Limits    // of the principal; nil: none
+	aim         *aim             // of a call of a tool of ours; else nil
+	state       *session.State   // of a call; a copy, so that handlers may set Client and Space
+	visit       *pipeline.Visit  // of a call
+	space       *workspace.Space // of the state before any turn of the call moved it; nil: none has begun
+	client      *clientRecord    // of the connection or session, for legacy requests
+	modern      bool             // of protocol 2026-07-28 or later; over HTTP a header may say so, too
+	newID       string           // of the session that an initialize over HTTP begins
+	place       *place           // where the caller works
+	limits      *auth.Limits     // of the principal; nil: none
 	from        pipeline.From
-	hello       *clientRecord                           // what initialize said, if it succeeded
-	askable     bool                                    // it said that the client takes requests of the server
-	lost        atomic.Bool                             // the client left while the call ran
-	turns       []*auth.Turn                            // places in the principal's queues, in the order in which they must come
-	failed      string                                  // code of an error answer, or tool_error; for the metrics
-	interrupted bool                                    // a call was cancelled before it was done
-	result      *mcp.CallToolResult                     // of a call that came here through mcp-go: encoded by us, not by it
-	override    *rpcError                               // takes the place of mcp-go's answer
-	prompt      *promptCall                             // of a prompts/get of ours; nil: there is none of its name
-	input       mcp.MultiRoundTripParams                // what the request brings as the answer to a question
-	to          asking                                  // puts questions to a legacy client; nil: it cannot be asked
-	asked       int                                     // questions that were put for this request
-	unheard     bool                                    // one of them got no answer: there is no further one
-	question    *mcp.CallToolResult                     // the last of them
-	kept        *mcp.CallToolResult                     // of a call that direct has run: for the handler's first turn
-	notify      func(method string, params any) error   // sends a notification before the answer; nil: none can be sent
-	announce    func(method string)                     // tells those who listen in the caller's session; nil: nobody can
-	flush       func()                                  // sends pending progress; called before the answer
-	progress    tool.Progress                           // nil: the client gave no token
-	active      func(context.Context) ([]string, error) // of a request that lists: what its session found; nil: it has none
+	hello       *clientRecord                         // what initialize said, if it succeeded
+	askable     bool                                  // it said that the client takes requests of the server
+	lost        atomic.Bool                           // the client left while the call ran
+	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come
+	failed      string                                // code of an error answer, or tool_error; for the metrics
+	interrupted bool                                  // a call was cancelled before it was done
+	result      *mcp.CallToolResult                   // of a call that came here through mcp-go: encoded by us, not by it
+	override    *rpcError                             // takes the place of mcp-go's answer
+	prompt      *promptCall                           // of a prompts/get of ours; nil: there is none of its name
+	input       mcp.MultiRoundTripParams              // what the request brings as the answer to a question
+	to          asking                                // puts questions to a legacy client; nil: it cannot be asked
+	asked       int                                   // questions that were put for this request
+	unheard     bool                                  // one of them got no answer: there is no further one
+	question    *mcp.CallToolResult                   // the last of them
+	kept        *mcp.CallToolResult                   // of a call that direct has run: for the handler's first turn
+	notify      func(method string, params any) error // sends a notification before the answer; nil: none can be sent
+	announce    func(method string)                   // tells those who listen in the caller's session; nil: nobody can
+	flush       func()                                // sends pending progress; called before the answer
+	progress    tool.Progress                         // nil: the client gave no token
+	prompts     *promptMark                           // what its client was shown; nil: nobody can be told of others
+	shelf       session.Key                           // what tools are listed by: of a legacy tools/list, and of a legacy call with a session of its own
 }
 
 type recordKey struct{}
@@ -127,7 +128,20 @@ func (s *Server) refuse(rec *record) *rpcError {
 	} else if rec.env.method == string(mcp.MethodInitialize) && len(s.legacyVersions()) == 0 {
 		return &rpcError{Code: mcp.METHOD_NOT_FOUND, Message: "initialize is not served: this server speaks " + strings.Join(s.versions, ", ")}
 	}
+	if rec.env.hasCursor && onePage(rec.env.method) {
+		return &rpcError{Code: mcp.INVALID_PARAMS, Message: errCursor.Error()}
+	}
 	return nil
+}
+
+// onePage says whether a list of mcp-go's is answered whole, so that it never gives a cursor out. mcp-go v1.2.1 takes any
+// that is base64, and answers with the first page again.
+func onePage(method string) bool {
+	switch mcp.MCPMethod(method) {
+	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
+		return true
+	}
+	return false
 }
 
 // unsupportedVersion is UnsupportedProtocolVersionError of protocol 2026-07-28.
@@ -202,11 +216,7 @@ func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessag
 func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
 	if rec.env.method == string(mcp.MethodToolsCall) && e.Code == mcp.INVALID_PARAMS {
 		if _, ok := s.table[rec.env.name]; !ok && s.mcp.GetTool(rec.env.name) == nil {
-			unknown := s.unknownTool(rec.place, rec.env.name)
-			if s.findable(rec.place) {
-				unknown.Message += ". " + finder + " finds tools."
-			}
-			return unknown
+			return s.unknownCall(rec)
 		}
 	}
 	if rec.env.method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {
@@ -243,141 +253,6 @@ func (r *record) called() string {
 		return r.env.name
 	}
 	return r.aim.tool.Spec.Name
-}
-
-// encodeResult encodes a result without HTML escapes: `<` in source code would take six bytes.
-func encodeResult(v any) ([]byte, error) {
-	switch r := v.(type) {
-	case *mcp.CallToolResult:
-		return encodeCall(r)
-	case mcp.CallToolResult:
-		return encodeCall(&r)
-	}
-	return marshal(v)
-}
-
-// encodeCall writes the fields that calls of this server have. mcp-go's own MarshalJSON goes through maps and escapes
-// HTML, which every call would pay for; a result that asks the client for input keeps it.
-func encodeCall(r *mcp.CallToolResult) ([]byte, error) {
-	if len(r.InputRequests) > 0 || r.RequestState != "" || r.StructuredContent != nil || r.RawStructuredContent != nil {
-		return marshal(r)
-	}
-	b := make([]byte, 0, 512)
-	b = append(b, '{')
-	var err error
-	if r.Meta != nil {
-		if b, err = appendMeta(append(b, `"_meta":`...), r.Meta); err != nil {
-			return nil, err
-		}
-		b = append(b, ',')
-	}
-	if r.ResultType != "" {
-		b = tool.AppendText(append(b, `"resultType":`...), string(r.ResultType))
-		b = append(b, ',')
-	}
-	b = append(b, `"content":[`...)
-	for i, c := range r.Content {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b, err = appendContent(b, c); err != nil {
-			return nil, err
-		}
-	}
-	b = append(b, ']')
-	if r.IsError {
-		b = append(b, `,"isError":true`...)
-	}
-	return append(b, '}'), nil
-}
-
-// appendContent appends one content of a result.
-func appendContent(b []byte, c mcp.Content) ([]byte, error) {
-	if t, ok := c.(mcp.TextContent); ok && t.Type == mcp.ContentTypeText && t.Annotations == nil && t.Meta == nil {
-		b = slices.Grow(b, len(t.Text)+len(t.Text)/16+64)
-		b = tool.AppendText(append(b, `{"type":"text","text":`...), t.Text)
-		return append(b, '}'), nil
-	}
-	return appendValue(b, c)
-}
-
-// appendMeta appends the fields in the order of their names. Those of every call are written here.
-func appendMeta(b []byte, m *mcp.Meta) ([]byte, error) {
-	if m.ProgressToken != nil {
-		return appendValue(b, m)
-	}
-	var few [8]string
-	names := few[:0]
-	for name := range m.AdditionalFields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	b = append(b, '{')
-	for i, name := range names {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(tool.AppendText(b, name), ':')
-		var err error
-		switch v := m.AdditionalFields[name].(type) {
-		case int64:
-			b = strconv.AppendInt(b, v, 10)
-		case string:
-			b = tool.AppendText(b, v)
-		case jobMeta:
-			b = v.appendTo(b)
-		case decisionMeta:
-			b = v.appendTo(b)
-		default:
-			if b, err = appendValue(b, v); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return append(b, '}'), nil
-}
-
-// appendValue appends anything that JSON can hold.
-func appendValue(b []byte, v any) ([]byte, error) {
-	body, err := marshal(v)
-	return append(b, body...), err
-}
-
-// marshal is json.Marshal without HTML escapes.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-func resultLine(id json.RawMessage, body []byte) []byte {
-	b := make([]byte, 0, len(id)+len(body)+40)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"result":`...)
-	b = append(b, body...)
-	return append(b, "}\n"...)
-}
-
-// errorLine makes the line of an error. An id that was not found is null.
-func errorLine(id json.RawMessage, e *rpcError) []byte {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
-	body, err := marshal(e)
-	if err != nil { // Data that cannot be encoded; the code and the message always can
-		body, _ = marshal(&rpcError{Code: e.Code, Message: e.Message})
-	}
-	b := make([]byte, 0, len(id)+len(body)+40)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"error":`...)
-	b = append(b, body...)
-	return append(b, "}\n"...)
 }
 
 // panicked is the answer to a request whose handler panicked.

@@ -48,7 +48,8 @@ type envelope struct {
 	progressToken json.RawMessage // string or integer; nil: none
 	requestID     json.RawMessage // params.requestId, string or integer; nil: none
 	reason        string
-	hasCursor     bool // one that says something
+	cursor        string
+	hasCursor     bool // one that says something, or is no text
 
 	// Of params._meta.
 	version, session, call, threadID, logLevel                string
@@ -359,6 +360,7 @@ func (s *envelopeScan) keep(at level, key string, raw []byte) {
 		case "uri":
 			first(&e.uri, s.text(raw))
 		case "cursor":
+			first(&e.cursor, s.text(raw))
 			e.hasCursor = e.hasCursor || string(raw) != "null" && string(raw) != `""`
 		case "reason":
 			first(&e.reason, s.text(raw))

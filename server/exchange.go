@@ -87,7 +87,7 @@ func (x *exchange) legacy(isAnswer bool) {
 			e.sessions.drop(e, x.scope)
 		}
 	}()
-	x.rec.client = x.scope.client.Load()
+	x.rec.client, x.rec.prompts = x.scope.client.Load(), &x.scope.prompts
 	x.rec.newID = x.scope.id
 	switch {
 	case isAnswer:
@@ -149,9 +149,12 @@ func (x *exchange) request() {
 	switch {
 	case bad != nil:
 	case f.call:
+		if x.rec.env.named() && x.scope != nil {
+			x.rec.shelf, _ = httpKey(x.c.who, x.rec.env.unnamed(), x.handle, x.scope.key.Session) // it erred for key, if it does
+		}
 		bad = e.s.arrive(x.rec, key, &release)
 	case x.rec.listsActive():
-		x.rec.active = e.s.active(key)
+		x.rec.shelf = key
 	case needsSession(env.method):
 		bad = e.s.look(x.rec, key, &release)
 	}
@@ -162,6 +165,9 @@ func (x *exchange) request() {
 		}
 		x.refuse(status, bad)
 		return
+	}
+	if x.rec.prompts == nil {
+		x.rec.prompts = e.s.sessions.promptMark(key, x.rec.place)
 	}
 	if x.rec.visit != nil {
 		defer func() {

@@ -66,10 +66,10 @@ func (e *UnknownToolError) Error() string { return e.Text }
 func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMessage) (Explanation, error) {
 	t, ok := s.table[name]
 	if !ok {
-		return Explanation{}, &UnknownToolError{s.unknownTool(s.local, name).Message}
+		return Explanation{}, &UnknownToolError{s.unknownTool(s.local.unasked.catalog, name).Message}
 	}
 	target := s.aimAt(s.local, t, arguments)
-	refused := target.refused
+	refused := target.misled(s.local.unasked.catalog)
 	if refused == nil {
 		refused = s.local.forbids(target.tool)
 	}

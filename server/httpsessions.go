@@ -26,6 +26,8 @@ type httpSession struct {
 	asks   questions // of its requests
 	client atomic.Pointer[clientRecord]
 
+	prompts promptMark
+
 	users  int     // requests and streams; covered by httpSessions.mu
 	holder *active // the first open stream, by which mcp-go knows the session; likewise
 	last   time.Time

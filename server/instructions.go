@@ -10,7 +10,6 @@ import (
 	"codehand/server/auth"
 	"codehand/tools/catalog"
 	"codehand/tools/session"
-	"codehand/tools/skills"
 )
 
 const (
@@ -82,7 +81,10 @@ func (s *Server) instruct(ctx context.Context, p *place, c session.Client) strin
 		_, ok := slices.BinarySearchFunc(all, name, func(e catalog.Entry, name string) int { return strings.Compare(e.Name, name) })
 		return ok
 	}
-	text := guidance(has)
+	text, skills := guidance(has), ""
+	if has("skill") { // first, since they have a bound of their own: many tools leave them their place
+		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ", s.skillNames(ctx, p), maxSkillNames)
+	}
 	if !c.SeesAll && has("tool_search") {
 		words := " More tools are found with tool_search and called by their own names: "
 		if has("call_tool") {
@@ -94,12 +96,9 @@ func (s *Server) instruct(ctx context.Context, p *place, c session.Client) strin
 				names = append(names, e.Name)
 			}
 		}
-		text = enumerate(text, words, names, maxInstructions)
+		text = enumerate(text, words, names, maxInstructions-len(text)-len(words)-len(".")-len(skills))
 	}
-	if has("skill") {
-		text = enumerate(text, " Skills are instructions for named tasks; the tool skill loads them: ", s.skillNames(ctx, p), maxSkillNames)
-	}
-	return text
+	return text + skills
 }
 
 // skillNames are those of the skills which a new session of the place would tell its model of. Skills say nothing else
@@ -110,14 +109,14 @@ func (s *Server) skillNames(ctx context.Context, p *place) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, skillTime)
 	defer cancel()
-	set, err := p.findSkills(ctx)
+	set, err := p.bare.FindSkills(ctx)
 	if err != nil {
 		s.log.WarnContext(ctx, "skills cannot be named", "err", err)
 		return nil
 	}
 	var names []string
 	for _, k := range set.Skills {
-		if !k.ModelOff && skills.Usable(k.Name) {
+		if !k.ModelOff {
 			names = append(names, k.Name)
 		}
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"codehand/server/auth"
 	"codehand/tools"
 	"codehand/tools/catalog"
+	"codehand/tools/tool"
 )
 
 // instructed is what a new client is told.
@@ -105,6 +107,24 @@ func TestInstructionsNameFewSkills(t *testing.T) {
 	}
 	if n := len(strings.Split(list[1], ", ")); fmt.Sprint(300-n) != list[2] || strings.Contains(text, "IGNORE") {
 		t.Errorf("%d are named and %s more: %s", n, list[2], text)
+	}
+}
+
+// TestInstructionsOfManyTools: where there were many further tools, their names took all of the room, and no word said that
+// there are skills.
+func TestInstructionsOfManyTools(t *testing.T) {
+	t.Parallel()
+	all := tools.All()
+	for i := range 150 {
+		x := fixtureTool(fmt.Sprintf("further_%03d", i), reader, func(context.Context, tool.Env, word) (tool.Result, error) { return tool.Result{}, nil })
+		x.Spec.Deferred = true
+		all = append(all, x)
+	}
+	f := start(t, setup{silent: true, tools: all})
+	lay(t, f.work, map[string]string{".claude/skills/only/SKILL.md": "Text.\n"})
+	text := instructed(t, f)
+	if len(text) > maxInstructions || len(text) < maxInstructions-100 || !regexp.MustCompile(`further_000, .* and \d+ more\. Skills .* loads them: only\.$`).MatchString(text) {
+		t.Errorf("%d bytes: %s", len(text), text)
 	}
 }
 
@@ -213,4 +233,37 @@ func toolNames() []string {
 		names = append(names, t.Spec.Name)
 	}
 	return names
+}
+
+// TestGuideIsTrue: the guide told models that an edit of a file which was not read can be repeated at once (it is refused
+// again), and that one edit of several may look for what another one put in (all are refused).
+func TestGuideIsTrue(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{settings: map[string]string{"permissions.mode": "acceptEdits"}})
+	path := filepath.Join(f.work, "a.txt")
+	must(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))
+	a := guest{t, false, func(method string, params map[string]any) reply {
+		r, err := f.request(method, params)
+		must(t, err)
+		return r
+	}}
+	edit := fmt.Sprintf(`{"file_path":%q,"old_string":"one","new_string":"1"}`, path)
+	for i, c := range []struct{ says, tool, args, want string }{
+		{"a change of one that was not read is refused", "edit_file", edit, "FILE_NOT_READ"},
+		{"`FILE_NOT_READ`: read the file, then repeat the call.", "edit_file", edit, "FILE_NOT_READ"},
+		{"Read a file with `read_file` before you change it", "read_file", fmt.Sprintf(`{"file_path":%q}`, path), "two"},
+		{"An edit that looks for what an earlier one put in is refused", "multi_edit", fmt.Sprintf(
+			`{"file_path":%q,"edits":[{"old_string":"one","new_string":"three"},{"old_string":"three","new_string":"four"}]}`, path), "CASCADE"},
+		{"the same call can be repeated at once", "edit_file", edit, "FILE_CHANGED"},
+		{"If somebody changed it since, the refusal shows what is different", "edit_file", edit, "Successfully"},
+		{"What a tool wrote counts as read", "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"two","new_string":"2"}`, path), "Successfully"},
+	} {
+		if c.want == "FILE_CHANGED" {
+			must(t, os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o600))
+		}
+		r := a.ask("tools/call", map[string]any{"name": c.tool, "arguments": json.RawMessage(c.args)})
+		if !strings.Contains(guide, c.says) || !strings.Contains(string(r.Result), c.want) {
+			t.Errorf("%d %q: %s, want %s", i, c.says, r.Result, c.want)
+		}
+	}
 }

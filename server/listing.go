@@ -24,9 +24,9 @@ func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, resul
 	rec := recordFrom(ctx)
 	c := s.client(ctx, rec)
 	var active []string
-	if rec.active != nil {
+	if rec.shelf.Session != "" {
 		var err error
-		if active, err = rec.active(ctx); err != nil { // the core is better than nothing, and every tool can still be called
+		if active, err = s.active(rec.shelf).Load(ctx); err != nil { // the core is better than nothing, and every tool can still be called
 			s.log.WarnContext(ctx, "the tools that a session found are not known: the core is listed", "err", err)
 		}
 	}
@@ -46,13 +46,38 @@ func (r *record) listsActive() bool {
 	return !r.modern && r.env.method == string(mcp.MethodToolsList)
 }
 
-// active reads what a session has found, without opening it: nothing begins because a client lists.
-func (s *Server) active(key session.Key) func(context.Context) ([]string, error) {
-	return session.NewCell[[]string](s.memory(key), activeCell).Load
+// active is what a session has found, without opening it: nothing begins because a client lists.
+func (s *Server) active(key session.Key) session.Cell[[]string] {
+	return session.NewCell[[]string](s.memory(key), activeCell)
 }
 
 // activeCell names the value in which a session keeps the tools that it found.
 const activeCell = "cell.active"
+
+// unnamed is an envelope without what gives a single request a session of its own: tools/list brings none of it.
+func (e envelope) unnamed() envelope {
+	e.hasSession, e.hasThreadID = false, false
+	return e
+}
+
+// named says that a request may have another session than its connection.
+func (e envelope) named() bool { return e.hasSession || e.hasThreadID }
+
+// shelve lists for the connection of a call what the call's own session has found, and says whether that changed its list.
+func (s *Server) shelve(ctx context.Context, rec *record) (changed bool) {
+	st := rec.state
+	if rec.shelf.Session == "" || rec.shelf == st.Key || rec.aim.tool.Spec.Name != finder || st.Client.SeesAll {
+		return false
+	}
+	found, err := st.Active.Load(ctx)
+	if err == nil && len(found) > 0 {
+		changed, err = session.Activate(ctx, s.active(rec.shelf), found)
+	}
+	if err != nil { // what is not listed can be called all the same
+		s.log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
+	}
+	return changed
+}
 
 // A lister is what the operator says about lists. The zero lister is that of somebody who says nothing.
 type lister struct {

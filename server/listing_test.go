@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/config"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -177,6 +178,28 @@ func TestActiveSets(t *testing.T) {
 	one.url, other.url = y.url+"/mcp", y.url+"/mcp"
 	if got := sets(); !slices.Equal(got, want) {
 		t.Errorf("after a restart the sets are %v, want %v", got, want)
+	}
+}
+
+// TestThreadsAreListed: a client that names its thread, or a handle, in calls alone never saw in its list what tool_search
+// had found, although it was told that the list changed.
+func TestThreadsAreListed(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
+	for _, meta := range []map[string]any{{"threadId": "thread-one"}, {"codehand/session": "handle-one"}} {
+		for _, wire := range []kindWire{start(t, setup{change: func(c *config.Config) { c.StdioHandle = "" }}).wire, x.client("alice").hello(), x.client("alice").hello()} {
+			notes, _ := wire.ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
+			if !slices.Contains(notes, changedList) {
+				t.Errorf("%v on %T: the client was not told", meta, wire)
+			}
+			if _, listed, _ := toldTools(t, wire); !slices.Contains(namesOf(listed), "todo_write") {
+				t.Errorf("%v on %T: todo_write was found and is not listed", meta, wire)
+			}
+			notes, _ = wire.ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
+			if slices.Contains(notes, changedList) {
+				t.Errorf("%v on %T: the client was told again", meta, wire)
+			}
+		}
 	}
 }
 
@@ -361,8 +384,25 @@ func TestSelfCheckLists(t *testing.T) {
 	}
 	huge := named("one")
 	huge.Spec.Description = strings.Repeat("x", maxResponse)
-	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "tools.deferral = auto") {
+	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "the list of all tools has ") {
 		t.Errorf("a list that no client gets: %v", err)
+	}
+}
+
+// TestNearestCanBeCalled: a client that cannot be asked, and misspelt a name, was told to take ask_user_question, and then
+// that it is not available.
+func TestNearestCanBeCalled(t *testing.T) {
+	t.Parallel()
+	for _, modern := range []bool{false, true} {
+		for caps, asks := range map[string]bool{undeclared: false, declared: true} {
+			c := onPipe(t, start(t, setup{silent: true}), modern, caps)
+			if a := c.call("call_tool", `{"name":"ask_user_questoin"}`, always(stop)); !strings.HasPrefix(a.text, "UNKNOWN_TOOL") || strings.Contains(a.text, "ask_user_question") != asks {
+				t.Errorf("modern %v, asks %v: %+v", modern, asks, a)
+			}
+			if a := c.call("ask_user_questoin", `{}`, always(stop)); a.code != -32602 || strings.Contains(a.text, "ask_user_question") != (asks && !modern) {
+				t.Errorf("modern %v, asks %v: %+v", modern, asks, a)
+			}
+		}
 	}
 }
 

@@ -52,6 +52,9 @@ func TestRulesOfTokens(t *testing.T) {
 	if d.Verdict != permission.Deny || d.Origin != "principal bo" {
 		t.Errorf("%+v", d)
 	}
+	if !p.prefs.ManagedRules {
+		t.Error("skills may lend rules")
+	}
 	d = p.rules.Decide(permission.Request{
 		Tool: "edit_file", Aliases: []string{"Edit"}, Cwd: work, Own: permission.Allow, Mode: p.start,
 		Targets: []permission.Target{{Kind: permission.Path, Value: filepath.Join(work, "x"), Real: filepath.Join(work, "x"), Inside: true}},

@@ -40,7 +40,7 @@ func TestSkillsOfPlaces(t *testing.T) {
 		at   *place
 		want string
 	}{{s.local, "a2 b1 c1 d1 e0"}, {bo, "a2 e0"}} {
-		set, err := c.at.findSkills(t.Context())
+		set, err := c.at.bare.FindSkills(t.Context())
 		must(t, err)
 		var got []string
 		for _, k := range set.Skills {

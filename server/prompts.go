@@ -21,12 +21,6 @@ const (
 	commitPrompt = "commit"
 	// promptArgument is the only argument of a prompt.
 	promptArgument = "arguments"
-	// maxArguments is how many characters it may have, as with the tool skill.
-	maxArguments = 10_000
-	// maxDescription is how many characters of a skill's description a list shows, as with the tool skill.
-	maxDescription = 1_536
-	// shownSkillFiles is how many of a skill's other files its prompt names, as with the tool skill.
-	shownSkillFiles = 50
 )
 
 // commitText is the workflow of the prompt commit.
@@ -56,15 +50,15 @@ func (s *Server) prompts(ctx context.Context, rec *record) ([]promptCall, error)
 	}
 	all := []promptCall{{prompt: ownCommit}}
 	for _, k := range set.Skills {
-		if k.UserOff || !skills.Usable(k.Name) {
+		if k.UserOff {
 			continue
 		}
 		hint := "Free text."
 		if k.Hint != "" {
-			hint = clip(results.Clean(k.Hint), maxDescription)
+			hint = clip(results.Clean(k.Hint), skills.MaxLine)
 		}
 		p := promptCall{skill: &k, prompt: mcp.NewPrompt(k.Name,
-			mcp.WithPromptDescription(clip(results.Clean(k.Description), maxDescription)),
+			mcp.WithPromptDescription(clip(results.Clean(k.Description), skills.MaxLine)),
 			mcp.WithArgument(promptArgument, mcp.ArgumentDescription(hint)))}
 		if k.Name == commitPrompt {
 			all[0] = p
@@ -102,7 +96,7 @@ func (s *Server) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsReque
 	for _, p := range ours {
 		list = append(list, p.prompt)
 	}
-	s.sessions.promptMark(rec.state.Key, rec.place).show(digestPrompts(ours))
+	rec.prompts.set(rec.state.Key, digestPrompts(ours))
 	for _, p := range result.Prompts {
 		if !slices.ContainsFunc(list, func(own mcp.Prompt) bool { return own.Name == p.Name }) { // of Extend
 			list = append(list, p)
@@ -157,8 +151,8 @@ func (s *Server) promptText(ctx context.Context, rec *record, arguments map[stri
 		}
 	}
 	given := arguments[promptArgument]
-	if n := utf8.RuneCountInString(given); n > maxArguments {
-		return "", &promptError{fmt.Sprintf("%s has %d characters; %d are possible", promptArgument, n, maxArguments)}
+	if n := utf8.RuneCountInString(given); n > skills.MaxArguments {
+		return "", &promptError{fmt.Sprintf("%s has %d characters; %d are possible", promptArgument, n, skills.MaxArguments)}
 	}
 	if rec.prompt.skill == nil {
 		return s.commit(given), nil
@@ -192,6 +186,7 @@ func (r *record) skillPrompt(ctx context.Context, k skills.Skill, given string) 
 	if err != nil {
 		return "", gone
 	}
+	given = strings.ReplaceAll(given, "\r\n", "\n") // of a client's form, where a return is nothing hidden
 	parts, err := skills.Render(k, body, skills.Arguments{Text: given, Project: st.ProjectDir(), Session: st.Key.Session})
 	if err != nil {
 		return "", &promptError{fmt.Sprintf("the text of the skill %s is too large with these arguments", k.Name)}
@@ -200,26 +195,13 @@ func (r *record) skillPrompt(ctx context.Context, k skills.Skill, given string) 
 	if err != nil {
 		return "", gone
 	}
-	head, err := r.skillHead(ctx, k)
-	return head + text, err
-}
-
-// skillHead is the line before a text that speaks of other files: where they are, and the first of them. "": there are
-// none.
-func (r *record) skillHead(ctx context.Context, k skills.Skill) (string, error) {
-	files, more, err := r.state.Skills.Files(ctx, r.state.Visible(), k, shownSkillFiles+1)
+	head, beside, err := st.Skills.Head(ctx, st.Visible(), k)
 	if err != nil {
 		return "", err
 	}
-	files = slices.DeleteFunc(files, func(f string) bool { return f == skillFile })
-	if len(files) == 0 {
-		return "", nil
+	if beside { // else the text speaks of no other files
+		text = head + text
 	}
-	if more || len(files) > shownSkillFiles {
-		files = append(files[:min(len(files), shownSkillFiles)], "…")
-	}
-	return "Skill " + k.Name + ". Base directory: " + unbroken(k.Dir) + ". Files: " + unbroken(strings.Join(files, ", ")) + "\n", nil
+	text, _ = results.Show(text) // as the tool skill: the reader is a model that sees more than the person does
+	return text, nil
 }
-
-// unbroken is a name or several as a reader gets them, on one line.
-func unbroken(text string) string { return strings.ReplaceAll(results.Clean(text), "\n", " ") }

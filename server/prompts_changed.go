@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -17,11 +18,13 @@ import (
 	"codehand/tools/tool"
 )
 
-// A promptMark is what the clients of a session were last shown of its prompts. It goes when the session loses its
-// handles: whoever comes back later hears of no change before it lists again. It is safe for concurrent use.
+// A promptMark is what a client was last shown of the prompts of a session: of each connection, and over HTTP in the modern
+// era of each session in use. It goes with them: whoever comes back later hears of no change before it lists again. It is
+// safe for concurrent use, and nobody was shown anything by nil.
 type promptMark struct {
-	mu    sync.Mutex
-	shown string // digest of the list; "": none was shown
+	mu     sync.Mutex
+	of     session.Key // whose prompts they were
+	digest string      // of the list; "": none was shown
 }
 
 // promptMark returns that of a session in use; nil: it is in use nowhere.
@@ -34,26 +37,35 @@ func (s *sessions) promptMark(key session.Key, at *place) *promptMark {
 	return nil
 }
 
-// show notes that a list was shown, and says whether another one was shown before.
-func (m *promptMark) show(digest string) (changed bool) {
+// set notes that a list was shown.
+func (m *promptMark) set(of session.Key, digest string) {
 	if m == nil {
-		return false
+		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	changed = m.shown != "" && m.shown != digest
-	m.shown = digest
-	return changed
+	m.of, m.digest = of, digest
 }
 
-// waits says whether somebody was shown a list, and so may want to hear of another one.
-func (m *promptMark) waits() bool {
+// shown says whose prompts were shown. ok is false if none were.
+func (m *promptMark) shown() (of session.Key, ok bool) {
 	if m == nil {
-		return false
+		return of, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.shown != ""
+	return m.of, m.digest != ""
+}
+
+// moves says whether a session has another list than the one of its that was shown, and notes that the client learns of it.
+func (m *promptMark) moves(of session.Key, digest string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of != of || m.digest == digest {
+		return false
+	}
+	m.digest = digest
+	return true
 }
 
 // digestPrompts is a digest of a list of prompts.
@@ -68,22 +80,22 @@ func digestPrompts(all []promptCall) string {
 	return string(sum.Sum(nil))
 }
 
-// tellPrompts tells the client of a call, before the answer, that the session has other prompts than those which were
-// listed for it. Skills are looked for only after a call that may have changed some, in a session whose prompts were listed.
+// tellPrompts tells the client of a call, before the answer, that there are other prompts than those which it was shown.
+// They may be those of another session than the call's. Skills are looked for only after a call that may have changed some,
+// where prompts were listed, and for a bounded time: the answer waits for it.
 func (s *Server) tellPrompts(ctx context.Context, rec *record, result tool.Result) {
-	if !rec.mayChangeSkills(result) {
+	of, ok := rec.prompts.shown()
+	if !ok || !rec.mayChangeSkills(ctx, result) {
 		return
 	}
-	mark := s.sessions.promptMark(rec.state.Key, rec.place)
-	if !mark.waits() {
-		return
-	}
-	all, err := s.prompts(ctx, rec)
+	ctx, cancel := context.WithTimeout(ctx, skillTime)
+	defer cancel()
+	all, err := s.promptsOf(ctx, rec, of)
 	if err != nil {
 		s.log.DebugContext(ctx, "skills were not looked for after a call", "err", err) // the next list has them
 		return
 	}
-	if !mark.show(digestPrompts(all)) {
+	if !rec.prompts.moves(of, digestPrompts(all)) {
 		return
 	}
 	switch method := mcp.MethodNotificationPromptsListChanged; {
@@ -94,13 +106,27 @@ func (s *Server) tellPrompts(ctx context.Context, rec *record, result tool.Resul
 	}
 }
 
-// mayChangeSkills says whether a call may have changed skills: it ran a command, or changed a file where skills are.
-func (r *record) mayChangeSkills(result tool.Result) bool {
-	t := r.aim.tool
-	if t.Spec.Scope == tool.ScopeShell && !t.Spec.Traits.ReadOnly {
+// promptsOf are the prompts of a session of the caller.
+func (s *Server) promptsOf(ctx context.Context, rec *record, key session.Key) ([]promptCall, error) {
+	if key == rec.state.Key {
+		return s.prompts(ctx, rec)
+	}
+	state, release, err := s.sessions.acquire(key, rec.place)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.prompts(ctx, &record{place: rec.place, state: state})
+}
+
+// mayChangeSkills says whether a call may have changed which skills there are: it ran a command that may write, changed a
+// file where skills are, or moved.
+func (r *record) mayChangeSkills(ctx context.Context, result tool.Result) bool {
+	if r.visit.Commanded() || slices.ContainsFunc(result.Meta.Files, func(f tool.FileChange) bool { return r.place.nearSkills(f.Path) }) {
 		return true
 	}
-	return slices.ContainsFunc(result.Meta.Files, func(f tool.FileChange) bool { return r.place.nearSkills(f.Path) })
+	cwd, err := r.state.Cwd.Load(ctx)
+	return err == nil && cmp.Or(cwd, r.state.Usual.Cwd) != r.state.Space.Cwd()
 }
 
 // nearSkills says whether skills may lie at a path.

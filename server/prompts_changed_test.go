@@ -132,3 +132,90 @@ func TestPromptsChangedForOne(t *testing.T) {
 		t.Errorf("bob heard %s and has %s", got, promptNames(bob.prompts()))
 	}
 }
+
+// tells makes a call that must work, or must be refused, and says whether the client heard of other prompts.
+func tells(t *testing.T, w kindWire, name, args string, meta map[string]any, works bool) bool {
+	t.Helper()
+	params := map[string]any{"name": name, "arguments": json.RawMessage(args)}
+	if meta != nil {
+		params["_meta"] = meta
+	}
+	notes, result := w.ask(t, "tools/call", params)
+	if strings.Contains(string(result), `"isError":true`) == works {
+		t.Fatalf("%s %s: %s", name, args, result)
+	}
+	return slices.Contains(notes, promptsChanged)
+}
+
+// newSkill is the input of a call of write_file that makes a skill.
+func newSkill(work, name string) string {
+	args, _ := json.Marshal(map[string]string{"file_path": filepath.Join(work, ".claude", "skills", name, "SKILL.md"), "content": "---\ndescription: New.\n---\nText.\n"})
+	return string(args)
+}
+
+// TestPromptsOfAnotherSession: a client that names a session in each call but in no list never heard that its prompts had
+// changed; nor did one whose session another client uses, too, since that one was told.
+func TestPromptsOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	settings := map[string]string{"sandbox.policy": "off", "permissions.mode": "acceptEdits", "permissions.allow": "Bash(*)", "permissions.unprotect": ".claude/**"}
+	meta := map[string]any{"codehand/session": "handle-one"}
+	f, x := start(t, setup{settings: settings}), serveHTTP(t, siteSetup{settings: settings})
+	for name, w := range map[string]kindWire{"stdio": f.wire, "http": x.client("").hello()} {
+		work := map[string]string{"stdio": f.work, "http": x.work}[name]
+		lay(t, work, map[string]string{"sub/.claude/skills/below/SKILL.md": "Text.\n"})
+		w.ask(t, "prompts/list", nil)
+		for i, want := range []bool{true, false} {
+			if told := tells(t, w, "write_file", newSkill(work, "named"), meta, true); told != want {
+				t.Errorf("%s, call %d: told %v", name, i, told)
+			}
+		}
+		if tells(t, w, "run_shell", `{"command":"cd sub"}`, meta, true) {
+			t.Errorf("%s: told of the prompts of a session whose prompts it was not shown", name)
+		}
+	}
+	var both []kindWire
+	for range 2 {
+		c := x.client("")
+		c.url += "/s/handle-two"
+		c.hello()
+		c.ask(t, "prompts/list", nil)
+		both = append(both, c)
+	}
+	if !tells(t, both[1], "write_file", newSkill(x.work, "shared"), nil, true) || !tells(t, both[0], "run_shell", `{"command":"touch b.txt"}`, nil, true) {
+		t.Error("of two clients of one session one was not told")
+	}
+	if tells(t, both[0], "run_shell", `{"command":"touch b.txt"}`, nil, true) {
+		t.Error("it was told twice")
+	}
+}
+
+// TestPromptsAfterCommands: a command that was refused, or that is proved to change nothing, made the server look through
+// all skills before it answered; one that a skill ran did not.
+func TestPromptsAfterCommands(t *testing.T) {
+	t.Parallel()
+	team := t.TempDir()
+	lay(t, team, map[string]string{"make/SKILL.md": "---\ndescription: Make.\n---\n!`sh make.sh`\n"})
+	f := start(t, setup{settings: map[string]string{
+		"sandbox.policy": "off", "permissions.mode": "acceptEdits", "permissions.allow": "Bash(*)", "permissions.deny": "Bash(rm *)",
+		"permissions.unprotect": ".claude/**", "skills.dirs": team, "skills.allow_shell": "true",
+	}})
+	f.ask(t, "prompts/list", nil)
+	lay(t, f.work, map[string]string{
+		"make.sh":                        "mkdir -p .claude/skills/made && echo x > .claude/skills/made/SKILL.md\n",
+		".claude/skills/behind/SKILL.md": "---\ndescription: Behind the server's back.\n---\nText.\n",
+	})
+	for _, c := range []struct {
+		tool, args  string
+		works, told bool
+	}{
+		{"run_shell", `{"command":"rm nothing"}`, false, false},
+		{"run_shell", `{"command":"ls -l"}`, true, false},
+		{"run_shell", `{"command":"touch b.txt"}`, true, true},
+		{"skill", `{"skill":"make"}`, true, true},
+		{"skill", `{"skill":"make"}`, true, false},
+	} {
+		if told := tells(t, f.wire, c.tool, c.args, nil, c.works); told != c.told {
+			t.Errorf("%s %s: told %v", c.tool, c.args, told)
+		}
+	}
+}

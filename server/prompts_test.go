@@ -184,6 +184,23 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// TestPromptsShowTheHidden: the text of a skill's prompt had characters that the person who ran it could not see, such as
+// tags and bidirectional controls, and that the tool skill shows.
+func TestPromptsShowTheHidden(t *testing.T) {
+	t.Parallel()
+	hidden := map[string]string{".claude/skills/x/SKILL.md": "---\r\nname: x\r\ndescription: D.\r\n---\r\nOne \u202etwo\r\n\U000e0041\x1b[31m Zoe\u0308 $ARGUMENTS\r\n"}
+	for name, a := range skilledGuests(t, nil, hidden) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a.t = t
+			const want = "One \\u202etwo\n\\u{e0041}\\x1b[31m Zoe\u0308 a\nb\n"
+			if got := a.prompt("x", map[string]any{"arguments": "a\r\nb"}); got != want {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
 // TestCommitPrompt: everybody has a prompt to commit with, unless a skill takes its place.
 func TestCommitPrompt(t *testing.T) {
 	t.Parallel()
@@ -335,7 +352,8 @@ func TestListingHoldsNothing(t *testing.T) {
 			a.refused("prompts/get", map[string]any{"name": "nothing"}, "unknown prompt")
 		}
 	}
-	if all, busy := live(); all != 2 || busy != 0 {
-		t.Errorf("after listing: %d sessions, %d calls", all, busy)
+	x.await(t, "all sessions are given back, which comes after the answers", func() bool { _, busy := live(); return busy == 0 })
+	if all, _ := live(); all != 2 {
+		t.Errorf("after listing: %d sessions", all)
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,19 +165,26 @@ func (r *record) readTasks(ctx context.Context) (string, error) {
 	return listJSON(book.Tasks)
 }
 
-// listJSON returns a list as JSON, with its first entries alone if an answer does not hold them all.
+// listJSON returns a list as JSON. If an answer does not hold it all, it has the first entries, and the last one says how
+// many are left out.
 func listJSON[T any](list []T) (string, error) {
-	list = append([]T{}, list...) // never null
-	for {
-		text, err := json.MarshalIndent(list, "", " ")
-		if err == nil && len(text) > maxPage {
-			text, err = marshal(list)
-		}
-		if err != nil || len(text) <= maxPage {
-			return string(text), err
-		}
-		list = list[:len(list)/2]
+	text, err := json.MarshalIndent(append([]T{}, list...), "", " ") // never null
+	if err != nil || len(text) <= maxPage {
+		return string(text), err
 	}
+	b := []byte{'['}
+	for i, e := range list {
+		one, err := marshal(e)
+		if err != nil {
+			return "", err
+		}
+		if len(b)+len(one)+noteRoom > maxPage {
+			b = fmt.Appendf(b, `{"left_out":%d}`, len(list)-i)
+			break
+		}
+		b = append(append(b, one...), ',')
+	}
+	return string(append(bytes.TrimSuffix(b, []byte{','}), ']')), nil
 }
 
 // readJob returns lines of a job's output.

@@ -54,7 +54,7 @@ const (
 var (
 	errNoResource = errors.New("resource not found") // unknown, gone, or of somebody else: nobody can tell which
 	errWindow     = errors.New("offset and limit are whole numbers from 1")
-	errTooLarge   = errors.New("the file is no text, and larger than an answer can be") // it cannot be shown in parts
+	errTooLarge   = errors.New("the file is larger than can be shown: text may have 256 MiB, anything else 256 KiB") // in parts
 )
 
 // resultURI names a kept result as a resource.
@@ -170,14 +170,11 @@ func (r *record) listPlans(ctx context.Context) ([]mcp.Resource, error) {
 	if len(todos) > 0 {
 		list = append(list, todosResource)
 	}
-	book, err := r.state.Tasks.Book(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if len(book.Tasks) > 0 {
+	// A shared list that cannot be read is listed: who reads it learns of that, and nobody loses the other resources.
+	if book, err := r.state.Tasks.Book(ctx); err != nil || len(book.Tasks) > 0 {
 		list = append(list, tasksResource)
 	}
-	return list, nil
+	return list, ctx.Err()
 }
 
 // listJobs lists the newest jobs.

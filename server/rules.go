@@ -19,11 +19,11 @@ func (s *Server) policy(o permission.Options) (*permission.Policy, error) {
 }
 
 // ownFiles are the state and the configuration of codehand, with links resolved: no call changes them. Skills that the
-// operator names belong to it, since they lend rights. What a project holds is a file of the workspace, of protected
-// name.
+// operator names belong to it, since they lend rights, and shared lists of tasks, which are changed under a lock. What a
+// project holds is a file of the workspace, of protected name.
 func (s *Server) ownFiles() []string {
 	c := s.cfg
-	own := append([]string{s.engines.dir, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile}, c.Skills.Dirs...)
+	own := append([]string{s.engines.dir, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile, c.Tasks.Directory}, c.Skills.Dirs...)
 	if c.Audit.Dir != "-" {
 		own = append(own, c.Audit.Dir)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // maxSeed bounds what is copied into a new workspace, in bytes.
@@ -73,4 +74,75 @@ func copyFile(src, dst *os.Root, name string, mode fs.FileMode) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	_, err = io.Copy(out, in)
 	return err
+}
+
+// found makes a root that is missing, 0700. One with a seed is filled beside its place and then moved there, so that
+// nobody ever works in half of it.
+func (ps *places) found(root, seed string) error {
+	ps.founding.Lock()
+	defer ps.founding.Unlock()
+	info, err := os.Stat(root)
+	switch {
+	case err == nil && !info.IsDir():
+		return errors.New("is not a directory")
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent, name, err := makeParents(root)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	if seed == "" {
+		return parent.Mkdir(name, 0o700)
+	}
+	fresh := "." + name + ".seed" // one that a crash left is begun again
+	if err := parent.RemoveAll(fresh); err != nil {
+		return err
+	}
+	if err := parent.Mkdir(fresh, 0o700); err != nil {
+		return err
+	}
+	if err := copySeed(seed, filepath.Join(filepath.Dir(root), fresh)); err != nil {
+		return fmt.Errorf("seed %s: %w", seed, errors.Join(err, parent.RemoveAll(fresh)))
+	}
+	return parent.Rename(fresh, name)
+}
+
+// makeParents makes the directories above a root that does not exist, without following a link below the deepest one
+// that does, and opens the last.
+func makeParents(root string) (parent *os.Root, name string, err error) {
+	var missing []string
+	at := filepath.Dir(root)
+	for {
+		info, err := os.Stat(at)
+		if err == nil {
+			if !info.IsDir() {
+				return nil, "", fmt.Errorf("%s is not a directory", at)
+			}
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", err
+		}
+		missing = append(missing, filepath.Base(at))
+		at = filepath.Dir(at)
+	}
+	dir, err := os.OpenRoot(at)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, m := range slices.Backward(missing) {
+		if err := dir.Mkdir(m, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, "", errors.Join(err, dir.Close())
+		}
+		below, err := dir.OpenRoot(m)
+		if err = errors.Join(err, dir.Close()); err != nil {
+			return nil, "", err
+		}
+		dir = below
+	}
+	return dir, filepath.Base(root), nil
 }

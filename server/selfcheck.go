@@ -3,16 +3,12 @@ package server
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	"codehand/server/clients"
-	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
-// selfCheck looks at every tool, and at every list that a client may get, before a transport opens: mcp-go answers
+// selfCheck looks at every tool, and at the longest list that a client may get, before a transport opens: mcp-go answers
 // nothing at all to tools/list when one definition cannot be encoded, and some clients drop a whole server for one schema
 // that they do not like.
 func selfCheck(tools []tool.Tool, always []string) error {
@@ -37,40 +33,19 @@ func selfCheck(tools []tool.Tool, always []string) error {
 	return errors.Join(errs...)
 }
 
-// checkLists makes the lists of every mode and era, for clients of every kind. Each entry is encoded once, since that is
-// what takes the time (BenchmarkColdStart): a list is its entries.
+// checkLists makes the longest list of each kind of clients: that of all tools. Every other one is a part of it.
 func checkLists(tools []tool.Tool, always []string) error {
 	for _, canAsk := range []bool{true, false} {
-		sizes := map[string]int{} // of each entry, in bytes
+		size := listFrame
 		for _, d := range (lister{always: always}).offer(tools, canAsk).tools {
 			body, err := marshal(d)
 			if err != nil {
 				return fmt.Errorf("tool %s: %w", d.Name, err)
 			}
-			sizes[d.Name] = len(body) + len(",")
+			size += len(body) + len(",")
 		}
-		for _, mode := range []string{deferralAuto, deferralOn, deferralOff} {
-			l := lister{deferral: mode, always: always}
-			if err := l.fit(l.offer(tools, canAsk), sizes); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// fit refuses a list that no client would get. A session may have found everything.
-func (l lister) fit(o offer, sizes map[string]int) error {
-	all := slices.Collect(maps.Keys(sizes))
-	for _, p := range []clients.Profile{{}, {DeferAll: true}} {
-		for _, modern := range []bool{false, true} {
-			sum := listFrame
-			for _, d := range o.listed(session.Client{Modern: modern, SeesAll: l.showsAll(p)}, all) {
-				sum += sizes[d.Name]
-			}
-			if sum >= maxResponse {
-				return fmt.Errorf("the list of tools.deferral = %s has %d bytes, limit %d", l.deferral, sum, maxResponse)
-			}
+		if size >= maxResponse {
+			return fmt.Errorf("the list of all tools has %d bytes, limit %d", size, maxResponse)
 		}
 	}
 	return nil

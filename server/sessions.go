@@ -141,7 +141,7 @@ type liveSession struct {
 	calls int
 	last  time.Time // of the last call's end
 
-	prompts promptMark
+	prompts promptMark // of its modern clients over HTTP
 }
 
 func newSessions(build func(session.Key, *place) (*session.State, func(), error)) *sessions {

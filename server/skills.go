@@ -26,6 +26,8 @@ const (
 	skillTemplate = skillScheme + "{name}/{+path}"
 	// maxSkillFiles is how many files of a skill are looked at, for completions and directories: those of a manifest.
 	maxSkillFiles = 512
+	// maxSkillText is how many bytes a text may have that is shown by lines: all of it is read, to count them.
+	maxSkillText = 256 << 20
 	// maxSkillTitle is how many characters of the name that a skill gives itself a list shows.
 	maxSkillTitle = 200
 )
@@ -42,20 +44,8 @@ func skillURI(name, file string) string {
 	return uri
 }
 
-// escapeURI escapes one segment of a URI.
-func escapeURI(s string) string {
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
-			b.WriteByte(c)
-		default:
-			b.WriteString("%" + digits[c>>4:c>>4+1] + digits[c&15:c&15+1])
-		}
-	}
-	return b.String()
-}
+// escapeURI escapes one segment of a URI. QueryEscape leaves what is unreserved, but for spaces.
+func escapeURI(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // parseSkill takes the URI of a skill's file apart, or that of a directory of it. The file is slash-separated and has no
 // part that leads elsewhere; "": the skill's directory itself. errNoResource: it cannot name one.
@@ -67,7 +57,7 @@ func parseSkill(uri string) (name, file string, err error) {
 	var parts []string
 	for part := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
 		text, err := url.PathUnescape(part)
-		if err != nil || text == "" || text == "." || text == ".." || strings.ContainsAny(text, "/\\\x00") || !utf8.ValidString(text) {
+		if err != nil || !nameable(text) {
 			return "", "", errNoResource
 		}
 		parts = append(parts, text)
@@ -84,13 +74,6 @@ func (s *Server) skills(ctx context.Context, rec *record) (skills.Set, error) {
 		return skills.Set{}, err
 	}
 	return rec.state.FindSkills(ctx)
-}
-
-// findSkills finds the skills that a session which begins in a place has.
-func (p *place) findSkills(ctx context.Context) (skills.Set, error) {
-	st := *p.bare
-	st.Space, st.SkillDirs = p.space, p.skillDirs
-	return st.FindSkills(ctx)
 }
 
 // skill finds one of the caller's session. errNoResource: it has none of this name.
@@ -116,7 +99,7 @@ func (r *record) openSkill(k skills.Skill, file string) (fs.File, error) {
 		}
 		at = k.File
 	}
-	f, err := r.state.Visible().Open(at)
+	f, err := r.reach(k).Open(at)
 	if err != nil {
 		return nil, errNoResource
 	}
@@ -128,7 +111,7 @@ func (r *record) openSkill(k skills.Skill, file string) (fs.File, error) {
 func (s *Server) readSkill(ctx context.Context, rec *record, uri string) (mcp.ResourceContents, error) {
 	base, query, asked := strings.Cut(uri, "?")
 	name, file, err := parseSkill(base)
-	if err != nil || file == "" {
+	if err != nil || file == "" || strings.HasSuffix(base, "/") {
 		return nil, errNoResource
 	}
 	at := resourceAt{name: base, first: 1, lines: pageLines}
@@ -144,21 +127,28 @@ func (s *Server) readSkill(ctx context.Context, rec *record, uri string) (mcp.Re
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
+	if info, err := f.Stat(); err != nil || info.Size() > maxSkillText {
+		return nil, errTooLarge
+	}
 	head, err := io.ReadAll(io.LimitReader(f, maxPage+1))
 	if err != nil {
 		return nil, errNoResource
 	}
 	kind, long := mediaType(file), len(head) > maxPage
+	text := isText(head, long)
+	if text && kind == unknownType {
+		kind = textPlain // such as LICENSE: clients take the other for what nobody can read
+	}
 	switch {
-	case !isText(head, long) && long:
+	case !text && long:
 		return nil, errTooLarge
-	case !isText(head, long):
+	case !text:
 		return mcp.BlobResourceContents{URI: uri, MIMEType: kind, Blob: base64.StdEncoding.EncodeToString(head)}, nil
 	case !asked && !long:
 		return mcp.TextResourceContents{URI: uri, MIMEType: kind, Text: string(head)}, nil
 	}
 	var p results.Page
-	if err := at.into(&p)(io.MultiReader(bytes.NewReader(head), f)); err != nil {
+	if err := at.into(&p)(io.MultiReader(bytes.NewReader(head), io.LimitReader(f, maxSkillText))); err != nil {
 		return nil, err
 	}
 	return shownAs(uri, kind, at.shown(p, "")), nil
@@ -181,8 +171,11 @@ func mediaType(file string) string {
 	if kind, ok := mediaTypes[strings.ToLower(path.Ext(file))]; ok {
 		return kind
 	}
-	return "application/octet-stream"
+	return unknownType
 }
+
+// unknownType is the media type of what has no known one.
+const unknownType = "application/octet-stream"
 
 var mediaTypes = map[string]string{
 	".md": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".css": "text/css", ".csv": "text/csv", ".xml": "text/xml",
@@ -209,7 +202,7 @@ func skillResources(set skills.Set) []mcp.Resource {
 	list := make([]mcp.Resource, 0, len(set.Skills))
 	for _, k := range set.Skills {
 		list = append(list, mcp.Resource{
-			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: clip(results.Clean(k.Description), maxDescription), MIMEType: mediaType(skillFile),
+			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: clip(results.Clean(k.Description), skills.MaxLine), MIMEType: mediaType(skillFile),
 		})
 	}
 	return list

@@ -1,13 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -25,8 +26,17 @@ const (
 // directoryType is the media type of a directory.
 const directoryType = "inode/directory"
 
-// maxEntries is how many entries of a directory are listed.
-const maxEntries = 2_000
+const (
+	// maxEntries is how many entries of a directory are looked at, and pageEntries how many of them one page lists.
+	maxEntries  = 10_000
+	pageEntries = 2_000
+	// maxPageFiles and maxPageBytes are what one page of skills has at most: files that are looked at for it, and about how
+	// many bytes of JSON. One skill alone may have more bytes, never more than the wire allows.
+	maxPageFiles = 2_000
+	maxPageBytes = 1 << 20
+	// cursorAfter begins a cursor; the name of what the page before ended with follows.
+	cursorAfter = "after "
+)
 
 // extensions is what the capabilities say. Earlier protocols have no such field, but let servers add some.
 func extensions() map[string]any {
@@ -58,7 +68,8 @@ const dynamicParts = "dynamic"
 
 type listSkillsResult struct {
 	mcp.CacheableResult
-	Skills []skillEntry `json:"skills"`
+	Skills     []skillEntry `json:"skills"`
+	NextCursor string       `json:"nextCursor,omitempty"`
 }
 
 type getSkillResult struct {
@@ -68,7 +79,8 @@ type getSkillResult struct {
 
 type readDirectoryResult struct {
 	mcp.CacheableResult
-	Resources []mcp.Resource `json:"resources"`
+	Resources  []mcp.Resource `json:"resources"`
+	NextCursor string         `json:"nextCursor,omitempty"`
 }
 
 // extended answers a method of the extension in the place of mcp-go, which has made all its checks by then and knows no
@@ -103,13 +115,10 @@ type cacheable interface {
 // The reasons why a method of the extension is not answered, besides errNoResource.
 var (
 	errNoDirectory = errors.New("the URI names no directory of a skill")
-	errCursor      = errors.New("there is one page, and so no cursor")
+	errCursor      = errors.New("the cursor is none of this list; leave it out to begin")
 )
 
 func (s *Server) extend(ctx context.Context, rec *record) (cacheable, error) {
-	if rec.env.hasCursor && rec.env.method != methodSkillsGet {
-		return nil, errCursor
-	}
 	switch rec.env.method {
 	case methodSkillsList:
 		return s.listSkills(ctx, rec)
@@ -119,24 +128,58 @@ func (s *Server) extend(ctx context.Context, rec *record) (cacheable, error) {
 	return s.readDirectory(ctx, rec, rec.env.uri)
 }
 
-// listSkills returns every skill of the caller's session that meets the public format, by name.
+// listSkills returns the skills of the caller's session that meet the public format, by name: those of one page, which
+// begins behind the cursor. errCursor: it is none of ours.
 func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error) {
+	last, err := rec.env.after()
+	if err != nil {
+		return nil, err
+	}
 	set, err := s.skills(ctx, rec)
 	if err != nil {
 		return nil, err
 	}
 	list := &listSkillsResult{Skills: []skillEntry{}}
+	files, bytes := 0, 0
 	for _, k := range set.Skills {
-		if ok, _ := k.Public(); !ok {
+		if !k.Public() || k.Name <= last {
 			continue
+		}
+		if files+maxSkillFiles > maxPageFiles || bytes > maxPageBytes {
+			list.NextCursor = cursorAfter + last
+			break
 		}
 		entry, err := rec.publish(ctx, k)
 		if err != nil {
 			return nil, err
 		}
+		more, size := entry.costs()
+		files, bytes, last = files+more, bytes+size, k.Name
 		list.Skills = append(list.Skills, entry)
 	}
 	return list, nil
+}
+
+// after is the name behind which a page begins; "": it is the first. errCursor: the cursor is none of ours.
+func (e envelope) after() (string, error) {
+	last, ok := strings.CutPrefix(e.cursor, cursorAfter)
+	if e.hasCursor && !(ok && nameable(last)) {
+		return "", errCursor
+	}
+	return last, nil
+}
+
+// costs says how many files were looked at for an entry, and about how many bytes of JSON it has.
+func (e skillEntry) costs() (files, bytes int) {
+	bytes = len(e.FrontMatter)
+	parts, ok := e.Resources.([]skillPart)
+	if !ok {
+		return maxSkillFiles, bytes // or more
+	}
+	for _, p := range parts {
+		bytes += len(p.URI) + len(p.Digest) + len(`{"uri":"","digest":"","size":000000},`)
+	}
+	return len(parts), bytes
 }
 
 // getSkill returns one of them by its URI. errNoResource: it is none of them.
@@ -149,7 +192,7 @@ func (s *Server) getSkill(ctx context.Context, rec *record, uri string) (cacheab
 	if err != nil {
 		return nil, err
 	}
-	if ok, _ := k.Public(); !ok || uri != skillURI(k.Name, skillFile) {
+	if !k.Public() || uri != skillURI(k.Name, skillFile) {
 		return nil, errNoResource
 	}
 	entry, err := rec.publish(ctx, k)
@@ -159,24 +202,25 @@ func (s *Server) getSkill(ctx context.Context, rec *record, uri string) (cacheab
 // publish makes the entry of a skill.
 func (r *record) publish(ctx context.Context, k skills.Skill) (skillEntry, error) {
 	entry := skillEntry{URI: skillURI(k.Name, skillFile), FrontMatter: k.Front, Resources: dynamicParts}
-	files, complete, err := r.state.Skills.Manifest(ctx, r.state.Visible(), k)
+	files, complete, err := r.state.Skills.Manifest(ctx, r.reach(k), k, maxPage)
 	if err != nil || !complete {
 		return entry, err
 	}
 	parts := make([]skillPart, 0, len(files))
 	for _, f := range files {
-		if f.Size > maxPage {
-			return entry, nil
-		}
 		parts = append(parts, skillPart{URI: skillURI(k.Name, f.Path), Digest: "sha256:" + f.SHA256, Size: f.Size})
 	}
 	entry.Resources = parts
 	return entry, nil
 }
 
-// readDirectory lists what lies directly in a directory of a skill, by name. errNoDirectory: there is none that the session
-// may see.
+// readDirectory lists what lies directly in a directory of a skill, by name: one page, which begins behind the cursor.
+// errNoDirectory: there is none that the session may see; errCursor: the cursor is none of ours.
 func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (cacheable, error) {
+	last, err := rec.env.after()
+	if err != nil {
+		return nil, err
+	}
 	name, below, err := parseSkill(uri)
 	if err != nil {
 		return nil, errNoDirectory
@@ -196,11 +240,19 @@ func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (ca
 		list.Resources = append(list.Resources, mcp.Resource{URI: skillURI(k.Name, skillFile), Name: skillFile, MIMEType: mediaType(skillFile)})
 		return list, nil
 	}
-	entries, err := rec.state.Visible().ReadDir(filepath.Join(k.Dir, filepath.FromSlash(below)), maxEntries)
+	entries, err := rec.reach(k).ReadDir(filepath.Join(k.Dir, filepath.FromSlash(below)), maxEntries)
 	if err != nil {
 		return nil, errNoDirectory
 	}
+	slices.SortFunc(entries, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
+		if e.Name() <= last {
+			continue
+		}
+		if len(list.Resources) == pageEntries {
+			list.NextCursor = cursorAfter + list.Resources[pageEntries-1].Name
+			break
+		}
 		at := mcp.Resource{URI: skillURI(k.Name, path.Join(below, e.Name())), Name: e.Name(), MIMEType: directoryType}
 		switch {
 		case e.Mode().IsRegular():
@@ -211,7 +263,6 @@ func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (ca
 		}
 		list.Resources = append(list.Resources, at)
 	}
-	slices.SortFunc(list.Resources, func(a, b mcp.Resource) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 

@@ -219,8 +219,8 @@ func (a skilled) published() {
 	for _, uri := range []string{"skill://deploy/SKILL.md", "skill://nothing", "skill://deploy/..", "skill://look/x", "codehand://plan", ""} {
 		a.refused("resources/directory/read", map[string]any{"uri": uri}, "no directory")
 	}
-	a.refused("skills/list", map[string]any{"cursor": "x"}, "no cursor")
-	a.refused("resources/directory/read", map[string]any{"uri": "skill://deploy", "cursor": "x"}, "no cursor")
+	a.refused("skills/list", map[string]any{"cursor": "x"}, "cursor is none")
+	a.refused("resources/directory/read", map[string]any{"uri": "skill://deploy", "cursor": "x"}, "cursor is none")
 	if r := a.ask("skills/list", map[string]any{"cursor": ""}); r.Error != nil {
 		t.Errorf("%+v", r.Error)
 	}
@@ -303,7 +303,7 @@ func TestHostileSkills(t *testing.T) {
 					a.refused("resources/directory/read", map[string]any{"uri": uri}, "no directory")
 				}
 			}
-			a.refused("resources/read", map[string]any{"uri": "skill://greet/huge.bin"}, "larger than an answer")
+			a.refused("resources/read", map[string]any{"uri": "skill://greet/huge.bin"}, "larger than can be shown")
 			a.refused("resources/read", map[string]any{"uri": "skill://greet/SKILL.md?offset=0"}, "whole numbers")
 			r := a.ask("resources/directory/read", map[string]any{"uri": "skill://greet"})
 			for _, never := range []string{"out.txt", "outside", "pipe", "hidden.txt"} {

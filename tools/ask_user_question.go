@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -48,9 +49,7 @@ var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 		return "this client cannot ask its user. Ask in the text of an answer, or decide yourself and state the assumption."
 	},
 	Activity: func(askUserQuestionInput) string { return "Asking the user" },
-	Check:    checkAskUserQuestion,
-	Question: askUserQuestionForm,
-	Run:      runAskUserQuestion,
+	Check:    checkAskUserQuestion, Question: askUserQuestionForm, Run: runAskUserQuestion,
 })
 
 // askUserQuestionShown is the input as a person sees it: nothing is invisible, and what stands in a line is one.
@@ -58,19 +57,22 @@ func askUserQuestionShown(in askUserQuestionInput) askUserQuestionInput {
 	show := func(text string) string { text, _ = results.Show(strings.TrimSpace(text)); return text }
 	line := func(text string) string { return show(strings.Join(strings.Fields(text), " ")) }
 	in.Questions = slices.Clone(in.Questions)
-	for i, q := range in.Questions {
-		options := slices.Clone(q.Options)
-		for j, o := range options {
-			options[j] = askUserQuestionOption{Label: line(o.Label), Description: line(o.Description)}
+	for i := range in.Questions {
+		q := &in.Questions[i]
+		q.Question, q.Header, q.Options = show(q.Question), line(q.Header), slices.Clone(q.Options)
+		for j, o := range q.Options {
+			q.Options[j] = askUserQuestionOption{Label: line(o.Label), Description: line(o.Description)}
 		}
-		in.Questions[i] = askUserQuestionItem{Question: show(q.Question), Header: line(q.Header), Options: options, MultiSelect: q.MultiSelect}
 	}
 	return in
 }
 
 func checkAskUserQuestion(in askUserQuestionInput) error {
-	var wrong []string
-	for i, q := range askUserQuestionShown(in).Questions {
+	in, wrong := askUserQuestionShown(in), []string(nil)
+	if n := utf8.RuneCountInString(askUserQuestionMessage(in, 40)); n > 3_950 {
+		wrong = append(wrong, fmt.Sprintf(`"questions" must fit in 3,950 characters with invisible ones made visible, not %d`, n))
+	}
+	for i, q := range in.Questions {
 		if q.Question == "" || q.Header == "" {
 			wrong = append(wrong, fmt.Sprintf(`"questions[%d]" needs a question and a header that are not blank`, i))
 		}
@@ -82,10 +84,10 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 			seen[o.Label] = true
 		}
 	}
-	if wrong == nil {
-		return nil
+	if wrong != nil {
+		return tool.Invalid("ask_user_question", wrong...)
 	}
-	return tool.Invalid("ask_user_question", wrong...)
+	return nil
 }
 
 // askUserQuestionForm has for each question a choice, which may be left open, and a text that counts instead of it. All
@@ -131,10 +133,8 @@ func runAskUserQuestion(ctx context.Context, env tool.Env, in askUserQuestionInp
 			said = "\n" + said
 		case strings.TrimSpace(said) != "":
 			said = " " + said
-		case len(chosen) > 0:
-			said = " " + strings.Join(chosen, ", ")
 		case given:
-			said = " (none of them)"
+			said = " " + cmp.Or(strings.Join(chosen, ", "), "(none of them)")
 		default:
 			said, open = " (no answer)", open+1
 		}

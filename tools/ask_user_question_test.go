@@ -127,6 +127,25 @@ func TestAskUserQuestionFits(t *testing.T) {
 	}
 }
 
+// TestAskUserQuestionInvisible: of questions full of invisible characters, which are shown as escapes, a person saw the
+// first and the last, and chose for the others without having seen them.
+func TestAskUserQuestionInvisible(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	hidden := func(n int) string {
+		item := fmt.Sprintf(`{"question":"q%s","header":"h","options":[{"label":"a"},{"label":"b"}]}`, strings.Repeat("\u200b", n))
+		return `{"questions":[` + strings.Join([]string{item, item, item, item}, ",") + `]}`
+	}
+	_, q := ask(t, r, hidden(150))
+	if n := utf8.RuneCountInString(q.Title + q.Text); n > 3_998 || strings.Count(q.Text, strings.Repeat(`\u200b`, 150)) != 4 {
+		t.Errorf("%d characters: %s", n, q.Text)
+	}
+	_, err := askUserQuestion.Bind(r.State, json.RawMessage(hidden(499)))
+	if want := `- "questions" must fit in 3,950 characters with invisible ones made visible, not 12030`; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestAskUserQuestionAnswer: each answer is a line; what a person wrote counts instead of what was chosen.
 func TestAskUserQuestionAnswer(t *testing.T) {
 	t.Parallel()

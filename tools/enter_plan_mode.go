@@ -31,11 +31,11 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 	now := time.Now()
 	mode, _, err := env.InForce(ctx, now)
 	if err != nil {
-		return tool.Result{}, stateRefusal()
+		return tool.Result{}, stateFault(ctx, err)
 	}
 	known, err := env.Plan.Load(ctx)
 	if err != nil {
-		return tool.Result{}, stateRefusal()
+		return tool.Result{}, stateFault(ctx, err)
 	}
 	plan := planFile{}
 	if known.Path != "" {
@@ -60,7 +60,7 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 		_, err = env.Mode.Change(ctx, func(permission.Mode) (permission.Mode, error) { return permission.Plan, nil })
 	}
 	if err != nil {
-		return tool.Result{}, stateRefusal()
+		return tool.Result{}, stateFault(ctx, err)
 	}
 	return tool.Result{Text: enterPlanModeAnswer(env, plan, there)}, nil
 }

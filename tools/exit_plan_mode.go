@@ -45,14 +45,14 @@ func exitPlanModeTrim(in exitPlanModeInput) exitPlanModeInput {
 func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInput) (planFile, session.Plan, error) {
 	mode, _, err := s.InForce(ctx, time.Now())
 	if err != nil {
-		return planFile{}, session.Plan{}, stateRefusal()
+		return planFile{}, session.Plan{}, stateFault(ctx, err)
 	}
 	if mode != permission.Plan {
 		return planFile{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1, "You are not in plan mode.")
 	}
 	known, err := s.Plan.Load(ctx)
 	if err != nil {
-		return planFile{}, session.Plan{}, stateRefusal()
+		return planFile{}, session.Plan{}, stateFault(ctx, err)
 	}
 	var file planFile
 	if known.Path != "" {
@@ -120,7 +120,7 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 		err = leavePlanMode(ctx, env.State, mode)
 	}
 	if err != nil {
-		return tool.Result{}, stateRefusal()
+		return tool.Result{}, stateFault(ctx, err)
 	}
 	return tool.Result{Text: by.answer(file, edited, mode), Meta: meta}, nil
 }

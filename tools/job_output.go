@@ -66,7 +66,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	cursors, err := env.Cursors.Load(ctx)
 	if err != nil {
-		return tool.Result{}, stateRefusal()
+		return tool.Result{}, stateFault(ctx, err)
 	}
 	max := 4 * env.Limit
 	if in.Filter != "" {

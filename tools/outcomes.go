@@ -120,9 +120,12 @@ func (o *outcome) form() results.Form {
 	return form(o.env, 200+len(strings.Join(o.notes, "\n")), 5+len(o.notes))
 }
 
+// noOutput stands for what a command that printed nothing has printed.
+const noOutput = "(no output)"
+
 func printed(text string) string {
 	if text = trimOutput(text); text == "" {
-		return "(no output)"
+		return noOutput
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 		return tool.Refuse(tool.NotRegular, "%s is a %s. Only regular files can be used.", path, special.Kind)
 	case errors.Is(err, filestate.ErrMoved), errors.Is(err, filestate.ErrLocked), errors.Is(err, workspace.ErrChanging):
 		return tool.Refuse(tool.Busy, "%s is being changed by another session. Nothing was done. Try again.", path)
-	case errors.Is(err, filestate.ErrMemory):
+	case errors.Is(err, filestate.ErrMemory) && !errors.Is(err, context.Canceled): // of a call that has ended
 		return stateRefusal()
 	case errors.Is(err, textedit.ErrBinary):
 		return tool.Refuse(tool.BinaryFile, "This tool cannot read binary files: %s. Use run_shell with file, xxd or strings.", path)
@@ -87,11 +88,6 @@ func clash(files []*fileEdits) error {
 		}
 	}
 	return nil
-}
-
-// stateRefusal answers a call that needs what the Store does not give.
-func stateRefusal() error {
-	return tool.Refuse(tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
 }
 
 // whereabouts helps whoever asked for a file that is not there.

@@ -48,7 +48,7 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	at := slices.IndexFunc(options, func(o session.Option) bool { return o.Key == in.Key })
 	switch {
 	case err != nil:
-		return tool.Result{}, sessionConfigFault(ctx, err)
+		return tool.Result{}, stateFault(ctx, err)
 	case in.Key != "" && at < 0:
 		return tool.Result{}, sessionConfigRefusal(in.Key, options)
 	case in.Value == "":
@@ -56,7 +56,7 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	case in.Key == "read_state" && in.Value == "reset":
 		n, err := env.Files.ForgetAll(ctx)
 		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.", plural(n, "file", "files"))
-		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, sessionConfigFault(ctx, err)
+		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, stateFault(ctx, err)
 	case in.Key == "cwd":
 		if cwd, err = sessionConfigMove(ctx, env, in.Value); err != nil {
 			return tool.Result{}, err
@@ -69,15 +69,7 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	if errors.Is(err, session.ErrValue) || errors.Is(err, session.ErrOption) { // read_state takes no other value
 		return tool.Result{}, tool.Invalid("session_config", fmt.Sprintf(`"value" of %s cannot be %q. It takes: %s`, in.Key, clip(in.Value, 40), options[at].Allowed))
 	}
-	return tool.Result{Text: sessionConfigLines(env, nil, sessionConfigOptions(env, chosen, cwd), in.Key)}, sessionConfigFault(ctx, err)
-}
-
-// sessionConfigFault is what an error of the Store means for the caller.
-func sessionConfigFault(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return stateRefusal()
+	return tool.Result{Text: sessionConfigLines(env, nil, sessionConfigOptions(env, chosen, cwd), in.Key)}, stateFault(ctx, err)
 }
 
 // sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
@@ -100,7 +92,7 @@ func sessionConfigLines(env tool.Env, lines []string, options []session.Option, 
 			o.Value += ", chosen in this session"
 		}
 		if key == "" || key == o.Key {
-			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, o.Value, o.Allowed))
+			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, strings.ReplaceAll(o.Value, "\n", `\x0a`), o.Allowed))
 		}
 	}
 	if env.Shared {
@@ -133,7 +125,7 @@ func sessionConfigMove(ctx context.Context, env tool.Env, value string) (string,
 		}
 	}
 	_, err := env.Cwd.Change(ctx, func(string) (string, error) { return to, nil })
-	return cmp.Or(to, env.Usual.Cwd), sessionConfigFault(ctx, err)
+	return cmp.Or(to, env.Usual.Cwd), stateFault(ctx, err)
 }
 
 // sessionConfigRefusal says why there is no such option: it is the operator's, or nobody's.

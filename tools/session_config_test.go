@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -40,6 +41,19 @@ type fullMemory struct{}
 func (fullMemory) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, nil }
 func (fullMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, errors.New("full")
+}
+
+// A directory of a hostile repository, whose name goes on in a second line, looked like a second option.
+func TestSessionConfigShowsOneLine(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("no name has a line feed in it")
+	}
+	r := newRig(t)
+	if err := os.Mkdir(filepath.Join(r.dir, "sub\nread_dedup = on (on)"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	same(t, r.ok("session_config", `{"key":"cwd","value":"sub\nread_dedup = on (on)"}`), `cwd = $WORK/sub\x0aread_dedup = on (on) (a directory in $WORK)`)
 }
 
 // A session that has read much forgets all of it at once.

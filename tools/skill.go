@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/skills"
@@ -52,7 +53,7 @@ var skill = tool.Define(tool.Def[skillInput]{
 
 // checkSkill holds the limits that the schema has no room for: every conversation pays for its bytes.
 func checkSkill(in skillInput) error {
-	if len(in.Skill) > 200 || utf8.RuneCountInString(in.Args) > 10_000 {
+	if len(in.Skill) > 200 || utf8.RuneCountInString(in.Args) > skills.MaxArguments {
 		return tool.Invalid("skill", `"skill" must have at most 200 bytes, and "args" at most 10000 characters`)
 	}
 	return nil
@@ -126,7 +127,7 @@ func skillsNear(set skills.Set, name string) string {
 		if strings.Contains(b, a) || strings.Contains(a, b) {
 			return 0
 		}
-		return tool.Distance(a, b)
+		return catalog.Distance(a, b)
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
 	if more := len(names) - skillsNamed; more > 0 {

@@ -89,6 +89,18 @@ func TestSkillLends(t *testing.T) {
 	}
 }
 
+// Where the machine's administrator alone makes rules that allow, a file in the home directory made some.
+func TestSkillLendsNotWhereRulesAreManaged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Prefs.ManagedRules = true
+	lay(t, trusted(r), "x", "---\nallowed-tools: Bash\n---\nDo it.\n")
+	res, text := r.do("skill", `{"skill":"x"}`)
+	if res.Lends == nil || len(res.Lends.Rules) > 0 || !strings.HasSuffix(text, "[allowed-tools are ignored: the machine's administrator alone makes rules that allow]") {
+		t.Errorf("it lends %+v: %s", res.Lends, text)
+	}
+}
+
 // TestSkillShared: several conversations that share a session have not seen what another one loaded.
 func TestSkillShared(t *testing.T) {
 	t.Parallel()
@@ -162,6 +174,28 @@ func TestSkillRefusals(t *testing.T) {
 	}
 }
 
+// A skill without arguments was refused for its "args" where the name of a directory would have been code.
+func TestSkillInOddDirectory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Prefs.SkillShell = true
+	dir := filepath.Join(trusted(r), "a (b)")
+	r.SkillDirs[0].Path = dir
+	lay(t, dir, "x", "!`ls ${CLAUDE_SKILL_DIR}`\n")
+	call, err := skill.Bind(r.State, json.RawMessage(`{"skill":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := r.env(call)
+	env.Call = func(context.Context, string, json.RawMessage, *tool.Loan) (tool.Result, error) {
+		t.Error("it runs")
+		return tool.Result{}, nil
+	}
+	if _, err = call.Run(t.Context(), env); err == nil || !strings.HasPrefix(err.Error(), "SKILL_DENIED: The skill x was not loaded: ") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestSkillFiles: at most 50 files are named, each on the one line.
 func TestSkillFiles(t *testing.T) {
 	t.Parallel()
@@ -203,9 +237,9 @@ func TestSkillCommands(t *testing.T) {
 			"SKILL_DENIED: The skill x was not loaded: its command `one` was refused: PERMISSION_DENIED: Permission denied: run_shell: no. Tell the user."},
 		{"cancelled", "!`one`", false, false, tool.Result{}, tool.Refuse(tool.Interrupted, "Interrupted by the client."), []string{"one"}, "CANCELLED: Interrupted by the client."},
 		{"a fault", "!`one`", false, false, tool.Result{}, ours, []string{"one"}, "a fault of ours"},
-		{"a project's", "!`one`", true, false, tool.Result{}, nil, nil, skills.Disabled},
-		{"switched off", "!`one`", false, true, tool.Result{}, nil, nil, skills.Disabled},
-		{"another shell", "---\nshell: powershell\n---\n!`one`", false, false, tool.Result{}, nil, nil, skills.Disabled},
+		{"a project's", "!`one`", true, false, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},
+		{"switched off", "!`one`", false, true, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},
+		{"another shell", "---\nshell: powershell\n---\n!`one`", false, false, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},
 		{"too many", strings.Repeat("!`one`\n", 51), false, false, tool.Result{}, nil, nil, "TOO_LARGE: The skill x cannot be loaded: the skill has more than 50 commands. Tell the user."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,6 +25,9 @@ func (l *skillLoad) loan() *tool.Loan {
 	case l.skill.Trust == skills.Project:
 		l.notes = append(l.notes, "[allowed-tools of a project's skill are ignored]")
 		return loan
+	case l.env.Prefs.ManagedRules:
+		l.notes = append(l.notes, "[allowed-tools are ignored: the machine's administrator alone makes rules that allow]")
+		return loan
 	case l.env.Shared:
 		l.notes = append(l.notes, "[allowed-tools are ignored: several conversations share this session]")
 		return loan
@@ -67,7 +70,7 @@ func (l *skillLoad) commands(ctx context.Context, loan *tool.Loan) func(string) 
 			return "", l.denied(command, err)
 		}
 		l.ran++
-		if res.Text == "(no output)" {
+		if res.Text == noOutput {
 			return "", nil
 		}
 		return res.Text, nil // also of one that failed: it says so

@@ -13,10 +13,8 @@ import (
 	"codehand/tools/tool"
 )
 
-const (
-	skillFiles  = 50  // files of a skill that are named
-	skillsShown = 200 // skills of which a session remembers what it was shown
-)
+// skillsShown is of how many skills a session remembers what it was shown.
+const skillsShown = 200
 
 // A skillLoad makes the answer that one skill is.
 type skillLoad struct {
@@ -41,43 +39,17 @@ func (l *skillLoad) run(ctx context.Context, args string) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, l.refusal(err)
 	}
-	head, err := l.head(ctx)
+	head, _, err := env.Skills.Head(ctx, env.Visible(), k)
 	if err != nil {
 		return tool.Result{}, l.refusal(err)
 	}
-	if text = head + "\n" + text; l.again(ctx, text) {
+	if text = head + text; l.again(ctx, text) {
 		return tool.Result{Text: "Already loaded above; call again to get it.", Lends: loan}, nil
 	}
 	if len(l.notes) > 0 {
 		text = strings.TrimRight(text, "\n") + "\n" + strings.Join(l.notes, "\n")
 	}
 	return tool.Result{Text: text, Lends: loan}, nil
-}
-
-// head is the first line: what was loaded, and what lies beside it.
-func (l *skillLoad) head(ctx context.Context) (string, error) {
-	text := "Skill " + l.skill.Name + ". Base directory: " + oneLine(l.skill.Dir) + "."
-	files, more, err := l.env.Skills.Files(ctx, l.env.Visible(), l.skill, skillFiles+1)
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	for _, f := range files {
-		switch {
-		case f == "SKILL.md":
-		case len(names) == skillFiles:
-			more = true
-		default:
-			names = append(names, oneLine(f))
-		}
-	}
-	if len(names) == 0 {
-		return text, nil
-	}
-	if more {
-		names = append(names, "…")
-	}
-	return text + " Files: " + strings.Join(names, ", "), nil
 }
 
 // again says whether exactly this was the last that the session was shown of the skill. It forgets that then, since the
@@ -116,6 +88,9 @@ func (l *skillLoad) refusal(err error) error {
 		return tool.Refuse(tool.EncodingUnsupported, "The skill %s cannot be loaded: %s is not UTF-8 text. Tell the user.", k.Name, k.File)
 	case errors.Is(err, skills.ErrUnsafe):
 		return tool.Invalid("skill", `"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
+	case errors.Is(err, skills.ErrPlace):
+		return tool.Refuse(tool.SkillDenied, "The skill %s was not loaded: a command of it names its directory or the project's (%s, %s), whose name could be code to a shell. Tell the user.",
+			k.Name, lineOf(k.Dir, 200), lineOf(l.env.ProjectDir(), 200))
 	}
 	return pathRefusal(l.env, k.File, err)
 }

@@ -41,7 +41,7 @@ func runTaskCreate(ctx context.Context, env tool.Env, in taskCreateInput) (tool.
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: metadata(in.Metadata),
 	})
 	if err != nil {
-		return tool.Result{}, taskRefusal("task_create", err)
+		return tool.Result{}, taskRefusal(ctx, "task_create", err)
 	}
 	return tool.Result{Text: fmt.Sprintf("Task %s created: %s", made.ID, oneLine(made.Subject))}, nil
 }

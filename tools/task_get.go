@@ -33,11 +33,11 @@ var taskGet = tool.Define(tool.Def[taskGetInput]{
 func runTaskGet(ctx context.Context, env tool.Env, in taskGetInput) (tool.Result, error) {
 	book, err := env.Tasks.Book(ctx)
 	if err != nil {
-		return tool.Result{}, taskRefusal("task_get", err)
+		return tool.Result{}, taskRefusal(ctx, "task_get", err)
 	}
 	t, err := book.Find(taskID(in.TaskID))
 	if err != nil {
-		return tool.Result{}, taskRefusal("task_get", err)
+		return tool.Result{}, taskRefusal(ctx, "task_get", err)
 	}
 	return tool.Result{Text: taskGetAnswer(book, t)}, nil
 }

@@ -27,7 +27,7 @@ var taskList = tool.Define(tool.Def[taskListInput]{
 func runTaskList(ctx context.Context, env tool.Env, _ taskListInput) (tool.Result, error) {
 	book, err := env.Tasks.Book(ctx)
 	if err != nil {
-		return tool.Result{}, taskRefusal("task_list", err)
+		return tool.Result{}, taskRefusal(ctx, "task_list", err)
 	}
 	var lines []string
 	for _, t := range book.Tasks {

@@ -22,9 +22,9 @@ type taskUpdateInput struct {
 	TaskID       string          `json:"taskId" jsonschema:"id of the task"`
 	Subject      string          `json:"subject,omitempty" jsonschema:"new title"`
 	Description  string          `json:"description,omitempty" jsonschema:"new description"`
-	ActiveForm   string          `json:"activeForm,omitempty" jsonschema:"title while being done"`
+	ActiveForm   *string         `json:"activeForm,omitempty" jsonschema:"title while being done"`
 	Status       string          `json:"status,omitempty" jsonschema:"new status" rule:"enum=pending|in_progress|completed|deleted"`
-	Owner        string          `json:"owner,omitempty" jsonschema:"who works on it"`
+	Owner        *string         `json:"owner,omitempty" jsonschema:"who works on it"`
 	AddBlocks    []string        `json:"addBlocks,omitempty" jsonschema:"ids that wait for this"`
 	AddBlockedBy []string        `json:"addBlockedBy,omitempty" jsonschema:"ids that this waits for"`
 	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"merged; null deletes"`
@@ -47,7 +47,13 @@ var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 })
 
 func checkTaskUpdate(in taskUpdateInput) error {
-	return checkTask("task_update", in.Subject, in.Description, in.ActiveForm, in.Owner)
+	of := func(given *string) string {
+		if given == nil {
+			return ""
+		}
+		return *given
+	}
+	return checkTask("task_update", in.Subject, in.Description, of(in.ActiveForm), of(in.Owner))
 }
 
 func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.Result, error) {
@@ -60,7 +66,7 @@ func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.
 	}
 	before, after, err := env.Tasks.Update(ctx, taskID(in.TaskID), change)
 	if err != nil {
-		return tool.Result{}, taskRefusal("task_update", err)
+		return tool.Result{}, taskRefusal(ctx, "task_update", err)
 	}
 	if change.Delete {
 		after = before
@@ -80,7 +86,7 @@ func taskUpdateAnswer(before, after tasks.Task) string {
 		{"activeForm", before.ActiveForm, after.ActiveForm}, {"owner", before.Owner, after.Owner},
 	} {
 		if f.is != f.was {
-			say("%s %s → %s", f.name, cmp.Or(lineOf(f.was, 100), "none"), lineOf(f.is, 100))
+			say("%s %s → %s", f.name, cmp.Or(lineOf(f.was, 100), "none"), cmp.Or(lineOf(f.is, 100), "none"))
 		}
 	}
 	if before.Description != after.Description {

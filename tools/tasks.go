@@ -15,8 +15,8 @@ import (
 	"codehand/tools/tool"
 )
 
-// taskRefusal puts into words what the engine of tasks says to the tool name. A cancel comes back as it is.
-func taskRefusal(name string, err error) error {
+// taskRefusal puts into words what the engine of tasks says to the tool name. That a call has ended comes back as it is.
+func taskRefusal(ctx context.Context, name string, err error) error {
 	unknown, isUnknown := errors.AsType[*tasks.UnknownError](err)
 	cycle, isCycle := errors.AsType[*tasks.CycleError](err)
 	limit, isLimit := errors.AsType[*tasks.LimitError](err)
@@ -24,14 +24,20 @@ func taskRefusal(name string, err error) error {
 	directory, isDirectory := errors.AsType[*tasks.DirectoryError](err)
 	const remedy = "Delete tasks with task_update and the status deleted; completed ones count, too."
 	switch {
+	case ended(ctx, err):
+		return err
 	case isUnknown:
 		return unknownTask(unknown)
 	case isCycle:
 		return tool.Refuse(tool.TaskCycle, "Task %s would wait for itself: %s (each blocks the next). Nothing was changed. Leave out one of these links, or delete one of these tasks.",
 			cycle.Circle[0], shortCircle(cycle.Circle))
 	case isLimit:
+		has := plural(limit.Tasks, "task", "tasks")
+		if limit.Damaged > 0 {
+			has += " and " + plural(limit.Damaged, "damaged file", "damaged files")
+		}
 		return tool.Refuse(tool.TaskLimit, "The list has %s, of at most %d; %s completed. Nothing was changed. %s",
-			plural(limit.Tasks, "task", "tasks"), tasks.MaxTasks, plural(limit.Completed, "is", "are"), remedy)
+			has, tasks.MaxTasks, plural(limit.Completed, "is", "are"), remedy)
 	case isSize:
 		return tool.Refuse(tool.TooLarge, "The list of tasks is too large (%s). Limit: %s. Nothing was changed. Shorten what you add. %s",
 			results.Size(int64(size.Size)), results.Size(int64(size.Limit)), remedy)
@@ -43,8 +49,6 @@ func taskRefusal(name string, err error) error {
 		return tool.Refuse(tool.WriteFailed, "Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before you repeat it.", lineOf(directory.Err.Error(), 200))
 	case isDirectory:
 		return tool.Refuse(tool.StateUnavailable, "The shared list of tasks cannot be used: %s. Nothing was changed. Tell the user.", lineOf(directory.Error(), 300))
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
 	}
 	return stateRefusal()
 }

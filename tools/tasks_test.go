@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -158,4 +159,72 @@ func TestSharedListOfAnother(t *testing.T) {
 	for _, name := range []string{"task_create", "task_get", "task_list", "task_update"} {
 		same(t, r.fails(tool.Busy, name, samples[name]), "BUSY: The list of tasks is being changed by another session. Nothing was done. Try again.")
 	}
+}
+
+// A lockedUntil is a Locker under which the caller's client goes away.
+type lockedUntil struct{ leave func() }
+
+func (l lockedUntil) Lock(ctx context.Context, _ ...string) (func(), error) {
+	l.leave()
+	return nil, context.Cause(ctx)
+}
+
+// A call that its client cancelled, or that the server ended, said that the state store or the shared list cannot be used
+// and that the user should be told.
+func TestCancelledIsNoFault(t *testing.T) {
+	t.Parallel()
+	errGone := errors.New("cancelled by the client")
+	call := func(r *rig, ctx context.Context, x tool.Tool) {
+		t.Helper()
+		bound, err := x.Bind(r.State, json.RawMessage(strings.ReplaceAll(samples[x.Spec.Name], "$WORK", r.dir)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = bound.Run(ctx, r.env(bound))
+		if !errors.Is(err, errGone) && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", x.Spec.Name, err)
+		}
+	}
+	shared := []tool.Tool{taskCreate, taskGet, taskList, taskUpdate}
+	for _, x := range append(shared, todoWrite, sessionConfig, enterPlanMode, exitPlanMode, skill) {
+		ctx, leave := context.WithCancelCause(t.Context())
+		leave(errGone)
+		call(newRig(t), ctx, x)
+	}
+	for _, x := range shared {
+		r := newRig(t)
+		path := filepath.Join(r.dir, "list")
+		if err := os.MkdirAll(tasks.Locks(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancelCause(t.Context())
+		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lockedUntil{func() { leave(errGone) }}}))
+		call(r, ctx, x)
+	}
+}
+
+// A list of one task said that it had 500 when somebody had put the largest id there, and damaged files were not counted
+// aloud.
+func TestSharedListThatIsFull(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	put := func(list, name, text string) {
+		t.Helper()
+		path := filepath.Join(r.dir, list)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: filestate.NewLocker(tasks.Locks(path)), Fast: true}))
+	}
+	put("last", "999999999.json", `{"id":"999999999","subject":"x","status":"pending"}`)
+	same(t, r.fails(tool.StateUnavailable, "task_create", samples["task_create"]),
+		"STATE_UNAVAILABLE: The shared list of tasks cannot be used: find a free id in the directory of tasks: 999999999 is taken. Nothing was changed. Tell the user.")
+	for i := range tasks.MaxTasks {
+		put("full", fmt.Sprintf("%d.json", i+1), map[bool]string{false: fmt.Sprintf(`{"id":"%d","subject":"x","status":"completed"}`, i+1)}[i < 2])
+	}
+	same(t, r.fails(tool.TaskLimit, "task_create", samples["task_create"]),
+		"TASK_LIMIT: The list has 498 tasks and 2 damaged files, of at most 500; 498 are completed. Nothing was changed. Delete tasks with task_update and the status deleted; completed ones count, too.")
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"codehand/tools/results"
 	"codehand/tools/session"
@@ -22,19 +20,13 @@ type todoWriteInput struct {
 }
 
 type todoWriteItem struct {
-	Content    string `json:"content" jsonschema:"what is to be done" rule:"minlen=1 maxlen=4000"`
+	Content    string `json:"content" jsonschema:"what is to be done" rule:"minlen=1 maxrunes=1000"`
 	Status     string `json:"status" jsonschema:"how far it is" rule:"enum=pending|in_progress|completed"`
-	ActiveForm string `json:"activeForm,omitempty" jsonschema:"the same while it is being done" rule:"maxlen=4000"`
+	ActiveForm string `json:"activeForm,omitempty" jsonschema:"the same while it is being done" rule:"maxrunes=1000"`
 }
 
-const (
-	// todoWriteChars is how many characters a text may have. The schema's limit is in bytes, of which a character has up to 4.
-	todoWriteChars = 1000
-	// todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.
-	todoWriteBytes = 256 << 10
-)
-
-var errTodoWriteSize = errors.New("the list is too large")
+// todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.
+const todoWriteBytes = 256 << 10
 
 var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
@@ -43,24 +35,8 @@ var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
 	},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },
-	Check:    checkTodoWrite,
 	Run:      runTodoWrite,
 })
-
-func checkTodoWrite(in todoWriteInput) error {
-	var wrong []string
-	for i, item := range in.Todos {
-		for _, field := range []struct{ name, text string }{{"content", item.Content}, {"activeForm", item.ActiveForm}} {
-			if n := utf8.RuneCountInString(field.text); n > todoWriteChars {
-				wrong = append(wrong, fmt.Sprintf(`"todos[%d].%s" must have at most %d characters, not %d`, i, field.name, todoWriteChars, n))
-			}
-		}
-	}
-	if wrong != nil {
-		return tool.Invalid("todo_write", wrong...)
-	}
-	return nil
-}
 
 func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Result, error) {
 	list := make([]session.Todo, len(in.Todos))
@@ -74,23 +50,16 @@ func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Re
 			doing++
 		}
 	}
-	size := 0
-	_, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) {
-		if done == len(list) {
-			return []session.Todo{}, nil // nothing is left to keep in mind
-		}
-		raw, err := json.Marshal(list)
-		if size = len(raw); err == nil && size > todoWriteBytes {
-			err = errTodoWriteSize
-		}
-		return list, err
-	})
-	switch {
-	case errors.Is(err, errTodoWriteSize):
+	kept := list
+	if done == len(list) {
+		kept = []session.Todo{} // nothing is left to keep in mind
+	}
+	if raw, _ := json.Marshal(kept); len(raw) > todoWriteBytes { // plain types: it does not fail
 		return tool.Result{}, tool.Refuse(tool.TooLarge, "The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out completed ones.",
-			results.Size(int64(size)), results.Size(todoWriteBytes))
-	case err != nil:
-		return tool.Result{}, stateRefusal()
+			results.Size(int64(len(raw))), results.Size(todoWriteBytes))
+	}
+	if _, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) { return kept, nil }); err != nil {
+		return tool.Result{}, stateFault(ctx, err)
 	}
 	return tool.Result{Text: todoWriteAnswer(list, done, doing)}, nil
 }

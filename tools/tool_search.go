@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/tools/catalog"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -52,10 +53,7 @@ func runToolSearch(ctx context.Context, env tool.Env, in toolSearchInput) (tool.
 		return tool.Result{}, err
 	}
 	changed, err := toolSearchActivate(ctx, env, shown)
-	switch {
-	case ctx.Err() != nil:
-		return tool.Result{}, ctx.Err()
-	case err != nil: // what is not listed can be called all the same
+	if err != nil { // what is not listed can be called all the same
 		text += "\n[the state store does not answer: these tools do not join the list, but can be called]"
 	}
 	return tool.Result{Text: text, ListChanged: changed}, nil
@@ -76,10 +74,14 @@ func toolSearchFit(env tool.Env, found catalog.Found, n int) (text string, shown
 	if most := env.Client.MaxBytes; most > 0 {
 		room = min(room, most)
 	}
+	callable := "These tools can be called now, by name."
+	if slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "call_tool" }) { // it may be denied
+		callable = "These tools can be called now, by name or through call_tool."
+	}
 	note := "[%d more match: %s]"
 	for ; ; n-- {
 		text = "<functions>\n" + strings.Join(functions[:n], "") +
-			"</functions>\nThese tools can be called now, by name or through call_tool." + toolSearchUnknown(found.Unknown)
+			"</functions>\n" + callable + toolSearchUnknown(found.Unknown)
 		if left := found.Entries[n:]; len(left) > 0 {
 			text += "\n" + fmt.Sprintf(note, len(left), toolSearchNames(left, mostNamed))
 		}
@@ -102,14 +104,7 @@ func toolSearchActivate(ctx context.Context, env tool.Env, shown []catalog.Entry
 	if env.Client.Modern || env.Client.SeesAll || len(names) == 0 {
 		return false, nil
 	}
-	_, err = env.Active.Change(ctx, func(active []string) ([]string, error) {
-		all := append(slices.Clone(active), names...)
-		slices.Sort(all)
-		all = slices.Compact(all)
-		changed = !slices.Equal(all, active)
-		return all, nil
-	})
-	return changed && err == nil, err
+	return session.Activate(ctx, env.Active, names)
 }
 
 // toolSearchNothing names all that there would be to find.

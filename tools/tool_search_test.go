@@ -281,6 +281,15 @@ func TestToolSearchFindsOnlyItsOwn(t *testing.T) {
 	same(t, r.ok("tool_search", `{"query":"todo"}`), "No matching deferred tools found. There are none: all tools are listed.")
 }
 
+// Where call_tool is denied, it was named as a way to call what was found.
+func TestToolSearchWithoutCallTool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Catalog = slices.DeleteFunc(catalogOf(All()), func(e catalog.Entry) bool { return e.Name == "call_tool" })
+	_, notes := searched(t, r.ok("tool_search", `{"query":"todo"}`))
+	same(t, strings.Join(notes, "\n"), "These tools can be called now, by name.")
+}
+
 // The schema is that of tools/list, byte by byte, and nothing is escaped that JSON lets stand.
 func TestToolSearchSchemas(t *testing.T) {
 	t.Parallel()
@@ -294,7 +303,7 @@ func TestToolSearchSchemas(t *testing.T) {
 	}
 	r.Catalog = []catalog.Entry{{Name: "x", Description: "a < b & c.", Deferred: true, Schema: json.RawMessage(`{"type":"object"}`)}}
 	same(t, r.ok("tool_search", `{"query":"x"}`), "<functions>\n"+
-		`<function>{"description":"a < b & c.","name":"x","parameters":{"type":"object"}}</function>`+"\n</functions>\n"+callable)
+		`<function>{"description":"a < b & c.","name":"x","parameters":{"type":"object"}}</function>`+"\n</functions>\nThese tools can be called now, by name.")
 }
 
 // A legacy session gets what it was shown on its list, once.

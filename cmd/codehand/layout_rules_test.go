@@ -98,7 +98,7 @@ func isContext(x ast.Expr) bool {
 // sharedFiles are the files of tools that are not a tool: its documentation, its table, and what several tools say or
 // do in the same way, by subject. None of them makes a tool shorter by moving its own words away.
 var sharedFiles = []string{
-	"doc.go", "all.go", "refusals.go",
+	"doc.go", "all.go", "refusals.go", "faults.go",
 	"changenotes.go", "changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", "withhold.go", // files
 	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
 	"approvals.go", "plannames.go", "planquestions.go", "plans.go", // plan mode

@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 
 	"tools": {"filestate", "tools/catalog", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
-	"tools/tool": {"tools/permission", "tools/session"},
+	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
 	"tools/session": {"filestate", "tools/catalog", "tools/permission", "tools/results", "tools/search", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
 

@@ -247,9 +247,10 @@ func (c *call) enter(ctx context.Context) error {
 	return nil
 }
 
-// trees returns the canonical roots of the session for a writer, sorted, each once.
+// trees returns the canonical roots of the session for a writer, sorted, each once. What changes only the session's own
+// memory needs no tree.
 func (c *call) trees(writer bool) []string {
-	if !writer || c.state.Space == nil {
+	if !writer || c.bound.Traits.Private || c.state.Space == nil {
 		return nil
 	}
 	roots := slices.Clone(c.state.Space.Roots())

@@ -308,6 +308,27 @@ func TestGateBusyTree(t *testing.T) {
 	})
 }
 
+// A skill, or a change of the mode, waited for the long command of another session in the same directory.
+func TestGatePrivateNeedsNoTree(t *testing.T) {
+	bubble(t, func(t *testing.T, p *corridor) {
+		root := t.TempDir()
+		one, two := newState(t, "one", root), newState(t, "two", root)
+		var c crowd
+		long := send(t, p, one, fixture("run_shell", writes, c.stay("long", time.Hour)), Arrival{Token: true})
+		synctest.Wait()
+		began := time.Now()
+		own := send(t, p, two, fixture("skill", tool.Traits{Private: true, Local: true}, c.stay("own", time.Second)), Arrival{})
+		turn := send(t, p, two, fixture("read_file", reads, done), Arrival{})
+		<-own.done
+		<-turn.done
+		if took := time.Since(began); own.err != nil || turn.err != nil || took != time.Second {
+			t.Errorf("%v, %v after %v, want the reader after the skill alone", own.err, turn.err, took)
+		}
+		long.cancel()
+		<-long.done
+	})
+}
+
 // An earlier request whose call never comes to the gate is named as what it is.
 func TestGateBusyBehindNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, p *corridor) {

@@ -12,9 +12,9 @@ import (
 
 // An Inner is a tool that a call may call, as Arrival.Find finds it.
 type Inner struct {
-	Tool    tool.Tool
-	Refused *tool.Refusal // what server refuses it for; the call is recorded and not run
-	Leave   func()        // run when the call is over
+	Tool  tool.Tool
+	Admit func(context.Context) *tool.Refusal // waits for its turn, and says what server refuses it for; it is recorded then and not run
+	Leave func()                              // run when the call is over
 }
 
 // An inside is what a call knows that another call makes.
@@ -26,23 +26,25 @@ type inside struct {
 // asked for it, neither a person nor the client's dialog: they were shown another call. It comes from within, so it makes
 // no calls itself.
 func (c *call) inner(ctx context.Context, name string, input json.RawMessage, loan *tool.Loan) (tool.Result, error) {
-	found, ok := c.arrival.Find(ctx, name)
+	at := *c.state // its tool may not change what this one has
+	var v *Visit
+	found, ok := c.arrival.Find(name, func() { v = c.pipe.Arrive(&at) })
 	if !ok {
 		return tool.Result{}, fmt.Errorf("%s calls a tool %s, which there is not", c.bound.Spec.Name, name)
 	}
 	defer found.Leave()
-	at := *c.state // its tool may not change what this one has
-	v := c.pipe.Arrive(&at)
 	defer v.Leave()
 	v.arrived = c.visit.arrived // it is the same answer that a client waits for
 	a := Arrival{
-		Progress: c.progress, Token: c.arrival.Token, Via: c.bound.Spec.Name, From: c.arrival.From, Refused: found.Refused,
+		Progress: c.progress, Token: c.arrival.Token, Via: c.bound.Spec.Name, From: c.arrival.From, Refused: found.Admit(ctx),
 		Lost: c.arrival.Lost, inside: &inside{},
 	}
 	if loan != nil {
 		a.inside.lent = permission.WithLoan(nil, loan.Skill, loan.Rules, time.Now(), loan.Life)
 	}
-	return v.Call(ctx, found.Tool, input, a)
+	result, err := v.Call(ctx, found.Tool, input, a)
+	c.visit.commanded = c.visit.commanded || v.commanded
+	return result, err
 }
 
 // mayCall says whether the call may make calls: it must hold no turn at the gate, or they would wait for it for ever.

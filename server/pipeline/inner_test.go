@@ -26,15 +26,21 @@ func caller(traits tool.Traits, name string, loan *tool.Loan) tool.Tool {
 }
 
 // finds lets calls find these tools.
-func finds(tools ...tool.Tool) func(context.Context, string) (Inner, bool) {
-	return func(_ context.Context, name string) (Inner, bool) {
+func finds(tools ...tool.Tool) func(string, func()) (Inner, bool) {
+	return func(name string, arrive func()) (Inner, bool) {
 		for _, t := range tools {
 			if t.Spec.Name == name {
-				return Inner{Tool: t, Leave: func() {}}, true
+				arrive()
+				return admitted(t), true
 			}
 		}
 		return Inner{}, false
 	}
+}
+
+// admitted is a tool that a call finds and may call.
+func admitted(t tool.Tool) Inner {
+	return Inner{Tool: t, Admit: func(context.Context) *tool.Refusal { return nil }, Leave: func() {}}
 }
 
 var quiet = tool.Traits{Private: true, Ungated: true}
@@ -135,7 +141,9 @@ func TestInnerRefused(t *testing.T) {
 		{"plan mode", fixture("inner", writes, ran), func(s *session.State, _ *Inner) { s.Start = permission.Plan }, tool.PlanMode},
 		{"a rule", fixture("inner", reads, ran), func(s *session.State, _ *Inner) { s.Rules = policy(t, "inner(x:1)") }, tool.PermissionDenied},
 		{"a rule for the tool", fixture("inner", reads, ran), func(s *session.State, _ *Inner) { s.Rules = policy(t, "inner") }, tool.ToolDisabled},
-		{"a scope", fixture("inner", reads, ran), func(_ *session.State, f *Inner) { f.Refused = &tool.Refusal{Code: tool.ScopeMissing, Text: "no"} }, tool.ScopeMissing},
+		{"a scope", fixture("inner", reads, ran), func(_ *session.State, f *Inner) {
+			f.Admit = func(context.Context) *tool.Refusal { return &tool.Refusal{Code: tool.ScopeMissing, Text: "no"} }
+		}, tool.ScopeMissing},
 		{"the input", tool.Define(tool.Def[editInput]{
 			Spec: tool.Spec{Name: "inner", Title: "Inner tool", Description: "x.", Hint: "a fixture for tests"},
 			Run:  func(ctx context.Context, env tool.Env, _ editInput) (tool.Result, error) { return ran(ctx, env) },
@@ -144,12 +152,12 @@ func TestInnerRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p, s := newCorridor(), newState(t, "s")
-			found, left := Inner{Tool: c.inner}, 0
+			found, left := admitted(c.inner), 0
 			found.Leave = func() { left++ }
 			if c.set != nil {
 				c.set(s, &found)
 			}
-			find := func(context.Context, string) (Inner, bool) { return found, true }
+			find := func(_ string, arrive func()) (Inner, bool) { arrive(); return found, true }
 			_, err := p.run(t, s, caller(quiet, "inner", nil), `{}`, Arrival{Find: find})
 			wantRefusal(t, err, c.code, "")
 			if left != 1 {

@@ -78,8 +78,9 @@ type Arrival struct {
 	// nothing.
 	Teach func(context.Context) string
 
-	// Find finds a tool for a call that this one makes, by its name; ok is false if there is none. nil: it makes none.
-	Find func(ctx context.Context, name string) (found Inner, ok bool)
+	// Find finds a tool for a call that this one makes, by its name, and runs arrive, which takes the call's ticket,
+	// together with its places in other queues; ok is false if there is none. nil: it makes none.
+	Find func(name string, arrive func()) (found Inner, ok bool)
 
 	inside *inside // a call that another one makes; nil: it comes from a client
 }
@@ -265,6 +266,9 @@ func (c *call) take(raw json.RawMessage) error {
 func (c *call) run(ctx context.Context) (tool.Result, error) {
 	if err := interrupted(ctx); err != nil {
 		return tool.Result{}, err
+	}
+	if c.bound.Spec.Scope == tool.ScopeShell && !c.bound.Traits.ReadOnly {
+		c.visit.commanded = true
 	}
 	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress}
 	if c.mayCall() {

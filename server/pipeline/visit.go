@@ -20,7 +20,13 @@ type Visit struct {
 	atGate  bool      // too late to step aside
 	trees   []*ticket // at the gates of trees, while a writer runs
 	running bool      // Call has not returned: it leaves by itself
+
+	commanded bool // by Call alone
 }
+
+// Commanded says whether the Call that has returned, or one from within it, ran a command that was not proved to change
+// nothing.
+func (v *Visit) Commanded() bool { return v.commanded }
 
 // Arrive takes a ticket at the session's gate. Call it in the order in which calls came in. The State may be changed
 // until Visit.Call; its Key may not.

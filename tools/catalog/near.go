@@ -27,7 +27,7 @@ func Nearest(entries []Entry, name string) []string {
 	for _, e := range entries {
 		s := scored{name: e.Name, distance: far}
 		for _, n := range append([]string{e.Name}, e.Aliases...) {
-			if d := distance(low, strings.ToLower(n)); d <= min(3, len(low)/3) {
+			if d := Distance(low, strings.ToLower(n)); d <= min(3, len(low)/3) {
 				s.distance = min(s.distance, d)
 			}
 			s.shared = max(s.shared, shared(own, parts(n)))
@@ -63,8 +63,9 @@ func shared(a, b []string) int {
 	return n
 }
 
-// distance is how many bytes must be changed, added or left out to make b of a.
-func distance(a, b string) int {
+// Distance is the edit distance of two names, in bytes: how many are added, left out or changed. It costs the product of
+// their lengths.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

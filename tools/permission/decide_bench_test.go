@@ -71,7 +71,7 @@ func BenchmarkGrants(b *testing.B) {
 	r := Request{Tool: "run_shell", Aliases: []string{"Bash"}, Own: Allow, Cwd: "/w", Now: noon, Targets: []Target{{Kind: Command, Value: "make x"}}}
 	a := Analyze("make x", nil)
 	r.Targets[0].Analysis = &a
-	for i := range MaxGrants {
+	for i := range maxGrants {
 		r.Grants = append(r.Grants, Grant{Rule: fmt.Sprintf("Bash(npm run x%d *)", i), At: noon})
 	}
 	for b.Loop() {

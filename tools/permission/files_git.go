@@ -37,7 +37,7 @@ func gitPaths(args []spelt) (reads, writes []spelt) {
 			writes = []spelt{literalSpelt(".git/hooks")}
 		}
 	default:
-		reads = gitReads(sub, rest)
+		reads, writes = gitReads(sub, rest), gitOutputs(sub, rest)
 	}
 	return seenFrom(dir, reads), seenFrom(dir, writes)
 }
@@ -114,6 +114,27 @@ func gitReads(sub string, args []spelt) []spelt {
 		reads = append(reads, w)
 	}
 	return reads
+}
+
+// gitOutputs are the files, or the directories, that git writes what it shows into: those of every option, as the last counts.
+func gitOutputs(sub string, args []spelt) (writes []spelt) {
+	letter := byte(0)
+	if sub == "archive" || sub == "format-patch" {
+		letter = 'o'
+	}
+	for i := range args {
+		if args[i].bare == "--" {
+			break
+		}
+		if args[i].bare == "" || args[i].bare[0] != '-' {
+			continue
+		}
+		out := optionValue(args[i:min(i+2, len(args))], letter, "SGLnU", "--output-directory") // so --output, too
+		if out != nil && (len(writes) == 0 || writes[len(writes)-1].text != out.text) {
+			writes = append(writes, *out)
+		}
+	}
+	return writes
 }
 
 // gitShows says whether a git command shows contents of files, with the letters that take a value.

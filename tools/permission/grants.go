@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -19,9 +18,9 @@ const (
 	// grantLife is how long a grant holds.
 	grantLife = 24 * time.Hour
 
-	// MaxGrants is how many rules that persons granted are looked at, the newest: each is parsed for each call that needs
-	// one. More need not be kept.
-	MaxGrants = 200
+	// maxGrants is how many rules that persons granted are looked at, the newest: each is parsed for each call that needs
+	// one.
+	maxGrants = 200
 
 	// MaxLoans is likewise how many rules a skill may lend.
 	MaxLoans = 50
@@ -45,7 +44,7 @@ func WithGrant(all []Grant, text string, now time.Time) []Grant {
 	own, lent := partGrants(all)
 	own = slices.DeleteFunc(own, func(g Grant) bool { return g.Rule == text })
 	own = append(own, Grant{Rule: text, At: now})
-	return append(own[max(0, len(own)-MaxGrants):], lent...)
+	return append(own[max(0, len(own)-maxGrants):], lent...)
 }
 
 // WithLoan returns the grants of a session with the rules that a skill lends from now on, in the place of those that an
@@ -53,7 +52,7 @@ func WithGrant(all []Grant, text string, now time.Time) []Grant {
 func WithLoan(all []Grant, skill string, rules []string, now time.Time, life time.Duration) []Grant {
 	own, _ := partGrants(all)
 	for _, text := range rules[:min(len(rules), MaxLoans)] {
-		own = append(own, Grant{Rule: text, At: now, Until: now.Add(life), Skill: cmp.Or(skill, "?")})
+		own = append(own, Grant{Rule: text, At: now, Until: now.Add(life), Skill: skill})
 	}
 	return own
 }
@@ -61,7 +60,8 @@ func WithLoan(all []Grant, skill string, rules []string, now time.Time, life tim
 // Lent says whether any of the grants is a loan.
 func Lent(all []Grant) bool { return slices.ContainsFunc(all, Grant.lent) }
 
-func (g Grant) lent() bool { return g.Skill != "" }
+// lent says whether a grant is a loan, by whatever one has: a person's holds much longer.
+func (g Grant) lent() bool { return g.Skill != "" || !g.Until.IsZero() }
 
 // partGrants parts what persons granted from what a skill lends.
 func partGrants(all []Grant) (own, lent []Grant) {
@@ -95,7 +95,7 @@ func (r *Request) granted() []rule {
 		return r.grants
 	}
 	r.parsed = true
-	for _, g := range r.Grants[max(0, len(r.Grants)-MaxGrants-2*MaxLoans):] {
+	for _, g := range r.Grants[max(0, len(r.Grants)-maxGrants-2*MaxLoans):] {
 		if !g.holds(r.Now) {
 			continue
 		}

@@ -114,7 +114,7 @@ func TestGrantLife(t *testing.T) {
 func TestGrantLists(t *testing.T) {
 	t.Parallel()
 	var all []Grant
-	for i := range MaxGrants + 10 {
+	for i := range maxGrants + 10 {
 		all = WithGrant(all, fmt.Sprintf("Bash(a%d)", i), noon)
 	}
 	var many []string
@@ -125,14 +125,14 @@ func TestGrantLists(t *testing.T) {
 	all = WithGrant(all, "Bash(c)", noon)
 	all = WithGrant(all, "Bash(b0)", noon)
 	own, lent := partGrants(all)
-	if len(own) != MaxGrants || own[0].Rule != "Bash(a12)" || own[MaxGrants-1].Rule != "Bash(b0)" || len(lent) != MaxLoans {
+	if len(own) != maxGrants || own[0].Rule != "Bash(a12)" || own[maxGrants-1].Rule != "Bash(b0)" || len(lent) != MaxLoans {
 		t.Errorf("%d grants from %s to %s, and %d loans", len(own), own[0].Rule, own[len(own)-1].Rule, len(lent))
 	}
 	r := Request{Grants: all, Now: noon}
-	if got := len(r.granted()); got != MaxGrants+MaxLoans {
+	if got := len(r.granted()); got != maxGrants+MaxLoans {
 		t.Errorf("%d are looked at", got)
 	}
-	if all = WithLoan(all, "y", nil, noon, 0); Lent(all) || len(all) != MaxGrants || !slices.Equal(all, own) {
+	if all = WithLoan(all, "y", nil, noon, 0); Lent(all) || len(all) != maxGrants || !slices.Equal(all, own) {
 		t.Errorf("after another skill: %d, lent %v", len(all), Lent(all))
 	}
 }
@@ -192,5 +192,22 @@ func TestGuards(t *testing.T) {
 		if got := p.Guards(path); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
+	}
+}
+
+// A skill was trusted where a rule asked before edit_file alone, though a command could change it unasked.
+func TestGuardsNotByOneTool(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{{Ask: []Rule{{Text: "edit_file"}}}, {Deny: []Rule{{Text: "edit_file"}}}} {
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.At([]string{"/w"}, "/w").Guards("/w/a") {
+			t.Errorf("%+v guards a file", o)
+		}
+	}
+	if !(*Policy)(nil).Guards("/w/a") {
+		t.Error("without a policy a file can be changed")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"codehand/tools/search/ignore"
 )
@@ -113,12 +112,14 @@ func (p *Policy) Reading(dirs ...string) *Policy {
 }
 
 // Guards says whether no call changes the file at path (canonical, inside the roots) unless a person allows just that,
-// in whatever mode.
+// in whatever mode. A rule about a whole tool guards nothing: another tool may change the file.
 func (p *Policy) Guards(path string) bool {
-	d := p.Decide(Request{
-		Tool: "edit_file", Own: Allow, Mode: Bypass, Now: time.Now(), Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}},
-	})
-	return d.Verdict != Allow
+	if p == nil || !p.made {
+		return true
+	}
+	path = clean(path)
+	rel, _ := p.inRoot(path)
+	return p.ownFile(path) != "" || p.protected.find(rel) != "" || p.Ruled(path, true) != Allow
 }
 
 // Folding returns the policy for roots on a file system that does not tell letter cases apart, where a rule hides a file

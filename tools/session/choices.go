@@ -43,19 +43,32 @@ const (
 // Under returns what holds with these choices. One that was made when the operator or another client allowed more is
 // clipped to what is allowed now, and one that this version of the program does not make counts for nothing.
 func (c Choices) Under(u Usual) Usual {
-	if c.ResultCap >= leastResultCap {
+	c = c.known()
+	if c.ResultCap != 0 {
 		u.MaxRunes = min(c.ResultCap, u.most())
 	}
 	if c.ReadDedup != nil {
 		u.Prefs.ReadDedup = *c.ReadDedup
 	}
-	if slices.Contains(grepModes(), c.GrepMode) {
+	if c.GrepMode != "" {
 		u.Prefs.GrepMode = c.GrepMode
 	}
-	if c.ShellTimeoutMS > 0 {
+	if c.ShellTimeoutMS != 0 {
 		u.Prefs.ShellDefaultMS = min(c.ShellTimeoutMS, u.Prefs.ShellMaxMS)
 	}
 	return u
+}
+
+// known returns the choices without those that this version of the program does not make.
+func (c Choices) known() Choices {
+	if c.ResultCap < leastResultCap {
+		c.ResultCap = 0
+	}
+	if !slices.Contains(grepModes(), c.GrepMode) {
+		c.GrepMode = ""
+	}
+	c.ShellTimeoutMS = max(c.ShellTimeoutMS, 0)
+	return c
 }
 
 // most is the largest cap of results that may be chosen.
@@ -77,7 +90,7 @@ type Option struct {
 
 // Options returns what may be chosen, with what holds now.
 func (c Choices) Options(u Usual) []Option {
-	now := c.Under(u)
+	c, now := c.known(), c.Under(u)
 	dedup := "off"
 	if now.Prefs.ReadDedup {
 		dedup = "on"

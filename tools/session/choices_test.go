@@ -41,6 +41,17 @@ func TestChoicesUnder(t *testing.T) {
 	}
 }
 
+// What another version of the program had chosen, and this one does not make, was shown as chosen beside the usual value.
+func TestChoicesOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	usual := Usual{MaxRunes: 20_000, Prefs: Prefs{GrepMode: "count", ShellDefaultMS: 120_000, ShellMaxMS: 300_000}}
+	for _, o := range (Choices{ResultCap: 100, GrepMode: "tree", ShellTimeoutMS: -1}).Options(usual) {
+		if o.Chosen {
+			t.Errorf("%s = %s counts as chosen", o.Key, o.Value)
+		}
+	}
+}
+
 // With makes only what Under gives back as it is.
 func TestChoicesWith(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/tools/skills"
 )
@@ -19,8 +20,9 @@ const (
 // FindSkills returns the skills that this session has now, from the disk as it is. On a clash of names the one of the
 // operator wins, then that of the user, then the one nearest to the current directory, then the one nearest to a file
 // that was read or changed. A skill for certain files counts once such a file was. A skill of the operator or the user
-// that lies, by a link, where the session's calls may change it, is one of the project. Errors are that of ctx, and
-// filestate.ErrMemory where the Store does not say what was read.
+// that lies, by a link or a hard link, where the session's calls may change it, is one of the project; so is one of which
+// not all names could be looked for. Errors are that of ctx, and filestate.ErrMemory where the Store does not say what was
+// read.
 func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
 	if s.Skills == nil || s.Space == nil {
 		return skills.Set{}, nil
@@ -37,8 +39,12 @@ func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
 		return skills.Set{}, err
 	}
 	found := make([]skills.Skill, 0, len(set.Skills))
+	below := s.below(touched)
 	for _, k := range set.Skills {
-		if len(k.Paths) > 0 && !k.Matches(s.below(touched, k)...) {
+		if err := ctx.Err(); err != nil {
+			return skills.Set{}, err
+		}
+		if len(k.Paths) > 0 && !k.Matches(below(k)...) {
 			continue
 		}
 		if k.Trust != skills.Project {
@@ -59,18 +65,35 @@ func (s *State) ProjectDir() string {
 	return s.Space.Cwd()
 }
 
-// below returns paths as the patterns of a skill see them: relative to the project, to the roots, and to the directory
-// that the skill is of.
-func (s *State) below(paths []string, k skills.Skill) []string {
-	bases := append(s.Space.Roots(), s.ProjectDir())
-	for _, holder := range []string{"/.claude/", "/.codehand/"} {
-		if i := strings.LastIndex(filepath.ToSlash(k.File), holder); i >= 0 {
-			bases = append(bases, k.File[:i])
+// below returns what tells how the patterns of a skill see paths: relative to the project, to the roots, and to the
+// directory that the skill is of. It looks for the top of the project once, and only if there are patterns.
+func (s *State) below(paths []string) func(skills.Skill) []string {
+	bases := sync.OnceValue(func() []string { return append(s.Space.Roots(), s.ProjectDir()) })
+	known := map[string][]string{} // by the directory that skills are of, as most are of one
+	return func(k skills.Skill) []string {
+		holder := holderOf(k.File)
+		rels, ok := known[holder]
+		if !ok {
+			all := slices.Concat(bases(), []string{holder})
+			slices.Sort(all)
+			rels = relative(slices.Compact(all), paths)
+			known[holder] = rels
 		}
+		return rels
 	}
-	slices.Sort(bases)
+}
+
+// holderOf is the directory that a skill is of, if it lies where projects have theirs; else "".
+func holderOf(file string) string {
+	slashed := filepath.ToSlash(file)
+	i := max(strings.LastIndex(slashed, "/.claude/"), strings.LastIndex(slashed, "/.codehand/"))
+	return file[:max(0, i)]
+}
+
+// relative returns the paths that lie below bases, relative to them. An empty base has none.
+func relative(bases, paths []string) []string {
 	var rels []string
-	for _, base := range slices.Compact(bases) {
+	for _, base := range bases {
 		for _, path := range paths {
 			if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
 				rels = append(rels, filepath.ToSlash(rel))
@@ -83,7 +106,9 @@ func (s *State) below(paths []string, k skills.Skill) []string {
 // trusted says whose words a file is, by where it really lies and by who may change it.
 func (s *State) trusted(file string) skills.Trust {
 	real, inside := s.Space.Resolve(file)
-	if inside && !s.Rules.Guards(real) {
+	free := func(path string) bool { return !s.Rules.Guards(path) }
+	names, whole := s.Space.Names(file) // the other ones, in the roots
+	if inside && free(real) || !whole || slices.ContainsFunc(names, free) {
 		return skills.Project
 	}
 	most := skills.Project
@@ -118,7 +143,7 @@ func (s *State) projectSkillDirs(touched []string) []skills.Dir {
 // upward adds the directories from dir up to the top of its repository, and never above a root, nearest first. Where it
 // comes to one that is there already, so is the rest.
 func (s *State) upward(dir string, places []string) []string {
-	roots, files := s.Space.Roots(), s.Visible()
+	roots, files := s.Space.Roots(), visible{s.Space, s.Rules}
 	for range maxUp {
 		if !slices.ContainsFunc(roots, func(root string) bool { return within(root, dir) }) || slices.Contains(places, dir) {
 			return places
@@ -133,17 +158,9 @@ func (s *State) upward(dir string, places []string) []string {
 }
 
 // isTop says whether a directory is the top of a repository. Its `.git` may be a file, as in a worktree.
-func isTop(files skills.Files, dir string) bool {
-	git := filepath.Join(dir, ".git")
-	if _, err := files.ReadDir(git, 1); err == nil {
-		return true
-	}
-	f, err := files.Open(git)
-	if err != nil {
-		return false
-	}
-	_ = f.Close() // it was only looked for
-	return true
+func isTop(files visible, dir string) bool {
+	git := files.entry(filepath.Join(dir, ".git"))
+	return git != nil && (git.IsDir() || git.Mode().IsRegular())
 }
 
 // within says whether path is dir or lies below it, both clean.

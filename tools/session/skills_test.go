@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -200,6 +201,45 @@ func TestFindSkillsTrust(t *testing.T) {
 	}
 }
 
+// A skill of the user that had a name in the workspace, too, was the user's, though any call could change it there.
+func TestFindSkillsHardLinked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, permission.Options{})
+	b.write("home/.claude/skills/a/SKILL.md", "text")
+	b.write("home/.claude/skills/b/SKILL.md", "text")
+	b.trust("home/.claude/skills", skills.User)
+	if err := os.Link(b.path("home/.claude/skills/a/SKILL.md"), b.path("work/notes.md")); err != nil {
+		t.Skip("hard links cannot be made here: ", err)
+	}
+	b.write("work/.claude/x", "")
+	if err := os.Link(b.path("home/.claude/skills/b/SKILL.md"), b.path("work/.claude/b.md")); err != nil {
+		t.Fatal(err)
+	}
+	set, err := b.FindSkills(t.Context())
+	if err != nil || len(set.Skills) != 2 || set.Skills[0].Trust != skills.Project || set.Skills[1].Trust != skills.User {
+		t.Errorf("%+v, %v", set.Skills, err)
+	}
+}
+
+// A skill of the user lent its rules though it had a name in the workspace that was too deep, or behind too many files, to be
+// found: any call could change it there.
+func TestFindSkillsHardLinkedUnseen(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, permission.Options{})
+	b.write("home/.claude/skills/a/SKILL.md", "text")
+	b.write("home/.claude/skills/b/SKILL.md", "text")
+	b.trust("home/.claude/skills", skills.User)
+	deep := "work" + strings.Repeat("/d", 210)
+	b.write(deep+"/x", "")
+	if err := os.Link(b.path("home/.claude/skills/a/SKILL.md"), b.path(deep+"/notes.md")); err != nil {
+		t.Skip("hard links cannot be made here: ", err)
+	}
+	set, err := b.FindSkills(t.Context())
+	if err != nil || len(set.Skills) != 2 || set.Skills[0].Trust != skills.Project || set.Skills[1].Trust != skills.User {
+		t.Errorf("%+v, %v", set.Skills, err)
+	}
+}
+
 // TestFindSkillsInRoot: a trusted directory in a root is one of the project, unless a person must allow every change in it.
 func TestFindSkillsInRoot(t *testing.T) {
 	t.Parallel()
@@ -320,6 +360,30 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// A skill of a repository read the .env of its workspace to the model, by a link or a hard link, and nobody was asked.
+func TestVisibleNoSecret(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, permission.Options{})
+	b.write("work/.env", "secret")
+	b.write("work/.ssh/config", "secret")
+	b.write("work/.env.example", "for all")
+	b.write("work/.claude/skills/good/SKILL.md", "text")
+	b.link("work/.claude/skills/link/SKILL.md", "../../../.env")
+	b.link("work/.claude/skills/keys", "../../.ssh")
+	b.link("work/.claude/skills/good/e.txt", "../../../.env")
+	b.link("work/.claude/skills/sample/SKILL.md", "../../../.env.example")
+	b.write("work/.claude/skills/hard/a.txt", "a")
+	if err := os.Link(b.path("work/.env"), b.path("work/.claude/skills/hard/SKILL.md")); err != nil {
+		t.Log("hard links cannot be made here: ", err)
+	}
+	b.want("none is a secret", "good=work/.claude/skills/good/SKILL.md", "sample=work/.claude/skills/sample/SKILL.md")
+	for _, path := range []string{"work/.env", "work/.ssh/config", "work/.claude/skills/link/SKILL.md", "work/.claude/skills/good/e.txt", "work/.claude/skills/hard/SKILL.md"} {
+		if f, err := b.Visible().Open(b.path(path)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, %v", path, f, err)
+		}
+	}
+}
+
 // TestVisibleNeverBlocks: the test hangs if a FIFO is opened for reading.
 func TestVisibleNeverBlocks(t *testing.T) {
 	t.Parallel()
@@ -336,5 +400,57 @@ func TestVisibleNeverBlocks(t *testing.T) {
 	case <-done:
 	case <-time.After(time.Minute):
 		t.Fatal("it hangs")
+	}
+}
+
+// BenchmarkFindSkills is 500 skills of a project with patterns, seen from deep in it, after 50 files were read.
+func BenchmarkFindSkills(b *testing.B) {
+	base := b.TempDir()
+	write := func(rel, text string) {
+		path := filepath.Join(base, filepath.FromSlash(rel))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range 500 {
+		write(fmt.Sprintf(".claude/skills/s%d/SKILL.md", i), "---\npaths: src/none/*.go\n---\ntext")
+		write(fmt.Sprintf(".git/f%d", i), "")
+	}
+	const deep = "a/b/c/d/e/f/g/h"
+	for i := range 50 {
+		write(fmt.Sprintf("%s/%d.go", deep, i), "package h")
+	}
+	space, err := workspace.Open([]string{base}, workspace.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer space.Close()
+	policy, err := permission.New(permission.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &session.State{
+		Space: space.At(filepath.Join(base, deep)), Rules: policy.At(space.Roots(), base), Skills: skills.New(),
+		Files: filestate.New(filestate.Options{Dir: b.TempDir(), Fast: true}),
+	}
+	for i := range 50 {
+		f, err := s.Open(filepath.Join(base, deep, fmt.Sprint(i)+".go"), workspace.Read)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := s.Files.Open(b.Context(), f)
+		if err == nil {
+			_, err = r.Saw(b.Context())
+			_ = r.Close()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = f.Close()
+	}
+	for b.Loop() {
+		if _, err := s.FindSkills(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -48,6 +48,7 @@ type Prefs struct {
 	ShellDefaultMS, ShellMaxMS, ShellBackgroundMS int
 	NoShell                                       string // why there is no shell; "": there is one
 	SkillShell                                    bool   // commands in skills are run, but not in those of a project
+	ManagedRules                                  bool   // no rule allows but those of the machine's administrator: skills lend none
 }
 
 // A State is everything that one session remembers and may use: handles and cells, no logic and no

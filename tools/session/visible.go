@@ -21,8 +21,8 @@ const (
 )
 
 // Visible reaches the files that calls of this session may read and nobody need be asked about. What lies outside its
-// areas, also through a link, and what a rule denies or asks about does not exist: the error is then fs.ErrNotExist. It
-// is safe for concurrent use.
+// areas, also through a link, what a rule denies or asks about, and what has the name of a secret does not exist: the error
+// is then fs.ErrNotExist. It is safe for concurrent use.
 func (s *State) Visible() skills.Files { return visible{s.Space, s.Rules} }
 
 type visible struct {
@@ -118,27 +118,24 @@ func (v visible) reach(path string) (workspace.Place, error) {
 	if err != nil {
 		return p, err
 	}
-	if v.hidden(path, p.Path) {
+	if v.hidden(path, p) {
 		_ = p.Dir.Close() // it was only looked at
 		return workspace.Place{}, absent(path)
 	}
 	return p, nil
 }
 
-// hidden says whether a rule is about any name of what is at path, which leads to real. A file with names that nobody
-// could look for is hidden where there are such rules.
-func (v visible) hidden(path, real string) bool {
+// hidden says whether a rule is about any name of what is at path, which leads to p, or one of them is that of a
+// secret. A file with names that nobody could look for is hidden where there are such rules.
+func (v visible) hidden(path string, p workspace.Place) bool {
 	closed := func(name string) bool {
-		return v.rules.Hidden(name) || v.rules.Ruled(name, false) != permission.Allow
+		return v.rules.Hidden(name) || v.rules.SecretName(name) || v.rules.Ruled(name, false) != permission.Allow
 	}
-	if closed(path) || closed(real) {
+	if closed(path) || path != p.Path && closed(p.Path) {
 		return true
 	}
-	if !v.rules.Compares(false) {
-		return false
-	}
-	names, whole := v.space.Names(path)
-	return !whole || slices.ContainsFunc(names, closed)
+	names, whole := v.space.NamesOf(p)
+	return !whole && v.rules.Compares(false) || slices.ContainsFunc(names, closed)
 }
 
 func absent(path string) error { return fmt.Errorf("%s: %w", path, fs.ErrNotExist) }

@@ -27,8 +27,6 @@ func (s *Skill) describe(front value, body string) {
 	s.ModelOff = truth(front.get("disable-model-invocation"), false, true)
 	s.UserOff = !truth(front.get("user-invocable"), true, false)
 	s.Allowed = rules(front.get("allowed-tools"))
-	s.Disallowed = rules(front.get("disallowed-tools"))
-	s.Model = text(front.get("model"))
 	s.Fork = strings.EqualFold(text(front.get("context")), "fork")
 	s.Agent = text(front.get("agent"))
 	s.Shell = text(front.get("shell"))

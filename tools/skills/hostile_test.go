@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -100,7 +101,7 @@ func TestHostileFiles(t *testing.T) {
 	if files, more, err = x.Files(t.Context(), d, s, 2); err != nil || !more || strings.Join(files, " ") != "SKILL.md a-b.md" {
 		t.Errorf("got %q, %v, %v", files, more, err)
 	}
-	entries, complete, err := x.Manifest(t.Context(), d, s)
+	entries, complete, err := x.Manifest(t.Context(), d, s, 1<<40)
 	if err != nil || !complete || len(entries) != 5 {
 		t.Fatalf("got %v, %v, %v", entries, complete, err)
 	}
@@ -170,27 +171,30 @@ func TestManifestBounds(t *testing.T) {
 	}
 	set := scan(t, x, d, "")
 	many, _ := set.Find("many")
-	if entries, complete, err := x.Manifest(t.Context(), d, many); err != nil || complete || len(entries) != 512 {
+	if entries, complete, err := x.Manifest(t.Context(), d, many, 1<<40); err != nil || complete || len(entries) != 512 {
 		t.Errorf("got %d entries, complete %v, %v", len(entries), complete, err)
 	}
 	if err := os.Remove(filepath.Join(d.dir, "many", "f", "0")); err != nil {
 		t.Fatal(err)
 	}
-	if entries, complete, err := x.Manifest(t.Context(), d, many); err != nil || !complete || len(entries) != 512 {
+	if entries, complete, err := x.Manifest(t.Context(), d, many, 1<<40); err != nil || !complete || len(entries) != 512 {
 		t.Errorf("got %d entries, complete %v, %v", len(entries), complete, err)
 	}
 	big, _ := set.Find("big")
 	for range 2 { // the second time from memory
-		if entries, complete, err := x.Manifest(t.Context(), d, big); err != nil || complete || len(entries) != 2 {
+		if entries, complete, err := x.Manifest(t.Context(), d, big, 1<<40); err != nil || complete || len(entries) != 2 {
 			t.Errorf("got %d entries, complete %v, %v", len(entries), complete, err)
 		}
 	}
 	before := d.reads.Load()
-	if _, _, err := x.Manifest(t.Context(), d, big); err != nil || d.reads.Load()-before > 1<<10 {
+	if _, _, err := x.Manifest(t.Context(), d, big, 1<<40); err != nil || d.reads.Load()-before > 1<<10 {
 		t.Errorf("%d bytes were read again, %v", d.reads.Load()-before, err)
 	}
-	scan(t, x, d, "elsewhere")
-	if _, _, err := x.Manifest(t.Context(), d, big); err != nil || d.reads.Load()-before < 8<<20 {
+	if err := os.Remove(skillFile(d, "", "big")); err != nil {
+		t.Fatal(err)
+	}
+	scan(t, x, d, "")
+	if _, _, err := x.Manifest(t.Context(), d, big, 1<<40); err != nil || d.reads.Load()-before < 8<<20 {
 		t.Errorf("digests of a skill that is not there were remembered, %v", err)
 	}
 }
@@ -230,12 +234,29 @@ func TestDirectoryOfManyFiles(t *testing.T) {
 	}
 }
 
+// Directories of skills in each of many directories made every call that looks for skills take 0.1 ms for each entry.
+func TestManyDirectories(t *testing.T) {
+	t.Parallel()
+	many := &crowd{}
+	var dirs []skills.Dir
+	for i := range 20 {
+		dirs = append(dirs, skills.Dir{Path: fmt.Sprintf("/%02d/crowd", i)})
+	}
+	set, err := skills.New().Scan(t.Context(), many, dirs)
+	if err != nil || many.all > 5003 || many.opened > 5000 {
+		t.Errorf("%d entries were asked for, %d files opened, %v", many.all, many.opened, err)
+	}
+	if n := len(set.Dropped); n != 4 || !strings.Contains(set.Dropped[2].Reason, "more than 1000 entries") || !strings.Contains(set.Dropped[3].Reason, "5000 entries of other directories") {
+		t.Errorf("got %+v", set.Dropped)
+	}
+}
+
 // A crowd is a directory with as many empty directories as anybody asks for, up to 100,000.
-type crowd struct{ asked, opened int }
+type crowd struct{ asked, all, opened int } // asked is the most at once
 
 func (c *crowd) ReadDir(path string, limit int) ([]fs.FileInfo, error) {
-	c.asked = max(c.asked, limit)
-	if path != filepath.Clean("/crowd") {
+	c.asked, c.all = max(c.asked, limit), c.all+limit
+	if filepath.Base(path) != "crowd" {
 		return nil, nil
 	}
 	var out []fs.FileInfo
@@ -331,6 +352,46 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// A skill with 60,000 braces made every call that looks for skills take a second longer, and so did 16,000 alternatives.
+func TestMatchesIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, pattern := range map[string]string{
+		"closed": strings.Repeat("}", 60_000), "opened once": "{" + strings.Repeat("}", 60_000), "pairs": strings.Repeat("{}", 30_000),
+	} {
+		start := time.Now()
+		skills.Skill{Paths: []string{pattern}}.Matches("a")
+		if d := time.Since(start); d > 250*time.Millisecond { // it takes 1 ms, and 10 ms with the race detector
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+	if many := append(slices.Repeat([]string{"b{c,d}"}, 50), "a"); (skills.Skill{Paths: many}).Matches("a") || !(skills.Skill{Paths: many[1:]}).Matches("a") {
+		t.Error("not the first 100 patterns count")
+	}
+}
+
+// An index kept the whole text of each skill whose description was its first line: 500 MiB for each session.
+func TestIndexKeepsNoBodies(t *testing.T) { // alone, as it measures
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	d, x := newDisk(t, t.TempDir()), skills.New()
+	for i := range 20 {
+		head := []string{"First line.\n", "---\ndescription: a: b [c\n---\n"}[i%2]
+		write(t, filepath.Join(d.dir, fmt.Sprintf("s%d/SKILL.md", i)), head+strings.Repeat("x", 1<<20-100))
+	}
+	before := heap()
+	if set := scan(t, x, d, ""); len(set.Skills) != 20 {
+		t.Fatalf("found are %d", len(set.Skills))
+	}
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("20 skills of 1 MiB keep %d KiB", (after-before)>>10)
+	}
+	runtime.KeepAlive(x)
+}
+
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -358,6 +419,7 @@ func TestMatches(t *testing.T) {
 		{"*", "../x /y . ..", false},
 		{"*.go", "./a/../b.go", true},
 		{"# #", "#", false},
+		{"{a},b}", "b", true},
 		{strings.Repeat("{a,b}", 20), strings.Repeat("a", 20), false}, // a million: stays as it is
 	} {
 		s := skills.Skill{Paths: strings.Fields(c.patterns)}

@@ -15,14 +15,26 @@ const (
 	maxSkills  = 500
 	maxDropped = 200
 	maxEntries = 2000    // of one directory
+	maxLooked  = 5000    // of all: each costs 0.1 ms, at every call that looks for skills
 	maxFile    = 1 << 20 // bytes of a SKILL.md
 )
 
-// An Index remembers what it has parsed, and hashed. It is safe for concurrent use.
+// maxKept is how many files an Index remembers from Scans of different directories, some of several repositories. What a
+// file says may take 128 KiB.
+const maxKept = 2000
+
+// An Index remembers what it has parsed, and hashed. It is safe for concurrent use, also by those who scan different
+// directories: neither takes away what the other needs.
 type Index struct {
 	mu     sync.Mutex
-	parsed map[string]parsed            // by the file of a skill
+	parsed map[place]map[string]parsed  // by the file of a skill, in its directory; the inner ones do not change
 	sums   map[string]map[string]hashed // of supporting files: by the file of their skill, and their path below
+}
+
+// A place is a Dir, whosesoever words it holds.
+type place struct {
+	path string
+	flat bool
 }
 
 // A parsed is a file that was read: a skill without what its place says, or the reason why it is none.
@@ -37,25 +49,28 @@ func New() *Index { return &Index{} }
 
 // Scan looks at dirs, the one that wins a clash first, and returns what is there now. A directory that does not exist has
 // no skills. At most 500 skills are found; what does not fit, cannot be read or parsed, or has a name that an earlier file
-// has is in Set.Dropped, of which there are 200 at most. A file that cannot be parsed keeps its name from later ones, so
-// that breaking a skill of the user does not put one of the project in its place.
+// has is in Set.Dropped, of which there are 200 at most. Of one directory 2,000 entries are looked at, of all 5,000. A file
+// that cannot be parsed keeps its name from later ones, so that breaking a skill of the user does not put one of the project
+// in its place.
 //
 // A file is read again only when its size, modification time or identity changed, or when it was younger than 2 s as it
-// was read: a second change within the clock's grain would not show. What a Scan does not meet is forgotten. The only
-// error is ctx's.
+// was read: a second change within the clock's grain would not show. What a directory has no longer is forgotten with the
+// Scan that looks at it, and all other directories once more than 2,000 files are known. The only error is ctx's.
 func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
-	x.mu.Lock()
-	old := x.parsed
-	x.mu.Unlock()
-	s := scan{files: f, old: old, met: map[string]parsed{}, taken: map[string]string{}}
-	var done []Dir
+	s := scan{files: f, met: map[place]map[string]parsed{}, taken: map[string]string{}}
 	for _, d := range dirs {
 		d.Path = filepath.Clean(d.Path)
+		at := place{d.Path, d.Flat}
 		// A home directory that is also a project names its directories twice, which is no clash.
-		if slices.ContainsFunc(done, func(e Dir) bool { return e.Path == d.Path && e.Flat == d.Flat }) {
+		if s.met[at] != nil {
 			continue
 		}
-		done = append(done, d)
+		if s.looked >= maxLooked {
+			s.drop(d.Path, "%d entries of other directories were looked at, and none of its own, nor of those after it", s.looked)
+			break
+		}
+		s.old, s.now = x.known(at), map[string]parsed{}
+		s.met[at] = s.now
 		if err := s.dir(ctx, d); err != nil {
 			return Set{}, err
 		}
@@ -66,14 +81,40 @@ func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
 	return s.set, nil
 }
 
-// keep forgets all but what a Scan met.
-func (x *Index) keep(met map[string]parsed) {
+// known returns what was parsed in a directory. The map is only read.
+func (x *Index) known(at place) map[string]parsed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.parsed = met
-	for file := range x.sums {
-		if _, ok := met[file]; !ok {
-			delete(x.sums, file)
+	return x.parsed[at]
+}
+
+// keep puts what a Scan met in the place of what its directories had.
+func (x *Index) keep(met map[place]map[string]parsed) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	count := 0
+	for at, files := range x.parsed {
+		now, listed := met[at]
+		if !listed {
+			count += len(files)
+			continue
+		}
+		delete(x.parsed, at)
+		for file := range files {
+			if _, ok := now[file]; !ok {
+				delete(x.sums, file)
+			}
+		}
+	}
+	for _, files := range met {
+		count += len(files)
+	}
+	if x.parsed == nil || count > maxKept {
+		x.parsed = map[place]map[string]parsed{}
+	}
+	for at, files := range met {
+		if len(files) > 0 { // most of the directories that are asked for do not exist
+			x.parsed[at] = files
 		}
 	}
 }
@@ -81,10 +122,13 @@ func (x *Index) keep(met map[string]parsed) {
 // A scan is one Scan under way.
 type scan struct {
 	files Files
-	old   map[string]parsed // only read: another Scan may read it as well
-	met   map[string]parsed
+	old   map[string]parsed // what was known of the directory that is looked at; only read, as another Scan may read it
+	now   map[string]parsed // what was met in it
+	met   map[place]map[string]parsed
 	taken map[string]string // files by name
 	set   Set
+
+	looked int // entries
 }
 
 // full reports whether there is no room for anything more.
@@ -98,17 +142,19 @@ func (s *scan) drop(path, format string, args ...any) {
 
 // dir looks at one directory.
 func (s *scan) dir(ctx context.Context, d Dir) error {
-	entries, err := s.files.ReadDir(d.Path, maxEntries+1)
+	limit := min(maxEntries, maxLooked-s.looked)
+	entries, err := s.files.ReadDir(d.Path, limit+1)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			s.drop(d.Path, "its directory cannot be listed: %v", cause(err))
 		}
 		return ctx.Err()
 	}
-	if len(entries) > maxEntries {
-		entries = entries[:maxEntries]
-		s.drop(d.Path, "its directory has more than %d entries, and only the first were looked at", maxEntries)
+	if len(entries) > limit {
+		entries = entries[:limit]
+		s.drop(d.Path, "its directory has more than %d entries, and only the first were looked at", limit)
 	}
+	s.looked += len(entries)
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -148,13 +194,13 @@ func (s *scan) file(skill Skill) {
 	if !ok {
 		return
 	}
-	s.met[skill.File] = p
+	s.now[skill.File] = p
 	first, clash := s.taken[skill.Name]
 	if !clash {
 		s.taken[skill.Name] = skill.File
 	}
 	switch {
-	case !Usable(skill.Name):
+	case !usable(skill.Name):
 		s.drop(skill.File, "a skill cannot be named %q", cut(skill.Name, 80))
 	case p.reason != "":
 		s.drop(skill.File, "%s", p.reason)
@@ -204,12 +250,14 @@ func (s *Skill) parse(data []byte) error {
 		}
 		return err
 	}
-	v, loose, err := readFront(front)
+	v, loose, err := readFront(strings.Clone(front))
 	if err != nil {
 		return err
 	}
 	s.Loose = loose
 	s.describe(v, body)
+	// It may be a line of the body, all of which would be kept with it.
+	s.Description = strings.Clone(s.Description)
 	if len(s.Front) > maxBytes { // several keys, each with aliases of its own
 		return errBomb
 	}

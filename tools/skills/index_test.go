@@ -126,11 +126,11 @@ func TestReadAgainWhenChanged(t *testing.T) {
 	}
 	says("six", true)
 	says("six", false)
-	// What was not met is forgotten.
+	// Whoever looks elsewhere takes nothing away.
 	if set := scan(t, x, d, "elsewhere"); len(set.Skills) != 0 {
 		t.Errorf("got %+v", set)
 	}
-	says("six", true)
+	says("six", false)
 	// Another size with the old time.
 	write(t, file, "seven")
 	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
@@ -146,6 +146,70 @@ func TestReadAgainWhenChanged(t *testing.T) {
 	}
 	if set := scan(t, x, d, ""); len(set.Skills)+len(set.Dropped) != 0 {
 		t.Errorf("got %+v after the file was removed", set)
+	}
+}
+
+// Two sessions in two repositories read all their skills, and all digests of their files, anew at every call.
+func TestScansElsewhere(t *testing.T) {
+	t.Parallel()
+	d, x := newDisk(t, t.TempDir()), skills.New()
+	for _, dir := range []string{"a", "b"} {
+		for _, name := range []string{"s", "u"} {
+			write(t, skillFile(d, dir, name), "of "+dir)
+			age(t, skillFile(d, dir, name), time.Hour)
+		}
+	}
+	look := func(dir string, want int) {
+		t.Helper()
+		before := d.reads.Load()
+		set := scan(t, x, d, dir)
+		if names(set) != "s u" || set.Skills[0].Description != "of "+dir {
+			t.Fatalf("%s: got %+v", dir, set)
+		}
+		for _, k := range set.Skills {
+			if _, complete, err := x.Manifest(t.Context(), d, k, 1<<40); err != nil || !complete {
+				t.Fatalf("%s: %v, %v", dir, complete, err)
+			}
+		}
+		if read := d.reads.Load() - before; read != int64(want) {
+			t.Errorf("%s: %d bytes were read, want %d", dir, read, want)
+		}
+	}
+	look("a", 16) // once for what they say, once for the digests
+	look("b", 16)
+	look("a", 0)
+	look("b", 0)
+	if got := x.Known(); got != 4 {
+		t.Errorf("%d files are known, want 4", got)
+	}
+	// What is gone from a directory that was looked at is forgotten.
+	if err := os.RemoveAll(filepath.Join(d.dir, "a", "u")); err != nil {
+		t.Fatal(err)
+	}
+	scan(t, x, d, "a")
+	if got := x.Known(); got != 3 {
+		t.Errorf("%d files are known, want 3", got)
+	}
+}
+
+// What is known stays bounded however many directories are looked at, and each Scan keeps what it needs itself.
+func TestScansBounded(t *testing.T) {
+	t.Parallel()
+	d, x := newDisk(t, t.TempDir()), skills.New()
+	const dirs, each = 5, 450
+	for i := range dirs {
+		for j := range each {
+			write(t, filepath.Join(d.dir, fmt.Sprint(i), fmt.Sprintf("s%d.md", j)), "text")
+		}
+		if _, err := x.Scan(t.Context(), d, []skills.Dir{{Path: filepath.Join(d.dir, fmt.Sprint(i)), Flat: true}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := x.Known(); got > 2000 || got < each {
+			t.Errorf("after %d directories %d files are known", i+1, got)
+		}
+	}
+	if got := x.Known(); got != each {
+		t.Errorf("%d files are known, want those of the last directory alone", got)
 	}
 }
 
@@ -180,7 +244,7 @@ func TestScanStops(t *testing.T) {
 	if _, _, err := x.Files(ctx, d, s, 50); !errors.Is(err, context.Canceled) {
 		t.Errorf("files: %v", err)
 	}
-	if _, _, err := x.Manifest(ctx, d, s); !errors.Is(err, context.Canceled) {
+	if _, _, err := x.Manifest(ctx, d, s, 1<<40); !errors.Is(err, context.Canceled) {
 		t.Errorf("manifest: %v", err)
 	}
 }
@@ -200,7 +264,7 @@ func TestTogether(t *testing.T) {
 					t.Errorf("got %s", names(set))
 					return
 				}
-				if _, complete, err := x.Manifest(t.Context(), d, set.Skills[i]); err != nil || !complete {
+				if _, complete, err := x.Manifest(t.Context(), d, set.Skills[i], 1<<40); err != nil || !complete {
 					t.Errorf("manifest: %v, %v", complete, err)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 
 // How long a list is at most, in characters.
 const (
-	maxLine = 1536
+	MaxLine = 1536 // of one skill, also of what other lists say about it
 	maxList = 8000
 )
 
@@ -20,7 +20,7 @@ func List(skills []Skill) string {
 	said := make([]string, len(skills))
 	lengths := make([]int, len(skills))
 	for i, s := range skills {
-		said[i] = cut(about(s), maxLine-len(": ")-utf8.RuneCountInString(s.Name))
+		said[i] = cut(about(s), MaxLine-len(": ")-utf8.RuneCountInString(s.Name))
 		lengths[i] = utf8.RuneCountInString(said[i])
 		room -= utf8.RuneCountInString(s.Name) + len(": \n")
 	}
@@ -56,5 +56,5 @@ func evenly(lengths []int, room int) int {
 		}
 		room -= n
 	}
-	return maxLine
+	return MaxLine
 }

@@ -7,12 +7,17 @@ import (
 	"codehand/tools/search/ignore"
 )
 
-// maxBraces is what the braces of one pattern may make of it. A pattern with more counts with its braces as they are.
-const maxBraces = 64
+const (
+	// maxBraces is what the braces of one pattern may make of it. A pattern with more counts with its braces as they are.
+	maxBraces = 64
+	// maxPatterns is how many patterns of a skill are looked at, with their braces written out: every one is held against
+	// every file, for each of 500 skills, at every call that looks for skills.
+	maxPatterns = 100
+)
 
 // Matches reports whether the skill counts where these files were touched: slash paths below the project's directory.
 // A skill without Paths always counts. Patterns are those of gitignore and may have braces ({a,b}); a file below a
-// directory that matches counts as well, and of several patterns the last that matches.
+// directory that matches counts as well, and of several patterns the last that matches. Of more than 100 the first count.
 func (s Skill) Matches(touched ...string) bool {
 	if len(s.Paths) == 0 {
 		return true
@@ -20,6 +25,9 @@ func (s Skill) Matches(touched ...string) bool {
 	var lines []string
 	for _, p := range s.Paths {
 		for _, line := range braces(p) {
+			if len(lines) == maxPatterns {
+				break
+			}
 			if not, ok := strings.CutPrefix(line, "!"); ok {
 				lines = append(lines, "!"+strings.TrimPrefix(not, "./"))
 			} else {
@@ -72,16 +80,15 @@ func braces(pattern string) []string {
 
 // firstBraces finds the first pair of braces that has a comma and no braces within: the inner ones come first.
 func firstBraces(p string) (before string, choices []string, after string, ok bool) {
-	for end := 0; end < len(p); end++ {
-		if p[end] != '}' {
-			continue
-		}
-		open := strings.LastIndexByte(p[:end], '{')
-		if open < 0 {
-			continue
-		}
-		if choices = strings.Split(p[open+1:end], ","); len(choices) > 1 {
-			return p[:open], choices, p[end+1:], true
+	open, comma := -1, false // the last that was opened, and whether it has a comma
+	for i := range len(p) {
+		switch {
+		case p[i] == '{':
+			open, comma = i, false
+		case p[i] == ',':
+			comma = true
+		case p[i] == '}' && open >= 0 && comma:
+			return p[:open], strings.Split(p[open+1:i], ","), p[i+1:], true
 		}
 	}
 	return "", nil, "", false

@@ -12,12 +12,16 @@ const (
 	maxCommands = 50
 )
 
-// Disabled stands where a command was not run.
-const Disabled = "[shell command execution disabled by policy]"
+// MaxArguments is how many characters of arguments callers take.
+const MaxArguments = 10_000
+
+// disabled stands where a command was not run.
+const disabled = "[shell command execution disabled by policy]"
 
 // The errors of Rendering.Text.
 var (
 	ErrUnsafe  = errors.New("an argument could be code in a command of the skill")
+	ErrPlace   = errors.New("the name of a directory could be code in a command of the skill")
 	ErrTooMany = errors.New("the skill has more than 50 commands")
 )
 
@@ -33,6 +37,7 @@ type Part struct {
 	Text    string // as it is to be read, or the command line
 	Command bool   // Text is a command: its output belongs here
 	Unsafe  bool   // a command that must not run, because an argument would be code in it; Text is as the file has it
+	Place   bool   // it is Unsafe, and that because of a directory's name
 }
 
 // A Rendering is a skill's text, in order. Its commands come from the skill's file: an argument never becomes one.
@@ -136,7 +141,7 @@ func (r *renderer) command(part Part) Part {
 		} else {
 			r.took = r.took || p.got.argument
 			word, ok := p.got.inCommand(q.quote != 0, prev, first(after))
-			part.Unsafe = part.Unsafe || !ok
+			part.Unsafe, part.Place = part.Unsafe || !ok, part.Place || !ok && !p.got.argument
 			b.WriteString(word)
 		}
 		if p.text != "" {
@@ -183,23 +188,12 @@ func (f filling) inCommand(quoted bool, before, after byte) (word string, ok boo
 	return strings.Join(words, " "), true
 }
 
-// Commands returns the commands in their order, the unsafe ones too.
-func (r Rendering) Commands() []string {
-	var out []string
-	for _, part := range r {
-		if part.Command {
-			out = append(out, part.Text)
-		}
-	}
-	return out
-}
-
 // Text returns the text with what run returns in the place of each command, without the line ends at its end. It stops at
-// the first error of run. Before it runs anything it returns ErrUnsafe if a command is, and ErrTooMany for more than 50.
-// Where run is nil nothing runs, and Disabled stands in the place of every command.
+// the first error of run. Before it runs anything it returns ErrUnsafe or ErrPlace if a command is, and ErrTooMany for
+// more than 50. Where run is nil nothing runs, and disabled stands in the place of every command.
 func (r Rendering) Text(run func(command string) (string, error)) (string, error) {
 	if run == nil {
-		run = func(string) (string, error) { return Disabled, nil }
+		run = func(string) (string, error) { return disabled, nil }
 	} else if err := r.runnable(); err != nil {
 		return "", err
 	}
@@ -222,6 +216,9 @@ func (r Rendering) Text(run func(command string) (string, error)) (string, error
 func (r Rendering) runnable() error {
 	count := 0
 	for _, part := range r {
+		if part.Place {
+			return fmt.Errorf("%w: %s", ErrPlace, part.Text)
+		}
 		if part.Unsafe {
 			return fmt.Errorf("%w: %s", ErrUnsafe, part.Text)
 		}

@@ -43,7 +43,7 @@ type Files interface {
 
 // A Skill is one that was found. It does not change; its slices are only read.
 type Skill struct {
-	Name        string // of its directory, or of its file without .md; see Usable
+	Name        string // of its directory, or of its file without .md; see usable
 	Description string
 	WhenToUse   string
 	Hint        string   // argument-hint
@@ -51,10 +51,8 @@ type Skill struct {
 	ModelOff    bool     // only a person may run it
 	UserOff     bool     // it is no prompt
 	Allowed     []string // rules of allowed-tools, one each
-	Disallowed  []string
-	Model       string
-	Fork        bool   // its text is for an agent of its own
-	Agent       string // type of that agent; "": the usual one
+	Fork        bool     // its text is for an agent of its own
+	Agent       string   // type of that agent; "": the usual one
 	Shell       string
 	Paths       []string // it counts only where a file that was touched matches one; empty: always
 

@@ -14,6 +14,7 @@ import (
 const (
 	maxLevels = 10
 	maxWalked = 5000 // entries in all
+	maxBeside = 50   // files in the first line of a text
 )
 
 // Files returns the first limit files below the directory of s by path, SKILL.md among them, with slashes. more says that
@@ -33,6 +34,24 @@ func (x *Index) Files(ctx context.Context, f Files, s Skill, limit int) (files [
 		return w.found[:max(0, limit)], true, nil
 	}
 	return w.found, w.cut, nil
+}
+
+// Head returns the line, with its end, that comes before the text of s: its name, its directory, and the first 50 of its
+// other files. beside says whether there are such. Names are as on the disk, but for line feeds. Errors are those of Files.
+func (x *Index) Head(ctx context.Context, f Files, s Skill) (line string, beside bool, err error) {
+	files, more, err := x.Files(ctx, f, s, maxBeside+1) // one of them is SKILL.md
+	if err != nil {
+		return "", false, err
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return file == "SKILL.md" })
+	if more || len(files) > maxBeside {
+		files = append(files[:min(len(files), maxBeside)], "…")
+	}
+	line = "Skill " + s.Name + ". Base directory: " + s.Dir + "."
+	if len(files) > 0 {
+		line += " Files: " + strings.Join(files, ", ")
+	}
+	return strings.ReplaceAll(line, "\n", `\x0a`) + "\n", len(files) > 0, nil
 }
 
 // A walk collects the files of a skill.

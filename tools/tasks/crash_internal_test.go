@@ -81,7 +81,7 @@ func TestEveryEnd(t *testing.T) {
 			}
 			checkEnd(t, name+" "+strconv.Itoa(at), found)
 			made, err := whole.Create(t.Context(), Draft{Subject: "after"})
-			if n, _ := strconv.Atoi(made.ID); err != nil || n < 7 || slices.Contains(found.IDs(), made.ID) {
+			if n, _ := strconv.Atoi(made.ID); err != nil || n < 7 || slices.Contains(found.ids(), made.ID) {
 				t.Errorf("%s, ended after %d files: the next id is %q, %v", name, at, made.ID, err)
 			}
 			// What is on the disk now is what was read, without anything to mend.
@@ -104,21 +104,21 @@ func checkEnd(t *testing.T, name string, b Book) {
 	t.Helper()
 	for _, x := range b.Tasks {
 		for _, other := range x.Blocks {
-			if o, ok := b.Task(other); !ok || !slices.Contains(o.BlockedBy, x.ID) {
+			if o, ok := b.task(other); !ok || !slices.Contains(o.BlockedBy, x.ID) {
 				t.Errorf("%s: %s blocks %s at one end only", name, x.ID, other)
 			}
 		}
 		for _, other := range x.BlockedBy {
-			if o, ok := b.Task(other); !ok || !slices.Contains(o.Blocks, x.ID) {
+			if o, ok := b.task(other); !ok || !slices.Contains(o.Blocks, x.ID) {
 				t.Errorf("%s: %s is blocked by %s at one end only", name, x.ID, other)
 			}
 		}
 	}
-	if two, ok := b.Task("2"); ok && (!slices.Contains(two.Blocks, "4") || !slices.Contains(two.BlockedBy, "1")) {
+	if two, ok := b.task("2"); ok && (!slices.Contains(two.Blocks, "4") || !slices.Contains(two.BlockedBy, "1")) {
 		t.Errorf("%s: task 2 lost its links: %+v", name, two)
 	}
-	if len(b.IDs()) < 4 {
-		t.Errorf("%s: only %v are left", name, b.IDs())
+	if len(b.ids()) < 4 {
+		t.Errorf("%s: only %v are left", name, b.ids())
 	}
 }
 

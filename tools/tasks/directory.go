@@ -33,7 +33,7 @@ type Locker interface {
 // written under another name and then renamed, so it is read whole. Whoever ends in the middle of a change leaves one
 // that is done in part: links are complete again whenever they are read, and the last id is written before the first file
 // that has it, so no id is given twice. A file that cannot be used is reported and stays. Links are not followed. It is
-// safe for concurrent use. Errors, besides those of the Locker: *DirectoryError.
+// safe for concurrent use. Errors: *DirectoryError, also around those of the Locker.
 type Directory struct {
 	path   string
 	locker Locker
@@ -58,21 +58,20 @@ func Locks(path string) string { return filepath.Join(path, lockDir) }
 
 // Load reads all files, while nobody changes them. A directory that is not there has no tasks.
 func (d *Directory) Load(ctx context.Context) (Book, error) {
-	root, err := os.OpenRoot(d.path)
+	root, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return Book{}, nil
 	} else if err != nil {
-		return Book{}, &DirectoryError{Step: "open", Err: bare(err)}
+		return Book{}, err
 	}
-	defer func() { _ = root.Close() }() // a handle of a directory holds no data
+	leave := func() { _ = root.Close() } // a handle of a directory holds no data
 	// Where nobody has ever changed anything there is nobody to wait for, and a reader makes no directory.
 	if _, err := root.Lstat(lockDir); !errors.Is(err, fs.ErrNotExist) {
-		unlock, err := d.lock(ctx, root)
-		if err != nil {
+		if root, leave, err = d.lock(ctx, root); err != nil {
 			return Book{}, err
 		}
-		defer unlock()
 	}
+	defer leave()
 	s, err := read(ctx, root)
 	if err != nil {
 		return Book{}, err
@@ -88,16 +87,15 @@ func (d *Directory) Change(ctx context.Context, edit func(Book) (Book, error)) (
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return Book{}, &DirectoryError{Step: "make", Err: bare(err)}
 	}
-	root, err := os.OpenRoot(d.path)
-	if err != nil {
-		return Book{}, &DirectoryError{Step: "open", Err: bare(err)}
-	}
-	defer func() { _ = root.Close() }() // a handle of a directory holds no data
-	unlock, err := d.lock(ctx, root)
+	root, err := d.open()
 	if err != nil {
 		return Book{}, err
 	}
-	defer unlock()
+	root, leave, err := d.lock(ctx, root)
+	if err != nil {
+		return Book{}, err
+	}
+	defer leave()
 	s, err := read(ctx, root)
 	if err != nil {
 		return Book{}, err
@@ -112,15 +110,31 @@ func (d *Directory) Change(ctx context.Context, edit func(Book) (Book, error)) (
 	return next, err
 }
 
-// lock keeps everybody else out.
-func (d *Directory) lock(ctx context.Context, root *os.Root) (unlock func(), err error) {
-	if err := safeLocks(root); err != nil {
-		return nil, &DirectoryError{Name: lockDir, Step: "lock", Err: bare(err)}
+func (d *Directory) open() (*os.Root, error) {
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return nil, &DirectoryError{Step: "open", Err: bare(err)}
 	}
-	if unlock, err = d.locker.Lock(ctx, listKey); err != nil {
-		return nil, fmt.Errorf("lock the list of tasks: %w", err)
+	return root, nil
+}
+
+// lock keeps everybody else out until leave. It closes root and opens the directory again: during the wait another may
+// have taken its place, and what is written to one without a name is lost.
+func (d *Directory) lock(ctx context.Context, root *os.Root) (now *os.Root, leave func(), err error) {
+	err = safeLocks(root)
+	_ = root.Close() // a handle of a directory holds no data
+	var unlock func()
+	if err == nil {
+		unlock, err = d.locker.Lock(ctx, listKey)
 	}
-	return unlock, nil
+	if err != nil {
+		return nil, nil, &DirectoryError{Name: lockDir, Step: "lock", Err: bare(err)}
+	}
+	if now, err = d.open(); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return now, func() { _ = now.Close(); unlock() }, nil
 }
 
 // safeLocks refuses what a Locker would follow or wait for: a link in place of the directory or in it, or a FIFO.
@@ -261,6 +275,9 @@ func bare(err error) error {
 	}
 	if e, ok := errors.AsType[*os.LinkError](err); ok {
 		return e.Err
+	}
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return e
 	}
 	return err
 }

@@ -142,7 +142,7 @@ func TestDirectoryKeepsWhatIsDamaged(t *testing.T) {
 			if id := create(t, l, "x"); id != "3" {
 				t.Errorf("the next id is %s", id)
 			}
-			update(t, l, "1", tasks.Change{Owner: "me"})
+			update(t, l, "1", tasks.Change{Owner: new("me")})
 			files := holds(t, path)
 			if files["2.json"] != c.content || !strings.Contains(files["1.json"], `"blocks":["2"]`) {
 				t.Errorf("the damaged file or the link to it changed: %q", files["1.json"])
@@ -286,5 +286,46 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	}
 	if !slices.Equal(load(t, l).IDs(), []string{"1"}) {
 		t.Error("the list changed")
+	}
+}
+
+// A list that nobody could lock, on a read-only disk say, was said to be a Store that does not answer but can be read.
+func TestDirectoryWithoutItsLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "list")
+	create(t, tasks.New(directory(path)), "x")
+	l := tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: filestate.NewLocker(filepath.Join(path, "1.json"))}))
+	_, err := l.Create(t.Context(), tasks.Draft{Subject: "y"})
+	_, loading := l.Book(t.Context())
+	for _, err := range []error{err, loading} {
+		if e, ok := errors.AsType[*tasks.DirectoryError](err); !ok || e.Step != "lock" || e.Writing || strings.Contains(err.Error(), path) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A mover is a Locker during whose wait somebody puts another directory in the place of the one at path.
+type mover struct {
+	t    *testing.T
+	path string
+}
+
+func (m mover) Lock(context.Context, ...string) (func(), error) {
+	if err := errors.Join(os.Rename(m.path, m.path+".old"), os.Mkdir(m.path, 0o700)); err != nil {
+		m.t.Error(err)
+	}
+	return func() {}, nil
+}
+
+// A task was written to the directory that had been there before the wait for the lock: it was acknowledged, and lost.
+func TestDirectoryThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a directory that is open cannot be renamed there")
+	}
+	path := filepath.Join(t.TempDir(), "list")
+	create(t, tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: mover{t, path}, Fast: true})), "x")
+	if b := load(t, tasks.New(directory(path))); len(b.Tasks) != 1 {
+		t.Errorf("the list has %v", b.IDs())
 	}
 }

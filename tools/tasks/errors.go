@@ -31,6 +31,7 @@ func (e *CycleError) Error() string { return "circle of tasks: " + strings.Join(
 // A LimitError says that the list has as many tasks as it may have.
 type LimitError struct {
 	Tasks, Completed int
+	Damaged          int // files that count, too
 }
 
 // Error gives the number.

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,7 +120,7 @@ func taskFiles(root *os.Root) ([]string, error) {
 	if len(names) > maxFiles {
 		return nil, &DirectoryError{Step: "list", Err: fmt.Errorf("it has %d files of tasks, at most %d can be read", len(names), maxFiles)}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	slices.SortFunc(names, byID)
 	return names, nil
 }
 

@@ -99,8 +99,8 @@ func (m *model) update(id int, c tasks.Change, blocks, blockedBy []int) string {
 	if c.Status != "" {
 		t.Status = c.Status
 	}
-	if c.Owner != "" {
-		t.Owner = c.Owner
+	if c.Owner != nil {
+		t.Owner = *c.Owner
 	}
 	for key, value := range c.Metadata {
 		next := map[string]json.RawMessage{}
@@ -157,13 +157,22 @@ func runModel(t *testing.T, r *rand.Rand, lists ...[]tasks.List) {
 		} else {
 			id, blocks, blockedBy := 1+r.IntN(m.last+1), some(), some()
 			c := tasks.Change{
-				Delete: r.IntN(8) == 0, Status: []string{"", tasks.Pending, tasks.InProgress, tasks.Completed}[r.IntN(4)], Owner: []string{"", "a", "b"}[r.IntN(3)],
+				Delete: r.IntN(8) == 0, Status: []string{"", tasks.Pending, tasks.InProgress, tasks.Completed}[r.IntN(4)], Owner: []*string{nil, new(""), new("a"), new("b")}[r.IntN(4)],
 				AddBlocks: words(blocks), AddBlockedBy: words(blockedBy),
 				Metadata: map[string]json.RawMessage{fmt.Sprint("k", r.IntN(2)): json.RawMessage([]string{"null", "1", `"x"`}[r.IntN(3)])},
 			}
 			did = fmt.Sprintf("update %d %+v", id, c)
+			was, _ := m.book().Task(fmt.Sprint(id))
 			want = m.update(id, c, blocks, blockedBy)
-			do = func(l tasks.List) error { _, _, err := l.Update(t.Context(), fmt.Sprint(id), c); return err }
+			is, _ := m.book().Task(fmt.Sprint(id))
+			do = func(l tasks.List) error {
+				before, after, err := l.Update(t.Context(), fmt.Sprint(id), c)
+				got, want := strip(tasks.Book{Tasks: []tasks.Task{before, after}}), strip(tasks.Book{Tasks: []tasks.Task{was, is}})
+				if err == nil && got != want {
+					t.Errorf("step %d, %s:\nsays %s\nwant %s", step, did, got, want)
+				}
+				return err
+			}
 		}
 		for _, doors := range lists {
 			err := do(doors[r.IntN(len(doors))])

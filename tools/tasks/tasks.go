@@ -11,11 +11,14 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The states of a task.
@@ -28,8 +31,8 @@ const (
 const (
 	// MaxTasks is how many tasks a list has at most, completed ones and damaged files included.
 	MaxTasks = 500
-	// MaxBook is how many bytes of JSON a Book may take: as many as a value of the Store.
-	MaxBook = 256 << 10
+	// maxBook is how many bytes of JSON a Book may take: as many as a value of the Store.
+	maxBook = 256 << 10
 	// maxDepth is how deep metadata may be nested. A decoder of JSON ends at 10,000, and a Book that it cannot read is lost.
 	maxDepth = 100
 	// maxID is the largest id, which nobody reaches who counts.
@@ -102,8 +105,11 @@ func (l List) Create(ctx context.Context, d Draft) (Task, error) {
 	}
 	var made Task
 	_, err := l.memory.Change(ctx, func(b Book) (Book, error) {
-		if len(b.Tasks)+len(b.Damaged) >= MaxTasks || b.Last >= maxID {
-			return Book{}, &LimitError{Tasks: len(b.Tasks), Completed: b.completed()}
+		if len(b.Tasks)+len(b.Damaged) >= MaxTasks {
+			return Book{}, &LimitError{Tasks: len(b.Tasks), Completed: b.completed(), Damaged: len(b.Damaged)}
+		}
+		if b.Last >= maxID { // in a directory only: somebody put a file with this name there
+			return Book{}, &DirectoryError{Step: "find a free id in", Err: fmt.Errorf("%d is taken", b.Last)}
 		}
 		before := b.size()
 		b.Last++
@@ -117,17 +123,17 @@ func (l List) Create(ctx context.Context, d Draft) (Task, error) {
 	return made, err
 }
 
-// Task returns the task with this id.
-func (b Book) Task(id string) (Task, bool) {
+// task returns the task with this id.
+func (b Book) task(id string) (Task, bool) {
 	if i := b.index(id); i >= 0 {
 		return b.Tasks[i], true
 	}
 	return Task{}, false
 }
 
-// Find is Task with a *UnknownError for an id that is none.
+// Find returns the task with this id. Errors: *UnknownError.
 func (b Book) Find(id string) (Task, error) {
-	t, ok := b.Task(id)
+	t, ok := b.task(id)
 	if !ok {
 		return Task{}, b.unknown(id)
 	}
@@ -138,15 +144,15 @@ func (b Book) Find(id string) (Task, error) {
 func (b Book) Blockers(t Task) []string {
 	var open []string
 	for _, id := range t.BlockedBy {
-		if other, ok := b.Task(id); !ok || other.Status != Completed {
+		if other, ok := b.task(id); !ok || other.Status != Completed {
 			open = append(open, id) // a damaged file may be of a task that is not completed
 		}
 	}
 	return open
 }
 
-// IDs returns the ids of all tasks.
-func (b Book) IDs() []string {
+// ids returns the ids of all tasks.
+func (b Book) ids() []string {
 	ids := make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
 		ids[i] = t.ID
@@ -180,8 +186,8 @@ func (b Book) size() int {
 
 // fits refuses a Book that has grown over the limit. One that shrinks may still be over it: files can be copied by hand.
 func (b Book) fits(before int) error {
-	if n := b.size(); n > MaxBook && n > before {
-		return &SizeError{Size: n, Limit: MaxBook}
+	if n := b.size(); n > maxBook && n > before {
+		return &SizeError{Size: n, Limit: maxBook}
 	}
 	return nil
 }
@@ -228,19 +234,8 @@ func tooDeep(metadata map[string]json.RawMessage) bool {
 	return false
 }
 
-// byID orders ids as the numbers that they are.
-func byID(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
+// byID orders ids, and names of files that begin with one, as the numbers that they are.
+func byID(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }
 
 // number is the value of an id in its one spelling: digits that do not begin with 0.
 func number(id string) (int, bool) {

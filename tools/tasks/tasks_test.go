@@ -88,7 +88,7 @@ func TestList(t *testing.T) {
 		}
 		create(t, l, "b")
 		before, after := update(t, l, "1", tasks.Change{
-			Status: tasks.Completed, Owner: "me", AddBlocks: []string{"2", "2"},
+			Status: tasks.Completed, Owner: new("me"), AddBlocks: []string{"2", "2"},
 			Metadata: map[string]json.RawMessage{"n": json.RawMessage("null"), "x": json.RawMessage(`{"y":[]}`)},
 		})
 		if before.Status != tasks.Pending || len(before.Blocks) != 0 || string(before.Metadata["n"]) != "1" {
@@ -144,7 +144,7 @@ func TestRefusals(t *testing.T) {
 			"no such task":    {"9", tasks.Change{Status: tasks.Completed}, "no task 9"},
 			"no id":           {"x", tasks.Change{}, "no task x"},
 			"another form":    {"01", tasks.Change{}, "no task 01"},
-			"links nowhere":   {"1", tasks.Change{Owner: "me", AddBlocks: []string{"7", "2", "7"}, AddBlockedBy: []string{"8"}}, "no task 7, 8"},
+			"links nowhere":   {"1", tasks.Change{Owner: new("me"), AddBlocks: []string{"7", "2", "7"}, AddBlockedBy: []string{"8"}}, "no task 7, 8"},
 			"itself":          {"1", tasks.Change{AddBlocks: []string{"1"}}, "circle of tasks: 1, 1"},
 			"back":            {"2", tasks.Change{AddBlocks: []string{"1"}}, "circle of tasks: 2, 1, 2"},
 			"around":          {"1", tasks.Change{Subject: "y", AddBlockedBy: []string{"3"}}, "circle of tasks: 3, 1, 2, 3"},
@@ -252,7 +252,7 @@ func TestWriters(t *testing.T) {
 				for i := range each {
 					made, err := l.Create(t.Context(), tasks.Draft{Subject: fmt.Sprintf("%d.%d", w, i)})
 					if err == nil {
-						_, _, err = l.Update(t.Context(), made.ID, tasks.Change{Owner: fmt.Sprint(w)})
+						_, _, err = l.Update(t.Context(), made.ID, tasks.Change{Owner: new(fmt.Sprint(w))})
 					}
 					if err != nil {
 						t.Error(err)

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// A Change is what Update does to a task. Empty fields leave it as it is.
+// A Change is what Update does to a task. Empty fields and nil leave it as it is.
 type Change struct {
-	Subject, Description, ActiveForm, Status, Owner string
+	Subject, Description, Status string
+	ActiveForm, Owner            *string // an empty string takes it away
 
 	AddBlocks, AddBlockedBy []string                   // ids
 	Metadata                map[string]json.RawMessage // merged; null deletes
@@ -50,10 +51,16 @@ func (b *Book) update(id string, c Change) (before, after Task, err error) {
 	for _, f := range []struct {
 		to *string
 		is string
-	}{{&t.Subject, c.Subject}, {&t.Description, c.Description}, {&t.ActiveForm, c.ActiveForm}, {&t.Status, c.Status}, {&t.Owner, c.Owner}} {
+	}{{&t.Subject, c.Subject}, {&t.Description, c.Description}, {&t.Status, c.Status}} {
 		if f.is != "" {
 			*f.to = f.is
 		}
+	}
+	if c.ActiveForm != nil {
+		t.ActiveForm = *c.ActiveForm
+	}
+	if c.Owner != nil {
+		t.Owner = *c.Owner
 	}
 	if len(c.Metadata) > 0 {
 		t.Metadata = merged(t.Metadata, c.Metadata)
@@ -66,7 +73,7 @@ func (b *Book) update(id string, c Change) (before, after Task, err error) {
 
 // unknown is the error for ids that are no tasks.
 func (b *Book) unknown(ids ...string) error {
-	e := &UnknownError{IDs: ids, Known: b.IDs()}
+	e := &UnknownError{IDs: ids, Known: b.ids()}
 	for _, d := range b.Damaged {
 		if slices.Contains(ids, d.ID) {
 			e.Damaged = append(e.Damaged, d)
@@ -127,7 +134,7 @@ func (b *Book) way(from, to string) []string {
 			slices.Reverse(way)
 			return way
 		}
-		t, _ := b.Task(id) // a link to a damaged file leads nowhere
+		t, _ := b.task(id) // a link to a damaged file leads nowhere
 		for _, other := range t.Blocks {
 			if _, seen := cameFrom[other]; !seen {
 				cameFrom[other] = id

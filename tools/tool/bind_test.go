@@ -164,6 +164,9 @@ func TestBindProblems(t *testing.T) {
 		{"an accepted name only counts at the root", `{"file_path":"a","edits":[{"old_string":"x","filename":"b"}]}`,
 			[]string{`unknown parameter "edits[0].filename"`}},
 		{"two names that differ", `{"filename":"a","file_path":"b"}`, []string{`"file_path" and "filename" are the same parameter and differ`}},
+		// The scan of a message refuses such keys, but does not see into strings: the last one won, silently.
+		{"a key twice in a string", `{"file_path":"a","edits":"[{\"old_string\":\"x\",\"old_string\":\"y\"}]"}`, []string{`"edits[0].old_string" is given twice`}},
+		{"a key twice", `{"file_path":"a","file_path":"a"}`, []string{`"file_path" is given twice`}},
 		{"two accepted names that differ", `{"filename":"a","old_path":"b"}`, []string{`"filename" and "old_path" are the same parameter and differ`}},
 		{"not an integer", `{"file_path":"a","offset":"x","limit":1.5,"-A":true}`, []string{
 			`"offset" must be an integer, not "x"`, `"limit" must be an integer, not 1.5`, `"-A" must be an integer, not true`}},
@@ -286,6 +289,44 @@ func TestBindLongStrings(t *testing.T) {
 	}
 	if !strings.Contains(string(long.Schema), `"items":{"type":"string","minLength":1,"maxLength":3}`) {
 		t.Errorf("the schema is %s", long.Schema)
+	}
+}
+
+// A tool could not be told to empty a text: what was given and empty looked like what was not given.
+func TestBindGivenAndEmpty(t *testing.T) {
+	type input struct {
+		Owner *string `json:"owner,omitempty" jsonschema:"Owner" rule:"maxrunes=3"`
+	}
+	var got *string
+	d := Define(Def[input]{Spec: Spec{Name: "d"}, Run: func(_ context.Context, _ Env, in input) (Result, error) {
+		got = in.Owner
+		return Result{}, nil
+	}})
+	if want := `"owner":{"type":"string","description":"Owner","maxLength":3}`; !strings.Contains(string(d.Schema), want) {
+		t.Errorf("the schema is %s", d.Schema)
+	}
+	for in, want := range map[string]struct {
+		canonical string
+		got       *string
+	}{
+		`{}`:             {`{}`, nil},
+		`{"owner":null}`: {`{}`, nil},
+		`{"owner":""}`:   {`{"owner":""}`, new("")},
+		`{"owner":42}`:   {`{"owner":"42"}`, new("42")},
+	} {
+		call, err := d.Bind(&session.State{}, json.RawMessage(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Run(t.Context(), Env{}); err != nil {
+			t.Fatal(err)
+		}
+		if string(call.Input) != want.canonical || !reflect.DeepEqual(got, want.got) {
+			t.Errorf("%s: bound %v, canonical %s", in, got, call.Input)
+		}
+	}
+	if _, err := d.Bind(&session.State{}, json.RawMessage(`{"owner":"abcd"}`)); err == nil {
+		t.Error("a limit does not hold")
 	}
 }
 

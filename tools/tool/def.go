@@ -14,7 +14,8 @@ import (
 // demand both.
 //
 // In is a struct of strings, whole numbers, booleans, json.RawMessage (any object), structs of these, and
-// lists of these. Each field has three tags:
+// lists of these. A *string is an optional string that may be given and empty; nil: it was not given. Each
+// field has three tags:
 //
 //	json        the parameter's name; with omitempty it is optional, else required
 //	jsonschema  the description, plain text; a comma needs no escape

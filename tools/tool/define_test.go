@@ -129,6 +129,15 @@ func TestDefinePanicsOnInput(t *testing.T) {
 		{"a pointer", "not supported", define[struct {
 			A *int `json:"a" jsonschema:"d"`
 		}]()},
+		{"a list of strings that may be missing", "pointer", define[struct {
+			A []*string `json:"a" jsonschema:"d"`
+		}]()},
+		{"a pointer to a required string", "pointer", define[struct {
+			A *string `json:"a" jsonschema:"d"`
+		}]()},
+		{"a pointer with a default", "pointer", define[struct {
+			A *string `json:"a,omitempty" jsonschema:"d" rule:"default=x"`
+		}]()},
 		{"a float", "not supported", define[struct {
 			A float64 `json:"a" jsonschema:"d"`
 		}]()},

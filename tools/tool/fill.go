@@ -65,6 +65,10 @@ func (f *filler) text(s *shape, at *place, raw []byte, v reflect.Value) {
 		f.add("%q %s", at, wrong)
 		return
 	}
+	if s.typ == givenText {
+		v.Set(reflect.ValueOf(&got))
+		return
+	}
 	v.SetString(got)
 }
 
@@ -165,7 +169,7 @@ func (f *filler) object(s *shape, at *place, raw []byte, v reflect.Value) {
 	var strange problems
 	for key, value := range members(raw) {
 		if name := unquote(key); s.byName[name] != nil || accept[name] != "" {
-			f.take(s, accept, found, given{name, value})
+			f.take(s, at, accept, found, given{name, value})
 		} else if len(strange) < maxProblems {
 			strange.add("%s", s.unknown(&place{up: at, name: cut(name)}, name, accept))
 		} else {
@@ -201,15 +205,18 @@ func (s *shape) setPreset(v reflect.Value) {
 }
 
 // take puts a value under its real name. Two names for one parameter must agree: to choose one would be
-// to guess which file the caller means.
-func (f *filler) take(s *shape, accept map[string]string, found []given, g given) {
+// to guess which file the caller means, and so would it be to choose one of two values under one name: the scan of a
+// message finds those, but not in a string that holds an object.
+func (f *filler) take(s *shape, at *place, accept map[string]string, found []given, g given) {
 	p := s.byName[g.key]
 	if p == nil {
 		p = s.byName[accept[g.key]]
 	}
 	old := found[p.field]
 	switch {
-	case old.raw == nil || old.key == g.key || string(old.raw) == "null":
+	case old.key == g.key && old.raw != nil:
+		f.add("%q is given twice", &place{up: at, name: g.key})
+	case old.raw == nil || string(old.raw) == "null":
 		found[p.field] = g
 	case string(g.raw) == "null" || same(old.raw, g.raw):
 	default:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"codehand/tools/catalog"
 )
 
 // maxProblems is how many problems one refusal names. A model mends ten at a time; more would only push
@@ -130,27 +132,5 @@ func farness(a, b string) int {
 	if a != b && min(len(a), len(b)) >= 3 && (strings.Contains(a, b) || strings.Contains(b, a)) {
 		return 1
 	}
-	return Distance(a, b)
-}
-
-// Distance is the edit distance of two names, in bytes: how many are added, left out or changed. It costs the product of
-// their lengths.
-func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, corner+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return catalog.Distance(a, b)
 }

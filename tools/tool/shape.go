@@ -42,6 +42,9 @@ type shape struct {
 	typ      reflect.Type
 }
 
+// givenText is a string of which the tool wants to know whether it was given: nil, it was not.
+var givenText = reflect.TypeFor[*string]()
+
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
 // newShape reads an input struct.
@@ -58,7 +61,7 @@ func shapeOf(t reflect.Type, up []reflect.Type) (*shape, error) {
 	switch {
 	case t == rawMessage:
 		s.kind = free
-	case t.Kind() == reflect.String:
+	case t.Kind() == reflect.String, t == givenText:
 		s.kind = text
 	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
 		s.kind = integer
@@ -73,12 +76,15 @@ func shapeOf(t reflect.Type, up []reflect.Type) (*shape, error) {
 		if item.kind == list {
 			return nil, errors.New("a list of lists is not supported")
 		}
+		if item.typ == givenText {
+			return nil, errors.New("a list of pointers is not supported")
+		}
 		s.item = item
 	case t.Kind() == reflect.Struct:
 		s.kind = object
 		return s, s.readFields(up)
 	default:
-		return nil, fmt.Errorf("type %v is not supported; a pointer or an interface would publish a union of types", t)
+		return nil, fmt.Errorf("type %v is not supported; an interface would publish a union of types", t)
 	}
 	return s, nil
 }
@@ -125,7 +131,13 @@ func (s *shape) readTags(tag string, all reflect.StructTag) error {
 		return fmt.Errorf("the json option %q is unknown", option)
 	}
 	s.name, s.optional, s.doc = name, option == "omitempty", all.Get("jsonschema")
-	return s.readRule(all.Get("rule"))
+	if err := s.readRule(all.Get("rule")); err != nil {
+		return err
+	}
+	if s.typ == givenText && (!s.optional || s.preset != nil) {
+		return errors.New("a pointer is for an optional string without a default")
+	}
+	return nil
 }
 
 // sample makes v a value in which every list has one item, so that Def.Paths finds

@@ -59,6 +59,11 @@ func (s *Space) Names(path string) (names []string, whole bool) {
 		return nil, true
 	}
 	defer p.Dir.Close()
+	return s.NamesOf(p)
+}
+
+// NamesOf is Names of what is at a Place, which was resolved already.
+func (s *Space) NamesOf(p Place) (names []string, whole bool) {
 	info, err := p.Dir.Lstat(p.Name)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, true
