@@ -3,8 +3,8 @@
 package tasks_test
 
 import (
-	"os"
 	"errors"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
