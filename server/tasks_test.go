@@ -449,6 +449,7 @@ func TestListsOfTwoConversations(t *testing.T) {
 			all.Wait()
 			s.kill()
 			d.serve()
+			http.DefaultClient.CloseIdleConnections() // as in TestKilled
 			for i, k := range two {
 				list := strings.Split(k.do("task_list", "{}"), "\n")
 				found := map[string]bool{}

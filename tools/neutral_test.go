@@ -91,6 +91,9 @@ func TestReadersUseTheToolchainThatIsThere(t *testing.T) {
 	r := newRig(t)
 	res, text := r.do("run_readonly", `{"command":"go env GOTOOLCHAIN GOPROXY"}`)
 	if res.Failed != "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal(text)
+		}
 		t.Skip("go is not in the PATH of commands: ", text)
 	}
 	same(t, text, "local\noff")

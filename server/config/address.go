@@ -153,6 +153,9 @@ func readListen(s string, in input) (string, error) {
 	if host, err = readName(host); err != nil {
 		return "", fmt.Errorf("listen %q: %w", s, err)
 	}
+	if host == "systemd" || host == "unix" {
+		return "", fmt.Errorf("listen %q: %s: is written in lower case, and no host has this name", s, host)
+	}
 	return net.JoinHostPort(host, port), nil
 }
 
@@ -280,7 +283,7 @@ func readPublicURL(s string, _ input) (string, error) {
 		return "", err
 	}
 	prefix := strings.TrimSuffix(u.Path, "/")
-	if prefix != "" && (prefix != path.Clean(prefix) || u.EscapedPath() != u.Path) {
+	if prefix != "" && (prefix == "/" || prefix != path.Clean(prefix) || u.EscapedPath() != u.Path) {
 		return "", fmt.Errorf("%q: the path must be plain, without escapes, empty parts and dots alone", s)
 	}
 	return origin(u.Scheme, host, port) + prefix, nil

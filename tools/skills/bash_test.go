@@ -18,7 +18,7 @@ func TestArgumentsAreNoCode(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		if os.Getenv("CI") == "true" {
+		if os.Getenv("CI") != "" {
 			t.Fatal(err)
 		}
 		t.Skip("there is no bash: ", err)

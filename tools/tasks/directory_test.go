@@ -187,6 +187,9 @@ func TestDirectoryFollowsNoLink(t *testing.T) {
 			t.Parallel()
 			path := t.TempDir()
 			if err := os.Symlink(filepath.Join(outside, "secret"), filepath.Join(path, name)); err != nil {
+				if os.Getenv("CI") != "" {
+					t.Fatal(err)
+				}
 				t.Skip("there are no links here: ", err)
 			}
 			l := tasks.New(directory(path))

@@ -4,6 +4,7 @@ package tasks_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -17,6 +18,9 @@ func TestDirectoryOpensNoFIFO(t *testing.T) {
 	path := t.TempDir()
 	for _, name := range []string{"4.json", tempFile} {
 		if err := syscall.Mkfifo(filepath.Join(path, name), 0o600); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
 			t.Skip("there are no FIFOs here: ", err)
 		}
 	}
