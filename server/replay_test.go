@@ -289,7 +289,8 @@ type wire struct {
 	client string
 	caps   map[string]any // capabilities; nil: none
 	next   int
-	heard  []string // methods of the notifications that requests passed over
+	heard  []string     // methods of the notifications that requests passed over
+	tap    func([]byte) // is shown every line that is received; nil: nobody is
 }
 
 // newWire starts to read at once, and reads on while the test looks at what came: a client that does not read loses
@@ -324,6 +325,9 @@ func (w *wire) receive() ([]byte, error) {
 	case l, ok := <-w.lines:
 		if !ok {
 			return nil, io.EOF
+		}
+		if w.tap != nil {
+			w.tap(l)
 		}
 		return l, nil
 	case <-time.After(hangAfter):
