@@ -84,7 +84,7 @@ var modules = []struct {
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
-	{path: "golang.org/x/text", rooms: []string{"tools/permission"}},
+	{path: "golang.org/x/text", rooms: []string{"tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/permission"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "tools/sandbox", "tools/search", "tools/workspace"}},
 }
