@@ -8,11 +8,15 @@ import (
 )
 
 // A Row is one line of a file: Text without its end, and the bytes [From, To) that it takes in the file with its end.
-// Cut is how many characters Text lacks at its end. search.PageLine has the same fields and converts.
+// Cut is how many characters Text lacks at its end. End is how many characters the end of the line has: 2 is CRLF, 1 LF,
+// 0 none. Bad is how many bytes were shown as U+FFFD when Text was decoded. search.PageLine has the same fields and
+// converts.
 type Row struct {
 	Text     string
 	From, To int64
 	Cut      int
+	End      int
+	Bad      int
 }
 
 // A Range is a range of bytes of a file, [From, To).
@@ -28,7 +32,11 @@ type View struct {
 	Tokens int  // likewise, estimated as ASCII bytes / 4 + 1 per other character; 0: no limit
 	Pipe   bool // `%4d | line` instead of number, tab, line
 
-	BOM     bool    // the file starts with a UTF-8 mark, which Text does not hold
+	// Encoding is what the text was decoded from, for people; "": it is UTF-8 as it is in the file.
+	Encoding string
+	Guessed  bool // nothing in the file says so
+
+	BOM     bool    // the file starts with a mark, which Text does not hold
 	Total   int     // lines of the file
 	AtLeast bool    // Total is a lower bound
 	Lines   int     // shown
@@ -44,7 +52,6 @@ type View struct {
 // Add shows the next line, or says that it would exceed a limit. A first line that does not fit is shortened, so that
 // a view is never empty.
 func (v *View) Add(r Row) bool {
-	ending := r.To - r.From - v.mark(r) - int64(len(r.Text))
 	row, hidden := v.row(r)
 	if v.limit = v.exceeded(row); v.limit != "" {
 		if v.Lines > 0 {
@@ -60,9 +67,9 @@ func (v *View) Add(r Row) bool {
 	v.runes, v.quarters = v.runes+runes+1, v.quarters+quarters+1
 	v.Lines++
 	v.hidden += hidden
-	v.invalid += invalid(r.Text)
+	v.invalid += v.unread(r)
 	v.limit = ""
-	v.cover(r, ending)
+	v.cover(r)
 	return true
 }
 
@@ -72,120 +79,44 @@ func (v *View) String() string { return v.text.String() }
 // Last is the number of the last line shown.
 func (v *View) Last() int { return v.First + v.Lines - 1 }
 
-// more says that lines follow.
-func (v *View) more() bool { return v.limit != "" || v.AtLeast || v.Last() < v.Total }
-
-// Partial is what stands before the lines if fewer are shown than were asked for; else "".
-func (v *View) Partial() string {
-	if !v.more() || v.Asked > 0 && v.Lines >= v.Asked {
-		return ""
-	}
-	limit := v.limit
+// unread counts the bytes of a shown line that are not text.
+func (v *View) unread(r Row) int {
 	switch {
-	case limit != "":
-	case v.Asked == 0 && v.Lines >= v.Page:
-		limit = Count(v.Page) + " lines"
-	default: // the lines were fetched with a limit that stands for this one
-		limit = Count(v.Tokens) + " tokens"
+	case v.Encoding == "":
+		return invalid(r.Text)
+	case r.Cut == 0:
+		return r.Bad
 	}
-	return fmt.Sprintf("PARTIAL view: lines %d-%d of %s (limit: %s). Continue with offset=%d, or use grep_search.\n",
-		v.First, v.Last(), v.total(), limit, v.Last()+1)
-}
-
-// Remarks says what the lines cannot show of themselves; with place also where they stand, unless Partial says so.
-func (v *View) Remarks(place bool) []string {
-	var all []string
-	add := func(n int, one, many string) {
-		if n == 1 {
-			all = append(all, "1 "+one)
-		} else if n > 1 {
-			all = append(all, Count(n)+" "+many)
-		}
-	}
-	if place && v.Partial() == "" {
-		all = append(all, fmt.Sprintf("lines %d-%d of %s", v.First, v.Last(), v.total()))
-	}
-	if v.BOM {
-		all = append(all, "BOM")
-	}
-	add(v.invalid, "byte is not UTF-8 and shown as U+FFFD", "bytes are not UTF-8 and shown as U+FFFD")
-	add(v.hidden, "character is shown as an escape", "characters are shown as escapes")
-	if eol := v.eol(); eol == "CRLF" || eol == "mixed" {
-		all = append(all, eol+" line ends")
-	}
-	if v.bare > 0 {
-		all = append(all, "no newline at end")
-	}
-	return all
-}
-
-func (v *View) total() string {
-	if v.AtLeast {
-		return "at least " + Count(v.Total)
-	}
-	return Count(v.Total)
-}
-
-// Facts are what a View knows for programs.
-type Facts struct {
-	Lines      int    `json:"lines"`
-	TotalLines int    `json:"totalLines"`
-	StartLine  int    `json:"startLine"`
-	Truncated  bool   `json:"truncated"` // lines follow
-	Encoding   string `json:"encoding"`
-	EOL        string `json:"eol"` // of the lines shown: LF, CRLF, mixed; "": there is none
-}
-
-// Facts returns them as of now.
-func (v *View) Facts() Facts {
-	f := Facts{Lines: v.Lines, TotalLines: v.Total, StartLine: v.First, Truncated: v.more(), Encoding: "UTF-8", EOL: v.eol()}
-	if v.BOM {
-		f.Encoding = "UTF-8 BOM"
-	}
-	return f
-}
-
-// mark is how many bytes of the line the UTF-8 mark takes.
-func (v *View) mark(r Row) int64 {
-	if v.BOM && r.From == 0 {
-		return int64(len("\ufeff"))
-	}
-	return 0
+	return min(r.Bad, strings.Count(r.Text, "\ufffd")) // some of them may be in what is cut
 }
 
 // cover notes the bytes that are shown of a line, and how it ends. The rest of a line that is cut is not shown, so a
-// file with such a line is never covered as a whole.
-func (v *View) cover(r Row, ending int64) {
+// file with such a line is never covered as a whole. Of a decoded line that is cut nothing counts: which bytes are
+// shown of it is not known.
+func (v *View) cover(r Row) {
 	to := r.To
-	if r.Cut > 0 {
-		to = r.From + v.mark(r) + int64(len(r.Text))
+	switch {
+	case r.Cut > 0 && v.Encoding != "":
+		to = r.From
+	case r.Cut > 0:
+		to = r.From + int64(len(r.Text))
+		if v.BOM && r.From == 0 {
+			to += int64(len("\ufeff"))
+		}
 	}
 	if n := len(v.Shown); n > 0 && v.Shown[n-1].To == r.From {
 		v.Shown[n-1].To = to
-	} else {
+	} else if to > r.From {
 		v.Shown = append(v.Shown, Range{r.From, to})
 	}
-	switch {
-	case r.Cut > 0: // what it ends with is not known
-	case ending == 0:
+	switch r.End {
+	case 0:
 		v.bare++
-	case ending == 1:
+	case 1:
 		v.lf++
-	case ending == 2:
+	case 2:
 		v.crlf++
 	}
-}
-
-func (v *View) eol() string {
-	switch {
-	case v.lf > 0 && v.crlf > 0:
-		return "mixed"
-	case v.crlf > 0:
-		return "CRLF"
-	case v.lf > 0:
-		return "LF"
-	}
-	return ""
 }
 
 func (v *View) row(r Row) (string, int) {

@@ -16,7 +16,11 @@ func rows(text string) []Row {
 	at := int64(0)
 	for line := range strings.Lines(text) {
 		end := at + int64(len(line))
-		all = append(all, Row{Text: strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), From: at, To: end})
+		text := line
+		if bare, ok := strings.CutSuffix(line, "\n"); ok {
+			text = strings.TrimSuffix(bare, "\r")
+		}
+		all = append(all, Row{Text: text, From: at, To: end, End: len(line) - len(text)})
 		at = end
 	}
 	return all

@@ -73,14 +73,18 @@ func (l *lineHead) take(b []byte) {
 	l.over += utf8.RuneCount(b)
 }
 
-// end returns the text of the line and the number of runes left out, and makes ready for the next line. A CR that was
-// the last byte before an LF is dropped.
-func (l *lineHead) end(lf bool) (string, int) {
+// end returns the text of the line, the number of runes left out, and how many characters its end has, and makes ready
+// for the next line. A CR that was the last byte before an LF is part of that end.
+func (l *lineHead) end(lf bool) (line string, cut, ends int) {
 	rest := l.rest
 	l.rest = nil
 	l.take(rest)
 	over, text := l.over, l.text
+	if lf {
+		ends = 1
+	}
 	if lf && l.cr {
+		ends = 2
 		if over > 0 {
 			over--
 		} else {
@@ -89,5 +93,5 @@ func (l *lineHead) end(lf bool) (string, int) {
 	}
 	s := string(text)
 	*l = lineHead{maxRunes: l.maxRunes, maxBytes: l.maxBytes, text: l.text[:0], lacked: l.cut && over > 0}
-	return s, over
+	return s, over, ends
 }

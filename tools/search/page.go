@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ type PageQuery struct {
 	First, Lines int   // First below 1 is 1; Lines 0: none, only the total
 	MaxLine      int   // runes of one line; 0: no limit
 	MaxBytes     int64 // of all texts; 0: no limit. The first line is cut to it, so that a page is never empty for its sake
+	Encoding     Encoding
 }
 
 // A Page is a run of lines of a text.
@@ -33,9 +33,11 @@ type Page struct {
 
 // A PageLine is one line of a page.
 type PageLine struct {
-	Text     string // without its end; a CR before the LF is not part of it, nor is a UTF-8 mark
+	Text     string // decoded, without its end; a CR before the LF is not part of it, nor is a mark
 	From, To int64  // bytes in the file, with its end
 	Cut      int    // runes left out because the line is too long
+	End      int    // characters of its end: 2 is CRLF, 1 LF, 0 none
+	Bad      int    // bytes that Encoding.Decode could not read, also of what is left out
 }
 
 // A Stamp tells whether a file may have changed.
@@ -49,7 +51,7 @@ type Stamp struct {
 // Page returns lines of a text of any size, in memory for the page and one chunk. The total is exact if the text was
 // read to its end, which is always so up to 16 MiB. Errors: of r, and of ctx, which is looked at for each chunk.
 func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) (Page, error) {
-	p := pager{q: q, line: lineHead{maxRunes: q.MaxLine}, next: 1}
+	p := pager{q: q, line: lineText{lineHead: lineHead{maxRunes: q.MaxLine}, decode: q.Encoding.Decode}, next: 1}
 	p.q.First = max(q.First, 1)
 	buf := make([]byte, chunkSize)
 	for p.at = 0; ; {
@@ -99,21 +101,22 @@ type pager struct {
 	open bool     // the line in hand has bytes
 	full bool     // no further line is taken
 	used int64    // bytes of the texts taken
-	line lineHead // of the line in hand, if it is in the page
+	line lineText // of the line in hand, if it is in the page
 }
 
 // feed takes the next bytes of the text.
 func (p *pager) feed(chunk []byte) {
-	if p.at == 0 && bytes.HasPrefix(chunk, []byte(utf8Mark)) {
-		p.at, p.open = int64(len(utf8Mark)), true
-		chunk = chunk[len(utf8Mark):]
+	if mark := p.q.Encoding.mark(chunk); p.at == 0 && mark > 0 {
+		p.at, p.open = int64(mark), true
+		chunk = chunk[mark:]
 	}
+	unit := p.q.Encoding.unit()
 	for len(chunk) > 0 {
 		if !p.wanted() {
 			chunk = p.skip(chunk)
 			continue
 		}
-		n := bytes.IndexByte(chunk, '\n')
+		n := p.q.Encoding.lineEnd(chunk)
 		piece := chunk
 		if n >= 0 {
 			piece = chunk[:n]
@@ -123,8 +126,8 @@ func (p *pager) feed(chunk []byte) {
 		p.open = true
 		chunk = chunk[len(piece):]
 		if n >= 0 {
-			p.at++
-			chunk = chunk[1:]
+			p.at += int64(unit)
+			chunk = chunk[unit:]
 			p.endLine(true)
 		}
 	}
@@ -145,19 +148,20 @@ func (p *pager) wanted() bool {
 
 // skip counts the lines of a chunk up to the first line of the page. What it leaves begins with that line.
 func (p *pager) skip(chunk []byte) []byte {
+	as, unit := p.q.Encoding, p.q.Encoding.unit()
 	rest := chunk[len(chunk):]
-	if lf := bytes.Count(chunk, []byte{'\n'}); p.full || p.next+lf < p.q.First {
+	if lf := as.lineEnds(chunk); p.full || p.next+lf < p.q.First {
 		p.next += lf
 	} else {
 		rest = chunk
 		for p.next < p.q.First {
-			rest = rest[bytes.IndexByte(rest, '\n')+1:]
+			rest = rest[as.lineEnd(rest)+unit:]
 			p.next++
 		}
 	}
 	read := chunk[:len(chunk)-len(rest)]
 	p.at += int64(len(read))
-	p.open = read[len(read)-1] != '\n'
+	p.open = len(read)%unit != 0 || as.lineEnd(read[len(read)-unit:]) < 0
 	p.from = p.at // right where it matters: a line of the page begins here
 	return rest
 }
@@ -165,7 +169,7 @@ func (p *pager) skip(chunk []byte) []byte {
 // endLine takes the line in hand, which ended with an LF or with the text.
 func (p *pager) endLine(lf bool) {
 	l := PageLine{From: p.from, To: p.at}
-	l.Text, l.Cut = p.line.end(lf)
+	l.Text, l.Cut, l.Bad, l.End = p.line.end(lf)
 	first := len(p.page.Lines) == 0
 	switch {
 	case p.full:

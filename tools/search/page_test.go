@@ -25,11 +25,12 @@ func slowPage(text string, q PageQuery) Page {
 		if end >= 0 {
 			line, to = strings.TrimSuffix(text[pos:pos+end], "\r"), pos+end+1
 		}
+		ends := to - pos - len(line)
 		if n == 1 {
 			line = strings.TrimPrefix(line, utf8Mark)
 		}
 		if n >= max(q.First, 1) && !p.More {
-			out := PageLine{From: int64(pos), To: int64(to)}
+			out := PageLine{From: int64(pos), To: int64(to), End: ends}
 			out.Text, out.Cut = slowCut(line, q)
 			fits := q.MaxBytes == 0 || used+int64(len(out.Text)) <= q.MaxBytes && (len(p.Lines) == 0 || !slowLacks(line, q))
 			if len(p.Lines) < q.Lines && fits {
