@@ -56,6 +56,9 @@ func Parse(content []byte) (Notebook, error) {
 	return nb, nil
 }
 
+// Span returns the bytes [from, to) of the content that the cell takes, its outputs among them.
+func (c Cell) Span() (from, to int) { return c.span.from, c.span.to }
+
 // Source is the text of the cell. A source that is neither a string nor a list of strings is "".
 func (c Cell) Source() string {
 	source, ok := c.doc.get(c.span, c.key)

@@ -80,6 +80,14 @@ func TestParseNotebooks(t *testing.T) {
 			continue
 		}
 		golden(t, name+".shown.txt", show(nb))
+		after := 0
+		for _, c := range nb.Cells {
+			from, to := c.Span()
+			if from < after || content[from] != '{' || content[to-1] != '}' {
+				t.Errorf("%s: the span [%d,%d) of cell %s is no object behind the one before", name, from, to, c.ID)
+			}
+			after = to
+		}
 	}
 }
 
