@@ -220,6 +220,7 @@ func prefs(c config.Config) session.Prefs {
 		ReadMaxTokens:     c.Read.MaxTokens,
 		ReadMaxLine:       c.Read.MaxLine,
 		ReadPipe:          c.Read.LineFormat == "pipe",
+		ReadImageEdge:     c.Read.ImageMaxEdge,
 		EditRelaxed:       c.Edit.Guard == "relaxed",
 		ListLimit:         c.List.Limit,
 		ListGitignore:     c.List.Gitignore,

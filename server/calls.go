@@ -178,7 +178,22 @@ func (s *Server) client(ctx context.Context, rec *record) session.Client {
 	p := s.profile(c.Name)
 	c.SeesAll = s.lists.showsAll(p)
 	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
+	c.MaxImages = imagesOf(p)
 	return c
+}
+
+// maxImages is how many images one result has at most, whoever reads it.
+const maxImages = 8
+
+// imagesOf is how many images of one result a client takes.
+func imagesOf(p clients.Profile) int {
+	switch p.Images {
+	case clients.AllImages:
+		return maxImages
+	case clients.FirstImage:
+		return 1
+	}
+	return 0
 }
 
 // identify fills in who called, and what may be found for it.

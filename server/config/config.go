@@ -146,6 +146,8 @@ type Read struct {
 	MaxLine    int    // runes of one line; 0: no limit
 	LineFormat string // tab, pipe
 	Version    string // auto, always: when versions are shown
+
+	ImageMaxEdge int // pixels of the longer edge of an image as it is shown
 }
 
 // Edit is what must be known before a change.

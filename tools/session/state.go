@@ -30,6 +30,7 @@ type Client struct {
 	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
 	MaxBytes      int    // likewise
 	MaxLines      int    // likewise
+	MaxImages     int    // of one result; 0: it takes none
 }
 
 // Prefs are the operator's settings that tools read, the same for all sessions of a process.
@@ -39,6 +40,7 @@ type Prefs struct {
 	ReadMaxTokens                                 int  // of one page
 	ReadMaxLine                                   int  // characters of one line; 0: no limit
 	ReadPipe                                      bool // `%4d | line` instead of number, tab, line
+	ReadImageEdge                                 int  // pixels of the longer edge of an image as it is shown
 	EditRelaxed                                   bool // let a unique match stand in for a read
 	ListLimit                                     int  // paths in one listing
 	ListGitignore                                 bool // apply ignore files to listings
