@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Accept says that the difference in e was shown to the model, or all of New where there is no Old: it
@@ -31,7 +32,7 @@ func (l *Ledger) Accept(ctx context.Context, e *StaleError) error {
 	}
 	if known != nil && known.Hash == next.Hash {
 		next.Spans = normal(append(next.Spans, known.Spans...), size)
-		next.Own = known.Own
+		next.Own, next.Ranges = known.Own, known.Ranges
 	}
 	l.contents.put(next.Hash, e.New)
 	return l.records.save(ctx, next)
@@ -96,12 +97,15 @@ func (l *Ledger) compare(ctx context.Context, rec *record, contents bool) (*Stal
 	if info, err := os.Lstat(rec.Path); err == nil && info.Mode().IsRegular() && rec.Stamp.proves(stampOf(info)) {
 		return nil, nil
 	}
-	e := &StaleError{Path: rec.Path, Was: rec.version(), Sums: Sums{Before: rec.Hash.sum()}}
-	if contents {
+	e := &StaleError{Path: rec.Path, Was: rec.version()}
+	if rec.hashed() {
+		e.Sums.Before = rec.Hash.sum()
+	}
+	if contents && rec.hashed() {
 		e.Old = l.contents.get(rec.Hash)
 	}
 	for range readTries {
-		sum, err := e.look(ctx, contents)
+		same, err := e.look(ctx, rec, contents)
 		switch ended := context.Cause(ctx); {
 		case ended != nil:
 			return nil, ended
@@ -109,48 +113,73 @@ func (l *Ledger) compare(ctx context.Context, rec *record, contents bool) (*Stal
 			continue
 		case err != nil:
 			return e, nil
-		case sum != rec.Hash:
-			e.Now, e.Sums.After = sum.version(rec.whole()), sum.sum()
-			return e, nil
-		default:
+		case same:
 			return nil, l.settled(ctx, rec, e.stamp)
+		default:
+			return e, nil
 		}
 	}
 	return e, nil
 }
 
-// look reads the file at e.Path: its hash, its stamp, and its content if that is wanted and small.
-func (e *StaleError) look(ctx context.Context, content bool) (digest, error) {
+// look says whether the file at e.Path holds what was seen. It notes its version and stamp, and its content if that is
+// wanted and small.
+func (e *StaleError) look(ctx context.Context, rec *record, content bool) (same bool, err error) {
 	dir, err := reopen(filepath.Dir(e.Path))
 	if err != nil {
-		return digest{}, err
+		return false, err
 	}
 	defer func() { _ = dir.Close() }() // a directory handle holds no data
 	file, stamp, err := openRegular(dir, filepath.Base(e.Path), e.Path)
 	if err != nil {
-		return digest{}, err
+		return false, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	var sum digest
-	var got []byte
-	if content && stamp.Size <= maxHeld {
-		got, err = readAll(ctx, file, stamp.Size)
-		sum = digestOf(got)
-	} else if stamp.Size <= maxSize {
-		sum, err = streamDigest(ctx, file, stamp.Size)
+	found := StaleError{stamp: stamp}
+	if len(rec.Parts) > 0 {
+		same, err = found.compareParts(ctx, rec, file)
+	} else {
+		same, err = found.compareWhole(ctx, rec, file, content)
 	}
 	if err != nil {
-		return digest{}, err
+		return false, err
 	}
 	now, err := restamp(file)
 	if err != nil {
-		return digest{}, err
+		return false, err
 	}
 	if !now.same(stamp) {
-		return digest{}, fmt.Errorf("read %s: %w", e.Path, ErrMoved)
+		return false, fmt.Errorf("read %s: %w", e.Path, ErrMoved)
 	}
-	e.New, e.stamp = got, stamp
-	return sum, nil
+	e.Now, e.New, e.Sums.After, e.stamp = found.Now, found.New, found.Sums.After, stamp
+	return same, nil
+}
+
+func (e *StaleError) compareWhole(ctx context.Context, rec *record, file *os.File, content bool) (same bool, err error) {
+	var sum digest
+	switch size := e.stamp.Size; {
+	case content && size <= maxHeld:
+		e.New, err = readAll(ctx, file, size)
+		sum = digestOf(e.New)
+	case size <= maxSize:
+		sum, err = streamDigest(ctx, file, size)
+	}
+	e.Now, e.Sums.After = sum.version(rec.whole()), sum.sum()
+	return sum == rec.Hash, err
+}
+
+// compareParts is compareWhole for what is known by its parts. The new version is that of the head: nobody has hashed more.
+func (e *StaleError) compareParts(ctx context.Context, rec *record, file *os.File) (same bool, err error) {
+	if same, err = inPlace(ctx, rec.Parts, file); same || err != nil {
+		return same, err
+	}
+	e.Now = digestOf(nil).version(true)
+	if e.stamp.Size > 0 {
+		var head part
+		head, err = partOf(ctx, file, Span{0, min(e.stamp.Size, chunkSize)})
+		e.Now = head.version(e.stamp.Size)
+	}
+	return false, err
 }
 
 // reopen opens a canonical directory and follows no link on the way: if one stands there now, the path
@@ -181,8 +210,11 @@ func (l *Ledger) settled(ctx context.Context, rec *record, stamp Stamp) error {
 	}
 	defer l.records.lock(rec.Path)()
 	now, err := l.records.load(ctx, rec.Path)
-	if err != nil || now == nil || now.Hash != rec.Hash {
+	if err != nil || now == nil || now.Hash != rec.Hash || !slices.Equal(now.Parts, rec.Parts) {
 		return err
+	}
+	if now.Size != stamp.Size { // a large file that grew: what was shown of it is as it was
+		now.Size, now.View, now.Again = stamp.Size, noView, 0
 	}
 	now.Stamp = stamp
 	return l.records.save(ctx, now)

@@ -12,12 +12,13 @@ const (
 )
 
 // decide is the table of the guard: the first row that fits. known is the session's record, nil if
-// there is none; memoryFails says that it could not be looked up; exists and base describe the disk.
-func decide(e Edit, known *record, memoryFails, exists bool, base digest) verdict {
+// there is none; memoryFails says that it could not be looked up; exists and base describe the disk;
+// fits says whether the edit's version, if it has one, does.
+func decide(e Edit, known *record, memoryFails, exists bool, base digest, fits bool) verdict {
 	switch {
 	case !exists, e.Unseen:
 		return goOn
-	case e.Version != "" && !fits(e.Version, known, base):
+	case e.Version != "" && !fits:
 		return stale
 	case e.Version != "" && e.Whole && e.Version.partial():
 		return partRead
@@ -36,30 +37,50 @@ func decide(e Edit, known *record, memoryFails, exists bool, base digest) verdic
 	}
 }
 
-// fits says that v is a version of what is on the disk, or of a content that this session replaced
-// itself with no foreign change since: a model sends several edits in one turn with one version.
-func fits(v Version, known *record, base digest) bool {
-	if v.names(base) {
-		return true
+// fits says that the version of the edit is one of what is on the disk, or of a content that this
+// session replaced itself with no foreign change since: a model sends several edits in one turn with
+// one version. known is what is known of the disk's content. of is what the version covers.
+func (w *work) fits(known *record) (of Span, ok bool) {
+	v, all := w.edit.Version, Span{0, int64(len(w.old))}
+	mine := known != nil && known.Hash == w.base
+	if !v.ranged() {
+		if v.names(w.base) {
+			return all, true
+		}
+		if !mine {
+			return Span{}, false
+		}
+		_, ok = v.namesOne(known.Own)
+		return all, ok
 	}
-	if known == nil || known.Hash != base {
-		return false
+	if s := v.span(); s.From < s.To && s.To <= all.To && v == (part{s, digestOf(w.old[s.From:s.To])}).version(all.To) {
+		return s, true
 	}
-	_, own := v.namesOne(known.Own)
-	return own
+	if mine {
+		for _, own := range known.Ranges {
+			if own.Version == v {
+				return own.Span, true
+			}
+		}
+	}
+	return Span{}, false
 }
 
 // coverageBefore returns what of the old content the session knows, by its record or by the version
 // that it gave.
-func coverageBefore(e Edit, known *record, base digest, size int64) []Span {
-	switch {
-	case e.Version != "" && !e.Version.partial() && fits(e.Version, known, base):
-		return wholeOf(size)
-	case known != nil && known.Hash == base:
-		return known.Spans
-	default:
-		return nil
+func (w *work) coverageBefore(known *record) []Span {
+	var spans []Span
+	if known != nil && known.Hash == w.base {
+		spans = known.Spans
 	}
+	size, v := int64(len(w.old)), w.edit.Version
+	if v == "" || v.partial() && !v.ranged() {
+		return spans
+	}
+	if of, ok := w.fits(known); ok {
+		return normal(append(spans[:len(spans):len(spans)], of), size)
+	}
+	return spans
 }
 
 // replaced returns the versions that the session may still name after it replaced base.
@@ -70,6 +91,21 @@ func replaced(known *record, base digest) []digest {
 	}
 	own = append(own, base)
 	return own[max(0, len(own)-ownVersions):]
+}
+
+// outside returns a *PartReadError if the edit's version is that of a part, and next changes more than
+// that part.
+func (w *work) outside(next []byte) error {
+	if !w.edit.Version.ranged() || w.edit.Unseen || w.file == nil {
+		return nil
+	}
+	of, _ := w.fits(w.known)
+	if differsOnlyIn(of, w.old, next) {
+		return nil
+	}
+	e := &PartReadError{Path: w.path, Version: w.edit.Version}
+	e.Seen, e.Total = seenLines(w.old, []Span{of})
+	return e
 }
 
 func (w *work) partRead() error {
@@ -94,7 +130,7 @@ func (l *Ledger) stale(w *work) error {
 		} else {
 			was, named = e.Was.namesOne(append(k.Own[:len(k.Own):len(k.Own)], k.Hash))
 		}
-		if named {
+		if named && k.hashed() {
 			e.Old = l.contents.get(was)
 		}
 	}

@@ -40,9 +40,10 @@ func (e *StaleError) Error() string {
 
 // A PartReadError is an ErrPartRead that says which part it was.
 type PartReadError struct {
-	Path  string
-	Seen  []Lines // in order; empty if the caller's version is all that is known
-	Total int     // lines of the file
+	Path    string
+	Seen    []Lines // in order; empty if the caller's version is all that is known
+	Total   int     // lines of the file
+	Version Version // that was given, if it is that of a part of a large file and the edit changes more: the part is Seen
 }
 
 // Lines is a range of lines, counted from 1, both ends included.

@@ -41,6 +41,7 @@ type Ledger struct {
 	contents *Contents
 	journal  *Journal
 	fast     bool
+	large    int64 // largeSize, but for tests
 	self     hand
 	steps    steps
 
@@ -56,6 +57,7 @@ func New(o Options) *Ledger {
 		contents: o.Contents,
 		journal:  o.Journal,
 		fast:     o.Fast,
+		large:    largeSize,
 		self:     hand{process: thisProcess(), host: thisHost(), swaps: o.Journal != nil},
 		swept:    make(map[dirID]bool),
 	}

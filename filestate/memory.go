@@ -33,14 +33,16 @@ type Memory interface {
 
 // A record is what a session knows of one path.
 type record struct {
-	Path  string   `json:"path"`
-	Hash  digest   `json:"hash"`  // of the whole content that was seen
-	Size  int64    `json:"size"`  // of that content
-	Spans []Span   `json:"spans"` // of it, what was shown; normal
-	Stamp Stamp    `json:"stamp"` // of the file when it held that content
-	View  string   `json:"view"`  // the last view, as viewOf writes it
-	Again int      `json:"again"` // how often in a row that view was seen before
-	Own   []digest `json:"own"`   // contents that this session replaced since anybody else did, oldest first
+	Path   string   `json:"path"`
+	Hash   digest   `json:"hash"`             // of the whole content that was seen; none: only parts of it are known
+	Parts  []part   `json:"parts,omitempty"`  // of a large file without Hash, as they were shown
+	Size   int64    `json:"size"`             // of that content
+	Spans  []Span   `json:"spans"`            // of it, what was shown; normal
+	Stamp  Stamp    `json:"stamp"`            // of the file when it held that content
+	View   string   `json:"view"`             // the last view, as viewOf writes it
+	Again  int      `json:"again"`            // how often in a row that view was seen before
+	Own    []digest `json:"own"`              // contents that this session replaced since anybody else did, oldest first
+	Ranges []ranged `json:"ranges,omitempty"` // the same for versions of parts
 }
 
 // shown says whether anything of the content was shown. Without that a record licenses nothing.
@@ -48,7 +50,12 @@ func (r *record) shown() bool { return r != nil && (r.Size == 0 || len(r.Spans) 
 
 func (r *record) whole() bool { return isWhole(r.Spans, r.Size) }
 
-func (r *record) version() Version { return r.Hash.version(r.whole()) }
+func (r *record) version() Version {
+	if !r.hashed() {
+		return longest(r.Parts).version(r.Size)
+	}
+	return r.Hash.version(r.whole())
+}
 
 // viewOf names a set of normal spans in few bytes.
 func viewOf(spans []Span) string {

@@ -77,14 +77,15 @@ func (r *Reading) Close() error { return r.file.Close() }
 
 // A Sight is what one Saw found. A session's ledger remembers its last 5,000 files.
 type Sight struct {
-	Version Version // "": over 1 GiB
+	Version Version // "": over 1 GiB, or over 16 MiB and nothing of it was seen
 	Whole   bool    // with what was seen before, all of this content has been seen now
 	Again   int     // how often in a row exactly these spans were seen with this content before
 }
 
 // Saw remembers that the session has seen these spans (none: the whole file; an empty Span: nothing
-// of it). It hashes the whole content in a stream; a file over 1 GiB, which cannot be edited, is not
-// remembered and has no version. Ranges of one content add up.
+// of it). Ranges of one content add up. It hashes the whole content in a stream, but of a file over
+// 16 MiB only what was seen, unless that is all; Version is then that of the longest span. A file over
+// 1 GiB, which cannot be edited, is not remembered and has no version.
 //
 // ErrMoved: the file changed while it was read; the caller opens it again, at most three times.
 // ErrMemory comes with a valid Sight: the content may be shown, but was not remembered.
@@ -95,6 +96,10 @@ func (r *Reading) Saw(ctx context.Context, spans ...Span) (Sight, error) {
 	}
 	if len(spans) == 0 {
 		spans = wholeOf(size)
+	}
+	spans = normal(spans, size)
+	if size > r.ledger.large && !isWhole(spans, size) {
+		return r.sawParts(ctx, spans)
 	}
 	sum, err := r.digest(ctx)
 	if err != nil {
@@ -108,7 +113,7 @@ func (r *Reading) Saw(ctx context.Context, spans ...Span) (Sight, error) {
 		return Sight{}, err
 	}
 	known, err := l.records.load(ctx, r.path)
-	next := known.see(sum, r.stamp, normal(spans, size))
+	next := known.see(sum, r.stamp, spans)
 	next.Path = r.path
 	if err == nil {
 		err = l.records.save(ctx, next)
@@ -122,7 +127,7 @@ func (r *record) see(sum digest, stamp Stamp, spans []Span) *record {
 	if r == nil || r.Hash != sum {
 		return next
 	}
-	next.Own = r.Own
+	next.Own, next.Ranges = r.Own, r.Ranges
 	next.Spans = normal(append(r.Spans[:len(r.Spans):len(r.Spans)], spans...), stamp.Size)
 	if r.View == next.View {
 		next.Again = r.Again + 1
@@ -135,7 +140,7 @@ func (r *record) see(sum digest, stamp Stamp, spans []Span) *record {
 func (r *Reading) digest(ctx context.Context) (digest, error) {
 	size := r.stamp.Size
 	known, err := r.ledger.records.load(ctx, r.path)
-	if err == nil && known != nil && known.Stamp.proves(r.stamp) {
+	if err == nil && known.hashed() && known.Stamp.proves(r.stamp) {
 		if size > maxHeld || r.ledger.contents.get(known.Hash) != nil {
 			return known.Hash, nil
 		}

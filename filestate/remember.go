@@ -23,25 +23,29 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	defer l.records.lock(w.path)()
 	fresh, err := l.records.load(ctx, w.path)
 	before := w.known
-	if err == nil && (fresh == nil || fresh.Hash != w.after || w.same) {
-		before = fresh // a read of the old content may have added to it
+	was := fresh.of(w.old, w.base)
+	fresh = fresh.of(w.next, w.after)
+	// A read of the new content may have been quicker.
+	quicker := fresh != nil && fresh.Hash == w.after && was.Hash != w.base
+	if err == nil && !quicker {
+		before = was // a read of the old content may have added to it
 	}
 	if w.file != nil {
-		spans := coverageBefore(w.edit, before, w.base, int64(len(w.old)))
+		spans := w.coverageBefore(before)
 		c.Old, c.Before = w.old, w.base.version(isWhole(spans, int64(len(w.old))))
 		c.Sums.Before = w.base.sum()
 		next.Own = replaced(before, w.base)
+		next.Ranges = w.ranges(before)
 		if !w.edit.Whole {
 			next.Spans = moved(w.old, w.next, spans)
 		}
 	}
 	switch {
 	case w.same && fresh != nil && fresh.Hash == w.after:
-		next.Own, next.View, next.Again = fresh.Own, fresh.View, fresh.Again
+		next.Own, next.Ranges, next.View, next.Again = fresh.Own, fresh.Ranges, fresh.View, fresh.Again
 	case w.same:
-		next.Own = nil
-	case fresh != nil && fresh.Hash == w.after && w.after != w.base:
-		// A read of the new content was quicker.
+		next.Own, next.Ranges = nil, nil
+	case quicker:
 		next.Spans = normal(append(next.Spans, fresh.Spans...), size)
 		next.View, next.Again = fresh.View, fresh.Again
 	}

@@ -186,25 +186,21 @@ func (l *Ledger) change(ctx context.Context, works []*work) error {
 func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 	known, memErr := l.records.load(ctx, w.path)
 	w.known = known
-	if w.edit.Version == "" && decide(w.edit, known, memErr != nil, w.file != nil, digest{}) == notRead {
+	if w.edit.Version == "" && decide(w.edit, known, memErr != nil, w.file != nil, digest{}, false) == notRead {
 		// No content could change that, and the largest file costs 1 GiB of memory to read.
 		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
 	}
 	if err := w.read(ctx); err != nil {
 		return err
 	}
-	switch decide(w.edit, known, memErr != nil, w.file != nil, w.base) {
-	case goOn:
-	case partRead:
-		return w.partRead()
-	case stale:
-		return l.stale(w)
-	case noMemory:
-		return memErr
-	default:
-		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
+	w.known = known.of(w.old, w.base)
+	if err := l.guard(w, memErr); err != nil {
+		return err
 	}
 	next, err := w.edit.Change(w.old)
+	if err == nil {
+		err = w.outside(next)
+	}
 	if err != nil {
 		return err
 	}
@@ -224,4 +220,21 @@ func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 		w.after = w.base
 	}
 	return nil
+}
+
+// guard refuses what the table of the guard does not let through. memErr says that the memory failed.
+func (l *Ledger) guard(w *work, memErr error) error {
+	_, fits := w.fits(w.known)
+	switch decide(w.edit, w.known, memErr != nil, w.file != nil, w.base, fits) {
+	case goOn:
+		return nil
+	case partRead:
+		return w.partRead()
+	case stale:
+		return l.stale(w)
+	case noMemory:
+		return memErr
+	default:
+		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
+	}
 }

@@ -327,7 +327,7 @@ func holds(ctx context.Context, f *os.File, content []byte) bool {
 func (l *Ledger) foreign(ctx context.Context, w *work) error {
 	e := &StaleError{Path: w.path}
 	if w.file != nil {
-		whole := isWhole(coverageBefore(w.edit, w.known, w.base, int64(len(w.old))), int64(len(w.old)))
+		whole := isWhole(w.coverageBefore(w.known), int64(len(w.old)))
 		e.Was, e.Old = w.base.version(whole), w.old
 	}
 	file, stamp, err := openRegular(w.dir, w.name, w.path)

@@ -39,12 +39,14 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 		return goneRefusal(ctx, env, path)
 	case isStale:
 		return g.stale(ctx, env, path, stale)
+	case isPart && part.Version != "":
+		return tool.Numbered(tool.FilePartlyRead, g.unread, "Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.", part.Version, seenLines(part), path)
 	case isPart:
 		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only %s of %s were read. Read the rest (next: offset=%d) or use edit_file.", seenLines(part), path, nextUnseen(part.Seen))
 	case errors.Is(err, filestate.ErrNotRead):
 		return g.unreadRefusal(ctx, env, path)
 	case errors.Is(err, filestate.ErrVersion):
-		return tool.Invalid(g.name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p`)
+		return tool.Invalid(g.name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p, or r, 12 and a range`)
 	case errors.Is(err, filestate.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", sizeOf(env, path))
 	}
