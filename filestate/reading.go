@@ -80,6 +80,7 @@ type Sight struct {
 	Version Version // "": over 1 GiB, or over 16 MiB and nothing of it was seen
 	Whole   bool    // with what was seen before, all of this content has been seen now
 	Again   int     // how often in a row exactly these spans were seen with this content before
+	Sum     string  // SHA-256 of the whole content, hex; "": only parts of it were hashed
 }
 
 // Saw remembers that the session has seen these spans (none: the whole file; an empty Span: nothing
@@ -118,7 +119,7 @@ func (r *Reading) Saw(ctx context.Context, spans ...Span) (Sight, error) {
 	if err == nil {
 		err = l.records.save(ctx, next)
 	}
-	return Sight{Version: next.version(), Whole: next.whole(), Again: next.Again}, err
+	return Sight{Version: next.version(), Whole: next.whole(), Again: next.Again, Sum: sum.sum()}, err
 }
 
 // see returns the record after a view of a content. r may be nil.
