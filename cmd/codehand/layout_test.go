@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config"},
 
-	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/catalog", "tools/hooks", "tools/permission", "tools/results",
+	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
 		"tools/tool", "tools/workspace"},
 	"server/pipeline": {"tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
@@ -44,14 +44,15 @@ var rooms = map[string][]string{
 	"server/state":    {},
 	"server/clients":  {"filestate"},
 
-	"tools": {"filestate", "tools/catalog", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"filestate", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"filestate", "tools/catalog", "tools/permission", "tools/results", "tools/search", "tools/shell", "tools/skills",
+	"tools/session": {"filestate", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
 
 	"tools/catalog":       {},
 	"tools/hooks":         {"tools/permission", "tools/sandbox"},
+	"tools/media":         {"tools/sandbox"}, // poppler's programs
 	"tools/notebook":      {},
 	"tools/permission":    {"tools/search/ignore"},
 	"tools/results":       {},
@@ -84,6 +85,7 @@ var modules = []struct {
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
+	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
 	{path: "golang.org/x/text", rooms: []string{"tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/permission"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "tools/sandbox", "tools/search", "tools/workspace"}},
