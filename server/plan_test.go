@@ -162,6 +162,7 @@ var writers = map[string][]string{
 	"edit_file": {`{"file_path":"$WORK/a.txt","old_string":"one","new_string":"x"}`, `{"file_path":"$STATE/plans/other.md","old_string":"theirs","new_string":"x"}`},
 	"multi_edit": {`{"edits":[{"file_path":"$PLAN","old_string":"Think","new_string":"x"},{"file_path":"$WORK/a.txt","old_string":"one","new_string":"x"}]}`,
 		`{"file_path":"$WORK/a.txt","edits":[{"old_string":"one","new_string":"x"}]}`},
+	"notebook_edit": {`{"notebook_path":"$WORK/a.ipynb","edit_mode":"delete","cell_id":"cell-0","new_source":""}`},
 	"run_shell": {`{"command":"touch new.txt"}`, `{"command":"cat a.txt > new.txt"}`, `{"command":"cat a.txt; rm a.txt"}`, `{"command":"make","run_in_background":true}`,
 		`{"command":"$(echo cat) a.txt"}`, `{"command":"echo x > '$PLAN'"}`, `{"command":"git commit -m x"}`},
 }

@@ -241,6 +241,7 @@ var varying = []struct {
 	{"$PLAN", regexp.MustCompile(`/plans/([a-z]+-[a-z]+-[a-z]+\.md)\b`)},
 	{"$SESSION", regexp.MustCompile(`/sessions/([0-9a-f]{16})/`)},
 	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
+	{"$CELL", regexp.MustCompile(`(?:\bcell |<cell id=")([0-9a-f]{8})\b`)},
 	{"$MS", regexp.MustCompile(`\b(?:for|after) ([0-9.]+ (?:ms|s))\b`)},
 }
 

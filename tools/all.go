@@ -10,6 +10,7 @@ func All() []tool.Tool {
 		writeFile,
 		editFile,
 		multiEdit,
+		notebookEdit,
 		listFiles,
 		grepSearch,
 		// Commands.

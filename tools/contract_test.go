@@ -21,6 +21,7 @@ var samples = map[string]string{
 	"write_file":      `{"file_path":"$WORK/new","content":"x"}`,
 	"edit_file":       `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
 	"multi_edit":      `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
+	"notebook_edit":   `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
 	"list_files":      `{"pattern":"**/*","path":"$WORK"}`,
 	"grep_search":     `{"pattern":"one","path":"$WORK"}`,
 	"run_shell":       `{"command":"touch made; sleep 600"}`,
@@ -45,12 +46,17 @@ var samples = map[string]string{
 // noTargets are tools that reach nothing which a rule could name: jobs, lists and tools of the session, or a person.
 var noTargets = []string{"job_output", "job_stop", "tool_search", "call_tool", "task_get", "task_list", "ask_user_question"}
 
+// contractNotebook is the notebook that samples name.
+const contractNotebook = `{"cells":[{"cell_type":"markdown","metadata":{},"source":["one"]}],"metadata":{},"nbformat":4,"nbformat_minor":4}`
+
 // A contractRig is a rig with the files and the job that samples name.
 func contractRig(t *testing.T) (*rig, string) {
 	t.Helper()
 	r := newRig(t)
 	r.write("f", "one\n")
 	r.ok("read_file", `{"file_path":"f"}`)
+	r.write("n.ipynb", contractNotebook)
+	r.ok("read_file", `{"file_path":"n.ipynb"}`)
 	res, _ := r.do("run_shell", `{"command":"sleep 600","run_in_background":true}`)
 	return r, res.Meta.Job.ID
 }
@@ -141,6 +147,7 @@ func TestContractCancelled(t *testing.T) {
 			t.Errorf("a cancelled call gives %v %q", err, res.Text)
 		}
 		r.holds("f", "one\n")
+		r.holds("n.ipynb", contractNotebook)
 		for _, name := range []string{"new", "g", "made"} {
 			if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
 				t.Errorf("a cancelled call made %s", name)
@@ -161,7 +168,7 @@ func TestContractOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{filepath.Join(outside, "f"), "link/f", "../f", filepath.Join(r.dir, "..", "f")} {
-			for _, key := range []string{"file_path", "path"} {
+			for _, key := range []string{"file_path", "path", "notebook_path"} {
 				if !strings.Contains(string(x.Schema), `"`+key+`":{"type":"string"`) || sample[key] == nil {
 					continue
 				}
@@ -170,6 +177,9 @@ func TestContractOutside(t *testing.T) {
 					input[k] = v
 				}
 				input[key] = path
+				if key == "notebook_path" {
+					input[key] = path + ".ipynb"
+				}
 				call, err := x.Bind(r.State, encode(t, input))
 				if err == nil {
 					_, err = call.Run(t.Context(), r.env(call))

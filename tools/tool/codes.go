@@ -35,6 +35,7 @@ const (
 	FileExists          Code = "FILE_EXISTS"
 	Notebook            Code = "NOTEBOOK"
 	NotebookInvalid     Code = "NOTEBOOK_INVALID"
+	CellNotFound        Code = "CELL_NOT_FOUND"
 	FileNotRead         Code = "FILE_NOT_READ"
 	FilePartlyRead      Code = "FILE_PARTLY_READ"
 	FileChanged         Code = "FILE_CHANGED"

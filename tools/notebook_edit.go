@@ -1,0 +1,145 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/notebook"
+	"codehand/tools/results"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+//go:embed notebook_edit.md
+var notebookEditText string
+
+type notebookEditInput struct {
+	NotebookPath string `json:"notebook_path" jsonschema:"absolute or relative"`
+	NewSource    string `json:"new_source" jsonschema:"whole cell; ignored by delete"`
+	CellID       string `json:"cell_id,omitempty" jsonschema:"id or cell-N"`
+	CellType     string `json:"cell_type,omitempty" jsonschema:"insert needs it" rule:"enum=code|markdown"`
+	EditMode     string `json:"edit_mode,omitempty" jsonschema:"action" rule:"enum=replace|insert|delete default=replace"`
+	Version      string `json:"version,omitempty" jsonschema:"that was read"`
+}
+
+var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
+	Spec: tool.Spec{
+		Name: "notebook_edit", Aliases: []string{"NotebookEdit"}, Title: "Edit notebook", Description: notebookEditText,
+		Hint: "edit jupyter notebook cells", Deferred: true, Scope: tool.ScopeWrite,
+		Traits: tool.Traits{Local: true},
+	},
+	Accept:   map[string]string{"file_path": "notebook_path", "path": "notebook_path"},
+	Paths:    func(in *notebookEditInput) []*string { return []*string{&in.NotebookPath} },
+	Activity: func(in notebookEditInput) string { return "Editing " + filepath.Base(in.NotebookPath) },
+	Check:    checkNotebookEdit,
+	Run:      runNotebookEdit,
+})
+
+func checkNotebookEdit(in notebookEditInput) error {
+	switch {
+	case !isNotebook(in.NotebookPath):
+		return tool.Invalid("notebook_edit", fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.", clip(in.NotebookPath, 200)))
+	case in.EditMode == "insert" && in.CellType == "":
+		return tool.Invalid("notebook_edit", "\"cell_type\" is required for insert: code or markdown")
+	case in.EditMode != "insert" && in.CellID == "":
+		return tool.Invalid("notebook_edit", fmt.Sprintf("\"cell_id\" is required for %s", in.EditMode))
+	}
+	return nil
+}
+
+func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (tool.Result, error) {
+	f, err := env.Open(in.NotebookPath, workspace.Write)
+	if err != nil {
+		return tool.Result{}, pathRefusal(env, in.NotebookPath, err)
+	}
+	defer f.Close()
+	if info, err := f.Dir.Lstat(f.Name); err == nil && info.Mode().IsRegular() && info.Size() > notebook.MaxBytes {
+		return tool.Result{}, notebookEditRefusal(ctx, env, in, notebook.ErrTooLarge) // before it is read
+	}
+	var chance [4]byte
+	_, _ = rand.Read(chance[:]) // crypto/rand never fails
+	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert, "delete": notebook.Delete}[in.EditMode]
+	var done notebook.Report
+	changes, err := env.Files.Update(ctx, by(env, "notebook_edit"), filestate.Edit{
+		File: f, Version: filestate.Version(in.Version),
+		Change: func(old []byte) (content []byte, err error) {
+			if old == nil {
+				return nil, fs.ErrNotExist
+			}
+			content, done, err = notebook.Apply(old, notebook.CellEdit{
+				Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource, Random: binary.NativeEndian.Uint32(chance[:]),
+			})
+			return content, err
+		},
+	})
+	if err != nil {
+		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
+	}
+	c := changes[0]
+	text, notes := notebookEditSaid(in, c, done)
+	return tool.Result{
+		Text: text + changeNotes(env, notes, c), Shows: []string{c.Path},
+		Meta: changeMeta(struct {
+			Cell  string `json:"cell"`
+			Index int    `json:"index"`
+			Type  string `json:"type"`
+		}{done.ID, done.Index, done.Type}, c),
+	}, nil
+}
+
+// notebookEditShown is how many characters of the new source an answer repeats.
+const notebookEditShown = 2000
+
+// notebookEditSaid says what was done to which cell. What a cell lost with its type is said, since nobody asked for that.
+func notebookEditSaid(in notebookEditInput, c filestate.Change, r notebook.Report) (text string, notes []string) {
+	switch {
+	case c.Before == c.After:
+		return "No change: " + in.NotebookPath + " already has this content.", nil
+	case r.Mode == notebook.Delete:
+		return fmt.Sprintf("Deleted cell %s from %s", r.ID, in.NotebookPath), nil
+	case r.Mode == notebook.Replace:
+		text = fmt.Sprintf("Updated cell %s (%s) in %s", r.ID, r.Type, in.NotebookPath)
+	case r.After == "":
+		text = fmt.Sprintf("Inserted cell %s as the first in %s", r.ID, in.NotebookPath)
+	default:
+		text = fmt.Sprintf("Inserted cell %s after %s in %s", r.ID, r.After, in.NotebookPath)
+	}
+	shown := []rune(in.NewSource)
+	if in.NewSource != "" {
+		text += "\n" + results.Numbered(string(shown[:min(len(shown), notebookEditShown)]), 0)
+	}
+	if more := len(shown) - notebookEditShown; more > 0 {
+		text += "\n... (" + results.Count(more) + " more characters)"
+	}
+	if len(r.Dropped) > 0 {
+		notes = append(notes, "[lost with the old type: "+strings.Join(r.Dropped, ", ")+"]")
+	}
+	return text, notes
+}
+
+// notebookEditRefusal puts into words why the notebook was not changed.
+func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput, err error) error {
+	invalid, isInvalid := errors.AsType[*notebook.InvalidError](err)
+	missing, isMissing := errors.AsType[*notebook.NotFoundError](err)
+	switch {
+	case errors.Is(err, notebook.ErrTooLarge):
+		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: 100 MiB, also after the change. Use run_shell.", in.NotebookPath, sizeOf(env, in.NotebookPath))
+	case isInvalid:
+		return notebookRefusal(in.NotebookPath, invalid)
+	case isMissing && len(missing.IDs) == 0:
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.", clip(in.CellID, 100))
+	case isMissing && missing.Native:
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: %s.", clip(in.CellID, 100), clip(strings.Join(missing.IDs, ", "), 300))
+	case isMissing:
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.", clip(in.CellID, 100), len(missing.IDs)-1)
+	}
+	return guard{name: "notebook_edit", unread: 6, changed: 7}.refusal(ctx, env, in.NotebookPath, err)
+}
