@@ -14,6 +14,7 @@ import (
 	"codehand/server/pipeline"
 	"codehand/server/state"
 	"codehand/tools/hooks"
+	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
@@ -33,6 +34,7 @@ type engines struct {
 	held   *filestate.Contents
 	kept   *journals
 	search *search.Engine
+	media  *media.Reader
 	hooks  *hooks.Runner
 	keeps  *retention
 	tasks  taskLists
@@ -72,6 +74,7 @@ func (s *Server) assemble(o Options) (err error) {
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
+	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge}})
 	if s.local, err = s.localPlace(); err != nil {
 		return err
 	}
@@ -151,6 +154,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Search:   e.search,
 		Shell:    sh,
 		Results:  results.New(kept),
+		Media:    e.media,
 		Prefs:    at.prefs,
 		Start:    at.start,
 		Highest:  at.highest,
@@ -220,7 +224,6 @@ func prefs(c config.Config) session.Prefs {
 		ReadMaxTokens:     c.Read.MaxTokens,
 		ReadMaxLine:       c.Read.MaxLine,
 		ReadPipe:          c.Read.LineFormat == "pipe",
-		ReadImageEdge:     c.Read.ImageMaxEdge,
 		EditRelaxed:       c.Edit.Guard == "relaxed",
 		ListLimit:         c.List.Limit,
 		ListGitignore:     c.List.Gitignore,

@@ -107,7 +107,7 @@ func baseTable(c *Config) []setting {
 		{"read.max_line", "characters of one line, 0 for no limit", narrower, number{&c.Read.MaxLine, 0, 1_000_000, true}},
 		{"read.line_format", "what stands between line number and line: tab or pipe", guidance, choice{&c.Read.LineFormat, []string{"tab", "pipe"}}},
 		{"read.version", "when versions of files are shown: auto or always", guidance, choice{&c.Read.Version, []string{"auto", "always"}}},
-		{"read.image_max_edge", "pixels of the longer edge of an image as it is shown", narrower, number{&c.Read.ImageMaxEdge, 64, 8192, false}},
+		{"read.image_max_edge", "pixels of the longer edge of an image as it is shown", operatorOnly, number{&c.Read.ImageMaxEdge, 64, 8192, false}},
 
 		{"edit.guard", "strict: a file must be read before it is changed; or relaxed", narrower, choice{&c.Edit.Guard, []string{"strict", "relaxed"}}},
 		{"write.durability", "full: a change is on the disk before the answer; or fast", narrower, choice{&c.Write.Durability, []string{"full", "fast"}}},

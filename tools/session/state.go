@@ -5,6 +5,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/catalog"
+	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
@@ -40,7 +41,6 @@ type Prefs struct {
 	ReadMaxTokens                                 int  // of one page
 	ReadMaxLine                                   int  // characters of one line; 0: no limit
 	ReadPipe                                      bool // `%4d | line` instead of number, tab, line
-	ReadImageEdge                                 int  // pixels of the longer edge of an image as it is shown
 	EditRelaxed                                   bool // let a unique match stand in for a read
 	ListLimit                                     int  // paths in one listing
 	ListGitignore                                 bool // apply ignore files to listings
@@ -67,6 +67,7 @@ type State struct {
 	Search  *search.Engine
 	Shell   *shell.Shell
 	Results *results.Shelf
+	Media   *media.Reader // images and PDF files; shared by all sessions
 	Skills  *skills.Index
 	Catalog []catalog.Entry // every tool that this session may find, by name; only read
 	Tasks   tasks.List
