@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,7 +107,7 @@ func (j *Journal) begin(by By, undoes []string, works []*work) (noteName, error)
 func (j *Journal) keep(kind string, by By, path string, content []byte) error {
 	e := &note{header: header{Kind: kind}}
 	sum := digestOf(content)
-	e.Files = []noted{{Path: path, Before: &sum, OldSize: int64(len(content)), Kept: true}}
+	e.Files = []noted{{Path: path, Before: &sum, OldSize: int64(len(content)), Kept: true, Raw: len(content) >= rawSize}}
 	e.parts = []contents{{before: content}}
 	_, err := j.put(e, by, stateDone)
 	return err
@@ -120,17 +121,19 @@ func (j *Journal) put(e *note, by By, as string) (noteName, error) {
 	e.By, e.Process, e.Started, e.Host = by, j.self.process.pid, j.self.process.started, j.self.host
 	var name noteName
 	e.ID, e.Time, name = j.name(by.Call, e.Kind, as)
-	b, err := j.encode(e)
+	pieces, err := j.encode(e)
 	if err != nil {
 		return noteName{}, err
 	}
-	if err := j.write(name, b); err != nil {
+	if err := j.write(name, pieces); err != nil {
 		_ = j.root.Remove(name.path()) // a part of a note is none
 		return noteName{}, err
 	}
 	j.mu.Lock()
-	j.added += int64(len(b))
-	j.mu.Unlock()
+	defer j.mu.Unlock()
+	for _, piece := range pieces {
+		j.added += int64(len(piece))
+	}
 	return name, nil
 }
 
@@ -155,7 +158,7 @@ func (j *Journal) name(call, kind, state string) (id string, now time.Time, name
 }
 
 // write writes a file of the journal. Only a whole one is ever read (note.go), so that it needs no second name.
-func (j *Journal) write(name noteName, b []byte) error {
+func (j *Journal) write(name noteName, pieces [][]byte) error {
 	day := name.day()
 	if err := j.root.Mkdir(day, 0o700); err == nil && !j.o.Fast {
 		if err := syncDir(j.root); err != nil && !unsynced(err) {
@@ -169,8 +172,10 @@ func (j *Journal) write(name noteName, b []byte) error {
 		return err
 	}
 	err = j.steps.before(stepNoteWrite)
-	if err == nil {
-		_, err = f.Write(b)
+	for _, piece := range joined(pieces) {
+		if err == nil {
+			_, err = f.Write(piece)
+		}
 	}
 	if err == nil {
 		err = j.steps.before(stepNoteSync)
@@ -187,6 +192,19 @@ func (j *Journal) write(name noteName, b []byte) error {
 		return err
 	}
 	return j.syncDay(day)
+}
+
+// joined puts small neighbours together, so that a small note is one call of the system.
+func joined(pieces [][]byte) [][]byte {
+	out := [][]byte{pieces[0]}
+	for _, piece := range pieces[1:] {
+		if last := len(out) - 1; len(out[last])+len(piece) < rawSize {
+			out[last] = slices.Concat(out[last], piece) // never into a content
+		} else {
+			out = append(out, piece)
+		}
+	}
+	return out
 }
 
 func (j *Journal) syncDay(day string) error {

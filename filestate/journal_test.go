@@ -243,8 +243,17 @@ func sizeBelow(t *testing.T, dir string) (size int64) {
 // What is no note, a part of one, or was changed is passed over and never undone with.
 func TestDamagedNotes(t *testing.T) {
 	t.Parallel()
+	for name, lines := range map[string]int{"compressed": 100, "as it is": 20_000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDamagedNotes(t, lines)
+		})
+	}
+}
+
+func testDamagedNotes(t *testing.T, lines int) {
 	d := newKeptDesk(t)
-	d.write("a", strings.Repeat("old\n", 100))
+	d.write("a", strings.Repeat("old\n", lines))
 	c := d.must(d.put("a", "new\n", unseen))
 	good := d.must(d.put("b", "new\n", unseen))
 	var note string
@@ -262,7 +271,7 @@ func TestDamagedNotes(t *testing.T) {
 	}
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)-12] ^= 1
-	foreign := bytes.Replace(whole, []byte(`"old_size":400`), []byte(`"old_size":399`), 1)
+	foreign := bytes.Replace(whole, fmt.Appendf(nil, `"old_size":%d`, 4*lines), fmt.Appendf(nil, `"old_size":%d`, 4*lines-1), 1)
 	for name, content := range map[string][]byte{
 		"empty": {}, "cut": whole[:len(whole)-1], "header only": whole[:20], "longer": append(bytes.Clone(whole), 0), "flipped": flipped,
 		"other size": foreign, "no JSON": []byte("note\n"), "nothing": []byte("{}\n"),

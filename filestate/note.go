@@ -32,6 +32,9 @@ const (
 const (
 	idDigits  = 16
 	maxHeader = 1 << 20 // bytes of the first line of a note
+	// rawSize is the size from which a content is kept as it is. To compress 1 MB takes longer (8 ms) than all the rest of
+	// its change; below it takes less than a sync of the disk.
+	rawSize = 64 << 10
 
 	keptMode = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky // the bits of a mode that a change keeps
 )
@@ -67,8 +70,8 @@ func validID(id string) bool {
 	})
 }
 
-// A header is the first line of a note, as JSON. The contents follow it, each compressed: of every file the old one, and
-// of the new one what does not stand in the old one at its beginning or end.
+// A header is the first line of a note, as JSON. The contents follow it, the smaller ones compressed: of every file the old
+// one, and of the new one what does not stand in the old one at its beginning or end.
 type header struct {
 	ID      string    `json:"id"`
 	Time    time.Time `json:"time"`
@@ -93,6 +96,7 @@ type noted struct {
 	Added   int         `json:"added"` // lines
 	Removed int         `json:"removed"`
 	Kept    bool        `json:"kept"`             // the contents are here; false: too large
+	Raw     bool        `json:"raw,omitempty"`    // they are not compressed
 	Packed  int64       `json:"packed,omitempty"` // bytes of the old content here
 	Head    int64       `json:"head,omitempty"`   // bytes that both contents begin with
 	Tail    int64       `json:"tail,omitempty"`   // bytes that both contents end with
@@ -121,6 +125,7 @@ func (e *note) add(w *work) {
 		f.After = &w.after
 	}
 	f.Kept = max(f.OldSize, f.NewSize) <= maxKept
+	f.Raw = f.Kept && max(f.OldSize, f.NewSize) >= rawSize
 	head := commonPrefix(c.before, c.after)
 	tail := commonSuffix(c.before[head:], c.after[head:])
 	f.Head, f.Tail = int64(head), int64(tail)
@@ -151,55 +156,59 @@ func changedLines(before, after []byte, head, tail int) (added, removed int) {
 	return added, removed
 }
 
-// encode gives a note the form of its file.
-func (j *Journal) encode(e *note) ([]byte, error) {
-	var body bytes.Buffer
+// encode gives a note the form of its file, in pieces: a content that is kept as it is is not copied.
+func (j *Journal) encode(e *note) ([][]byte, error) {
+	pieces := [][]byte{nil} // the first is the header, which tells the sizes of the others
 	for i := range e.Files {
 		f, c := &e.Files[i], e.parts[i]
 		if !f.Kept {
 			continue
 		}
-		var err error
-		if f.Packed, err = j.pack(&body, c.before); err != nil {
+		before, err := j.pack(c.before, f.Raw)
+		if err != nil {
 			return nil, err
 		}
+		f.Packed, pieces = int64(len(before)), append(pieces, before)
 		if f.After == nil {
 			continue
 		}
-		if f.Middle, err = j.pack(&body, c.after[f.Head:int64(len(c.after))-f.Tail]); err != nil {
+		middle, err := j.pack(c.after[f.Head:int64(len(c.after))-f.Tail], f.Raw)
+		if err != nil {
 			return nil, err
 		}
+		f.Middle, pieces = int64(len(middle)), append(pieces, middle)
 	}
 	line, err := json.Marshal(e.header)
 	if err != nil {
 		return nil, err
 	}
-	return append(append(line, '\n'), body.Bytes()...), nil
+	pieces[0] = append(line, '\n')
+	return pieces, nil
 }
 
-// pack appends content compressed, and returns how many bytes that took. An empty one takes none.
-func (j *Journal) pack(to *bytes.Buffer, content []byte) (int64, error) {
-	if len(content) == 0 {
-		return 0, nil
+// pack returns content as it is kept: compressed unless it is raw. Of an empty one nothing is kept.
+func (j *Journal) pack(content []byte, raw bool) ([]byte, error) {
+	if len(content) == 0 || raw {
+		return content, nil
 	}
-	from := to.Len()
+	var to bytes.Buffer
 	z, ok := j.packers.Get().(*gzip.Writer)
 	if ok {
-		z.Reset(to)
+		z.Reset(&to)
 	} else {
 		var err error
-		if z, err = gzip.NewWriterLevel(to, gzip.BestSpeed); err != nil {
-			return 0, err
+		if z, err = gzip.NewWriterLevel(&to, gzip.BestSpeed); err != nil {
+			return nil, err
 		}
 	}
 	defer j.packers.Put(z)
 	if _, err := z.Write(content); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := z.Close(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	return int64(to.Len() - from), nil
+	return to.Bytes(), nil
 }
 
 // header reads the first line of a note, and says errDamaged unless all of the note is there.
@@ -266,7 +275,7 @@ func (j *Journal) read(name noteName) (*note, error) {
 
 func (f noted) unpack(r io.Reader) (c contents, err error) {
 	if f.Before != nil {
-		if c.before, err = unpack(r, f.Packed, f.OldSize); err != nil {
+		if c.before, err = f.unpackOne(r, f.Packed, f.OldSize); err != nil {
 			return c, err
 		}
 		if digestOf(c.before) != *f.Before {
@@ -276,7 +285,7 @@ func (f noted) unpack(r io.Reader) (c contents, err error) {
 	if f.After == nil {
 		return c, nil
 	}
-	middle, err := unpack(r, f.Middle, f.NewSize)
+	middle, err := f.unpackOne(r, f.Middle, f.NewSize)
 	if err != nil || max(f.Head, f.Tail) > int64(len(c.before)) {
 		return c, errors.Join(err, errDamaged)
 	}
@@ -290,7 +299,22 @@ func (f noted) unpack(r io.Reader) (c contents, err error) {
 	return c, nil
 }
 
-// unpack reads a content of at most size bytes that takes packed bytes here.
+// unpackOne reads a content of at most size bytes that takes packed bytes here.
+func (f noted) unpackOne(r io.Reader, packed, size int64) ([]byte, error) {
+	if !f.Raw {
+		return unpack(r, packed, size)
+	}
+	if packed > size {
+		return nil, errDamaged
+	}
+	content := make([]byte, packed)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, errDamaged
+	}
+	return content, nil
+}
+
+// unpack is unpackOne for what is compressed.
 func unpack(r io.Reader, packed, size int64) ([]byte, error) {
 	if packed == 0 {
 		return []byte{}, nil
