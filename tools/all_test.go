@@ -224,9 +224,7 @@ func TestSpecs(t *testing.T) {
 }
 
 // unused are codes that belong to what does not exist yet. Each leaves this list with its first use.
-var unused = map[string]string{
-	"Notebook": "edit_file gives it when there is a notebook_edit to send the model to",
-}
+var unused = map[string]string{}
 
 // A code that nothing gives is a promise in the documents which nobody keeps; one that is not declared is in no document.
 func TestCodes(t *testing.T) {

@@ -55,6 +55,9 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	edit := fileEdits{file: f, path: in.FilePath, version: in.Version, edits: []textedit.Edit{
 		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: prose(in.FilePath)},
 	}}
+	if err := edit.refuseNotebook(ctx, env); err != nil {
+		return tool.Result{}, err
+	}
 	changes, err := env.Files.Update(ctx, by(env, "edit_file"), edit.change(env))
 	if err != nil {
 		return tool.Result{}, edit.refusal(ctx, env, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"codehand/filestate"
 	"codehand/tools/textedit"
@@ -43,6 +44,9 @@ func (f *fileEdits) change(env tool.Env) filestate.Edit {
 // refusal, or ours.
 func (f *fileEdits) check(ctx context.Context, env tool.Env) (filestate.Change, error) {
 	tried := filestate.Change{Path: f.file.Path, Durable: true}
+	if err := f.refuseNotebook(ctx, env); err != nil {
+		return tried, err
+	}
 	edit := f.change(env)
 	apply := edit.Change
 	edit.Change = func(old []byte) ([]byte, error) {
@@ -86,6 +90,11 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 
 // applyAll changes all files or none.
 func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestate.Change, error) {
+	if slices.ContainsFunc(files, (*fileEdits).notebook) { // which is refused, and so are others for what is wrong with them
+		if _, err := checkAll(ctx, env, files); err != nil {
+			return nil, err
+		}
+	}
 	all := make([]filestate.Edit, len(files))
 	for i, f := range files {
 		all[i] = f.change(env)

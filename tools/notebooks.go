@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -15,4 +17,27 @@ func isNotebook(path string) bool { return strings.EqualFold(filepath.Ext(path),
 func notebookRefusal(path string, e *notebook.InvalidError) error {
 	return tool.Refuse(tool.NotebookInvalid, "%s is not a Jupyter notebook at %d:%d: %s. Repair it with run_shell.",
 		path, e.Line, e.Column, e.Reason)
+}
+
+// notebook says that the file is a Jupyter notebook, by the name that was given or by that of the file itself.
+func (f *fileEdits) notebook() bool { return isNotebook(f.path) || isNotebook(f.file.Path) }
+
+// refuseNotebook sends edits of a notebook's text to the tool that edits its cells. nil: it is none, or there is no such file
+// to edit, which Update says.
+func (f *fileEdits) refuseNotebook(ctx context.Context, env tool.Env) error {
+	creates, gone := f.edits[0].Old == "", missing(f.file)
+	if !f.notebook() || gone && !creates {
+		return nil
+	}
+	text := "File is a Jupyter Notebook. Use the notebook_edit tool to edit this file."
+	if f.which != nil {
+		text = fmt.Sprintf("Edit %d: %s", f.which[0], text)
+	}
+	if gone {
+		return tool.Numbered(tool.Notebook, 5, "%s", text+" To create it, use write_file.")
+	}
+	if err := (guard{creates: creates}).look(ctx, env, f.file); err != nil {
+		return pathRefusal(env, f.path, err)
+	}
+	return tool.Numbered(tool.Notebook, 5, "%s", text)
 }

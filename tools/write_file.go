@@ -128,7 +128,7 @@ func writeFileEnds(t textedit.Text) string {
 
 // writeFileNotebook refuses to make a notebook of what is none, since no program would open it any more.
 func writeFileNotebook(in writeFileInput) error {
-	if filepath.Ext(in.FilePath) != ".ipynb" {
+	if !isNotebook(in.FilePath) {
 		return nil
 	}
 	var book struct {
