@@ -155,7 +155,7 @@ func TestApplyLevels(t *testing.T) {
 }
 
 func TestApplyRefuses(t *testing.T) {
-	latin := "caf\xe9 na\xefve" // two bytes that are not UTF-8, no character of more than one
+	latin := "caf\xe9 \x81" // two bytes that are not UTF-8, of no encoding that can be told
 	cases := []struct {
 		name    string
 		content string
@@ -163,8 +163,8 @@ func TestApplyRefuses(t *testing.T) {
 		index   int
 		want    error
 	}{
-		{"UTF-16 little", "\xff\xfea\x00", []Edit{{Old: "a", New: "b"}}, 0, ErrEncoding},
-		{"UTF-16 big", "\xfe\xff\x00a", []Edit{{Old: "a", New: "b"}}, 0, ErrEncoding},
+		{"UTF-16 of odd length", "\xff\xfea\x00b", []Edit{{Old: "a", New: "b"}}, 0, ErrEncoding},
+		{"half a character of UTF-16", "\xfe\xff\x00a\xd8\x3d", []Edit{{Old: "a", New: "b"}}, 0, ErrEncoding},
 		{"UTF-32 little", "\xff\xfe\x00\x00a\x00\x00\x00", []Edit{{Old: "a", New: "b"}}, 0, ErrEncoding},
 		{"UTF-32 big", "\x00\x00\xfe\xff\x00\x00\x00a", []Edit{{Old: "a", New: "b"}}, 0, ErrEncoding},
 		{"a NUL in the head", strings.Repeat("a", binaryHead-1) + "\x00", []Edit{{Old: "a", New: "b"}}, 0, ErrBinary},

@@ -93,12 +93,14 @@ func wholeRunes(text []byte) []byte {
 }
 
 // String is the name as people know it.
-func (e Encoding) String() string {
+func (e Encoding) String() string { return e.set.String() }
+
+func (c charset) String() string {
 	return [...]string{
 		utf8Set: "UTF-8", utf16LE: "UTF-16 LE", utf16BE: "UTF-16 BE", utf32LE: "UTF-32 LE", utf32BE: "UTF-32 BE",
 		gbk: "GBK", gb18030: "GB18030", big5: "Big5", eucKR: "EUC-KR", eucJP: "EUC-JP", shiftJIS: "Shift_JIS",
 		windows1251: "Windows-1251", windows1252: "Windows-1252", koi8R: "KOI8-R",
-	}[e.set]
+	}[c]
 }
 
 // Mark returns how many bytes of byte order mark the file starts with; they are no text.

@@ -16,8 +16,8 @@ func (e *EditError) Unwrap() error { return e.Err }
 // The reasons without further data.
 var (
 	ErrBinary   = errors.New("binary content")
-	ErrEncoding = errors.New("encoding is not supported")
-	ErrMix      = errors.New("encoding of the file is unknown, and the new text is not ASCII")
+	ErrEncoding = errors.New("UTF-32 or damaged UTF-16 is not edited")
+	ErrMix      = errors.New("new text does not fit the encoding of the file") // a *MixError, if that is known
 	ErrNotEmpty = errors.New("old text is empty, and the content is not")
 	ErrTooLarge = errors.New("result is larger than 1 GiB")
 
@@ -35,6 +35,19 @@ func (e *CascadeError) Error() string { return ErrCascade.Error() }
 
 // Unwrap returns ErrCascade.
 func (e *CascadeError) Unwrap() error { return ErrCascade }
+
+// A MixError says that the file's encoding cannot spell what an edit would write.
+type MixError struct {
+	Encoding Encoding
+	// Char is the first character that it has no bytes for. 0: it has, but the bytes beside the change are no character of
+	// it and would be read with them.
+	Char rune
+}
+
+func (e *MixError) Error() string { return ErrMix.Error() }
+
+// Unwrap returns ErrMix.
+func (e *MixError) Unwrap() error { return ErrMix }
 
 // A NotFoundError says that Old is not there.
 type NotFoundError struct {

@@ -34,14 +34,14 @@ func checkCascade(earlier []Edit, e Edit) error {
 	return nil
 }
 
-// explain fills in why e.Old is missing after the earlier edits of content.
-func explain(missing *NotFoundError, content []byte, earlier []Edit, e Edit) {
+// explain fills in why e.Old is missing after the earlier edits of content, whose file has an encoding of that name.
+func explain(missing *NotFoundError, content []byte, encoding string, earlier []Edit, e Edit) {
 	if len(content)*len(earlier) <= replayBytes {
 		missing.ChangedBy, missing.From, missing.To = changedBy(content, earlier, e)
 	}
 	if missing.ChangedBy == 0 {
 		// The content on disk, not the working copy: the caller can read only that.
-		missing.Hint = hint(content, foldEnds(e.Old))
+		missing.Hint = hint(content, encoding, foldEnds(e.Old))
 	}
 }
 
@@ -62,9 +62,9 @@ func changedBy(content []byte, earlier []Edit, e Edit) (edit, from, to int) {
 }
 
 // hint says what may be wrong with old, which is not in content: the first of the known reasons that applies.
-func hint(content []byte, old string) string {
+func hint(content []byte, encoding, old string) string {
 	if unmatchable(content, old) {
-		return "The line holds bytes that are not UTF-8; choose text without them."
+		return "The line holds bytes that are not " + encoding + "; choose text without them."
 	}
 	content = content[len(mark(content)):]
 	if len(content) > hintBytes {

@@ -12,6 +12,7 @@ func (c *copyOf) replace(edit int, t target, places iter.Seq[int]) (Done, error)
 	out := make([]byte, 0, len(c.content)+len(t.add))
 	ends := lineEnds{content: c.content}
 	var added []anchor
+	var splices []splice
 	copied, moved := 0, 0
 	for at := range places {
 		from, to := t.span(at)
@@ -31,12 +32,22 @@ func (c *copyOf) replace(edit int, t target, places iter.Seq[int]) (Done, error)
 		if len(added) < maxLines {
 			added = append(added, anchor{edit: edit, at: len(out)})
 		}
+		start := len(out)
 		out = ends.write(out, text, from, to)
+		if c.coded != nil {
+			splices = append(splices, splice{from, to, string(out[start:])})
+		}
 		copied = to
 		done.Replacements++
 		done.Changed += to - from
 	}
 	out = append(out, c.content[copied:]...)
+	if c.coded != nil {
+		var err error
+		if done.Changed, err = c.coded.splice(c.content, splices); err != nil {
+			return Done{}, err
+		}
+	}
 	for i := moved; i < len(c.anchors); i++ {
 		c.anchors[i].at += len(out) - len(c.content)
 	}

@@ -1,6 +1,7 @@
 // Package textedit finds text in the bytes of a file and replaces it, changing no other byte.
 //
-// It works on the raw bytes. Old text is compared with a view of them, in which a \r\n is a \n and, if need be,
+// It works on the raw bytes of UTF-8. A file in another encoding is edited in its text, which knows for each place where
+// it comes from (coded.go), so that there, too, only what an edit writes is encoded. Old text is compared with a view of them, in which a \r\n is a \n and, if need be,
 // typographic quotes are straight; each place of the view knows where it is in the file, so only the bytes that matched
 // are ever rewritten. A view is made only where the plain bytes cannot be searched.
 //
@@ -13,6 +14,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"unicode/utf8"
 )
 
 // maxContent is the largest result in bytes. A short Old that is everywhere, replaced by a long New, could otherwise ask
@@ -68,10 +70,17 @@ func apply(content []byte, edits []Edit, limit int) ([]byte, Report, error) {
 	if len(edits) == 0 {
 		return content, Report{}, nil
 	}
-	if err := sniff(content); err != nil {
+	limit = max(limit, len(content))
+	c, err := newCopy(content, limit)
+	if err != nil {
 		return nil, Report{}, &EditError{Index: 0, Err: err}
 	}
-	c := &copyOf{content: content, limit: max(limit, len(content))}
+	return applyCopy(c, edits, limit)
+}
+
+// applyCopy makes the file anew from c, with at most limit bytes.
+func applyCopy(c *copyOf, edits []Edit, limit int) ([]byte, Report, error) {
+	text := c.content
 	report := Report{Edits: make([]Done, 0, len(edits))}
 	for i, e := range edits {
 		done, err := Done{}, checkCascade(edits[:i], e)
@@ -79,7 +88,7 @@ func apply(content []byte, edits []Edit, limit int) ([]byte, Report, error) {
 			done, err = c.apply(i, e)
 		}
 		if missing, ok := errors.AsType[*NotFoundError](err); ok {
-			explain(missing, content, edits[:i], e)
+			explain(missing, text, c.name, edits[:i], e)
 		}
 		if err != nil {
 			return nil, Report{}, &EditError{Index: i, Err: err}
@@ -87,14 +96,44 @@ func apply(content []byte, edits []Edit, limit int) ([]byte, Report, error) {
 		report.Edits = append(report.Edits, done)
 	}
 	c.number(report.Edits)
-	return c.content, report, nil
+	if c.coded == nil {
+		return c.content, report, nil
+	}
+	made, err := c.coded.content(c.mark, c.content, limit)
+	if err != nil {
+		return nil, Report{}, &EditError{Index: len(edits) - 1, Err: err}
+	}
+	return made, report, nil
 }
 
 // A copyOf is the working copy: what the edits so far have made of the content.
 type copyOf struct {
-	content []byte
-	limit   int // bytes that the result may have
+	content []byte // UTF-8, or bytes that are taken for it
+	limit   int    // bytes that the result may have
 	anchors []anchor
+
+	name  string // of the encoding
+	mark  []byte // that content is without; a UTF-8 mark stays in it
+	coded *coded // the way back to the bytes of the file; nil: they are content
+}
+
+// newCopy takes the bytes of a file. Those of a UTF-8 file are not looked through: that would cost more than most edits.
+func newCopy(content []byte, limit int) (*copyOf, error) {
+	e, err := Detect(content)
+	if err != nil {
+		return nil, err
+	}
+	c := &copyOf{content: content, limit: limit, name: e.String()}
+	if e.set == utf8Set {
+		return c, nil
+	}
+	c.mark = content[:e.Mark()]
+	if c.coded, err = newCoded(e.set, content[e.Mark():]); err != nil {
+		return nil, err
+	}
+	c.content = c.coded.text
+	c.limit = max(limit, len(c.content)) // of its text; what the file may have is seen to in the end
+	return c, nil
 }
 
 // An anchor remembers where an edit has written, while later edits move it. Anchors are in order of their offset.
@@ -107,6 +146,9 @@ type anchor struct {
 func (c *copyOf) apply(i int, e Edit) (Done, error) {
 	if e.Old == "" {
 		return c.fill(i, e)
+	}
+	if c.coded != nil && !utf8.ValidString(e.Old) {
+		return Done{}, &NotFoundError{} // it would match in the middle of a character
 	}
 	t, ok := find(c.content, e)
 	if !ok {
@@ -139,6 +181,12 @@ func (c *copyOf) fill(i int, e Edit) (Done, error) {
 		return Done{}, ErrTooLarge
 	}
 	done := Done{Replacements: 1, Changed: len(c.content) - from}
+	if c.coded != nil {
+		var err error
+		if done.Changed, err = c.coded.splice(c.content, []splice{{from, len(c.content), e.New}}); err != nil {
+			return Done{}, err
+		}
+	}
 	c.content = slices.Concat(c.content[:from], []byte(e.New))
 	for n := range c.anchors {
 		c.anchors[n].at = from
