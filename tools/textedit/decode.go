@@ -13,48 +13,46 @@ var newline = []byte("\n")
 
 // A Text is what a file's bytes are as text.
 type Text struct {
-	BOM     bool // starts with the UTF-8 mark, which is not part of the text
-	CRLF    int  // line ends that are \r\n
-	LF      int  // line ends that are \n alone
-	Invalid int  // bytes that are not UTF-8
-	Lines   int  // a last line without a line end is one, too
-	NoEOL   bool // the last line has no line end
+	Encoding Encoding
+	CRLF     int  // line ends that are \r\n
+	LF       int  // line ends that are \n alone
+	Invalid  int  // bytes, or units, that are no character of the encoding
+	Lines    int  // a last line without a line end is one, too
+	NoEOL    bool // the last line has no line end
 }
 
-// Decode looks at content. Errors: ErrBinary (a NUL in the first 8 KiB), ErrEncoding (UTF-16, UTF-32). Bytes that are
-// not UTF-8 are no error: they are kept as they are.
+// Decode looks at content. The error is ErrBinary: a NUL in the first 8 KiB, without a mark. Bytes that are no characters
+// are no error.
 func Decode(content []byte) (Text, error) {
-	if err := sniff(content); err != nil {
+	e, err := Detect(content)
+	if err != nil {
 		return Text{}, err
 	}
-	bom := mark(content)
-	text := content[len(bom):]
-	crlf := bytes.Count(text, []byte("\r\n"))
-	t := Text{
-		BOM:   len(bom) > 0,
-		CRLF:  crlf,
-		LF:    bytes.Count(text, newline) - crlf,
-		NoEOL: len(text) > 0 && text[len(text)-1] != '\n',
+	t := Text{Encoding: e}
+	text := content[e.Mark():]
+	if e.set == utf8Set {
+		t.Invalid, _ = census(text)
+	} else {
+		var decoded string
+		decoded, t.Invalid = e.Decode(text)
+		text = []byte(decoded)
 	}
+	t.CRLF = bytes.Count(text, []byte("\r\n"))
+	t.LF = bytes.Count(text, newline) - t.CRLF
+	t.NoEOL = len(text) > 0 && text[len(text)-1] != '\n'
 	t.Lines = t.CRLF + t.LF
 	if t.NoEOL {
 		t.Lines++
 	}
-	t.Invalid, _ = census(text)
 	return t, nil
 }
 
-// sniff refuses what is not text, or not text of a kind that can be edited. The marks come first: UTF-16 is full of NULs.
-func sniff(content []byte) error {
-	for _, wide := range []string{"\xff\xfe", "\xfe\xff", "\x00\x00\xfe\xff"} {
-		if bytes.HasPrefix(content, []byte(wide)) {
-			return ErrEncoding
-		}
-	}
-	if bytes.IndexByte(content[:min(len(content), binaryHead)], 0) >= 0 {
-		return ErrBinary
-	}
-	return nil
+// Shown returns content as text to read: without a mark, each byte that is no character of its encoding as U+FFFD, line
+// ends as they are. What is binary comes back as if it were UTF-8.
+func Shown(content []byte) string {
+	e, _ := Detect(content) // the zero one if it is binary
+	text, _ := e.Decode(content[e.Mark():])
+	return text
 }
 
 // mark returns the UTF-8 mark that content starts with, or nothing.

@@ -20,15 +20,17 @@ const (
 // Diff returns unified hunks with 3 lines of context, without file headers, at most maxBytes long, cut at a line with
 // `... (diff cut, N more lines)`. whole says that nothing was cut. There is no line end after the last line.
 //
-// The lines are compared as a view of the file shows them: the \r of a line end and the UTF-8 mark are no difference
-// and are not shown, and each byte that is not UTF-8 is shown as U+FFFD. If only those differ, the text is a sentence that
-// says so. It is "" only for equal contents, or if maxBytes has no room. If so much has changed that comparing would
+// The lines are compared as a view of the file shows them: the encoding, the \r of a line end and the mark are no difference
+// and are not shown, and each byte that is no character is shown as U+FFFD. If only those differ, the text is a sentence
+// that says so. It is "" only for equal contents, or if maxBytes has no room. If so much has changed that comparing would
 // take long, the text names the range of lines, and whole is false.
 func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
 	if bytes.Equal(old, new) {
 		return "", true
 	}
-	a, b := changedParts(old, new)
+	before, was := legible(old, new)
+	after, is := legible(new, old)
+	a, b := changedParts(before, after)
 	if a.size()+b.size() > diffBytes || a.count()+b.count() > diffLines {
 		return fit(func(yield func(string) bool) {
 			yield(fmt.Sprintf("... (the changes are within %s, now %s; too much to be compared)", a.name(), b.name()))
@@ -38,10 +40,30 @@ func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
 	d.changes = changes(d.old, d.new)
 	if len(d.changes) == 0 {
 		return fit(func(yield func(string) bool) {
+			if was != is {
+				yield(fmt.Sprintf("(only the encoding differs: %s, now %s)", was, is))
+				return
+			}
 			yield("(only line ends, the byte order mark or bytes that are not UTF-8 differ)")
 		}, maxBytes, true)
 	}
 	return fit(d.lines(), maxBytes, true)
+}
+
+// legible returns content in UTF-8, and the name of its encoding. What could be in an encoding, but is too little to tell,
+// is in that of the other content: it was, or will be, the same file.
+func legible(content, other []byte) ([]byte, string) {
+	e, _ := Detect(content)
+	if e == (Encoding{}) && !utf8.Valid(content) {
+		if like, _ := Detect(other); like.set >= gbk {
+			e = like
+		}
+	}
+	if e.set == utf8Set {
+		return content, e.String()
+	}
+	text, _ := e.Decode(content[e.Mark():])
+	return []byte(text), e.String()
 }
 
 // fit joins lines, and cuts them where they exceed maxBytes. complete says whether all of the lines are all there is.

@@ -257,3 +257,24 @@ func TestDiffRandom(t *testing.T) {
 		}
 	}
 }
+
+// A diff shows text, whatever it is in.
+func TestDiffEncodings(t *testing.T) {
+	wide := func(text string) string { return "\xff\xfe" + string(spell(utf16LE, text)) }
+	cases := []struct{ name, old, new, want string }{
+		{"UTF-16", wide("a\r\né\r\n"), wide("a\r\nê\r\n"), "@@ -1,2 +1,2 @@\n a\n-é\n+ê"},
+		{"UTF-16 to UTF-8", wide("é\n"), "ê\n", "@@ -1 +1 @@\n-é\n+ê"},
+		{"only the encoding", wide("é\n"), "é\n", "(only the encoding differs: UTF-16 LE, now UTF-8)"},
+		{"Latin-1", "caf\xe9\nna\xefve\n", "caf\xe9\nna\xefvet\xe9\n", "@@ -1,2 +1,2 @@\n café\n-naïve\n+naïveté"},
+		{"Latin-1, of which too little is left to tell", "caf\xe9\nna\xefve\n", "caf\xe9\n", "@@ -1,2 +1 @@\n café\n-naïve"},
+		{"Latin-1, of which there was too little", "caf\xe9\n", "caf\xe9\nna\xefve\n", "@@ -1 +1,2 @@\n café\n+naïve"},
+		{"a new file", "", wide("é"), "@@ -0,0 +1 @@\n+é\n\\ No newline at end of file"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got, whole := Diff([]byte(c.old), []byte(c.new), 8192); got != c.want || !whole {
+				t.Errorf("got %q, %v\nwant %q", got, whole, c.want)
+			}
+		})
+	}
+}

@@ -24,7 +24,7 @@ const (
 	utf16BE
 	utf32LE
 	utf32BE
-	gbk
+	gbk // the first of those that no mark tells
 	gb18030
 	big5
 	eucKR
@@ -125,6 +125,32 @@ func (e Encoding) Unit() (size int, bigEndian bool) {
 		return 4, e.set == utf32BE
 	}
 	return 1, false
+}
+
+// Editable says that Apply edits the encoding. Of UTF-16 it does not edit what is damaged.
+func (e Encoding) Editable() bool { return e.set != utf32LE && e.set != utf32BE }
+
+// Encode returns a file with this text, which is without a mark: the mark, if the encoding has one, and the text. The
+// error is a *MixError. UTF-32 is not written: ErrEncoding.
+func (e Encoding) Encode(text string) ([]byte, error) {
+	var mark string
+	switch {
+	case !e.Editable():
+		return nil, ErrEncoding
+	case e.set == utf8Set && e.marked:
+		return []byte("\xef\xbb\xbf" + text), nil
+	case e.set == utf8Set:
+		return []byte(text), nil
+	case e.set == utf16LE:
+		mark = "\xff\xfe"
+	case e.set == utf16BE:
+		mark = "\xfe\xff"
+	}
+	raw, err := newEncoder(e.set).encode(text)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(mark), raw...), nil
 }
 
 // Decode returns raw as UTF-8. Raw must not have the mark and begin with a whole character; each byte or unit of it that

@@ -187,11 +187,13 @@ func complaint(content []byte, e Edit) string {
 	if !bytes.Equal(before, content) {
 		return "the argument was changed in place"
 	}
-	if sniff(content) != nil {
-		if err == nil {
-			return "not text, but no error"
-		}
+	switch enc, notText := Detect(content); {
+	case notText != nil && err == nil:
+		return "not text, but no error"
+	case notText != nil, !enc.Editable():
 		return ""
+	case enc.set != utf8Set:
+		return codedComplaint(enc.set, content[enc.Mark():], e)
 	}
 	want, done, wantErr := oracle(string(content), e)
 	if kind(err) != kind(wantErr) {
