@@ -48,6 +48,21 @@ func benchEdit(b *testing.B, size int) {
 	b.ReportMetric(0, "ns/op") // of all ways together, which says nothing
 }
 
+// BenchmarkEditHeld is an edit of a file that another program holds open for writing, as a log or an editor does.
+func BenchmarkEditHeld(b *testing.B) {
+	o := filestate.Options{Dir: b.TempDir(), Journal: openJournal(b, filepath.Join(b.TempDir(), "journal"))}
+	w := newWay(b, "held", 4<<10, ledgerEdit(o))
+	for b.Loop() {
+		holder, err := os.OpenFile(w.path, os.O_WRONLY, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.once(b)
+		_ = holder.Close() // nothing was written
+	}
+	b.ReportMetric(w.median(), "held-ms")
+}
+
 // A way is one way to change the line that holds "here" into one that holds "HERE", and back.
 type way struct {
 	name  string

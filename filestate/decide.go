@@ -93,14 +93,14 @@ func replaced(known *record, base digest) []digest {
 	return own[max(0, len(own)-ownVersions):]
 }
 
-// outside returns a *PartReadError if the edit's version is that of a part, and next changes more than
-// that part.
-func (w *work) outside(next []byte) error {
-	if !w.edit.Version.ranged() || w.edit.Unseen || w.file == nil {
+// outside returns a *PartReadError if the edit's version is that of a part, and more than that part
+// is changed.
+func (w *work) outside() error {
+	if !w.edit.Version.ranged() || w.edit.Unseen || w.edit.remove || w.file == nil {
 		return nil
 	}
 	of, _ := w.fits(w.known)
-	if differsOnlyIn(of, w.old, next) {
+	if differsOnlyIn(of, w.old, w.next) {
 		return nil
 	}
 	e := &PartReadError{Path: w.path, Version: w.edit.Version}

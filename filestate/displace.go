@@ -1,90 +1,29 @@
 package filestate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 )
 
 // After an exchange the temporary name stands for what was at the name of the target. No such file is removed before it
 // was found to be the old content, our new one, or one that the journal holds.
 
-const (
-	writerWait = time.Second // how long a program that has a file open for writing is waited for
-	writerPoll = time.Millisecond
-)
-
-// look reads what stands at a name below w's directory.
-func (w *work) look(ctx context.Context, name string) ([]byte, Stamp, error) {
-	for range readTries {
-		content, stamp, err := w.lookOnce(ctx, name)
-		if !errors.Is(err, ErrMoved) {
-			return content, stamp, err
-		}
-	}
-	return nil, Stamp{}, ErrMoved
-}
-
-func (w *work) lookOnce(ctx context.Context, name string) ([]byte, Stamp, error) {
-	file, _, err := openRegular(w.dir, name, w.path)
-	if err != nil {
-		return nil, Stamp{}, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	if name == w.temporary {
-		awaitWriters(ctx, file)
-	}
-	stamp, err := restamp(file)
-	if err != nil {
-		return nil, Stamp{}, err
-	}
-	if stamp.Size > maxSize {
-		return nil, Stamp{}, ErrTooLarge
-	}
-	content, err := readAll(ctx, file, stamp.Size)
-	if err != nil {
-		return nil, Stamp{}, err
-	}
-	now, err := restamp(file)
-	if err == nil && !now.same(stamp) {
-		err = ErrMoved
-	}
-	return content, stamp, err
-}
-
-// awaitWriters waits until no program is writing to a displaced file. A program that saves in place has opened the file before
-// it was displaced, and writes to it just afterwards; nobody can open it under its new name. Where one keeps it open for
-// longer, or the system does not tell, clean looks again.
-func awaitWriters(ctx context.Context, f *os.File) {
-	for end := time.Now().Add(writerWait); beingWritten(f) && time.Now().Before(end); {
-		timer := time.NewTimer(writerPoll)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-	}
-}
-
 // verify looks whether what was displaced is what was read, and puts it back if it is not.
 func (l *Ledger) verify(ctx context.Context, w *work) error {
-	var content []byte
-	var stamp Stamp
+	var there found
 	err := l.steps.before(stepVerify)
 	if err == nil {
-		content, stamp, err = w.look(ctx, w.temporary)
+		there, err = w.is(ctx, w.temporary, w.old, w.stamp)
 	}
-	if err == nil && bytes.Equal(content, w.old) {
-		w.gone = stamp
+	if err == nil && there.same {
+		w.gone = there.stamp
 		w.written(w.temp)
 		return nil
 	}
-	if backErr := l.putBack(ctx, w, content); backErr != nil {
+	if backErr := l.putBack(ctx, w, there.content); backErr != nil {
 		w.temp = nil // what is there is not ours to remove
 		return &RollbackError{Err: w.failed(stepVerify, ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: backErr}}}
 	}
@@ -122,9 +61,10 @@ func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 // discardOurs removes the temporary file after names were exchanged back, if it holds our content. If somebody saved in
 // between, it holds that, which goes to the journal first.
 func (l *Ledger) discardOurs(ctx context.Context, w *work) {
-	content, _, err := w.look(ctx, w.temporary)
-	if err == nil && !bytes.Equal(content, w.next) {
-		err = l.journal.keep(kindExternal, w.by, w.path, content)
+	w.wait = writerWait // this file is another one, which nobody had open before
+	there, err := w.is(ctx, w.temporary, w.next, Stamp{})
+	if err == nil && !there.same {
+		err = l.journal.keep(kindExternal, w.by, w.path, there.content)
 	}
 	w.temp = nil
 	if err == nil {
@@ -145,12 +85,12 @@ func (l *Ledger) setAside(ctx context.Context, w *work) error {
 		return w.failed(stepRename, err)
 	}
 	w.displaced = true
-	content, stamp, err := w.look(ctx, w.temporary)
-	if err == nil && bytes.Equal(content, w.old) {
-		w.gone = stamp
+	there, err := w.is(ctx, w.temporary, w.old, w.stamp)
+	if err == nil && there.same {
+		w.gone = there.stamp
 		return nil
 	}
-	if err := l.nameAgain(w, content); err != nil {
+	if err := l.nameAgain(w, there.content); err != nil {
 		return &RollbackError{Err: w.failed(stepVerify, ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: err}}}
 	}
 	return l.foreign(ctx, w)
@@ -198,12 +138,14 @@ func (l *Ledger) clean(ctx context.Context, w *work) {
 	}
 	last := w.base
 	if !stamp.same(w.gone) {
-		content, _, err := w.look(ctx, w.temporary)
-		if err != nil || !bytes.Equal(content, w.old) && l.journal.keep(kindExternal, w.by, w.path, content) != nil {
+		there, err := w.is(ctx, w.temporary, w.old, Stamp{})
+		if err != nil || !there.same && l.journal.keep(kindExternal, w.by, w.path, there.content) != nil {
 			_ = file.Close() // only read
 			return
 		}
-		last = digestOf(content)
+		if !there.same {
+			last = digestOf(there.content)
+		}
 	}
 	if w.dir.Remove(w.temporary) == nil {
 		w.displaced = false
@@ -219,8 +161,8 @@ func (l *Ledger) restore(ctx context.Context, w *work) error {
 	case w.inPlace:
 		return l.overwriteWith(ctx, w, w.next, w.old)
 	}
-	content, _, err := w.look(ctx, w.name)
-	if err == nil && !bytes.Equal(content, w.next) {
+	there, err := w.is(ctx, w.name, w.next, Stamp{})
+	if err == nil && !there.same {
 		err = ErrMoved
 	}
 	if err != nil {
@@ -254,12 +196,12 @@ func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 	if err := moveAside(w.dir, w.name, w.temporary); err != nil {
 		return w.failed(stepRemove, err)
 	}
-	content, _, err := w.look(ctx, w.temporary)
-	if err == nil && bytes.Equal(content, w.next) {
+	there, err := w.is(ctx, w.temporary, w.next, Stamp{})
+	if err == nil && there.same {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
 		return nil
 	}
-	if err := l.nameAgain(w, content); err != nil {
+	if err := l.nameAgain(w, there.content); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s: %w", w.path, ErrMoved)
@@ -267,9 +209,8 @@ func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 
 // replaceBack writes the old content anew, where nothing was displaced.
 func (l *Ledger) replaceBack(ctx context.Context, w *work) error {
-	back := *w
-	back.next, back.temporary = w.old, l.self.tempName()
-	t, at, err := l.writeTemp(ctx, &back)
+	back := &work{edit: w.edit, path: w.path, name: w.name, dir: w.dir, file: w.file, next: w.old, temporary: l.self.tempName()}
+	t, at, err := l.writeTemp(ctx, back)
 	if err != nil {
 		return w.failed(at, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"codehand/filestate"
 )
@@ -387,4 +388,54 @@ func TestLateWriter(t *testing.T) {
 	if !d.keepsContent("late and later") {
 		t.Error("the later save is lost")
 	}
+}
+
+// What was displaced of a large file is known by its stamp, unless that proves nothing or a program has it open.
+func TestForeignSaveOfALargeFile(t *testing.T) {
+	t.Parallel()
+	old := strings.Repeat("old line\n", 200_000)
+	for name, hold := range map[string]bool{"held": true, "closed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newKeptDesk(t)
+			d.write("a", old)
+			d.age("a", time.Hour)
+			d.see("a")
+			f, err := os.OpenFile(d.path("a"), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			filestate.BeforeSteps(d.l, func(step string) error {
+				if step != "verify" {
+					return nil
+				}
+				_, err := f.WriteString("new")
+				if !hold {
+					return errors.Join(err, f.Close())
+				}
+				return err
+			})
+			_, err = d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("ours")})
+			if e := wantStale(t, err); string(e.New) != "new"+old[3:] {
+				t.Errorf("the refusal shows %.20q", e.New)
+			}
+			d.holds("a", "new"+old[3:])
+		})
+	}
+}
+
+// The guard has the last word on a large file, whose hash is not known before the change is made.
+func TestGuardOfALargeFile(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.write("a", strings.Repeat("line\n", 100_000))
+	d.see("a")
+	d.write("a", strings.Repeat("LINE\n", 100_000))
+	_, err := d.edit("a", "line", "x") // which Change refuses as well
+	wantStale(t, err)
+	_, err = d.edit("a", "LINE", "x")
+	wantStale(t, err)
+	_, err = d.edit("a", "line", "x", unseen)
+	wantError(t, err, errAbsent)
 }

@@ -41,7 +41,8 @@ func (l *Ledger) overwriteWith(ctx context.Context, w *work, was, next []byte) e
 	if err != nil {
 		return w.failed(stepInPlace, err)
 	}
-	if !os.SameFile(info, w.info) || !holds(ctx, w.file, was) {
+	same, err := holds(ctx, w.file, was)
+	if err != nil || !same || !os.SameFile(info, w.info) {
 		return w.failed(stepInPlace, ErrMoved)
 	}
 	if err = l.pour(f, next); err == nil {

@@ -3,18 +3,21 @@ package filestate
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
 
 const (
-	lateWait  = time.Second // how long an old file is kept open for what comes late
-	lateFiles = 64          // old files kept open at most
+	lateWait  = time.Second      // how long an old file is kept open for what comes late
+	lateMost  = 10 * time.Minute // the same while a program has it open for writing, about
+	lateFiles = 64               // old files kept open at most
 )
 
 // late are old files that have no name any more. A program that had looked up the name just before it was exchanged, and
 // got no processor since, opens and writes the old file: the system does not tell that before, so each is looked at again
-// when it is a second old. The zero late is ready.
+// when it is a second old. One that a program still has open for writing then, as a log is, is kept until that program
+// closes it. The zero late is ready.
 type late struct {
 	mu    sync.Mutex
 	files []*lateFile // the oldest first
@@ -28,6 +31,7 @@ type lateFile struct {
 	sum   digest // of its content
 	stamp Stamp
 	timer *time.Timer
+	wait  time.Duration // until the timer ends
 }
 
 // watchLate takes over an open file that was just removed.
@@ -39,10 +43,25 @@ func (j *Journal) watchLate(f *lateFile) {
 		oldest = j.late.files[0]
 	}
 	j.late.gone.Add(1)
-	f.timer = time.AfterFunc(lateWait, func() { j.settleLate(f) })
+	f.wait = lateWait
+	f.timer = time.AfterFunc(f.wait, func() { j.lookLate(f) })
 	j.late.mu.Unlock()
 	if oldest != nil {
 		j.settleLate(oldest)
+	}
+}
+
+// lookLate settles an old file, or waits twice as long if a program has it open for writing.
+func (j *Journal) lookLate(f *lateFile) {
+	j.late.mu.Lock()
+	wait := slices.Contains(j.late.files, f) && 2*f.wait < lateMost && beingWritten(f.file)
+	if wait {
+		f.wait *= 2
+		f.timer.Reset(f.wait)
+	}
+	j.late.mu.Unlock()
+	if !wait {
+		j.settleLate(f)
 	}
 }
 

@@ -1,6 +1,7 @@
 package filestate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func child(dir *os.Root, name string) (*os.Root, error) {
 	if !want.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotDirectory}
 	}
-	next, err := dir.OpenRoot(name)
+	next, err := dir.OpenRoot(name + "/.") // without the dot, a FIFO that was put there meanwhile would be waited for
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +145,27 @@ func readAll(ctx context.Context, f *os.File, size int64) ([]byte, error) {
 		return nil, ErrMoved
 	}
 	return b[:n:n], nil
+}
+
+// holds says whether a file has that content, and holds no second one in memory.
+func holds(ctx context.Context, f *os.File, content []byte) (bool, error) {
+	b := make([]byte, min(chunkSize, len(content)+1)) // one more byte shows growth
+	for n := 0; ; {
+		if err := context.Cause(ctx); err != nil {
+			return false, err
+		}
+		got, err := f.ReadAt(b, int64(n))
+		if got > len(content)-n || !bytes.Equal(b[:got], content[n:n+got]) {
+			return false, nil
+		}
+		n += got
+		if errors.Is(err, io.EOF) {
+			return n == len(content), nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
 }
 
 // at gives an error that names the whole path instead of the part below the handle.

@@ -95,7 +95,11 @@ func (r *Reading) sawParts(ctx context.Context, spans []Span) (Sight, error) {
 	if memErr == nil {
 		memErr = l.records.save(ctx, next)
 	}
-	return Sight{Version: v, Whole: next.whole(), Again: next.Again}, memErr
+	sight := Sight{Version: v, Whole: next.whole(), Again: next.Again}
+	if next.hashed() {
+		sight.Sum = next.Hash.sum()
+	}
+	return sight, memErr
 }
 
 // seeParts returns the record after a view of a part, and the version of that view.

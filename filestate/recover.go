@@ -158,7 +158,7 @@ func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, superseded
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }() // a directory handle holds no data
-	w := &work{path: f.Path, name: filepath.Base(f.Path), dir: dir, temporary: f.Temp, old: c.before, next: c.after}
+	w := &work{path: f.Path, name: filepath.Base(f.Path), dir: dir, temporary: f.Temp, old: c.before, next: c.after, wait: writerWait}
 	now, err := w.sum(ctx, w.name)
 	if err != nil {
 		return nil, err

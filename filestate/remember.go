@@ -85,8 +85,7 @@ func (w *work) tried() Change {
 		c.Old, c.Before, c.Sums.Before = w.old, w.base.version(true), w.base.sum()
 	}
 	if !w.edit.remove {
-		after := digestOf(w.next)
-		c.New, c.After, c.Sums.After = w.next, after.version(true), after.sum()
+		c.New, c.After, c.Sums.After = w.next, w.after.version(true), w.after.sum()
 	}
 	return c
 }

@@ -37,6 +37,12 @@ func (s Stamp) same(t Stamp) bool {
 // proves says that the file whose stamp is now t still has the content that it had when s was noted.
 func (s Stamp) proves(t Stamp) bool { return !s.Racy && s.same(t) }
 
+// provesDisplaced is proves for a file that was renamed since s was noted, which sets its ctime.
+func (s Stamp) provesDisplaced(t Stamp) bool {
+	s.Ctime = t.Ctime
+	return s.Ino != 0 && s.proves(t)
+}
+
 // restamp notes the stamp of an open file.
 func restamp(f *os.File) (Stamp, error) {
 	info, err := f.Stat()

@@ -18,7 +18,8 @@ type Edit struct {
 	Whole   bool    // the change replaces everything, so everything must have been seen
 	Unseen  bool    // config edit.guard = "relaxed": what was seen does not matter, Change proves enough
 	// Change makes the new content from the old one (nil: there is no file yet), which it must not
-	// write to. It is pure, is called at most once, and its error is returned as it is with the file
+	// write to. It is pure and called at most once: of a file from 64 KiB on perhaps before the guard
+	// refuses the edit, since that takes the hash of old. Its error is returned as it is with the file
 	// untouched.
 	Change func(old []byte) ([]byte, error)
 
@@ -78,6 +79,7 @@ func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Chang
 	unlock, err := l.enter(ctx, works)
 	defer unlock()
 	defer closeAll(works)
+	defer hashed(works)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +92,7 @@ func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Chang
 			return nil, err
 		}
 	}
+	hashed(works)
 	changes := make([]Change, len(works))
 	for i, w := range works {
 		if why.try {
@@ -193,14 +196,34 @@ func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 	if err := w.read(ctx); err != nil {
 		return err
 	}
-	w.known = known.of(w.old, w.base)
-	if err := l.guard(w, memErr); err != nil {
+	guard := func() error {
+		w.hashing.old.Wait()
+		w.known = known.of(w.old, w.base)
+		return l.guard(w, memErr)
+	}
+	if len(w.old) < aloneSize {
+		if err := guard(); err != nil {
+			return err
+		}
+		if err := w.make(); err != nil {
+			return err
+		}
+		return w.outside()
+	}
+	// The change is made beside the hashing of what it changes, and counts for nothing until the guard has that hash.
+	err := w.make()
+	if refused := guard(); refused != nil {
+		return refused
+	}
+	if err != nil {
 		return err
 	}
+	return w.outside()
+}
+
+// make makes the new content, and begins to hash it.
+func (w *work) make() error {
 	next, err := w.edit.Change(w.old)
-	if err == nil {
-		err = w.outside(next)
-	}
 	if err != nil {
 		return err
 	}
@@ -216,9 +239,7 @@ func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 		next = []byte{}
 	}
 	w.next, w.same = next, w.file != nil && bytes.Equal(w.old, next)
-	if w.same {
-		w.after = w.base
-	}
+	hashBeside(&w.hashing.next, &w.after, next)
 	return nil
 }
 

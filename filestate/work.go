@@ -8,11 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 const (
 	readTries = 3        // how often a file that changes while it is read is read again
-	aloneSize = 64 << 10 // bytes from which a new content is hashed beside the writing
+	aloneSize = 64 << 10 // bytes from which a content is hashed beside what else is done
 )
 
 // A work is one Edit on its way through Update.
@@ -23,11 +24,14 @@ type work struct {
 	name string   // in dir
 	dir  *os.Root // nil: the directory does not exist yet
 
-	file  *os.File // the old file; nil: there is none
+	file  *os.File      // the old file; nil: there is none
+	wait  time.Duration // how long a program that is writing to what was displaced is waited for
 	info  fs.FileInfo
 	stamp Stamp // before old was read; once it is published, of the new file
 	old   []byte
 	base  digest // of old
+
+	hashing struct{ old, next sync.WaitGroup } // what sets base and after
 
 	known *record
 	next  []byte
@@ -83,6 +87,10 @@ func (w *work) openFile() error {
 	if w.info, err = file.Stat(); err != nil {
 		return w.failed(stepOpen, err)
 	}
+	w.wait = writerWait
+	if beingWritten(file) {
+		w.wait = holderWait
+	}
 	return nil
 }
 
@@ -105,7 +113,7 @@ func closeAll(works []*work) {
 	}
 }
 
-// read reads the whole file. Others may write to it at the same time; then it is read again.
+// read reads the whole file, and begins to hash it. Others may write to it at the same time; then it is read again.
 func (w *work) read(ctx context.Context) error {
 	if w.file == nil {
 		return nil
@@ -120,7 +128,8 @@ func (w *work) read(ctx context.Context) error {
 			return w.failed(stepRead, statErr)
 		}
 		if err == nil && now.same(w.stamp) {
-			w.old, w.base = old, digestOf(old)
+			w.old = old
+			hashBeside(&w.hashing.old, &w.base, old)
 			return nil
 		}
 		w.stamp = now
@@ -131,11 +140,20 @@ func (w *work) read(ctx context.Context) error {
 	return w.failed(stepRead, ErrMoved)
 }
 
-// hash hashes the new content, beside what comes next if that is worth a goroutine. The caller waits.
-func (w *work) hash(wg *sync.WaitGroup) {
-	if len(w.next) < aloneSize {
-		w.after = digestOf(w.next)
+// hashBeside sets sum to the hash of a content, beside what comes next if that is worth a goroutine. Who wants the sum
+// waits for wg.
+func hashBeside(wg *sync.WaitGroup, sum *digest, content []byte) {
+	if len(content) < aloneSize {
+		*sum = digestOf(content)
 		return
 	}
-	wg.Go(func() { w.after = digestOf(w.next) })
+	wg.Go(func() { *sum = digestOf(content) })
+}
+
+// hashed waits for the hashes of all contents.
+func hashed(works []*work) {
+	for _, w := range works {
+		w.hashing.old.Wait()
+		w.hashing.next.Wait()
+	}
 }

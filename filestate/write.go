@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -30,26 +29,25 @@ func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id
 	if l.journal == nil || !changes || why.silent {
 		return "", l.write(ctx, works)
 	}
-	var hashing sync.WaitGroup
 	for _, w := range works {
 		if !w.same {
 			w.temporary, w.by = l.self.tempName(), why.By
-			w.hash(&hashing)
 		}
 	}
-	hashing.Wait()
+	hashed(works)
 	// Before anything else is on the disk: what a crash leaves can be found and explained from here on.
 	name, err := l.journal.begin(why.By, why.undoes, works)
 	if err != nil {
 		return "", noteFailed(works, err)
 	}
 	err = l.write(ctx, works)
-	_, torn := errors.AsType[*RollbackError](err)
+	torn, isTorn := errors.AsType[*RollbackError](err)
 	switch {
 	case err == nil:
 		_ = l.journal.end(name, stateDone) // an open note of a change that is made says no less
 		l.journal.tidyIfDue(ctx)
-	case torn:
+	case isTorn:
+		torn.ID = name.id
 		_ = l.journal.end(name, stateUnsure)
 	default:
 		_ = l.journal.drop(name) // Recover finds that nothing happened
@@ -70,15 +68,10 @@ func noteFailed(works []*work, err error) error {
 // write gives all files their new contents, or none. All are on the disk before the first one gets its
 // name, so that a full disk shows while nothing has changed yet.
 func (l *Ledger) write(ctx context.Context, works []*work) error {
-	var hashing sync.WaitGroup
-	defer hashing.Wait()
 	defer discard(works)
 	for _, w := range works {
 		if w.same {
 			continue
-		}
-		if w.after == (digest{}) && !w.edit.remove {
-			w.hash(&hashing)
 		}
 		if err := l.stage(ctx, w); err != nil {
 			unmake(works)
@@ -314,13 +307,11 @@ func (w *work) unchanged(ctx context.Context) bool {
 	if err != nil || !os.SameFile(info, w.info) || !stampOf(info).same(w.stamp) {
 		return false
 	}
-	return !w.stamp.Racy || holds(ctx, w.file, w.old)
-}
-
-// holds says whether a file has that content.
-func holds(ctx context.Context, f *os.File, content []byte) bool {
-	got, err := readAll(ctx, f, int64(len(content)))
-	return err == nil && bytes.Equal(got, content)
+	if !w.stamp.Racy {
+		return true
+	}
+	same, err := holds(ctx, w.file, w.old)
+	return same && err == nil
 }
 
 // foreign makes the error for a file that somebody else changed or made during the Update.
