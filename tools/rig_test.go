@@ -15,6 +15,7 @@ import (
 	"codehand/filestate"
 	"codehand/server/state"
 	"codehand/tools/catalog"
+	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/sandbox"
@@ -87,7 +88,7 @@ func newRig(t *testing.T, deny ...string) *rig {
 	t.Cleanup(func() { must(sh.Close()) })
 	return &rig{t: t, dir: root, store: store, State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
-		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept),
+		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{}),
 		Files: filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}),
 		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
 		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),

@@ -99,7 +99,8 @@ func isContext(x ast.Expr) bool {
 // do in the same way, by subject. None of them makes a tool shorter by moving its own words away.
 var sharedFiles = []string{
 	"doc.go", "all.go", "refusals.go", "faults.go",
-	"changenotes.go", "changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", "notebooks.go", "withhold.go", // files
+	"changenotes.go", "changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", "notebooks.go", "settingsfiles.go", "withhold.go", // files
+	"views.go", "lineviews.go", "cellviews.go", "pageviews.go", "pictureviews.go", // what a file is shown as
 	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
 	"approvals.go", "plannames.go", "planquestions.go", "plans.go", // plan mode
 	"skillcommands.go", "skillloads.go",

@@ -1,0 +1,61 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/search"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+)
+
+// pageLines is how many lines are shown if nobody says how many.
+const pageLines = 2000
+
+// lines shows lines of a text from line first on, as many as are asked for; 0: all that there are.
+func (s *showing) lines(ctx context.Context, first, asked int) (tool.Result, error) {
+	as, err := textedit.Detect(s.head)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	prefs := s.env.Prefs
+	v := &results.View{
+		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.tokens, Pipe: prefs.ReadPipe, Form: form(s.env, 500, 2), BOM: as.Mark() > 0,
+	}
+	q := search.PageQuery{First: v.First, Lines: asked, MaxLine: prefs.ReadMaxLine, MaxBytes: int64(4 * v.Tokens)}
+	if asked == 0 {
+		q.Lines = pageLines
+	}
+	if plain := (textedit.Encoding{}); as.String() != plain.String() {
+		v.Encoding, v.Guessed = as.String(), as.Mark() == 0
+		q.Encoding = search.Encoding{Mark: as.Mark(), Decode: as.Decode}
+		q.Encoding.Unit, q.Encoding.BigEndian = as.Unit()
+	}
+	page, err := s.env.Search.Page(ctx, s.from, search.Stamp(s.from.Stamp()), q)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	v.Total, v.AtLeast = page.Total, !page.Exact
+	for _, l := range page.Lines {
+		if !v.Add(results.Row(l)) {
+			break
+		}
+	}
+	facts := v.Facts()
+	switch {
+	case s.from.Size() == 0: // has been seen as a whole
+		return s.answer(ctx, sheet{text: reminder("the contents are empty."), facts: shownFacts{Facts: &facts}, fresh: true, quiet: true})
+	case v.Lines == 0:
+		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The file has %d lines.", v.First, v.Total)}, nil
+	}
+	spans := []filestate.Span{{}} // without any, all would count as seen
+	for _, w := range v.Shown {
+		spans = append(spans, filestate.Span(w))
+	}
+	return s.answer(ctx, sheet{
+		lead: v.Partial(), text: v.String(), notes: v.Remarks(first > 1 || asked > 0), facts: shownFacts{Facts: &facts},
+		spans: spans, what: fmt.Sprintf(" (lines %d-%d)", v.First, v.Last()),
+	})
+}

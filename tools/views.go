@@ -1,0 +1,135 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// headSize is how much of a file tells what it is, in bytes; textedit.Detect wants as much.
+const headSize = 64 << 10
+
+// A showing is a file that is open to be shown.
+type showing struct {
+	env    tool.Env
+	path   string // as the caller has it
+	file   filestate.File
+	from   *filestate.Reading
+	head   []byte // the first headSize bytes
+	tokens int    // of what is shown
+}
+
+// show opens a file. The caller closes it.
+func show(ctx context.Context, env tool.Env, path string) (*showing, error) {
+	f, err := env.Open(path, workspace.Read)
+	if err != nil {
+		return nil, err
+	}
+	s := &showing{env: env, path: path, file: f, tokens: env.Prefs.ReadMaxTokens}
+	if s.from, err = env.Files.Open(ctx, f); err == nil {
+		s.head, err = s.read(headSize)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *showing) close() {
+	if s.from != nil {
+		_ = s.from.Close() // it was only read
+	}
+	_ = s.file.Close()
+}
+
+// read returns the first bytes of the file, at most most.
+func (s *showing) read(most int64) ([]byte, error) {
+	data := make([]byte, min(most, s.from.Size()))
+	n, err := s.from.ReadAt(data, 0)
+	if errors.Is(err, io.EOF) { // it shrank, which comes out when what was seen is noted
+		err = nil
+	}
+	return data[:n], err
+}
+
+// A sheet is what an answer shows of a file.
+type sheet struct {
+	lead  string // first line with its end, or ""
+	text  string
+	media []tool.Media
+	notes []string // said in the last line, before the version
+	facts shownFacts
+
+	spans []filestate.Span // what is shown; nil: the whole file
+	what  string           // likewise, for the stub: " (lines 1-2)"
+	fresh bool             // what was shown before cannot be told from this, so it is never a stub
+	quiet bool             // the last line has no version
+}
+
+// answer notes what a sheet shows and makes the result of it, which is a stub if nothing has changed since the last one.
+// filestate.ErrMoved: the file changed meanwhile.
+func (s *showing) answer(ctx context.Context, p sheet) (tool.Result, error) {
+	sight, err := s.from.Saw(ctx, p.spans...)
+	if err != nil && !errors.Is(err, filestate.ErrMemory) {
+		return tool.Result{}, err
+	}
+	p.facts.Hash, p.facts.Version = sight.Sum, sight.Version
+	res := tool.Result{Shows: []string{s.file.Path}, Meta: tool.Meta{Version: string(sight.Version), Data: data(p.facts)}}
+	prefs := s.env.Prefs
+	if sight.Again%2 == 1 && !p.fresh && prefs.ReadDedup && !s.env.Shared && filepath.Dir(s.file.Path) != s.env.Results.Dir() {
+		res.Text = "File unchanged since your last read" + p.what + ". Use that content; call read_file again to get it anyway."
+		return res, nil
+	}
+	if err != nil {
+		p.notes = append(p.notes, "this read could not be remembered")
+	}
+	if sight.Version != "" && !p.quiet && (s.env.Client.Modern || prefs.ReadVersion) {
+		p.notes = append(p.notes, "version "+string(sight.Version))
+	}
+	res.Text, res.Media = p.lead+p.text, p.media
+	if len(p.notes) > 0 {
+		res.Text += "\n[" + strings.Join(p.notes, " · ") + "]"
+	}
+	return res, nil
+}
+
+// reminder answers for a file of which there is nothing to show.
+func reminder(format string, args ...any) string {
+	return "<system-reminder>Warning: the file exists but " + fmt.Sprintf(format, args...) + "</system-reminder>"
+}
+
+// shownFacts are what an answer knows for programs. Of the first three one is set.
+type shownFacts struct {
+	*results.Facts
+	*pictureFacts
+	*pieceFacts
+	Hash    string            `json:"hash,omitempty"` // SHA-256 of the whole content, hex
+	Version filestate.Version `json:"version,omitempty"`
+}
+
+// pictureFacts are those of an image.
+type pictureFacts struct {
+	Width       int    `json:"width"`
+	Height      int    `json:"height"`
+	ShownWidth  int    `json:"shownWidth,omitempty"`
+	ShownHeight int    `json:"shownHeight,omitempty"`
+	MIME        string `json:"mime"`
+}
+
+// pieceFacts are those of a file that is shown in pieces other than lines.
+type pieceFacts struct {
+	Unit  string `json:"unit"` // cells, pages
+	Shown int    `json:"shown"`
+	Start int    `json:"start"`
+	Total int    `json:"total,omitempty"` // absent: not known
+	More  bool   `json:"more"`            // others follow
+}
