@@ -90,7 +90,8 @@ func (e *WriteError) Unwrap() error { return e.Err }
 // files that were already changed went wrong, too. It is the only error after which files may differ
 // from what they were.
 type RollbackError struct {
-	Err   error // why the Update stopped
+	ID    string // of the change in the journal, whose undo restores what was; "": there is no journal
+	Err   error  // why the Update stopped
 	Files []Left
 }
 

@@ -45,6 +45,10 @@ type Query struct {
 	Session   string
 	Kept      bool // also what is no change of ours
 	Limit     int  // 0: all
+
+	// Fits has the last word about an entry, before it counts for Limit; nil: all fit. It is called newest first, in the
+	// caller's goroutine.
+	Fits func(Entry) bool
 }
 
 // History returns the changes that fit q, newest first, whichever process made them. What is damaged is passed over. The
@@ -68,7 +72,11 @@ func (j *Journal) History(ctx context.Context, q Query) ([]Entry, error) {
 		if !q.fits(h) {
 			continue
 		}
-		out = append(out, h.entry(n.state, undone[h.ID]))
+		e := h.entry(n.state, undone[h.ID])
+		if q.Fits != nil && !q.Fits(e) {
+			continue
+		}
+		out = append(out, e)
 		if len(out) == q.Limit || q.ID != "" {
 			break
 		}
@@ -123,17 +131,17 @@ func (d *digest) text() string {
 // Last returns the newest change of a file that an undo by path takes back: it is not undone, and is no undo itself.
 // ErrNoChange: there is none.
 func (j *Journal) Last(ctx context.Context, q Query) (Entry, error) {
-	q.Limit, q.Kept = 0, false
-	all, err := j.History(ctx, q)
+	fits := q.Fits
+	q.Limit, q.Kept = 1, false
+	q.Fits = func(e Entry) bool { return !e.Undone && len(e.Undoes) == 0 && (fits == nil || fits(e)) }
+	found, err := j.History(ctx, q)
 	if err != nil {
 		return Entry{}, err
 	}
-	for _, e := range all {
-		if !e.Undone && len(e.Undoes) == 0 {
-			return e, nil
-		}
+	if len(found) == 0 {
+		return Entry{}, ErrNoChange
 	}
-	return Entry{}, ErrNoChange
+	return found[0], nil
 }
 
 // Contents returns what a change found in a file, and what it left; nil: there was no file. ErrNoChange: there is no such

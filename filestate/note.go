@@ -110,6 +110,7 @@ type contents struct{ before, after []byte }
 type note struct {
 	header
 	parts []contents
+	torn  bool // the change stopped half way: some of its files may be as they were before
 }
 
 // add notes one file of a change.

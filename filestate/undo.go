@@ -43,8 +43,8 @@ var ErrLinked = errors.New("file has other names")
 // change of its own in the journal that can be undone as well. What the session has seen of the files does not matter, and
 // moves along. It works on changes of any process and session whose journal this is.
 //
-// A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined.
-// ErrNoChange, ErrNoCopy: there is nothing to take back, or nothing to do it with. All other errors are those of Update.
+// A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined. Only of
+// a change that stopped half way, a file that is what it was before will do. ErrNoChange, ErrNoCopy: there is nothing to take back, or nothing to do it with. All other errors are those of Update.
 func (l *Ledger) Undo(ctx context.Context, by By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
 }
@@ -74,7 +74,7 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 			} else if !equal(b.to, f.After) {
 				return nil, &ConflictError{Path: f.Path, Want: e.parts[i].after, Now: b.content}
 			}
-			b.path, b.to, b.content, b.mode = f.Path, f.Before, e.parts[i].before, f.Mode
+			b.path, b.to, b.content, b.mode, b.torn = f.Path, f.Before, e.parts[i].before, f.Mode, b.torn || e.torn
 		}
 	}
 	for _, s := range steps {
@@ -115,6 +115,7 @@ func (j *Journal) gather(ctx context.Context, steps []Step) ([]*note, error) {
 				return nil, fmt.Errorf("%s: %w", s.ID, ErrNoChange)
 			}
 			e, byID[s.ID] = read, read
+			read.torn = n.state != stateDone
 			all = append(all, found{n.at, read})
 		}
 		if !slices.ContainsFunc(e.Files, func(f noted) bool { return f.Path == s.File.Path }) {
@@ -144,13 +145,14 @@ type back struct {
 	to      *digest // what will be there; nil: no file
 	content []byte
 	mode    fs.FileMode
+	torn    bool // what it was before will do
 }
 
 func (b *back) edit() Edit {
 	return Edit{
 		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode,
 		Change: func(old []byte) ([]byte, error) {
-			if (old == nil) != (b.want == nil) || old != nil && digestOf(old) != *b.want {
+			if !b.want.isOf(old) && !(b.torn && b.to.isOf(old)) {
 				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}
 			}
 			return bytes.Clone(b.content), nil
@@ -207,6 +209,11 @@ func conflict(err error) error {
 		return &ConflictError{Path: stale.Path, Want: stale.Old, Now: stale.New, Err: ErrMoved}
 	}
 	return err
+}
+
+// isOf says whether content is what a digest is of; nil for both: there is no file.
+func (d *digest) isOf(content []byte) bool {
+	return (content == nil) == (d == nil) && (d == nil || digestOf(content) == *d)
 }
 
 func equal(a, b *digest) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }

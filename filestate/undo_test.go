@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"codehand/filestate"
@@ -275,4 +276,44 @@ func walkTree(t testing.TB, root *os.Root, at string, to *strings.Builder) {
 		}
 		to.WriteString("\n")
 	}
+}
+
+// A change that stopped half way could not be undone, since some of its files were as before, and it was not named.
+func TestUndoOfTornChange(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t)
+	for _, name := range []string{"a", "b"} {
+		d.write(name, "old "+name)
+		d.see(name)
+	}
+	renames := 0
+	filestate.BeforeSteps(d.l, func(step string) error {
+		if step != "rename" {
+			return nil
+		}
+		if renames++; renames == 2 {
+			d.write("a", "foreign")
+			return syscall.EIO
+		}
+		return nil
+	})
+	_, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("new a")}, filestate.Edit{File: d.file("b"), Change: makes("new b")})
+	torn, ok := errors.AsType[*filestate.RollbackError](err)
+	if !ok || torn.ID == "" {
+		t.Fatalf("got %v, want a RollbackError with an id", err)
+	}
+	d.holds("a", "foreign")
+	d.holds("b", "old b")
+	filestate.BeforeSteps(d.l, func(string) error { return nil })
+	// The old content of a stays beside it until a sweep, so that nothing of it is lost.
+	_, err = d.l.Undo(t.Context(), filestate.By{}, d.steps(torn.ID)...)
+	if e := wantConflict(t, err); string(e.Now) != "foreign" {
+		t.Errorf("the conflict is %+v", e)
+	}
+	d.write("a", "new a")
+	if _, err := d.l.Undo(t.Context(), filestate.By{}, d.steps(torn.ID)...); err != nil {
+		t.Error(err)
+	}
+	d.holds("a", "old a")
+	d.holds("b", "old b")
 }
