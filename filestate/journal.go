@@ -15,7 +15,7 @@ import (
 
 const (
 	keepDays  = 30      // days that a change is kept, unless told
-	keepBytes = 1 << 30 // bytes of all kept changes, unless told
+	keepBytes = 1 << 30 // bytes of all kept changes of a workspace, unless told
 	maxKept   = 32 << 20
 	usedCalls = 4096 // call ids that a process remembers to have used
 )
@@ -23,7 +23,7 @@ const (
 // JournalOptions say how much a Journal keeps. Zero fields have the meaning given.
 type JournalOptions struct {
 	KeepDays int   // 0: 30
-	MaxBytes int64 // 0: 1 GiB; the oldest changes go first, the last one always stays
+	MaxBytes int64 // of one workspace; 0: 1 GiB; the oldest changes go first, the last one always stays
 	Fast     bool  // skip the fsyncs (config durability = "fast")
 }
 

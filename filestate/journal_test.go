@@ -58,11 +58,17 @@ func TestHistory(t *testing.T) {
 			t.Errorf("the contents of the new file are %q and %q, %v", before, after, err)
 		}
 	}
-	for q, want := range map[filestate.Query]int{
-		{Limit: 1}: 1, {Path: d.path("x/b")}: 1, {Path: d.path("a")}: 2, {Workspace: "w"}: 1, {Session: "other"}: 0, {ID: callID}: 1, {Path: "/none"}: 0,
+	for _, c := range []struct {
+		q    filestate.Query
+		want int
+	}{
+		{filestate.Query{Limit: 1}, 1}, {filestate.Query{Path: d.path("x/b")}, 1}, {filestate.Query{Path: d.path("a")}, 2},
+		{filestate.Query{Workspace: "w"}, 1}, {filestate.Query{Session: "other"}, 0}, {filestate.Query{ID: callID}, 1}, {filestate.Query{Path: "/none"}, 0},
+		{filestate.Query{Limit: 1, Fits: func(e filestate.Entry) bool { return e.By.Workspace == "w" }}, 1},
+		{filestate.Query{Fits: func(filestate.Entry) bool { return false }}, 0},
 	} {
-		if got := d.history(q); len(got) != want {
-			t.Errorf("%+v finds %d changes, want %d", q, len(got), want)
+		if got := d.history(c.q); len(got) != c.want {
+			t.Errorf("%+v finds %d changes, want %d", c.q, len(got), c.want)
 		}
 	}
 	_, _, err = d.j.Contents(t.Context(), "aaaaaaaaaaaaaaaa", d.path("a"))
@@ -220,6 +226,39 @@ func TestRetention(t *testing.T) {
 	}
 	if _, _, err := j.Contents(t.Context(), got[len(got)-1].ID, d.path("a")); err != nil {
 		t.Errorf("the oldest change that is left: %v", err)
+	}
+}
+
+// The limit was one for all workspaces of a principal, so that much work in one took the history of the others.
+func TestRetentionPerWorkspace(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "journal")
+	j, err := filestate.OpenJournal(dir, filestate.JournalOptions{MaxBytes: 4000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, dir}
+	put := func(workspace, text string) filestate.Change {
+		changes, err := d.l.Update(t.Context(), filestate.By{Workspace: workspace}, filestate.Edit{
+			File: d.file("a"), Unseen: true, Change: func([]byte) ([]byte, error) { return []byte(text), nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changes[0]
+	}
+	quiet := put("/quiet", "of the quiet one")
+	for i := range 40 {
+		put("/busy", fmt.Sprint(i))
+	}
+	filestate.Tidy(t.Context(), j)
+	if e := d.history(filestate.Query{Workspace: "/quiet"}); len(e) != 1 || e[0].ID != quiet.ID {
+		t.Errorf("the quiet workspace has %+v", e)
+	}
+	busy := d.history(filestate.Query{Workspace: "/busy"})
+	if size := sizeBelow(t, dir); len(busy) < 3 || len(busy) > 39 || size > 4000+1000 {
+		t.Errorf("the busy workspace has %d changes, and the journal %d bytes", len(busy), size)
 	}
 }
 

@@ -56,24 +56,54 @@ func (j *Journal) tidyIfDue(ctx context.Context) {
 // being made. It never fails; what stays is removed the next time.
 func (j *Journal) tidy(ctx context.Context) {
 	oldest := j.now().AddDate(0, 0, -j.o.KeepDays).UnixNano()
-	left := j.o.MaxBytes
-	first := true
+	var kept []sized
+	var all int64
 	for n := range j.names() {
 		if ctx.Err() != nil {
 			return
 		}
 		info, err := j.root.Lstat(n.path())
 		if err != nil {
+			continue // another process may have been faster
+		}
+		if n.at < oldest && len(kept) > 0 && n.state != stateOpen {
+			_ = j.root.Remove(n.path())
 			continue
 		}
-		left -= info.Size()
-		if !first && n.state != stateOpen && (left < 0 || n.at < oldest) {
-			_ = j.root.Remove(n.path()) // another process may have been faster
-		}
-		first = false
+		kept = append(kept, sized{n, info.Size()})
+		all += info.Size()
+	}
+	if all > j.o.MaxBytes { // only then it matters whose each is, for which its note must be read
+		j.shrink(ctx, kept)
 	}
 	days, _ := fs.ReadDir(j.root.FS(), ".")
 	for _, day := range days[:max(0, len(days)-1)] {
 		_ = j.root.Remove(day.Name()) // only an empty one goes
+	}
+}
+
+// sized is a note with the size of its file.
+type sized struct {
+	noteName
+	size int64
+}
+
+// shrink removes the oldest notes of each workspace that has too much. The limit is one workspace's, so that much work in
+// one takes nothing from the others.
+func (j *Journal) shrink(ctx context.Context, kept []sized) {
+	used := make(map[string]int64)
+	for _, n := range kept {
+		if ctx.Err() != nil {
+			return
+		}
+		var workspace string
+		if h, err := j.header(n.noteName); err == nil {
+			workspace = h.By.Workspace
+		} // else it is damaged, and counts with what belongs nowhere
+		sum, known := used[workspace]
+		used[workspace] = sum + n.size
+		if known && n.state != stateOpen && used[workspace] > j.o.MaxBytes {
+			_ = j.root.Remove(n.path())
+		}
 	}
 }
