@@ -25,6 +25,8 @@ type coded struct {
 	last   point // the place that was looked up last: the next one is mostly behind it
 	enc    *encoder
 	pieces []piece // of the text as the edits so far have made it
+
+	guessed bool // the encoding was told from the bytes, and must be from what becomes of them
 }
 
 // A point is a place between two characters.
@@ -136,12 +138,19 @@ func (c *coded) splice(text []byte, splices []splice) (changed int, err error) {
 	return changed, nil
 }
 
-// content returns the file as the edits have made it. ErrMix: it is not what the text has become, since bytes that were
-// no character make one with what stands beside them now. ErrTooLarge: it has more than limit bytes.
+// content returns the file as the edits have made it. A *MixError: it is not what the text has become, since bytes that
+// were no character make one with what stands beside them now, or a new character makes it unlike text in its encoding.
+// ErrTooLarge: it has more than limit bytes.
 func (c *coded) content(mark, text []byte, limit int) ([]byte, error) {
 	out := bytes.Clone(mark)
+	var foreign rune
 	for _, p := range c.pieces {
 		raw := c.bytesOf(p)
+		for _, r := range string(p.added) {
+			if r >= utf8.RuneSelf && foreign == 0 {
+				foreign = r
+			}
+		}
 		if len(out)+len(raw) > limit {
 			return nil, ErrTooLarge
 		}
@@ -149,6 +158,9 @@ func (c *coded) content(mark, text []byte, limit int) ([]byte, error) {
 	}
 	if again, err := newCoded(c.set, out[len(mark):]); err != nil || !bytes.Equal(again.text, text) {
 		return nil, &MixError{Encoding: Encoding{set: c.set}}
+	}
+	if again, _ := Detect(out); c.guessed && foreign != 0 && again.set != c.set {
+		return nil, &MixError{Encoding: Encoding{set: c.set}, Char: foreign, Untold: true}
 	}
 	return out, nil
 }

@@ -52,6 +52,7 @@ func TestApplyKeepsTheEncoding(t *testing.T) {
 		{"GBK, a character that it lacks", string(spell(gbk, chinese)), Edit{Old: "value", New: "😀"}, "", &MixError{Char: '😀'}},
 		{"Latin-1", "caf\xe9 na\xefve\n", Edit{Old: "naïve", New: "élève"}, "caf\xe9 \xe9l\xe8ve\n", nil},
 		{"Latin-1, a character that it lacks", "caf\xe9 na\xefve\n", Edit{Old: "naïve", New: "日"}, "", &MixError{Char: '日'}},
+		{"Latin-1, a character that speaks against it", "caf\xe9 na\xefve\n", Edit{Old: "naïve", New: "ž"}, "", &MixError{Char: 'ž', Untold: true}},
 		{"UTF-32", "\xff\xfe\x00\x00a\x00\x00\x00", Edit{Old: "a", New: "b"}, "", ErrEncoding},
 	}
 	for _, c := range cases {
@@ -67,7 +68,7 @@ func TestApplyKeepsTheEncoding(t *testing.T) {
 				}
 				return
 			}
-			if mix, ok := errors.AsType[*MixError](err); !ok || mix.Char != want.Char {
+			if mix, ok := errors.AsType[*MixError](err); !ok || mix.Char != want.Char || mix.Untold != want.Untold {
 				t.Errorf("error %#v, want a *MixError about %q", err, want.Char)
 			}
 		})

@@ -193,6 +193,9 @@ func complaint(content []byte, e Edit) string {
 	case notText != nil, !enc.Editable():
 		return ""
 	case enc.set != utf8Set:
+		if mix, ok := errors.AsType[*MixError](err); ok && mix.Untold {
+			return ""
+		}
 		return codedComplaint(enc.set, content[enc.Mark():], e)
 	}
 	want, done, wantErr := oracle(string(content), e)

@@ -131,6 +131,7 @@ func newCopy(content []byte, limit int) (*copyOf, error) {
 	if c.coded, err = newCoded(e.set, content[e.Mark():]); err != nil {
 		return nil, err
 	}
+	c.coded.guessed = e.Mark() == 0
 	c.content = c.coded.text
 	c.limit = max(limit, len(c.content)) // of its text; what the file may have is seen to in the end
 	return c, nil
