@@ -19,6 +19,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/session"
+	"codehand/tools/settings"
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 )
@@ -34,6 +35,7 @@ type engines struct {
 	held   *filestate.Contents
 	kept   *journals
 	search *search.Engine
+	broken *settings.Checker
 	media  *media.Reader
 	hooks  *hooks.Runner
 	keeps  *retention
@@ -75,6 +77,7 @@ func (s *Server) assemble(o Options) (err error) {
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
 	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge}})
+	e.broken = settings.New(cfg.Check)
 	if s.local, err = s.localPlace(); err != nil {
 		return err
 	}
@@ -152,6 +155,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		}),
 		Rules:    at.rules,
 		Search:   e.search,
+		Settings: e.broken,
 		Shell:    sh,
 		Results:  results.New(kept),
 		Media:    e.media,

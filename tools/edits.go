@@ -35,6 +35,9 @@ func (f *fileEdits) change(env tool.Env) filestate.Edit {
 				return nil, fs.ErrNotExist
 			}
 			content, f.report, err = textedit.Apply(old, f.edits)
+			if err == nil {
+				err = checkSettings(env, old, content, f.path, f.file.Path)
+			}
 			return content, err
 		},
 	}

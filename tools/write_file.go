@@ -52,7 +52,9 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	changes, err := env.Files.Update(ctx, by(env, "write_file"), filestate.Edit{
 		File: f, Version: filestate.Version(in.Version), Whole: true,
 		Change: func(old []byte) (content []byte, err error) {
-			content, notes, err = writeFileContent(old, in.Content)
+			if content, notes, err = writeFileContent(old, in.Content); err == nil {
+				err = checkSettings(env, old, content, in.FilePath, f.Path)
+			}
 			return content, err
 		},
 	})

@@ -36,7 +36,7 @@ var rooms = map[string][]string{
 	"cmd/conformance": {"server", "server/config"},
 
 	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
-		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
+		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
 		"tools/tool", "tools/workspace"},
 	"server/pipeline": {"tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
 	"server/auth":     {},
@@ -45,9 +45,9 @@ var rooms = map[string][]string{
 	"server/clients":  {"filestate"},
 
 	"tools": {"filestate", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
+		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"filestate", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/shell", "tools/skills",
+	"tools/session": {"filestate", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/settings", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
 
 	"tools/catalog":       {},
@@ -59,6 +59,7 @@ var rooms = map[string][]string{
 	"tools/sandbox":       {},
 	"tools/search":        {"tools/search/ignore"},
 	"tools/search/ignore": {},
+	"tools/settings":      {},
 	"tools/shell":         {"tools/sandbox"},
 	"tools/skills":        {"tools/search/ignore"}, // patterns of the key paths
 	"tools/tasks":         {},

@@ -32,6 +32,11 @@ func (l *loader) project(dir string) {
 		return
 	}
 	l.config.Files, l.config.Projects = append(l.config.Files, path), append(l.config.Projects, path)
+	l.projectEntries(dir, path, data)
+}
+
+// projectEntries applies the content of a project file as far as it may count.
+func (l *loader) projectEntries(dir, path string, data []byte) {
 	entries, err := parse(path, data)
 	if err != nil {
 		l.fail(err)

@@ -9,6 +9,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
+	"codehand/tools/settings"
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
@@ -69,10 +70,12 @@ type State struct {
 	Results *results.Shelf
 	Media   *media.Reader // images and PDF files; shared by all sessions
 	Skills  *skills.Index
-	Catalog []catalog.Entry // every tool that this session may find, by name; only read
-	Tasks   tasks.List
-	Prefs   Prefs // the operator's, as far as Choices does not say otherwise
-	Usual   Usual // Prefs and the cap of results as they are without Choices
+	// Settings says whether a change breaks a file of settings; nil: it knows only those of clients.
+	Settings *settings.Checker
+	Catalog  []catalog.Entry // every tool that this session may find, by name; only read
+	Tasks    tasks.List
+	Prefs    Prefs // the operator's, as far as Choices does not say otherwise
+	Usual    Usual // Prefs and the cap of results as they are without Choices
 
 	Start   permission.Mode // of a session that has not changed it
 	Highest permission.Mode // no session goes above it
