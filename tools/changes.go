@@ -109,9 +109,9 @@ func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
 	return m
 }
 
-// sniff returns the first 8 KiB of a file, or refuses what they show to be no text.
+// sniff returns the first 64 KiB of a file, or refuses what they show to be no text.
 func sniff(r io.ReaderAt) ([]byte, error) {
-	head := make([]byte, 8<<10)
+	head := make([]byte, 64<<10)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -122,6 +122,6 @@ func sniff(r io.ReaderAt) ([]byte, error) {
 			return nil, textedit.ErrBinary
 		}
 	}
-	_, err = textedit.Decode(head)
+	_, err = textedit.Detect(head)
 	return head, err
 }

@@ -53,7 +53,7 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	}
 	defer f.Close()
 	edit := fileEdits{file: f, path: in.FilePath, version: in.Version, edits: []textedit.Edit{
-		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: prose(in.FilePath)},
+		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: prose(in.FilePath), Markers: env.Prefs.EditMarkers},
 	}}
 	if err := edit.refuseNotebook(ctx, env); err != nil {
 		return tool.Result{}, err

@@ -1,11 +1,11 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"codehand/filestate"
 	"codehand/tools/results"
@@ -30,12 +30,9 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	part, isPart := errors.AsType[*filestate.PartReadError](err)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	torn, isTorn := errors.AsType[*filestate.RollbackError](err)
-	broken, isBroken := errors.AsType[*brokenError](err)
 	switch {
 	case isTorn:
 		return tornRefusal(torn)
-	case isBroken:
-		return settingsRefusal(path, broken)
 	case isFailed:
 		return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. The file is unchanged.", path, failed.Err), Cause: err}
 	case errors.Is(err, fs.ErrNotExist):
@@ -102,11 +99,14 @@ func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 	if err == nil && g.inTheWay(head) {
 		return existsRefusal("")
 	}
+	if e, _ := textedit.Detect(head); err == nil && !e.Editable() && g.name != "write_file" {
+		return textedit.ErrEncoding
+	}
 	return err
 }
 
 func (g guard) inTheWay(content []byte) bool {
-	return g.creates && len(bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))) > 0
+	return g.creates && strings.TrimSpace(textedit.Shown(content)) != ""
 }
 
 // stale shows what changed, and lets the session count it as read if all of it is shown: then the same call succeeds.
@@ -128,7 +128,7 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		shown, whole = textedit.Diff(e.Old, e.New, maxDiff)
 		shown, _ = results.Show(shown)
 	case len(e.New) <= maxDiff:
-		shown, whole = results.Numbered(string(e.New), 0), true
+		shown, whole = results.Numbered(textedit.Shown(e.New), 0), true
 	}
 	if !whole || env.Files.Accept(ctx, e) != nil {
 		r.Text += "The change is too large to show. Read it again before attempting to write it."

@@ -16,6 +16,7 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 	missing, isMissing := errors.AsType[*textedit.NotFoundError](err)
 	many, isMany := errors.AsType[*textedit.AmbiguousError](err)
 	count, isCount := errors.AsType[*textedit.CountError](err)
+	mix, isMix := errors.AsType[*textedit.MixError](err)
 	switch {
 	case isMissing:
 		text := head + "String to replace not found in file." + more + "\nString: " + clip(old, 500)
@@ -27,6 +28,14 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many))
 	case isCount:
 		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want, count.Got)
+	case isMix && mix.Untold:
+		return tool.Numbered(tool.EncodingMix, 12, "%s%s looks like %s, and with %q (U+%04X) it would not any more. Use other characters, or write the whole file with write_file, which makes it UTF-8.",
+			head, path, mix.Encoding, mix.Char, mix.Char)
+	case isMix && mix.Char != 0:
+		return tool.Numbered(tool.EncodingMix, 12, "%s%s is %s, which cannot spell %q (U+%04X). Use characters that it has, or write the whole file with write_file, which makes it UTF-8.",
+			head, path, mix.Encoding, mix.Char, mix.Char)
+	case isMix:
+		return tool.Numbered(tool.EncodingMix, 12, "%sBytes beside the match are not %s and would be read together with new_string. Give more of the text around it.", head, mix.Encoding)
 	case errors.Is(err, textedit.ErrMix):
 		return tool.Numbered(tool.EncodingMix, 12, "%sThe encoding of %s is unknown, for it holds bytes that are not UTF-8. "+
 			"new_string may add only ASCII characters and those of old_string.", head, path)
@@ -69,6 +78,8 @@ func levelWords(l textedit.Level) string {
 		return " (matched via quote normalization)"
 	case textedit.Escapes:
 		return " (matched via escape decoding)"
+	case textedit.Markers:
+		return " (matched via marker expansion)"
 	}
 	return ""
 }

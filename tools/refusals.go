@@ -52,7 +52,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case errors.Is(err, textedit.ErrBinary):
 		return tool.Refuse(tool.BinaryFile, "This tool cannot read binary files: %s. Use run_shell with file, xxd or strings.", path)
 	case errors.Is(err, textedit.ErrEncoding):
-		return tool.Refuse(tool.EncodingUnsupported, "%s is UTF-16 or UTF-32 and cannot be used as text. Use run_shell with iconv.", path)
+		return tool.Refuse(tool.EncodingUnsupported, "%s is UTF-32 or damaged UTF-16 and cannot be used as text. Use run_shell with iconv, or write_file.", path)
 	case errors.Is(err, fs.ErrPermission):
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: the operating system does not let the server use %s. Ask the user.", path)
 	}

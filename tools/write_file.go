@@ -52,9 +52,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	changes, err := env.Files.Update(ctx, by(env, "write_file"), filestate.Edit{
 		File: f, Version: filestate.Version(in.Version), Whole: true,
 		Change: func(old []byte) (content []byte, err error) {
-			if content, notes, err = writeFileContent(old, in.Content); err == nil {
-				err = checkSettings(env, old, content, in.FilePath, f.Path)
-			}
+			content, notes, err = writeFileContent(old, in.Content)
 			return content, err
 		},
 	})
@@ -96,24 +94,23 @@ func writeFileLines(content []byte) int {
 	return t.Lines
 }
 
-// writeFileContent is what will stand in the file: as sent, but a mark that was there stays.
+// writeFileContent is what will stand in the file: as sent, but a mark that was there stays, and UTF-16 stays UTF-16.
 func writeFileContent(old []byte, content string) ([]byte, []string, error) {
-	before, err := textedit.Decode(old)
-	if errors.Is(err, textedit.ErrEncoding) {
-		return nil, nil, err // the content would have to be encoded, too
-	}
-	if before.BOM && !strings.HasPrefix(content, "\ufeff") {
-		content = "\ufeff" + content
-	}
+	before, _ := textedit.Decode(old) // what was no text has no encoding to keep
 	after, _ := textedit.Decode([]byte(content))
 	var notes []string
 	if from, to := writeFileEnds(before), writeFileEnds(after); from != "" && to != "" && from != to {
 		notes = append(notes, "[line ends changed: "+from+" → "+to+"]")
 	}
-	if before.Invalid > 0 && after.Invalid == 0 {
+	was := before.Encoding
+	raw, err := []byte(content), error(nil)
+	if was.Mark() > 0 && was.Editable() {
+		raw, err = was.Encode(strings.TrimPrefix(content, "\ufeff"))
+	}
+	if is, _ := textedit.Detect(raw); is.String() != was.String() || before.Invalid > 0 && is.String() == after.Encoding.String() {
 		notes = append(notes, "[encoding changed to UTF-8]")
 	}
-	return []byte(content), notes, nil
+	return raw, notes, err
 }
 
 func writeFileEnds(t textedit.Text) string {

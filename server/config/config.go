@@ -150,9 +150,10 @@ type Read struct {
 	ImageMaxEdge int // pixels of the longer edge of an image as it is shown
 }
 
-// Edit is what must be known before a change.
+// Edit is what must be known before a change, and how text is looked for.
 type Edit struct {
-	Guard string // strict, relaxed
+	Guard      string // strict, relaxed
+	Desanitize bool   // write out short forms of markers
 }
 
 // Write is how changes reach the disk.

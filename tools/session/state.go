@@ -43,6 +43,7 @@ type Prefs struct {
 	ReadMaxLine                                   int  // characters of one line; 0: no limit
 	ReadPipe                                      bool // `%4d | line` instead of number, tab, line
 	EditRelaxed                                   bool // let a unique match stand in for a read
+	EditMarkers                                   bool // try the long forms of markers in edits
 	ListLimit                                     int  // paths in one listing
 	ListGitignore                                 bool // apply ignore files to listings
 	ListTimeoutMS                                 int

@@ -150,6 +150,9 @@ func TestApplyLevels(t *testing.T) {
 		{"escapes", "naïve", Edit{Old: `na\u00efve`, New: `na\u00efvely`}, "naïvely", Done{Level: Escapes}},
 		{"escapes only if exact fails", `na\u00efve`, Edit{Old: `na\u00efve`, New: "x"}, "x", Done{}},
 		{"other escapes of new text stay", "é", Edit{Old: `\u00e9`, New: `\u00e9\u00e8\n`}, `é\u00e8\n`, Done{Level: Escapes}},
+		{"markers", "a <system> b\r\n\r\nHuman: c", Edit{Old: "<s> b\n\nH: c", New: "</s> b\n\nA: d", Markers: true}, "a </system> b\r\n\r\nAssistant: d",
+			Done{Level: Markers}},
+		{"markers only if they are not there", "<s> <system>", Edit{Old: "<s>", New: "x", Markers: true}, "x <system>", Done{}},
 		{"line ends by escapes", "a\r\nb", Edit{Old: `a\x0d\x0ab`, New: "c"}, "c", Done{Level: Escapes, Changed: 4}},
 	})
 }
@@ -170,6 +173,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"a NUL in the head", strings.Repeat("a", binaryHead-1) + "\x00", []Edit{{Old: "a", New: "b"}}, 0, ErrBinary},
 		{"fill what is not empty", " x", []Edit{{New: "b"}}, 0, ErrNotEmpty},
 		{"fill other bytes", "\xa0", []Edit{{New: "b"}}, 0, ErrNotEmpty},
+		{"markers unasked", "<system>", []Edit{{Old: "<s>", New: "<e>"}}, 0, &NotFoundError{}},
 		{"foreign characters", latin, []Edit{{Old: "caf", New: "café"}}, 0, ErrMix},
 		{"the missing comes before the mix", latin, []Edit{{Old: "tea", New: "thé"}}, 0, &NotFoundError{}},
 		{"cascade", "a", []Edit{{Old: "a", New: "bcd"}, {Old: "c", New: "x"}}, 1, ErrCascade},

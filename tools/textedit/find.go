@@ -26,12 +26,18 @@ func find(content []byte, e Edit) (target, bool) {
 	if t.findQuotes(content, e.Old) {
 		return t, true
 	}
-	old, known := decodeEscapes(e.Old, nil)
-	if len(known) == 0 {
+	if old, known := decodeEscapes(e.Old, nil); len(known) > 0 {
+		add, _ := decodeEscapes(e.New, known)
+		t.level, t.old, t.add = Escapes, foldEnds(old), foldEnds(add)
+		if t.findExact(content) {
+			return t, true
+		}
+	}
+	old := expandMarkers(foldEnds(e.Old))
+	if !e.Markers || old == foldEnds(e.Old) {
 		return t, false
 	}
-	add, _ := decodeEscapes(e.New, known)
-	t.level, t.old, t.add = Escapes, foldEnds(old), foldEnds(add)
+	t.level, t.old, t.add = Markers, old, expandMarkers(foldEnds(e.New))
 	return t, t.findExact(content)
 }
 

@@ -32,6 +32,7 @@ const (
 	Exact   Level = iota
 	Quotes        // typographic quotes count as straight ones
 	Escapes       // \uXXXX, \u{X}, \xNN in Old stand for the character
+	Markers       // short forms of markers in Old stand for the long ones; only for an Edit that says so
 )
 
 // An Edit replaces Old by New. In both a \r\n is the same as a \n: line ends are written as the file has them.
@@ -45,6 +46,8 @@ type Edit struct {
 	// Prose says that the file holds running text, where a straight quote of New may become a typographic one if Old
 	// matched such a one. False is right for source code.
 	Prose bool
+
+	Markers bool // try the level of that name, too
 }
 
 // Done is what one Edit did.
