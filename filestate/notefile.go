@@ -1,0 +1,189 @@
+package filestate
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// encode gives a note the form of its file, in pieces: a content that is kept as it is is not copied.
+func (j *Journal) encode(e *note) ([][]byte, error) {
+	pieces := [][]byte{nil} // the first is the header, which tells the sizes of the others
+	for i := range e.Files {
+		f, c := &e.Files[i], e.parts[i]
+		if !f.Kept {
+			continue
+		}
+		before, err := j.pack(c.before, f.Raw)
+		if err != nil {
+			return nil, err
+		}
+		f.Packed, pieces = int64(len(before)), append(pieces, before)
+		if f.After == nil {
+			continue
+		}
+		middle, err := j.pack(c.after[f.Head:int64(len(c.after))-f.Tail], f.Raw)
+		if err != nil {
+			return nil, err
+		}
+		f.Middle, pieces = int64(len(middle)), append(pieces, middle)
+	}
+	line, err := json.Marshal(e.header)
+	if err != nil {
+		return nil, err
+	}
+	pieces[0] = append(line, '\n')
+	return pieces, nil
+}
+
+// pack returns content as it is kept: compressed unless it is raw. Of an empty one nothing is kept.
+func (j *Journal) pack(content []byte, raw bool) ([]byte, error) {
+	if len(content) == 0 || raw {
+		return content, nil
+	}
+	var to bytes.Buffer
+	z, ok := j.packers.Get().(*gzip.Writer)
+	if ok {
+		z.Reset(&to)
+	} else {
+		var err error
+		if z, err = gzip.NewWriterLevel(&to, gzip.BestSpeed); err != nil {
+			return nil, err
+		}
+	}
+	defer j.packers.Put(z)
+	if _, err := z.Write(content); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return to.Bytes(), nil
+}
+
+// header reads the first line of a note, and says errDamaged unless all of the note is there.
+func (j *Journal) header(name noteName) (*header, error) {
+	f, stamp, err := openRegular(j.root, name.path(), name.path())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	r := bufio.NewReader(io.LimitReader(f, maxHeader))
+	line, err := r.ReadBytes('\n')
+	if err != nil {
+		return nil, errDamaged
+	}
+	return parseHeader(line, stamp.Size)
+}
+
+func parseHeader(line []byte, size int64) (*header, error) {
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return nil, errDamaged
+	}
+	want := int64(len(line))
+	for _, f := range h.Files {
+		if f.Packed < 0 || f.Middle < 0 || f.Head < 0 || f.Tail < 0 {
+			return nil, errDamaged
+		}
+		want += f.Packed + f.Middle
+	}
+	if want != size || !validID(h.ID) {
+		return nil, errDamaged
+	}
+	return &h, nil
+}
+
+// read reads a note with its contents, and proves each by its hash.
+func (j *Journal) read(name noteName) (*note, error) {
+	f, stamp, err := openRegular(j.root, name.path(), name.path())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	r := bufio.NewReader(f)
+	line, err := r.ReadBytes('\n')
+	if err != nil {
+		return nil, errDamaged
+	}
+	h, err := parseHeader(line, stamp.Size)
+	if err != nil {
+		return nil, err
+	}
+	e := &note{header: *h}
+	for _, f := range h.Files {
+		var c contents
+		if f.Kept {
+			if c, err = f.unpack(r); err != nil {
+				return nil, err
+			}
+		}
+		e.parts = append(e.parts, c)
+	}
+	return e, nil
+}
+
+func (f noted) unpack(r io.Reader) (c contents, err error) {
+	if f.Before != nil {
+		if c.before, err = f.unpackOne(r, f.Packed, f.OldSize); err != nil {
+			return c, err
+		}
+		if digestOf(c.before) != *f.Before {
+			return c, errDamaged
+		}
+	}
+	if f.After == nil {
+		return c, nil
+	}
+	middle, err := f.unpackOne(r, f.Middle, f.NewSize)
+	if err != nil || max(f.Head, f.Tail) > int64(len(c.before)) {
+		return c, errors.Join(err, errDamaged)
+	}
+	c.after = make([]byte, 0, f.NewSize)
+	c.after = append(c.after, c.before[:f.Head]...)
+	c.after = append(c.after, middle...)
+	c.after = append(c.after, c.before[int64(len(c.before))-f.Tail:]...)
+	if digestOf(c.after) != *f.After {
+		return c, errDamaged
+	}
+	return c, nil
+}
+
+// unpackOne reads a content of at most size bytes that takes packed bytes here.
+func (f noted) unpackOne(r io.Reader, packed, size int64) ([]byte, error) {
+	if !f.Raw {
+		return unpack(r, packed, size)
+	}
+	if packed > size {
+		return nil, errDamaged
+	}
+	content := make([]byte, packed)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, errDamaged
+	}
+	return content, nil
+}
+
+// unpack is unpackOne for what is compressed.
+func unpack(r io.Reader, packed, size int64) ([]byte, error) {
+	if packed == 0 {
+		return []byte{}, nil
+	}
+	part := &io.LimitedReader{R: r, N: packed}
+	z, err := gzip.NewReader(bufio.NewReader(part))
+	if err != nil {
+		return nil, errDamaged
+	}
+	z.Multistream(false)
+	var out bytes.Buffer
+	if _, err := io.Copy(&out, io.LimitReader(z, size+1)); err != nil || int64(out.Len()) > size {
+		return nil, errDamaged
+	}
+	if _, err := io.Copy(io.Discard, part); err != nil {
+		return nil, errDamaged
+	}
+	return out.Bytes(), nil
+}

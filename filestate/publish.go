@@ -1,0 +1,121 @@
+package filestate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// publish gives a staged content the name of its target, if that still is what was read.
+func (l *Ledger) publish(ctx context.Context, w *work) error {
+	switch {
+	case w.file == nil:
+		return l.publishNew(ctx, w)
+	case !w.unchanged(ctx):
+		return l.foreign(ctx, w)
+	case w.edit.remove:
+		return l.setAside(ctx, w)
+	case w.inPlace:
+		return l.overwrite(ctx, w)
+	}
+	err := l.steps.before(stepRename)
+	if err == nil && l.journal != nil {
+		err = swap(w.dir, w.temporary, w.name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.foreign(ctx, w)
+	case errors.Is(err, syscall.EBUSY) && l.mayOverwrite(w):
+		discard([]*work{w}) // a mount point
+		return l.overwrite(ctx, w)
+	case err == nil && l.journal != nil:
+		w.displaced = true
+		return l.verify(ctx, w)
+	case errors.Is(err, errors.ErrUnsupported) && !w.unchanged(ctx):
+		return l.foreign(ctx, w)
+	case err == nil, errors.Is(err, errors.ErrUnsupported):
+		err = w.dir.Rename(w.temporary, w.name)
+	}
+	if errors.Is(err, syscall.EBUSY) && l.mayOverwrite(w) {
+		discard([]*work{w})
+		return l.overwrite(ctx, w)
+	}
+	if err != nil {
+		return w.failed(stepRename, err)
+	}
+	w.written(w.temp)
+	return nil
+}
+
+// publishNew gives a new file its name, unless somebody was faster.
+func (l *Ledger) publishNew(ctx context.Context, w *work) error {
+	err := l.steps.before(stepRename)
+	if err == nil {
+		err = publishNew(w.dir, w.temporary, w.name)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return l.foreign(ctx, w)
+	}
+	if err != nil {
+		return w.failed(stepRename, err)
+	}
+	w.written(w.temp)
+	return nil
+}
+
+// written notes that t has its name. The stamp is that of t or none: if somebody was at the file since,
+// it must not stand for our content.
+func (w *work) written(t *temp) {
+	w.temp = nil
+	w.sync, w.lost = t.sync, t.lost
+	info, err := w.dir.Lstat(w.name)
+	if err != nil || !os.SameFile(info, t.info) || info.Size() != t.info.Size() || !info.ModTime().Equal(t.info.ModTime()) {
+		w.stamp = Stamp{Racy: true}
+		return
+	}
+	w.stamp = stampOf(info)
+}
+
+// unchanged says whether the name still stands for the file that was read, with that content. Between
+// this look and the rename is a gap of some microseconds, in which a foreign save would be lost.
+func (w *work) unchanged(ctx context.Context) bool {
+	info, err := w.dir.Lstat(w.name)
+	if err != nil || !os.SameFile(info, w.info) || !stampOf(info).same(w.stamp) {
+		return false
+	}
+	if !w.stamp.Racy {
+		return true
+	}
+	same, err := holds(ctx, w.file, w.old)
+	return same && err == nil
+}
+
+// foreign makes the error for a file that somebody else changed or made during the Update.
+func (l *Ledger) foreign(ctx context.Context, w *work) error {
+	e := &StaleError{Path: w.path}
+	if w.file != nil {
+		whole := isWhole(w.coverageBefore(w.known), int64(len(w.old)))
+		e.Was, e.Old = w.base.version(whole), w.old
+	}
+	file, stamp, err := openRegular(w.dir, w.name, w.path)
+	if err != nil {
+		return e
+	}
+	defer func() { _ = file.Close() }() // only read
+	if stamp.Size > maxSize {
+		return e
+	}
+	now, err := readAll(ctx, file, stamp.Size)
+	if err != nil {
+		return w.failed(stepRead, ErrMoved)
+	}
+	if w.file != nil && bytes.Equal(now, w.old) {
+		return w.failed(stepRename, ErrMoved) // same content with other metadata: a second try takes those over
+	}
+	e.New, e.stamp = now, stamp
+	e.Now = digestOf(now).version(w.file == nil || !e.Was.partial())
+	return e
+}
