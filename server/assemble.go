@@ -229,6 +229,7 @@ func prefs(c config.Config) session.Prefs {
 		ReadMaxLine:       c.Read.MaxLine,
 		ReadPipe:          c.Read.LineFormat == "pipe",
 		EditRelaxed:       c.Edit.Guard == "relaxed",
+		EditMarkers:       c.Edit.Desanitize,
 		ListLimit:         c.List.Limit,
 		ListGitignore:     c.List.Gitignore,
 		ListTimeoutMS:     c.List.TimeoutMS,
