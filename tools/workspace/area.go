@@ -15,11 +15,14 @@ type area struct {
 	path     string
 	spelled  string // as configured, absolute and clean; may lead through links
 	readOnly bool
-	file     bool // it is one file, whose directory is no area
+	file     bool     // it is one file, whose directory is no area
+	within   *area    // of a part of a root: the root; it holds the handle
+	rest     []string // of path, below that of within
 
-	mu     sync.Mutex  // covers what follows
-	dir    *os.Root    // of a root; kept open so that its inode cannot be given to another directory
-	info   os.FileInfo // of dir
+	mu     sync.RWMutex // covers what follows
+	dir    *os.Root     // of a root; kept open so that its inode cannot be given to another directory
+	handle *os.File     // of dir again, for the kernel's short way; nil where there is none
+	info   os.FileInfo  // of dir
 	closed bool
 }
 
@@ -50,6 +53,9 @@ func openRoot(path string) (*area, error) {
 func refusedRoot(real string) string {
 	if filepath.Dir(real) == real {
 		return "the whole file system is never a root"
+	}
+	if onSystem(real) {
+		return "the file systems of the kernel are never a root"
 	}
 	for _, system := range []string{"/proc", "/sys", "/dev", "/etc"} {
 		if rel, err := filepath.Rel(system, real); err == nil && filepath.IsLocal(rel) {
@@ -85,104 +91,6 @@ func realAsFarAsItGoes(path string) string {
 		}
 		missing = append(missing, filepath.Base(at))
 	}
-}
-
-// open returns a handle of the caller's own on the area. The directory may have been deleted and made again since the
-// last call (`rm -rf repo && git clone`), and a handle outlives its directory; so the path is compared first. Errors:
-// os.ErrClosed, fs.ErrNotExist, errRedirected, or what the system said.
-//
-// For a file it is the handle of the directory that it is in.
-func (a *area) open() (*os.Root, error) {
-	switch {
-	case a.file:
-		return openExactly(filepath.Dir(a.path))
-	case a.readOnly:
-		return openExactly(a.path)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return nil, os.ErrClosed
-	}
-	now, err := os.Lstat(a.path)
-	if err != nil {
-		return nil, err
-	}
-	if !now.IsDir() || !os.SameFile(now, a.info) {
-		if err := a.reopen(); err != nil {
-			return nil, err
-		}
-	}
-	return a.dir.OpenRoot(".")
-}
-
-// reopen replaces the handle by one on what is at the path now. The caller holds mu, or is the only user.
-func (a *area) reopen() error {
-	dir, err := openExactly(a.path)
-	if err != nil {
-		return err
-	}
-	info, err := dir.Stat(".")
-	if err != nil {
-		_ = dir.Close() // the Stat error is the one to tell
-		return err
-	}
-	if a.dir != nil {
-		_ = a.dir.Close() // of a directory that is gone
-	}
-	a.dir, a.info = dir, info
-	return nil
-}
-
-func (a *area) close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	if a.dir == nil {
-		return nil
-	}
-	err := a.dir.Close()
-	a.dir = nil
-	return err
-}
-
-// errRedirected says that a path which held no links now leads through one.
-var errRedirected = errors.New("is now a link")
-
-// openExactly opens the directory at path and makes sure that no link was followed on the way. It cannot walk down
-// by handles from `/`: directories above a root are often searchable but not readable (`/home` with mode 0711).
-func openExactly(path string) (*os.Root, error) {
-	dir, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := sameWithoutLinks(path, dir); err != nil {
-		_ = dir.Close() // only looked at
-		return nil, err
-	}
-	return dir, nil
-}
-
-func sameWithoutLinks(path string, dir *os.Root) error {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	if real != path {
-		return errRedirected
-	}
-	atPath, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	opened, err := dir.Stat(".")
-	if err != nil {
-		return err
-	}
-	if !atPath.IsDir() || !os.SameFile(atPath, opened) {
-		return errRedirected
-	}
-	return nil
 }
 
 // gone says that err means: there is nothing at that path.

@@ -49,7 +49,7 @@ func (b *belowWalk) enter(path, rel string, depth int) {
 	case err != nil:
 		b.failed(path, err)
 	case info.IsDir() && !b.seen[p.Path]:
-		dir, err := p.Dir.OpenRoot(p.Name)
+		dir, err := openDir(p.Dir, p.Name)
 		if err != nil {
 			b.failed(path, err)
 			return
@@ -119,7 +119,7 @@ func (b *belowWalk) entry(dir *os.Root, e fs.DirEntry, path, rel string, depth i
 		if !b.reaches(at, true) || b.seen[filepath.Join(path, e.Name())] {
 			return
 		}
-		sub, err := dir.OpenRoot(e.Name())
+		sub, err := openDir(dir, e.Name())
 		if err != nil {
 			b.failed(path, err)
 			return

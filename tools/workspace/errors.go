@@ -14,6 +14,10 @@ var ErrTooManyLinks = errors.New("too many links")
 // ErrChanging says that a path was replaced again and again while it was being walked. Trying again may help.
 var ErrChanging = errors.New("path keeps changing while it is opened")
 
+// ErrSystem says that a path leads into a file system of the kernel that is mounted below a root: procfs, sysfs, devtmpfs
+// and their like, where reading and writing are commands to the kernel.
+var ErrSystem = errors.New("in a file system of the kernel")
+
 // An InvalidError says that the text is no path: empty, with a NUL, too long, `~user`.
 type InvalidError struct{ Path, Reason string }
 

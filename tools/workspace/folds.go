@@ -73,6 +73,9 @@ func (s *Space) rootFolds(path string) bool {
 	if a.readOnly || a.file { // made anew for each call, so that nothing could be remembered about it
 		return onWindows
 	}
+	if a.within != nil {
+		a = a.within
+	}
 	if folds, ok := s.cases.of(a); ok {
 		return folds
 	}
@@ -172,7 +175,7 @@ func (s *Space) asStored(p Place) string {
 		if i == len(rest)-1 {
 			break
 		}
-		below, err := dir.OpenRoot(name)
+		below, err := openDir(dir, name)
 		if err != nil {
 			stored = append(stored, rest[i+1:]...)
 			break

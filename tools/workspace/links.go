@@ -159,7 +159,7 @@ func (w *linkWalk) directory(dir *os.Root, path string, depth int) {
 		return
 	}
 	for _, name := range below {
-		sub, err := dir.OpenRoot(name)
+		sub, err := openDir(dir, name)
 		switch {
 		case err == nil:
 			w.directory(sub, filepath.Join(path, name), depth+1)

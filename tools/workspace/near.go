@@ -74,8 +74,7 @@ func (s *Space) names(dir string, limit int) []string {
 		return nil
 	}
 	defer p.Dir.Close()
-	// A FIFO that was put there meanwhile would block an Open; OpenRoot takes directories only.
-	d, err := p.Dir.OpenRoot(p.Name)
+	d, err := openDir(p.Dir, p.Name)
 	if err != nil {
 		return nil
 	}

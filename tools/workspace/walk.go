@@ -24,8 +24,8 @@ const (
 // components, and nothing is created through a dangling link that leads outside. One that leads inside gives the
 // place of its target, so the link stays. Open does not open the last component itself, so a FIFO does not block it.
 //
-// Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, os.ErrClosed, or
-// what the system said (ENOTDIR for a file that stands where a directory is needed).
+// Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, ErrSystem, os.ErrClosed,
+// or what the system said (ENOTDIR for a file that stands where a directory is needed).
 func (s *Space) Open(path string, a Access) (Place, error) {
 	abs, err := s.spell(path)
 	if err != nil {
@@ -46,6 +46,7 @@ type walk struct {
 	at   string   // canonical path of dir
 	todo []string // components still to go; `..` only from link targets
 	only bool     // it stands in the directory of a file that is an area: there is nothing there but this file
+	base *area    // that it began at last
 
 	links, steps int
 	link, target string // the last link that was followed
@@ -116,7 +117,15 @@ func (w *walk) enter(a *area, todo []string) error {
 	if a.readOnly && w.access == Write {
 		return w.outside()
 	}
-	dir, err := a.open()
+	w.only, w.base = a.file, a
+	leapt, err := w.leap(a, todo)
+	if leapt {
+		return nil
+	}
+	var dir *os.Root
+	if err == nil {
+		dir, err = a.open()
+	}
 	switch {
 	case gone(err):
 		return &MissingError{Path: w.abs}
@@ -125,7 +134,7 @@ func (w *walk) enter(a *area, todo []string) error {
 	case err != nil:
 		return failed(w.abs, err)
 	}
-	w.dir, w.at, w.todo, w.only = dir, a.path, todo, a.file
+	w.dir, w.at, w.todo = dir, a.path, todo
 	if a.file {
 		w.at, w.todo = filepath.Dir(a.path), append([]string{filepath.Base(a.path)}, todo...)
 	}
@@ -150,6 +159,8 @@ func (w *walk) step(name string) (place Place, done bool, err error) {
 			if ok || err != nil {
 				return Place{}, false, err
 			}
+		case w.base.foreign(w.dir, name, info):
+			return Place{}, true, failed(w.abs, ErrSystem)
 		case len(w.todo) == 1:
 			return Place{Dir: w.dir, Name: name, Path: filepath.Join(w.at, name)}, true, nil
 		case !info.IsDir():
@@ -167,7 +178,7 @@ func (w *walk) step(name string) (place Place, done bool, err error) {
 // down goes into the directory name, if it is still the one that info describes. OpenRoot follows links below the
 // current directory; the comparison turns that into "follows none".
 func (w *walk) down(name string, info os.FileInfo) (ok bool, err error) {
-	sub, err := w.dir.OpenRoot(name)
+	sub, err := openDir(w.dir, name)
 	if err != nil {
 		if now, again := w.dir.Lstat(name); again != nil || !os.SameFile(now, info) {
 			return false, nil //nolint:nilerr // swapped meanwhile: looking again is the answer

@@ -40,6 +40,7 @@ type Space struct {
 	cwd   string
 	links *linkIndex
 	cases *caseIndex
+	short *shortcut
 }
 
 // A Place is a path as it will be reached: Dir is a handle on the deepest existing directory on the way, Name the
@@ -56,10 +57,10 @@ type Place struct {
 }
 
 // Open makes a Space over roots, which must be existing directories; links in them are resolved here, once. `/`,
-// `/proc`, `/sys`, `/dev`, `/etc` and directories below the last four are refused, and so is a drive's root. No
+// `/proc`, `/sys`, `/dev`, `/etc` and directories below the last four are refused, and so are a drive's root and a file system of the kernel. No
 // roots: every path is outside.
 func Open(roots []string, o Options) (*Space, error) {
-	s := &Space{home: o.Home, links: &linkIndex{now: time.Now}, cases: &caseIndex{}}
+	s := &Space{home: o.Home, links: &linkIndex{now: time.Now}, cases: &caseIndex{}, short: &shortcut{}}
 	for _, root := range roots {
 		a, err := openRoot(root)
 		if err != nil {
