@@ -45,6 +45,8 @@ func pathRefusal(env tool.Env, path string, err error) error {
 		return tool.Refuse(tool.IsDirectory, "%s is a directory. Use list_files.", path)
 	case isSpecial:
 		return tool.Refuse(tool.NotRegular, "%s is a %s. Only regular files can be used.", path, special.Kind)
+	case errors.Is(err, workspace.ErrSystem):
+		return tool.Refuse(tool.NotRegular, "%s is in a file system of the kernel. Only regular files can be used.", path)
 	case errors.Is(err, filestate.ErrMoved), errors.Is(err, filestate.ErrLocked), errors.Is(err, workspace.ErrChanging):
 		return tool.Refuse(tool.Busy, "%s is being changed by another session. Nothing was done. Try again.", path)
 	case errors.Is(err, filestate.ErrMemory) && !errors.Is(err, context.Canceled): // of a call that has ended

@@ -106,6 +106,6 @@ func commandDir(env tool.Env) (*os.Root, []string, error) {
 		return nil, nil, pathRefusal(env, cwd, err)
 	}
 	defer place.Dir.Close()
-	dir, err := place.Dir.OpenRoot(place.Name)
+	dir, err := place.Dir.OpenRoot(place.Name + "/.") // a FIFO that was put there meanwhile would be waited for
 	return dir, notes, pathRefusal(env, cwd, err)
 }
