@@ -434,6 +434,9 @@ func (w *wire) call(name string, args json.RawMessage) (string, error) {
 	}
 	var text strings.Builder
 	for _, c := range result.Content {
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
 		if c.Type == "text" {
 			text.WriteString(c.Text)
 		} else {

@@ -32,6 +32,7 @@ func (s *showing) lines(ctx context.Context, first, asked int) (tool.Result, err
 		v.Encoding, v.Guessed = as.String(), as.Mark() == 0
 		q.Encoding = search.Encoding{Mark: as.Mark(), Decode: as.Decode}
 		q.Encoding.Unit, q.Encoding.BigEndian = as.Unit()
+		v.Wide = q.Encoding.Unit > 1
 	}
 	page, err := s.env.Search.Page(ctx, s.from, search.Stamp(s.from.Stamp()), q)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestReadFileEncodings(t *testing.T) {
 		{"utf-16 le", wide(le, text), ``, "1\t日本 €\n2\tzwei\n[UTF-16 LE · BOM · mixed line ends]", `"encoding":"UTF-16 LE BOM","eol":"mixed"`},
 		{"utf-16 be", wide(be, "a\r\nb"), ``, "1\ta\n2\tb\n[UTF-16 BE · BOM · CRLF line ends · no newline at end]", `"encoding":"UTF-16 BE BOM","eol":"CRLF"`},
 		{"a range", wide(le, "a\nb\nc\n"), `,"offset":2,"limit":1`, "2\tb\n[lines 2-2 of 3 · UTF-16 LE · BOM]", `"startLine":2`},
-		{"half a unit", wide(le, "a\n") + "x", ``, "1\ta\n2\t\ufffd\n[UTF-16 LE · BOM · 1 byte is not UTF-16 LE and shown as U+FFFD · no newline at end]", `"lines":2`},
+		{"half a unit", wide(le, "a\n") + "x", ``, "1\ta\n2\t\ufffd\n[UTF-16 LE · BOM · 1 unit is not UTF-16 LE and shown as U+FFFD · no newline at end]", `"lines":2`},
 		{"utf-32", utf32, ``, "1\ta\n[UTF-32 LE · BOM]", `"encoding":"UTF-32 LE BOM"`},
 		{"long line", wide(be, strings.Repeat("é", 2005)+"\nb\n"), ``,
 			"1\t" + strings.Repeat("é", 2000) + "... (truncated, 5 more characters)\n2\tb\n[UTF-16 BE · BOM]", `"lines":2`},

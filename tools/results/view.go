@@ -9,7 +9,7 @@ import (
 
 // A Row is one line of a file: Text without its end, and the bytes [From, To) that it takes in the file with its end.
 // Cut is how many characters Text lacks at its end. End is how many characters the end of the line has: 2 is CRLF, 1 LF,
-// 0 none. Bad is how many bytes were shown as U+FFFD when Text was decoded. search.PageLine has the same fields and
+// 0 none. Bad is how many bytes or units became U+FFFD when Text was decoded. search.PageLine has the same fields and
 // converts.
 type Row struct {
 	Text     string
@@ -35,6 +35,7 @@ type View struct {
 	// Encoding is what the text was decoded from, for people; "": it is UTF-8 as it is in the file.
 	Encoding string
 	Guessed  bool // nothing in the file says so
+	Wide     bool // its units are not bytes, so what is wrong is counted in units
 
 	BOM     bool    // the file starts with a mark, which Text does not hold
 	Total   int     // lines of the file

@@ -51,6 +51,8 @@ func TestViewText(t *testing.T) {
 		{"mixed", "a\r\nb\n", View{First: 1}, "1\ta\n2\tb", []string{"mixed line ends"}},
 		{"bytes", "\xff\xfe\n", View{First: 1}, "1\t\ufffd\ufffd", []string{"2 bytes are not UTF-8 and shown as U+FFFD"}},
 		{"a replacement character is no wrong byte", "\ufffd\n", View{First: 1}, "1\t\ufffd", nil},
+		{"decoded", "é\ufffd\r\n", View{First: 1, Encoding: "UTF-16 LE", BOM: true, Wide: true}, "1\té\ufffd", []string{"UTF-16 LE", "BOM", "CRLF line ends"}},
+		{"guessed", "é\n", View{First: 1, Encoding: "GBK", Guessed: true}, "1\té", []string{"GBK (guessed)"}},
 		{"hidden", "\x1b\n", View{First: 1}, "1\t\\x1b", []string{"1 character is shown as an escape"}},
 	} {
 		v := c.view
@@ -181,5 +183,19 @@ func TestUnits(t *testing.T) {
 		if got := Size(n); got != want {
 			t.Errorf("Size(%d) = %q, want %q", n, got, want)
 		}
+	}
+}
+
+// Of a decoded line that is cut nothing is covered, and of what it could not decode only what is shown counts.
+func TestViewDecodedCut(t *testing.T) {
+	t.Parallel()
+	v := View{First: 1, Total: 2, Encoding: "GBK"}
+	v.Add(Row{Text: "a\ufffd", From: 0, To: 100, Cut: 50, End: 1, Bad: 7})
+	v.Add(Row{Text: "b\ufffd\ufffd", From: 100, To: 103, End: 1, Bad: 1}) // one of them is in the file
+	if want := []Range{{100, 103}}; !slices.Equal(v.Shown, want) {
+		t.Errorf("covered %v, want %v", v.Shown, want)
+	}
+	if want := []string{"GBK", "2 bytes are not GBK and shown as U+FFFD"}; !slices.Equal(v.Remarks(false), want) {
+		t.Errorf("remarks %q, want %q", v.Remarks(false), want)
 	}
 }

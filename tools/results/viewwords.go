@@ -50,8 +50,12 @@ func (v *View) Remarks(place bool) []string {
 	if v.BOM {
 		all = append(all, "BOM")
 	}
+	one, many := "byte", "bytes"
+	if v.Wide {
+		one, many = "unit", "units"
+	}
 	name := cmp.Or(v.Encoding, utf8Name)
-	add(v.invalid, "byte is not "+name+" and shown as U+FFFD", "bytes are not "+name+" and shown as U+FFFD")
+	add(v.invalid, one+" is not "+name+" and shown as U+FFFD", many+" are not "+name+" and shown as U+FFFD")
 	add(v.hidden, "character is shown as an escape", "characters are shown as escapes")
 	if eol := v.eol(); eol == "CRLF" || eol == "mixed" {
 		all = append(all, eol+" line ends")

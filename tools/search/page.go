@@ -37,7 +37,7 @@ type PageLine struct {
 	From, To int64  // bytes in the file, with its end
 	Cut      int    // runes left out because the line is too long
 	End      int    // characters of its end: 2 is CRLF, 1 LF, 0 none
-	Bad      int    // bytes that Encoding.Decode could not read, also of what is left out
+	Bad      int    // bytes or units that Encoding.Decode could not read, also of what is left out
 }
 
 // A Stamp tells whether a file may have changed.
