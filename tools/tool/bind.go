@@ -44,6 +44,11 @@ func (b *binder[In]) bind(s *session.State, raw json.RawMessage) (Call, error) {
 			return Call{}, err
 		}
 	}
+	if b.def.Complete != nil {
+		if err := b.def.Complete(s, in); err != nil {
+			return Call{}, err
+		}
+	}
 	command, err := b.command(s, *in)
 	if err != nil {
 		return Call{}, err

@@ -515,3 +515,58 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+// Whoever decides about a call sees what Complete has set, as Run does.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	type input struct {
+		Name  string   `json:"name,omitempty" jsonschema:"Name"`
+		ID    string   `json:"id,omitempty" jsonschema:"Id"`
+		files []string `json:"-"`
+	}
+	d := Def[input]{
+		Spec: Spec{Name: "sample_tool"},
+		Check: func(in input) error {
+			if in.Name != "" && in.ID != "" {
+				return Invalid("sample_tool", "both")
+			}
+			return nil
+		},
+		Complete: func(_ *session.State, in *input) error {
+			if in.Name == "none" {
+				return Refuse(FileNotFound, "There is none.")
+			}
+			if in.Name != "" {
+				in.Name, in.ID = "", "id of "+in.Name
+			}
+			in.files = []string{"/of/" + in.ID}
+			return nil
+		},
+		Targets: func(_ *session.State, in input) []permission.Target {
+			return []permission.Target{{Kind: permission.Path, Value: in.files[0]}}
+		},
+		Run: func(_ context.Context, _ Env, in input) (Result, error) { return Result{Text: in.ID + in.files[0]}, nil },
+	}
+	x := Define(d)
+	call, err := x.Bind(nil, json.RawMessage(`{"name":"a"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(call.Input), `{"id":"id of a"}`; got != want {
+		t.Errorf("the input is %s, want %s", got, want)
+	}
+	again, err := x.Bind(nil, call.Input)
+	if err != nil || string(again.Input) != string(call.Input) {
+		t.Errorf("bound again it is %s, %v", again.Input, err)
+	}
+	if len(call.Targets) != 1 || call.Targets[0].Value != "/of/id of a" {
+		t.Errorf("the targets are %v", call.Targets)
+	}
+	if res, err := call.Run(t.Context(), Env{}); err != nil || res.Text != "id of a/of/id of a" {
+		t.Errorf("it ran with %q, %v", res.Text, err)
+	}
+	_, err = x.Bind(nil, json.RawMessage(`{"name":"none"}`))
+	if r, ok := errors.AsType[*Refusal](err); !ok || r.Code != FileNotFound {
+		t.Errorf("a refusal of Complete gives %v", err)
+	}
+}

@@ -9,7 +9,7 @@ import (
 )
 
 // Def is a tool as its author writes it. Spec and Run are required (Forward instead of Run for a
-// dispatcher). A nil function means: nothing to add. All but Weigh, Question and Run are pure and fast. A tool of
+// dispatcher). A nil function means: nothing to add. All but Weigh, Complete, Question and Run are pure and fast. A tool of
 // the product also needs Activity, and Paths or Targets unless it is Private or reaches only jobs: its tests
 // demand both.
 //
@@ -71,6 +71,12 @@ type Def[In any] struct {
 	// Check refuses an input that is wrong whatever the disk holds. It runs before anyone is asked.
 	Check func(In) error
 
+	// Complete fills in what the input leaves open and only the session knows, such as which change of a file was the
+	// last one, so that rules, a person, hooks and Run mean the same. What it sets stands in Call.Input, and set again it
+	// stays the same; a field with the tag json:"-" is for Targets and Run alone. It may refuse the input. It runs after
+	// Check, before anyone is asked, reads little of the disk, and changes nothing.
+	Complete func(*session.State, *In) error
+
 	// Question is what a person must answer before Run; nil, nil: nothing. A tool never asks from
 	// within Run, so that nobody holds the gate while a person thinks.
 	Question func(context.Context, *session.State, In) (*Question, error)
@@ -128,9 +134,9 @@ func (t Tool) Forward(raw json.RawMessage) (name string, input json.RawMessage, 
 // Dispatches says whether the tool runs nothing itself: its calls are for other tools, which Forward names.
 func (t Tool) Dispatches() bool { return t.forward != nil }
 
-// Bind checks raw and returns the call it describes. It reads no file but what Def.Weigh looks at, and asks nobody.
-// Absent arguments (nil or empty) mean {}. The error is a *Refusal: INPUT_INVALID with all problems of the input, or
-// what Def.Check or Def.Weigh said.
+// Bind checks raw and returns the call it describes. It reads no file but what Def.Weigh and Def.Complete look at, and
+// asks nobody. Absent arguments (nil or empty) mean {}. The error is a *Refusal: INPUT_INVALID with all problems of the
+// input, or what Def.Check, Def.Weigh or Def.Complete said, which may have met a fault, too.
 func (t Tool) Bind(s *session.State, raw json.RawMessage) (Call, error) {
 	if t.bind == nil {
 		return Call{}, errZero
