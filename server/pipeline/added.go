@@ -43,6 +43,9 @@ func (c *call) replace(ctx context.Context, o *outcome, text string) {
 		o.meta().Kept = nil // nothing in the text leads there
 	}
 	o.meta().Version = ""
+	if o.result != nil {
+		o.result.Media = nil // the hook saw only the text, and wants something else to be shown
+	}
 	c.forget(ctx, o.shows())
 	c.whole, c.paged = text, false
 	c.rebind(ctx, o, c.form(o))

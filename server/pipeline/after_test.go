@@ -106,7 +106,7 @@ func TestHookHidesWhatWasShown(t *testing.T) {
 	p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) { return said, nil }}
 	read := fixture("read", reads, func(context.Context, tool.Env) (tool.Result, error) {
 		see(t, s, path)
-		return tool.Result{Text: "secret\n", Shows: []string{path}}, nil
+		return tool.Result{Text: "secret\n", Media: []tool.Media{{MIME: "image/png", Data: []byte("secret")}}, Shows: []string{path}}, nil
 	})
 	refuse := fixture("refuse", reads, func(context.Context, tool.Env) (tool.Result, error) {
 		see(t, s, path)
@@ -115,16 +115,16 @@ func TestHookHidesWhatWasShown(t *testing.T) {
 	hidden := "hidden"
 	for _, tl := range []tool.Tool{read, refuse} {
 		said = hooks.Outcome{Output: &hidden}
-		if r, err := p.run(t, s, tl, "", Arrival{}); err == nil && r.Text != hidden {
-			t.Errorf("got %q", r.Text)
+		if r, err := p.run(t, s, tl, "", Arrival{}); err == nil && (r.Text != hidden || len(r.Media) > 0) {
+			t.Errorf("got %q and %d images", r.Text, len(r.Media))
 		}
 		if err := write(t.Context(), s, path, "new\n"); !errors.Is(err, filestate.ErrNotRead) {
 			t.Errorf("%s: a write after it: %v", tl.Spec.Name, err)
 		}
 	}
 	said = hooks.Outcome{Context: "and more"}
-	if _, err := p.run(t, s, read, "", Arrival{}); err != nil {
-		t.Fatal(err)
+	if r, err := p.run(t, s, read, "", Arrival{}); err != nil || len(r.Media) != 1 {
+		t.Fatalf("%d images, %v", len(r.Media), err)
 	}
 	if err := write(t.Context(), s, path, "new\n"); err != nil {
 		t.Errorf("a write after a text that stayed: %v", err)
