@@ -177,5 +177,5 @@ func TestReadFileVersion(t *testing.T) {
 	same(t, text, "1\ta\n2\tb\n[version 911169ddaaf1]")
 	same(t, res.Meta.Version, "911169ddaaf1")
 	same(t, string(res.Meta.Data), `{"lines":2,"totalLines":2,"startLine":1,"truncated":false,"encoding":"UTF-8","eol":"LF",`+
-		`"hash":"911169ddaaf146aff539f58c26c489af3b892dff0fe283c1c264c65ae5aa59a2","version":"911169ddaaf1"}`)
+		`"hash":"911169ddaaf146aff539f58c26c489af3b892dff0fe283c1c264c65ae5aa59a2"}`)
 }

@@ -82,7 +82,7 @@ func (s *showing) answer(ctx context.Context, p sheet) (tool.Result, error) {
 	if err != nil && !errors.Is(err, filestate.ErrMemory) {
 		return tool.Result{}, err
 	}
-	p.facts.Hash, p.facts.Version = sight.Sum, sight.Version
+	p.facts.Hash = sight.Sum
 	res := tool.Result{Shows: []string{s.file.Path}, Meta: tool.Meta{Version: string(sight.Version), Data: data(p.facts)}}
 	prefs := s.env.Prefs
 	if sight.Again%2 == 1 && !p.fresh && prefs.ReadDedup && !s.env.Shared && filepath.Dir(s.file.Path) != s.env.Results.Dir() {
@@ -107,13 +107,12 @@ func reminder(format string, args ...any) string {
 	return "<system-reminder>Warning: the file exists but " + fmt.Sprintf(format, args...) + "</system-reminder>"
 }
 
-// shownFacts are what an answer knows for programs. Of the first three one is set.
+// shownFacts are what an answer knows for programs, besides the version. Of the first three one is set.
 type shownFacts struct {
 	*results.Facts
 	*pictureFacts
 	*pieceFacts
-	Hash    string            `json:"hash,omitempty"` // SHA-256 of the whole content, hex
-	Version filestate.Version `json:"version,omitempty"`
+	Hash string `json:"hash,omitempty"` // SHA-256 of the whole content; "": only parts of it were hashed
 }
 
 // pictureFacts are those of an image.
