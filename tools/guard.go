@@ -30,9 +30,12 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	part, isPart := errors.AsType[*filestate.PartReadError](err)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	torn, isTorn := errors.AsType[*filestate.RollbackError](err)
+	broken, isBroken := errors.AsType[*brokenError](err)
 	switch {
 	case isTorn:
 		return tornRefusal(torn)
+	case isBroken:
+		return settingsRefusal(path, broken)
 	case isFailed:
 		return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. The file is unchanged.", path, failed.Err), Cause: err}
 	case errors.Is(err, fs.ErrNotExist):
