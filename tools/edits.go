@@ -76,11 +76,14 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 		}
 		return g.refusal(ctx, env, f.path, err)
 	}
-	head, more := "", ""
+	edit, head, more := f.edits[failed.Index], "", ""
 	if f.which != nil {
 		head = fmt.Sprintf("Edit %d: ", f.which[failed.Index])
 	}
-	if missing, ok := errors.AsType[*textedit.NotFoundError](err); ok && missing.ChangedBy > 0 {
+	switch missing, ok := errors.AsType[*textedit.NotFoundError](err); {
+	case ok && missing.ChangedBy == 0 && appliedBefore(ctx, env, f.file.Path, edit):
+		missing.Hint = "This exact edit was applied before; nothing to do."
+	case ok && missing.ChangedBy > 0:
 		by := f.which[missing.ChangedBy-1]
 		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
 			by, by, f.which[failed.Index], missing.From, missing.To)
@@ -88,7 +91,7 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 	if cascade, ok := errors.AsType[*textedit.CascadeError](err); ok {
 		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d.", f.which[failed.Index], f.which[cascade.By])
 	}
-	return matchRefusal(env, f.path, head, f.edits[failed.Index].Old, more, err)
+	return matchRefusal(env, f.path, head, edit.Old, more, err)
 }
 
 // applyAll changes all files or none.

@@ -25,7 +25,7 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 		}
 		return tool.Numbered(tool.StringNotFound, 8, "%s", text)
 	case isMany:
-		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many))
+		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many, old))
 	case isCount:
 		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want, count.Got)
 	case isMix && mix.Untold:
@@ -54,7 +54,7 @@ func existsRefusal(head string) error {
 	return tool.Numbered(tool.FileExists, 3, "%sCannot create new file - file already exists. Give the text to replace as old_string, or use write_file.", head)
 }
 
-func manyMatches(e *textedit.AmbiguousError) string {
+func manyMatches(e *textedit.AmbiguousError, old string) string {
 	text := fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. "+
 		"To replace only one occurrence, please provide more context to uniquely identify the instance.", e.Count)
 	if e.Overlapping {
@@ -66,7 +66,7 @@ func manyMatches(e *textedit.AmbiguousError) string {
 		text += " …"
 	}
 	if e.Level != textedit.Exact {
-		text += "\nThe file spells it: " + e.Spelling
+		text += "\nold_string: " + clip(old, 200) + "\nThe file spells it: " + e.Spelling
 	}
 	return text
 }
