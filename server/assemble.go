@@ -154,6 +154,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 			Memory: memory, Locker: e.locker, Contents: e.held, Journal: journal, Fast: s.cfg.Write.Durability == "fast",
 		}),
 		Rules:    at.rules,
+		Clean:    at.clean,
 		Search:   e.search,
 		Settings: e.broken,
 		Shell:    sh,

@@ -25,7 +25,8 @@ type place struct {
 	rights    string // of who, as one text
 	space     *workspace.Space
 	rules     *permission.Policy
-	bare      *session.State // of no session: what a tool needs to say whether it is available
+	clean     *permission.Policy // denies to change files into which no secret may be written; nil: there are none
+	bare      *session.State     // of no session: what a tool needs to say whether it is available
 	prefs     session.Prefs
 	start     permission.Mode // of a session that has not changed it
 	highest   permission.Mode
@@ -70,8 +71,20 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 		p.space = p.space.At(o.workDir)
 	}
 	p.rules = rules.At(p.space.Roots(), p.space.Cwd())
-	if rules.ComparesPaths() && slices.ContainsFunc(p.space.Roots(), p.space.Folds) {
+	folds := func(rules *permission.Policy) bool {
+		return rules.ComparesPaths() && slices.ContainsFunc(p.space.Roots(), p.space.Folds)
+	}
+	if folds(rules) {
 		p.rules = p.rules.Folding()
+	}
+	if clean := s.cfg.Write.SecretPaths; len(clean) > 0 {
+		rules, err := permission.New(permission.Options{Home: s.cfg.Home, Deny: clean})
+		if err != nil {
+			return nil, err
+		}
+		if p.clean = rules.At(p.space.Roots(), p.space.Cwd()); folds(rules) {
+			p.clean = p.clean.Folding()
+		}
 	}
 	p.openSkills(s.skillDirs(o.who))
 	p.env = sync.OnceValue(func() []string {
@@ -86,7 +99,7 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 	case err != nil:
 		p.prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
 	}
-	p.bare = &session.State{Space: p.space, Rules: p.rules, Search: e.search, Shell: probe, Prefs: p.prefs, Skills: skills.New(), SkillDirs: p.skillDirs, Client: session.Client{CanAsk: true}}
+	p.bare = &session.State{Space: p.space, Rules: p.rules, Clean: p.clean, Search: e.search, Shell: probe, Prefs: p.prefs, Skills: skills.New(), SkillDirs: p.skillDirs, Client: session.Client{CanAsk: true}}
 	p.profile = s.cfg.Tools.Profile
 	s.arrange(p)
 	return p, nil

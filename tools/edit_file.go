@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -36,7 +37,10 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 	Paths:    func(in *editFileInput) []*string { return []*string{&in.FilePath} },
 	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
 	Check:    checkEditFile,
-	Run:      runEditFile,
+	Complete: func(s *session.State, in *editFileInput) error {
+		return refuseSecret(s, in.FilePath, "new_string", in.NewString)
+	},
+	Run: runEditFile,
 })
 
 func checkEditFile(in editFileInput) error {

@@ -50,7 +50,15 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	},
 	Activity: func(in multiEditInput) string { return "Planning " + plural(len(in.Edits), "edit", "edits") },
 	Check:    checkMultiEdit,
-	Run:      runMultiEdit,
+	Complete: func(s *session.State, in *multiEditInput) error {
+		for i, e := range in.Edits {
+			if err := refuseSecret(s, cmp.Or(e.FilePath, in.FilePath), fmt.Sprintf("Edit %d: new_string", i+1), e.NewString); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	Run: runMultiEdit,
 })
 
 func checkMultiEdit(in multiEditInput) error {

@@ -14,6 +14,7 @@ import (
 	"codehand/filestate"
 	"codehand/tools/notebook"
 	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
 )
@@ -40,7 +41,10 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Paths:    func(in *notebookEditInput) []*string { return []*string{&in.NotebookPath} },
 	Activity: func(in notebookEditInput) string { return "Editing " + filepath.Base(in.NotebookPath) },
 	Check:    checkNotebookEdit,
-	Run:      runNotebookEdit,
+	Complete: func(s *session.State, in *notebookEditInput) error {
+		return refuseSecret(s, in.NotebookPath, "new_source", in.NewSource)
+	},
+	Run: runNotebookEdit,
 })
 
 func checkNotebookEdit(in notebookEditInput) error {

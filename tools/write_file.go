@@ -12,6 +12,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -35,7 +36,10 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 	Accept:   map[string]string{"path": "file_path", "contents": "content", "text": "content"},
 	Paths:    func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
 	Activity: func(in writeFileInput) string { return "Writing " + filepath.Base(in.FilePath) },
-	Run:      runWriteFile,
+	Complete: func(s *session.State, in *writeFileInput) error {
+		return refuseSecret(s, in.FilePath, "content", in.Content)
+	},
+	Run: runWriteFile,
 })
 
 func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Result, error) {
@@ -52,7 +56,9 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	changes, err := env.Files.Update(ctx, by(env, "write_file"), filestate.Edit{
 		File: f, Version: filestate.Version(in.Version), Whole: true,
 		Change: func(old []byte) (content []byte, err error) {
-			content, notes, err = writeFileContent(old, in.Content)
+			if content, notes, err = writeFileContent(old, in.Content); err == nil {
+				err = checkSettings(env, old, content, in.FilePath, f.Path)
+			}
 			return content, err
 		},
 	})

@@ -156,9 +156,10 @@ type Edit struct {
 	Desanitize bool   // write out short forms of markers
 }
 
-// Write is how changes reach the disk.
+// Write is how changes reach the disk, and what must not.
 type Write struct {
-	Durability string // full: fsync; fast: none
+	Durability  string            // full: fsync; fast: none
+	SecretPaths []permission.Rule // each Edit(pattern): where no secret may be written
 }
 
 // Journal is how long the contents before and after each change are kept.

@@ -75,6 +75,35 @@ func parseRules(in input, of permission.Verdict) (good []permission.Rule, bad Pr
 	return good, bad
 }
 
+// patterns are patterns of paths. Each is kept as a rule about changing files, whose words for paths are the same.
+type patterns struct{ p *[]permission.Rule }
+
+const (
+	patternHead = "Edit("
+	patternTail = ")"
+)
+
+func (v patterns) set(in input) error { return grow(v, in) }
+
+func (v patterns) read(in input) (add func(), count int, bad Problems) {
+	var good []permission.Rule
+	names, bad := parseNames(in, func(name string) permission.Options {
+		return permission.Options{Home: in.home, Deny: []permission.Rule{{Text: patternHead + name + patternTail, Dir: in.ruleDir}}}
+	})
+	for _, name := range names {
+		good = append(good, permission.Rule{Text: patternHead + name + patternTail, Origin: in.origin, Dir: in.ruleDir})
+	}
+	return func() { *v.p = append(*v.p, good...) }, len(good), bad
+}
+
+func (v patterns) text() string {
+	texts := make([]string, len(*v.p))
+	for i, r := range *v.p {
+		texts[i] = strings.TrimSuffix(strings.TrimPrefix(r.Text, patternHead), patternTail)
+	}
+	return strings.Join(texts, ",")
+}
+
 // protects are names of files that a person must allow to change.
 type protects struct{ p *[]string }
 

@@ -112,6 +112,7 @@ func baseTable(c *Config) []setting {
 		{"edit.guard", "strict: a file must be read before it is changed; or relaxed", narrower, choice{&c.Edit.Guard, []string{"strict", "relaxed"}}},
 		{"edit.desanitize", "try an edit again with the markers <fnr> <n> <o> <e> <s>, H: and A: written out", operatorOnly, toggle{&c.Edit.Desanitize}},
 		{"write.durability", "full: a change is on the disk before the answer; or fast", narrower, choice{&c.Write.Durability, []string{"full", "fast"}}},
+		{"write.secret_paths", "patterns of files, as in rules, into which file tools write no secrets", added, patterns{&c.Write.SecretPaths}},
 		{"journal.keep_days", "days that changes are kept for history and undo", operatorOnly, number{&c.Journal.KeepDays, 1, 3650, false}},
 		{"journal.max_bytes", "size of what is kept of one person's changes; the oldest go first", operatorOnly, size{&c.Journal.MaxBytes, mib, 1024 * gib}},
 

@@ -66,6 +66,7 @@ type State struct {
 	Space   *workspace.Space   // roots, the cwd as of this call, and how paths are reached
 	Files   *filestate.Ledger  // what was read; the only way to change a file
 	Rules   *permission.Policy // rules in force
+	Clean   *permission.Policy // what it denies to change are files into which no secret may be written; nil: there are none
 	Search  *search.Engine
 	Shell   *shell.Shell
 	Results *results.Shelf

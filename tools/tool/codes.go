@@ -35,6 +35,7 @@ const (
 	FileExists          Code = "FILE_EXISTS"
 	Notebook            Code = "NOTEBOOK"
 	NotebookInvalid     Code = "NOTEBOOK_INVALID"
+	SecretFound         Code = "SECRET_FOUND"
 	SettingsInvalid     Code = "SETTINGS_INVALID"
 	CellNotFound        Code = "CELL_NOT_FOUND"
 	FileNotRead         Code = "FILE_NOT_READ"
