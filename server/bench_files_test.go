@@ -43,19 +43,20 @@ func writeText(b *testing.B, path string, size int) {
 	}
 }
 
-// launchFiles starts our program on a new directory. base is its peak of memory after one small read, in MiB.
-func launchFiles(b *testing.B) (c *contender, dir string, base float64) {
+// pagesOfTurn is how many pages of 2,000 lines the results of one turn have room for.
+const pagesOfTurn = 4
+
+// launchFiles starts our program on a directory. base is its peak of memory after one small read, in MiB.
+func launchFiles(b *testing.B, dir string) (c *contender, base float64) {
 	b.Helper()
 	path, err := program()
 	if err != nil {
 		b.Fatal(err)
 	}
-	dir = b.TempDir()
 	writeText(b, filepath.Join(dir, "small"), 1000)
 	c, _ = launch(b, path, "stdio", "--client-profile", "builder", dir) // that of 50,000 characters for one result
-	b.Cleanup(c.stop)
 	c.tool(b, "read_file", `{"file_path":"small"}`, "a line of text")
-	return c, dir, c.peak(b)
+	return c, c.peak(b)
 }
 
 // tool makes one call, whose answer must hold want.
@@ -86,11 +87,18 @@ func (c *contender) peak(b *testing.B) float64 {
 func BenchmarkFileRead(b *testing.B) {
 	for _, megabytes := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("%dMB", megabytes), func(b *testing.B) {
-			c, dir, base := launchFiles(b)
+			dir := b.TempDir()
 			big := filepath.Join(dir, "big")
 			writeText(b, big, megabytes*1_000_000)
+			c, base := launchFiles(b, dir)
 			var ours, sed []time.Duration
+			var most float64
 			for b.Loop() {
+				if len(ours)%pagesOfTurn == pagesOfTurn-1 { // another process instead of a pause
+					most = max(most, c.peak(b)-base)
+					c.stop()
+					c, base = launchFiles(b, dir)
+				}
 				// Another number of lines each time, or the second answer would say that nothing has changed.
 				arguments := fmt.Sprintf(`{"file_path":"big","limit":%d}`, 2000-len(ours)%2)
 				ours = append(ours, timed(func() { c.tool(b, "read_file", arguments, "1999\\ta line") }))
@@ -102,7 +110,8 @@ func BenchmarkFileRead(b *testing.B) {
 			}
 			b.ReportMetric(median(ours)/1e3, fmt.Sprintf("read-%dMB-ms", megabytes))
 			b.ReportMetric(median(sed)/1e3, "sed-ms")
-			b.ReportMetric(c.peak(b)-base, fmt.Sprintf("read-%dMB-MiB", megabytes))
+			b.ReportMetric(max(most, c.peak(b)-base), fmt.Sprintf("read-%dMB-MiB", megabytes))
+			c.stop()
 			b.ReportMetric(0, "ns/op") // of both together, which says nothing
 		})
 	}
@@ -113,10 +122,11 @@ func BenchmarkFileRead(b *testing.B) {
 func BenchmarkFileEdit(b *testing.B) {
 	for name, size := range map[string]int{"4KiB": 4 << 10, "1MB": 1_000_000, "100MB": 100_000_000} {
 		b.Run(name, func(b *testing.B) {
-			c, dir, base := launchFiles(b)
+			dir := b.TempDir()
 			for _, file := range []string{"big", "plain", "sed"} {
 				writeText(b, filepath.Join(dir, file), size)
 			}
+			c, base := launchFiles(b, dir)
 			c.tool(b, "read_file", `{"file_path":"big","limit":2}`, "a line of text")
 			var ours, plain, sed []time.Duration
 			words := []string{"is here", "is HERE"}
@@ -136,6 +146,7 @@ func BenchmarkFileEdit(b *testing.B) {
 			b.ReportMetric(median(sed)/1e3, "sed-ms")
 			b.ReportMetric(median(ours)/median(plain), "edit-"+name+"-ratio")
 			b.ReportMetric(c.peak(b)-base, "edit-"+name+"-MiB")
+			c.stop()
 			b.ReportMetric(0, "ns/op") // of all together, which says nothing
 		})
 	}
