@@ -44,6 +44,8 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 		return g.stale(ctx, env, path, stale)
 	case isPart && part.Version != "":
 		return tool.Numbered(tool.FilePartlyRead, g.unread, "Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.", part.Version, seenLines(part), path)
+	case isPart && isNotebook(path): // its lines are not what read_file counts
+		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only some cells of %s were read. Read all of them or use notebook_edit.", path)
 	case isPart:
 		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only %s of %s were read. Read the rest (next: offset=%d) or use edit_file.", seenLines(part), path, nextUnseen(part.Seen))
 	case errors.Is(err, filestate.ErrNotRead):
