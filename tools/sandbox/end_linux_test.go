@@ -172,6 +172,28 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A program may have narrower limits of its own, which hold for what it starts, too.
+func TestLimitsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	out, err := os.CreateTemp(t.TempDir(), "output")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p, err := Start(t.Context(), Cmd{
+		Path: bashPath(t), Args: []string{"--noprofile", "--norc", "-c", `ulimit -f; (ulimit -v); ulimit -t; ulimit -n`}, Env: []string{"PATH=" + defaultPath},
+		Stdout: out, Limits: Limits{Memory: 1 << 30, CPU: 1500 * time.Millisecond, File: 1 << 20},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.End(0) })
+	want := "1024\n1048576\n2\n4096\n"
+	if got := (run{p, out.Name()}).text(t); got != want {
+		t.Errorf("file size, memory, time, files: %q, want %q", got, want)
+	}
+}
+
 // A file with a hole of a terabyte is not made.
 func TestLimitOfFileSize(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,18 @@ type Cmd struct {
 	Dir            *os.Root // working directory, entered through the handle; nil: the root directory
 	Stdin          *os.File // nil: /dev/null
 	Stdout, Stderr *os.File // nil: /dev/null
+	Limits         Limits   // besides those that every process has
+}
+
+// argv is what the program sees as its arguments.
+func (c Cmd) argv() []string { return append([]string{c.Path}, c.Args...) }
+
+// Limits are for a program that needs little. A zero field adds nothing. They hold before the first instruction, and
+// only on Linux: elsewhere its owner bounds what it can, time and output.
+type Limits struct {
+	Memory int64         // bytes of address space; programs in Go and for Node need more than they use
+	CPU    time.Duration // of one process, in whole seconds, rounded up; then SIGKILL
+	File   int64         // bytes of each file that it writes
 }
 
 // An Exit is how the direct child ended.
@@ -92,7 +104,7 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 	attr.Env = append(append(make([]string, 0, len(c.Env)+1), c.Env...), mark.variable())
 	closeOnExec()
 
-	child, err := born(c.Path, append([]string{c.Path}, c.Args...), attr, mark)
+	child, err := born(c, attr, mark)
 	if err != nil {
 		return nil, err
 	}

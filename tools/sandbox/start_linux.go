@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,14 +30,14 @@ func closeOnExec() {
 // for a daemon on a busy machine; set on this process for the moment of the fork, they would also be those of a program
 // that somebody else starts at that moment. So the child is traced until it has become the program, where the kernel
 // stops it, and let go at once. Where tracing is forbidden (Yama, a container), the limits come just after the start.
-func born(path string, args []string, attr *os.ProcAttr, m mark) (*os.Process, error) {
+func born(c Cmd, attr *os.ProcAttr, m mark) (*os.Process, error) {
 	runtime.LockOSThread() // the thread that starts a traced child is its tracer
 	defer runtime.UnlockOSThread()
 	attr.Sys.Ptrace = true
-	child, err := os.StartProcess(path, args, attr)
+	child, err := os.StartProcess(c.Path, c.argv(), attr)
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
 		attr.Sys.Ptrace = false
-		child, err = os.StartProcess(path, args, attr)
+		child, err = os.StartProcess(c.Path, c.argv(), attr)
 	}
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func born(path string, args []string, attr *os.ProcAttr, m mark) (*os.Process, e
 	if attr.Sys.Ptrace {
 		awaitStop(child.Pid)
 	}
-	limit(child.Pid, m)
+	limit(child.Pid, m, c.Limits)
 	if !attr.Sys.Ptrace {
 		return child, nil
 	}
@@ -51,7 +53,7 @@ func born(path string, args []string, attr *os.ProcAttr, m mark) (*os.Process, e
 	if err := unix.PtraceDetach(child.Pid); err != nil && !errors.Is(err, syscall.ESRCH) {
 		_ = child.Kill()
 		_, _ = child.Wait() // the error is that it could not be let go
-		return nil, fmt.Errorf("let go of %s: %w", path, err)
+		return nil, fmt.Errorf("let go of %s: %w", c.Path, err)
 	}
 	return child, nil
 }
@@ -79,7 +81,7 @@ const (
 
 // limit puts resource limits on a child, and the mark of its tree. A limit that cannot be set
 // (a hard limit below it, a kernel that forbids prlimit) is left as it is: the level promises no more.
-func limit(pid int, m mark) {
+func limit(pid int, m mark, own Limits) {
 	// Only the soft limit, so that a codehand below this one can mark its own trees.
 	var old unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &old) == nil {
@@ -93,8 +95,14 @@ func limit(pid int, m mark) {
 		}
 	}
 	atMost(unix.RLIMIT_CORE, 0)
-	atMost(unix.RLIMIT_FSIZE, maxFile)
+	atMost(unix.RLIMIT_FSIZE, uint64(cmp.Or(own.File, maxFile)))
 	atMost(unix.RLIMIT_NOFILE, maxOpen)
+	if own.Memory > 0 {
+		atMost(unix.RLIMIT_AS, uint64(own.Memory))
+	}
+	if own.CPU > 0 {
+		atMost(unix.RLIMIT_CPU, uint64((own.CPU+time.Second-1)/time.Second))
+	}
 	if n := threads(); n > 0 {
 		atMost(unix.RLIMIT_NPROC, n+moreProcesses)
 	}

@@ -68,7 +68,7 @@ func running(pid int) bool {
 // Hide does nothing: there is no such switch.
 func Hide() error { return nil }
 
-// born starts a child; there is no mark here.
-func born(path string, args []string, attr *os.ProcAttr, _ mark) (*os.Process, error) {
-	return os.StartProcess(path, args, attr)
+// born starts a child; there are neither limits nor a mark here.
+func born(c Cmd, attr *os.ProcAttr, _ mark) (*os.Process, error) {
+	return os.StartProcess(c.Path, c.argv(), attr)
 }
