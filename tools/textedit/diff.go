@@ -54,10 +54,8 @@ func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
 // is in that of the other content: it was, or will be, the same file.
 func legible(content, other []byte) ([]byte, string) {
 	e, _ := Detect(content)
-	if e == (Encoding{}) && !utf8.Valid(content) {
-		if like, _ := Detect(other); like.set >= gbk {
-			e = like
-		}
+	if like, _ := Detect(other); e == (Encoding{}) && like.set >= gbk && !utf8.Valid(content) {
+		e = like
 	}
 	if e.set == utf8Set {
 		return content, e.String()
