@@ -13,28 +13,31 @@ var (
 	ErrNoCopy   = errors.New("the journal has no copy of the content")
 )
 
-// An Entry is one change in the journal: what one Update did.
+// An Entry is one change in the journal: what one Update did. As JSON it says nothing of By.
 type Entry struct {
-	ID     string
-	Time   time.Time
-	By     By
-	Files  []EntryFile
-	Undoes []string // ids of the changes that it took back
-	Undone bool     // a later change took it back, and was not taken back itself
-	Open   bool     // it is being made, or the process died in the middle and Recover has not run since
-	Unsure bool     // the process died in the middle, and somebody has changed a file since
+	ID     string      `json:"id"`
+	Time   time.Time   `json:"time"`
+	By     By          `json:"-"`
+	Files  []EntryFile `json:"files"`
+	Undoes []string    `json:"undoes,omitempty"` // ids of the changes that it took back
+	Undone bool        `json:"undone,omitempty"` // a later change took it back, and was not taken back itself
+	Open   bool        `json:"open,omitempty"`   // it is being made, or the process died in the middle and Recover has not run since
+	// Unsure says that it stopped half way, and that not everything could be taken back: somebody has changed a file since.
+	Unsure bool `json:"unsure,omitempty"`
 	// Kept is set for what is no change of ours: "external", a content that somebody saved in the very moment of a change,
 	// "recovered", one that a process that died left in a temporary file. It is in EntryFile.Before, and cannot be undone.
-	Kept string
+	Kept string `json:"kept,omitempty"`
 }
 
 // An EntryFile is one file of a change. Before and After are SHA-256 in hex; "": there was no file, or is none any more.
 type EntryFile struct {
-	Path           string
-	Op             string // create, update or delete
-	Before, After  string
-	Added, Removed int  // lines
-	NoCopy         bool // over 32 MiB: noted without content
+	Path    string `json:"path"`
+	Op      string `json:"op"` // create, update or delete
+	Before  string `json:"before,omitempty"`
+	After   string `json:"after,omitempty"`
+	Added   int    `json:"added"` // lines
+	Removed int    `json:"removed"`
+	NoCopy  bool   `json:"no_copy,omitempty"` // over 32 MiB: noted without content
 }
 
 // A Query says which changes History returns. The zero Query means all.

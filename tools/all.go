@@ -13,6 +13,8 @@ func All() []tool.Tool {
 		notebookEdit,
 		listFiles,
 		grepSearch,
+		fileHistory,
+		undoChange,
 		// Commands.
 		runShell,
 		runReadonly,

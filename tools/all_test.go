@@ -29,7 +29,7 @@ var maxBytes = map[string]int{
 	"enter_plan_mode": 600, "exit_plan_mode": 700,
 	"skill": 510, "tool_search": 710, "call_tool": 560,
 	"todo_write": 1200, "task_create": 800, "task_get": 430, "task_list": 400, "task_update": 1100,
-	"ask_user_question": 1300, "session_config": 600,
+	"ask_user_question": 1300, "session_config": 600, "file_history": 600, "undo_change": 650,
 }
 
 // A property is one parameter as it is published.

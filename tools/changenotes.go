@@ -29,7 +29,7 @@ func changeNotes(env tool.Env, notes []string, changes ...filestate.Change) stri
 		if c.Forgotten {
 			notes = append(notes, "[the change could not be remembered; read the file again before the next edit]")
 		}
-		if env.Client.Modern || env.Prefs.ReadVersion {
+		if (env.Client.Modern || env.Prefs.ReadVersion) && c.After != "" { // else it was removed
 			note := "[version " + string(c.After)
 			if len(changes) > 1 {
 				note += " of " + c.Path

@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"codehand/filestate"
@@ -22,6 +24,9 @@ func tornRefusal(e *filestate.RollbackError) error {
 		} else {
 			text += "\n" + f.Path + ": as before"
 		}
+	}
+	if e.ID != "" {
+		text += "\nTo restore what was before, once no file holds what another program made of it: undo_change with change_id " + e.ID + "."
 	}
 	r := numbered(tool.RollbackFailed, 15, e)
 	r.Text = text
@@ -78,15 +83,26 @@ func by(env tool.Env, name string) filestate.By {
 }
 
 // diffText is what a change did, at most maxBytes long and safe to read.
-func diffText(c filestate.Change, maxBytes int) string {
-	diff, _ := textedit.Diff(c.Old, c.New, maxBytes)
+func diffText(c filestate.Change, maxBytes int) string { return diffAt(c, nil, maxBytes) }
+
+// diffAt is diffText for a change of which the places are known.
+func diffAt(c filestate.Change, places []textedit.Place, maxBytes int) string {
+	diff, _ := textedit.DiffAt(c.Old, c.New, places, maxBytes)
 	diff, _ = results.Show(diff)
 	return strings.TrimSuffix(diff, "\n")
 }
 
-// changeMeta is what programs learn of changed files.
+// changeMeta is what programs learn of changed files: beside the tool's own fields, which are an object, the id that the
+// change has in the journal.
 func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
 	m := tool.Meta{Data: data(fields)}
+	if i := slices.IndexFunc(changes, func(c filestate.Change) bool { return c.ID != "" }); i >= 0 {
+		own := strings.TrimPrefix(string(m.Data), "{")
+		if own != "}" {
+			own = "," + own
+		}
+		m.Data = json.RawMessage(`{"change":` + string(data(changes[i].ID)) + own)
+	}
 	for _, c := range changes {
 		m.Version = string(c.After)
 		if c.Before == c.After {

@@ -22,6 +22,8 @@ var samples = map[string]string{
 	"edit_file":       `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
 	"multi_edit":      `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
 	"notebook_edit":   `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
+	"file_history":    `{"file_path":"$WORK/h"}`,
+	"undo_change":     `{"file_path":"$WORK/h"}`,
 	"list_files":      `{"pattern":"**/*","path":"$WORK"}`,
 	"grep_search":     `{"pattern":"one","path":"$WORK"}`,
 	"run_shell":       `{"command":"touch made; sleep 600"}`,
@@ -57,6 +59,7 @@ func contractRig(t *testing.T) (*rig, string) {
 	r.ok("read_file", `{"file_path":"f"}`)
 	r.write("n.ipynb", contractNotebook)
 	r.ok("read_file", `{"file_path":"n.ipynb"}`)
+	r.ok("write_file", `{"file_path":"h","content":"here\n"}`)
 	res, _ := r.do("run_shell", `{"command":"sleep 600","run_in_background":true}`)
 	return r, res.Meta.Job.ID
 }

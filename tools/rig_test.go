@@ -81,6 +81,9 @@ func newRig(t *testing.T, deny ...string) *rig {
 	store := state.NewMemory(state.MemoryOptions{})
 	t.Cleanup(func() { _ = store.Close() })
 	memory := state.Scoped(store, "sess.local.test")
+	journal, err := filestate.OpenJournal(filepath.Join(private, "journal"), filestate.JournalOptions{Fast: true})
+	must(err)
+	t.Cleanup(func() { _ = journal.Close() })
 	engine := search.New(search.Options{Workers: 2})
 	t.Cleanup(func() { must(engine.Close()) })
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
@@ -89,7 +92,7 @@ func newRig(t *testing.T, deny ...string) *rig {
 	return &rig{t: t, dir: root, store: store, State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
 		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{}),
-		Files: filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}),
+		Files: filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Journal: journal, Fast: true}),
 		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
 		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),
 		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,

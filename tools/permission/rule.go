@@ -35,7 +35,7 @@ type rule struct {
 
 // The tools that a family name covers, beside the tool that has it as an alias.
 var (
-	readers = []string{"read_file", "list_files", "grep_search", "lsp"}
+	readers = []string{"read_file", "list_files", "grep_search", "file_history", "lsp"}
 	editors = []string{"write_file", "edit_file", "multi_edit", "notebook_edit", "undo_change"}
 	shells  = []string{"run_shell", "run_readonly", "monitor"}
 	files   = slices.Concat(readers, editors)
@@ -72,7 +72,7 @@ var insteads = map[string]string{
 	"Write": "Edit", "MultiEdit": "Edit", "NotebookEdit": "Edit",
 	"write_file": "Edit", "edit_file": "Edit", "multi_edit": "Edit", "notebook_edit": "Edit", "undo_change": "Edit",
 	"Glob": "Read", "Grep": "Read", "LSP": "Read",
-	"read_file": "Read", "list_files": "Read", "grep_search": "Read", "lsp": "Read",
+	"read_file": "Read", "list_files": "Read", "grep_search": "Read", "file_history": "Read", "lsp": "Read",
 }
 
 // parse reads one rule for the list of rules that decide so. The error names the rule and where it stands.

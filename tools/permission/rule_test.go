@@ -180,7 +180,7 @@ func TestOff(t *testing.T) {
 		{"Bash", "run_shell:Bash run_readonly monitor", "job_stop read_file"},
 		{"Bash(*)", "run_shell:Bash run_readonly", "read_file"},
 		{"PowerShell", "run_shell:Bash run_readonly monitor", "read_file"},
-		{"Read", "read_file:Read list_files:Glob grep_search:Grep lsp write_file:Write edit_file:Edit multi_edit notebook_edit undo_change", "run_shell:Bash"},
+		{"Read", "read_file:Read list_files:Glob grep_search:Grep file_history lsp write_file:Write edit_file:Edit multi_edit notebook_edit undo_change", "run_shell:Bash"},
 		{"Read(*)", "read_file:Read edit_file:Edit", "run_shell:Bash"},
 		{"Edit", "edit_file:Edit write_file:Write multi_edit notebook_edit undo_change", "read_file:Read grep_search:Grep"},
 		{"read_file", "read_file:Read", "list_files:Glob edit_file:Edit"},

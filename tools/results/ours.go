@@ -15,7 +15,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"FILE_NOT_READ FILE_PARTLY_READ FILE_CHANGED STRING_NOT_FOUND MULTIPLE_MATCHES COUNT_MISMATCH " +
 	"PDF_UNAVAILABLE PDF_ENCRYPTED PDF_DAMAGED ENCODING_MIX CASCADE PATTERN_INVALID REGEX_INVALID COMMAND_FAILED OUTPUT_LIMIT SANDBOX_UNAVAILABLE " +
 	"NOT_READ_ONLY NOT_IN_PLAN_MODE PLAN_EMPTY PLAN_TEXT_NEEDED JOB_UNKNOWN JOB_LIMIT SKILL_UNKNOWN SKILL_USER_ONLY SKILL_DENIED " +
-	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
+	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN CHANGE_UNKNOWN UNDO_CONFLICT UNDO_UNAVAILABLE RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
 // number of `\` before it: the first lines of tools.md 5, 8, 23 and 25, the notes of 8, 9, 11, 13, 23, 25 and 26, and the
@@ -59,6 +59,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[encoding changed to `,
 		`\[lost with the old type: `,
 		`\[version [0-9a-f]{12}`,
+		`\[to make it again, undo change `,
 		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\])`,
 		`\[the state store does not answer: (?:these tools|the rules of this skill) `,
 		`\[(?:of )?allowed-tools `,

@@ -68,6 +68,9 @@ const (
 	TaskLimit           Code = "TASK_LIMIT"
 	ConfigFixed         Code = "CONFIG_FIXED"
 	ConfigUnknown       Code = "CONFIG_UNKNOWN"
+	ChangeUnknown       Code = "CHANGE_UNKNOWN"
+	UndoConflict        Code = "UNDO_CONFLICT"
+	UndoUnavailable     Code = "UNDO_UNAVAILABLE"
 
 	// Of the team endpoint.
 	RateLimited          Code = "RATE_LIMITED"

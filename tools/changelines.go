@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+)
+
+// changeLine is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`.
+func changeLine(env tool.Env, e filestate.Entry, files []filestate.EntryFile, now time.Time) string {
+	by := e.By.Tool
+	if e.Kept != "" {
+		by = "kept"
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, changedFile(env, e, f))
+	}
+	line := e.ID + " " + changeTime(e.Time, now) + " " + by + " " + strings.Join(names, ", ")
+	for _, mark := range changeMarks(e) {
+		line += " [" + mark + "]"
+	}
+	return line
+}
+
+// changeTime is the time of day, in front of it the day unless that is today.
+func changeTime(at, now time.Time) string {
+	at, now = at.Local(), now.Local()
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
+}
+
+func changedFile(env tool.Env, e filestate.Entry, f filestate.EntryFile) string {
+	name := shownName(env, f.Path)
+	if e.Kept != "" {
+		return name
+	}
+	name += fmt.Sprintf(" +%d -%d", f.Added, f.Removed)
+	switch f.Op {
+	case "create":
+		name += " (new file)"
+	case "delete":
+		name += " (removed)"
+	}
+	if f.NoCopy {
+		name += " (no copy: over 32 MiB)"
+	}
+	return name
+}
+
+func changeMarks(e filestate.Entry) []string {
+	var marks []string
+	switch e.Kept {
+	case "":
+	case "external":
+		marks = append(marks, "another program saved this while a tool changed the file")
+	case "recovered":
+		marks = append(marks, "found in a temporary file of a server that was killed")
+	default:
+		marks = append(marks, e.Kept)
+	}
+	if len(e.Undoes) > 0 {
+		marks = append(marks, "takes back "+strings.Join(e.Undoes, ", "))
+	}
+	if e.Undone {
+		marks = append(marks, "undone")
+	}
+	if e.Open {
+		marks = append(marks, "not finished")
+	}
+	if e.Unsure {
+		marks = append(marks, "stopped half way")
+	}
+	return marks
+}
+
+// contentDiff is what lies between two contents of a file; nil: there is none.
+func contentDiff(before, after []byte, maxBytes int) string {
+	for _, content := range [][]byte{before, after} {
+		if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {
+			return fmt.Sprintf("(not text: %s before, %s after)", results.Size(int64(len(before))), results.Size(int64(len(after))))
+		}
+	}
+	return diffText(filestate.Change{Old: before, New: after}, maxBytes)
+}

@@ -1,0 +1,148 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"codehand/filestate"
+	"codehand/tools/permission"
+	"codehand/tools/results"
+	"codehand/tools/session"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+)
+
+//go:embed file_history.md
+var fileHistoryText string
+
+type fileHistoryInput struct {
+	FilePath string `json:"file_path,omitempty" jsonschema:"or directory"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"how many" rule:"min=1 max=200 default=20"`
+	ChangeID string `json:"change_id,omitempty" jsonschema:"show its diff"`
+
+	Format string `json:"format,omitempty" rule:"enum=text|json default=text"` // for codehand history --json
+	Before string `json:"before,omitempty"`                                    // id of a change: older ones than that
+}
+
+var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
+	Spec: tool.Spec{
+		Name: "file_history", Title: "File history", Description: fileHistoryText,
+		Hint: "list changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead,
+		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+	},
+	Hidden: []string{"format", "before"},
+	Paths:  func(in *fileHistoryInput) []*string { return []*string{&in.FilePath} },
+	Targets: func(s *session.State, in fileHistoryInput) []permission.Target {
+		if in.FilePath != "" {
+			return nil
+		}
+		return []permission.Target{{Kind: permission.Path, Value: s.Space.Cwd()}}
+	},
+	Activity: func(fileHistoryInput) string { return "Listing changes" },
+	Run:      runFileHistory,
+})
+
+func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (tool.Result, error) {
+	view, err := newJournalView(env.State, in.FilePath)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if in.ChangeID != "" {
+		return fileHistoryOne(ctx, env, in, view)
+	}
+	behind := in.Before == ""
+	entries, err := env.Files.History(ctx, filestate.Query{Kept: true, Limit: in.Limit + 1, Fits: func(e filestate.Entry) bool {
+		if !behind {
+			behind = e.ID == in.Before
+			return false
+		}
+		return view.shows(e)
+	}})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	more := len(entries) > in.Limit
+	entries = entries[:min(len(entries), in.Limit)]
+	if in.Format == "json" {
+		return fileHistoryJSON(env, view, entries, more)
+	}
+	var lines []string
+	for _, e := range entries {
+		lines = append(lines, changeLine(env, e, view.files(e), time.Now()))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "No changes by these tools are recorded for "+view.place+".")
+	} else if more {
+		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones raise limit, or give file_path.)", len(entries)))
+	}
+	return tool.Result{Text: strings.Join(lines, "\n")}, nil
+}
+
+// fileHistoryOne shows the diff of one change, or a content that was kept because nobody else has it.
+func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view *journalView) (tool.Result, error) {
+	e, err := changeNamed(ctx, env.State, in.ChangeID, true)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	files := view.files(e)
+	if len(files) == 0 {
+		return tool.Result{}, unknownChange(in.ChangeID)
+	}
+	if in.Format == "json" {
+		return fileHistoryJSON(env, view, []filestate.Entry{e}, false)
+	}
+	lines, res := []string{changeLine(env, e, files, time.Now())}, tool.Result{}
+	for _, f := range files {
+		before, after, err := env.Files.Contents(ctx, e.ID, f.Path)
+		text := contentDiff(before, after, max(env.Limit-1000, maxDiff)/len(files))
+		switch {
+		case errors.Is(err, filestate.ErrNoCopy):
+			text = "(no copy of the content is kept)"
+		case err != nil:
+			return tool.Result{}, err
+		case e.Kept != "":
+			text = fileHistoryKept(before)
+		}
+		if len(files) > 1 {
+			lines = append(lines, shownName(env, f.Path)+":")
+		}
+		lines, res.Shows = append(lines, text), append(res.Shows, f.Path)
+	}
+	res.Text = strings.Join(lines, "\n")
+	return res, nil
+}
+
+// fileHistoryKept is the whole of a content that is in no file: nobody can compare it with anything.
+func fileHistoryKept(content []byte) string {
+	if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {
+		return fmt.Sprintf("(not text: %s)", results.Size(int64(len(content))))
+	}
+	text, _ := results.Show(string(content))
+	return "This content is in no file now. To get it back, write it with write_file:\n" + text
+}
+
+// fileHistoryJSON is as many changes as an answer holds, and whether there are more.
+func fileHistoryJSON(env tool.Env, view *journalView, entries []filestate.Entry, more bool) (tool.Result, error) {
+	list, size := []json.RawMessage{}, 0
+	for _, e := range entries {
+		e.Files = view.files(e)
+		raw := data(struct {
+			filestate.Entry
+			Tool string `json:"tool,omitempty"`
+		}{e, e.By.Tool})
+		if size += len(raw) + 1; size > env.Limit-100 && len(list) > 0 {
+			more = true
+			break
+		}
+		list = append(list, raw)
+	}
+	return tool.Result{Text: string(data(struct {
+		Changes []json.RawMessage `json:"changes"`
+		More    bool              `json:"more"`
+	}{list, more}))}, nil
+}

@@ -1,0 +1,128 @@
+package tools
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"codehand/filestate"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// A journalView is what a call may see of the journal: changes of files in the roots that it may read, whoever of the
+// same principal made them. What a person must be asked about first, it sees only at the place that it was asked about.
+// It is for one call, and one goroutine.
+type journalView struct {
+	state *session.State
+	place string          // what rules were asked about
+	paths []string        // files and directories that are asked for; nil: all
+	open  map[string]bool // by path
+}
+
+// newJournalView sees changes of a file, or of what is below a directory; "": of the workspace. The refusal is that of a
+// path outside the roots.
+func newJournalView(s *session.State, path string) (*journalView, error) {
+	v := &journalView{state: s, place: s.Space.Cwd(), open: map[string]bool{}}
+	if path == "" {
+		return v, nil
+	}
+	v.place, v.paths = path, journalPaths(s, path)
+	return v, journalOutside(s, path)
+}
+
+// shows says whether a change is asked for and may be seen.
+func (v *journalView) shows(e filestate.Entry) bool {
+	return slices.ContainsFunc(v.files(e), func(f filestate.EntryFile) bool {
+		return v.paths == nil || slices.ContainsFunc(v.paths, func(p string) bool { return isBelow(p, f.Path) })
+	})
+}
+
+// files are those of a change that may be seen.
+func (v *journalView) files(e filestate.Entry) []filestate.EntryFile {
+	var seen []filestate.EntryFile
+	for _, f := range e.Files {
+		if v.sees(f.Path) {
+			seen = append(seen, f)
+		}
+	}
+	return seen
+}
+
+func (v *journalView) sees(path string) bool {
+	may, known := v.open[path]
+	if !known {
+		may = inRoots(v.state, path) && v.readable(path)
+		v.open[path] = may
+	}
+	return may
+}
+
+// readable says whether no rule is in the way, under whatever name the file has.
+func (v *journalView) readable(path string) bool {
+	rules := v.state.Rules
+	names := []string{path}
+	if rules.ComparesPaths() {
+		real, _ := v.state.Space.Resolve(path)
+		also, whole := v.state.Space.Names(path)
+		if !whole {
+			return false
+		}
+		names = append(append(names, real), also...)
+	}
+	return !slices.ContainsFunc(names, func(name string) bool { return rules.Hidden(name) || rules.Withheld(v.place, name) })
+}
+
+// inRoots says by its text whether a path of the journal, which was canonical when the change was made, is of this
+// workspace: what stands there now does not matter for what stood there.
+func inRoots(s *session.State, path string) bool {
+	return slices.ContainsFunc(s.Space.Roots(), func(root string) bool { return isBelow(root, path) })
+}
+
+func isBelow(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// journalPaths are those under which the journal may have a file: that of the name itself, though a link may stand there
+// now, and that of what the name leads to.
+func journalPaths(s *session.State, path string) []string {
+	path = s.Space.Abs(path)
+	dir, _ := s.Space.Resolve(filepath.Dir(path))
+	paths := []string{filepath.Join(dir, filepath.Base(path))}
+	if real, _ := s.Space.Resolve(path); real != paths[0] {
+		paths = append(paths, real)
+	}
+	return paths
+}
+
+// journalOutside refuses a path that no change of this workspace can have; nil: one can.
+func journalOutside(s *session.State, path string) error {
+	if slices.ContainsFunc(journalPaths(s, path), func(p string) bool { return inRoots(s, p) }) {
+		return nil
+	}
+	f, err := s.Open(path, workspace.Write)
+	if err != nil {
+		return pathRefusal(tool.Env{State: s}, path, err)
+	}
+	_ = f.Close() // a directory handle holds no data
+	return tool.Refuse(tool.ChangeUnknown, "No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
+}
+
+// changeNamed finds a change of this workspace by its id. The refusal is CHANGE_UNKNOWN: another principal's change is as
+// unknown as one that never was.
+func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (filestate.Entry, error) {
+	found, err := s.Files.History(ctx, filestate.Query{ID: id, Kept: kept})
+	if err != nil {
+		return filestate.Entry{}, err
+	}
+	if len(found) == 0 || slices.ContainsFunc(found[0].Files, func(f filestate.EntryFile) bool { return !inRoots(s, f.Path) }) {
+		return filestate.Entry{}, unknownChange(id)
+	}
+	return found[0], nil
+}
+
+func unknownChange(id string) error {
+	return tool.Refuse(tool.ChangeUnknown, "There is no change %s in this workspace. Use file_history to list the changes.", clip(oneLine(id), 40))
+}

@@ -1,0 +1,140 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"codehand/filestate"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+//go:embed undo_change.md
+var undoChangeText string
+
+type undoChangeInput struct {
+	ChangeID string `json:"change_id,omitempty" jsonschema:"of file_history"`
+	FilePath string `json:"file_path,omitempty" jsonschema:"its last change"`
+	DryRun   bool   `json:"dry_run,omitempty" jsonschema:"check only"`
+
+	change filestate.Entry `json:"-"`
+}
+
+var undoChange = tool.Define(tool.Def[undoChangeInput]{
+	Spec: tool.Spec{
+		Name: "undo_change", Title: "Undo change", Description: undoChangeText,
+		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
+		Traits: tool.Traits{Local: true},
+	},
+	Traits: func(_ *session.State, in undoChangeInput) tool.Traits {
+		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing
+	},
+	Paths:    func(in *undoChangeInput) []*string { return []*string{&in.FilePath} },
+	Check:    checkUndoChange,
+	Complete: completeUndoChange,
+	Targets: func(_ *session.State, in undoChangeInput) []permission.Target {
+		var all []permission.Target
+		for _, f := range in.change.Files {
+			all = append(all, permission.Target{Kind: permission.Path, Value: f.Path})
+		}
+		return all
+	},
+	Activity: func(in undoChangeInput) string {
+		return "Taking back a change of " + filepath.Base(in.change.Files[0].Path)
+	},
+	Run: runUndoChange,
+})
+
+func checkUndoChange(in undoChangeInput) error {
+	if (in.ChangeID == "") == (in.FilePath == "") {
+		return tool.Invalid("undo_change", `exactly one of "change_id" and "file_path" is required`)
+	}
+	return nil
+}
+
+// completeUndoChange finds the change. From then on the call is about that one, whatever happens to the file meanwhile:
+// what a person has said yes to is what is undone.
+func completeUndoChange(s *session.State, in *undoChangeInput) (err error) {
+	ctx := context.Background() // nobody has called yet
+	if in.ChangeID != "" {
+		in.change, err = changeNamed(ctx, s, in.ChangeID, true)
+		return err
+	}
+	if err := journalOutside(s, in.FilePath); err != nil {
+		return err
+	}
+	for _, path := range journalPaths(s, in.FilePath) {
+		in.change, err = s.Files.Last(ctx, filestate.Query{Path: path})
+		if err == nil {
+			in.ChangeID, in.FilePath = in.change.ID, ""
+			_, err = changeNamed(ctx, s, in.ChangeID, false)
+			return err
+		}
+		if !errors.Is(err, filestate.ErrNoChange) {
+			return err
+		}
+	}
+	return tool.Refuse(tool.ChangeUnknown, "No change of %s by these tools is left to take back. Use file_history to see what was done to it.", in.FilePath)
+}
+
+func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.Result, error) {
+	steps, err := undoSteps(env, in.change)
+	for _, s := range steps {
+		defer s.File.Close()
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	line := changeLine(env, in.change, in.change.Files, time.Now())
+	if in.DryRun {
+		changes, err := env.Files.TryUndo(ctx, steps...)
+		if err != nil {
+			return tool.Result{}, undoRefusal(ctx, env, in.change, err)
+		}
+		return tool.Result{Text: "Dry run: this change can be taken back. Nothing was written.\n" + line + undoChangeFiles(changes)}, nil
+	}
+	changes, err := env.Files.Undo(ctx, by(env, "undo_change"), steps...)
+	if err != nil {
+		return tool.Result{}, undoRefusal(ctx, env, in.change, err)
+	}
+	res := tool.Result{Meta: changeMeta(struct {
+		Undone string `json:"undone"`
+		Files  int    `json:"files"`
+	}{in.change.ID, len(changes)}, changes...)}
+	var notes []string
+	for _, c := range changes {
+		res.Shows = append(res.Shows, c.Path)
+		if c.ID != "" && len(notes) == 0 {
+			notes = append(notes, "[to make it again, undo change "+c.ID+"]")
+		}
+	}
+	res.Text = "Took back this change:\n" + line + undoChangeFiles(changes) + changeNotes(env, notes, changes...)
+	return res, nil
+}
+
+// undoChangeFiles says of each file what it is now.
+func undoChangeFiles(changes []filestate.Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		switch {
+		case c.Before == c.After:
+			fmt.Fprintf(&b, "\n%s: as it was before that change already", c.Path)
+		case c.After == "":
+			fmt.Fprintf(&b, "\n%s: removed", c.Path)
+		case c.Before == "":
+			fmt.Fprintf(&b, "\n%s: made again", c.Path)
+		default:
+			fmt.Fprintf(&b, "\n%s: restored", c.Path)
+		}
+		if diff := contentDiff(c.Old, c.New, maxDiff/len(changes)); diff != "" && c.Before != c.After {
+			b.WriteString("\n" + diff)
+		}
+	}
+	return b.String()
+}
