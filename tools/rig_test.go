@@ -35,6 +35,24 @@ type rig struct {
 	*session.State
 	store state.Store // behind all that the session remembers
 	calls int
+
+	journal *filestate.Journal
+	options filestate.Options // of Files
+	kept    string            // directory of the journal
+}
+
+// restart gives the session a journal and a ledger as a new process makes them, over what the old ones wrote.
+func (r *rig) restart() {
+	r.t.Helper()
+	if r.journal != nil {
+		_ = r.journal.Close()
+	}
+	var err error
+	if r.journal, err = filestate.OpenJournal(r.kept, filestate.JournalOptions{Fast: true}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.options.Journal = r.journal
+	r.Files = filestate.New(r.options)
 }
 
 // prefs are the settings as they are without any configuration.
@@ -81,18 +99,14 @@ func newRig(t *testing.T, deny ...string) *rig {
 	store := state.NewMemory(state.MemoryOptions{})
 	t.Cleanup(func() { _ = store.Close() })
 	memory := state.Scoped(store, "sess.local.test")
-	journal, err := filestate.OpenJournal(filepath.Join(private, "journal"), filestate.JournalOptions{Fast: true})
-	must(err)
-	t.Cleanup(func() { _ = journal.Close() })
 	engine := search.New(search.Options{Workers: 2})
 	t.Cleanup(func() { must(engine.Close()) })
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
 	must(err)
 	t.Cleanup(func() { must(sh.Close()) })
-	return &rig{t: t, dir: root, store: store, State: &session.State{
+	r := &rig{t: t, dir: root, store: store, kept: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
 		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{}),
-		Files: filestate.New(filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Journal: journal, Fast: true}),
 		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
 		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),
 		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,
@@ -105,6 +119,10 @@ func newRig(t *testing.T, deny ...string) *rig {
 		Skills:  skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
 		Catalog: catalogOf(All()),
 	}}
+	r.options = filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}
+	r.restart()
+	t.Cleanup(func() { _ = r.journal.Close() })
+	return r
 }
 
 // env is what one call may use.

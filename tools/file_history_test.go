@@ -1,0 +1,181 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/filestate"
+	"codehand/tools/permission"
+	"codehand/tools/tool"
+)
+
+func TestFileHistory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ok("write_file", `{"file_path":"src/a","content":"one\n"}`)
+	made := r.lastChange("src/a")
+	r.ok("edit_file", `{"file_path":"src/a","old_string":"one","new_string":"two"}`)
+	edited := r.lastChange("src/a")
+	r.ok("write_file", `{"file_path":"b","content":"b\n"}`)
+	r.ok("undo_change", `{"file_path":"src/a"}`)
+	undone := r.lastChange("src/a")
+	want := strings.Join([]string{
+		undone + " " + r.clock(undone) + " undo_change src/a +1 -1 [takes back " + edited + "]",
+		edited + " " + r.clock(edited) + " edit_file src/a +1 -1 [undone]",
+		made + " " + r.clock(made) + " write_file src/a +1 -0 (new file)",
+	}, "\n")
+	same(t, r.ok("file_history", `{"file_path":"src/a"}`), want)
+	same(t, r.ok("file_history", `{"file_path":"src"}`), want)
+	lines := strings.Split(want, "\n")
+	same(t, r.ok("file_history", `{"file_path":"src","limit":1}`), lines[0]+"\n(Showing the newest 1. For older ones raise limit, or give file_path.)")
+	same(t, r.ok("file_history", `{"change_id":"`+edited+`"}`), lines[1]+"\n@@ -1 +1 @@\n-one\n+two")
+	same(t, r.ok("file_history", `{"file_path":"none"}`), "No changes by these tools are recorded for $WORK/none.")
+	if text := r.ok("file_history", `{}`); strings.Count(text, "\n") != 3 {
+		t.Errorf("all changes are:\n%s", text)
+	}
+	r.fails(tool.ChangeUnknown, "file_history", `{"change_id":"zzzzzzzzzzzzzzzz"}`)
+}
+
+// Paths that the session may not read are left out, and a change of nothing else is as unknown as none.
+func TestFileHistoryLeavesOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ok("multi_edit", `{"edits":[{"file_path":"a","old_string":"","new_string":"a\n"},{"file_path":"secret/b","old_string":"","new_string":"hidden\n"},{"file_path":".env","old_string":"","new_string":"KEY=1\n"}]}`)
+	both := r.lastChange("a")
+	r.ok("write_file", `{"file_path":"secret/c","content":"hidden\n"}`)
+	only := r.lastChange("secret/c")
+	policy, err := permission.New(permission.Options{Deny: []permission.Rule{{Text: "Read(secret/**)", Origin: "test", Dir: r.dir}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Rules = policy.At([]string{r.dir}, r.dir)
+	for _, text := range []string{r.ok("file_history", `{}`), r.ok("file_history", `{"change_id":"`+both+`"}`), r.ok("file_history", `{"format":"json"}`)} {
+		for _, word := range []string{"secret", "hidden", ".env", "KEY", only} {
+			if strings.Contains(text, word) {
+				t.Errorf("%q is in:\n%s", word, text)
+			}
+		}
+		if !strings.Contains(text, both) {
+			t.Errorf("the change itself is not in:\n%s", text)
+		}
+	}
+	r.fails(tool.ChangeUnknown, "file_history", `{"change_id":"`+only+`"}`)
+	// What a person was asked about is shown: the corridor asks for the file that is named.
+	if text := r.ok("file_history", `{"file_path":".env"}`); !strings.Contains(text, ".env +1 -0 (new file)") {
+		t.Errorf("the history of the file is:\n%s", text)
+	}
+}
+
+// What another program saved in the moment of a change is in no file: it is listed and shown whole.
+func TestFileHistoryKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	path := filepath.Join(r.dir, "a")
+	r.write("a", "one\n")
+	f, err := r.Open(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// A program that opened the file before the change, and writes into it afterwards.
+	old, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Files.Update(t.Context(), filestate.By{Tool: "edit_file"}, filestate.Edit{File: f, Unseen: true, Change: func([]byte) ([]byte, error) {
+		return []byte("two\n"), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.WriteString("of an editor\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	text := r.ok("file_history", `{"file_path":"a"}`)
+	line, _, _ := strings.Cut(text, "\n")
+	id, _, _ := strings.Cut(line, " ")
+	if !strings.HasSuffix(line, " kept a [another program saved this while a tool changed the file]") {
+		t.Fatalf("the history is:\n%s", text)
+	}
+	same(t, r.ok("file_history", `{"change_id":"`+id+`"}`), line+"\nThis content is in no file now. To get it back, write it with write_file:\nof an editor\n")
+	r.fails(tool.UndoUnavailable, "undo_change", `{"change_id":"`+id+`"}`)
+	r.holds("a", "two\n")
+}
+
+// Programs read pages until there are no more.
+func TestFileHistoryJSON(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 7 {
+		r.ok("write_file", fmt.Sprintf(`{"file_path":"a","content":"%d\n"}`, i))
+	}
+	type page struct {
+		Changes []struct {
+			ID, Tool string
+			Time     time.Time
+			Files    []struct {
+				Path, Op       string
+				Added, Removed int
+			}
+		}
+		More bool
+	}
+	before, seen := "", 0
+	for more := true; more; {
+		var p page
+		text := r.ok("file_history", fmt.Sprintf(`{"format":"json","limit":3,"before":%q}`, before))
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		for _, c := range p.Changes {
+			seen++
+			if before = c.ID; c.Tool != "write_file" || c.Time.IsZero() || len(c.Files) != 1 || c.Files[0].Added != 1 || (c.Files[0].Op == "create") != (seen == 7) {
+				t.Errorf("change %d is %+v", seen, c)
+			}
+		}
+		more = p.More
+	}
+	if seen != 7 {
+		t.Errorf("%d changes, want 7", seen)
+	}
+	same(t, r.ok("file_history", `{"file_path":"b","format":"json"}`), `{"changes":[],"more":false}`)
+}
+
+// Every change tells programs its id in the journal.
+func TestChangeIDs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("n.ipynb", contractNotebook)
+	r.ok("read_file", `{"file_path":"n.ipynb"}`)
+	for _, c := range [][2]string{
+		{"write_file", `{"file_path":"a","content":"one\n"}`},
+		{"edit_file", `{"file_path":"a","old_string":"one","new_string":"two"}`},
+		{"multi_edit", `{"file_path":"a","edits":[{"old_string":"two","new_string":"three"}]}`},
+		{"notebook_edit", `{"notebook_path":"n.ipynb","cell_id":"cell-0","new_source":"two"}`},
+		{"undo_change", `{"file_path":"a"}`},
+	} {
+		res, text := r.do(c[0], c[1])
+		if res.Failed != "" {
+			t.Fatal(text)
+		}
+		var meta struct{ Change string }
+		if err := json.Unmarshal(res.Meta.Data, &meta); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := r.Files.History(t.Context(), filestate.Query{ID: meta.Change}); err != nil || len(found) != 1 || found[0].By.Tool != c[0] {
+			t.Errorf("%s: %s names %+v, %v", c[0], res.Meta.Data, found, err)
+		}
+	}
+	if res, _ := r.do("write_file", `{"file_path":"a","content":"two\n"}`); strings.Contains(string(res.Meta.Data), "change") {
+		t.Errorf("no change has the id %s", res.Meta.Data)
+	}
+}

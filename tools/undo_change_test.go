@@ -1,0 +1,254 @@
+package tools
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"codehand/filestate"
+	"codehand/tools/permission"
+	"codehand/tools/tool"
+)
+
+// lastChange is the id of the newest change of a file.
+func (r *rig) lastChange(name string) string {
+	r.t.Helper()
+	found, err := r.Files.History(r.t.Context(), filestate.Query{Path: filepath.Join(r.dir, name), Limit: 1})
+	if err != nil || len(found) == 0 {
+		r.t.Fatalf("no change of %s: %v", name, err)
+	}
+	return found[0].ID
+}
+
+func (r *rig) gone(name string) {
+	r.t.Helper()
+	if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
+		r.t.Errorf("%s is there", name)
+	}
+}
+
+func TestUndoChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "one\n")
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("multi_edit", `{"edits":[{"file_path":"a","old_string":"one","new_string":"two"},{"file_path":"d/b","old_string":"","new_string":"new\n"}]}`)
+	id := r.lastChange("a")
+	same(t, r.ok("undo_change", `{"change_id":"`+id+`","dry_run":true}`),
+		"Dry run: this change can be taken back. Nothing was written.\n"+id+" "+r.clock(id)+" multi_edit a +1 -1, d/b +1 -0 (new file)\n"+
+			"$WORK/a: restored\n@@ -1 +1 @@\n-two\n+one\n$WORK/d/b: removed\n@@ -1 +0,0 @@\n-new")
+	r.holds("a", "two\n")
+	r.ok("undo_change", `{"file_path":"a"}`)
+	r.holds("a", "one\n")
+	r.gone("d/b")
+	if _, err := os.Stat(filepath.Join(r.dir, "d")); err != nil {
+		t.Error("the directory of a file that was removed is gone, too")
+	}
+	r.fails(tool.ChangeUnknown, "undo_change", `{"file_path":"a"}`) // nothing is left, and an undo is undone by its id
+	redo := r.lastChange("a")
+	r.ok("undo_change", `{"change_id":"`+redo+`"}`)
+	r.holds("a", "two\n")
+	r.holds("d/b", "new\n")
+	r.ok("undo_change", `{"file_path":"d/b"}`) // the edit itself is not undone any more
+	r.holds("a", "one\n")
+}
+
+// clock is the time of a change as an answer has it.
+func (r *rig) clock(id string) string {
+	r.t.Helper()
+	found, err := r.Files.History(r.t.Context(), filestate.Query{ID: id})
+	if err != nil || len(found) == 0 {
+		r.t.Fatalf("no change %s: %v", id, err)
+	}
+	return changeTime(found[0].Time, found[0].Time)
+}
+
+// What an undo wrote may be edited without another reading of it: the session made it.
+func TestUndoChangeReadState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "one\ntwo\n")
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"1"}`)
+	r.ok("undo_change", `{"file_path":"a"}`)
+	r.ok("edit_file", `{"file_path":"a","old_string":"two","new_string":"2"}`)
+	r.holds("a", "one\n2\n")
+}
+
+func TestUndoChangeRefusals(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		input  string
+		before func(r *rig)
+		code   tool.Code
+		text   string
+	}{
+		"neither": {input: `{}`, code: tool.InputInvalid, text: `exactly one of "change_id" and "file_path"`},
+		"both":    {input: `{"change_id":"$ID","file_path":"a"}`, code: tool.InputInvalid, text: `exactly one`},
+		"unknown": {input: `{"change_id":"zzzzzzzzzzzzzzzz"}`, code: tool.ChangeUnknown, text: "There is no change zzzzzzzzzzzzzzzz in this workspace."},
+		"no file": {input: `{"file_path":"none"}`, code: tool.ChangeUnknown, text: "No change of $WORK/none by these tools is left to take back."},
+		"changed": {
+			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.write("a", "two\nmore\n") }, code: tool.UndoConflict,
+			text: "$WORK/a changed after that change. Nothing was written. Look at file_history, take back later changes first, or edit the file. Since then:\n@@ -1 +1,2 @@\n two\n+more",
+		},
+		"removed": {
+			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.remove("a") }, code: tool.UndoConflict, text: "$WORK/a changed after that change: it was removed.",
+		},
+		"link": {input: `{"change_id":"$ID"}`, before: func(r *rig) {
+			r.remove("a")
+			r.write("b", "two\n")
+			r.link("a", "b")
+		}, code: tool.UndoConflict, text: "$WORK/a leads elsewhere by now"},
+		"link by path": {input: `{"file_path":"a"}`, before: func(r *rig) {
+			r.remove("a")
+			r.write("b", "two\n")
+			r.link("a", "b")
+		}, code: tool.UndoConflict, text: "$WORK/a leads elsewhere by now"},
+		"link that leads out": {input: `{"file_path":"a"}`, before: func(r *rig) {
+			r.remove("a")
+			r.link("a", "/etc/hostname")
+		}, code: tool.UndoConflict, text: "$WORK/a leads elsewhere by now"},
+		"hard link": {input: `{"file_path":"a"}`, before: func(r *rig) {
+			if err := os.Link(filepath.Join(r.dir, "a"), filepath.Join(r.dir, "b")); err != nil {
+				r.t.Fatal(err)
+			}
+		}, code: tool.UndoConflict, text: "$WORK/a has further names now (hard links)"},
+		"directory": {input: `{"file_path":"a"}`, before: func(r *rig) {
+			r.remove("a")
+			r.write("a/b", "two\n")
+		}, code: tool.UndoConflict, text: "$WORK/a is a directory now."},
+		"file in the way": {input: `{"file_path":"d/e"}`, before: func(r *rig) {
+			r.remove("d")
+			r.write("d", "a file\n")
+		}, code: tool.UndoConflict, text: "A part of $WORK/d/e is a file now, where a directory was."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.write("a", "one\n")
+			r.ok("read_file", `{"file_path":"a"}`)
+			r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"two"}`)
+			r.ok("write_file", `{"file_path":"d/e","content":"e\n"}`)
+			id := r.lastChange("a")
+			if c.before != nil {
+				c.before(r)
+			}
+			was := r.tree()
+			text := r.fails(c.code, "undo_change", strings.ReplaceAll(c.input, "$ID", id))
+			if !strings.Contains(text, c.text) {
+				t.Errorf("got:\n%s\nwant:\n%s", text, c.text)
+			}
+			if now := r.tree(); !slices.Equal(was, now) {
+				t.Errorf("the files were %q, are %q", was, now)
+			}
+		})
+	}
+}
+
+func (r *rig) remove(name string) {
+	r.t.Helper()
+	if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) link(name, target string) {
+	r.t.Helper()
+	if err := os.Symlink(target, filepath.Join(r.dir, name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// tree is every name below the root with what it holds.
+func (r *rig) tree() []string {
+	r.t.Helper()
+	var all []string
+	if err := filepath.WalkDir(r.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		line := strings.TrimPrefix(path, r.dir) + " " + d.Type().String()
+		if d.Type().IsRegular() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			line += " " + string(content)
+		}
+		all = append(all, line)
+		return nil
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// Whoever decides sees every file of the change, also when only one of them was named; and a change that came meanwhile is
+// not undone in the place of the one that was decided about.
+func TestUndoChangeTargets(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ok("multi_edit", `{"edits":[{"file_path":"a","old_string":"","new_string":"a\n"},{"file_path":"b","old_string":"","new_string":"b\n"}]}`)
+	call, err := undoChange.Bind(r.State, json.RawMessage(`{"file_path":"`+filepath.Join(r.dir, "a")+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, at := range call.Targets {
+		if at.Kind != permission.Path {
+			t.Errorf("the target %v is no path", at)
+		}
+		targets = append(targets, filepath.Base(at.Value))
+	}
+	if slices.Sort(targets); !slices.Equal(slices.Compact(targets), []string{"a", "b"}) {
+		t.Errorf("the targets are %v", targets)
+	}
+	r.ok("edit_file", `{"file_path":"a","old_string":"a","new_string":"later"}`)
+	_, err = call.Run(t.Context(), r.env(call))
+	if code(err) != tool.UndoConflict {
+		t.Errorf("an undo of an earlier change gives %v", err)
+	}
+	r.holds("a", "later\n")
+}
+
+// A change whose files are not all in the roots is of another workspace, and not even named.
+func TestUndoChangeElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	outside := filepath.Join(t.TempDir(), "f")
+	dir, err := os.OpenRoot(filepath.Dir(outside))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	changes, err := r.Files.Update(t.Context(), filestate.By{}, filestate.Edit{
+		File: filestate.File{Dir: dir, Name: "f", Path: outside}, Change: func([]byte) ([]byte, error) { return []byte("x"), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.fails(tool.ChangeUnknown, "undo_change", `{"change_id":"`+changes[0].ID+`"}`)
+	if strings.Contains(text, outside) {
+		t.Errorf("the refusal names it: %s", text)
+	}
+	r.fails(tool.ChangeUnknown, "file_history", `{"change_id":"`+changes[0].ID+`"}`)
+	same(t, r.ok("file_history", `{}`), "No changes by these tools are recorded for $WORK.")
+}
+
+func TestUndoChangeWithoutCopy(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("larger", strings.Repeat("x", 32<<20)+"y")
+	r.ok("read_file", `{"file_path":"larger","limit":1}`)
+	r.ok("edit_file", `{"file_path":"larger","old_string":"xy","new_string":"z"}`)
+	text := r.fails(tool.UndoUnavailable, "undo_change", `{"file_path":"larger"}`)
+	if !strings.Contains(text, "over 32 MiB") {
+		t.Error(text)
+	}
+	if text := r.ok("file_history", `{"file_path":"larger"}`); !strings.Contains(text, "(no copy: over 32 MiB)") {
+		t.Error(text)
+	}
+}
