@@ -48,6 +48,8 @@ func (s *showing) lines(ctx context.Context, first, asked int) (tool.Result, err
 	switch {
 	case s.from.Size() == 0: // has been seen as a whole
 		return s.answer(ctx, sheet{text: reminder("the contents are empty."), facts: shownFacts{Facts: &facts}, fresh: true, quiet: true})
+	case v.Lines == 0 && v.AtLeast:
+		return tool.Result{Text: reminder("line %d was not reached in %v. The file has at least %d lines. Use run_shell with sed or tail.", v.First, search.PageTime, v.Total)}, nil
 	case v.Lines == 0:
 		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The file has %d lines.", v.First, v.Total)}, nil
 	}

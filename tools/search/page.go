@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 const (
@@ -13,7 +14,13 @@ const (
 	// countedSize is the largest file whose lines are always counted to the end, in bytes. A page of the head of
 	// a larger file costs what the head costs.
 	countedSize = 16 << 20
+	// hugeSize is the size in bytes above which reading stops after PageTime, with what there is of the page.
+	hugeSize = 1 << 30
 )
+
+// PageTime is how long a page of a text over 1 GiB is looked for: to a line far behind, or through one that does not end,
+// as a sparse file has it, all of the text would be read.
+const PageTime = 1500 * time.Millisecond
 
 // A PageQuery asks for Lines lines from First on (counted from 1).
 type PageQuery struct {
@@ -49,11 +56,13 @@ type Stamp struct {
 }
 
 // Page returns lines of a text of any size, in memory for the page and one chunk. The total is exact if the text was
-// read to its end, which is always so up to 16 MiB. Errors: of r, and of ctx, which is looked at for each chunk.
+// read to its end, which is always so up to 16 MiB. A text over 1 GiB is read for PageTime at most: then the page may lack
+// lines or have none, and the last one may lack its end. Errors: of r, and of ctx, which is looked at for each chunk.
 func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) (Page, error) {
 	p := pager{q: q, line: lineText{lineHead: lineHead{maxRunes: q.MaxLine}, decode: q.Encoding.Decode}, next: 1}
 	p.q.First = max(q.First, 1)
 	buf := make([]byte, chunkSize)
+	start := time.Now()
 	for p.at = 0; ; {
 		if ctx.Err() != nil {
 			return Page{}, ctx.Err()
@@ -69,6 +78,11 @@ func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) 
 		}
 		if p.full && s.Size > countedSize {
 			p.finish()
+			return p.page, nil
+		}
+		if s.Size > hugeSize && time.Since(start) > PageTime {
+			p.finish()
+			p.page.More = true
 			return p.page, nil
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 )
 
@@ -160,6 +162,42 @@ func TestPageTotalOfLargeText(t *testing.T) {
 		if !p.Exact && p.Total < 11 {
 			t.Errorf("size %d: lower bound %d; want at least the lines shown and one that follows", c.size, p.Total)
 		}
+	}
+}
+
+// slow is a text of one line, of which each chunk takes a tenth of a second. It runs in a bubble.
+type slow struct{ size int64 }
+
+func (s slow) ReadAt(p []byte, at int64) (int, error) {
+	time.Sleep(100 * time.Millisecond)
+	if at == 0 {
+		return copy(p, "head\n"+strings.Repeat("x", len(p)-5)), nil
+	}
+	return copy(p, strings.Repeat("x", int(min(int64(len(p)), s.size-at)))), nil
+}
+
+// A sparse file of 50 GB is answered, and so is one on a slow disk; a text that can be hashed is read to its end.
+func TestPageTimeOfHugeText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		size         int64
+		first, lines int
+		exact        bool
+	}{
+		{50 << 30, 1, 2, false},
+		{50 << 30, 3, 0, false},
+		{20 << 20, 1, 2, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			p, err := New(Options{}).Page(t.Context(), slow{c.size}, Stamp{Size: c.size}, PageQuery{First: c.first, Lines: 10, MaxLine: 2000})
+			if err != nil || len(p.Lines) != c.lines || p.Exact != c.exact || p.More == c.exact || p.Total != 2 {
+				t.Errorf("%+v: got %d lines, %v", c, len(p.Lines), err)
+			}
+			if took := time.Since(start); !c.exact && took > PageTime+200*time.Millisecond {
+				t.Errorf("%+v took %v", c, took)
+			}
+		})
 	}
 }
 
