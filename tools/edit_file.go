@@ -74,7 +74,7 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	case c.Before == c.After:
 		text = "No change: " + in.FilePath + " already has this content."
 	}
-	if diff := diffText(c, maxDiff); diff != "" {
+	if diff := diffAt(c, edit.report.Places, maxDiff); diff != "" {
 		text += "\n" + diff
 	}
 	return tool.Result{

@@ -61,10 +61,12 @@ func TestEditFileRefusals(t *testing.T) {
 	r.write("f", "a one\nb one\n")
 	r.write("unread", "x\n")
 	r.write("latin", "caf\xe9 na\xefve\n")
+	r.write("bytes", "caf\xe9 \x81\n")
 	r.write("bin", "a\x00b")
 	r.write("d/g", "x")
 	r.ok("read_file", `{"file_path":"f"}`)
 	r.ok("read_file", `{"file_path":"latin"}`)
+	r.ok("read_file", `{"file_path":"bytes"}`)
 	for _, c := range []struct {
 		code   tool.Code
 		number int
@@ -83,7 +85,9 @@ func TestEditFileRefusals(t *testing.T) {
 		{tool.StringNotFound, 8, `{"file_path":"f","old_string":"zzz","new_string":"b"}`, "String to replace not found in file.\nString: zzz"},
 		{tool.MultipleMatches, 9, `{"file_path":"f","old_string":"one","new_string":"b"}`, "Found 2 matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nLines: 1, 2"},
 		{tool.CountMismatch, 13, `{"file_path":"f","old_string":"one","new_string":"b","expected_replacements":3}`, "Expected 3 replacements but found 2."},
-		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ž"}`, "not UTF-8"},
+		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ж"}`, "Windows-1252, which cannot spell"},
+		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ž"}`, "looks like Windows-1252"},
+		{tool.EncodingMix, 12, `{"file_path":"bytes","old_string":"caf","new_string":"ž"}`, "not UTF-8"},
 	} {
 		call, err := editFile.Bind(r.State, json.RawMessage(c.args))
 		if err == nil {

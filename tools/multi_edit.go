@@ -104,7 +104,7 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	for i, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
 		text += "\n" + files[i].summary()
-		if diff := diffText(c, maxDiff/len(files)); diff != "" {
+		if diff := diffAt(c, files[i].report.Places, maxDiff/len(files)); diff != "" {
 			text += "\n" + diff
 		}
 	}

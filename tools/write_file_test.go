@@ -93,7 +93,7 @@ func TestWriteFileRefusals(t *testing.T) {
 		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"{}"}`, "cells"},
 		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"x"}`, "not a Jupyter notebook"},
 		{tool.BinaryFile, `{"file_path":"bin","content":"x"}`, "binary"},
-		{tool.EncodingUnsupported, `{"file_path":"wide","content":"x"}`, "UTF-16"},
+		{tool.FileNotRead, `{"file_path":"wide","content":"x"}`, "Read it first"},
 		{tool.NotDirectory, `{"file_path":"d/f/g","content":"x"}`, "A part of $WORK/d/f/g is a file"},
 	} {
 		if text := r.fails(c.code, "write_file", c.args); !strings.Contains(text, c.want) {

@@ -38,10 +38,10 @@ type piece struct {
 	added      []byte // UTF-8; nil: the file's
 }
 
-// A splice is text that takes the place of some that was there.
+// A splice is text that takes the place of some that was there. Whoever notes it does not write to it.
 type splice struct {
 	from, to int
-	add      string
+	add      []byte
 }
 
 // newCoded decodes raw, which has no mark. The error is ErrEncoding for what is not edited: UTF-32, and UTF-16 that is
@@ -118,8 +118,8 @@ func (c *coded) splice(text []byte, splices []splice) (changed int, err error) {
 	w := &walker{c: c, old: c.pieces}
 	at := 0
 	for _, s := range splices {
-		head, tail := sameEnds(string(text[s.from:s.to]), s.add)
-		add := s.add[head : len(s.add)-tail]
+		head, tail := sameEnds(string(text[s.from:s.to]), string(s.add))
+		add := string(s.add[head : len(s.add)-tail])
 		if add != last {
 			if _, err := c.enc.encode(add); err != nil {
 				return 0, err
@@ -129,7 +129,7 @@ func (c *coded) splice(text []byte, splices []splice) (changed int, err error) {
 		w.take(s.from-at, true, nil)
 		w.take(head, true, &changed)
 		w.take(s.to-tail-s.from-head, false, &changed)
-		w.add(add)
+		w.add([]byte(add))
 		w.take(tail, true, &changed)
 		at = s.to
 	}
@@ -192,9 +192,9 @@ func (w *walker) take(n int, keep bool, size *int) {
 	}
 }
 
-func (w *walker) add(text string) {
-	if text != "" {
-		w.made = append(w.made, piece{size: len(text), added: []byte(text)})
+func (w *walker) add(text []byte) {
+	if len(text) > 0 {
+		w.made = append(w.made, piece{size: len(text), added: text})
 	}
 }
 

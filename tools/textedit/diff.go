@@ -192,7 +192,8 @@ func (p *part) split() []string {
 // A diff is the lines of two parts, and what has changed between them.
 type diff struct {
 	old, new []string
-	first    int // lines in front of both parts
+	first    int // lines in front of the old part
+	shift    int // how many more there are in front of the new one
 	changes  []change
 }
 
@@ -219,7 +220,7 @@ func (d *diff) hunk(changes []change, yield func(string) bool) bool {
 	below := min(diffContext, len(d.old)-end.oldTo)
 	from, to := top.oldFrom-above, end.oldTo+below
 	if !yield(fmt.Sprintf("@@ -%s +%s @@", span(d.first+from, to-from),
-		span(d.first+top.newFrom-above, end.newTo+below-(top.newFrom-above)))) {
+		span(d.first+d.shift+top.newFrom-above, end.newTo+below-(top.newFrom-above)))) {
 		return false
 	}
 	for _, c := range changes {

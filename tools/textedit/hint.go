@@ -47,7 +47,7 @@ func explain(missing *NotFoundError, content []byte, encoding string, earlier []
 
 // changedBy does the earlier edits again and returns the last one before which e.Old was there, and where it was.
 func changedBy(content []byte, earlier []Edit, e Edit) (edit, from, to int) {
-	c := &copyOf{content: content, limit: max(maxContent, len(content))}
+	c := &copyOf{content: content, limit: max(maxContent, len(content)), trail: trail{lost: true}}
 	for i, before := range earlier {
 		if t, ok := find(c.content, e); ok {
 			edit = i + 1

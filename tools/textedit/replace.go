@@ -34,19 +34,18 @@ func (c *copyOf) replace(edit int, t target, places iter.Seq[int]) (Done, error)
 		}
 		start := len(out)
 		out = ends.write(out, text, from, to)
-		if c.coded != nil {
-			splices = append(splices, splice{from, to, string(out[start:])})
+		if c.coded != nil || len(splices) < maxPlaces {
+			splices = append(splices, splice{from, to, out[start:len(out):len(out)]})
 		}
 		copied = to
 		done.Replacements++
 		done.Changed += to - from
 	}
 	out = append(out, c.content[copied:]...)
-	if c.coded != nil {
-		var err error
-		if done.Changed, err = c.coded.splice(c.content, splices); err != nil {
-			return Done{}, err
-		}
+	if changed, err := c.note(splices); err != nil {
+		return Done{}, err
+	} else if c.coded != nil {
+		done.Changed = changed
 	}
 	for i := moved; i < len(c.anchors); i++ {
 		c.anchors[i].at += len(out) - len(c.content)

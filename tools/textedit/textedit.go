@@ -58,8 +58,11 @@ type Done struct {
 	Lines        []int // first lines of the replaced spans in the new content, from 1; at most 20
 }
 
-// A Report says what Apply did, one Done per edit.
-type Report struct{ Edits []Done }
+// A Report says what Apply did.
+type Report struct {
+	Edits  []Done  // one per edit
+	Places []Place // where the content was changed, in order; nil: too many, or the file is not in UTF-8
+}
 
 // Apply returns content with edits applied in order, each to the result of the one before. Only matched spans are
 // rewritten. Content is never changed in place, and without edits it is returned itself. Errors are *EditError that name
@@ -100,6 +103,7 @@ func applyCopy(c *copyOf, edits []Edit, limit int) ([]byte, Report, error) {
 	}
 	c.number(report.Edits)
 	if c.coded == nil {
+		report.Places = c.trail.places(len(text))
 		return c.content, report, nil
 	}
 	made, err := c.coded.content(c.mark, c.content, limit)
@@ -114,6 +118,7 @@ type copyOf struct {
 	content []byte // UTF-8, or bytes that are taken for it
 	limit   int    // bytes that the result may have
 	anchors []anchor
+	trail   trail // where content comes from
 
 	name  string // of the encoding
 	mark  []byte // that content is without; a UTF-8 mark stays in it
@@ -126,7 +131,7 @@ func newCopy(content []byte, limit int) (*copyOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &copyOf{content: content, limit: limit, name: e.String()}
+	c := &copyOf{content: content, limit: limit, name: e.String(), trail: newTrail(len(content))}
 	if e.set == utf8Set {
 		return c, nil
 	}
@@ -185,11 +190,10 @@ func (c *copyOf) fill(i int, e Edit) (Done, error) {
 		return Done{}, ErrTooLarge
 	}
 	done := Done{Replacements: 1, Changed: len(c.content) - from}
-	if c.coded != nil {
-		var err error
-		if done.Changed, err = c.coded.splice(c.content, []splice{{from, len(c.content), e.New}}); err != nil {
-			return Done{}, err
-		}
+	if changed, err := c.note([]splice{{from, len(c.content), []byte(e.New)}}); err != nil {
+		return Done{}, err
+	} else if c.coded != nil {
+		done.Changed = changed
 	}
 	c.content = slices.Concat(c.content[:from], []byte(e.New))
 	for n := range c.anchors {
@@ -197,6 +201,15 @@ func (c *copyOf) fill(i int, e Edit) (Done, error) {
 	}
 	c.anchors = append(c.anchors, anchor{edit: i, at: from})
 	return done, nil
+}
+
+// note takes down what an edit does to the content. It returns how many bytes of a coded file it takes the place of.
+func (c *copyOf) note(splices []splice) (changed int, err error) {
+	if c.coded != nil {
+		return c.coded.splice(c.content, splices)
+	}
+	c.trail.follow(len(c.content), splices)
+	return 0, nil
 }
 
 // number writes the line of every anchor into the Done of its edit.
