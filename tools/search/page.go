@@ -81,8 +81,7 @@ func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) 
 			return p.page, nil
 		}
 		if s.Size > hugeSize && time.Since(start) > PageTime {
-			p.finish()
-			p.page.More = true
+			p.stop()
 			return p.page, nil
 		}
 	}
@@ -195,6 +194,16 @@ func (p *pager) endLine(lf bool) {
 	}
 	p.next++
 	p.from, p.open = p.at, false
+}
+
+// stop ends the page in the middle of the text. Whether the line in hand has an end is not known; nothing is said of it.
+func (p *pager) stop() {
+	lines := len(p.page.Lines)
+	p.finish()
+	if len(p.page.Lines) > lines {
+		p.page.Lines[lines].End = 1
+	}
+	p.page.More = true
 }
 
 // finish ends the text: a last line without an LF counts, too.
