@@ -242,6 +242,9 @@ var varying = []struct {
 	{"$SESSION", regexp.MustCompile(`/sessions/([0-9a-f]{16})/`)},
 	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
 	{"$CELL", regexp.MustCompile(`(?:\bcell |<cell id=")([0-9a-f]{8})\b`)},
+	{"$CHANGE", regexp.MustCompile(`\b([a-z0-9]{16}) (?:[0-9-]{10} )?[0-9:]{8} (?:[a-z]+_[a-z]+|kept) `)},
+	{"$CHANGE", regexp.MustCompile(`\b(?:change|takes back) ([a-z0-9]{16})\b`)},
+	{"$TIME", regexp.MustCompile(`\$CHANGE[0-9]+ ((?:[0-9-]{10} )?[0-9:]{8}) `)},
 	{"$MS", regexp.MustCompile(`\b(?:for|after) ([0-9.]+ (?:ms|s))\b`)},
 }
 
@@ -253,7 +256,7 @@ func (p *placeholders) hide(s string) string {
 	for _, v := range varying {
 		s = v.at.ReplaceAllStringFunc(s, func(m string) string {
 			value := v.at.FindStringSubmatch(m)[1]
-			if v.name == "$MS" {
+			if v.name == "$MS" || v.name == "$TIME" {
 				return strings.Replace(m, value, v.name, 1)
 			}
 			name, ok := p.seen[value]

@@ -52,7 +52,7 @@ func undoRefusal(ctx context.Context, env tool.Env, e filestate.Entry, err error
 	case len(conflicts) > 0:
 		return undoConflictRefusal(conflicts, err)
 	case errors.Is(err, filestate.ErrNoCopy):
-		return tool.Refuse(tool.UndoUnavailable, "There is no copy of what %s changed: a file was over 32 MiB, or the copy is damaged. Restore it from version control or a backup.", e.ID)
+		return tool.Refuse(tool.UndoUnavailable, "There is no copy of what change %s changed: a file was over 32 MiB, or the copy is damaged. Restore it from version control or a backup.", e.ID)
 	case errors.Is(err, filestate.ErrNoChange):
 		return unknownChange(e.ID)
 	case isFailed && len(e.Files) > 1:
