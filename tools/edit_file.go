@@ -62,6 +62,8 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	if err := edit.refuseNotebook(ctx, env); err != nil {
 		return tool.Result{}, err
 	}
+	edit.notes = &editNotes{env: env}
+	defer edit.notes.end()
 	changes, err := env.Files.Update(ctx, by(env, "edit_file"), edit.change(env))
 	if err != nil {
 		return tool.Result{}, edit.refusal(ctx, env, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"codehand/filestate"
 	"codehand/tools/textedit"
@@ -20,6 +19,8 @@ type fileEdits struct {
 	which   []int  // numbers of the edits in their call, from 1; nil: the call has one and no numbers
 	edits   []textedit.Edit
 	report  textedit.Report // set when the edits were applied
+	total   int             // edits of the call
+	notes   *editNotes
 }
 
 // errChecked ends a change that was only tried.
@@ -34,13 +35,24 @@ func (f *fileEdits) change(env tool.Env) filestate.Edit {
 			if old == nil && !creates {
 				return nil, fs.ErrNotExist
 			}
+			trying, writing := f.stages()
+			f.notes.say(trying)
 			content, f.report, err = textedit.Apply(old, f.edits)
 			if err == nil {
 				err = checkSettings(env, old, content, f.path, f.file.Path)
 			}
+			f.notes.say(writing)
 			return content, err
 		},
 	}
+}
+
+// stages are what the client is told while the edits are tried, and then until they are on the disk.
+func (f *fileEdits) stages() (trying, writing string) {
+	if f.which == nil {
+		return "Validating edit", "Applying edit"
+	}
+	return fmt.Sprintf("Validating edit %d/%d", f.which[0], f.total), "Applying all edits"
 }
 
 // check applies the edits to what is on disk now, under the same guard as a change, and writes nothing. The error is a
@@ -72,7 +84,7 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 	if !ok {
 		g := guard{name: "edit_file", unread: 6, changed: 7, creates: f.edits[0].Old == ""}
 		if f.which != nil {
-			g.name = "multi_edit"
+			g.name, g.head = "multi_edit", fmt.Sprintf("Edit %d: ", f.which[0])
 		}
 		return g.refusal(ctx, env, f.path, err)
 	}
@@ -92,60 +104,4 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d.", f.which[failed.Index], f.which[cascade.By])
 	}
 	return matchRefusal(env, f.path, head, edit.Old, more, err)
-}
-
-// applyAll changes all files or none.
-func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestate.Change, error) {
-	if slices.ContainsFunc(files, (*fileEdits).notebook) { // which is refused, and so are others for what is wrong with them
-		if _, err := checkAll(ctx, env, files); err != nil {
-			return nil, err
-		}
-	}
-	all := make([]filestate.Edit, len(files))
-	for i, f := range files {
-		all[i] = f.change(env)
-	}
-	changes, err := env.Files.Update(ctx, by(env, "multi_edit"), all...)
-	failed, isFailed := errors.AsType[*filestate.WriteError](err)
-	_, isTorn := errors.AsType[*filestate.RollbackError](err)
-	switch {
-	case err == nil:
-		return changes, nil
-	case isFailed && len(files) > 1:
-		err = tool.Refuse(tool.WriteFailed, "Writing %s failed: %v. All %d files are as before.", failed.Path, failed.Err, len(files))
-	case isFailed:
-		err = files[0].refusal(ctx, env, err)
-	case isTorn, ctx.Err() != nil, errors.Is(err, filestate.ErrLocked), errors.Is(err, filestate.ErrMemory):
-		err = guard{}.refusal(ctx, env, "One of the files", err)
-	default: // to say what is wrong with every file, not only with the first
-		if _, wrong := checkAll(ctx, env, files); wrong != nil {
-			return nil, wrong
-		}
-		err = tool.Refuse(tool.Busy, "One of the files is being changed by another session. Nothing was done. Try again.")
-	}
-	return nil, err
-}
-
-// checkAll tries the edits of every file and writes nothing. The first failing edit of each is reported.
-func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []filestate.Change, err error) {
-	var all *tool.Refusal
-	for _, f := range files {
-		c, err := f.check(ctx, env)
-		changes = append(changes, c)
-		r, ok := errors.AsType[*tool.Refusal](err)
-		switch {
-		case err == nil:
-		case !ok:
-			return nil, err
-		case all == nil:
-			all = r
-		default:
-			all.Text += "\n" + r.Error()
-			all.Shows = append(all.Shows, r.Shows...)
-		}
-	}
-	if all != nil {
-		return nil, all
-	}
-	return changes, nil
 }

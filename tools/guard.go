@@ -22,6 +22,7 @@ type guard struct {
 	name            string // of the tool
 	unread, changed int    // numbers of its refusals
 	creates         bool   // the edit makes a file, so that one with content is in the way
+	head            string // what the words about one of several edits begin with
 }
 
 // refusal answers an error of Files.Update about path.
@@ -102,7 +103,7 @@ func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 	defer r.Close()
 	head, err := sniff(r)
 	if err == nil && g.inTheWay(head) {
-		return existsRefusal("")
+		return existsRefusal(g.head)
 	}
 	if e, _ := textedit.Detect(head); err == nil && !e.Editable() && g.name != "write_file" {
 		return textedit.ErrEncoding
@@ -120,7 +121,7 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		return pathRefusal(env, path, err) // not even the difference could be shown
 	}
 	if g.inTheWay(e.New) {
-		return existsRefusal("")
+		return existsRefusal(g.head)
 	}
 	r := numbered(tool.FileChanged, g.changed, e)
 	r.Text = path + " has been modified since read, either by the user or by a linter. "

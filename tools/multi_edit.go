@@ -142,7 +142,7 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*fileEdits, error) {
 		if e.Version != "" && e.Version != f.version {
 			return files, tool.Invalid("multi_edit", fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
 		}
-		f.which = append(f.which, i+1)
+		f.which, f.total = append(f.which, i+1), len(in.Edits)
 		f.edits = append(f.edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll, Expect: e.Expected, Prose: prose(path), Markers: env.Prefs.EditMarkers})
 	}
 	return files, clash(files)

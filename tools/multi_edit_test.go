@@ -2,8 +2,12 @@ package tools
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"codehand/tools/tool"
 )
@@ -47,6 +51,71 @@ func TestMultiEditNothing(t *testing.T) {
 	}
 	r.holds("a", "one\none\n")
 	r.holds("b", "one\none\n")
+}
+
+// Of many failing edits ten are told, and what was not looked at is not passed over in silence.
+func TestMultiEditManyFail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var edits []string
+	for i := range 15 {
+		name := fmt.Sprintf("f%02d", i)
+		r.write(name, "one\n")
+		r.ok("read_file", `{"file_path":"`+name+`"}`)
+		edits = append(edits, fmt.Sprintf(`{"file_path":"%s","old_string":"zzz","new_string":"1"}`, name))
+	}
+	for _, dry := range []string{"", `,"dry_run":true`} {
+		text := r.fails(tool.StringNotFound, "multi_edit", `{"edits":[`+strings.Join(edits, ",")+`]`+dry+`}`)
+		if n := strings.Count(text, "STRING_NOT_FOUND: "); n != 10 || !strings.Contains(text, "Edit 10: ") || !strings.HasSuffix(text, "\n(5 more files were not looked at.)") {
+			t.Errorf("%d are told:\n%s", n, text)
+		}
+	}
+	edits = edits[:10]
+	if text := r.fails(tool.StringNotFound, "multi_edit", `{"edits":[`+strings.Join(edits, ",")+`]}`); strings.Contains(text, "not looked at") {
+		t.Errorf("all ten are told, and more is said: %s", text)
+	}
+}
+
+// A file that is in the way of a new one is named by its edit.
+func TestMultiEditInTheWay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "one\n")
+	text := r.fails(tool.FileExists, "multi_edit", `{"edits":[{"file_path":"new","old_string":"","new_string":"x"},{"file_path":"f","old_string":"","new_string":"x"}]}`)
+	if !strings.Contains(text, "Edit 2: Cannot create new file") {
+		t.Error(text)
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "new")); err == nil {
+		t.Error("the other file was made")
+	}
+}
+
+// A call that takes its time says what it is at; a fast one says nothing.
+func TestEditNotes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		notes := &editNotes{env: tool.Env{Progress: func(_, _ float64, what string) { told = append(told, what) }}}
+		for i, wait := range []time.Duration{time.Second, time.Millisecond, 0, time.Second} {
+			f := &fileEdits{which: []int{i + 1}, total: 4}
+			trying, writing := f.stages()
+			notes.say(trying)
+			time.Sleep(wait)
+			notes.say(writing)
+		}
+		time.Sleep(time.Second)
+		notes.end()
+		notes.end()
+		if got := strings.Join(told, "; "); got != "Validating edit 1/4; Validating edit 4/4; Applying all edits" {
+			t.Errorf("told: %s", got)
+		}
+	})
+	if trying, writing := (&fileEdits{}).stages(); trying != "Validating edit" || writing != "Applying edit" {
+		t.Error(trying, writing)
+	}
+	var none *editNotes
+	none.say("x")
+	none.end()
 }
 
 func TestMultiEditRefusals(t *testing.T) {

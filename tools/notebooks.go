@@ -29,14 +29,15 @@ func (f *fileEdits) refuseNotebook(ctx context.Context, env tool.Env) error {
 	if !f.notebook() || gone && !creates {
 		return nil
 	}
-	text := "File is a Jupyter Notebook. Use the notebook_edit tool to edit this file."
+	head := ""
 	if f.which != nil {
-		text = fmt.Sprintf("Edit %d: %s", f.which[0], text)
+		head = fmt.Sprintf("Edit %d: ", f.which[0])
 	}
+	text := head + "File is a Jupyter Notebook. Use the notebook_edit tool to edit this file."
 	if gone {
 		return tool.Numbered(tool.Notebook, 5, "%s", text+" To create it, use write_file.")
 	}
-	if err := (guard{creates: creates}).look(ctx, env, f.file); err != nil {
+	if err := (guard{creates: creates, head: head}).look(ctx, env, f.file); err != nil {
 		return pathRefusal(env, f.path, err)
 	}
 	return tool.Numbered(tool.Notebook, 5, "%s", text)

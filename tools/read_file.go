@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"path/filepath"
-	"time"
 
 	"codehand/filestate"
 	"codehand/tools/media"
@@ -78,22 +77,4 @@ func readFileOnce(ctx context.Context, env tool.Env, in readFileInput) (tool.Res
 		return s.cells(ctx, in.Offset, in.Limit)
 	}
 	return s.lines(ctx, in.Offset, in.Limit)
-}
-
-// progressAfter is how long a read may take before the client is told of it.
-const progressAfter = 50 * time.Millisecond
-
-// slowly tells the client what is going on if it is still going on after a while. done ends it, and waits for what is
-// being told.
-func slowly(env tool.Env, what string) (done func()) {
-	told := make(chan struct{})
-	timer := time.AfterFunc(progressAfter, func() {
-		defer close(told)
-		env.Progress(0, 0, what)
-	})
-	return func() {
-		if !timer.Stop() {
-			<-told
-		}
-	}
 }

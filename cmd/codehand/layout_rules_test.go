@@ -99,7 +99,7 @@ func isContext(x ast.Expr) bool {
 // do in the same way, by subject. None of them makes a tool shorter by moving its own words away.
 var sharedFiles = []string{
 	"doc.go", "all.go", "refusals.go", "faults.go",
-	"applied.go", "changenotes.go", "changes.go", "coverage.go", "edits.go", "guard.go", "matches.go", "notebooks.go", "settingsfiles.go", "secretfiles.go", "withhold.go", // files
+	"applied.go", "changenotes.go", "changes.go", "coverage.go", "edits.go", "guard.go", "manyedits.go", "matches.go", "notebooks.go", "progress.go", "settingsfiles.go", "secretfiles.go", "withhold.go", // files
 	"views.go", "lineviews.go", "cellviews.go", "pageviews.go", "pictureviews.go", // what a file is shown as
 	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
 	"changelines.go", "journals.go", "undos.go", // the journal

@@ -1,0 +1,47 @@
+package tools
+
+import (
+	"time"
+
+	"codehand/tools/tool"
+)
+
+// progressAfter is how long something may take before the client is told of it.
+const progressAfter = 50 * time.Millisecond
+
+// slowly tells the client what is going on if it is still going on after a while. done ends it, and waits for what is
+// being told.
+func slowly(env tool.Env, what string) (done func()) {
+	told := make(chan struct{})
+	timer := time.AfterFunc(progressAfter, func() {
+		defer close(told)
+		env.Progress(0, 0, what)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told
+		}
+	}
+}
+
+// editNotes tell the client how far a call with edits is. The nil editNotes tell nothing.
+type editNotes struct {
+	env  tool.Env
+	done func() // ends what is being told now
+}
+
+// say replaces what is told, from now on.
+func (n *editNotes) say(what string) {
+	if n != nil {
+		n.end()
+		n.done = slowly(n.env, what)
+	}
+}
+
+// end is called when the call ends.
+func (n *editNotes) end() {
+	if n != nil && n.done != nil {
+		n.done()
+		n.done = nil
+	}
+}
