@@ -5,6 +5,7 @@ type step string
 
 // The steps of a change, in their order. Those of the journal happen in its directory, all others beside the file.
 const (
+	stepLock      step = "lock"
 	stepNote      step = "note in the journal"
 	stepNoteWrite step = "write to the journal"
 	stepNoteSync  step = "sync the journal"

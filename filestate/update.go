@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 )
 
 // An Edit changes or creates one file.
@@ -137,7 +138,7 @@ func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err e
 	}
 	unlockPaths, err := l.locker.Lock(ctx, slices.Sorted(slices.Values(paths))...)
 	if err != nil {
-		return unlock, fmt.Errorf("lock: %w", err)
+		return unlock, works[0].lockFailed(err)
 	}
 	unlock = unlockPaths
 	if err := each(works, func(w *work) error { return w.open() }); err != nil {
@@ -153,9 +154,17 @@ func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err e
 	}
 	unlockFiles, err := l.locker.Lock(ctx, slices.Sorted(slices.Values(files))...)
 	if err != nil {
-		return unlock, fmt.Errorf("lock: %w", err)
+		return unlock, works[0].lockFailed(err)
 	}
 	return func() { unlockFiles(); unlockPaths() }, nil
+}
+
+// lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds.
+func (w *work) lockFailed(err error) error {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return w.failed(stepLock, errno)
+	}
+	return fmt.Errorf("lock: %w", err)
 }
 
 // each runs do for all works and joins the errors; a single one stays as it is.

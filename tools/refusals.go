@@ -24,6 +24,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	outside, isOutside := errors.AsType[*workspace.OutsideError](err)
 	invalid, isInvalid := errors.AsType[*workspace.InvalidError](err)
 	special, isSpecial := errors.AsType[*filestate.NotRegularError](err)
+	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	switch _, refused := errors.AsType[*tool.Refusal](err); {
 	case refused:
 		return err
@@ -57,6 +58,8 @@ func pathRefusal(env tool.Env, path string, err error) error {
 		return tool.Refuse(tool.EncodingUnsupported, "%s is UTF-32 or damaged UTF-16 and cannot be used as text. Use run_shell with iconv, or write_file.", path)
 	case errors.Is(err, fs.ErrPermission):
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: the operating system does not let the server use %s. Ask the user.", path)
+	case isFailed: // after what has a better answer
+		return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. The file is unchanged.", path, failed.Err), Cause: err}
 	}
 	return err
 }

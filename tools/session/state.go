@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"syscall"
 	"time"
 
 	"codehand/filestate"
@@ -128,8 +130,12 @@ type Cursor struct {
 }
 
 // Open resolves path inside the roots and returns it as the ledger wants it. The caller closes it.
-// Errors are those of workspace.Space.Open.
+// Errors are those of workspace.Space.Open; what the system says about a path that is to be written is a
+// *filestate.WriteError, which has that as its cause.
 func (s *State) Open(path string, a workspace.Access) (filestate.File, error) {
 	p, err := s.Space.Open(path, a)
+	if cause, ok := errors.AsType[syscall.Errno](err); ok && a == workspace.Write {
+		err = &filestate.WriteError{Path: path, Step: "open", Err: cause}
+	}
 	return filestate.File(p), err
 }
