@@ -92,16 +92,17 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 	if f.which != nil {
 		head = fmt.Sprintf("Edit %d: ", f.which[failed.Index])
 	}
-	switch missing, ok := errors.AsType[*textedit.NotFoundError](err); {
-	case ok && missing.ChangedBy == 0 && appliedBefore(ctx, env, f.file.Path, edit):
-		missing.Hint = "This exact edit was applied before; nothing to do."
-	case ok && missing.ChangedBy > 0:
+	missing, isMissing := errors.AsType[*textedit.NotFoundError](err)
+	cascade, isCascade := errors.AsType[*textedit.CascadeError](err)
+	switch {
+	case isCascade:
+		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d.", f.which[failed.Index], f.which[cascade.By])
+	case isMissing && missing.ChangedBy > 0:
 		by := f.which[missing.ChangedBy-1]
 		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
 			by, by, f.which[failed.Index], missing.From, missing.To)
-	}
-	if cascade, ok := errors.AsType[*textedit.CascadeError](err); ok {
-		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d.", f.which[failed.Index], f.which[cascade.By])
+	case isMissing && appliedBefore(ctx, env, f.file.Path, edit):
+		missing.Hint = "This exact edit was applied before; nothing to do."
 	}
 	return matchRefusal(env, f.path, head, edit.Old, more, err)
 }
