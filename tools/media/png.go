@@ -1,6 +1,7 @@
 package media
 
 import (
+	"bufio"
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
@@ -19,9 +20,9 @@ type pngImage struct {
 	depth, colour byte // bits per sample; colour type: 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGB and alpha
 	interlaced    bool
 	animated      bool
-	palette       []byte   // PLTE: three bytes each
-	clear         []byte   // tRNS
-	pixels        [][]byte // IDAT
+	palette       []byte // PLTE: three bytes each
+	clear         []byte // tRNS
+	pixels        []byte // from the first IDAT on
 }
 
 // pngHeader checks all chunks, so that a file that was cut off is known before anything is decoded.
@@ -36,13 +37,16 @@ func pngHeader(data []byte) (header, error) {
 
 func parsePNG(data []byte) (pngImage, error) {
 	var p pngImage
-	for rest, first := data[8:], true; ; first = false {
+	last := ""
+	for rest := data[8:]; ; {
 		name, body, after, err := pngChunk(rest)
-		if err != nil {
+		switch {
+		case err != nil:
 			return p, err
-		}
-		if first != (name == "IHDR") {
+		case (last == "") != (name == "IHDR"):
 			return p, errors.New("IHDR is not the first chunk")
+		case name == "IDAT" && p.pixels != nil && last != "IDAT":
+			return p, errors.New("pixels in two places")
 		}
 		switch name {
 		case "IHDR":
@@ -55,9 +59,11 @@ func parsePNG(data []byte) (pngImage, error) {
 		case "tRNS":
 			p.clear = body
 		case "acTL":
-			p.animated = len(p.pixels) == 0
+			p.animated = p.pixels == nil
 		case "IDAT":
-			p.pixels = append(p.pixels, body)
+			if p.pixels == nil {
+				p.pixels = rest
+			}
 		case "IEND":
 			return p, p.complete()
 		default:
@@ -69,8 +75,24 @@ func parsePNG(data []byte) (pngImage, error) {
 		if err != nil {
 			return p, err
 		}
-		rest = after
+		rest, last = after, name
 	}
+}
+
+// An idat reads what is in the chunks IDAT that follow each other. The chunks were checked before.
+type idat struct{ body, rest []byte }
+
+func (r *idat) Read(b []byte) (int, error) {
+	for len(r.body) == 0 {
+		if string(r.rest[4:8]) != "IDAT" {
+			return 0, io.EOF
+		}
+		n := 8 + int(binary.BigEndian.Uint32(r.rest))
+		r.body, r.rest = r.rest[8:n], r.rest[n+4:]
+	}
+	n := copy(b, r.body)
+	r.body = r.body[n:]
+	return n, nil
 }
 
 // pngChunk takes the next chunk from data.
@@ -108,7 +130,7 @@ func (p *pngImage) ihdr(b []byte) error {
 // complete says whether the chunks belong together.
 func (p *pngImage) complete() error {
 	switch {
-	case len(p.pixels) == 0:
+	case p.pixels == nil:
 		return errors.New("no pixels")
 	case p.colour == 3 && len(p.palette) == 0:
 		return errors.New("no palette")
@@ -134,11 +156,7 @@ func pngDecode(s *source, _ header, c *canvas) error {
 	if err != nil {
 		return err
 	}
-	parts := make([]io.Reader, len(p.pixels))
-	for i, part := range p.pixels {
-		parts[i] = bytes.NewReader(part)
-	}
-	z, err := zlib.NewReader(io.MultiReader(parts...))
+	z, err := zlib.NewReader(bufio.NewReader(&idat{rest: p.pixels}))
 	if err != nil {
 		return err
 	}

@@ -3,75 +3,71 @@ package media
 import (
 	"context"
 	"fmt"
-	"io"
 )
 
-// Options are the settings of a Reader.
+// Options are the settings of a Reader. The zero value is usable.
 type Options struct {
-	Fit  FitOptions
-	Dirs []string // absolute directories of poppler's programs, looked at in this order; nil: those of the system
+	Fit FitOptions
+	// Temp is where the programs for PDF files find their copy of one, each call in a directory of its own that is gone
+	// afterwards; made if it is missing. "": the system's.
+	Temp string
+	// Dirs are the absolute directories of poppler's programs, looked at in this order; nil: those where systems put them.
+	Dirs []string
 }
 
-// A Reader reads images and PDF files for one server, so that its memory is bounded whoever asks: one at a time is
-// decoded, and who comes next waits. It is safe for concurrent use.
+// A Reader reads images and PDF files for one server, so that memory is bounded whoever asks: one image at a time is
+// decoded, two PDF files at a time are read, and who comes next waits. It is safe for concurrent use.
 type Reader struct {
-	fit      FitOptions
-	decoding chan struct{} // holds one token while an image is decoded
+	options  Options
+	decoding turns
+	printing turns
 }
 
-// New makes a Reader.
+// maxPrinting is how many PDF files are read at a time.
+const maxPrinting = 2
+
+// New makes a Reader. Nothing is looked for and nothing made before it is needed.
 func New(o Options) *Reader {
-	return &Reader{fit: o.Fit, decoding: make(chan struct{}, 1)}
+	if o.Dirs == nil {
+		o.Dirs = popplerDirs()
+	}
+	return &Reader{options: o, decoding: make(turns, 1), printing: make(turns, maxPrinting)}
 }
 
 // Fit is the function Fit with the options of the Reader, after those who came before. An end of ctx ends the wait.
 func (r *Reader) Fit(ctx context.Context, data []byte) (Image, error) {
+	if err := r.decoding.wait(ctx); err != nil {
+		return Image{}, err
+	}
+	defer r.decoding.leave()
+	return Fit(ctx, data, r.options.Fit)
+}
+
+// turns are the places of those who work at the same time. It holds one value for each.
+type turns chan struct{}
+
+func (t turns) wait(ctx context.Context) error {
 	select {
-	case r.decoding <- struct{}{}:
-		defer func() { <-r.decoding }()
-		return Fit(ctx, data, r.fit)
+	case t <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return Image{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
-// A Page is one page of a PDF.
-type Page struct {
-	Number int    // counted from 1
-	Text   string // with layout kept; "": the page has none
-	Image  *Image // of a page without text
-}
+func (t turns) leave() { <-t }
 
 // A ProgramError says that a program of this machine is missing.
 type ProgramError struct {
 	Program string // "pdftotext"
-	Package string // that has it: "poppler-utils" of Debian, "poppler" of Homebrew
+	Package string // that has it, as the system's own package manager calls it
 }
 
 func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s is not installed (package %s)", e.Program, e.Package)
 }
 
-// Limits of a PDF.
-const (
-	MaxPDFBytes   = 100 << 20
-	MaxWholePages = 10 // without a range
-	MaxPages      = 20 // of a range
-)
+// A RangeError says that the first page that is wanted is behind the last.
+type RangeError struct{ Page, Pages int }
 
-// Pages reads the pages from to to of a PDF, counted from 1; both 0: all. Errors: *ProgramError, ErrKind, ErrEncrypted,
-// ErrDamaged, ErrSlow, a *LimitError, or the reason for which ctx ended.
-func (r *Reader) Pages(ctx context.Context, src io.ReaderAt, size int64, from, to int) ([]Page, error) {
-	head := make([]byte, SniffBytes)
-	n, err := src.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	switch {
-	case Sniff(head[:n]) != PDF:
-		return nil, ErrKind
-	case size > MaxPDFBytes:
-		return nil, &LimitError{What: "bytes", Have: size, Most: MaxPDFBytes}
-	}
-	return nil, &ProgramError{Program: "pdfinfo", Package: "poppler-utils"}
-}
+func (e *RangeError) Error() string { return fmt.Sprintf("page %d of %d", e.Page, e.Pages) }

@@ -1,0 +1,57 @@
+package media
+
+import (
+	"crypto/rand"
+	"io"
+	"os"
+	"time"
+)
+
+// A pipe takes what a program prints, up to a length.
+type pipe struct {
+	most        int64
+	read, write *os.File
+	full        chan struct{} // closed when more came than that; nobody reads on
+	done        chan []byte   // what came; one value
+}
+
+func newPipe(most int64) *pipe {
+	return &pipe{most: most, full: make(chan struct{}), done: make(chan []byte, 1)}
+}
+
+func (p *pipe) open() (err error) {
+	p.read, p.write, err = os.Pipe()
+	return err
+}
+
+// begin reads in a goroutine, until the program and all that it started have closed the other end, or close.
+func (p *pipe) begin() {
+	_ = p.write.Close() // the program has its own
+	go func() {
+		text, _ := io.ReadAll(io.LimitReader(p.read, p.most+1)) // what came counts
+		if int64(len(text)) > p.most {
+			close(p.full)
+		}
+		p.done <- text
+	}()
+}
+
+// all returns what came, once the program was ended. long: there was more. It waits a second at most for a process that
+// the system cannot end.
+func (p *pipe) all() (text []byte, long bool) {
+	_ = p.read.SetReadDeadline(time.Now().Add(time.Second)) // without one the wait is longer, not wrong
+	text = <-p.done
+	return text[:min(int64(len(text)), p.most)], int64(len(text)) > p.most
+}
+
+// close lets go of both ends; those that are closed already do not mind.
+func (p *pipe) close() {
+	for _, f := range []*os.File{p.read, p.write} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// unguessable is a name for a directory, of 128 random bits.
+func unguessable() string { return "pdf-" + rand.Text() }

@@ -1,0 +1,165 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"codehand/tools/sandbox"
+)
+
+// What a program for PDF files may use, each time it runs. Poppler of Debian 12 needs 110 MB of addresses for a page.
+const (
+	programMemory = 1 << 30          // bytes of address space
+	programCPU    = 20 * time.Second // the wall clock ends it before, unless it has threads
+)
+
+// popplerDirs are where systems put the programs. The PATH is not asked: who sets it may be a workspace.
+func popplerDirs() []string {
+	switch runtime.GOOS {
+	case "darwin": // Homebrew, MacPorts
+		return []string{"/opt/homebrew/bin", "/usr/local/bin", "/opt/local/bin"}
+	case "windows": // there is no such place
+		return []string{}
+	}
+	return []string{"/usr/bin", "/bin", "/usr/local/bin"}
+}
+
+// program finds a program of poppler each time anew, so that one that was installed meanwhile is found. It counts only
+// if nobody but root, or this user, could have put it there: the file and its directory, links resolved.
+func (r *Reader) program(name string) (string, error) {
+	for _, dir := range r.options.Dirs {
+		path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err == nil && filepath.IsAbs(path) && trusted(path) && trusted(filepath.Dir(path)) {
+			return path, nil
+		}
+	}
+	missing := &ProgramError{Program: name, Package: "poppler-utils"}
+	if runtime.GOOS == "darwin" {
+		missing.Package = "poppler"
+	}
+	return "", missing
+}
+
+// A desk is what the programs for one PDF work on.
+type desk struct {
+	path string
+	root *os.Root // empty: the copy has no name any more
+	file *os.File // a copy of the PDF, which nobody changes meanwhile
+}
+
+// newDesk copies a PDF.
+func (r *Reader) newDesk(src io.ReaderAt, size int64) (*desk, error) {
+	temp := r.options.Temp
+	if temp == "" {
+		temp = os.TempDir()
+	} else if err := os.MkdirAll(temp, 0o700); err != nil {
+		return nil, err
+	}
+	d := &desk{path: filepath.Join(temp, unguessable())}
+	if err := os.Mkdir(d.path, 0o700); err != nil {
+		return nil, err
+	}
+	err := d.fill(src, size)
+	if err != nil {
+		d.close()
+		return nil, fmt.Errorf("copy a PDF to %s: %w", d.path, err)
+	}
+	return d, nil
+}
+
+func (d *desk) fill(src io.ReaderAt, size int64) (err error) {
+	if d.root, err = os.OpenRoot(d.path); err != nil {
+		return err
+	}
+	const name = "pdf"
+	if d.file, err = d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	if _, err = io.Copy(d.file, io.NewSectionReader(src, 0, size)); err != nil {
+		return err
+	}
+	return d.root.Remove(name)
+}
+
+// close forgets the copy. Nothing depends on it any more.
+func (d *desk) close() {
+	if d.file != nil {
+		_ = d.file.Close()
+	}
+	if d.root != nil {
+		_ = d.root.Close()
+	}
+	_ = os.RemoveAll(d.path)
+}
+
+// input is how a program finds the copy: by a name of its own, since some of them read no PDF from a pipe. It is the
+// first argument that is no option, and never a name that somebody else chose.
+const input = "/dev/stdin"
+
+// run runs a program of poppler on the copy and returns what it printed, at most most bytes. Its environment has
+// nothing of the server's; it has no other open file, a session of its own, and is ended with all that it started. That
+// is level 1 of tools/sandbox: it may still read what the server's user may, and use the network. Errors: *ProgramError,
+// ErrEncrypted, ErrDamaged with what the program said, a *LimitError, or the reason for which ctx ended.
+func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args ...string) ([]byte, error) {
+	path, err := r.program(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.file.Seek(0, io.SeekStart); err != nil { // shared with the program where /dev/stdin is a duplicate
+		return nil, err
+	}
+	out, said := newPipe(most), newPipe(4<<10)
+	defer out.close()
+	defer said.close()
+	if err := errors.Join(out.open(), said.open()); err != nil {
+		return nil, err
+	}
+	p, err := sandbox.Start(ctx, sandbox.Cmd{
+		Path: path, Args: args, Dir: d.root, Stdin: d.file, Stdout: out.write, Stderr: said.write,
+		Env:    []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + d.path, "TMPDIR=" + d.path},
+		Limits: sandbox.Limits{Memory: programMemory, CPU: programCPU, File: most},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	out.begin()
+	said.begin()
+	select {
+	case <-p.Done():
+	case <-out.full:
+	case <-ctx.Done():
+	}
+	p.End(0)
+	text, long := out.all()
+	words, _ := said.all()
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case long:
+		return nil, &LimitError{What: "bytes of output", Most: most}
+	case p.Exit().Code != 0:
+		return nil, refused(name, p.Exit(), words)
+	}
+	return text, nil
+}
+
+// refused tells by what a program said why it did not do its work.
+func refused(name string, exit sandbox.Exit, words []byte) error {
+	const forbidden = 3 // poppler, pdftotext.1, exit codes: the document's permissions
+	if exit.Code == forbidden || bytes.Contains(words, []byte("Incorrect password")) {
+		return ErrEncrypted
+	}
+	if exit.Signal != "" {
+		return fmt.Errorf("%w: %s ended by %s", ErrDamaged, name, exit.Signal)
+	}
+	line, _, _ := strings.Cut(strings.ToValidUTF8(string(words), "?"), "\n")
+	return fmt.Errorf("%w: %s: %s", ErrDamaged, name, strings.TrimSpace(line))
+}
