@@ -76,7 +76,7 @@ func (s *Server) assemble(o Options) (err error) {
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
-	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge}})
+	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge}, Temp: filepath.Join(e.dir, "pdf")})
 	e.broken = settings.New(cfg.Check)
 	if s.local, err = s.localPlace(); err != nil {
 		return err

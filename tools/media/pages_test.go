@@ -106,6 +106,9 @@ func TestPages(t *testing.T) {
 		case err != nil || numbers(pages) != c.want:
 			t.Errorf("%s %d-%d: %s %v, want %s %v %v", c.name, c.from, c.to, numbers(pages), err, c.want, c.is, c.limit)
 		}
+		if c.name == "many.pdf" && err == nil && pages[0].Of != 25 {
+			t.Errorf("%s: a page of %d, want 25", c.name, pages[0].Of)
+		}
 	}
 	empty(t, temp)
 }

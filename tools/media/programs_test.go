@@ -28,7 +28,7 @@ func missing(t testing.TB, what string) {
 	if os.Getenv("CI") != "" {
 		t.Fatalf("%s is missing: add it to the programs of .ci/run", what)
 	}
-	t.Skipf("%s is missing: apt-get install imagemagick python3-pil python3-reportlab qpdf poppler-utils", what)
+	t.Skipf("%s is missing: apt-get install imagemagick python3-pil python3-reportlab poppler-utils", what)
 }
 
 // python finds an interpreter that has a module; a developer's own may not.
