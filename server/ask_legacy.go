@@ -14,8 +14,8 @@ import (
 // the zero value is ready.
 type questions struct {
 	mu     sync.Mutex
-	open   map[string]chan *elicited // by raw id; each takes one answer, nil for an error
-	closed bool                      // no answer can come any more
+	open   map[string]chan json.RawMessage // by raw id; each takes one result, nil for an error
+	closed bool                            // no answer can come any more
 }
 
 // An asking is how a legacy request puts a question to its client.
@@ -31,16 +31,16 @@ type asking interface {
 }
 
 // add begins to wait for an answer. nil: none can come.
-func (q *questions) add(id string) chan *elicited {
+func (q *questions) add(id string) chan json.RawMessage {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil
 	}
 	if q.open == nil {
-		q.open = map[string]chan *elicited{}
+		q.open = map[string]chan json.RawMessage{}
 	}
-	c := make(chan *elicited, 1)
+	c := make(chan json.RawMessage, 1)
 	q.open[id] = c
 	return c
 }
@@ -61,7 +61,7 @@ func (q *questions) answer(id json.RawMessage, msg []byte) {
 		return
 	}
 	var m struct {
-		Result *elicited       `json:"result"`
+		Result json.RawMessage `json:"result"`
 		Error  json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(msg, &m) != nil || m.Error != nil {
@@ -106,21 +106,34 @@ func (a *askSession) RequestElicitation(ctx context.Context, r mcp.ElicitationRe
 
 // put puts a question. nil: an error of the client, a closed stream, a time that is over.
 func (a *askSession) put(ctx context.Context, question mcp.ElicitationParams) *elicited {
-	id, to := ownID(), a.rec.to
+	params, err := marshal(question)
+	if err != nil {
+		return nil
+	}
+	answer := &elicited{}
+	if result := put(ctx, a.rec.to, string(mcp.MethodElicitationCreate), params, a.patience); result == nil || json.Unmarshal(result, answer) != nil {
+		return nil
+	}
+	return answer
+}
+
+// put sends a request of ours and waits for its result. nil: an error of the client, a closed stream, a time that is over.
+// params nil: it has none.
+func put(ctx context.Context, to asking, method string, params []byte, patience time.Duration) json.RawMessage {
+	id := ownID()
 	answers := to.questions().add(id)
 	if answers == nil {
 		return nil
 	}
 	defer to.questions().remove(id)
-	params, err := marshal(question)
-	if err != nil {
-		return nil
+	line := []byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"`)
+	if params != nil {
+		line = append(append(line, `,"params":`...), params...)
 	}
-	line := append([]byte(`{"jsonrpc":"2.0","id":`+id+`,"method":"`+string(mcp.MethodElicitationCreate)+`","params":`), params...)
 	if to.put(append(line, "}\n"...)) != nil {
 		return nil
 	}
-	late := time.NewTimer(a.patience)
+	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
 	case answer := <-answers:

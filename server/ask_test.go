@@ -51,7 +51,7 @@ func TestAsk(t *testing.T) {
 // TestAskUndeclared: a client that did not declare elicitation, or only addresses to open, is never asked.
 func TestAskUndeclared(t *testing.T) {
 	t.Parallel()
-	for name, caps := range map[string]string{"nothing": undeclared, "url": `{"elicitation":{"url":{}}}`, "other": `{"sampling":{},"roots":{}}`} {
+	for name, caps := range map[string]string{"nothing": undeclared, "url": `{"elicitation":{"url":{}}}`, "other": `{"sampling":{}}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachWire(t, caps, oneChange, func(t *testing.T, c *elicitClient, runs *runCount) {

@@ -21,11 +21,13 @@ import (
 
 // A clientRecord is what a client said about itself when it initialized. It is replaced as a whole, never changed.
 type clientRecord struct {
-	V        int    `json:"v"` // 1
-	Name     string `json:"name,omitempty"`
-	Version  string `json:"version,omitempty"`
-	Protocol string `json:"protocol,omitempty"` // negotiated
-	CanAsk   bool   `json:"ask,omitempty"`      // declared elicitation
+	V        int      `json:"v"` // 1
+	Name     string   `json:"name,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Protocol string   `json:"protocol,omitempty"` // negotiated
+	CanAsk   bool     `json:"ask,omitempty"`      // declared elicitation
+	HasRoots bool     `json:"roots,omitempty"`    // declared roots
+	Roots    []string `json:"dirs,omitzero"`      // its answer about them, over HTTP; nil: none yet
 }
 
 // register gives mcp-go every tool under its name and its aliases, with one handler.
@@ -61,6 +63,7 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallTo
 // run leads a call into the corridor: MCP ends here.
 func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 	t := s.aim(rec).tool
+	s.heedRoots(ctx, rec)
 	s.identify(ctx, rec)
 	if e := s.locate(ctx, rec.state); e != nil {
 		return s.describeError(e, t.Spec.Name)
@@ -206,7 +209,7 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 		rec.space = rec.state.Space
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
-	rec.state.Space, rec.state.Rules, rec.state.Prefs = rec.space, rec.place.rules, rec.place.prefs
+	rec.state.Space, rec.state.Rules, rec.state.Prefs = s.narrow(rec, rec.space), rec.place.rules, rec.place.prefs
 	p := s.profile(c.Name)
 	if p.Background > 0 && rec.env.progressToken != nil {
 		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
@@ -231,8 +234,8 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 	st.Usual = session.Usual{Cwd: st.Space.Cwd(), MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
 	if cwd != "" && st.Space.Inside(cwd) {
 		st.Space = st.Space.At(cwd)
-		st.Rules = st.Rules.At(st.Space.Roots(), cwd)
 	}
+	st.Rules = st.Rules.Moved(st.Space.Cwd())
 	chosen, err := st.Choices.Load(ctx)
 	if err != nil {
 		return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so the options of this session are not known. Try again.", Cause: err}

@@ -31,7 +31,7 @@ type conn struct {
 	key    func(envelope) (session.Key, *rpcError) // whose call it is
 	limits *auth.Limits                            // of the principal; nil: none
 	from   pipeline.From                           // of every call; its Era is set for each
-	mute   bool                                    // legacy clients are asked nothing, whatever they declare
+	mute   bool                                    // legacy clients are put no questions for a person, whatever they declare
 	out    *lineWriter
 	table  inflight
 	crew   *crew
@@ -43,6 +43,7 @@ type conn struct {
 	legacy  *pipeSession // of all legacy requests
 	asks    questions    // likewise
 	prompts promptMark
+	roots   clientRoots // likewise
 	client  atomic.Pointer[clientRecord]
 	started atomic.Bool // initialize was answered: untagged notices may be sent
 	listens listens
@@ -152,7 +153,7 @@ func (c *conn) take(ctx context.Context, env envelope, msg []byte) {
 	case env.idKind != idNone && (env.method == "" || env.hasResult || env.hasError):
 		c.send(errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"}))
 	case env.idKind == idNone:
-		c.notification(env)
+		c.notification(ctx, env)
 	default:
 		c.request(ctx, env, msg)
 	}
@@ -173,9 +174,17 @@ func (c *conn) refuse(env envelope, bad *envelopeError) {
 
 func (e *envelopeError) rpc() *rpcError { return &rpcError{Code: e.Code, Message: e.Message} }
 
-func (c *conn) notification(env envelope) {
-	if env.method == "notifications/cancelled" && env.requestID != nil {
-		c.table.cancelID(env.requestID, errClientCancel)
+func (c *conn) notification(ctx context.Context, env envelope) {
+	switch env.method {
+	case noteCancelled:
+		if env.requestID != nil {
+			c.table.cancelID(env.requestID, errClientCancel)
+		}
+	case noteInitialized:
+		c.heedRoots(ctx)
+	case noteRootsChanged:
+		c.roots.changed()
+		c.heedRoots(ctx)
 	}
 }
 
@@ -245,6 +254,12 @@ func (s *Server) flight(rec *record, cancel context.CancelCauseFunc) *flight {
 func (c *conn) record(env envelope) *record {
 	rec := &record{env: env, place: c.at, limits: c.limits, client: c.client.Load(), from: c.from, prompts: &c.prompts}
 	rec.modern, rec.from.Era = env.modern(), env.era()
+	if !rec.modern {
+		rec.roots = &c.roots
+		if rec.client != nil && rec.client.HasRoots {
+			rec.rootsTo = connRoots{c}
+		}
+	}
 	return rec
 }
 
@@ -361,6 +376,7 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 	if rec.hello != nil {
 		rec.hello.CanAsk = rec.hello.CanAsk && !c.mute
 		c.client.Store(rec.hello)
+		c.roots.begin(rec.hello)
 	}
 	return answer
 }

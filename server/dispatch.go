@@ -43,6 +43,9 @@ type record struct {
 	override    *rpcError                             // takes the place of mcp-go's answer
 	prompt      *promptCall                           // of a prompts/get of ours; nil: there is none of its name
 	input       mcp.MultiRoundTripParams              // what the request brings as the answer to a question
+	roots       *clientRoots                          // that a legacy client wants to be used; nil: it is not asked
+	rootsTo     asking                                // puts the question for them; nil: this request cannot
+	rootsSaid   func(context.Context, []string)       // keeps the answer; nil: it lives as long as the connection
 	to          asking                                // puts questions to a legacy client; nil: it cannot be asked
 	asked       int                                   // questions that were put for this request
 	unheard     bool                                  // one of them got no answer: there is no further one

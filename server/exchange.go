@@ -87,18 +87,40 @@ func (x *exchange) legacy(isAnswer bool) {
 			e.sessions.drop(e, x.scope)
 		}
 	}()
-	x.rec.client, x.rec.prompts = x.scope.client.Load(), &x.scope.prompts
+	x.rec.client, x.rec.prompts, x.rec.roots = x.scope.client.Load(), &x.scope.prompts, &x.scope.roots
 	x.rec.newID = x.scope.id
 	switch {
 	case isAnswer:
 		x.pass()
 	case env.idKind == idNone:
-		if env.method == "notifications/cancelled" && env.requestID != nil {
-			x.scope.table.cancelID(env.requestID, errClientCancel)
-		}
+		x.notification()
 		x.w.WriteHeader(http.StatusAccepted)
 	default:
 		x.request()
+	}
+}
+
+// notification takes one of a session. Roots are asked for by the next call: nothing may be sent on this one's answer.
+func (x *exchange) notification() {
+	switch env := x.rec.env; env.method {
+	case noteCancelled:
+		if env.requestID != nil {
+			x.scope.table.cancelID(env.requestID, errClientCancel)
+		}
+	case noteRootsChanged:
+		if x.rec.client != nil && x.rec.client.HasRoots {
+			x.scope.roots.changed()
+		}
+	}
+}
+
+// keepRoots keeps what the client said of its roots, for its requests after a restart.
+func (x *exchange) keepRoots(ctx context.Context, said []string) {
+	c := *x.scope.client.Load()
+	c.Roots = said
+	x.scope.client.Store(&c)
+	if err := x.e.s.remember(context.WithoutCancel(ctx), x.scope.key, &c); err != nil {
+		x.e.log.Warn("a client record cannot be kept", "err", err)
 	}
 }
 
@@ -109,7 +131,7 @@ func (x *exchange) modern(isAnswer bool) {
 	case isAnswer:
 		x.pass() // mcp-go refuses it
 	case env.idKind == idNone:
-		if env.method == "notifications/cancelled" && env.hasCall {
+		if env.method == noteCancelled && env.hasCall {
 			if f, ok := x.e.named.Load(namedCall(x.c.who, env.call)); ok {
 				f.(*flight).abort(errClientCancel)
 			}
@@ -262,8 +284,14 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
 	rec, s := x.rec, x.e.s
 	if _, ours := s.table[rec.env.name]; rec.visit != nil && ours && !rec.modern {
-		if w.stream && rec.client != nil && rec.client.CanAsk {
-			x.out, rec.to = w, x
+		if w.stream && rec.client != nil {
+			x.out = w
+			if rec.client.CanAsk {
+				rec.to = x
+			}
+			if rec.client.HasRoots {
+				rec.rootsTo, rec.rootsSaid = x, x.keepRoots
+			}
 		}
 		return s.dispatch(ctx, rec, x.body), http.StatusOK
 	}

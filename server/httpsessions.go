@@ -27,6 +27,7 @@ type httpSession struct {
 	client atomic.Pointer[clientRecord]
 
 	prompts promptMark
+	roots   clientRoots
 
 	users  int     // requests and streams; covered by httpSessions.mu
 	holder *active // the first open stream, by which mcp-go knows the session; likewise
@@ -77,6 +78,7 @@ func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 // opened notes a session whose initialize succeeded.
 func (h *httpSessions) opened(ctx context.Context, x *httpSession, c *clientRecord) {
 	x.client.Store(c)
+	x.roots.begin(c)
 	if err := h.s.remember(ctx, x.key, c); err != nil {
 		h.s.log.Warn("a client record cannot be kept", "err", err)
 	}
@@ -124,6 +126,7 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 		return nil, errNoSession
 	}
 	x.client.Store(client)
+	x.roots.begin(client)
 	h.mu.Lock()
 	if other := h.live[id]; other != nil {
 		other.users++

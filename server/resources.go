@@ -79,6 +79,7 @@ func (s *Server) look(rec *record, key session.Key, release *func()) *rpcError {
 		return s.internal(context.Background(), "session", err)
 	}
 	rec.state, *release = state, end
+	rec.state.Space = s.narrow(rec, state.Space)
 	return nil
 }
 

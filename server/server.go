@@ -44,6 +44,7 @@ type Server struct {
 	log      *slog.Logger
 	process  string        // names this process's own session
 	patience time.Duration // of a progress note with a client that does not read
+	roots    time.Duration // that a client has to name its roots
 	versions []string      // of the protocol, newest first
 
 	mcp            *mcpserver.MCPServer
@@ -91,7 +92,7 @@ func newServer(o Options) (*Server, error) {
 			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))
 		}
 	}
-	s := &Server{cfg: o.Config, log: o.Log, tools: o.Tools, process: newID(), patience: progressPatience, table: map[string]tool.Tool{}}
+	s := &Server{cfg: o.Config, log: o.Log, tools: o.Tools, process: newID(), patience: progressPatience, roots: rootsTime, table: map[string]tool.Tool{}}
 	s.versions = mcp.ValidProtocolVersions
 	if len(o.Config.Protocol.Versions) > 0 {
 		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {
@@ -155,7 +156,7 @@ func (s *Server) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, r
 	rec.askable = caps.Elicitation != nil || caps.Sampling != nil || caps.Roots != nil
 	rec.hello = &clientRecord{
 		Name: clip(info.Name, maxClientName), Version: clip(info.Version, maxClientName), Protocol: result.ProtocolVersion,
-		CanAsk: canElicit(caps.Elicitation),
+		CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
 	}
 	result.Instructions = s.instruct(ctx, rec.place, session.Client{
 		Name: rec.hello.Name, CanAsk: rec.hello.CanAsk, SeesAll: s.lists.showsAll(s.profile(rec.hello.Name)),

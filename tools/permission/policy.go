@@ -97,6 +97,16 @@ func (p *Policy) At(roots []string, cwd string) *Policy {
 	return &at
 }
 
+// Moved returns the policy for the same roots and another cwd.
+func (p *Policy) Moved(cwd string) *Policy {
+	if p == nil || p.cwd == clean(cwd) {
+		return p
+	}
+	at := *p
+	at.cwd = clean(cwd)
+	return &at
+}
+
 // Reading returns the policy for sessions that may read what is in these directories (canonical), although one lies
 // within a secret of a home directory: the operator named it, or it is there for that.
 func (p *Policy) Reading(dirs ...string) *Policy {

@@ -1,0 +1,230 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/tools"
+)
+
+// withRoots is what a client declares that has roots.
+const withRoots = `{"roots":{"listChanged":true}}`
+
+// A rooted client has roots. It counts how often it is asked for them.
+type rooted struct {
+	*elicitClient
+	answer string // a result, or an error with "!" before it; "": it never answers
+	asked  int
+	server *Server
+}
+
+func rootedOn(t *testing.T, transport string, more ...string) (c *rooted, work string) {
+	t.Helper()
+	settings := map[string]string{"permissions.mode": "acceptEdits"}
+	for _, line := range more {
+		key, value, _ := strings.Cut(line, "=")
+		settings[key] = value
+	}
+	if transport == "stdio" {
+		f := start(t, setup{settings: settings, silent: true})
+		plant(t, f.work)
+		return &rooted{elicitClient: onPipe(t, f, false, withRoots), server: f.server}, f.work
+	}
+	x := serveHTTP(t, siteSetup{tools: tools.All(), settings: settings})
+	plant(t, x.work)
+	if transport == "sse" {
+		e, _ := onSSE(t, x, "", withRoots)
+		return &rooted{elicitClient: e, server: x.server}, x.work
+	}
+	return &rooted{elicitClient: onHTTP(t, x, "", false, withRoots), server: x.server}, x.work
+}
+
+// plant makes two directories in a workspace.
+func plant(t *testing.T, work string) {
+	t.Helper()
+	for _, name := range []string{"a/f.txt", "b/f.txt"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(work, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(work, name), []byte("content\n"), 0o600))
+	}
+}
+
+// uses calls a tool and says what came of it: its text, with the code of a refusal first.
+func (c *rooted) uses(name, args string) string {
+	c.t.Helper()
+	next := c.request(c.line(name, args, ""))
+	for {
+		msg := next()
+		if msg == nil {
+			c.t.Fatal("the connection has ended")
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result *struct {
+				Content []struct{ Text string }
+			}
+		}
+		must(c.t, json.Unmarshal(msg, &m))
+		switch {
+		case m.Method == "roots/list":
+			c.asked++
+			c.reply(m.ID)
+		case m.Method == "" && m.Result != nil && m.Result.Content != nil:
+			return m.Result.Content[0].Text
+		case m.Method == "" && m.Result == nil:
+			c.t.Fatalf("got %s", msg)
+		}
+	}
+}
+
+func (c *rooted) reply(id json.RawMessage) {
+	switch fault, isError := strings.CutPrefix(c.answer, "!"); {
+	case isError:
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, id, fault))
+	case c.answer != "":
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, c.answer))
+	}
+}
+
+// names makes the answer of a client.
+func names(roots ...string) string {
+	list := []map[string]string{}
+	for _, r := range roots {
+		list = append(list, map[string]string{"uri": r})
+	}
+	raw, _ := json.Marshal(map[string]any{"roots": list}) // of strings alone
+	return string(raw)
+}
+
+func (c *rooted) says(answer string) {
+	c.t.Helper()
+	c.answer = answer
+	c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+}
+
+// A client's roots only take away: what it names is all that its calls reach, and what it names outside reaches nothing.
+func TestClientRoots(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(outside, "f.txt"), []byte("outside\n"), 0o600))
+	for _, transport := range []string{"stdio", "http", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			c, work := rootedOn(t, transport)
+			in := func(dir string) string { return asJSON(t, "file_path", filepath.Join(work, dir, "f.txt")) }
+			out := asJSON(t, "file_path", filepath.Join(outside, "f.txt"))
+			check := func(step, args string, reached bool) {
+				t.Helper()
+				text := c.uses("read_file", args)
+				if got := strings.Contains(text, "content"); got != reached || !reached && !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+					t.Errorf("%s: %s: %q", step, args, text)
+				}
+			}
+			c.answer = names("file://" + work + "/a")
+			check("one", in("a"), true)
+			check("one", in("b"), false)
+			check("one", asJSON(t, "file_path", "f.txt"), true) // the cwd is the one that is left
+			if text := c.uses("write_file", asJSON(t, "file_path", filepath.Join(work, "b/new"), "content", "x")); !strings.HasPrefix(text, "OUTSIDE_ROOTS") && !strings.HasPrefix(text, "ASK_UNAVAILABLE") {
+				t.Errorf("a write: %s", text)
+			}
+			if text := c.uses("grep_search", asJSON(t, "pattern", "content", "path", work)); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+				t.Errorf("a search: %s", text)
+			}
+			if c.asked != 1 {
+				t.Errorf("asked %d times", c.asked)
+			}
+			c.says(names("file://" + work + "/b"))
+			check("the other", in("a"), false)
+			check("the other", in("b"), true)
+			if c.asked != 2 {
+				t.Errorf("asked %d times", c.asked)
+			}
+			c.says(names("file://"+outside, "file:///", "file://"+work+"-evil"))
+			check("all and more", in("a"), true)
+			check("all and more", out, false)
+			c.says(names("file://" + outside))
+			check("nothing of ours", in("b"), true)
+			check("nothing of ours", out, false)
+			c.says(names("file://" + work + "/a"))
+			check("one again", in("b"), false)
+			c.says(`!{"code":-32601,"message":"no such method"}`)
+			check("an error leaves it", in("b"), false)
+			c.says(`{"roots":"many"}`)
+			check("nonsense leaves it", in("b"), false)
+			c.says(names())
+			check("none at all", in("b"), true)
+		})
+	}
+}
+
+// A client that declares roots and never answers waits once for its own answer, and reaches what is configured.
+func TestClientRootsSilence(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			c, work := rootedOn(t, transport)
+			if transport == "http" { // others are asked with their first words
+				c.server.roots = time.Millisecond
+			}
+			for range 3 {
+				if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))); !strings.Contains(text, "content") {
+					t.Fatal(text)
+				}
+			}
+			if c.asked > 1 {
+				t.Errorf("asked %d times", c.asked)
+			}
+		})
+	}
+}
+
+// A rule that forbids is not lost with the root that it was written for.
+func TestClientRootsKeepRules(t *testing.T) {
+	t.Parallel()
+	c, work := rootedOn(t, "stdio", "permissions.deny=Read(/a/f.txt)")
+	c.answer = names("file://" + work + "/a")
+	if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "a/f.txt"))); !strings.HasPrefix(text, "PERMISSION_DENIED") {
+		t.Error(text)
+	}
+}
+
+// Modern clients are asked nothing, and what a legacy client of the same connection said is not meant for them.
+func TestClientRootsModern(t *testing.T) {
+	t.Parallel()
+	c, work := rootedOn(t, "stdio")
+	c.answer = names("file://" + work + "/a")
+	args := asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
+	if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+		t.Fatal(text)
+	}
+	c.modern, c.caps = true, withRoots
+	if text := c.uses("read_file", args); !strings.Contains(text, "content") {
+		t.Error(text)
+	}
+}
+
+// After a restart a session over HTTP has the roots that its client named before.
+func TestClientRootsRestart(t *testing.T) {
+	t.Parallel()
+	first := serveHTTP(t, siteSetup{tools: tools.All(), principals: []string{"alice"}})
+	work := first.work
+	plant(t, work)
+	h := first.client("alice")
+	c := &rooted{elicitClient: overHTTP(t, h, false, withRoots), answer: names("file://" + work + "/a")}
+	args := asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
+	if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+		t.Fatal(text)
+	}
+	must(t, first.stop())
+	second := serveHTTP(t, siteSetup{tools: tools.All(), work: work, principals: []string{"alice"}, data: first.data, tokens: first.tokens})
+	h.url = second.url + "/mcp"
+	if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") || c.asked != 1 {
+		t.Errorf("asked %d times: %s", c.asked, text)
+	}
+}
