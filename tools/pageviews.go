@@ -31,14 +31,14 @@ func pageRange(pages string) (from, to int, ok bool) {
 func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) {
 	from, to, _ := pageRange(asked)
 	pages, err := s.env.Media.Pages(ctx, s.from, s.from.Size(), from, to)
+	if behind, ok := errors.AsType[*media.RangeError](err); ok {
+		return tool.Result{Text: reminder("has no page %d. The PDF has %s.", behind.Page, plural(behind.Pages, "page", "pages"))}, nil
+	}
 	if err != nil {
 		return tool.Result{}, s.pageRefusal(err)
 	}
-	if len(pages) == 0 {
-		return tool.Result{Text: reminder("has no page %s.", asked)}, nil
-	}
-	first, last := pages[0].Number, pages[len(pages)-1].Number
-	stack := &results.Stack{Name: "pages", First: first, Total: last, Form: form(s.env, 500, 2), Tokens: s.tokens}
+	first, last, total := pages[0].Number, pages[len(pages)-1].Number, pages[0].Of
+	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages), Form: form(s.env, 500, 2), Tokens: s.tokens}
 	images := &album{s: s}
 	for _, p := range pages {
 		before := *images
@@ -50,10 +50,10 @@ func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) 
 	p := sheet{
 		text: stack.String(), media: images.taken, notes: stack.Remarks(asked != ""),
 		lead:  stack.Partial(fmt.Sprintf("pages=\"%d-%d\"", stack.Last()+1, last)),
-		facts: shownFacts{pieceFacts: &pieceFacts{Unit: "pages", Shown: stack.Blocks, Start: first, More: stack.More() || stack.Cut > 0}},
+		facts: shownFacts{pieceFacts: &pieceFacts{"pages", stack.Blocks, first, total, stack.More()}},
 		what:  " (all pages)",
 	}
-	if asked != "" || p.lead != "" || stack.Cut > 0 {
+	if stack.Blocks < total || stack.Cut > 0 {
 		p.spans, p.fresh = []filestate.Span{{}}, true // which bytes make a page is not known
 	}
 	return s.answer(ctx, p)

@@ -106,7 +106,7 @@ func newRig(t *testing.T, deny ...string) *rig {
 	t.Cleanup(func() { must(sh.Close()) })
 	r := &rig{t: t, dir: root, store: store, kept: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
-		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{}),
+		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}}),
 		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
 		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),
 		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,
