@@ -9,6 +9,7 @@ const (
 	stepNote      step = "note in the journal"
 	stepNoteWrite step = "write to the journal"
 	stepNoteSync  step = "sync the journal"
+	stepNoteRead  step = "read the journal"
 	stepRead      step = "read"
 	stepOpen      step = "open"
 	stepOpenDir   step = "open directory"

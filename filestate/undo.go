@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // A Step names a change in the journal and one of its files, resolved anew by the caller.
@@ -108,6 +109,9 @@ func (j *Journal) gather(ctx context.Context, steps []Step) ([]*note, error) {
 		e := byID[s.ID]
 		if e == nil {
 			n, read, err := j.find(ctx, s.ID)
+			if errno, ok := errors.AsType[syscall.Errno](err); ok {
+				return nil, &WriteError{Path: s.File.Path, Step: string(stepNoteRead), Err: errno}
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.ID, err)
 			}
@@ -166,6 +170,9 @@ func (b *back) look() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // Change says whether that fits
 	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok && errno != syscall.ENOTDIR && errno != syscall.ELOOP {
+		return &WriteError{Path: b.path, Step: string(stepOpenDir), Err: errno}
+	}
 	if err != nil {
 		return &ConflictError{Path: b.path, Want: b.left, Err: cause(err)}
 	}
@@ -178,7 +185,7 @@ func (b *back) look() error {
 		return &ConflictError{Path: b.path, Want: b.left, Err: err}
 	}
 	if err != nil {
-		return err
+		return &WriteError{Path: b.path, Step: string(stepOpen), Err: cause(err)}
 	}
 	_ = file.Close() // only looked at
 	if stamp.Nlink > 1 {
