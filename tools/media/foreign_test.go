@@ -116,7 +116,7 @@ var small = FitOptions{MaxEdge: 392, MaxPixels: 72_000}
 // Images that ImageMagick made are shown with the colours and the sizes that Pillow sees in them.
 func TestFitForeign(t *testing.T) {
 	t.Parallel()
-	convert, dir := need(t, "convert", "magick"), t.TempDir()
+	convert, dir := imageMagick(t), t.TempDir()
 	python(t, "PIL")
 	var names []string
 	shown := map[string]Image{}
@@ -174,7 +174,7 @@ func compare(t *testing.T, name string, m Image, file, ours sight) {
 // Turned by EXIF, an image is shown upright.
 func TestFitOrientation(t *testing.T) {
 	t.Parallel()
-	dir, convert := t.TempDir(), need(t, "convert", "magick")
+	dir, convert := t.TempDir(), imageMagick(t)
 	var names []string
 	shown := map[string]Image{}
 	for _, size := range [][2]int{{300, 200}, {640, 400}} {

@@ -12,15 +12,13 @@ import (
 
 // need finds a program of another project, which makes files or reads ours. Without it a test is skipped, but not in
 // CI, where .ci/run installs all of them.
-func need(t testing.TB, names ...string) string {
+func need(t testing.TB, name string) string {
 	t.Helper()
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, name)
 	}
-	missing(t, strings.Join(names, " or "))
-	return ""
+	return path
 }
 
 func missing(t testing.TB, what string) {
@@ -59,11 +57,18 @@ func run(t testing.TB, dir, name string, args ...string) string {
 	return string(out)
 }
 
+// imageMagick finds its program convert. Other projects have one of that name, too; of identify there is one.
+func imageMagick(t testing.TB) string {
+	t.Helper()
+	need(t, "identify")
+	return need(t, "convert")
+}
+
 // made makes an image with ImageMagick.
 func made(t testing.TB, name string, args ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	run(t, dir, need(t, "convert", "magick"), append(args, name)...)
+	run(t, dir, imageMagick(t), append(args, name)...)
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
