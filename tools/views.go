@@ -129,6 +129,6 @@ type pieceFacts struct {
 	Unit  string `json:"unit"` // cells, pages
 	Shown int    `json:"shown"`
 	Start int    `json:"start"`
-	Total int    `json:"total,omitempty"` // absent: not known
-	More  bool   `json:"more"`            // others follow
+	Total int    `json:"total"`
+	More  bool   `json:"more"` // others follow
 }
