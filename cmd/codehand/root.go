@@ -135,6 +135,8 @@ output; for people there are the commands below.`),
 		newServe(t),
 		newToken(t),
 		newCall(t),
+		newHistory(t),
+		newUndo(t),
 		newPermissions(t),
 		newTools(t),
 		newClassify(t),
@@ -156,6 +158,7 @@ To try it here:
   codehand serve                             many clients over HTTP; it prints what to paste into each
   codehand tools                             what it offers, and what each tool costs
   codehand call list_files pattern='**/*.go' one call, as a client would make it
+  codehand history                           what was changed here; codehand undo takes it back
   codehand doctor                            what is missing on this machine
 `
 

@@ -44,6 +44,14 @@ func TestScripts(t *testing.T) {
 					ts.Fatalf("exit code %s, want %s (%v)", got, args[0], err)
 				}
 			},
+			// change NAME puts the id of the change that the last command's output begins with into the environment.
+			"change": func(ts *testscript.TestScript, neg bool, args []string) {
+				id, _, ok := strings.Cut(ts.ReadFile("stdout"), " ")
+				if neg || len(args) != 1 || !ok {
+					ts.Fatalf("usage: change NAME, after a command that lists changes")
+				}
+				ts.Setenv(args[0], id)
+			},
 			// revoke FILE revokes the token whose text is in a file.
 			"revoke": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
