@@ -24,7 +24,7 @@ type changeCase struct {
 }
 
 func changeCases() []changeCase {
-	body := strings.Repeat("A line that no edit changes.\n", 400)
+	body := strings.Repeat("A line that no edit changes.\n", 100)
 	edit := func(name string) map[string]any {
 		return map[string]any{"file_path": name, "old_string": "old", "new_string": "new"}
 	}
@@ -47,11 +47,11 @@ func (p *plot) prepare(s *spawned, c changeCase) {
 		must(p, os.RemoveAll(p.path(strings.Split(name, "/")[0])))
 		if c.undo {
 			p.lay(name, c.new[name])
-			p.must(s, "read_file", "file_path", name)
+			p.must(s, "read_file", "file_path", name, "limit", 1)
 			p.must(s, "edit_file", "file_path", name, "old_string", "new", "new_string", "old")
 		} else if content != "" {
 			p.lay(name, content)
-			p.must(s, "read_file", "file_path", name)
+			p.must(s, "read_file", "file_path", name, "limit", 1)
 		}
 	}
 }
