@@ -11,8 +11,12 @@ import (
 // built are directories with programs that tests made.
 var built []string
 
-// TestMain removes what the tests built, and looks for goroutines that they left behind.
+// TestMain removes what the tests built, and looks for goroutines that they left behind. It also is the entrance of the
+// other program that a test edits against.
 func TestMain(m *testing.M) {
+	if path := os.Getenv(editorMark); path != "" {
+		os.Exit(runEditor(path))
+	}
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	for _, dir := range built {

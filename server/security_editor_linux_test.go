@@ -1,0 +1,116 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/filestate"
+)
+
+// Another program saves a file every 3 ms, by rename and in place, while the program edits it: each of its versions was
+// found by itself at its next save, or is in the file, or has a copy in the journal; and every edit that is refused shows
+// what changed (SEC-14).
+func TestSEC14Editor(t *testing.T) {
+	t.Parallel()
+	lasts := 3 * time.Second
+	if long() {
+		lasts = time.Minute
+	}
+	p := newPlot(t)
+	p.lay("a.txt", "version -1\n"+editorKeep)
+	s := p.start()
+	p.must(s, "read_file", "file_path", "a.txt")
+
+	self, err := os.Executable()
+	must(t, err)
+	editor := exec.Command(self)
+	editor.Env = append(os.Environ(), editorMark+"="+p.path("a.txt"))
+	editor.Stderr = t.Output()
+	in, err := editor.StdinPipe()
+	must(t, err)
+	out, err := editor.StdoutPipe()
+	must(t, err)
+	must(t, editor.Start())
+	t.Cleanup(func() { _ = in.Close() })
+	found, saved := map[string]bool{}, []string(nil)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var what, content string
+			if _, err := fmt.Sscanf(lines.Text(), "%s %q", &what, &content); err != nil {
+				t.Errorf("the editor says %q", lines.Text())
+			} else if what == "found" {
+				found[content] = true
+			} else {
+				saved = append(saved, content)
+			}
+		}
+	}()
+
+	made, refused, other := 0, 0, 0
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		text, err := s.call("edit_file", []byte(asJSON(t, "file_path", "a.txt", "old_string", "ours", "new_string", fmt.Sprintf("edit %d, ours", made))))
+		must(t, err)
+		switch {
+		case !strings.HasPrefix(text, "!"):
+			made++
+		case strings.HasPrefix(text, "! FILE_CHANGED: ") && strings.Contains(text, "\n! @@ ") && (strings.Contains(text, "\n! +") || strings.Contains(text, "\n! -")):
+			refused++
+		case strings.HasPrefix(text, "! BUSY: "), strings.HasPrefix(text, "! STRING_NOT_FOUND: "):
+			other++ // it changed at each of three looks, or is empty for a moment while it is saved in place
+		default:
+			t.Fatalf("refused without what changed: %s", text)
+		}
+	}
+	must(t, in.Close())
+	<-read
+	must(t, editor.Wait())
+	must(t, s.in.Close()) // a gentle end: what the editor writes to a file that was just replaced is looked at until then
+	for range s.lines {
+	}
+	must(t, s.cmd.Wait())
+
+	found[p.held("a.txt")] = true
+	kept := p.everything(found)
+	lost := 0
+	for n, version := range saved {
+		if !found[version] {
+			lost++
+			t.Errorf("%q, save %d, is lost", version, n)
+		}
+	}
+	t.Logf("%v: %d saves by rename and in place, %d edits made, %d refused with the diff, %d since the file was moving or empty; %d copies in the journal; %d versions lost",
+		lasts, len(saved), made, refused, other, kept, lost)
+	if len(saved) < 100 || made < 10 || refused < 10 {
+		t.Error("they hardly met")
+	}
+	if left := p.temps(); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+// everything adds all contents that the journal has to known, and returns how many those of others are.
+func (p *plot) everything(known map[string]bool) (others int) {
+	p.Helper()
+	j := p.journal()
+	defer func() { must(p, j.Close()) }()
+	entries, err := j.History(p.Context(), filestate.Query{Kept: true})
+	must(p, err)
+	for _, e := range entries {
+		if e.Kept != "" {
+			others++
+		}
+		for _, f := range e.Files {
+			before, after, err := j.Contents(p.Context(), e.ID, f.Path)
+			must(p, err)
+			known[string(before)], known[string(after)] = true, true
+		}
+	}
+	return others
+}
