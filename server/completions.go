@@ -27,9 +27,12 @@ func (c completions) CompleteResourceArgument(ctx context.Context, uri string, a
 	rec := recordFrom(ctx)
 	var all []string
 	var err error
-	if uri == skillTemplate {
+	switch {
+	case uri == skillTemplate:
 		all, err = c.s.skillVariable(ctx, rec, arg.Name, known.Arguments["name"])
-	} else {
+	case strings.HasPrefix(uri, changePrefix) && arg.Name == "id":
+		all, err = c.s.changeIDs(ctx, rec)
+	default:
 		all, err = rec.ids(ctx, uri, arg.Name)
 	}
 	return c.answer(ctx, rec, all, arg.Value, err), nil

@@ -22,10 +22,10 @@ import (
 
 // A resourceAt is a URI taken apart.
 type resourceAt struct {
-	name        string // the URI without its window
-	result, job string // the id in it; at most one is set
-	first       int    // line, counted from 1
-	lines       int
+	name                string // the URI without its window
+	result, job, change string // the id in it; at most one is set
+	first               int    // line, counted from 1
+	lines               int
 }
 
 // parseResource takes a URI apart. errNoResource: it cannot name one of ours.
@@ -39,8 +39,10 @@ func parseResource(uri string) (at resourceAt, err error) {
 		at.result = id
 	} else if id, ok := strings.CutPrefix(strings.TrimSuffix(at.name, jobSuffix), jobPrefix); ok && strings.HasSuffix(at.name, jobSuffix) {
 		at.job = id
+	} else if id, ok := strings.CutPrefix(at.name, changePrefix); ok {
+		at.change = id
 	}
-	if at.result == "" && at.job == "" && !constant(at.name) {
+	if at.result == "" && at.job == "" && at.change == "" && !constant(at.name) {
 		return at, errNoResource
 	}
 	return at, at.window(u.RawQuery)
@@ -96,6 +98,13 @@ func (at resourceAt) into(p *results.Page) func(io.Reader) error {
 		*p, err = results.ReadPage(r, at.first, at.lines, maxPage-noteRoom)
 		return err
 	}
+}
+
+// page returns the lines that are wanted of a text.
+func (at resourceAt) page(text string) (string, error) {
+	var p results.Page
+	err := at.into(&p)(strings.NewReader(text))
+	return at.shown(p, ""), err
 }
 
 // readResult returns lines of a kept result.

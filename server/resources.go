@@ -88,6 +88,7 @@ func (s *Server) offerResources() {
 	for _, r := range []struct{ uri, name, about, kind string }{
 		{resultPrefix + "{id}" + windowOf, "results", "The whole of a result that was too long to show, by lines.", textPlain},
 		{jobPrefix + "{id}" + jobSuffix + windowOf, "job output", "What a background job has printed, by lines.", textPlain},
+		{changePrefix + "{id}" + windowOf, "change", "What a change did to files, by lines of its diff.", textPlain},
 		{skillTemplate, "skill files", "A file of a skill: its " + skillFile + ", or what that names.", ""},
 	} {
 		s.mcp.AddResourceTemplate(mcp.NewResourceTemplate(r.uri, r.name, mcp.WithTemplateDescription(r.about), mcp.WithTemplateMIMEType(r.kind)), s.readResource)
@@ -105,7 +106,7 @@ var (
 	guideResource = mcp.NewResource(guideURI, "guide", mcp.WithResourceDescription("How to work with these tools: the long form of the instructions."), mcp.WithMIMEType(textMarkdown))
 
 	// constantResources are those whose address is always the same. Not every session has something there.
-	constantResources = []mcp.Resource{planResource, todosResource, tasksResource, jobsResource, guideResource}
+	constantResources = []mcp.Resource{planResource, todosResource, tasksResource, jobsResource, changesResource, guideResource}
 )
 
 // constant says whether a URI without its window is the address of one of them.
@@ -134,14 +135,15 @@ func (s *Server) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesR
 	result.Resources = list
 }
 
-// resources are those of the caller's session: the plan, what is to do, the jobs, the newest results, and what helps to
-// work.
+// resources are those of the caller's session: the plan, what is to do, the jobs, the changes, the newest results, and what
+// helps to work.
 func (s *Server) resources(ctx context.Context, rec *record) ([]mcp.Resource, error) {
 	list := []mcp.Resource{}
 	if !rec.reads() {
 		return list, nil
 	}
-	for _, part := range []func(context.Context) ([]mcp.Resource, error){rec.listPlans, rec.listJobs, rec.listResults} {
+	changes := func(ctx context.Context) ([]mcp.Resource, error) { return s.listChanges(ctx, rec) }
+	for _, part := range []func(context.Context) ([]mcp.Resource, error){rec.listPlans, rec.listJobs, changes, rec.listResults} {
 		more, err := part(ctx)
 		if err != nil {
 			return nil, err
@@ -286,6 +288,11 @@ func (s *Server) resource(ctx context.Context, rec *record, uri string) (mcp.Res
 	case at.name == jobsURI:
 		text, err = rec.readJobs(ctx)
 		kind = textJSON
+	case at.name == changesURI:
+		text, err = s.readChanges(ctx, rec)
+		kind = textJSON
+	case at.change != "":
+		text, err = s.readChange(ctx, rec, at)
 	case at.result != "":
 		text, err = rec.readResult(at)
 	default:

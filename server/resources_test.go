@@ -302,7 +302,7 @@ func TestResourceTemplates(t *testing.T) {
 		ResourceTemplates []struct{ URITemplate, MimeType string }
 	}
 	must(t, json.Unmarshal(r.Result, &got))
-	if fmt.Sprint(got.ResourceTemplates) != "[{codehand://jobs/{id}/output{?offset,limit} text/plain} {codehand://results/{id}{?offset,limit} text/plain} {skill://{name}/{+path} }]" {
+	if fmt.Sprint(got.ResourceTemplates) != "[{codehand://changes/{id}{?offset,limit} text/plain} {codehand://jobs/{id}/output{?offset,limit} text/plain} {codehand://results/{id}{?offset,limit} text/plain} {skill://{name}/{+path} }]" {
 		t.Errorf("%s", r.Result)
 	}
 }

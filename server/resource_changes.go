@@ -1,0 +1,120 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/tools/permission"
+	"codehand/tools/tool"
+)
+
+const (
+	changesURI   = "codehand://changes"
+	changePrefix = changesURI + "/" // the id of the change follows
+	// historian is the tool that knows which changes a session may see, and how they are shown.
+	historian = "file_history"
+	// listedChanges is how many changes the list has at most: the newest.
+	listedChanges = 200
+)
+
+var changesResource = mcp.NewResource(changesURI, "changes", mcp.WithResourceDescription("What tools changed in this workspace, newest first."), mcp.WithMIMEType(textJSON))
+
+// history is what the tool that lists changes answers to the caller's session: a resource shows what a call would that
+// nobody need be asked about, and nothing where the tool is switched off. errNoResource: there is nothing of the kind.
+func (s *Server) history(ctx context.Context, rec *record, input map[string]any) (string, error) {
+	t, ok := s.table[historian]
+	if !ok || !rec.reads() || rec.state.Files == nil || rec.place.off(t) || t.Unavailable(rec.state) != "" {
+		return "", errNoResource
+	}
+	raw, err := marshal(input)
+	if err != nil {
+		return "", err
+	}
+	said, err := s.pipe.Explain(ctx, rec.state, t, raw)
+	if err != nil {
+		return "", err
+	}
+	if said.Refusal != nil || said.Decision.Verdict != permission.Allow {
+		return "", errNoResource
+	}
+	call, err := t.Bind(rec.state, raw)
+	if err != nil {
+		return "", err
+	}
+	res, err := call.Run(ctx, tool.Env{State: rec.state, Limit: maxPage - noteRoom, Progress: func(float64, float64, string) {}})
+	if refused, ok := errors.AsType[*tool.Refusal](err); ok && refused.Code == tool.ChangeUnknown {
+		return "", errNoResource
+	}
+	return res.Text, err
+}
+
+// changes are the newest ones that the caller's session may see, as JSON.
+func (s *Server) changes(ctx context.Context, rec *record, most int) ([]json.RawMessage, error) {
+	text, err := s.history(ctx, rec, map[string]any{"format": "json", "limit": most})
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Changes []json.RawMessage `json:"changes"`
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("changes: %w", err)
+	}
+	return list.Changes, nil
+}
+
+// listChanges lists the changes as one resource, if there are any. Each has an address of its own, which completions find.
+func (s *Server) listChanges(ctx context.Context, rec *record) ([]mcp.Resource, error) {
+	list, err := s.changes(ctx, rec, 1)
+	if errors.Is(err, errNoResource) || err == nil && len(list) == 0 {
+		return nil, nil
+	}
+	return []mcp.Resource{changesResource}, err
+}
+
+// readChanges returns the newest changes as JSON.
+func (s *Server) readChanges(ctx context.Context, rec *record) (string, error) {
+	list, err := s.changes(ctx, rec, listedChanges)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	raw, err := marshal(append([]json.RawMessage{}, list...))
+	if err == nil {
+		err = json.Indent(&b, raw, "", " ")
+	}
+	return b.String(), err
+}
+
+// readChange returns lines of what a change did.
+func (s *Server) readChange(ctx context.Context, rec *record, at resourceAt) (string, error) {
+	text, err := s.history(ctx, rec, map[string]any{"change_id": at.change})
+	if err != nil {
+		return "", err
+	}
+	return at.page(text)
+}
+
+// changeIDs are the ids of the newest changes.
+func (s *Server) changeIDs(ctx context.Context, rec *record) ([]string, error) {
+	list, err := s.changes(ctx, rec, listedChanges)
+	if errors.Is(err, errNoResource) {
+		return nil, nil
+	}
+	var ids []string
+	for _, raw := range list {
+		var c struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, fmt.Errorf("changes: %w", err)
+		}
+		ids = append(ids, c.ID)
+	}
+	return ids, err
+}
