@@ -206,3 +206,17 @@ func TestSweepKeepsWhatIsNotKnown(t *testing.T) {
 		t.Errorf("recovered are %q", kept)
 	}
 }
+
+// Only whole names of temporary files are left out of listings.
+func TestTemporary(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		filestate.TempNameOf(7, 8): true, filestate.SwapNameOf(7, 8): true, filestate.TempNameElsewhere(7, 8): true,
+		".codehand-7-8-0011223344556677.tmp": true, ".codehand-7-8-001122334455667.tmp": false, ".codehand-x-8-0011223344556677.tmp": false,
+		".codehand-7-8-0011223344556677.tmp~": false, ".codehand": false, ".codehand-notes.tmp": false, "a.tmp": false, "": false,
+	} {
+		if got := filestate.Temporary(name); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}

@@ -59,6 +59,15 @@ func tempOwner(name string) (p process, mark string, ok bool) {
 	return process{pid, started}, parts[2][:8], pidErr == nil && startErr == nil
 }
 
+// Temporary says whether name, of one component, is that of a temporary file of a change: no listing shows one.
+func Temporary(name string) bool {
+	if !strings.HasPrefix(name, tempPrefix) {
+		return false // nearly all names, at no cost
+	}
+	_, _, is := tempOwner(name)
+	return is
+}
+
 // A dirID names a directory for as long as it exists.
 type dirID struct{ dev, ino uint64 }
 

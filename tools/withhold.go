@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"codehand/filestate"
 	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/search/ignore"
@@ -18,7 +19,8 @@ type withholding struct {
 }
 
 // withhold leaves out of a search what nobody may see, and what a person must be asked about before it is read. What
-// was asked about the place of the search, because of a rule or of its name, is not asked again below it.
+// was asked about the place of the search, because of a rule or of its name, is not asked again below it. What a change
+// has beside its file for a moment, or left there when its process died, is no file of the user's.
 func withhold(env tool.Env, scope *search.Scope) *withholding {
 	rules, place := env.Rules, scope.Place.Path
 	w := &withholding{env: env, asked: rules.AsksToRead(place)}
@@ -28,7 +30,7 @@ func withhold(env tool.Env, scope *search.Scope) *withholding {
 	closed := func(path string) bool {
 		return rules.Hidden(path) || rules.AskedFor(place, path) || scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(place, path)
 	}
-	scope.Skip = closed
+	scope.Skip = func(path string) bool { return filestate.Temporary(filepath.Base(path)) || closed(path) }
 	if rules.ComparesPaths() {
 		scope.SkipID = func(dev, ino uint64) bool {
 			names, whole := env.Space.NamesByID(dev, ino)
