@@ -1,0 +1,276 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	snapshotQuiet = 2 * time.Second // without a change, after which one is written
+	snapshotEvery = 5 * time.Second // between two of them, at least, and from a change to its writing, at most
+	// maxSnapshot is how many bytes of keys and values are written. Beyond it the read states go that were noted first.
+	maxSnapshot     = 16 << 20
+	snapshotVersion = 1
+	readStates      = "file." // the keys of what a session has read
+)
+
+// SnapshotOptions of a Snapshot.
+type SnapshotOptions struct {
+	Dir  string // made with mode 0700 if it is missing
+	Name string // whose it is: one of another name is not read
+	// Failed is told what could not be read or written, from any goroutine; nil: nobody is. The Store goes on without.
+	Failed func(error)
+}
+
+// A Snapshot keeps all that a Store has below a prefix in a file, state.json in its directory, for a Store in memory whose
+// process ends or is killed: what the file holds is put into the Store when it is opened, and it is written whole, 2 s
+// after the last change and at most every 5 s. One process writes it; another that opens it meanwhile starts from what is
+// there, and writes nothing. It is safe for concurrent use.
+type Snapshot struct {
+	store Store // below the prefix
+	o     SnapshotOptions
+	lock  *flock.Flock // nil: another process writes
+	last  []byte       // what the file holds
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+}
+
+// snapshotFile is the content of the file.
+type snapshotFile struct {
+	Version int             `json:"v"`
+	Name    string          `json:"name"`
+	Values  []snapshotValue `json:"values"` // the one written first is first
+}
+
+type snapshotValue struct {
+	Key   string `json:"k"`
+	Value []byte `json:"b"`
+}
+
+// OpenSnapshot reads the file into s, which is scoped to the prefix, and begins to write. What the Store has already, stays.
+// The error is of the directory; what is damaged, of another name or of a later version is told to Failed, and only the
+// last is not overwritten.
+func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	p := &Snapshot{store: s, o: o}
+	l := flock.New(filepath.Join(o.Dir, "state.lock"), flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
+	got, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	if got {
+		p.lock = l
+	}
+	err = p.load(ctx)
+	if err != nil {
+		p.failed(err)
+	}
+	if p.lock == nil || errors.Is(err, ErrNewer) {
+		return p, nil
+	}
+	p.sweep()
+	run, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	changed := make(chan struct{}, 1)
+	p.done.Go(func() {
+		_ = s.Watch(run, "", func(string) { // it ends with run or with the Store
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+	})
+	p.done.Go(func() { p.run(run, changed) })
+	return p, nil
+}
+
+// Close writes what has changed, before the Store is closed, and lets others write.
+func (p *Snapshot) Close() error {
+	if p.lock == nil {
+		return nil
+	}
+	var err error
+	if p.stop != nil {
+		p.stop()
+		p.done.Wait()
+		err = p.write(context.Background())
+	}
+	return errors.Join(err, p.lock.Unlock())
+}
+
+func (p *Snapshot) failed(err error) {
+	if p.o.Failed != nil {
+		p.o.Failed(err)
+	}
+}
+
+func (p *Snapshot) path() string { return filepath.Join(p.o.Dir, "state.json") }
+
+// load puts what the file holds into the Store.
+func (p *Snapshot) load(ctx context.Context) error {
+	f, err := os.OpenFile(p.path(), os.O_RDONLY|openFlags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	raw, err := io.ReadAll(io.LimitReader(f, 2*maxSnapshot))
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	var form struct {
+		Version int `json:"v"` // which says what else there is
+	}
+	var content snapshotFile
+	err = json.Unmarshal(raw, &form)
+	if err == nil && form.Version > snapshotVersion {
+		return fmt.Errorf("snapshot %s: %w", p.path(), ErrNewer)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &content)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("snapshot %s is damaged: %w", p.path(), err)
+	case content.Name != p.o.Name:
+		return fmt.Errorf("snapshot %s is of another name", p.path())
+	}
+	for _, v := range content.Values {
+		if _, err := p.store.Swap(ctx, v.Key, v.Value, 0); err != nil {
+			return fmt.Errorf("snapshot %s: %s: %w", p.path(), v.Key, err)
+		}
+	}
+	p.last = raw
+	return nil
+}
+
+// run writes when it is time.
+func (p *Snapshot) run(ctx context.Context, changed <-chan struct{}) {
+	var written, first time.Time // first: of the changes that are not written; zero: there is none
+	timer := time.NewTimer(0)
+	<-timer.C
+	for {
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-changed:
+			now := time.Now()
+			if first.IsZero() {
+				first = now
+			}
+			due := now.Add(snapshotQuiet)
+			if late := first.Add(snapshotEvery); due.After(late) {
+				due = late
+			}
+			if soon := written.Add(snapshotEvery); due.Before(soon) {
+				due = soon
+			}
+			timer.Reset(due.Sub(now))
+		case <-timer.C:
+			written, first = time.Now(), time.Time{}
+			if err := p.write(ctx); err != nil && ctx.Err() == nil {
+				p.failed(err)
+				first = written
+				timer.Reset(snapshotEvery)
+			}
+		}
+	}
+}
+
+// write gives the file the content that the Store has now, by way of a second file, so that a crash leaves one of both.
+func (p *Snapshot) write(ctx context.Context) error {
+	raw, err := p.content(ctx)
+	if err != nil || bytes.Equal(raw, p.last) {
+		return err
+	}
+	temp := filepath.Join(p.o.Dir, "state-"+strings.ToLower(rand.Text())+".tmp")
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	_, err = f.Write(raw)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temp, p.path())
+	}
+	if err != nil {
+		_ = os.Remove(temp) // the next start sweeps what stays
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	p.last = raw
+	if err := syncDir(p.o.Dir); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	return nil
+}
+
+// content is all that the Store has below the prefix, or if that is too much, without the oldest read states.
+func (p *Snapshot) content(ctx context.Context) ([]byte, error) {
+	keys, err := p.store.Keys(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	type entry struct {
+		key   string
+		value []byte
+		rev   uint64
+	}
+	var all []entry
+	size := 0
+	for _, key := range keys {
+		value, rev, err := p.store.Get(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+		if value != nil {
+			all = append(all, entry{key, value, rev})
+			size += len(key) + len(value)
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.rev, b.rev) }) // revisions grow with every write
+	out := snapshotFile{Version: snapshotVersion, Name: p.o.Name, Values: []snapshotValue{}}
+	for _, e := range all {
+		if size > maxSnapshot && strings.HasPrefix(e.key, readStates) {
+			size -= len(e.key) + len(e.value)
+			continue
+		}
+		out.Values = append(out.Values, snapshotValue{e.key, e.value})
+	}
+	if size > maxSnapshot {
+		return nil, fmt.Errorf("snapshot: %w: %d bytes besides what was read", ErrSize, size)
+	}
+	return json.Marshal(out)
+}
+
+// sweep removes what a writer that was killed left.
+func (p *Snapshot) sweep() {
+	left, _ := filepath.Glob(filepath.Join(p.o.Dir, "state-*.tmp")) // the pattern is good
+	for _, name := range left {
+		_ = os.Remove(name) // it is only in the way
+	}
+}
