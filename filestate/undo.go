@@ -110,7 +110,7 @@ func (j *Journal) gather(ctx context.Context, steps []Step) ([]*note, error) {
 		if e == nil {
 			n, read, err := j.find(ctx, s.ID)
 			if errno, ok := errors.AsType[syscall.Errno](err); ok {
-				return nil, &WriteError{Path: s.File.Path, Step: string(stepNoteRead), Err: errno}
+				return nil, &WriteError{Path: s.File.Path, Step: string(stepNoteRead), Err: inState(errno)}
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.ID, err)

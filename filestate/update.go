@@ -162,7 +162,7 @@ func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err e
 // lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds.
 func (w *work) lockFailed(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return w.failed(stepLock, errno)
+		return w.stateFailed(stepLock, errno)
 	}
 	return fmt.Errorf("lock: %w", err)
 }

@@ -102,6 +102,13 @@ func (w *work) failed(at step, err error) error {
 	return &WriteError{Path: w.path, Step: string(at), Err: cause(err)}
 }
 
+// stateFailed is failed for a step in the state directory: the path alone would send the reader to the wrong disk.
+func (w *work) stateFailed(at step, err error) error {
+	return w.failed(at, inState(err))
+}
+
+func inState(err error) error { return fmt.Errorf("state directory: %w", cause(err)) }
+
 func closeAll(works []*work) {
 	for _, w := range works {
 		if w.file != nil {

@@ -3,7 +3,6 @@ package filestate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,7 +44,7 @@ func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id
 func noteFailed(works []*work, err error) error {
 	for _, w := range works {
 		if !w.same {
-			return w.failed(stepNote, fmt.Errorf("%s: %w", stepNote, cause(err)))
+			return w.stateFailed(stepNote, err)
 		}
 	}
 	return err
