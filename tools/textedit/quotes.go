@@ -48,6 +48,7 @@ func restyle(found, old, add string, prose bool) string {
 // curly holds a typographic one of its kind.
 func respell(s string, spelled, curly []rune) string {
 	var b strings.Builder
+	single, double := strings.ContainsAny(string(curly), "‘’"), strings.ContainsAny(string(curly), "“”")
 	k, before := 0, rune(0)
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -60,9 +61,9 @@ func respell(s string, spelled, curly []rune) string {
 		switch {
 		case spelled[k] != 0:
 			b.WriteRune(spelled[k])
-		case r == '\'' && strings.ContainsAny(string(curly), "‘’"):
+		case r == '\'' && single:
 			b.WriteRune(curl(before, after, '‘', '’', true))
-		case r == '"' && strings.ContainsAny(string(curly), "“”"):
+		case r == '"' && double:
 			b.WriteRune(curl(before, after, '“', '”', false))
 		default:
 			b.WriteRune(r)

@@ -66,6 +66,16 @@ func TestRestyleKeepsTheRest(t *testing.T) {
 	}
 }
 
+// An edit of a text with very many quotes took minutes, in which nobody could change the file: for each quote of the new
+// text all of the old ones were gone through.
+func TestRestyleMany(t *testing.T) {
+	const n = 400_000
+	got := restyle(strings.Repeat("“", n), strings.Repeat(`"`, n), strings.Repeat(` "a`, n-1)+"!", true)
+	if want := strings.Repeat(" “a", n-1) + "!"; got != want {
+		t.Errorf("got %.40q, want %.40q", got, want)
+	}
+}
+
 func TestDecodeEscapes(t *testing.T) {
 	cases := []struct{ name, in, want, known string }{
 		{"none", `a\n\t\\`, `a\n\t\\`, ""},
