@@ -35,7 +35,8 @@ type point struct{ text, raw int }
 // A piece is a part of the text that the file had, from an offset in it, or one that is new.
 type piece struct {
 	from, size int
-	added      []byte // UTF-8; nil: the file's
+	fresh      bool   // it is new
+	added      []byte // UTF-8, of what is new in a coded; nil in a trail, which must not keep the contents of all edits
 }
 
 // A splice is text that takes the place of some that was there. Whoever notes it does not write to it.
@@ -194,7 +195,7 @@ func (w *walker) take(n int, keep bool, size *int) {
 
 func (w *walker) add(text []byte) {
 	if len(text) > 0 {
-		w.made = append(w.made, piece{size: len(text), added: text})
+		w.made = append(w.made, piece{size: len(text), fresh: true, added: text})
 	}
 }
 
@@ -202,7 +203,7 @@ func (w *walker) add(text []byte) {
 func (p piece) part(at, n int) piece {
 	n = min(n, p.size-at)
 	if p.added != nil {
-		return piece{size: n, added: p.added[at : at+n]}
+		return piece{size: n, fresh: true, added: p.added[at : at+n]}
 	}
-	return piece{from: p.from + at, size: n}
+	return piece{from: p.from + at, size: n, fresh: p.fresh}
 }

@@ -34,7 +34,9 @@ func (t *trail) follow(size int, splices []splice) {
 	for _, s := range splices {
 		w.take(s.from-at, true, nil)
 		w.take(s.to-s.from, false, nil)
-		w.add(s.add)
+		if len(s.add) > 0 {
+			w.made = append(w.made, piece{size: len(s.add), fresh: true})
+		}
 		at = s.to
 	}
 	w.take(size-at, true, nil)
@@ -56,7 +58,7 @@ func (t *trail) places(size int) []Place {
 		}
 	}
 	for _, p := range t.pieces {
-		if p.added == nil {
+		if !p.fresh {
 			end(p.from)
 			open = Place{OldFrom: p.from + p.size, NewFrom: at + p.size}
 		}

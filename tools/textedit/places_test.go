@@ -3,6 +3,7 @@ package textedit
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,6 +80,28 @@ func TestDiffAtMany(t *testing.T) {
 	text, whole := DiffAt([]byte(content), got, report.Places, 1<<20)
 	if complaint := checkDiff(content, string(got), text); !whole || complaint != "" {
 		t.Errorf("whole %t, %s", whole, complaint)
+	}
+}
+
+// A hundred edits of a file of 10 MB took 1 GB: what followed their places kept the content that each of them had made.
+func TestTrailKeepsNoContent(t *testing.T) {
+	c, err := newCopy([]byte("a b c d e"), maxContent)
+	for i, e := range []Edit{{Old: "a", New: "one"}, {Old: "c", New: "three"}, {Old: "ne", New: "x"}} {
+		if err == nil {
+			_, err = c.apply(i, e)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.trail.pieces {
+		if p.added != nil {
+			t.Errorf("%q is kept", p.added)
+		}
+	}
+	want := []Place{{0, 1, 0, 2}, {4, 5, 5, 10}}
+	if got := c.trail.places(len("a b c d e")); !slices.Equal(got, want) {
+		t.Errorf("places %v, want %v", got, want)
 	}
 }
 
