@@ -114,7 +114,7 @@ func baseTable(c *Config) []setting {
 		{"write.durability", "full: a change is on the disk before the answer; or fast", narrower, choice{&c.Write.Durability, []string{"full", "fast"}}},
 		{"write.secret_paths", "patterns of files, as in rules, into which file tools write no secrets", added, patterns{&c.Write.SecretPaths}},
 		{"journal.keep_days", "days that changes are kept for history and undo", operatorOnly, number{&c.Journal.KeepDays, 1, 3650, false}},
-		{"journal.max_bytes", "size of what is kept of one person's changes; the oldest go first", operatorOnly, size{&c.Journal.MaxBytes, mib, 1024 * gib}},
+		{"journal.max_bytes", "size of what is kept of the changes in one workspace, of each person; the oldest go first", operatorOnly, size{&c.Journal.MaxBytes, mib, 1024 * gib}},
 
 		{"list.limit", "paths of one listing", narrower, number{&c.List.Limit, 1, 100_000, false}},
 		{"list.gitignore", "leave ignored files out of listings", guidance, toggle{&c.List.Gitignore}},
