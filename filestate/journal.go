@@ -2,9 +2,7 @@ package filestate
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -51,6 +49,7 @@ type Journal struct {
 	last  int64           // time in the name of the newest note
 	calls map[string]bool // ids in use
 	added int64           // bytes since the last tidying
+	day   string          // whose directory is on the disk
 }
 
 // OpenJournal opens the journal in dir, which is made with mode 0700 if need be, and must be a directory of this user
@@ -78,6 +77,9 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
+	}
+	if !o.Fast {
+		syncNew(root, dir)
 	}
 	return &Journal{
 		root: root, dir: dir, o: o, now: time.Now,
@@ -160,11 +162,7 @@ func (j *Journal) name(call, kind, state string) (id string, now time.Time, name
 // write writes a file of the journal. Only a whole one is ever read (note.go), so that it needs no second name.
 func (j *Journal) write(name noteName, pieces [][]byte) error {
 	day := name.day()
-	if err := j.root.Mkdir(day, 0o700); err == nil && !j.o.Fast {
-		if err := syncDir(j.root); err != nil && !unsynced(err) {
-			return err
-		}
-	} else if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := j.makeDay(day); err != nil {
 		return err
 	}
 	f, err := j.root.OpenFile(name.path(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

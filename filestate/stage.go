@@ -62,8 +62,9 @@ func (w *work) makeDirs() error {
 		rel = filepath.Join(rel, part)
 		err := dir.Mkdir(part, 0o777) // minus umask, as for any directory that a person makes
 		if err == nil {
-			w.made = append(w.made, rel)
+			w.made, w.fresh = append(w.made, rel), append(w.fresh, rel)
 		} else if errors.Is(err, fs.ErrExist) {
+			w.fresh = append(w.fresh, rel)
 			err = nil // made meanwhile; child looks what it is
 		}
 		var next *os.Root

@@ -39,6 +39,7 @@ type work struct {
 	same  bool   // next is old
 
 	made      []string // directories made for it, below edit.File.Dir
+	fresh     []string // those and others that somebody else made meanwhile, who may not have synced them
 	temporary string   // name of its temporary file, in dir
 	temp      *temp    // nil: not staged, or already published
 	inPlace   bool     // the old file is overwritten, as it cannot be replaced

@@ -101,7 +101,7 @@ func (l *Ledger) syncDirs(works []*work) {
 			}
 			done[key] = err
 		}
-		for _, rel := range w.made {
+		for _, rel := range w.fresh {
 			err = errors.Join(err, syncAbove(w.edit.File.Dir, rel))
 		}
 		w.sync = errors.Join(w.sync, cause(err))
