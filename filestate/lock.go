@@ -179,7 +179,7 @@ func (h *hostLocker) fence(ctx context.Context, name string) (*flock.Flock, erro
 
 // tryLock takes a lock file, or returns nil if another process holds it.
 func tryLock(path string) (*flock.Flock, error) {
-	f := flock.New(path, flock.SetPermissions(0o600))
+	f := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(lockFlags))
 	ok, err := f.TryLock()
 	if err == nil && ok {
 		// It may have been removed since it was opened. A lock on a file without a name keeps nobody out.

@@ -59,3 +59,22 @@ func TestLockNames(t *testing.T) {
 		t.Errorf("two paths have the lock files %s and %s", a, b)
 	}
 }
+
+// A link in the place of a lock file is not followed: nothing is made behind it.
+func TestLockFileIsNoLink(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no flag for it on Windows")
+	}
+	dir := t.TempDir()
+	path, target := filepath.Join(dir, "lock"), filepath.Join(dir, "target")
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := tryLock(path); err == nil {
+		t.Errorf("locked: %v", f)
+	}
+	if _, err := os.Lstat(target); err == nil {
+		t.Error("the target was made")
+	}
+}

@@ -15,6 +15,9 @@ const readFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.
 // writeFlags open a file for writing into it, and follow no link.
 const writeFlags = os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
 
+// lockFlags open or make a lock file, never behind a link.
+const lockFlags = os.O_CREATE | os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
+
 // settle takes O_NONBLOCK off again: some network file systems honour it on regular files.
 func settle(f *os.File) {
 	raw, err := f.SyscallConn()

@@ -49,7 +49,8 @@ func (l *loader) usualStateDir() string {
 
 // OpenState makes the state directory with mode 0700, if it is missing, and returns its canonical path. It refuses a
 // directory that somebody else could look into or replace: one that is a link, belongs to another user, has mode bits
-// for others, or lies below a directory that others may write without the sticky bit. The error names the component.
+// for others, lies below a directory that others may write without the sticky bit, or has a link inside. The error names
+// the component.
 func OpenState(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", fmt.Errorf("state directory %s: must be absolute", dir)
@@ -75,7 +76,35 @@ func OpenState(dir string) (string, error) {
 		}
 	}
 	real = filepath.Join(real, filepath.Base(dir))
-	return real, checkState(real)
+	if err := checkState(real); err != nil {
+		return "", err
+	}
+	return real, checkInside(real, insideDepth)
+}
+
+// insideDepth is how many directories deep the names of a state directory can be foreseen, as
+// sessions/PRINCIPAL/SESSION/jobs. Below, files are made anew and have names of chance.
+const insideDepth = 4
+
+// checkInside refuses links within the state directory: nothing of ours is one, and what is made behind one lies where
+// somebody else wants it. Only names are read, no file is looked at.
+func checkInside(dir string, depth int) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another process tidies up
+		return fmt.Errorf("state directory: %w", err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			return fmt.Errorf("state directory: %s is a link; remove it", path)
+		case e.IsDir() && depth > 1:
+			if err := checkInside(path, depth-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkState looks at the directory itself.

@@ -61,6 +61,19 @@ func TestOpenStateRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "p/state"},
+		"a link inside": {func(t *testing.T, w *world) {
+			mkdir(t, w.path("p/state"), 0o700)
+			if err := os.Symlink(w.top, w.path("p/state/locks")); err != nil {
+				t.Fatal(err)
+			}
+		}, "p/state/locks"},
+		"a dangling link deep inside": {func(t *testing.T, w *world) {
+			mkdir(t, w.path("p/state/sessions/a/b"), 0o700)
+			mkdir(t, w.path("p/state"), 0o700)
+			if err := os.Symlink("nowhere", w.path("p/state/sessions/a/b/jobs")); err != nil {
+				t.Fatal(err)
+			}
+		}, "p/state/sessions/a/b/jobs"},
 		"a parent behind a link in a bad place": {func(t *testing.T, w *world) {
 			mkdir(t, w.path("bad/target"), 0o755)
 			mkdir(t, w.path("bad"), 0o777)
