@@ -59,11 +59,11 @@ type Query struct {
 func (j *Journal) History(ctx context.Context, q Query) ([]Entry, error) {
 	var out []Entry
 	undone := make(map[string]bool)
-	for n := range j.names() {
+	for n, day := range j.names() {
 		if err := context.Cause(ctx); err != nil {
 			return out, err
 		}
-		h, err := j.header(n)
+		h, err := n.header(day)
 		if err != nil {
 			continue
 		}
@@ -168,14 +168,14 @@ func (j *Journal) Contents(ctx context.Context, id, path string) (before, after 
 
 // find reads the note of an id.
 func (j *Journal) find(ctx context.Context, id string) (noteName, *note, error) {
-	for n := range j.names() {
+	for n, day := range j.names() {
 		if err := context.Cause(ctx); err != nil {
 			return n, nil, err
 		}
 		if n.id != id {
 			continue
 		}
-		e, err := j.read(n)
+		e, err := n.read(day)
 		if errors.Is(err, errDamaged) {
 			return n, nil, errors.Join(ErrNoCopy, err)
 		}

@@ -27,7 +27,9 @@ const (
 
 const (
 	idDigits  = 16
+	dayForm   = "20060102"
 	maxHeader = 1 << 20 // bytes of the first line of a note
+	headRead  = 1 << 10 // bytes that are read for it at once: a change of one file seldom has more
 	// rawSize is the size from which a content is kept as it is. To compress 1 MB takes longer (8 ms) than all the rest of
 	// its change; below it takes less than a sync of the disk.
 	rawSize = 64 << 10
@@ -44,11 +46,12 @@ type noteName struct {
 	id, state string
 }
 
-func (n noteName) day() string { return time.Unix(0, n.at).UTC().Format("20060102") }
+func (n noteName) day() string { return time.Unix(0, n.at).UTC().Format(dayForm) }
 
-func (n noteName) path() string {
-	return path.Join(n.day(), fmt.Sprintf("%019d-%s.%s", n.at, n.id, n.state))
-}
+// base is its name in the directory of its day.
+func (n noteName) base() string { return fmt.Sprintf("%019d-%s.%s", n.at, n.id, n.state) }
+
+func (n noteName) path() string { return path.Join(n.day(), n.base()) }
 
 // parseNoteName reads the last part of a path.
 func parseNoteName(base string) (noteName, bool) {

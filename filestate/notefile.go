@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 )
 
 // encode gives a note the form of its file, in pieces: a content that is kept as it is is not copied.
@@ -64,14 +66,31 @@ func (j *Journal) pack(content []byte, raw bool) ([]byte, error) {
 	return to.Bytes(), nil
 }
 
+// open opens the file of a note in the directory of its day. A change that was being made when the names were read may be
+// done by now: then n says so.
+func (n *noteName) open(day *os.Root) (*os.File, Stamp, error) {
+	f, stamp, err := openRegular(day, n.base(), n.path())
+	if n.state != stateOpen || !errors.Is(err, fs.ErrNotExist) {
+		return f, stamp, err
+	}
+	for _, state := range []string{stateDone, stateUnsure} {
+		ended := noteName{n.at, n.id, state}
+		if f, stamp, err := openRegular(day, ended.base(), ended.path()); err == nil {
+			*n = ended
+			return f, stamp, nil
+		}
+	}
+	return nil, Stamp{}, err // it did not happen
+}
+
 // header reads the first line of a note, and says errDamaged unless all of the note is there.
-func (j *Journal) header(name noteName) (*header, error) {
-	f, stamp, err := openRegular(j.root, name.path(), name.path())
+func (n *noteName) header(day *os.Root) (*header, error) {
+	f, stamp, err := n.open(day)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	r := bufio.NewReader(io.LimitReader(f, maxHeader))
+	r := bufio.NewReaderSize(io.LimitReader(f, maxHeader), headRead)
 	line, err := r.ReadBytes('\n')
 	if err != nil {
 		return nil, errDamaged
@@ -98,8 +117,8 @@ func parseHeader(line []byte, size int64) (*header, error) {
 }
 
 // read reads a note with its contents, and proves each by its hash.
-func (j *Journal) read(name noteName) (*note, error) {
-	f, stamp, err := openRegular(j.root, name.path(), name.path())
+func (n *noteName) read(day *os.Root) (*note, error) {
+	f, stamp, err := n.open(day)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 )
@@ -37,14 +38,14 @@ func (j *Journal) Recover(ctx context.Context, locker Locker) ([]Repair, error) 
 	var out []Repair
 	var errs []error
 	later := make(map[string]*digest) // what the next newer change found at a path
-	for n := range j.names() {
+	for n, day := range j.names() {
 		if err := context.Cause(ctx); err != nil {
 			return out, errors.Join(append(errs, err)...)
 		}
 		if n.at < left[len(left)-1].at {
 			break
 		}
-		h, err := j.header(n)
+		h, err := n.header(day)
 		if errors.Is(err, errDamaged) && n.state == stateOpen && j.now().UnixNano()-n.at > int64(leftNote) {
 			_ = j.drop(n) // it was never whole, so nothing came of it
 		}
@@ -52,7 +53,7 @@ func (j *Journal) Recover(ctx context.Context, locker Locker) ([]Repair, error) 
 			continue
 		}
 		if n.state == stateOpen && j.over(h) {
-			r, err := j.settle(ctx, locker, n, later)
+			r, err := j.settle(ctx, locker, n, day, later)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("change %s: %w", n.id, err))
 			} else if r.ID != "" {
@@ -88,9 +89,9 @@ func (j *Journal) over(h *header) bool {
 }
 
 // settle ends one open note. The zero Repair: another process was faster.
-func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, later map[string]*digest) (Repair, error) {
-	e, err := j.read(n)
-	if errors.Is(err, fs.ErrNotExist) {
+func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os.Root, later map[string]*digest) (Repair, error) {
+	e, err := n.read(day)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && n.state != stateOpen {
 		return Repair{}, nil
 	}
 	if err != nil {

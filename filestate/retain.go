@@ -1,10 +1,9 @@
 package filestate
 
 import (
-	"cmp"
 	"context"
-	"io/fs"
 	"iter"
+	"os"
 	"slices"
 	"time"
 )
@@ -14,29 +13,49 @@ const (
 	leftNote  = time.Hour // age from which a part of a note is one of a process that died
 )
 
-// names goes over the notes, newest first. What is no note is passed over.
-func (j *Journal) names() iter.Seq[noteName] {
-	return func(yield func(noteName) bool) {
-		days, _ := fs.ReadDir(j.root.FS(), ".") // what cannot be read holds no note
-		for _, day := range slices.Backward(days) {
-			if !day.IsDir() {
-				continue
-			}
-			entries, _ := fs.ReadDir(j.root.FS(), day.Name())
-			var found []noteName
-			for _, e := range entries {
-				if n, ok := parseNoteName(e.Name()); ok && n.day() == day.Name() {
-					found = append(found, n)
-				}
-			}
-			slices.SortFunc(found, func(a, b noteName) int { return cmp.Compare(b.at, a.at) })
-			for _, n := range found {
-				if !yield(n) {
-					return
-				}
+// names goes over the notes, newest first, each with the directory of its day, which is open for that step only. What is
+// no note is passed over.
+func (j *Journal) names() iter.Seq2[noteName, *os.Root] {
+	return func(yield func(noteName, *os.Root) bool) {
+		for _, day := range slices.Backward(j.days()) {
+			if !j.namesOf(day, yield) {
+				return
 			}
 		}
 	}
+}
+
+// days are the names of all days, in order.
+func (j *Journal) days() []string { return sortedNames(j.root) }
+
+// namesOf goes over the notes of one day. false: yield wants no more.
+func (j *Journal) namesOf(day string, yield func(noteName, *os.Root) bool) bool {
+	if _, err := time.Parse(dayForm, day); err != nil {
+		return true // not ours, and if it were a FIFO, to open it would wait
+	}
+	dir, err := j.root.OpenRoot(day + "/.")
+	if err != nil {
+		return true // what cannot be read holds no note
+	}
+	defer func() { _ = dir.Close() }() // a directory handle holds no data
+	for _, name := range slices.Backward(sortedNames(dir)) { // which sort by time
+		if n, ok := parseNoteName(name); ok && n.day() == day && !yield(n, dir) {
+			return false
+		}
+	}
+	return true
+}
+
+// sortedNames are the names in a directory; none if it cannot be read.
+func sortedNames(dir *os.Root) []string {
+	d, err := dir.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = d.Close() }() // nothing is written to it
+	names, _ := d.Readdirnames(-1)   // what could not be read is not there
+	slices.Sort(names)
+	return names
 }
 
 // tidyIfDue tidies when enough was added since the last time.
@@ -56,54 +75,50 @@ func (j *Journal) tidyIfDue(ctx context.Context) {
 // being made. It never fails; what stays is removed the next time.
 func (j *Journal) tidy(ctx context.Context) {
 	oldest := j.now().AddDate(0, 0, -j.o.KeepDays).UnixNano()
-	var kept []sized
 	var all int64
-	for n := range j.names() {
+	newest := true
+	for n, day := range j.names() {
 		if ctx.Err() != nil {
 			return
 		}
-		info, err := j.root.Lstat(n.path())
-		if err != nil {
-			continue // another process may have been faster
-		}
-		if n.at < oldest && len(kept) > 0 && n.state != stateOpen {
-			_ = j.root.Remove(n.path())
+		if n.at < oldest && !newest && n.state != stateOpen {
+			_ = day.Remove(n.base())
 			continue
 		}
-		kept = append(kept, sized{n, info.Size()})
-		all += info.Size()
+		if info, err := day.Lstat(n.base()); err == nil { // else another process was faster
+			all += info.Size()
+			newest = false
+		}
 	}
 	if all > j.o.MaxBytes { // only then it matters whose each is, for which its note must be read
-		j.shrink(ctx, kept)
+		j.shrink(ctx)
 	}
-	days, _ := fs.ReadDir(j.root.FS(), ".")
+	days := j.days()
 	for _, day := range days[:max(0, len(days)-1)] {
-		_ = j.root.Remove(day.Name()) // only an empty one goes
+		_ = j.root.Remove(day) // only an empty one goes
 	}
-}
-
-// sized is a note with the size of its file.
-type sized struct {
-	noteName
-	size int64
 }
 
 // shrink removes the oldest notes of each workspace that has too much. The limit is one workspace's, so that much work in
 // one takes nothing from the others.
-func (j *Journal) shrink(ctx context.Context, kept []sized) {
+func (j *Journal) shrink(ctx context.Context) {
 	used := make(map[string]int64)
-	for _, n := range kept {
+	for n, day := range j.names() {
 		if ctx.Err() != nil {
 			return
 		}
 		var workspace string
-		if h, err := j.header(n.noteName); err == nil {
+		if h, err := n.header(day); err == nil {
 			workspace = h.By.Workspace
 		} // else it is damaged, and counts with what belongs nowhere
+		info, err := day.Lstat(n.base())
+		if err != nil {
+			continue // another process was faster
+		}
 		sum, known := used[workspace]
-		used[workspace] = sum + n.size
+		used[workspace] = sum + info.Size()
 		if known && n.state != stateOpen && used[workspace] > j.o.MaxBytes {
-			_ = j.root.Remove(n.path())
+			_ = day.Remove(n.base())
 		}
 	}
 }

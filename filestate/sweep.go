@@ -153,11 +153,11 @@ func (j *Journal) settleLeft(ctx context.Context, dir *os.Root, name, path strin
 // knows says whether the journal holds a content, or the change that made this temporary file was still writing it.
 func (j *Journal) knows(ctx context.Context, temp string, content []byte) bool {
 	sum := digestOf(content)
-	for n := range j.names() {
+	for n, day := range j.names() {
 		if ctx.Err() != nil {
 			return false
 		}
-		h, err := j.header(n)
+		h, err := n.header(day)
 		if err != nil {
 			continue
 		}
@@ -168,7 +168,7 @@ func (j *Journal) knows(ctx context.Context, temp string, content []byte) bool {
 			if !f.Kept || f.Temp != temp || f.After == nil {
 				continue
 			}
-			if e, err := j.read(n); err == nil && bytes.HasPrefix(e.parts[i].after, content) {
+			if e, err := n.read(day); err == nil && bytes.HasPrefix(e.parts[i].after, content) {
 				return true
 			}
 		}
