@@ -141,6 +141,9 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		return r
 	}
 	r.Text += "The change is below and counts as read: repeat the call against it.\n" + shown
+	if env.Client.Modern || env.Prefs.ReadVersion { // a call that named one would never fit again
+		r.Text += "\n[version " + string(e.Now) + "]"
+	}
 	r.Shows = []string{e.Path}
 	r.Meta.Version = string(e.Now)
 	return r
