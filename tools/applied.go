@@ -18,9 +18,13 @@ const (
 	appliedBytes   = 4 << 20
 )
 
-// appliedBefore says that the session has made exactly this edit of the file before: of the content that one of its
-// last changes found it makes what that change left, or, if other edits were made with it, is used up in that.
-func appliedBefore(ctx context.Context, env tool.Env, path string, e textedit.Edit) bool {
+// appliedBefore says that the session has made exactly this edit of the file before, and that now, which has no more of
+// what it replaces, still has what it wrote: of the content that one of the last changes found it makes what that change
+// left, or, if other edits were made with it, is used up in that.
+func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e textedit.Edit) bool {
+	if len(now) > appliedBytes {
+		return false
+	}
 	past, err := env.Files.History(ctx, filestate.Query{Path: path, Session: env.Key.Session, Limit: appliedChanges})
 	if err != nil {
 		return false
@@ -35,7 +39,7 @@ func appliedBefore(ctx context.Context, env tool.Env, path string, e textedit.Ed
 		}
 		made, _, err := textedit.Apply(before, []textedit.Edit{e})
 		if err == nil && (bytes.Equal(made, after) || usedUp(after, e)) {
-			return true
+			return e.New == "" || bytes.Equal(now, after) || usedUp(now, e)
 		}
 	}
 	return false

@@ -18,6 +18,7 @@ type fileEdits struct {
 	version string // that the caller has seen; "": what the session has seen counts
 	which   []int  // numbers of the edits in their call, from 1; nil: the call has one and no numbers
 	edits   []textedit.Edit
+	met     []byte          // the content that the edits were tried on last
 	report  textedit.Report // set when the edits were applied
 	total   int             // edits of the call
 	notes   *editNotes
@@ -37,6 +38,7 @@ func (f *fileEdits) change(env tool.Env) filestate.Edit {
 			}
 			trying, writing := f.stages()
 			f.notes.say(trying)
+			f.met = old
 			content, f.report, err = textedit.Apply(old, f.edits)
 			if err == nil {
 				err = checkSettings(env, old, content, f.path, f.file.Path)
@@ -101,7 +103,7 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 		by := f.which[missing.ChangedBy-1]
 		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
 			by, by, f.which[failed.Index], missing.From, missing.To)
-	case isMissing && appliedBefore(ctx, env, f.file.Path, edit):
+	case isMissing && appliedBefore(ctx, env, f.file.Path, f.met, edit):
 		missing.Hint = "This exact edit was applied before; nothing to do."
 	}
 	return matchRefusal(env, f.path, head, edit.Old, more, err)
