@@ -1,9 +1,13 @@
 package tools
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"codehand/tools/notebook"
@@ -41,4 +45,23 @@ func (f *fileEdits) refuseNotebook(ctx context.Context, env tool.Env) error {
 		return pathRefusal(env, f.path, err)
 	}
 	return tool.Numbered(tool.Notebook, 5, "%s", text)
+}
+
+// checkNotebook refuses to make a notebook of what is none, since no program would open it any more.
+func checkNotebook(content string, paths ...string) error {
+	if !slices.ContainsFunc(paths, isNotebook) {
+		return nil
+	}
+	if _, err := notebook.Parse([]byte(content)); err == nil {
+		return nil // maybe with a NaN, as Jupyter writes it, or of nbformat 3
+	}
+	var book map[string]json.RawMessage // keys of a struct would match in any case
+	err := json.Unmarshal([]byte(content), &book)
+	if _, is := errors.AsType[*json.SyntaxError](err); !is && !bytes.HasPrefix(book["cells"], []byte("[")) {
+		err = errors.New("a list of cells is missing")
+	}
+	if err != nil {
+		return tool.Refuse(tool.NotebookInvalid, "The content is not a Jupyter notebook: %v. Write JSON with cells.", err)
+	}
+	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -48,7 +46,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 		return tool.Result{}, pathRefusal(env, in.FilePath, err)
 	}
 	defer f.Close()
-	if err := writeFileNotebook(in); err != nil {
+	if err := checkNotebook(in.Content, in.FilePath, f.Path); err != nil {
 		return tool.Result{}, err
 	}
 	var notes []string
@@ -96,7 +94,10 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 const writeFileShown = 30
 
 func writeFileLines(content []byte) int {
-	t, _ := textedit.Decode(content) // what is no text has no lines
+	t, err := textedit.Decode(content)
+	if err != nil { // a NUL was sent: no tool takes that for text, but it has lines
+		t, _ = textedit.Decode(bytes.ReplaceAll(content, []byte{0}, []byte(" ")))
+	}
 	return t.Lines
 }
 
@@ -129,22 +130,4 @@ func writeFileEnds(t textedit.Text) string {
 		return "LF"
 	}
 	return ""
-}
-
-// writeFileNotebook refuses to make a notebook of what is none, since no program would open it any more.
-func writeFileNotebook(in writeFileInput) error {
-	if !isNotebook(in.FilePath) {
-		return nil
-	}
-	var book struct {
-		Cells *[]json.RawMessage `json:"cells"`
-	}
-	err := json.Unmarshal([]byte(in.Content), &book)
-	if err == nil && book.Cells == nil {
-		err = errors.New("cells are missing")
-	}
-	if err != nil {
-		return tool.Refuse(tool.NotebookInvalid, "The content is not a Jupyter notebook: %v. Write JSON with cells.", err)
-	}
-	return nil
 }

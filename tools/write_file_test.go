@@ -18,6 +18,8 @@ func TestWriteFileNew(t *testing.T) {
 	same(t, r.ok("write_file", `{"file_path":"one","content":"a"}`), "Successfully wrote to $WORK/one (1 line, new file)\n1\ta")
 	same(t, r.ok("write_file", `{"file_path":"none","content":""}`), "Successfully wrote to $WORK/none (0 lines, new file)")
 	r.holds("none", "")
+	// A file with a NUL was said to have no lines.
+	same(t, r.ok("write_file", `{"file_path":"nul","content":"a\u0000\nb\n"}`), "Successfully wrote to $WORK/nul (2 lines, new file)\n1\ta\\x00\n2\tb")
 	var long strings.Builder
 	for i := range 40 {
 		fmt.Fprintf(&long, `%d\n`, i+1)
@@ -80,6 +82,10 @@ func TestWriteFileRefusals(t *testing.T) {
 	if err := os.Symlink(filepath.Join(t.TempDir(), "new"), filepath.Join(r.dir, "dangling")); err != nil {
 		t.Fatal(err)
 	}
+	r.write("book.ipynb", "{}")
+	if err := os.Symlink("book.ipynb", filepath.Join(r.dir, "book.txt")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		code tool.Code
 		args string
@@ -92,6 +98,11 @@ func TestWriteFileRefusals(t *testing.T) {
 		{tool.IsDirectory, `{"file_path":"d","content":"x"}`, "$WORK/d is a directory. Use list_files."},
 		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"{}"}`, "cells"},
 		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"x"}`, "not a Jupyter notebook"},
+		// A key in another case was taken for "cells", a link led round the check, and the words were about types of Go.
+		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"{\"Cells\":[]}"}`, "a list of cells is missing. Write JSON with cells."},
+		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"{\"cells\":\"x\"}"}`, "a list of cells is missing."},
+		{tool.NotebookInvalid, `{"file_path":"a.ipynb","content":"[1]"}`, "a list of cells is missing."},
+		{tool.NotebookInvalid, `{"file_path":"book.txt","content":"x"}`, "not a Jupyter notebook"},
 		{tool.BinaryFile, `{"file_path":"bin","content":"x"}`, "binary"},
 		{tool.FileNotRead, `{"file_path":"wide","content":"x"}`, "Read it first"},
 		{tool.NotDirectory, `{"file_path":"d/f/g","content":"x"}`, "A part of $WORK/d/f/g is a file"},
@@ -101,6 +112,9 @@ func TestWriteFileRefusals(t *testing.T) {
 		}
 	}
 	r.ok("write_file", `{"file_path":"b.ipynb","content":"{\"cells\":[]}"}`)
+	// What Jupyter itself writes was refused: a NaN in an output, or cells in worksheets.
+	r.ok("write_file", `{"file_path":"c.ipynb","content":"{\"cells\":[{\"outputs\":[NaN]}],\"nbformat\":4}"}`)
+	r.ok("write_file", `{"file_path":"d.ipynb","content":"{\"worksheets\":[{\"cells\":[]}],\"nbformat\":3}"}`)
 }
 
 // A file that was deleted after the read is made anew, and the answer says so.
