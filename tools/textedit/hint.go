@@ -114,8 +114,12 @@ func spaced(content []byte, old string) string {
 	}
 	from := unsqueeze(content, at)
 	to := unsqueeze(content, at+len(wanted)-1)
-	return "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n" +
+	text := "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n" +
 		show(content, lineOf(content, from), lineOf(content, to))
+	if strings.HasSuffix(old, "\n") && bytes.IndexByte(content[to:], '\n') < 0 {
+		text += "\n(no newline at the end)"
+	}
+	return text
 }
 
 // squeeze is text without its white space.
@@ -162,6 +166,19 @@ func cased(content []byte, old string) string {
 // lineOf returns the line, from 1, of an offset.
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], newline) }
 
+// wideBlanks spells the blanks of a line that look like others as the escapes that stand for them in old text.
+func wideBlanks(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		if r >= utf8.RuneSelf && unicode.IsSpace(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // show returns lines from to to of content, at most hintLines, each with its number, with tabs and blanks at the end made
 // visible.
 func show(content []byte, from, to int) string {
@@ -178,7 +195,7 @@ func show(content []byte, from, to int) string {
 		text := string(bytes.TrimSuffix(bytes.TrimSuffix(line, newline), []byte("\r")))
 		body := strings.TrimRight(text, " \t")
 		body += strings.ReplaceAll(text[len(body):], " ", "·")
-		body = strings.ReplaceAll(strings.ToValidUTF8(body, "\ufffd"), "\t", "→")
+		body = strings.ReplaceAll(wideBlanks(strings.ToValidUTF8(body, "\ufffd")), "\t", "→")
 		fmt.Fprintf(&b, "%d: %s\n", number, cut(body, maxShown))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
