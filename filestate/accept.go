@@ -136,7 +136,7 @@ func (e *StaleError) look(ctx context.Context, rec *record, content bool) (same 
 	}
 	defer func() { _ = file.Close() }() // only read
 	found := StaleError{stamp: stamp}
-	if len(rec.Parts) > 0 {
+	if !rec.hashed() {
 		same, err = found.compareParts(ctx, rec, file)
 	} else {
 		same, err = found.compareWhole(ctx, rec, file, content)

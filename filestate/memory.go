@@ -35,7 +35,7 @@ type Memory interface {
 type record struct {
 	Path   string   `json:"path"`
 	Hash   digest   `json:"hash"`             // of the whole content that was seen; none: only parts of it are known
-	Parts  []part   `json:"parts,omitempty"`  // of a large file without Hash, as they were shown
+	Parts  []part   `json:"parts,omitempty"`  // of a large file, as they were shown
 	Size   int64    `json:"size"`             // of that content
 	Spans  []Span   `json:"spans"`            // of it, what was shown; normal
 	Stamp  Stamp    `json:"stamp"`            // of the file when it held that content

@@ -16,10 +16,12 @@ const (
 	// maxParts is how many parts of one file are remembered: about 130 KB in a record, of which a Store holds 256 KiB.
 	// The one that was shown first is forgotten first, and must be shown again.
 	maxParts = 1024
+	// hashedParts is the same beside the hash of the whole content, which may have 4096 spans in the same record.
+	hashedParts = 256
 )
 
 // A part is a range of a large file that was shown, with the hash of its bytes. It is all that is known of the content as
-// long as nobody had a reason to hash the whole.
+// long as nobody had a reason to hash the whole, and all that is left of it when its stamp proves that hash no longer.
 type part struct {
 	Span
 	Hash digest
@@ -104,20 +106,27 @@ func (r *Reading) sawParts(ctx context.Context, spans []Span) (Sight, error) {
 
 // seeParts returns the record after a view of a part, and the version of that view.
 func (r *Reading) seeParts(ctx context.Context, known *record, spans []Span) (*record, Version, error) {
-	if sum, ok, err := r.stillHashed(ctx, known); ok || err != nil {
-		next := known.see(sum, r.stamp, spans)
-		return next, next.version(), err
+	sum, hashed, err := r.stillHashed(ctx, known)
+	if err != nil {
+		return nil, "", err
 	}
-	next := &record{Size: r.stamp.Size, Stamp: r.stamp, View: viewOf(spans)}
+	var parts []part
 	for _, s := range spans {
 		p, err := partOf(ctx, r.file, s)
 		if err != nil {
 			return nil, "", err
 		}
-		next.Parts = append(next.Parts, p)
+		parts = append(parts, p)
 	}
+	if hashed {
+		next := known.see(sum, r.stamp, spans)
+		next.Parts = append(next.Parts[:len(next.Parts):len(next.Parts)], parts...)
+		next.Parts = next.Parts[max(0, len(next.Parts)-hashedParts):]
+		return next, next.version(), nil
+	}
+	next := &record{Size: r.stamp.Size, Stamp: r.stamp, View: viewOf(spans), Parts: parts}
 	version := longest(next.Parts).version(next.Size)
-	if known != nil && !known.hashed() {
+	if known != nil && len(known.Parts) > 0 {
 		same := known.Stamp.proves(r.stamp)
 		if !same {
 			var err error

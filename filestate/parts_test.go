@@ -295,3 +295,23 @@ func readBytes(t *testing.T) (n int64) {
 	}
 	return n
 }
+
+// After an edit of a large file its hash is known. Two views, and a third program that touched the file between them, made
+// the session forget the first one: an edit went on though what that had shown was changed.
+func TestViewsAfterAnEditOfALargeFile(t *testing.T) {
+	t.Parallel()
+	d := largeDesk(t)
+	d.write("a", three)
+	d.see("a", span{From: 0, To: 7})
+	d.must(d.edit("a", "one", "1"))
+	d.settled("a")
+	if v := d.see("a", span{From: 0, To: 5}).Version; strings.HasPrefix(string(v), "r") {
+		t.Errorf("a view of a content whose hash is known has the version %s", v)
+	}
+	d.age("a", time.Hour) // the same bytes at another time
+	d.see("a", span{From: 5, To: 10})
+	d.write("b", "2...\ntwo...\nthree.\n")
+	d.rename("b", "a")
+	_, err := d.edit("a", "three", "3")
+	wantStale(t, err)
+}

@@ -128,7 +128,7 @@ func (r *record) see(sum digest, stamp Stamp, spans []Span) *record {
 	if r == nil || r.Hash != sum {
 		return next
 	}
-	next.Own, next.Ranges = r.Own, r.Ranges
+	next.Own, next.Ranges, next.Parts = r.Own, r.Ranges, r.Parts
 	next.Spans = normal(append(r.Spans[:len(r.Spans):len(r.Spans)], spans...), stamp.Size)
 	if r.View == next.View {
 		next.Again = r.Again + 1

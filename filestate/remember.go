@@ -42,12 +42,12 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	}
 	switch {
 	case w.same && fresh != nil && fresh.Hash == w.after:
-		next.Own, next.Ranges, next.View, next.Again = fresh.Own, fresh.Ranges, fresh.View, fresh.Again
+		next.Own, next.Ranges, next.Parts, next.View, next.Again = fresh.Own, fresh.Ranges, fresh.Parts, fresh.View, fresh.Again
 	case w.same:
 		next.Own, next.Ranges = nil, nil
 	case quicker:
 		next.Spans = normal(append(next.Spans, fresh.Spans...), size)
-		next.View, next.Again = fresh.View, fresh.Again
+		next.Parts, next.View, next.Again = fresh.Parts, fresh.View, fresh.Again
 	}
 	c.After = next.version()
 	if w.same {

@@ -37,7 +37,7 @@ func (j *Journal) namesOf(day string, yield func(noteName, *os.Root) bool) bool 
 	if err != nil {
 		return true // what cannot be read holds no note
 	}
-	defer func() { _ = dir.Close() }() // a directory handle holds no data
+	defer func() { _ = dir.Close() }()                       // a directory handle holds no data
 	for _, name := range slices.Backward(sortedNames(dir)) { // which sort by time
 		if n, ok := parseNoteName(name); ok && n.day() == day && !yield(n, dir) {
 			return false
