@@ -28,6 +28,9 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many, old))
 	case isCount:
 		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want, count.Got)
+	case isMix && mix.Untold && mix.Char == 0:
+		return tool.Numbered(tool.EncodingMix, 12, "%s%s looks like %s, and what this edit leaves would be read as another encoding. Leave more of its text, or write the whole file with write_file, which makes it UTF-8.",
+			head, path, mix.Encoding)
 	case isMix && mix.Untold:
 		return tool.Numbered(tool.EncodingMix, 12, "%s%s looks like %s, and with %q (U+%04X) it would not any more. Use other characters, or write the whole file with write_file, which makes it UTF-8.",
 			head, path, mix.Encoding, mix.Char, mix.Char)

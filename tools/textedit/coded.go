@@ -140,7 +140,7 @@ func (c *coded) splice(text []byte, splices []splice) (changed int, err error) {
 }
 
 // content returns the file as the edits have made it. A *MixError: it is not what the text has become, since bytes that
-// were no character make one with what stands beside them now, or a new character makes it unlike text in its encoding.
+// were no character make one with what stands beside them now, or it is unlike text in its encoding now.
 // ErrTooLarge: it has more than limit bytes.
 func (c *coded) content(mark, text []byte, limit int) ([]byte, error) {
 	out := bytes.Clone(mark)
@@ -160,10 +160,20 @@ func (c *coded) content(mark, text []byte, limit int) ([]byte, error) {
 	if again, err := newCoded(c.set, out[len(mark):]); err != nil || !bytes.Equal(again.text, text) {
 		return nil, &MixError{Encoding: Encoding{set: c.set}}
 	}
-	if again, _ := Detect(out); c.guessed && foreign != 0 && again.set != c.set {
+	if again, _ := Detect(out); c.guessed && again.set != c.set && (foreign != 0 || again.misreads(out, text)) {
 		return nil, &MixError{Encoding: Encoding{set: c.set}, Char: foreign, Untold: true}
 	}
 	return out, nil
+}
+
+// misreads says that a legacy encoding shows raw, which has no mark, as another text. Bytes that are shown as none are
+// harmless: nothing is written in a wrong encoding then.
+func (e Encoding) misreads(raw, text []byte) bool {
+	if e.set == utf8Set {
+		return false
+	}
+	shown, _ := e.Decode(raw)
+	return shown != string(text)
 }
 
 // A walker goes over the pieces once, and makes those after an edit.

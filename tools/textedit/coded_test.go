@@ -35,6 +35,7 @@ func applyTo(set charset, raw []byte, edits ...Edit) ([]byte, Report, error) {
 }
 
 func TestApplyKeepsTheEncoding(t *testing.T) {
+	const japanese = "わたしはあなたにこのことをおしえてあげることができません。\nそれではまたあしたおあいしましょう。\nこれはとてもおもしろいものですね。\n"
 	const chinese = "# 配置文件：不要删除这个文件\r\nname = \"中文\"\r\nvalue = 1\r\n"
 	cases := []struct {
 		name, before string
@@ -53,6 +54,9 @@ func TestApplyKeepsTheEncoding(t *testing.T) {
 		{"Latin-1", "caf\xe9 na\xefve\n", Edit{Old: "naïve", New: "élève"}, "caf\xe9 \xe9l\xe8ve\n", nil},
 		{"Latin-1, a character that it lacks", "caf\xe9 na\xefve\n", Edit{Old: "naïve", New: "日"}, "", &MixError{Char: '日'}},
 		{"Latin-1, a character that speaks against it", "caf\xe9 na\xefve\n", Edit{Old: "naïve", New: "ž"}, "", &MixError{Char: 'ž', Untold: true}},
+		// The next edit would have been written in the encoding that the rest was then taken for, here Big5.
+		{"EUC-JP, and the rest looks like another", string(spell(eucJP, japanese+"は天気がいい")), Edit{Old: japanese}, "", &MixError{Untold: true}},
+		{"EUC-JP, and the rest looks like nothing", string(spell(eucJP, japanese+"は")), Edit{Old: japanese}, string(spell(eucJP, "は")), nil},
 		{"UTF-32", "\xff\xfe\x00\x00a\x00\x00\x00", Edit{Old: "a", New: "b"}, "", ErrEncoding},
 	}
 	for _, c := range cases {
