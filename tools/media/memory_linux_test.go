@@ -35,7 +35,7 @@ func peak(t *testing.T) int {
 func TestMemoryChild(t *testing.T) {
 	name := os.Getenv(memoryOf)
 	if name == "" {
-		t.Skip("runs for TestFitMemory only")
+		return // it is only run by weigh
 	}
 	most, err := time.ParseDuration(os.Getenv(memoryTime))
 	if err != nil {

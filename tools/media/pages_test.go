@@ -77,7 +77,7 @@ func numbers(pages []Page) string {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	dir, temp := pdfs(t), t.TempDir()
-	r := New(Options{Temp: temp})
+	r := New(Options{Temp: temp, Fit: FitOptions{MaxTime: 10 * time.Second}}) // the race detector slows decoding down
 	for _, c := range []struct {
 		name     string
 		from, to int
@@ -127,7 +127,7 @@ func TestPagesImage(t *testing.T) {
 	t.Parallel()
 	dir := pdfs(t)
 	data := open(t, dir, "mixed.pdf")
-	pages, err := New(Options{}).Pages(t.Context(), bytes.NewReader(data), int64(len(data)), 2, 2)
+	pages, err := New(Options{Fit: FitOptions{MaxTime: 10 * time.Second}}).Pages(t.Context(), bytes.NewReader(data), int64(len(data)), 2, 2)
 	if err != nil || len(pages) != 1 || pages[0].Image == nil {
 		t.Fatal(pages, err)
 	}
