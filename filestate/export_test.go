@@ -90,6 +90,11 @@ func Tidy(ctx context.Context, j *Journal) { j.tidy(ctx) }
 
 // LeaveOpen makes the note of a change one that a process left open which has died.
 func LeaveOpen(ctx context.Context, j *Journal, id string) error {
+	return LeaveOpenAt(ctx, j, id, j.self.host.Boot)
+}
+
+// LeaveOpenAt does so for a process of a start of the machine.
+func LeaveOpenAt(ctx context.Context, j *Journal, id, boot string) error {
 	n, e, err := j.find(ctx, id)
 	if err != nil {
 		return err
@@ -99,6 +104,7 @@ func LeaveOpen(ctx context.Context, j *Journal, id string) error {
 	}
 	e.Process, e.Started = 1<<22+1, 1 // no such process: beyond the largest id that Linux gives
 	e.Host = j.self.host
+	e.Host.Boot = boot
 	b, err := j.encode(e)
 	if err != nil {
 		return err
@@ -114,3 +120,12 @@ func SwapNameOf(pid int, started uint64) string {
 
 // SettleLate looks at all files that were just replaced for the last time, as Close does.
 func SettleLate(j *Journal) { j.settleAllLate() }
+
+// TempOf is the name of the temporary file of a change of one file; "": there is no such change.
+func TempOf(ctx context.Context, j *Journal, id string) string {
+	_, e, err := j.find(ctx, id)
+	if err != nil {
+		return ""
+	}
+	return e.Files[0].Temp
+}

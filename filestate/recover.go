@@ -112,9 +112,12 @@ func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os
 	l := New(Options{Locker: heldLocker{}, Journal: j, Fast: j.o.Fast})
 	var after, before, superseded int
 	var backs []*back
+	// What was not synced may be anything after a power loss: a temporary file of which nobody knows the content is no
+	// proof then that somebody saved it, and must not take the place of what was acknowledged.
+	rebooted := e.Host.Boot != j.self.host.Boot
 	for i, f := range e.Files {
 		next, known := later[f.Path]
-		now, err := l.settleFile(ctx, f, e.parts[i], known)
+		now, err := l.settleFile(ctx, f, e.parts[i], !known && !rebooted)
 		if err != nil {
 			return r, err
 		}
@@ -149,8 +152,9 @@ func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os
 }
 
 // settleFile removes what a change left beside one file, and returns the hash of what the change found or left at the
-// name; nil: no file. superseded says that a newer change has used the name since.
-func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, superseded bool) (*digest, error) {
+// name; nil: no file. mayPutBack says that what it left can be what somebody saved, and that no newer change has used the
+// name since.
+func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, mayPutBack bool) (*digest, error) {
 	dir, err := reopen(filepath.Dir(f.Path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -165,7 +169,7 @@ func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, superseded
 		return nil, err
 	}
 	if f.Temp != "" && filepath.Base(f.Temp) == f.Temp {
-		if putBack, err := l.settleTemp(ctx, w, f, now, superseded); err != nil || putBack {
+		if putBack, err := l.settleTemp(ctx, w, f, now, mayPutBack); err != nil || putBack {
 			return f.Before, err
 		}
 	}
@@ -174,8 +178,9 @@ func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, superseded
 }
 
 // settleTemp handles the temporary file of a change. It holds the new content or a part of it, or after the exchange the
-// old one; or else what somebody had saved in between, which gets its name again: the change was not made.
-func (l *Ledger) settleTemp(ctx context.Context, w *work, f noted, now *digest, superseded bool) (putBack bool, err error) {
+// old one; or else what somebody had saved in between, which gets its name again if it may: the change was not made.
+// Otherwise the journal keeps it.
+func (l *Ledger) settleTemp(ctx context.Context, w *work, f noted, now *digest, mayPutBack bool) (putBack bool, err error) {
 	content, _, err := w.look(ctx, f.Temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -186,9 +191,9 @@ func (l *Ledger) settleTemp(ctx context.Context, w *work, f noted, now *digest, 
 	switch {
 	case f.Before != nil && digestOf(content) == *f.Before, f.After != nil && f.Kept && bytes.HasPrefix(w.next, content),
 		f.After != nil && digestOf(content) == *f.After:
-	case !superseded && now == nil:
+	case mayPutBack && now == nil:
 		return true, publishNew(w.dir, f.Temp, w.name)
-	case !superseded && f.After != nil && equal(now, f.After):
+	case mayPutBack && f.After != nil && equal(now, f.After):
 		return true, l.putBack(ctx, w, content)
 	default:
 		if err := l.journal.keep(kindRecovered, By{}, filepath.Join(filepath.Dir(w.path), f.Temp), content); err != nil {

@@ -131,6 +131,51 @@ func TestRecoverPutsBack(t *testing.T) {
 	}
 }
 
+// After a power loss a temporary file may hold anything: bytes that were never synced, of ours or of whoever had saved the
+// file before. It used to take the place of the acknowledged content, as if somebody had saved it in between.
+func TestRecoverAfterPowerLoss(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, old, now, outcome string }{
+		{"the exchange was made", "old", "new", "done"},
+		{"a new file has no name yet", "", "", "not done"},
+		{"a new file", "", "new", "done"},
+		{"not made", "old", "old", "not done"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := newKeptDesk(t)
+			if c.old != "" {
+				d.write("a", c.old)
+			}
+			if err := update(t.Context(), d.l, filestate.Edit{File: d.file("a"), Unseen: true, Change: makes("new")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(d.path("a")); err != nil {
+				t.Fatal(err)
+			}
+			if c.now != "" {
+				d.write("a", c.now)
+			}
+			garbage := string(make([]byte, 3))
+			d.write(filestate.TempOf(t.Context(), d.j, callID), garbage)
+			if err := filestate.LeaveOpenAt(t.Context(), d.j, callID, "an earlier start"); err != nil {
+				t.Fatal(err)
+			}
+			d = d.again()
+			if r := d.recover(); len(r) != 1 || r[0].Outcome != c.outcome {
+				t.Errorf("the repairs are %+v, want %s", r, c.outcome)
+			}
+			if got, err := os.ReadFile(d.path("a")); string(got) != c.now || err != nil && c.now != "" {
+				t.Errorf("the file holds %q, %v, want %q", got, err, c.now)
+			}
+			d.noTemps()
+			if !d.keepsContent(garbage) {
+				t.Error("the journal has no copy of what was removed")
+			}
+		})
+	}
+}
+
 // The change of a process that lives is left alone.
 func TestRecoverLeavesTheLiving(t *testing.T) {
 	t.Parallel()

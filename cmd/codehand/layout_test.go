@@ -80,6 +80,7 @@ var modules = []struct {
 	{path: "github.com/goccy/go-yaml", rooms: []string{"tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate", "server/auth", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
+	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
 	{path: "github.com/prometheus/client_golang", rooms: []string{"server"}},
