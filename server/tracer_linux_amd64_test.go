@@ -25,7 +25,7 @@ type tracer struct {
 	mu    sync.Mutex
 	calls map[uint64]string     // that count, by number; nil: none
 	stop  func(n int, c traced) // is asked before the n-th of them; see kill and fail
-	seen  []traced
+	seen  int
 	fault syscall.Errno // that the call which was asked about gets
 }
 
@@ -78,7 +78,7 @@ func (p *plot) trace(s *spawned) *tracer {
 func (tr *tracer) watch(calls string, stop func(n int, c traced) syscall.Errno) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.calls, tr.seen = map[uint64]string{}, nil
+	tr.calls, tr.seen = map[uint64]string{}, 0
 	for name := range strings.SplitSeq(calls, ",") {
 		if c, ok := traceable[name]; ok {
 			tr.calls[c.number] = name
@@ -87,13 +87,6 @@ func (tr *tracer) watch(calls string, stop func(n int, c traced) syscall.Errno) 
 		}
 	}
 	tr.stop = func(n int, c traced) { tr.fault = stop(n, c) }
-}
-
-// since are the calls that were seen since watch.
-func (tr *tracer) since() []traced {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	return tr.seen
 }
 
 func (tr *tracer) attach() error {
@@ -174,9 +167,9 @@ func (tr *tracer) enter(id int) syscall.Errno {
 	}
 	c := traced{name: tr.calls[regs.Orig_rax]}
 	c.path = tr.files(id, regs, traceable[c.name].args)
-	tr.seen = append(tr.seen, c)
+	tr.seen++
 	tr.fault = 0
-	tr.stop(len(tr.seen), c)
+	tr.stop(tr.seen, c)
 	if tr.fault != 0 {
 		regs.Orig_rax = ^uint64(0) // there is no such call
 		_ = syscall.PtraceSetRegs(id, &regs)
