@@ -45,8 +45,9 @@ type record struct {
 	Ranges []ranged `json:"ranges,omitempty"` // the same for versions of parts
 }
 
-// shown says whether anything of the content was shown. Without that a record licenses nothing.
-func (r *record) shown() bool { return r != nil && (r.Size == 0 || len(r.Spans) > 0) }
+// shown says whether anything of the content was shown, or the session itself made it out of one of which that holds: what
+// of it was seen is not known any more where that was too large to be compared. Without that a record licenses nothing.
+func (r *record) shown() bool { return r != nil && (r.Size == 0 || len(r.Spans) > 0 || len(r.Own) > 0) }
 
 func (r *record) whole() bool { return isWhole(r.Spans, r.Size) }
 
