@@ -29,17 +29,18 @@ const storeTime = 2 * time.Second
 
 // engines are what all sessions of a process share.
 type engines struct {
-	dir    string // state directory
-	store  state.Store
-	locker filestate.Locker
-	held   *filestate.Contents
-	kept   *journals
-	search *search.Engine
-	broken *settings.Checker
-	media  *media.Reader
-	hooks  *hooks.Runner
-	keeps  *retention
-	tasks  taskLists
+	dir     string // state directory
+	store   state.Store
+	durable bool // the store outlives the process
+	locker  filestate.Locker
+	held    *filestate.Contents
+	kept    *journals
+	search  *search.Engine
+	broken  *settings.Checker
+	media   *media.Reader
+	hooks   *hooks.Runner
+	keeps   *retention
+	tasks   taskLists
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -56,7 +57,7 @@ func (s *Server) assemble(o Options) (err error) {
 	if e.dir, err = config.OpenState(cfg.StateDir); err != nil {
 		return err
 	}
-	if o.Serve {
+	if e.durable = o.Serve; o.Serve {
 		if e.store, err = state.Open(context.Background(), cfg.Store.URL, state.Options{
 			Dir: e.dir, Timeout: storeTime, SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
 		}); err != nil {
@@ -142,8 +143,10 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 	}
 	dir := filepath.Join(e.dir, sessionsDir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
+	stopSnapshot := s.resume(key, dir, memory)
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env()})
 	if err != nil && at.prefs.NoShell == "" {
+		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)
 	}
 	st := &session.State{
@@ -183,6 +186,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		if sh != nil {
 			_ = sh.Close() // what could not be ended was logged there; nobody is left to be told
 		}
+		stopSnapshot()
 	}, nil
 }
 

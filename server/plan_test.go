@@ -163,6 +163,7 @@ var writers = map[string][]string{
 	"multi_edit": {`{"edits":[{"file_path":"$PLAN","old_string":"Think","new_string":"x"},{"file_path":"$WORK/a.txt","old_string":"one","new_string":"x"}]}`,
 		`{"file_path":"$WORK/a.txt","edits":[{"old_string":"one","new_string":"x"}]}`},
 	"notebook_edit": {`{"notebook_path":"$WORK/a.ipynb","edit_mode":"delete","cell_id":"cell-0","new_source":""}`},
+	"undo_change":   {`{"file_path":"$WORK/made.txt"}`},
 	"run_shell": {`{"command":"touch new.txt"}`, `{"command":"cat a.txt > new.txt"}`, `{"command":"cat a.txt; rm a.txt"}`, `{"command":"make","run_in_background":true}`,
 		`{"command":"$(echo cat) a.txt"}`, `{"command":"echo x > '$PLAN'"}`, `{"command":"git commit -m x"}`},
 }
@@ -181,6 +182,7 @@ func TestPlanModeRefuses(t *testing.T) {
 	eachPlanner(t, declared, nil, func(t *testing.T, p *planner) {
 		p.put("$WORK/a.txt", "one\n")
 		p.allowed("read_file", `{"file_path":"$WORK/a.txt"}`)
+		p.allowed("write_file", `{"file_path":"$WORK/made.txt","content":"one\n"}`)
 		p.enter()
 		p.put("$STATE/plans/other.md", "theirs")
 		for name, target := range map[string]string{"to-plan": "$PLAN", "to-other": "$STATE/plans/other.md", "to-plans": "$STATE/plans"} {

@@ -26,7 +26,7 @@ const (
 	// maxSnapshot is how many bytes of keys and values are written. Beyond it the read states go that were noted first.
 	maxSnapshot     = 16 << 20
 	snapshotVersion = 1
-	readStates      = "file." // the keys of what a session has read
+	readStates      = "seen." // the keys, as filestate names them, of what a session has read
 )
 
 // SnapshotOptions of a Snapshot.

@@ -84,35 +84,35 @@ func TestSnapshot(t *testing.T) {
 		a := openSnapshot(t, dir)
 		a.set("cell.mode", "1")
 		time.Sleep(snapshotQuiet - time.Millisecond)
-		a.set("file.a", "read")
+		a.set("seen.a", "read")
 		time.Sleep(snapshotQuiet + time.Millisecond)
-		a.set("file.b", "too late")
+		a.set("seen.b", "too late")
 		synctest.Wait()
 		a.kill()
 
 		b := openSnapshot(t, dir)
 		b.holds("cell.mode", "1")
-		b.holds("file.a", "read")
-		b.holds("file.b", "")
+		b.holds("seen.a", "read")
+		b.holds("seen.b", "")
 		for i := range 12 { // never quiet
-			b.set("file.a", fmt.Sprint(i))
+			b.set("seen.a", fmt.Sprint(i))
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
 		b.kill()
 
 		c := openSnapshot(t, dir)
-		if got, _, _ := c.store.Get(t.Context(), "file.a"); string(got) < "5" && len(got) == 1 {
+		if got, _, _ := c.store.Get(t.Context(), "seen.a"); string(got) < "5" && len(got) == 1 {
 			t.Errorf("after 12 s of changes the file has %q", got)
 		}
-		c.set("file.c", "last")
+		c.set("seen.c", "last")
 		if err := c.store.Delete(t.Context(), "cell.mode"); err != nil {
 			t.Fatal(err)
 		}
 		c.end()
 
 		d := openSnapshot(t, dir)
-		d.holds("file.c", "last")
+		d.holds("seen.c", "last")
 		d.holds("cell.mode", "")
 		d.end()
 		if fails := slices.Concat(a.failed, b.failed, c.failed, d.failed); len(fails) > 0 {
@@ -135,13 +135,13 @@ func TestSnapshotOfTwo(t *testing.T) {
 	dir := t.TempDir()
 	openSnapshot(t, dir).end()
 	a := openSnapshot(t, dir)
-	a.set("file.a", "of the first")
+	a.set("seen.a", "of the first")
 	b := openSnapshot(t, dir)
-	b.set("file.a", "of the second")
+	b.set("seen.a", "of the second")
 	b.end()
 	a.end()
 	c := openSnapshot(t, dir)
-	c.holds("file.a", "of the first")
+	c.holds("seen.a", "of the first")
 	c.end()
 }
 
@@ -150,16 +150,16 @@ func TestSnapshotKeepsWhatIsNewer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := openSnapshot(t, dir)
-	a.set("file.a", "old")
+	a.set("seen.a", "old")
 	a.end()
 	b := &snapshotRig{T: t, all: NewMemory(MemoryOptions{})}
 	b.store = Scoped(b.all, snapshotPrefix)
-	b.set("file.a", "new")
+	b.set("seen.a", "new")
 	var err error
 	if b.snapshot, err = OpenSnapshot(t.Context(), b.store, SnapshotOptions{Dir: dir, Name: "p.s"}); err != nil {
 		t.Fatal(err)
 	}
-	b.holds("file.a", "new")
+	b.holds("seen.a", "new")
 	b.end()
 }
 
@@ -170,8 +170,8 @@ func TestSnapshotThatCannotBeRead(t *testing.T) {
 		newer   bool
 	}{
 		"damaged":         {content: `{"v":1,"name":"p.s","val`},
-		"of another name": {content: `{"v":1,"name":"p.t","values":[{"k":"file.a","b":"eA=="}]}`},
-		"of a bad key":    {content: `{"v":1,"name":"p.s","values":[{"k":"file/../a","b":"eA=="}]}`},
+		"of another name": {content: `{"v":1,"name":"p.t","values":[{"k":"seen.a","b":"eA=="}]}`},
+		"of a bad key":    {content: `{"v":1,"name":"p.s","values":[{"k":"seen/../a","b":"eA=="}]}`},
 		"newer":           {content: `{"v":2,"name":"p.s","values":{}}`, newer: true},
 		"newer in form":   {content: `{"v":2,"name":"p.s","values":[]}`, newer: true},
 	} {
@@ -183,11 +183,11 @@ func TestSnapshotThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := openSnapshot(t, dir)
-			r.holds("file.a", "")
+			r.holds("seen.a", "")
 			if len(r.failed) != 1 || errors.Is(r.failed[0], ErrNewer) != c.newer {
 				t.Errorf("told was %v", r.failed)
 			}
-			r.set("file.a", "x")
+			r.set("seen.a", "x")
 			r.end()
 			now, err := os.ReadFile(path)
 			if err != nil || (string(now) == c.content) != c.newer {
@@ -201,7 +201,7 @@ func TestSnapshotThatCannotBeRead(t *testing.T) {
 func TestSnapshotIsNoLink(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
-	content := `{"v":1,"name":"p.s","values":[{"k":"file.a","b":"eA=="}]}`
+	content := `{"v":1,"name":"p.s","values":[{"k":"seen.a","b":"eA=="}]}`
 	if err := os.WriteFile(other, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestSnapshotIsNoLink(t *testing.T) {
 		t.Skip("links are not to be had here: ", err)
 	}
 	r := openSnapshot(t, dir)
-	r.set("file.b", "y")
+	r.set("seen.b", "y")
 	r.end()
 	if runtime.GOOS != "windows" {
 		if len(r.failed) != 1 {
@@ -229,15 +229,15 @@ func TestSnapshotHasALimit(t *testing.T) {
 	a.set("cell.todos", "first of all")
 	large := strings.Repeat("x", maxValue)
 	for i := range maxSnapshot/maxValue + 3 {
-		a.set(fmt.Sprintf("file.f%03d", i), large)
+		a.set(fmt.Sprintf("seen.f%03d", i), large)
 	}
-	a.set("file.f000", large) // noted again
+	a.set("seen.f000", large) // noted again
 	a.end()
 	b := openSnapshot(t, dir)
 	b.holds("cell.todos", "first of all")
-	b.holds("file.f000", large)
-	b.holds("file.f001", "")
-	b.holds(fmt.Sprintf("file.f%03d", maxSnapshot/maxValue+2), large)
+	b.holds("seen.f000", large)
+	b.holds("seen.f001", "")
+	b.holds(fmt.Sprintf("seen.f%03d", maxSnapshot/maxValue+2), large)
 	b.end()
 	if fails := slices.Concat(a.failed, b.failed); len(fails) > 0 {
 		t.Error(fails)
