@@ -5,17 +5,19 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"codehand/filestate"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
 
-// appliedChanges and appliedBytes are how much of the journal is looked at for an edit that was made before: a hint must
-// not take long.
+// appliedChanges, appliedBytes and appliedTime are how much of the journal is looked at for an edit that was made before,
+// and how long it is looked for: a hint must not take long, and a journal may hold a month of changes.
 const (
 	appliedChanges = 4
 	appliedBytes   = 4 << 20
+	appliedTime    = 50 * time.Millisecond
 )
 
 // appliedBefore says that the session has made exactly this edit of the file before, and that now, which has no more of
@@ -25,6 +27,8 @@ func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e
 	if len(now) > appliedBytes {
 		return false
 	}
+	ctx, cancel := context.WithTimeout(ctx, appliedTime)
+	defer cancel()
 	past, err := env.Files.History(ctx, filestate.Query{Path: path, Session: env.Key.Session, Limit: appliedChanges})
 	if err != nil {
 		return false

@@ -72,7 +72,12 @@ type album struct {
 	s     *showing
 	taken []tool.Media
 	bytes int
+	vain  int // images that could not be shown
 }
+
+// maxVain is how many images of one answer may fail before no more is tried: a notebook may hold thousands, and each
+// holds the server's one decoder until it has failed.
+const maxVain = 8
 
 // maxAlbum is how many bytes all images of one answer have: the line that carries them, in base64, must stay below 8 MiB.
 const maxAlbum = 5 << 20
@@ -89,9 +94,16 @@ func (a *album) add(ctx context.Context, mime string, raw []byte, alone string) 
 		}
 		return fmt.Sprintf("[%s, %s, not shown: %s]", mime, results.Size(int64(len(raw))), why), nil
 	}
+	if a.vain >= maxVain {
+		return fmt.Sprintf("[%s, %s, not shown: too many before it could not be]", mime, results.Size(int64(len(raw)))), nil
+	}
 	m, err := a.s.env.Media.Fit(ctx, raw)
 	if err == nil {
 		return a.put(m, alone), nil
+	}
+	a.vain++
+	if errors.Is(err, media.ErrSlow) {
+		a.vain = maxVain
 	}
 	_, isLimit := errors.AsType[*media.LimitError](err)
 	switch {

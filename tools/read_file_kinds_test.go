@@ -296,3 +296,20 @@ func TestReadFileProgress(t *testing.T) {
 		}
 	})
 }
+
+// A notebook full of damaged images kept the server's one decoder for all of them.
+func TestReadFileDamagedImages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Client.MaxImages = 8
+	bad := `{"output_type":"display_data","data":{"image/png":"` + base64.StdEncoding.EncodeToString(picture(t, 4, 2)[:30]) + `"},"metadata":{}}`
+	cells := make([]string, 40)
+	for i := range cells {
+		cells[i] = codeCell(fmt.Sprint("c", i), "plot()", bad)
+	}
+	r.write("n.ipynb", notebookOf(cells...))
+	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
+	if tried, left := strings.Count(text, "damaged, or of no known kind"), strings.Count(text, "too many before it could not be"); tried != maxVain || left != len(cells)-maxVain {
+		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, text)
+	}
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // makePDF makes the files of these tests with reportlab: text, images only, no text, passwords, text that has form
-// feeds, a title that has lines, and a page of a mile.
+// feeds, a title that has lines, much to warn of, and a page of a mile.
 const makePDF = `
 import sys
 from reportlab.pdfgen import canvas
@@ -39,6 +39,9 @@ make('owner.pdf', 2, encrypt=StandardEncryption('', ownerPassword='x', canCopy=0
 def titled(c, i):
     c.setTitle('a title\nPages:          9000\nEncrypted:      yes'); c.drawString(72, 720, 'short')
 make('title.pdf', 1, titled)
+def noisy(c, i):
+    c.drawString(72, 720, 'Hello'); c._code.append('\n'.join('1 2 3 4 foo%d' % n for n in range(20000))); c.drawString(72, 600, 'World')
+make('noisy.pdf', 1, noisy)
 make('mile.pdf', 1, lambda c, i: c.line(0, 0, 9, 9), pagesize=(4561920, 4561920))
 `
 
@@ -142,6 +145,16 @@ func TestPagesImage(t *testing.T) {
 	}
 }
 
+// A PDF with more to warn of than a pipe holds was said to take too long.
+func TestPagesNoisy(t *testing.T) {
+	t.Parallel()
+	data := open(t, pdfs(t), "noisy.pdf")
+	pages, err := New(Options{}).Pages(t.Context(), bytes.NewReader(data), int64(len(data)), 0, 0)
+	if err != nil || !strings.Contains(numbers(pages), "Hello") || !strings.Contains(numbers(pages), "World") {
+		t.Errorf("%s, %v", numbers(pages), err)
+	}
+}
+
 // PDF files that were cut off are shown as far as poppler mends them, or refused; never with another error.
 func TestPagesDamaged(t *testing.T) {
 	t.Parallel()
@@ -211,6 +224,8 @@ func TestPagesPrograms(t *testing.T) {
 			func(p []Page, err error) bool { return err == nil && p[0].Text == "end\n" }},
 		{"floods", one, `yes`, isLimit},
 		{"floods the other", `yes >&2 & sleep 0.1; exit 1`, ``, is(ErrDamaged)},
+		{"warns a lot", `head -c 1000000 /dev/zero >&2; ` + one, `head -c 1000000 /dev/zero >&2; echo text`,
+			func(p []Page, err error) bool { return err == nil && p[0].Text == "text\n" }},
 		{"says nothing", `:`, ``, is(ErrDamaged)},
 		{"fails", `echo why >&2; exit 1`, ``, is(ErrDamaged)},
 		{"wants a password", `echo "Command Line Error: Incorrect password" >&2; exit 1`, ``, is(ErrEncrypted)},

@@ -24,7 +24,8 @@ func (p *pipe) open() (err error) {
 	return err
 }
 
-// begin reads in a goroutine, until the program and all that it started have closed the other end, or close.
+// begin reads in a goroutine, until the program and all that it started have closed the other end, or close. What is too
+// much is read, too, and forgotten: a program that warns of every object of a PDF would wait for ever to be heard.
 func (p *pipe) begin() {
 	_ = p.write.Close() // the program has its own
 	go func() {
@@ -33,6 +34,7 @@ func (p *pipe) begin() {
 			close(p.full)
 		}
 		p.done <- text
+		_, _ = io.Copy(io.Discard, p.read) // it ends with the pipe
 	}()
 }
 

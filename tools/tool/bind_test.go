@@ -545,7 +545,9 @@ func TestComplete(t *testing.T) {
 		Targets: func(_ *session.State, in input) []permission.Target {
 			return []permission.Target{{Kind: permission.Path, Value: in.files[0]}}
 		},
-		Run: func(_ context.Context, _ Env, in input) (Result, error) { return Result{Text: in.ID + in.files[0]}, nil },
+		Run: func(_ context.Context, _ Env, in input) (Result, error) {
+			return Result{Text: in.ID + in.files[0]}, nil
+		},
 	}
 	x := Define(d)
 	call, err := x.Bind(nil, json.RawMessage(`{"name":"a"}`))
