@@ -41,11 +41,7 @@ func newPowered(t *testing.T, random *rand.Rand) *powered {
 		}
 		t.Skipf("FUSE in a mount namespace: %v %s; run the tests as root, with /dev/fuse and SYS_ADMIN", err, out)
 	}
-	m := &powered{T: t, program: filepath.Join(t.TempDir(), "codehand"), dir: realTemp(t), disk: newLossyDisk(random)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", m.program, "codehand/cmd/codehand")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	m := &powered{T: t, dir: realTemp(t), disk: newLossyDisk(random)}
 	t.Cleanup(m.off)
 	m.mount()
 	for _, dir := range []string{"work", "home"} {
@@ -103,9 +99,15 @@ func (m *powered) mount() {
 	}
 }
 
-// on starts the program and says hello.
+// on starts the program, which is built for the first time, and says hello.
 func (m *powered) on() {
 	m.Helper()
+	if m.program == "" {
+		m.program = filepath.Join(m.TempDir(), "codehand")
+		if out, err := exec.CommandContext(m.Context(), "go", "build", "-o", m.program, "codehand/cmd/codehand").CombinedOutput(); err != nil {
+			m.Fatalf("build: %v\n%s", err, out)
+		}
+	}
 	home := filepath.Join(m.dir, "home")
 	m.boots++
 	boot := filepath.Join(filepath.Dir(m.program), "boot_id")
@@ -191,14 +193,13 @@ func (m *powered) off() {
 	m.server = nil
 }
 
-// crash is a power loss, now if there was none yet, and the next start.
+// crash is a power loss, now if there was none yet, and the power again.
 func (m *powered) crash() {
 	m.Helper()
 	left := m.disk.cut()
 	m.off()
 	m.disk = left
 	m.mount()
-	m.on()
 }
 
 func (m *powered) work(name string) string { return filepath.Join(m.dir, "work", name) }
@@ -438,6 +439,7 @@ func TestSEC13PowerLoss(t *testing.T) {
 			edits++
 		}
 		r.crash()
+		r.on()
 		if r.check(flight) {
 			made++
 		}
@@ -470,6 +472,7 @@ func TestSEC13EveryOperation(t *testing.T) {
 					acknowledged++
 				}
 				r.crash()
+				r.on()
 				if r.check(flight) {
 					made++
 				}

@@ -13,8 +13,7 @@ import (
 	"codehand/filestate"
 )
 
-// The program is killed again and again, and no start in between looks what it left: after one more start and one change in
-// each directory no temporary file is there, and nothing is lost (SEC-17).
+// The program is killed again and again: after the next start no temporary file is there, and nothing is lost (SEC-17).
 func TestSEC17Sweep(t *testing.T) {
 	t.Parallel()
 	kills := 30
