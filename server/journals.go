@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"codehand/filestate"
 	"codehand/server/config"
@@ -85,4 +86,41 @@ func (j *journals) close() error {
 	}
 	clear(j.open)
 	return errors.Join(errs...)
+}
+
+// A Recovered is a content that a process which was killed left in a temporary file, and that nobody else has: the journal
+// keeps it.
+type Recovered struct {
+	ID   string // of the journal's entry
+	Path string
+	Time time.Time // when it was found
+}
+
+// RecoveredFiles are those in all journals of a state directory, each journal's newest first. Nothing is made or changed.
+func RecoveredFiles(ctx context.Context, state string) ([]Recovered, error) {
+	dir := filepath.Join(state, journalsDir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Recovered
+	for _, e := range entries {
+		journal, err := filestate.OpenJournal(filepath.Join(dir, e.Name()), filestate.JournalOptions{})
+		if err != nil {
+			return all, err
+		}
+		found, err := journal.History(ctx, filestate.Query{Kept: true, Fits: func(e filestate.Entry) bool { return e.Kept == "recovered" }})
+		for _, r := range found {
+			for _, f := range r.Files {
+				all = append(all, Recovered{r.ID, f.Path, r.Time})
+			}
+		}
+		if err := errors.Join(err, journal.Close()); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }

@@ -98,7 +98,7 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 		func(context.Context) []finding { return []finding{checkBinary()} },
 		func(context.Context) []finding { return checkConfig(cfg, warnings) },
 		func(context.Context) []finding { return checkRoots(cfg) },
-		func(context.Context) []finding { return checkState(cfg) },
+		func(ctx context.Context) []finding { return append(checkState(cfg), checkJournal(ctx, cfg)...) },
 		func(context.Context) []finding { return checkPrograms() },
 		func(context.Context) []finding {
 			return []finding{{ID: "sandbox", Level: "note", Text: "level 1 (limits): commands have a filtered environment and are ended with their whole tree; the kernel does not confine them",
@@ -214,6 +214,26 @@ func checkState(cfg config.Config) []finding {
 		return []finding{{"state", "FAIL", err.Error(), "look at the file system"}}
 	}
 	return []finding{{"state", "ok", dir, ""}}
+}
+
+// maxRecovered is how many files of the journal are named.
+const maxRecovered = 5
+
+// checkJournal names what servers that were killed left behind, and that is in no file.
+func checkJournal(ctx context.Context, cfg config.Config) []finding {
+	found, err := server.RecoveredFiles(ctx, cfg.StateDir)
+	if err != nil {
+		return []finding{{"journal", "warn", "what is kept of files is not known: " + err.Error(), "look at the directory journal in the state directory"}}
+	}
+	var out []finding
+	for _, r := range found[:min(len(found), maxRecovered)] {
+		out = append(out, finding{"journal", "note", fmt.Sprintf("a server that was killed left a content of %s, found on %s", r.Path, r.Time.Local().Format(time.DateTime)),
+			"codehand history --change " + r.ID + " shows it, in a directory above the file"})
+	}
+	if more := len(found) - maxRecovered; more > 0 {
+		out = append(out, finding{"journal", "note", fmt.Sprintf("%d more such contents are kept", more), "codehand history lists them"})
+	}
+	return out
 }
 
 func checkPrograms() []finding {
