@@ -16,7 +16,7 @@ import (
 // A tracer sees the system calls of the program before they happen, and lets one of them fail or be the last. It counts
 // over all threads: strace, which does the same, counts for each one, and a Go program's calls move between them.
 //
-// The tracer is this process, so it may be an ordinary user's.
+// It takes root: the program lets nobody else look into it.
 type tracer struct {
 	t     *testing.T
 	pid   int
@@ -68,7 +68,7 @@ func (p *plot) trace(s *spawned) *tracer {
 		if os.Getenv("CI") != "" && os.Geteuid() == 0 {
 			p.Fatalf("ptrace: %v", err)
 		}
-		p.Skipf("ptrace: %v; allow the container to use it (--cap-add SYS_PTRACE)", err)
+		p.Skipf("ptrace: %v; run the tests as root, in a container with --cap-add SYS_PTRACE", err)
 	}
 	return tr
 }
