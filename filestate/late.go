@@ -2,6 +2,8 @@ package filestate
 
 import (
 	"context"
+	"crypto/sha256"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -17,7 +19,8 @@ const (
 // late are old files that have no name any more. A program that had looked up the name just before it was exchanged, and
 // got no processor since, opens and writes the old file: the system does not tell that before, so each is looked at again
 // when it is a second old. One that a program still has open for writing then, as a log is, is kept until that program
-// closes it. The zero late is ready.
+// closes it. What such a program writes goes to the journal, whatever its size; only of a file that it lets grow beyond
+// 1 GiB, which nothing here reads, it does not. The zero late is ready.
 type late struct {
 	mu    sync.Mutex
 	files []*lateFile // the oldest first
@@ -83,13 +86,25 @@ func (j *Journal) settleLate(f *lateFile) {
 	f.timer.Stop()
 	defer func() { _ = f.file.Close() }() // only read
 	now, err := restamp(f.file)
-	if err != nil || !f.stamp.Racy && now.Size == f.stamp.Size && now.Mtime == f.stamp.Mtime || now.Size > maxKept {
+	if err != nil || !f.stamp.Racy && now.Size == f.stamp.Size && now.Mtime == f.stamp.Mtime || now.Size > maxSize {
 		return
+	}
+	if sum, err := sumOf(f.file, now.Size); err != nil || sum == f.sum {
+		return // before any memory is taken for a large one
 	}
 	content, err := readAll(context.Background(), f.file, now.Size)
 	if err == nil && digestOf(content) != f.sum {
 		_ = j.keep(kindExternal, f.by, f.path, content) // there is nobody to tell
 	}
+}
+
+// sumOf is the digest of the first size bytes of a file.
+func sumOf(f io.ReaderAt, size int64) (sum digest, err error) {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(f, 0, size)); err != nil {
+		return sum, err
+	}
+	return digest(hash.Sum(nil)), nil
 }
 
 // settleAllLate looks at all old files now, and waits for those who do already.
