@@ -103,17 +103,29 @@ func parseHeader(line []byte, size int64) (*header, error) {
 	if err := json.Unmarshal(line, &h); err != nil {
 		return nil, errDamaged
 	}
-	want := int64(len(line))
+	rest := size - int64(len(line))
 	for _, f := range h.Files {
-		if f.Packed < 0 || f.Middle < 0 || f.Head < 0 || f.Tail < 0 {
+		if !f.adds(rest) {
 			return nil, errDamaged
 		}
-		want += f.Packed + f.Middle
+		rest -= f.Packed + f.Middle
 	}
-	if want != size || !validID(h.ID) {
+	if rest != 0 || len(h.Files) == 0 || !validID(h.ID) {
 		return nil, errDamaged
 	}
 	return &h, nil
+}
+
+// adds says whether the sizes of one file are such as add writes, and no more than what is left of the note. Each is
+// bounded before anything is added to it or memory is taken for it.
+func (f noted) adds(rest int64) bool {
+	for _, n := range []int64{f.OldSize, f.NewSize, f.Head, f.Tail} {
+		if n < 0 || n > maxSize {
+			return false
+		}
+	}
+	return f.Packed >= 0 && f.Packed <= rest && f.Middle >= 0 && f.Middle <= rest-f.Packed &&
+		f.Head+f.Tail <= min(f.OldSize, f.NewSize)
 }
 
 // read reads a note with its contents, and proves each by its hash.
@@ -128,7 +140,12 @@ func (n *noteName) read(day *os.Root) (*note, error) {
 	if err != nil {
 		return nil, errDamaged
 	}
-	h, err := parseHeader(line, stamp.Size)
+	return readParts(r, line, stamp.Size)
+}
+
+// readParts reads what follows the first line of a note of that size.
+func readParts(r io.Reader, line []byte, size int64) (*note, error) {
+	h, err := parseHeader(line, size)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +175,8 @@ func (f noted) unpack(r io.Reader) (c contents, err error) {
 		return c, nil
 	}
 	middle, err := f.unpackOne(r, f.Middle, f.NewSize)
-	if err != nil || max(f.Head, f.Tail) > int64(len(c.before)) {
-		return c, errors.Join(err, errDamaged)
+	if err != nil || f.Head+f.Tail > int64(len(c.before)) || f.Head+int64(len(middle))+f.Tail != f.NewSize {
+		return c, errDamaged
 	}
 	c.after = make([]byte, 0, f.NewSize)
 	c.after = append(c.after, c.before[:f.Head]...)
