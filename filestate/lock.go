@@ -65,8 +65,10 @@ func (h *hostLocker) Lock(ctx context.Context, keys ...string) (func(), error) {
 		h.tidy.Do(h.removeOld)
 	}
 	names := make([]string, len(keys))
+	keyOf := make(map[string]string)
 	for i, key := range keys {
 		names[i] = lockName(key)
+		keyOf[names[i]] = key
 	}
 	var held []func()
 	release := func() {
@@ -79,7 +81,7 @@ func (h *hostLocker) Lock(ctx context.Context, keys ...string) (func(), error) {
 	for _, name := range slices.Compact(names) {
 		if err := h.enter(ctx, name); err != nil {
 			release()
-			return nil, err
+			return nil, &lockError{keyOf[name], err}
 		}
 		held = append(held, func() { h.leave(name) })
 		if h.dir == "" {
@@ -88,12 +90,22 @@ func (h *hostLocker) Lock(ctx context.Context, keys ...string) (func(), error) {
 		f, err := h.fence(ctx, name)
 		if err != nil {
 			release()
-			return nil, err
+			return nil, &lockError{keyOf[name], err}
 		}
 		held = append(held, func() { _ = f.Close() }) // closing is what lets go; the file is empty
 	}
 	return sync.OnceFunc(release), nil
 }
+
+// A lockError says which key could not be locked. Its text is that of the cause.
+type lockError struct {
+	key string
+	err error
+}
+
+func (e *lockError) Error() string { return e.err.Error() }
+
+func (e *lockError) Unwrap() error { return e.err }
 
 // lockName names the line and the lock file of a key.
 func lockName(key string) string {

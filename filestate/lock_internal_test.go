@@ -1,6 +1,7 @@
 package filestate
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -76,5 +77,34 @@ func TestLockFileIsNoLink(t *testing.T) {
 	}
 	if _, err := os.Lstat(target); err == nil {
 		t.Error("the target was made")
+	}
+}
+
+// A lock that cannot be made names the file that it is for, not the first one.
+func TestLockFailedNamesItsFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, wrong := range []string{"a", "b", "c"} {
+		locks := t.TempDir()
+		l := New(Options{Dir: locks})
+		var edits []Edit
+		for _, name := range []string{"a", "b", "c"} {
+			path := filepath.Join(dir, name)
+			edits = append(edits, Edit{File: File{root, name, path}, Unseen: true, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
+		}
+		// A directory where the lock file should be.
+		inTheWay := filepath.Join(locks, lockName(filepath.Join(dir, wrong)))
+		if err := os.Mkdir(inTheWay, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		_, err := l.Update(t.Context(), By{}, edits...)
+		if e, ok := errors.AsType[*WriteError](err); !ok || e.Path != filepath.Join(dir, wrong) {
+			t.Errorf("%s: got %v", wrong, err)
+		}
 	}
 }

@@ -138,15 +138,15 @@ func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err e
 	}
 	unlockPaths, err := l.locker.Lock(ctx, slices.Sorted(slices.Values(paths))...)
 	if err != nil {
-		return unlock, works[0].lockFailed(err)
+		return unlock, lockFailed(works, err)
 	}
 	unlock = unlockPaths
 	if err := each(works, func(w *work) error { return w.open() }); err != nil {
 		return unlock, err
 	}
 	for _, w := range works {
-		if w.stamp.Ino != 0 {
-			files = append(files, inodeKey+strconv.FormatUint(w.stamp.Dev, 10)+":"+strconv.FormatUint(w.stamp.Ino, 10))
+		if key := w.inodeKey(); key != "" {
+			files = append(files, key)
 		}
 	}
 	if len(files) == 0 {
@@ -154,17 +154,32 @@ func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err e
 	}
 	unlockFiles, err := l.locker.Lock(ctx, slices.Sorted(slices.Values(files))...)
 	if err != nil {
-		return unlock, works[0].lockFailed(err)
+		return unlock, lockFailed(works, err)
 	}
 	return func() { unlockFiles(); unlockPaths() }, nil
 }
 
-// lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds.
-func (w *work) lockFailed(err error) error {
+// inodeKey is the key of the lock of the open file; "": there is none.
+func (w *work) inodeKey() string {
+	if w.stamp.Ino == 0 {
+		return ""
+	}
+	return inodeKey + strconv.FormatUint(w.stamp.Dev, 10) + ":" + strconv.FormatUint(w.stamp.Ino, 10)
+}
+
+// lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds. It
+// names the file whose lock that is, if the Locker says so.
+func lockFailed(works []*work, err error) error {
+	w := works[0]
+	if failed, ok := errors.AsType[*lockError](err); ok {
+		if i := slices.IndexFunc(works, func(w *work) bool { return failed.key == w.path || failed.key == w.inodeKey() }); i >= 0 {
+			w = works[i]
+		}
+	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return w.stateFailed(stepLock, errno)
 	}
-	return fmt.Errorf("lock: %w", err)
+	return fmt.Errorf("lock %s: %w", w.path, err)
 }
 
 // each runs do for all works and joins the errors; a single one stays as it is.
