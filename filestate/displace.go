@@ -90,7 +90,7 @@ func (l *Ledger) setAside(ctx context.Context, w *work) error {
 		w.gone = there.stamp
 		return nil
 	}
-	if err := l.nameAgain(w, there.content); err != nil {
+	if _, err := l.nameAgain(w, there.content); err != nil {
 		return &RollbackError{Err: w.failed(stepVerify, ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: err}}}
 	}
 	return l.foreign(ctx, w)
@@ -106,22 +106,36 @@ func moveAside(dir *os.Root, name, temporary string) error {
 }
 
 // nameAgain gives a file that was set aside its name again. If somebody took that meanwhile, the content is in the
-// journal.
-func (l *Ledger) nameAgain(w *work, content []byte) error {
-	err := l.steps.before(stepPutBack)
-	if err == nil {
+// journal, and named is false.
+func (l *Ledger) nameAgain(w *work, content []byte) (named bool, err error) {
+	if err = l.steps.before(stepPutBack); err == nil {
 		err = publishNew(w.dir, w.temporary, w.name)
 	}
 	if err == nil {
 		w.displaced = false
-		return nil
+		return true, nil
 	}
 	if errors.Is(err, fs.ErrExist) && content != nil && l.journal != nil && l.journal.keep(kindExternal, w.by, w.path, content) == nil {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
 		w.displaced = false
-		return nil
+		return false, nil
 	}
-	return w.failed(stepPutBack, err)
+	return false, w.failed(stepPutBack, err)
+}
+
+// nameBack gives a file that was removed its name again, unless somebody took that.
+func (l *Ledger) nameBack(ctx context.Context, w *work) error {
+	content := w.old
+	if there, err := w.is(ctx, w.temporary, w.old, Stamp{}); err != nil {
+		content = nil // not known, so it stays beside
+	} else if !there.same {
+		content = there.content // a program that had it open has written to it
+	}
+	named, err := l.nameAgain(w, content)
+	if err == nil && !named {
+		err = fmt.Errorf("%s: %w", w.path, ErrMoved)
+	}
+	return err
 }
 
 // clean removes the old file. A program that had it open may have written to it since: that goes to the journal.
@@ -157,7 +171,7 @@ func (l *Ledger) clean(ctx context.Context, w *work) {
 func (l *Ledger) restore(ctx context.Context, w *work) error {
 	switch {
 	case w.edit.remove:
-		return l.nameAgain(w, w.old)
+		return l.nameBack(ctx, w)
 	case w.inPlace:
 		return l.overwriteWith(ctx, w, w.next, w.old)
 	}
@@ -201,7 +215,7 @@ func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
 		return nil
 	}
-	if err := l.nameAgain(w, there.content); err != nil {
+	if _, err := l.nameAgain(w, there.content); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s: %w", w.path, ErrMoved)

@@ -62,3 +62,50 @@ func TestRollbackThatFails(t *testing.T) {
 		t.Errorf("%d files are there, %v; want 3", len(entries), err)
 	}
 }
+
+// A removed file whose name somebody took before the removal was taken back: that is not as before, and was said to be.
+func TestRemovalNotTakenBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, err := OpenJournal(filepath.Join(t.TempDir(), "journal"), JournalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	l := New(Options{Journal: j})
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	var edits []Edit
+	for _, name := range []string{"a", "b"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("old "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		edits = append(edits, Edit{File: File{root, name, path}, Unseen: true, remove: true, Change: func([]byte) ([]byte, error) { return nil, nil }})
+	}
+	renames := 0
+	l.steps = func(at step) error {
+		if at != stepRename {
+			return nil
+		}
+		if renames++; renames == 2 {
+			return errors.Join(os.WriteFile(edits[0].File.Path, []byte("foreign"), 0o600), errors.New("no"))
+		}
+		return nil
+	}
+	_, err = l.Update(t.Context(), By{}, edits...)
+	e, ok := errors.AsType[*RollbackError](err)
+	if !ok || len(e.Files) != 2 || !e.Files[0].Changed || e.Files[1].Changed {
+		t.Fatalf("got %v, want a RollbackError of the first file", err)
+	}
+	if b, err := os.ReadFile(edits[0].File.Path); string(b) != "foreign" {
+		t.Errorf("the file holds %q, %v", b, err)
+	}
+	entries, err := j.History(t.Context(), Query{Kept: true})
+	if err != nil || len(entries) < 2 {
+		t.Errorf("the history is %+v, %v", entries, err)
+	}
+}
