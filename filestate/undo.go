@@ -73,7 +73,8 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 				b = &back{want: f.After, left: e.parts[i].after}
 				byPath[f.Path], backs = b, append(backs, b)
 			} else if !equal(b.to, f.After) {
-				return nil, &ConflictError{Path: f.Path, Want: e.parts[i].after, Now: b.content}
+				// What came in between is not what is there now.
+				return nil, &ConflictError{Path: f.Path, Want: e.parts[i].after, Err: ErrMoved}
 			}
 			b.path, b.to, b.content, b.mode, b.torn = f.Path, f.Before, e.parts[i].before, f.Mode, b.torn || e.torn
 		}
