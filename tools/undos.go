@@ -15,9 +15,6 @@ import (
 // undoSteps reaches every file of a change anew, as a write would. A path that leads elsewhere by now is a conflict: what
 // lies behind a link was not changed by that change. The caller closes the files, also with an error.
 func undoSteps(env tool.Env, e filestate.Entry) ([]filestate.Step, error) {
-	if e.Kept != "" {
-		return nil, tool.Refuse(tool.UndoUnavailable, "%s is no change of these tools but a copy of what another program saved. Read it with file_history and its change_id, and write it with write_file.", e.ID)
-	}
 	var steps []filestate.Step
 	for _, f := range e.Files {
 		file, err := env.Open(f.Path, workspace.Write)
@@ -63,7 +60,7 @@ func undoRefusal(ctx context.Context, env tool.Env, e filestate.Entry, err error
 
 // undoConflicts are all files that are in the way.
 func undoConflicts(err error) []*filestate.ConflictError {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // to have each of them, not the first
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // for each of them, and not only the first
 		var all []*filestate.ConflictError
 		for _, one := range joined.Unwrap() {
 			all = append(all, undoConflicts(one)...)
