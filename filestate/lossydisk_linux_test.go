@@ -94,16 +94,19 @@ func (d *lossyDisk) lose() {
 		return
 	}
 	left := &lossyDisk{RawFileSystem: d.RawFileSystem, random: d.random, nodes: map[uint64]*lossyNode{}, last: d.last}
-	for id, n := range d.nodes {
+	ids := []uint64{fuse.FUSE_ROOT_ID}
+	for i := 0; i < len(ids); i++ { // what has no name is gone
+		n := d.nodes[ids[i]]
 		c := &lossyNode{attr: n.safe, safe: n.safe}
 		if n.entries != nil {
 			c.entries = d.leftNames(n)
 			c.names = maps.Clone(c.entries)
+			ids = append(ids, slices.Sorted(maps.Values(c.entries))...) // in an order that a seed repeats
 		} else {
 			c.kept = d.leftBytes(n)
 			c.data = slices.Clone(c.kept)
 		}
-		left.nodes[id] = c
+		left.nodes[ids[i]] = c
 	}
 	d.lost = left
 }
