@@ -30,6 +30,7 @@ type secretShape struct {
 	literals []string
 	re       *regexp.Regexp
 	inner    bool
+	run      bool // no secret begins within the letters, digits, `_` and `-` of a failed one: it would fail as that did
 }
 
 // maxSecret is how many bytes behind a literal are looked at. What is longer is known by its beginning.
@@ -74,6 +75,9 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 		s.inner = true
 		all = append(all, s)
 	}
+	for i := range all {
+		all[i].run = all[i].kind == "jwt" // its literal may stand in its first part, behind `-`
+	}
 	return all
 })
 
@@ -81,11 +85,14 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 var examplePasswords = []string{"password", "passwd", "pass", "pwd", "secret", "token", "changeme", "example", "xxx", "xxxx", "xxxxx", "yourpassword"}
 
 // Secrets finds what looks like credentials, in the order of the text. One that stands within another is not told.
-func Secrets(text string) []Secret {
+func Secrets(text string) []Secret { return secretsBy(text, (*regexp.Regexp).FindStringSubmatchIndex) }
+
+// secretsBy is Secrets with match, which is FindStringSubmatchIndex or does as it does.
+func secretsBy(text string, match func(*regexp.Regexp, string) []int) []Secret {
 	var found []Secret
 	for _, shape := range secretShapes() {
 		for _, literal := range shape.literals {
-			found = shape.find(found, text, literal)
+			found = shape.find(found, text, literal, match)
 		}
 	}
 	slices.SortFunc(found, func(a, b Secret) int { return cmp.Or(a.From-b.From, b.To-a.To) })
@@ -102,7 +109,7 @@ func Secrets(text string) []Secret {
 	return kept
 }
 
-func (s secretShape) find(found []Secret, text, literal string) []Secret {
+func (s secretShape) find(found []Secret, text, literal string, match func(*regexp.Regexp, string) []int) []Secret {
 	for at := 0; ; {
 		i := strings.Index(text[at:], literal)
 		if i < 0 {
@@ -110,10 +117,16 @@ func (s secretShape) find(found []Secret, text, literal string) []Secret {
 		}
 		at += i
 		if s.inner || at == 0 || !wordByte(text[at-1]) {
-			m := s.re.FindStringSubmatchIndex(text[at:min(len(text), at+maxSecret)])
+			m := match(s.re, text[at:min(len(text), at+maxSecret)])
 			if m != nil && (s.kind != "url-password" || !slices.Contains(examplePasswords, strings.ToLower(text[at+m[2]:at+m[3]]))) {
 				found = append(found, Secret{Kind: s.kind, From: at + m[2], To: at + m[3]})
 				at += m[3]
+				continue
+			}
+			if s.run {
+				for at < len(text) && (wordByte(text[at]) || text[at] == '-') {
+					at++
+				}
 				continue
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -159,9 +160,43 @@ func TestSecretsInGo(t *testing.T) {
 	}
 }
 
-// No text makes the search slow: each literal is looked for once, and what follows it is bounded.
+// No text makes the search look at more than a few times its length: 1 MiB of `-eyJhbGci` took 24 seconds, since each of
+// them was tried as far as 4,096 bytes. The beginnings of every kind stand here behind what a beginning may stand behind.
+func TestSecretsLookLittle(t *testing.T) {
+	t.Parallel()
+	const size = 2 << 10
+	worst, of := 0, ""
+	for kind, examples := range planted() {
+		for _, example := range examples {
+			for n := 2; n <= min(len(example), 120); n++ {
+				for _, between := range []string{"", "-", ".", "/", " ", ":", "\n", "-.", ".-"} {
+					part := example[:n] + between
+					text := strings.Repeat(part, size/len(part))
+					looked := 0
+					found := secretsBy(text, func(re *regexp.Regexp, s string) []int {
+						r := strings.NewReader(s)
+						m := re.FindReaderSubmatchIndex(r)
+						looked += len(s) - r.Len()
+						return m
+					})
+					if n == 3 && !slices.Equal(found, Secrets(text)) {
+						t.Errorf("%q is not searched as it is counted", part)
+					}
+					if looked > worst {
+						worst, of = looked, kind+" in "+part
+					}
+				}
+			}
+		}
+	}
+	t.Logf("at most %.1f bytes are looked at for each byte: %s", float64(worst)/size, of)
+	if worst > 20*size {
+		t.Errorf("%d bytes of %d are looked at: %s", worst, size, of)
+	}
+}
+
 func BenchmarkSecretsHostile(b *testing.B) {
-	for _, part := range []string{"AKIA", "sk-proj-", "://a:b", "://", "eyJhbGci.", "-----BEGIN A A A ", "secret_access_key =", "xoxb-1-", ".SG"} {
+	for _, part := range []string{"AKIA", "sk-proj-", "://a:b", "://", "eyJhbGci.", "-----BEGIN A A A ", "secret_access_key =", "xoxb-1-", ".SG", "-eyJhbGci", "-eyJhbGciaaaaaaaa.-"} {
 		b.Run(part, func(b *testing.B) {
 			text := strings.Repeat(part, 1<<20/len(part))
 			b.SetBytes(1 << 20)
