@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"codehand/filestate"
+	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
 
@@ -54,6 +55,20 @@ func noteEdits(env tool.Env, files []*fileEdits) *editNotes {
 
 // maxFailing is how many failing edits one refusal reports.
 const maxFailing = 10
+
+// dryWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one that denies
+// them, by the name that was given or by that of the file itself, is told here.
+func dryWords(env tool.Env, files []*fileEdits) string {
+	edits := plural(files[0].total, "edit", "edits")
+	for _, f := range files {
+		for _, path := range []string{env.Space.Abs(f.path), f.file.Path} {
+			if env.Rules.Ruled(path, true) == permission.Deny {
+				return "Dry run: all " + edits + " fit, but a permission rule denies changes of " + f.path + "."
+			}
+		}
+	}
+	return "Dry run: all " + edits + " would apply."
+}
 
 // checkAll tries the edits of every file and writes nothing. The first failing edit of each is reported, at most 10.
 func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []filestate.Change, err error) {

@@ -92,7 +92,7 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	text := fmt.Sprintf("Successfully edited %s, %s.", plural(len(files), "file", "files"), plural(len(in.Edits), "edit", "edits"))
 	var changes []filestate.Change
 	if in.DryRun {
-		text = fmt.Sprintf("Dry run: all %s would apply.", plural(len(in.Edits), "edit", "edits"))
+		text = dryWords(env, files)
 		changes, err = checkAll(ctx, env, files)
 	} else {
 		changes, err = applyAll(ctx, env, files)

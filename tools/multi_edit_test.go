@@ -152,3 +152,26 @@ func TestMultiEditRefusals(t *testing.T) {
 	}
 	r.holds("f", "one\ntwo\nthree\n")
 }
+
+// A dry run said that edits would apply which a rule denies: it only reads, so no rule of changes is asked.
+func TestMultiEditDryRunDenied(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "Edit(closed.txt)")
+	r.write("closed.txt", "a\n")
+	r.write("open.txt", "a\n")
+	r.ok("read_file", `{"file_path":"closed.txt"}`)
+	r.ok("read_file", `{"file_path":"open.txt"}`)
+	edits := `{"dry_run":true,"edits":[{"file_path":"open.txt","old_string":"a","new_string":"b"},{"file_path":"%s","old_string":"a","new_string":"b"}]}`
+	text := r.ok("multi_edit", fmt.Sprintf(edits, "closed.txt"))
+	if want := "Dry run: all 2 edits fit, but a permission rule denies changes of $WORK/closed.txt.\n"; !strings.HasPrefix(text, want) {
+		t.Error(text)
+	}
+	if err := os.Symlink("closed.txt", filepath.Join(r.dir, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	text = r.ok("multi_edit", fmt.Sprintf(edits, "link.txt"))
+	if want := "Dry run: all 2 edits fit, but a permission rule denies changes of $WORK/link.txt.\n"; !strings.HasPrefix(text, want) {
+		t.Error(text)
+	}
+	r.holds("open.txt", "a\n")
+}
