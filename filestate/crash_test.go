@@ -32,7 +32,9 @@ func childTrial(dir, locks, word string) error {
 	}
 	l := filestate.New(filestate.Options{Dir: filepath.Join(locks, "locks"), Journal: j})
 	var n atomic.Int64
-	filestate.BeforeSteps(l, func(string) error {
+	all := trials()
+	c := all[slices.IndexFunc(all, func(c trial) bool { return c.name == name })]
+	filestate.BeforeSteps(l, func(step string) error {
 		if n.Add(1) == at {
 			self, err := os.FindProcess(os.Getpid())
 			if err != nil {
@@ -40,17 +42,13 @@ func childTrial(dir, locks, word string) error {
 			}
 			return errors.Join(self.Kill(), context.Cause(forever()))
 		}
-		return nil
+		return c.fails(step)
 	})
-	for _, c := range trials() {
-		if c.name == name {
-			err = c.run(context.Background(), l, func(name string) filestate.File {
-				f, fileErr := fileAt(filepath.Join(dir, name))
-				err = errors.Join(err, fileErr)
-				return f
-			})
-		}
-	}
+	err = c.run(context.Background(), l, func(name string) filestate.File {
+		f, fileErr := fileAt(filepath.Join(dir, name))
+		err = errors.Join(err, fileErr)
+		return f
+	})
 	if err == nil {
 		say("made")
 	}

@@ -18,6 +18,23 @@ type trial struct {
 	name  string
 	setUp func(keptDesk)
 	run   func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error
+	step  func(step string) error // fails besides; nil: nothing does
+}
+
+// fails is the error of a step that always fails in this trial.
+func (c trial) fails(step string) error {
+	if c.step == nil {
+		return nil
+	}
+	return c.step(step)
+}
+
+// notOurs lets a file be one whose owner cannot be kept, so that it is written in place.
+func notOurs(step string) error {
+	if step == "owner" {
+		return syscall.EPERM
+	}
+	return nil
 }
 
 func makes(content string) func([]byte) ([]byte, error) {
@@ -32,18 +49,19 @@ func update(ctx context.Context, l *filestate.Ledger, edits ...filestate.Edit) e
 // trials leave "a" and what is beside it old or new, as trialFiles says.
 func trials() []trial {
 	old := func(d keptDesk) { d.write("a", "old a\n"); d.write("z", "old z\n") }
+	long := "%s a" + strings.Repeat(".", 600<<10) + "%[1]s z\n" // of three parts when it is written in place
 	return []trial{
 		{"update", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
 			return update(ctx, l, filestate.Edit{File: file("a"), Unseen: true, Change: makes("new a\n")})
-		}},
+		}, nil},
 		{"create", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
 			return update(ctx, l, filestate.Edit{File: file("x/y/b"), Change: makes("new b\n")})
-		}},
+		}, nil},
 		{"several", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
 			return update(ctx, l, filestate.Edit{File: file("a"), Unseen: true, Change: makes("new a\n")},
 				filestate.Edit{File: file("x/y/b"), Change: makes("new b\n")},
 				filestate.Edit{File: file("z"), Unseen: true, Change: makes("new z\n")})
-		}},
+		}, nil},
 		{"undo of several", func(d keptDesk) {
 			d.write("a", "new a\n") // what is new and old is the other way round
 			d.write("z", "new z\n")
@@ -56,7 +74,10 @@ func trials() []trial {
 			_, err := l.Undo(ctx, filestate.By{}, filestate.Step{ID: callID, File: file("a")},
 				filestate.Step{ID: callID, File: file("x/y/b")}, filestate.Step{ID: callID, File: file("z")})
 			return err
-		}},
+		}, nil},
+		{"in place", func(d keptDesk) { d.write("a", fmt.Sprintf(long, "old")) }, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
+			return update(ctx, l, filestate.Edit{File: file("a"), Unseen: true, Change: makes(fmt.Sprintf(long, "new"))})
+		}, notOurs},
 	}
 }
 
@@ -107,7 +128,7 @@ func failStep(t *testing.T, c trial, at int, cause error) (failed string) {
 			failed = step
 			return cause
 		}
-		return nil
+		return c.fails(step)
 	})
 	err := c.run(t.Context(), d.l, d.file)
 	if failed == "" {
@@ -116,7 +137,7 @@ func failStep(t *testing.T, c trial, at int, cause error) (failed string) {
 		}
 		return ""
 	}
-	filestate.BeforeSteps(d.l, func(string) error { return nil })
+	filestate.BeforeSteps(d.l, c.fails)
 	if harmless[failed] {
 		if err != nil {
 			t.Errorf("%s fails (%v): %v", failed, cause, err)
@@ -224,12 +245,6 @@ func TestPutBackFails(t *testing.T) {
 // A file whose owner cannot be kept is written in place, where the journal has the old content.
 func TestInPlace(t *testing.T) {
 	t.Parallel()
-	notOurs := func(step string) error {
-		if step == "owner" {
-			return syscall.EPERM
-		}
-		return nil
-	}
 	t.Run("written and undone", func(t *testing.T) {
 		t.Parallel()
 		d := newKeptDesk(t, durable)

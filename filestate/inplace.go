@@ -6,6 +6,8 @@ import (
 	"os"
 )
 
+const pourStep = 256 << 10 // bytes that are written in place at once
+
 // mayOverwrite says whether a file that cannot be replaced may be written in place. That is not atomic, so the journal
 // must hold the old content, and the file must have no other name.
 func (l *Ledger) mayOverwrite(w *work) bool {
@@ -56,12 +58,18 @@ func (l *Ledger) overwriteWith(ctx context.Context, w *work, was, next []byte) e
 	return failed
 }
 
-// pour replaces the bytes of an open file, and syncs them.
+// pour replaces the bytes of an open file, and syncs them: from the beginning, and what is too much last, which isTorn
+// counts on.
 func (l *Ledger) pour(f *os.File, content []byte) error {
-	if err := l.steps.before(stepInPlace); err != nil {
-		return err
+	for at := 0; at < len(content); at += pourStep {
+		if err := l.steps.before(stepInPlace); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(content[at:min(len(content), at+pourStep)], int64(at)); err != nil {
+			return err
+		}
 	}
-	if _, err := f.WriteAt(content, 0); err != nil {
+	if err := l.steps.before(stepInPlace); err != nil {
 		return err
 	}
 	if err := f.Truncate(int64(len(content))); err != nil || l.fast {

@@ -15,12 +15,12 @@ import (
 type Repair struct {
 	ID      string
 	Paths   []string
-	Outcome string // "done", "not done", "taken back" (some files had changed), or "unsure" (somebody has changed a file since)
+	Outcome string // "done", "not done", "taken back" (some files had changed, or a part of one), or "unsure" (somebody has changed a file since)
 }
 
 // Recover settles the changes that processes which died left half made: it removes their temporary files, or puts back
-// what an exchange had displaced, and takes back a change of several files that stopped between two of them. It keeps
-// what nobody else has. For the start of a process, before the first change; others may be at work meanwhile. It also
+// what an exchange had displaced, and takes back a change of several files that stopped between two of them, or of one
+// that is half written. It keeps what nobody else has. For the start of a process, before the first change; others may be at work meanwhile. It also
 // removes what is too old or too much.
 //
 // The errors of single changes are joined; those changes stay open for the next time.
@@ -110,7 +110,7 @@ func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os
 		return Repair{}, nil
 	}
 	l := New(Options{Locker: heldLocker{}, Journal: j, Fast: j.o.Fast})
-	var after, before, superseded int
+	var after, before, torn, superseded int
 	var backs []*back
 	// What was not synced may be anything after a power loss: a temporary file of which nobody knows the content is no
 	// proof then that somebody saved it, and must not take the place of what was acknowledged.
@@ -121,8 +121,12 @@ func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os
 		if err != nil {
 			return r, err
 		}
+		half, err := l.tornContent(ctx, f, e.parts[i], now, e.Time)
+		if err != nil {
+			return r, err
+		}
 		if known {
-			now, superseded = next, superseded+1
+			now, half, superseded = next, nil, superseded+1
 		}
 		switch {
 		case equal(now, f.After):
@@ -130,6 +134,10 @@ func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os
 			backs = append(backs, &back{path: f.Path, want: f.After, left: e.parts[i].after, to: f.Before, content: e.parts[i].before, mode: f.Mode})
 		case equal(now, f.Before):
 			before++
+		case half != nil:
+			torn++
+			sum := digestOf(half)
+			backs = append(backs, &back{path: f.Path, want: &sum, left: half, found: e.parts[i].before, to: f.Before, content: e.parts[i].before, mode: f.Mode})
 		}
 	}
 	switch {
@@ -139,9 +147,9 @@ func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os
 	case before == len(e.Files):
 		r.Outcome = outcomeNot
 		return r, j.drop(n)
-	case after+before == len(e.Files) && superseded == 0 && !slices.ContainsFunc(e.Files, func(f noted) bool { return !f.Kept }):
+	case after+before+torn == len(e.Files) && superseded == 0 && !slices.ContainsFunc(e.Files, func(f noted) bool { return !f.Kept }):
 		r.Outcome = outcomeBack
-		if err := l.takeBackLeft(ctx, backs); err != nil {
+		if err := l.takeBackLeft(ctx, e.By, backs); err != nil {
 			return r, err
 		}
 		return r, j.drop(n)
@@ -219,9 +227,14 @@ func (w *work) sum(ctx context.Context, name string) (*digest, error) {
 }
 
 // takeBackLeft gives files of a half-made change their old contents.
-func (l *Ledger) takeBackLeft(ctx context.Context, backs []*back) error {
+func (l *Ledger) takeBackLeft(ctx context.Context, by By, backs []*back) error {
 	var edits []Edit
 	for _, b := range backs {
+		if b.found != nil { // half written; should it be somebody's after all, there is a copy
+			if err := l.journal.keep(kindRecovered, by, b.path, b.left); err != nil {
+				return err
+			}
+		}
 		dir, err := reopen(filepath.Dir(b.path))
 		if err != nil {
 			return err

@@ -45,7 +45,7 @@ var ErrLinked = errors.New("file has other names")
 // moves along. It works on changes of any process and session whose journal this is.
 //
 // A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined. Only of
-// a change that stopped half way, a file that is what it was before will do. ErrNoChange, ErrNoCopy: there is nothing to take back, or nothing to do it with. All other errors are those of Update.
+// a change that stopped half way, a file that is what it was before will do, or one that is half written. ErrNoChange, ErrNoCopy: there is nothing to take back, or nothing to do it with. All other errors are those of Update.
 func (l *Ledger) Undo(ctx context.Context, by By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
 }
@@ -71,6 +71,9 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 			b := byPath[f.Path]
 			if b == nil {
 				b = &back{want: f.After, left: e.parts[i].after}
+				if e.torn {
+					b.found = e.parts[i].before
+				}
 				byPath[f.Path], backs = b, append(backs, b)
 			} else if !equal(b.to, f.After) {
 				// What came in between is not what is there now.
@@ -147,6 +150,7 @@ type back struct {
 	file    File
 	want    *digest // what must be there; nil: no file
 	left    []byte
+	found   []byte  // what a change that stopped half way found: what is partly that and partly left will do; nil: it will not
 	to      *digest // what will be there; nil: no file
 	content []byte
 	mode    fs.FileMode
@@ -157,12 +161,17 @@ func (b *back) edit() Edit {
 	return Edit{
 		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode,
 		Change: func(old []byte) ([]byte, error) {
-			if !b.want.isOf(old) && !(b.torn && b.to.isOf(old)) {
+			if !b.want.isOf(old) && !(b.torn && b.to.isOf(old)) && !b.tornIs(old) {
 				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}
 			}
 			return bytes.Clone(b.content), nil
 		},
 	}
+}
+
+// tornIs says whether content is what that change left when it stopped while it wrote in place.
+func (b *back) tornIs(content []byte) bool {
+	return content != nil && b.found != nil && b.left != nil && isTorn(content, b.found, b.left)
 }
 
 // look refuses what no Update would be asked about: links, other names, and what is no file.
