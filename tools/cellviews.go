@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,13 +9,14 @@ import (
 	"codehand/filestate"
 	"codehand/tools/notebook"
 	"codehand/tools/results"
+	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
 
-// holdsCells says that the file is a notebook: by its name, and as far as its first bytes tell.
+// holdsCells says by its name that the file is a notebook, unless it is empty or no text, which is the better answer then.
 func (s *showing) holdsCells() bool {
-	text := bytes.TrimLeft(bytes.TrimPrefix(s.head, []byte("\ufeff")), " \t\r\n")
-	return (isNotebook(s.path) || isNotebook(s.file.Path)) && bytes.HasPrefix(text, []byte("{"))
+	as, err := textedit.Detect(s.head)
+	return (isNotebook(s.path) || isNotebook(s.file.Path)) && err == nil && s.from.Size() > int64(as.Mark())
 }
 
 // cells shows cells of a notebook from number first on, as many as are asked for; 0: all that there are.

@@ -46,7 +46,7 @@ func (s *showing) lines(ctx context.Context, first, asked int) (tool.Result, err
 	}
 	facts := v.Facts()
 	switch {
-	case s.from.Size() == 0: // has been seen as a whole
+	case s.from.Size() == int64(as.Mark()): // at most a mark: has been seen as a whole
 		return s.answer(ctx, sheet{text: reminder("the contents are empty."), facts: shownFacts{Facts: &facts}, fresh: true, quiet: true})
 	case v.Lines == 0 && v.AtLeast:
 		return tool.Result{Text: reminder("line %d was not reached in %v. The file has at least %d lines. Use run_shell with sed or tail.", v.First, search.PageTime, v.Total)}, nil

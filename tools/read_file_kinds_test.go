@@ -57,7 +57,8 @@ func TestReadFileEncodings(t *testing.T) {
 		{"utf-32", utf32, ``, "1\ta\n[UTF-32 LE · BOM]", `"encoding":"UTF-32 LE BOM"`},
 		{"long line", wide(be, strings.Repeat("é", 2005)+"\nb\n"), ``,
 			"1\t" + strings.Repeat("é", 2000) + "... (truncated, 5 more characters)\n2\tb\n[UTF-16 BE · BOM]", `"lines":2`},
-		{"mark alone", wide(le, ""), ``, "1\t\n[UTF-16 LE · BOM · no newline at end]", `"lines":1`},
+		{"mark alone", wide(le, ""), ``, "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", ``},
+		{"mark alone utf-8", "\xef\xbb\xbf", ``, "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", ``},
 		{"past the end", wide(le, "a\n"), `,"offset":3`,
 			"<system-reminder>Warning: the file exists but is shorter than the provided offset (3). The file has 1 lines.</system-reminder>", ``},
 		{"gbk", "\xd6\xd0\xce\xc4\xb2\xe2\xca\xd4\xd6\xd0\xb9\xfa\xc8\xcb\xc3\xf1\xb5\xc4\xb0\xa1\r\nabc\r\n", ``,
@@ -264,14 +265,19 @@ func TestReadFileNotebookInvalid(t *testing.T) {
 	for content, want := range map[string]string{
 		"{\n \"cells\": [}": "$WORK/n.ipynb is not a Jupyter notebook at 2:12: ",
 		`{"cells":[]}`:      "$WORK/n.ipynb is not a Jupyter notebook at 1:1: ",
+		"# not JSON\n":      "$WORK/n.ipynb is not a Jupyter notebook at 1:1: ", // what does not begin with { was shown as text
+		"[1]":               "$WORK/n.ipynb is not a Jupyter notebook at 1:1: ",
+		" \n":               "$WORK/n.ipynb is not a Jupyter notebook at ",
 	} {
 		r.write("n.ipynb", content)
 		if text := r.fails(tool.NotebookInvalid, "read_file", `{"file_path":"n.ipynb"}`); !strings.Contains(text, want) {
 			t.Errorf("%s\nhas no %q", text, want)
 		}
 	}
-	r.write("n.ipynb", "# not JSON\n") // the content says so, whatever the name
-	same(t, r.ok("read_file", `{"file_path":"n.ipynb"}`), "1\t# not JSON")
+	r.write("n.ipynb", "\xef\xbb\xbf") // which is what an editor leaves of nothing
+	same(t, r.ok("read_file", `{"file_path":"n.ipynb"}`), "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>")
+	r.write("n.ipynb", "\x00\x01\x02")
+	r.fails(tool.BinaryFile, "read_file", `{"file_path":"n.ipynb"}`)
 	r.write("n.json", `{"cells":[]}`) // and the name counts, too
 	same(t, r.ok("read_file", `{"file_path":"n.json"}`), "1\t{\"cells\":[]}\n[no newline at end]")
 }

@@ -19,7 +19,7 @@ func TestReadFileText(t *testing.T) {
 		{"mixed", "a\r\nb\n", ``, "1\ta\n2\tb\n[mixed line ends]"},
 		{"mark", "\xef\xbb\xbfa\n", ``, "1\ta\n[BOM]"},
 		{"mark and crlf", "\xef\xbb\xbfa\r\n", ``, "1\ta\n[BOM · CRLF line ends]"},
-		{"mark alone", "\xef\xbb\xbf", ``, "1\t\n[BOM · no newline at end]"},
+		{"mark alone", "\xef\xbb\xbf", ``, "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>"},
 		{"not utf-8", "caf\xe9 \xff\n", ``, "1\tcaf\ufffd \ufffd\n[2 bytes are not UTF-8 and shown as U+FFFD]"},
 		{"one byte", "caf\xe9\n", ``, "1\tcaf\ufffd\n[1 byte is not UTF-8 and shown as U+FFFD]"},
 		{"hidden", "a\x1b[31mb\u202ec\n", ``, "1\ta\\x1b[31mb\\u202ec\n[2 characters are shown as escapes]"},
