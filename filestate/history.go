@@ -25,7 +25,7 @@ type Entry struct {
 	// Unsure says that it stopped half way, and that not everything could be taken back: somebody has changed a file since.
 	Unsure bool `json:"unsure,omitempty"`
 	// Kept is set for what is no change of ours: "external", a content that somebody saved in the very moment of a change,
-	// "recovered", one that a process that died left in a temporary file. It is in EntryFile.Before, and cannot be undone.
+	// "recovered", one that a process that died left in a temporary file. It is in EntryFile.Before; Undo writes it.
 	Kept string `json:"kept,omitempty"`
 }
 

@@ -45,7 +45,11 @@ var ErrLinked = errors.New("file has other names")
 // moves along. It works on changes of any process and session whose journal this is.
 //
 // A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined. Only of
-// a change that stopped half way, a file that is what it was before will do, or one that is half written. ErrNoChange, ErrNoCopy: there is nothing to take back, or nothing to do it with. All other errors are those of Update.
+// a change that stopped half way, a file that is what it was before will do, or one that is half written. ErrNoChange, ErrNoCopy: there is nothing to
+// take back, or nothing to do it with. All other errors are those of Update.
+//
+// A single Step may name what is no change of ours but a content that was kept (Entry.Kept): the file gets it, whatever is
+// there now, which is in the journal then as with any Update. That takes nothing back: the new change names none.
 func (l *Ledger) Undo(ctx context.Context, by By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
 }
@@ -66,7 +70,10 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 	var backs []*back
 	byPath := make(map[string]*back)
 	for _, e := range notes {
-		why.undoes = append(why.undoes, e.ID)
+		kept := e.Kind != kindChange
+		if !kept {
+			why.undoes = append(why.undoes, e.ID)
+		}
 		for i, f := range e.Files {
 			b := byPath[f.Path]
 			if b == nil {
@@ -79,7 +86,7 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 				// What came in between is not what is there now.
 				return nil, &ConflictError{Path: f.Path, Want: e.parts[i].after, Err: ErrMoved}
 			}
-			b.path, b.to, b.content, b.mode, b.torn = f.Path, f.Before, e.parts[i].before, f.Mode, b.torn || e.torn
+			b.path, b.to, b.content, b.mode, b.torn, b.kept = f.Path, f.Before, e.parts[i].before, f.Mode, b.torn || e.torn, kept
 		}
 	}
 	for _, s := range steps {
@@ -119,7 +126,7 @@ func (j *Journal) gather(ctx context.Context, steps []Step) ([]*note, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.ID, err)
 			}
-			if read.Kind != kindChange {
+			if read.Kind != kindChange && len(steps) > 1 { // it follows from no other change, and none from it
 				return nil, fmt.Errorf("%s: %w", s.ID, ErrNoChange)
 			}
 			e, byID[s.ID] = read, read
@@ -155,13 +162,14 @@ type back struct {
 	content []byte
 	mode    fs.FileMode
 	torn    bool // what it was before will do
+	kept    bool // whatever is there will do
 }
 
 func (b *back) edit() Edit {
 	return Edit{
 		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode,
 		Change: func(old []byte) ([]byte, error) {
-			if !b.want.isOf(old) && !(b.torn && b.to.isOf(old)) && !b.tornIs(old) {
+			if !b.kept && !b.want.isOf(old) && !(b.torn && b.to.isOf(old)) && !b.tornIs(old) {
 				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}
 			}
 			return bytes.Clone(b.content), nil
@@ -198,7 +206,7 @@ func (b *back) look() error {
 		return &WriteError{Path: b.path, Step: string(stepOpen), Err: cause(err)}
 	}
 	_ = file.Close() // only looked at
-	if stamp.Nlink > 1 {
+	if stamp.Nlink > 1 && !b.kept { // Update writes through all names of a file
 		return &ConflictError{Path: b.path, Want: b.left, Err: ErrLinked}
 	}
 	return nil

@@ -90,3 +90,23 @@ func contentDiff(before, after []byte, maxBytes int) string {
 	}
 	return diffText(filestate.Change{Old: before, New: after}, maxBytes)
 }
+
+// keptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
+// for reading: only undo_change has its bytes.
+func keptContent(id string, content []byte) string {
+	back := "To write it to the file, byte for byte, use undo_change with change_id " + id + "."
+	encoding, err := textedit.Detect(content)
+	if err != nil {
+		return fmt.Sprintf("(not text: %s)\n%s", results.Size(int64(len(content))), back)
+	}
+	what := encoding.String()
+	shown, bad := encoding.Decode(content[encoding.Mark():])
+	if bad > 0 {
+		what += ", " + results.Count(bad) + " of its bytes are no characters"
+	}
+	if lf := strings.ReplaceAll(shown, "\r\n", "\n"); lf != shown {
+		shown, what = lf, what+", CRLF"
+	}
+	shown, _ = results.Show(shown)
+	return strings.TrimSuffix("This content ("+what+") was kept because no file had it. "+back+"\n"+shown, "\n")
+}

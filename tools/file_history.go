@@ -11,9 +11,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/permission"
-	"codehand/tools/results"
 	"codehand/tools/session"
-	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
 
@@ -103,10 +101,12 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 		switch {
 		case errors.Is(err, filestate.ErrNoCopy):
 			text = "(no copy of the content is kept)"
+		case errors.Is(err, filestate.ErrNoChange):
+			return tool.Result{}, unknownChange(e.ID) // it was tidied away since it was found
 		case err != nil:
 			return tool.Result{}, err
 		case e.Kept != "":
-			text = fileHistoryKept(before)
+			text = keptContent(e.ID, before)
 		}
 		if len(files) > 1 {
 			lines = append(lines, shownName(env, f.Path)+":")
@@ -115,15 +115,6 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 	}
 	res.Text = strings.Join(lines, "\n")
 	return res, nil
-}
-
-// fileHistoryKept is the whole of a content that is in no file: nobody can compare it with anything.
-func fileHistoryKept(content []byte) string {
-	if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {
-		return fmt.Sprintf("(not text: %s)", results.Size(int64(len(content))))
-	}
-	text, _ := results.Show(string(content))
-	return "This content is in no file now. To get it back, write it with write_file:\n" + text
 }
 
 // fileHistoryJSON is as many changes as an answer holds, and whether there are more.

@@ -71,44 +71,79 @@ func TestFileHistoryLeavesOut(t *testing.T) {
 	}
 }
 
-// What another program saved in the moment of a change is in no file: it is listed and shown whole.
+// What another program saved in the moment of a change is in no file: it is listed and shown whole, and can be written
+// back byte for byte, whatever its encoding. What was written over is a change like any other.
 func TestFileHistoryKept(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	path := filepath.Join(r.dir, "a")
-	r.write("a", "one\n")
+	const back = "To write it to the file, byte for byte, use undo_change with change_id $ID."
+	for name, c := range map[string]struct{ saved, shown string }{
+		"ASCII":   {"of an editor\n", "This content (UTF-8) was kept because no file had it. " + back + "\nof an editor"},
+		"Latin-1": {"gr\xfc\xdf dich\r\n", "This content (UTF-8, 2 of its bytes are no characters, CRLF) was kept because no file had it. " + back + "\ngr\ufffd\ufffd dich"},
+		"UTF-16":  {"\xff\xfeo\x00f\x00\n\x00", "This content (UTF-16 LE) was kept because no file had it. " + back + "\nof"},
+		"binary":  {"\x00\x01\x02\x03", "(not text: 4 bytes)\n" + back},
+		"empty":   {"", "This content (UTF-8) was kept because no file had it. " + back},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			line, id := r.keep("a", c.saved)
+			same(t, r.ok("file_history", `{"change_id":"`+id+`"}`), line+"\n"+strings.ReplaceAll(c.shown, "$ID", id))
+			r.ok("undo_change", `{"change_id":"`+id+`","dry_run":true}`)
+			r.holds("a", "two\n")
+			r.write("a", "of a third\n") // whatever is there: whoever names the id means it
+			if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.HasPrefix(text, "Wrote this content:\n"+line+"\n$WORK/a: restored\n") {
+				t.Errorf("the answer is:\n%s", text)
+			}
+			r.holds("a", c.saved)
+			r.ok("undo_change", `{"file_path":"a"}`)
+			r.holds("a", "of a third\n")
+			r.remove("a")
+			r.ok("undo_change", `{"change_id":"`+id+`"}`)
+			r.holds("a", c.saved)
+			if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.Contains(text, "$WORK/a: it has that content already") {
+				t.Errorf("the answer is:\n%s", text)
+			}
+		})
+	}
+}
+
+// keep lets a program save a file while it is changed from "one" to "two", and returns its line in the history and its id.
+func (r *rig) keep(name, saved string) (line, id string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	r.write(name, "one\n")
 	f, err := r.Open(path, 0)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	defer f.Close()
 	// A program that opened the file before the change, and writes into it afterwards.
 	old, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	_, err = r.Files.Update(t.Context(), filestate.By{Tool: "edit_file"}, filestate.Edit{File: f, Unseen: true, Change: func([]byte) ([]byte, error) {
+	_, err = r.Files.Update(r.t.Context(), filestate.By{Tool: "edit_file"}, filestate.Edit{File: f, Unseen: true, Change: func([]byte) ([]byte, error) {
 		return []byte("two\n"), nil
 	}})
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	if _, err := old.WriteString("of an editor\n"); err != nil {
-		t.Fatal(err)
+	if err := old.Truncate(0); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := old.WriteString(saved); err != nil {
+		r.t.Fatal(err)
 	}
 	if err := old.Close(); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	r.restart()
-	text := r.ok("file_history", `{"file_path":"a"}`)
-	line, _, _ := strings.Cut(text, "\n")
-	id, _, _ := strings.Cut(line, " ")
-	if !strings.HasSuffix(line, " kept a [another program saved this while a tool changed the file]") {
-		t.Fatalf("the history is:\n%s", text)
+	line, _, _ = strings.Cut(r.ok("file_history", `{"file_path":"`+name+`"}`), "\n")
+	id, _, _ = strings.Cut(line, " ")
+	if !strings.HasSuffix(line, " kept "+name+" [another program saved this while a tool changed the file]") {
+		r.t.Fatalf("the newest line is: %s", line)
 	}
-	same(t, r.ok("file_history", `{"change_id":"`+id+`"}`), line+"\nThis content is in no file now. To get it back, write it with write_file:\nof an editor\n")
-	r.fails(tool.UndoUnavailable, "undo_change", `{"change_id":"`+id+`"}`)
-	r.holds("a", "two\n")
+	return line, id
 }
 
 // Programs read pages until there are no more.

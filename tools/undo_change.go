@@ -97,7 +97,11 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		if err != nil {
 			return tool.Result{}, undoRefusal(ctx, env, in.change, err)
 		}
-		return tool.Result{Text: "Dry run: this change can be taken back. Nothing was written.\n" + line + undoChangeFiles(changes)}, nil
+		what := "this change can be taken back"
+		if in.change.Kept != "" {
+			what = "this content can be written"
+		}
+		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + undoChangeFiles(changes)}, nil
 	}
 	changes, err := env.Files.Undo(ctx, by(env, "undo_change"), steps...)
 	if err != nil {
@@ -107,14 +111,18 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		Undone string `json:"undone"`
 		Files  int    `json:"files"`
 	}{in.change.ID, len(changes)}, changes...)}
+	did, again := "Took back this change:\n", "to make it again"
+	if in.change.Kept != "" {
+		did, again = "Wrote this content:\n", "to take that back"
+	}
 	var notes []string
 	for _, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
 		if c.ID != "" && len(notes) == 0 {
-			notes = append(notes, "[to make it again, undo change "+c.ID+"]")
+			notes = append(notes, "["+again+", undo change "+c.ID+"]")
 		}
 	}
-	res.Text = "Took back this change:\n" + line + undoChangeFiles(changes) + changeNotes(env, notes, changes...)
+	res.Text = did + line + undoChangeFiles(changes) + changeNotes(env, notes, changes...)
 	return res, nil
 }
 
@@ -124,7 +132,7 @@ func undoChangeFiles(changes []filestate.Change) string {
 	for _, c := range changes {
 		switch {
 		case c.Before == c.After:
-			fmt.Fprintf(&b, "\n%s: as it was before that change already", c.Path)
+			fmt.Fprintf(&b, "\n%s: it has that content already", c.Path)
 		case c.After == "":
 			fmt.Fprintf(&b, "\n%s: removed", c.Path)
 		case c.Before == "":

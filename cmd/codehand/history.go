@@ -26,7 +26,8 @@ What shell commands changed is not recorded.
 
 Each line has the id of the change, by which --change shows its diff and
 codehand undo takes it back. A line with "kept" is a content that another
-program saved while a tool changed the file; --change shows it whole.
+program saved while a tool changed the file, or that was found in a temporary
+file; --change shows it, and codehand undo writes it, byte for byte.
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 configuration.`,
 		Example: `  codehand history

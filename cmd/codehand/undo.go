@@ -15,7 +15,8 @@ func newUndo(t *terminal) *cobra.Command {
 		Short: "Take back a change that was made to files",
 		Long: `Take back the change ID, or the last change of PATH that is not undone, as
 codehand history lists them. A change of several files is taken back as one.
-An undo is a change, too: its own id takes it back.
+An undo is a change, too: its own id takes it back. What the history calls
+"kept" is written to its file, byte for byte, whatever the file holds.
 
 A file that is not what the change left stays as it is: then nothing is
 written, and what changed since is shown. PATH is below the current directory;
