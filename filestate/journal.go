@@ -21,7 +21,7 @@ const (
 // JournalOptions say how much a Journal keeps. Zero fields have the meaning given.
 type JournalOptions struct {
 	KeepDays int   // 0: 30
-	MaxBytes int64 // of one workspace; 0: 1 GiB; the oldest changes go first, the last one always stays
+	MaxBytes int64 // of one workspace; 0: 1 GiB; the oldest changes go first, the last one always stays; kept saves of others count for themselves
 	Fast     bool  // skip the fsyncs (config durability = "fast")
 }
 

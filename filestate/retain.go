@@ -100,24 +100,29 @@ func (j *Journal) tidy(ctx context.Context) {
 }
 
 // shrink removes the oldest notes of each workspace that has too much. The limit is one workspace's, so that much work in
-// one takes nothing from the others.
+// one takes nothing from the others. What was kept of others' contents counts for itself: how large that is, nobody here
+// decides, and one such save may be as large as the limit.
 func (j *Journal) shrink(ctx context.Context) {
-	used := make(map[string]int64)
+	type purse struct {
+		workspace string
+		kept      bool
+	}
+	used := make(map[purse]int64)
 	for n, day := range j.names() {
 		if ctx.Err() != nil {
 			return
 		}
-		var workspace string
+		var of purse
 		if h, err := n.header(day); err == nil {
-			workspace = h.By.Workspace
+			of = purse{h.By.Workspace, h.Kind != kindChange}
 		} // else it is damaged, and counts with what belongs nowhere
 		info, err := day.Lstat(n.base())
 		if err != nil {
 			continue // another process was faster
 		}
-		sum, known := used[workspace]
-		used[workspace] = sum + info.Size()
-		if known && n.state != stateOpen && used[workspace] > j.o.MaxBytes {
+		sum, known := used[of]
+		used[of] = sum + info.Size()
+		if known && n.state != stateOpen && used[of] > j.o.MaxBytes {
 			_ = day.Remove(n.base())
 		}
 	}
