@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,6 +64,7 @@ func (p *plot) start() *spawned {
 	cmd := exec.Command(p.program, append([]string{"stdio", p.work}, p.flags...)...)
 	cmd.Dir = p.work
 	cmd.Env = append([]string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + p.home, "CODEHAND_SESSION=" + handleOf}, p.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // see tracer.run
 	in, err := cmd.StdinPipe()
 	must(p, err)
 	out, err := cmd.StdoutPipe()

@@ -122,13 +122,15 @@ func (tr *tracer) attach() error {
 	return nil
 }
 
-// run lets the threads go on from call to call, until all are gone. What fails in it fails because a thread was killed.
+// run lets the threads go on from call to call, until all are gone. What fails in it fails because a thread was killed. It
+// waits for the program's own process group alone: this thread may have started programs of other tests before it was
+// locked, and would take the stops of those from their tracers, which then wait for ever.
 func (tr *tracer) run() {
 	entered := map[int]syscall.Errno{} // threads in a call, and the error that it gets instead of being made
 	known := map[int]bool{}
 	for {
 		var status syscall.WaitStatus
-		id, err := syscall.Wait4(-1, &status, syscall.WALL|syscall.WNOTHREAD, nil)
+		id, err := syscall.Wait4(-tr.pid, &status, syscall.WALL|syscall.WNOTHREAD, nil)
 		if err == syscall.EINTR {
 			continue
 		}
