@@ -206,6 +206,9 @@ func TestSnapshotIsNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(other, filepath.Join(dir, "state.json")); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
 		t.Skip("links are not to be had here: ", err)
 	}
 	r := openSnapshot(t, dir)
