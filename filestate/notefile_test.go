@@ -23,10 +23,12 @@ func noteBytes(t testing.TB, e *note) []byte {
 // aNote is one of a change and of a new file, with a compressed and a raw content.
 func aNote() *note {
 	e := &note{header: header{ID: strings.Repeat("a", idDigits), Time: time.Unix(1, 0).UTC(), Kind: kindChange}}
-	for _, c := range []contents{{[]byte("one\ntwo\nthree\n"), []byte("one\n2\nthree\n")}, {nil, bytes.Repeat([]byte("new\n"), rawSize/4)}} {
+	for _, c := range []contents{{[]byte("one\ntwo\nthree\n"), []byte("one\n2\nthree\n")}, {nil, []byte("new\n")}} {
 		w := &work{path: "/w/a", old: c.before, next: c.after, base: digestOf(c.before), after: digestOf(c.after)}
 		e.add(w)
-		if f := &e.Files[len(e.Files)-1]; c.before != nil {
+		f := &e.Files[len(e.Files)-1]
+		f.Raw = c.before == nil // as from rawSize on
+		if c.before != nil {
 			sum := digestOf(c.before)
 			f.Before, e.parts[len(e.parts)-1].before = &sum, c.before
 			f.Head, f.Tail = 4, 7
