@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -109,4 +110,58 @@ func keptContent(id string, content []byte) string {
 	}
 	shown, _ = results.Show(shown)
 	return strings.TrimSuffix("This content ("+what+") was kept because no file had it. "+back+"\n"+shown, "\n")
+}
+
+// undoneFiles says of each file what it is now.
+func undoneFiles(changes []filestate.Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		switch {
+		case c.Before == c.After:
+			fmt.Fprintf(&b, "\n%s: it has that content already", c.Path)
+		case c.After == "":
+			fmt.Fprintf(&b, "\n%s: removed", c.Path)
+		case c.Before == "":
+			fmt.Fprintf(&b, "\n%s: made again", c.Path)
+		default:
+			fmt.Fprintf(&b, "\n%s: restored", c.Path)
+		}
+		if diff := contentDiff(c.Old, c.New, maxDiff/len(changes)); diff != "" && c.Before != c.After {
+			b.WriteString("\n" + diff)
+		}
+	}
+	return b.String()
+}
+
+// olderChanges says how to see changes that a list of limit has no room for.
+func olderChanges(limit int, path string) string {
+	const most = 200 // of limit
+	switch {
+	case limit < most:
+		return "raise limit, or give file_path"
+	case path == "":
+		return "give file_path"
+	}
+	return "run codehand history --json"
+}
+
+// changesJSON is as many changes as an answer holds, and whether there are more.
+func changesJSON(env tool.Env, view *journalView, entries []filestate.Entry, more bool) (tool.Result, error) {
+	list, size := []json.RawMessage{}, 0
+	for _, e := range entries {
+		e.Files = view.files(e)
+		raw := data(struct {
+			filestate.Entry
+			Tool string `json:"tool,omitempty"`
+		}{e, e.By.Tool})
+		if size += len(raw) + 1; size > env.Limit-100 && len(list) > 0 {
+			more = true
+			break
+		}
+		list = append(list, raw)
+	}
+	return tool.Result{Text: string(data(struct {
+		Changes []json.RawMessage `json:"changes"`
+		More    bool              `json:"more"`
+	}{list, more}))}, nil
 }

@@ -37,7 +37,7 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 	Paths:    func(in *editFileInput) []*string { return []*string{&in.FilePath} },
 	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
 	Check:    checkEditFile,
-	Complete: func(s *session.State, in *editFileInput) error {
+	Complete: func(_ context.Context, s *session.State, in *editFileInput) error {
 		return refuseSecret(s, in.FilePath, "new_string", in.NewString)
 	},
 	Run: runEditFile,

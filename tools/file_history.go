@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,6 +24,7 @@ type fileHistoryInput struct {
 
 	Format string `json:"format,omitempty" rule:"enum=text|json default=text"` // for codehand history --json
 	Before string `json:"before,omitempty"`                                    // id of a change: older ones than that
+	Among  int    `json:"among,omitempty" rule:"min=1"`                        // how many of the newest are looked at
 }
 
 var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
@@ -33,7 +33,7 @@ var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 		Hint: "list changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead,
 		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 	},
-	Hidden: []string{"format", "before"},
+	Hidden: []string{"format", "before", "among"},
 	Paths:  func(in *fileHistoryInput) []*string { return []*string{&in.FilePath} },
 	Targets: func(s *session.State, in fileHistoryInput) []permission.Target {
 		if in.FilePath != "" {
@@ -53,21 +53,12 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 	if in.ChangeID != "" {
 		return fileHistoryOne(ctx, env, in, view)
 	}
-	behind := in.Before == ""
-	entries, err := env.Files.History(ctx, filestate.Query{Kept: true, Limit: in.Limit + 1, Fits: func(e filestate.Entry) bool {
-		if !behind {
-			behind = e.ID == in.Before
-			return false
-		}
-		return view.shows(e)
-	}})
+	entries, more, err := fileHistoryList(ctx, env, in, view)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	more := len(entries) > in.Limit
-	entries = entries[:min(len(entries), in.Limit)]
 	if in.Format == "json" {
-		return fileHistoryJSON(env, view, entries, more)
+		return changesJSON(env, view, entries, more)
 	}
 	var lines []string
 	for _, e := range entries {
@@ -76,9 +67,35 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 	if len(lines) == 0 {
 		lines = append(lines, "No changes by these tools are recorded for "+view.place+".")
 	} else if more {
-		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones raise limit, or give file_path.)", len(entries)))
+		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones %s.)", len(entries), olderChanges(in.Limit, in.FilePath)))
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, nil
+}
+
+// fileHistoryList finds changes, and says whether there are or may be more.
+func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput, view *journalView) (entries []filestate.Entry, more bool, err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	enough := errors.New("as many changes as wanted were looked at")
+	behind, looked := in.Before == "", 0
+	entries, err = env.Files.History(ctx, filestate.Query{Kept: true, Limit: in.Limit + 1, Fits: func(e filestate.Entry) bool {
+		if looked++; looked == in.Among {
+			stop(enough)
+		}
+		if !behind {
+			behind = e.ID == in.Before
+			return false
+		}
+		return view.shows(e)
+	}})
+	switch {
+	case errors.Is(err, enough):
+		more, err = true, nil
+	case err == nil && !behind:
+		err = unknownChange(in.Before) // it was tidied away: what is older than it is not known
+	}
+	more = more || len(entries) > in.Limit
+	return entries[:min(len(entries), in.Limit)], more, err
 }
 
 // fileHistoryOne shows the diff of one change, or a content that was kept because nobody else has it.
@@ -92,7 +109,7 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 		return tool.Result{}, unknownChange(in.ChangeID)
 	}
 	if in.Format == "json" {
-		return fileHistoryJSON(env, view, []filestate.Entry{e}, false)
+		return changesJSON(env, view, []filestate.Entry{e}, false)
 	}
 	lines, res := []string{changeLine(env, e, files, time.Now())}, tool.Result{}
 	for _, f := range files {
@@ -115,25 +132,4 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 	}
 	res.Text = strings.Join(lines, "\n")
 	return res, nil
-}
-
-// fileHistoryJSON is as many changes as an answer holds, and whether there are more.
-func fileHistoryJSON(env tool.Env, view *journalView, entries []filestate.Entry, more bool) (tool.Result, error) {
-	list, size := []json.RawMessage{}, 0
-	for _, e := range entries {
-		e.Files = view.files(e)
-		raw := data(struct {
-			filestate.Entry
-			Tool string `json:"tool,omitempty"`
-		}{e, e.By.Tool})
-		if size += len(raw) + 1; size > env.Limit-100 && len(list) > 0 {
-			more = true
-			break
-		}
-		list = append(list, raw)
-	}
-	return tool.Result{Text: string(data(struct {
-		Changes []json.RawMessage `json:"changes"`
-		More    bool              `json:"more"`
-	}{list, more}))}, nil
 }

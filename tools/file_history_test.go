@@ -35,6 +35,27 @@ func TestFileHistory(t *testing.T) {
 	same(t, r.ok("file_history", `{"file_path":"src","limit":1}`), lines[0]+"\n(Showing the newest 1. For older ones raise limit, or give file_path.)")
 	same(t, r.ok("file_history", `{"change_id":"`+edited+`"}`), lines[1]+"\n@@ -1 +1 @@\n-one\n+two")
 	same(t, r.ok("file_history", `{"file_path":"none"}`), "No changes by these tools are recorded for $WORK/none.")
+	// What is refused is no advice: limit ends at 200.
+	for i := range 201 {
+		r.ok("write_file", fmt.Sprintf(`{"file_path":"many","content":"%d\n"}`, i))
+	}
+	for input, want := range map[string]string{`{"limit":200}`: "give file_path.)", `{"file_path":"many","limit":200}`: "run codehand history --json.)"} {
+		if text := r.ok("file_history", input); !strings.HasSuffix(text, "\n(Showing the newest 200. For older ones "+want) {
+			t.Errorf("%s ends with %s", input, text[max(0, len(text)-100):])
+		}
+	}
+	// A page behind a change that was tidied away is not the end of the list.
+	r.fails(tool.ChangeUnknown, "file_history", `{"format":"json","before":"zzzzzzzzzzzzzzzz"}`)
+	same(t, r.ok("file_history", `{"file_path":"none","format":"json","among":1}`), `{"changes":[],"more":true}`)
+	same(t, r.ok("file_history", `{"file_path":"none","format":"json","among":1000}`), `{"changes":[],"more":false}`)
+}
+
+func TestFileHistoryOfAll(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		r.ok("write_file", `{"file_path":"`+name+`","content":"one\n"}`)
+	}
 	if text := r.ok("file_history", `{}`); strings.Count(text, "\n") != 3 {
 		t.Errorf("all changes are:\n%s", text)
 	}

@@ -110,14 +110,14 @@ func journalOutside(s *session.State, path string) error {
 	return tool.Refuse(tool.ChangeUnknown, "No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
 }
 
-// changeNamed finds a change of this workspace by its id. The refusal is CHANGE_UNKNOWN: another principal's change is as
+// changeNamed finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is CHANGE_UNKNOWN: another principal's change is as
 // unknown as one that never was.
 func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (filestate.Entry, error) {
 	found, err := s.Files.History(ctx, filestate.Query{ID: id, Kept: kept})
 	if err != nil {
 		return filestate.Entry{}, err
 	}
-	if len(found) == 0 || slices.ContainsFunc(found[0].Files, func(f filestate.EntryFile) bool { return !inRoots(s, f.Path) }) {
+	if len(found) == 0 || !slices.ContainsFunc(found[0].Files, func(f filestate.EntryFile) bool { return inRoots(s, f.Path) }) {
 		return filestate.Entry{}, unknownChange(id)
 	}
 	return found[0], nil

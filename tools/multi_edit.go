@@ -50,7 +50,7 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	},
 	Activity: func(in multiEditInput) string { return "Planning " + plural(len(in.Edits), "edit", "edits") },
 	Check:    checkMultiEdit,
-	Complete: func(s *session.State, in *multiEditInput) error {
+	Complete: func(_ context.Context, s *session.State, in *multiEditInput) error {
 		for i, e := range in.Edits {
 			if err := refuseSecret(s, cmp.Or(e.FilePath, in.FilePath), fmt.Sprintf("Edit %d: new_string", i+1), e.NewString); err != nil {
 				return err

@@ -41,7 +41,7 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Paths:    func(in *notebookEditInput) []*string { return []*string{&in.NotebookPath} },
 	Activity: func(in notebookEditInput) string { return "Editing " + filepath.Base(in.NotebookPath) },
 	Check:    checkNotebookEdit,
-	Complete: func(s *session.State, in *notebookEditInput) error {
+	Complete: func(_ context.Context, s *session.State, in *notebookEditInput) error {
 		return refuseSecret(s, in.NotebookPath, "new_source", in.NewSource)
 	},
 	Run: runNotebookEdit,

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -45,6 +44,7 @@ var undoChange = tool.Define(tool.Def[undoChangeInput]{
 		}
 		return all
 	},
+	Details: detailUndoChange,
 	Activity: func(in undoChangeInput) string {
 		return "Taking back a change of " + filepath.Base(in.change.Files[0].Path)
 	},
@@ -60,20 +60,19 @@ func checkUndoChange(in undoChangeInput) error {
 
 // completeUndoChange finds the change. From then on the call is about that one, whatever happens to the file meanwhile:
 // what a person has said yes to is what is undone.
-func completeUndoChange(s *session.State, in *undoChangeInput) (err error) {
-	ctx := context.Background() // nobody has called yet
+func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInput) (err error) {
 	if in.ChangeID != "" {
-		in.change, err = changeNamed(ctx, s, in.ChangeID, true)
+		in.change, err = undoNamed(ctx, s, in.ChangeID)
 		return err
 	}
 	if err := journalOutside(s, in.FilePath); err != nil {
 		return err
 	}
 	for _, path := range journalPaths(s, in.FilePath) {
-		in.change, err = s.Files.Last(ctx, filestate.Query{Path: path})
+		last, err := s.Files.Last(ctx, filestate.Query{Path: path})
 		if err == nil {
-			in.ChangeID, in.FilePath = in.change.ID, ""
-			_, err = changeNamed(ctx, s, in.ChangeID, false)
+			in.ChangeID, in.FilePath = last.ID, ""
+			in.change, err = undoNamed(ctx, s, last.ID)
 			return err
 		}
 		if !errors.Is(err, filestate.ErrNoChange) {
@@ -81,6 +80,22 @@ func completeUndoChange(s *session.State, in *undoChangeInput) (err error) {
 		}
 	}
 	return tool.Refuse(tool.ChangeUnknown, "No change of %s by these tools is left to take back. Use file_history to see what was done to it.", in.FilePath)
+}
+
+// detailUndoChange is what an undo would do now, for whoever is asked about it; "": it would be refused.
+func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput) string {
+	steps, err := undoSteps(tool.Env{State: s}, in.change)
+	for _, step := range steps {
+		defer step.File.Close()
+	}
+	if err != nil {
+		return ""
+	}
+	changes, err := s.Files.TryUndo(ctx, steps...)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(undoneFiles(changes), "\n")
 }
 
 func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.Result, error) {
@@ -101,7 +116,7 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		if in.change.Kept != "" {
 			what = "this content can be written"
 		}
-		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + undoChangeFiles(changes)}, nil
+		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + undoneFiles(changes)}, nil
 	}
 	changes, err := env.Files.Undo(ctx, by(env, "undo_change"), steps...)
 	if err != nil {
@@ -122,27 +137,6 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 			notes = append(notes, "["+again+", undo change "+c.ID+"]")
 		}
 	}
-	res.Text = did + line + undoChangeFiles(changes) + changeNotes(env, notes, changes...)
+	res.Text = did + line + undoneFiles(changes) + changeNotes(env, notes, changes...)
 	return res, nil
-}
-
-// undoChangeFiles says of each file what it is now.
-func undoChangeFiles(changes []filestate.Change) string {
-	var b strings.Builder
-	for _, c := range changes {
-		switch {
-		case c.Before == c.After:
-			fmt.Fprintf(&b, "\n%s: it has that content already", c.Path)
-		case c.After == "":
-			fmt.Fprintf(&b, "\n%s: removed", c.Path)
-		case c.Before == "":
-			fmt.Fprintf(&b, "\n%s: made again", c.Path)
-		default:
-			fmt.Fprintf(&b, "\n%s: restored", c.Path)
-		}
-		if diff := contentDiff(c.Old, c.New, maxDiff/len(changes)); diff != "" && c.Before != c.After {
-			b.WriteString("\n" + diff)
-		}
-	}
-	return b.String()
 }

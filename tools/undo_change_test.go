@@ -203,6 +203,9 @@ func TestUndoChangeTargets(t *testing.T) {
 		}
 		targets = append(targets, filepath.Base(at.Value))
 	}
+	if got, want := call.Details(t.Context(), r.State), filepath.Join(r.dir, "a")+": removed\n@@ -1 +0,0 @@\n-a\n"+filepath.Join(r.dir, "b")+": removed\n@@ -1 +0,0 @@\n-b"; got != want {
+		t.Errorf("a person would see %q, want %q", got, want)
+	}
 	if slices.Sort(targets); !slices.Equal(slices.Compact(targets), []string{"a", "b"}) {
 		t.Errorf("the targets are %v", targets)
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"codehand/filestate"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
 )
@@ -33,6 +34,24 @@ func undoSteps(env tool.Env, e filestate.Entry) ([]filestate.Step, error) {
 		}
 	}
 	return steps, nil
+}
+
+// undoNamed finds a change that this session may take back: all its files are in the roots.
+func undoNamed(ctx context.Context, s *session.State, id string) (filestate.Entry, error) {
+	e, err := changeNamed(ctx, s, id, true)
+	if err != nil {
+		return e, err
+	}
+	outside := 0
+	for _, f := range e.Files {
+		if !inRoots(s, f.Path) {
+			outside++
+		}
+	}
+	if outside > 0 {
+		return e, tool.Refuse(tool.UndoUnavailable, "Change %s can only be taken back whole, and %d of its %d files are outside the roots of this session. Edit the other files, or ask the user to open the whole workspace.", e.ID, outside, len(e.Files))
+	}
+	return e, nil
 }
 
 // undoConflict is the refusal of an undo that would overwrite what somebody else did.

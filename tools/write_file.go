@@ -34,7 +34,7 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 	Accept:   map[string]string{"path": "file_path", "contents": "content", "text": "content"},
 	Paths:    func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
 	Activity: func(in writeFileInput) string { return "Writing " + filepath.Base(in.FilePath) },
-	Complete: func(s *session.State, in *writeFileInput) error {
+	Complete: func(_ context.Context, s *session.State, in *writeFileInput) error {
 		return refuseSecret(s, in.FilePath, "content", in.Content)
 	},
 	Run: runWriteFile,

@@ -81,7 +81,7 @@ func (c *call) before(ctx context.Context) error {
 		return nil
 	}
 	// What a hook writes is an input like any other.
-	if err := c.take(o.Input); err != nil {
+	if err := c.take(ctx, o.Input); err != nil {
 		return notYours(err)
 	}
 	if err := c.plan(ctx); err != nil || !fresh {

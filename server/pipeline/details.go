@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,10 +11,16 @@ import (
 )
 
 // details lists what a call brings beside what it touches: the text that a file gets, above all. What says nothing, as
-// false or "", is left out.
-func (c *call) details() string {
+// false or "", is left out. What the tool itself has to say of the call comes last.
+func (c *call) details(ctx context.Context) string {
 	var b strings.Builder
 	c.detail(&b, "", c.bound.Input)
+	if c.bound.Details != nil {
+		if own := c.bound.Details(ctx, c.state); own != "" {
+			shown, _ := reveal(own, true)
+			b.WriteString("What it does:\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n")
+		}
+	}
 	return b.String()
 }
 

@@ -41,7 +41,7 @@ func (p *Pipeline) Explain(ctx context.Context, s *session.State, t tool.Tool, r
 	e.Request, e.Decision = c.decide(ctx)
 	if e.Decision.Verdict == permission.Ask {
 		e.ByClient = !e.Decision.Hard && p.AskFallback == AskClient
-		q := c.permissionQuestion(e.Decision, e.Request, "")
+		q := c.permissionQuestion(ctx, e.Decision, e.Request, "")
 		e.Question, e.Suggests = q.Text, q.rule
 	}
 	return e, nil
@@ -52,7 +52,7 @@ func (c *call) bindAndPlan(ctx context.Context, raw json.RawMessage) error {
 	if reason := c.tool.Unavailable(c.state); reason != "" {
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", c.tool.Spec.Name, reason)
 	}
-	if err := c.take(raw); err != nil {
+	if err := c.take(ctx, raw); err != nil {
 		return err
 	}
 	return c.plan(ctx)

@@ -23,7 +23,7 @@ const (
 
 // askPermission puts the call to a person. Anything but an acceptance of what was shown is a no.
 func (c *call) askPermission(ctx context.Context, d permission.Decision, r permission.Request, hookSays string) error {
-	q := c.permissionQuestion(d, r, hookSays)
+	q := c.permissionQuestion(ctx, d, r, hookSays)
 	shown := q.digest(c.record.Digest)
 	if c.found.Shown != shown { // what a person saw is not what would run now
 		if c.replied(askedPermission) {

@@ -340,12 +340,18 @@ func TestQuestionDetails(t *testing.T) {
 		Targets: func(_ *session.State, in input) []permission.Target {
 			return []permission.Target{{Kind: permission.Path, Value: in.Edits[0].Path}}
 		},
+		Details: func(_ context.Context, _ *session.State, in input) string {
+			if in.Edits[0].Old == "one" {
+				return "it edits\nTool: none\u200b"
+			}
+			return ""
+		},
 		Run: func(context.Context, tool.Env, input) (tool.Result, error) { return tool.Result{Text: "ran"}, nil },
 	})
 	p, s, a := askingCorridor(t, saying(denyIt))
 	path := s.Space.Abs("a")
 	for _, tt := range []struct{ old, put, want string }{
-		{"one", "two\nTool: none\u200b", "old_string:\n    one\nnew_string:\n    two\n    Tool: none\\u200b\nall:\n    true\ncount:\n    3\nAsked because: "},
+		{"one", "two\nTool: none\u200b", "old_string:\n    one\nnew_string:\n    two\n    Tool: none\\u200b\nall:\n    true\ncount:\n    3\nWhat it does:\n    it edits\n    Tool: none\\u200b\nAsked because: "},
 		{"begin " + strings.Repeat("ö", 5000), strings.Repeat("ö", 5000) + " end", " end\nall:\n    true\ncount:\n    3\nAsked because: "},
 		{"", "", "\nall:\n    true\ncount:\n    3\nAsked because: "},
 	} {

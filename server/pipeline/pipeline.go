@@ -221,7 +221,7 @@ func (c *call) validate(ctx context.Context, raw json.RawMessage) error {
 	if reason := c.tool.Unavailable(c.state); reason != "" {
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", c.tool.Spec.Name, reason)
 	}
-	if err := c.take(raw); err != nil {
+	if err := c.take(ctx, raw); err != nil {
 		return c.taught(ctx, err)
 	}
 	c.digest = c.record.Digest
@@ -248,8 +248,13 @@ func (c *call) taught(ctx context.Context, err error) error {
 }
 
 // take binds an input, the client's or a hook's.
-func (c *call) take(raw json.RawMessage) error {
-	bound, err := c.tool.Bind(c.state, raw)
+func (c *call) take(ctx context.Context, raw json.RawMessage) error {
+	bound, err := c.tool.BindWithin(ctx, c.state, raw)
+	if err != nil && ctx.Err() != nil {
+		if _, ok := refusal(err); !ok {
+			return interrupted(ctx)
+		}
+	}
 	if err != nil {
 		return err
 	}

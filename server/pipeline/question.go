@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,7 +34,7 @@ const maxQuestion = 4_000
 
 // permissionQuestion asks about the call in words of ours: the tool, what it touches, why a person decides, and the rule
 // that would allow it. Lines of the call are indented, so that none of them looks like one of ours.
-func (c *call) permissionQuestion(d permission.Decision, r permission.Request, hookSays string) permissionAsk {
+func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r permission.Request, hookSays string) permissionAsk {
 	q := permissionAsk{choices: []string{allowOnce, denyIt}}
 	q.Title = "Allow " + c.bound.Spec.Name + "?"
 	own, files, hidden := c.touched(r)
@@ -59,7 +60,7 @@ func (c *call) permissionQuestion(d permission.Decision, r permission.Request, h
 		q.choices = []string{allowOnce, allowSession, denyIt}
 	}
 	room := maxQuestion - utf8.RuneCountInString(q.Title) - utf8.RuneCountInString(text.String()) - 10
-	q.Text = share(own, c.details()+files, room) + strings.TrimSuffix(text.String(), "\n")
+	q.Text = share(own, c.details(ctx)+files, room) + strings.TrimSuffix(text.String(), "\n")
 	q.Fields = []tool.Field{
 		{Name: decisionField, Label: "Decision", Choices: q.choices},
 		{Name: reasonField, Label: "Reason (optional)"},

@@ -30,7 +30,7 @@ type binder[In any] struct {
 }
 
 // bind is Tool.Bind. The order is fixed: nothing later sees what an earlier step refuses.
-func (b *binder[In]) bind(s *session.State, raw json.RawMessage) (Call, error) {
+func (b *binder[In]) bind(ctx context.Context, s *session.State, raw json.RawMessage) (Call, error) {
 	in := new(In)
 	if err := b.decode(raw, in); err != nil {
 		return Call{}, err
@@ -45,7 +45,7 @@ func (b *binder[In]) bind(s *session.State, raw json.RawMessage) (Call, error) {
 		}
 	}
 	if b.def.Complete != nil {
-		if err := b.def.Complete(s, in); err != nil {
+		if err := b.def.Complete(ctx, s, in); err != nil {
 			return Call{}, err
 		}
 	}
@@ -226,6 +226,9 @@ func (b *binder[In]) call(s *session.State, in In, size int, targets []permissio
 	}
 	if d.Activity != nil {
 		c.Activity = oneLine(d.Activity(in))
+	}
+	if d.Details != nil {
+		c.Details = func(ctx context.Context, s *session.State) string { return d.Details(ctx, s, in) }
 	}
 	if d.Question != nil {
 		c.Question = func(ctx context.Context, s *session.State) (*Question, error) { return d.Question(ctx, s, in) }

@@ -9,7 +9,7 @@ import (
 )
 
 // Def is a tool as its author writes it. Spec and Run are required (Forward instead of Run for a
-// dispatcher). A nil function means: nothing to add. All but Weigh, Complete, Question and Run are pure and fast. A tool of
+// dispatcher). A nil function means: nothing to add. All but Weigh, Complete, Details, Question and Run are pure and fast. A tool of
 // the product also needs Activity, and Paths or Targets unless it is Private or reaches only jobs: its tests
 // demand both.
 //
@@ -74,8 +74,12 @@ type Def[In any] struct {
 	// Complete fills in what the input leaves open and only the session knows, such as which change of a file was the
 	// last one, so that rules, a person, hooks and Run mean the same. What it sets stands in Call.Input, and set again it
 	// stays the same; a field with the tag json:"-" is for Targets and Run alone. It may refuse the input. It runs after
-	// Check, before anyone is asked, reads little of the disk, and changes nothing.
-	Complete func(*session.State, *In) error
+	// Check, before anyone is asked, ends with ctx, and changes nothing.
+	Complete func(context.Context, *session.State, *In) error
+
+	// Details is what a person who is asked about the call should see besides its input, such as the lines that an undo
+	// would bring back; "": nothing. It reads little.
+	Details func(context.Context, *session.State, In) string
 
 	// Question is what a person must answer before Run; nil, nil: nothing. A tool never asks from
 	// within Run, so that nobody holds the gate while a person thinks.
@@ -97,7 +101,7 @@ type Tool struct {
 	mounted   bool // made by Wrap
 	available func(*session.State) string
 	forward   func(json.RawMessage) (string, json.RawMessage, bool)
-	bind      func(*session.State, json.RawMessage) (Call, error)
+	bind      func(context.Context, *session.State, json.RawMessage) (Call, error)
 }
 
 // Define finishes a tool. It panics if the definition is wrong, which the test of All() finds first.
@@ -138,10 +142,16 @@ func (t Tool) Dispatches() bool { return t.forward != nil }
 // asks nobody. Absent arguments (nil or empty) mean {}. The error is a *Refusal: INPUT_INVALID with all problems of the
 // input, or what Def.Check, Def.Weigh or Def.Complete said, which may have met a fault, too.
 func (t Tool) Bind(s *session.State, raw json.RawMessage) (Call, error) {
+	return t.BindWithin(context.Background(), s, raw)
+}
+
+// BindWithin is Bind for a caller who may not wait for the end: what Def.Complete looks for in the journal ends with ctx,
+// and the error is its cause then.
+func (t Tool) BindWithin(ctx context.Context, s *session.State, raw json.RawMessage) (Call, error) {
 	if t.bind == nil {
 		return Call{}, errZero
 	}
-	return t.bind(s, raw)
+	return t.bind(ctx, s, raw)
 }
 
 // A Call is a tool together with an input that has been checked. No later stage decodes again.
@@ -153,6 +163,7 @@ type Call struct {
 	Verdict  permission.Verdict // Allow when the tool has no opinion
 	Activity string             // one line, at most 50 characters
 
+	Details  func(context.Context, *session.State) string             // nil: none
 	Question func(context.Context, *session.State) (*Question, error) // nil: none
 	Run      func(context.Context, Env) (Result, error)
 }

@@ -22,7 +22,7 @@ func Wrap(spec Spec, schema json.RawMessage, run func(context.Context, Env, json
 		return t
 	}
 	check := checker(schema)
-	t.bind = func(_ *session.State, raw json.RawMessage) (Call, error) {
+	t.bind = func(_ context.Context, _ *session.State, raw json.RawMessage) (Call, error) {
 		obj, wrong := arguments(raw)
 		if wrong == "" {
 			wrong = check(obj)
