@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/media"
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
@@ -133,10 +134,8 @@ func sniff(r io.ReaderAt) ([]byte, error) {
 		return nil, err
 	}
 	head = head[:n]
-	for _, magic := range []string{"%PDF-", "\x89PNG\r\n", "\xff\xd8\xff", "GIF87a", "GIF89a"} {
-		if strings.HasPrefix(string(head), magic) {
-			return nil, textedit.ErrBinary
-		}
+	if media.Sniff(head) != media.None {
+		return nil, textedit.ErrBinary
 	}
 	_, err = textedit.Detect(head)
 	return head, err

@@ -87,9 +87,9 @@ func (s *showing) pageRefusal(err error) error {
 	case isLimit && limit.What == "pages" && limit.Have > 0:
 		return tool.Refuse(tool.TooLarge, "The PDF has %s pages. Give pages, at most %d.", results.Count(int(limit.Have)), media.MaxPages)
 	case isLimit && limit.What == "bytes":
-		return tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %s. Split it with run_shell.", s.path, results.Size(limit.Have), results.Size(limit.Most))
+		return s.limitRefusal(limit, "Split it with run_shell.")
 	case isLimit:
-		return tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %s %s. Give fewer pages.", s.path, amountOf(limit), results.Count(int(limit.Most)), limit.What)
+		return s.limitRefusal(limit, "Give fewer pages.")
 	case errors.Is(err, media.ErrSlow):
 		return tool.Refuse(tool.TooLarge, "%s takes too long to read. Give fewer pages.", s.path)
 	case errors.Is(err, media.ErrKind), errors.Is(err, media.ErrDamaged):

@@ -47,10 +47,8 @@ func pictureLine(m media.Image) string {
 func (s *showing) pictureRefusal(err error) error {
 	limit, isLimit := errors.AsType[*media.LimitError](err)
 	switch {
-	case isLimit && limit.What == "bytes":
-		return tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %s. Scale it down with run_shell.", s.path, results.Size(limit.Have), results.Size(limit.Most))
 	case isLimit:
-		return tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %s %s. Scale it down with run_shell.", s.path, amountOf(limit), results.Count(int(limit.Most)), limit.What)
+		return s.limitRefusal(limit, "Scale it down with run_shell.")
 	case errors.Is(err, media.ErrSlow):
 		return tool.Refuse(tool.TooLarge, "%s takes too long to decode. Scale it down with run_shell.", s.path)
 	case errors.Is(err, media.ErrKind), errors.Is(err, media.ErrDamaged):
@@ -59,12 +57,16 @@ func (s *showing) pictureRefusal(err error) error {
 	return err
 }
 
-// amountOf is how much there is of what is too much.
-func amountOf(e *media.LimitError) string {
-	if e.Have == 0 {
-		return "more " + e.What
+// limitRefusal says how much there is of what is too much, how much may be, and what to do now.
+func (s *showing) limitRefusal(e *media.LimitError, now string) error {
+	have, most := results.Count(int(e.Have))+" "+e.What, results.Count(int(e.Most))+" "+e.What
+	switch {
+	case e.What == "bytes":
+		have, most = results.Size(e.Have), results.Size(e.Most)
+	case e.Have == 0:
+		have = "more " + e.What
 	}
-	return results.Count(int(e.Have)) + " " + e.What
+	return tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %s. %s", s.path, have, most, now)
 }
 
 // An album collects the images of one answer.

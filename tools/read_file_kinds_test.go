@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"codehand/tools/media"
 	"codehand/tools/tool"
 )
 
@@ -317,5 +318,28 @@ func TestReadFileDamagedImages(t *testing.T) {
 	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
 	if tried, left := strings.Count(text, "damaged, or of no known kind"), strings.Count(text, "too many before it could not be"); tried != maxVain || left != len(cells)-maxVain {
 		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, text)
+	}
+}
+
+// A notebook of images that take too long cost the whole limit for each of them, 1.5 s, and tests that have a minute did not
+// see it. Here none has any time: one is tried.
+func TestReadFileSlowImages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Client.MaxImages = 8
+	r.Media = media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Nanosecond, MaxEdge: 64}})
+	slow := `{"output_type":"display_data","data":{"image/png":"` + base64.StdEncoding.EncodeToString(picture(t, 300, 200)) + `"},"metadata":{}}`
+	cells := make([]string, 10)
+	for i := range cells {
+		cells[i] = codeCell(fmt.Sprint("c", i), "plot()", slow)
+	}
+	r.write("n.ipynb", notebookOf(cells...))
+	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
+	if tried, left := strings.Count(text, "not shown: too large]"), strings.Count(text, "too many before it could not be]"); tried != 1 || left != len(cells)-1 {
+		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, clip(text, 2000))
+	}
+	r.write("slow.png", string(picture(t, 300, 200)))
+	if text := r.fails(tool.TooLarge, "read_file", `{"file_path":"slow.png"}`); !strings.Contains(text, "$WORK/slow.png takes too long to decode. Scale it down with run_shell.") {
+		t.Error(text)
 	}
 }
