@@ -9,15 +9,21 @@ import (
 	"testing"
 )
 
+// unmounted ends a test for which nothing could be mounted. In CI root can.
+func unmounted(t *testing.T, err error) {
+	t.Helper()
+	if os.Geteuid() == 0 && os.Getenv("CI") != "" {
+		t.Fatalf("mount: %v", err)
+	}
+	t.Skipf("a small file system cannot be mounted (%v): run the tests as root", err)
+}
+
 // mounted puts a small file system over the workspace. It is root's to do.
 func (p *plot) mounted(size string) {
 	p.Helper()
 	err := syscall.Mount("tmpfs", p.work, "tmpfs", 0, "size="+size)
 	if err != nil {
-		if os.Geteuid() == 0 && os.Getenv("CI") != "" {
-			p.Fatalf("mount: %v", err)
-		}
-		p.Skipf("a small file system cannot be mounted (%v): run the tests as root", err)
+		unmounted(p.T, err)
 	}
 	p.Cleanup(func() { _ = syscall.Unmount(p.work, syscall.MNT_DETACH) })
 }
@@ -129,7 +135,7 @@ func TestSEC12JournalFull(t *testing.T) {
 		t.Fatalf("the journal has %v, %v", journals, err)
 	}
 	if err := syscall.Mount("tmpfs", journals[0], "tmpfs", 0, "size=16k,mode=0700"); err != nil {
-		t.Skipf("a small file system cannot be mounted (%v): run the tests as root", err)
+		unmounted(t, err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(journals[0], syscall.MNT_DETACH) })
 	var noise strings.Builder

@@ -30,7 +30,7 @@ func TestSEC12FailedSteps(t *testing.T) {
 			p := newPlot(t, "--edit-guard=relaxed") // so that nothing has to be read, of which one turn takes only so much
 			s := p.start()
 			if !p.offers(s, c.tool) {
-				t.Skipf("there is no %s", c.tool)
+				t.Fatalf("there is no %s", c.tool)
 			}
 			tr := p.trace(s)
 			faults := []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE}

@@ -90,7 +90,7 @@ func TestSEC11WritePath(t *testing.T) {
 			p := newPlot(t)
 			s := p.start()
 			if !p.offers(s, c.tool) {
-				t.Skipf("there is no %s", c.tool)
+				t.Fatalf("there is no %s", c.tool)
 			}
 			killed, made, acknowledged := 0, 0, 0
 			for alive := false; !alive; {
