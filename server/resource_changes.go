@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -18,8 +19,14 @@ const (
 	changePrefix = changesURI + "/" // the id of the change follows
 	// historian is the tool that knows which changes a session may see, and how they are shown.
 	historian = "file_history"
+	// noChanges is what it says as JSON if it has looked at all of them.
+	noChanges = `{"changes":[],"more":false}`
 	// listedChanges is how many changes the list has at most: the newest.
 	listedChanges = 200
+	// glancedChanges and glanceTime are how much of the journal is looked at, and for how long, to say whether there are
+	// changes to list: clients list resources often, and a journal may hold a month.
+	glancedChanges = 500
+	glanceTime     = 50 * time.Millisecond
 )
 
 var changesResource = mcp.NewResource(changesURI, "changes", mcp.WithResourceDescription("What tools changed in this workspace, newest first."), mcp.WithMIMEType(textJSON))
@@ -68,13 +75,22 @@ func (s *Server) changes(ctx context.Context, rec *record, most int) ([]json.Raw
 	return list.Changes, nil
 }
 
-// listChanges lists the changes as one resource, if there are any. Each has an address of its own, which completions find.
+// listChanges lists the changes as one resource, if there are any, or may be some that a short look did not find. Each has
+// an address of its own, which completions find.
 func (s *Server) listChanges(ctx context.Context, rec *record) ([]mcp.Resource, error) {
-	list, err := s.changes(ctx, rec, 1)
-	if errors.Is(err, errNoResource) || err == nil && len(list) == 0 {
+	short, stop := context.WithTimeout(ctx, glanceTime)
+	defer stop()
+	text, err := s.history(short, rec, map[string]any{"format": "json", "limit": 1, "among": glancedChanges})
+	if errors.Is(err, errNoResource) {
 		return nil, nil
 	}
-	return []mcp.Resource{changesResource}, err
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+		return nil, err
+	}
+	if err == nil && text == noChanges {
+		return nil, nil
+	}
+	return []mcp.Resource{changesResource}, nil
 }
 
 // readChanges returns the newest changes as JSON.
