@@ -205,7 +205,7 @@ func (b *back) look() error {
 	if err != nil {
 		return &WriteError{Path: b.path, Step: string(stepOpen), Err: cause(err)}
 	}
-	_ = file.Close() // only looked at
+	_ = file.Close()                // only looked at
 	if stamp.Nlink > 1 && !b.kept { // Update writes through all names of a file
 		return &ConflictError{Path: b.path, Want: b.left, Err: ErrLinked}
 	}
