@@ -363,6 +363,9 @@ func (r *powerRound) edit(kind int) (acknowledged bool) {
 	return acknowledged
 }
 
+// newest is how many new files are compared with the journal: each comparison reads all of it.
+const newest = 3
+
 // check looks at all files after the next start. flight is the kind of the change that was not acknowledged; -1: none was.
 func (r *powerRound) check(flight int) (made bool) {
 	r.Helper()
@@ -392,7 +395,7 @@ func (r *powerRound) check(flight int) (made bool) {
 			r.Fatalf("%s holds %.40q (%d bytes)", name, got, len(got))
 		}
 	}
-	r.agrees(append([]string{"a.txt", "s/b.txt"}, r.files...)...)
+	r.agrees(append([]string{"a.txt", "s/b.txt"}, r.files[max(0, len(r.files)-newest):]...)...)
 	return made
 }
 
