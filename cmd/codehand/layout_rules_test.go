@@ -102,7 +102,7 @@ var sharedFiles = []string{
 	"applied.go", "changenotes.go", "changes.go", "coverage.go", "edits.go", "guard.go", "manyedits.go", "matches.go", "notebooks.go", "progress.go", "settingsfiles.go", "secretfiles.go", "withhold.go", // files
 	"views.go", "lineviews.go", "cellviews.go", "pageviews.go", "pictureviews.go", // what a file is shown as
 	"commands.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
-	"changelines.go", "journals.go", "undos.go", // the journal
+	"changecontents.go", "changelines.go", "journals.go", "undos.go", // the journal
 	"approvals.go", "plannames.go", "planquestions.go", "plans.go", // plan mode
 	"skillcommands.go", "skillloads.go",
 	"tasks.go",
