@@ -65,6 +65,7 @@ func (p *plot) start() *spawned {
 	cmd.Dir = p.work
 	cmd.Env = append([]string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + p.home, "CODEHAND_SESSION=" + handleOf}, p.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // see tracer.run
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a tracer waits for a group
 	in, err := cmd.StdinPipe()
 	must(p, err)
 	out, err := cmd.StdoutPipe()

@@ -50,7 +50,7 @@ var traceable = map[string]struct {
 	"fgetxattr": {syscall.SYS_FGETXATTR, "f"}, "flistxattr": {syscall.SYS_FLISTXATTR, "f"},
 }
 
-// trace attaches to a running program and returns when it has all threads. It ends with the program, for whose end kill
+// trace attaches to a running program, which leads a group of processes, and returns when it has all threads. It ends with the program, for whose end kill
 // must be called.
 func (p *plot) trace(s *spawned) *tracer {
 	p.Helper()
@@ -103,7 +103,10 @@ func (tr *tracer) attach() error {
 				continue
 			}
 			again, attached[id] = true, true // threads that this one has started meanwhile are not ours yet
-			if err := syscall.PtraceAttach(id); err != nil {
+			if err := syscall.PtraceAttach(id); err == syscall.ESRCH && id != tr.pid {
+				delete(attached, id) // it has ended since
+				continue
+			} else if err != nil {
 				return err
 			}
 			if _, err := syscall.Wait4(id, nil, syscall.WALL, nil); err != nil {
