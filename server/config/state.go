@@ -79,7 +79,7 @@ func OpenState(dir string) (string, error) {
 	if err := checkState(real); err != nil {
 		return "", err
 	}
-	return real, checkInside(real, insideDepth)
+	return real, checkInside(real, insideDepth, workspaces)
 }
 
 // insideDepth is how many directories deep the names of a state directory can be foreseen, as
@@ -87,8 +87,9 @@ func OpenState(dir string) (string, error) {
 const insideDepth = 4
 
 // checkInside refuses links within the state directory: nothing of ours is one, and what is made behind one lies where
-// somebody else wants it. Only names are read, no file is looked at.
-func checkInside(dir string, depth int) error {
+// somebody else wants it. Only names are read, no file is looked at. What is in the directory named but belongs to people,
+// who may have links there, not to us.
+func checkInside(dir string, depth int, but string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another process tidies up
 		return fmt.Errorf("state directory: %w", err)
@@ -98,8 +99,8 @@ func checkInside(dir string, depth int) error {
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
 			return fmt.Errorf("state directory: %s is a link; remove it", path)
-		case e.IsDir() && depth > 1:
-			if err := checkInside(path, depth-1); err != nil {
+		case e.IsDir() && depth > 1 && e.Name() != but:
+			if err := checkInside(path, depth-1, ""); err != nil {
 				return err
 			}
 		}

@@ -74,6 +74,19 @@ func TestOpenStateRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "p/state/sessions/a/b/jobs"},
+		"a link in somebody's workspace": {func(t *testing.T, w *world) {
+			mkdir(t, w.path("p/state/workspaces/a"), 0o700)
+			mkdir(t, w.path("p/state"), 0o700)
+			if err := os.Symlink("nowhere", w.path("p/state/workspaces/a/link")); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
+		"workspaces behind a link": {func(t *testing.T, w *world) {
+			mkdir(t, w.path("p/state"), 0o700)
+			if err := os.Symlink(w.top, w.path("p/state/workspaces")); err != nil {
+				t.Fatal(err)
+			}
+		}, "p/state/workspaces"},
 		"a parent behind a link in a bad place": {func(t *testing.T, w *world) {
 			mkdir(t, w.path("bad/target"), 0o755)
 			mkdir(t, w.path("bad"), 0o777)
