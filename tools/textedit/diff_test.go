@@ -107,9 +107,11 @@ func TestDiffHostile(t *testing.T) {
 	}
 }
 
-// checkDiff applies a whole diff to old, and compares with new as far as a diff shows it.
+// checkDiff applies a whole diff to old, and compares with new as far as a diff shows it: as text, whatever it is in.
 func checkDiff(old, new, text string) string {
-	have, want := shownLines(old), shownLines(new)
+	before, _ := legible([]byte(old), []byte(new))
+	after, _ := legible([]byte(new), []byte(old))
+	have, want := shownLines(string(before)), shownLines(string(after))
 	if strings.HasPrefix(text, "(") || text == "" {
 		if strings.Join(have, "\n") != strings.Join(want, "\n") {
 			return "the diff says that nothing is to be seen, but there is"
