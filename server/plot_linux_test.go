@@ -132,10 +132,25 @@ func (p *plot) temps() (all []string) {
 			if err == nil && !e.IsDir() && strings.HasSuffix(path, ".tmp") {
 				all = append(all, path)
 			}
+			if os.IsNotExist(err) {
+				err = nil // it was renamed meanwhile
+			}
 			return err
 		}))
 	}
 	return all
+}
+
+// left are the temporary files that stay: a running program has one for a moment whenever it keeps its session.
+func (p *plot) left() (all []string) {
+	p.Helper()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(2 * time.Second); ; <-look.C {
+		if all = p.temps(); len(all) == 0 || time.Now().After(end) {
+			return all
+		}
+	}
 }
 
 // journal opens the one journal that the program keeps.

@@ -95,7 +95,7 @@ func TestSEC14Editor(t *testing.T) {
 	if len(saved) < 100 || made < 3 || refused < 10 {
 		t.Error("they hardly met")
 	}
-	if left := p.temps(); len(left) > 0 {
+	if left := p.left(); len(left) > 0 {
 		t.Errorf("left are %v", left)
 	}
 }

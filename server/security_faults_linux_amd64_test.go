@@ -71,7 +71,7 @@ func TestSEC12FailedSteps(t *testing.T) {
 			for name := range c.new { // the first change in a directory removes what is left there
 				p.must(s, "write_file", "file_path", filepath.Join(filepath.Dir(name), "last.txt"), "content", "x\n")
 			}
-			left := slices.DeleteFunc(p.temps(), func(path string) bool {
+			left := slices.DeleteFunc(p.left(), func(path string) bool {
 				info, err := os.Lstat(path)
 				st, ok := info.Sys().(*syscall.Stat_t)
 				return err == nil && ok && st.Uid == stranger // whose files a sweep leaves alone

@@ -197,10 +197,11 @@ func TestSEC11RandomKills(t *testing.T) {
 		from := x.next
 		x.round()
 		left += len(x.temps())
-		x.kill(x.start())
-		if now := x.temps(); len(now) > 0 {
+		s := x.start()
+		if now := x.left(); len(now) > 0 {
 			t.Fatalf("round %d: left after the start are %v", rounds, now)
 		}
+		x.kill(s)
 		n := x.settle(from)
 		made += n
 		for i := from; i < x.next; i++ {

@@ -109,7 +109,7 @@ func TestSEC15Ourselves(t *testing.T) {
 			}})
 		}
 		ourselves(t, first.work, hands, edits, func(path, content string) { first.lay(filepath.Base(path), content) })
-		if left := first.temps(); len(left) > 0 {
+		if left := first.left(); len(left) > 0 {
 			t.Errorf("left are %v", left)
 		}
 		if n, want := len(first.entries()), len(hands)*edits; n != want {

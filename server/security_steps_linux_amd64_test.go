@@ -106,7 +106,7 @@ func TestSEC11WritePath(t *testing.T) {
 				if acked && !now {
 					t.Fatalf("call %d: an acknowledged change is gone", killed)
 				}
-				if left := p.temps(); len(left) > 0 {
+				if left := p.left(); len(left) > 0 {
 					t.Fatalf("call %d: left are %v", killed, left)
 				}
 				want := was

@@ -27,9 +27,9 @@ func TestSEC17Sweep(t *testing.T) {
 		most = max(most, len(x.temps()))
 	}
 	left := len(x.temps())
-	x.kill(x.start())
+	x.start()
 	made := x.settle(0)
-	if now := x.temps(); len(now) > 0 {
+	if now := x.left(); len(now) > 0 {
 		t.Errorf("left are %v", now)
 	}
 	x.all(made)
