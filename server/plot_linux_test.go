@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,13 +142,18 @@ func (p *plot) temps() (all []string) {
 	return all
 }
 
-// left are the temporary files that stay: a running program has one for a moment whenever it keeps its session.
-func (p *plot) left() (all []string) {
+// left are the temporary files that stay: a running program has one for a moment whenever it keeps its session. Those of
+// which alone says so are none of ours.
+func (p *plot) left(alone ...func(path string) bool) (all []string) {
 	p.Helper()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for end := time.Now().Add(2 * time.Second); ; <-look.C {
-		if all = p.temps(); len(all) == 0 || time.Now().After(end) {
+		all = p.temps()
+		for _, a := range alone {
+			all = slices.DeleteFunc(all, a)
+		}
+		if len(all) == 0 || time.Now().After(end) {
 			return all
 		}
 	}
