@@ -878,6 +878,8 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 
 	count := func(ev, tool string, want ...auditRow) {
 		t.Helper()
+		// The line of a call that nobody waits for any more may come after the answer to the next one.
+		until(t, fmt.Sprintf("%s of %s is recorded %d times", ev, tool, len(want)), func() bool { return len(d.recorded(ev, tool)) >= len(want) })
 		rows := d.recorded(ev, tool)
 		for i := range rows {
 			rows[i] = auditRow{OK: rows[i].OK, Cancelled: rows[i].Cancelled}

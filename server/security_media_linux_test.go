@@ -124,7 +124,7 @@ func bombs() []bomb {
 		{name: "scans.jpg", make: jpegScans, tool: "read_file", args: read, want: "! "},
 		{name: "sparse.png", make: pngBomb(8, 8, 1), size: 50 << 30, tool: "read_file", args: read, want: "! TOO_LARGE"},
 		{name: "sparse.pdf", make: pdfBomb(1, "/Kids[3 0 R]/Count 1"), size: 50 << 30, tool: "read_file", args: read, want: "! TOO_LARGE"},
-		{name: "sparse.ipynb", make: repeated(`{"cells":[`, " ", 1000, ""), size: 50 << 30, tool: "read_file", args: read, want: "! TOO_LARGE"},
+		{name: "sparse.ipynb", make: repeated(`{"cells":[`, " ", 1000, ""), size: 50 << 30, tool: "read_file", args: read, want: "! BINARY_FILE"},
 		{name: "sparse.txt", make: repeated("", "text\n", 3000, ""), size: 50 << 30, tool: "read_file", args: read, want: "PARTIAL view"},
 		{name: "archive.zip", make: repeated("PK\x03\x04\x14\x00\x00\x00\x08\x00", "\x00", 42<<10, ""), tool: "read_file", args: read, want: "! BINARY_FILE"},
 		{name: "deep.ipynb", make: deep, tool: "read_file", args: read, want: "! NOTEBOOK_INVALID"},
