@@ -4,51 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/seen"
 )
 
 // Accept says that the difference in e was shown to the model, or all of New where there is no Old: it
 // now knows the new content. What it knew of the old one moves along, and all that is new counts as
 // seen. If e says that the file is gone, it is forgotten. The error is ErrMemory.
 func (l *Ledger) Accept(ctx context.Context, e *StaleError) error {
-	defer l.records.lock(e.Path)()
+	defer l.records.Lock(e.Path)()
 	if e.New == nil {
-		return l.records.forget(ctx, e.Path)
+		return l.records.Forget(ctx, e.Path)
 	}
-	size := int64(len(e.New))
-	next := &record{Path: e.Path, Hash: digestOf(e.New), Size: size, Spans: wholeOf(size), Stamp: e.stamp, View: noView}
-	if e.stamp == (Stamp{}) {
-		next.Stamp.Racy = true
-	}
-	known, err := l.records.load(ctx, e.Path)
+	known, err := l.records.Load(ctx, e.Path)
 	if err != nil {
 		return err
 	}
-	if e.Old != nil {
-		next.Spans = moved(e.Old, e.New, knownOf(known, e))
-	}
-	if known != nil && known.Hash == next.Hash {
-		next.Spans = normal(append(next.Spans, known.Spans...), size)
-		next.Own, next.Ranges = known.Own, known.Ranges
-	}
-	l.contents.put(next.Hash, e.New)
-	return l.records.save(ctx, next)
-}
-
-// knownOf returns what of e.Old was seen.
-func knownOf(known *record, e *StaleError) []Span {
-	old := digestOf(e.Old)
-	switch {
-	case known != nil && known.Hash == old:
-		return known.Spans
-	case e.Was != "" && !e.Was.partial() && e.Was.names(old):
-		return wholeOf(int64(len(e.Old)))
-	default:
-		return nil
-	}
+	next := known.Accept(seen.Difference{Path: e.Path, Was: e.Was, Old: e.Old, New: e.New, Stamp: e.stamp})
+	l.contents.Put(next.Hash, e.New)
+	return l.records.Save(ctx, next)
 }
 
 // Changed says which of these files (none: of all seen ones) no longer hold what was seen; files that
@@ -59,9 +36,9 @@ func knownOf(known *record, e *StaleError) []Span {
 // changes all the time, is reported with the versions equal to "" as well: in doubt it changed.
 // ErrMemory: nothing is known.
 func (l *Ledger) Changed(ctx context.Context, paths ...string) ([]*StaleError, error) {
-	var recs []*record
+	var recs []*seen.Record
 	for _, path := range paths {
-		rec, err := l.records.load(ctx, path)
+		rec, err := l.records.Load(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +48,7 @@ func (l *Ledger) Changed(ctx context.Context, paths ...string) ([]*StaleError, e
 	}
 	if len(paths) == 0 {
 		var err error
-		if recs, err = l.records.all(ctx); err != nil {
+		if recs, err = l.records.All(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -92,24 +69,24 @@ func (l *Ledger) Changed(ctx context.Context, paths ...string) ([]*StaleError, e
 }
 
 // compare returns nil if the file of rec holds what was seen.
-func (l *Ledger) compare(ctx context.Context, rec *record, contents bool) (*StaleError, error) {
+func (l *Ledger) compare(ctx context.Context, rec *seen.Record, contents bool) (*StaleError, error) {
 	// A look at the stamp reveals nothing, so the path may be followed as it is.
-	if info, err := os.Lstat(rec.Path); err == nil && info.Mode().IsRegular() && rec.Stamp.proves(stampOf(info)) {
+	if info, err := os.Lstat(rec.Path); err == nil && info.Mode().IsRegular() && rec.Stamp.Proves(disk.StampOf(info)) {
 		return nil, nil
 	}
-	e := &StaleError{Path: rec.Path, Was: rec.version()}
-	if rec.hashed() {
-		e.Sums.Before = rec.Hash.sum()
+	e := &StaleError{Path: rec.Path, Was: rec.Version()}
+	if rec.Hashed() {
+		e.Sums.Before = rec.Hash.Hex()
 	}
-	if contents && rec.hashed() {
-		e.Old = l.contents.get(rec.Hash)
+	if contents && rec.Hashed() {
+		e.Old = l.contents.Get(rec.Hash)
 	}
 	for range readTries {
 		same, err := e.look(ctx, rec, contents)
 		switch ended := context.Cause(ctx); {
 		case ended != nil:
 			return nil, ended
-		case errors.Is(err, ErrMoved):
+		case errors.Is(err, disk.ErrMoved):
 			continue
 		case err != nil:
 			return e, nil
@@ -124,19 +101,19 @@ func (l *Ledger) compare(ctx context.Context, rec *record, contents bool) (*Stal
 
 // look says whether the file at e.Path holds what was seen. It notes its version and stamp, and its content if that is
 // wanted and small.
-func (e *StaleError) look(ctx context.Context, rec *record, content bool) (same bool, err error) {
-	dir, err := reopen(filepath.Dir(e.Path))
+func (e *StaleError) look(ctx context.Context, rec *seen.Record, content bool) (same bool, err error) {
+	dir, err := disk.Reopen(filepath.Dir(e.Path))
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = dir.Close() }() // a directory handle holds no data
-	file, stamp, err := openRegular(dir, filepath.Base(e.Path), e.Path)
+	file, stamp, err := disk.OpenRegular(dir, filepath.Base(e.Path), e.Path)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = file.Close() }() // only read
 	found := StaleError{stamp: stamp}
-	if !rec.hashed() {
+	if !rec.Hashed() {
 		same, err = found.compareParts(ctx, rec, file)
 	} else {
 		same, err = found.compareWhole(ctx, rec, file, content)
@@ -144,78 +121,50 @@ func (e *StaleError) look(ctx context.Context, rec *record, content bool) (same 
 	if err != nil {
 		return false, err
 	}
-	now, err := restamp(file)
+	now, err := disk.Restamp(file)
 	if err != nil {
 		return false, err
 	}
-	if !now.same(stamp) {
-		return false, fmt.Errorf("read %s: %w", e.Path, ErrMoved)
+	if !now.Same(stamp) {
+		return false, fmt.Errorf("read %s: %w", e.Path, disk.ErrMoved)
 	}
 	e.Now, e.New, e.Sums.After, e.stamp = found.Now, found.New, found.Sums.After, stamp
 	return same, nil
 }
 
-func (e *StaleError) compareWhole(ctx context.Context, rec *record, file *os.File, content bool) (same bool, err error) {
-	var sum digest
+func (e *StaleError) compareWhole(ctx context.Context, rec *seen.Record, file *os.File, content bool) (same bool, err error) {
+	var sum disk.Digest
 	switch size := e.stamp.Size; {
-	case content && size <= maxHeld:
-		e.New, err = readAll(ctx, file, size)
-		sum = digestOf(e.New)
-	case size <= maxSize:
-		sum, err = streamDigest(ctx, file, size)
+	case content && size <= seen.MaxHeld:
+		e.New, err = disk.ReadAll(ctx, file, size)
+		sum = disk.DigestOf(e.New)
+	case size <= disk.MaxSize:
+		sum, err = disk.StreamDigest(ctx, file, size)
 	}
-	e.Now, e.Sums.After = sum.version(rec.whole()), sum.sum()
+	e.Now, e.Sums.After = seen.VersionOf(sum, rec.Whole()), sum.Hex()
 	return sum == rec.Hash, err
 }
 
 // compareParts is compareWhole for what is known by its parts. The new version is that of the head: nobody has hashed more.
-func (e *StaleError) compareParts(ctx context.Context, rec *record, file *os.File) (same bool, err error) {
-	if same, err = inPlace(ctx, rec.Parts, file); same || err != nil {
+func (e *StaleError) compareParts(ctx context.Context, rec *seen.Record, file *os.File) (same bool, err error) {
+	if same, err = rec.InPlace(ctx, file); same || err != nil {
 		return same, err
 	}
-	e.Now = digestOf(nil).version(true)
-	if e.stamp.Size > 0 {
-		var head part
-		head, err = partOf(ctx, file, Span{0, min(e.stamp.Size, chunkSize)})
-		e.Now = head.version(e.stamp.Size)
-	}
+	e.Now, err = seen.HeadVersion(ctx, file, e.stamp.Size)
 	return false, err
-}
-
-// reopen opens a canonical directory and follows no link on the way: if one stands there now, the path
-// leads elsewhere, and nobody has permitted that.
-func reopen(path string) (*os.Root, error) {
-	top := filepath.VolumeName(path) + string(filepath.Separator)
-	rel, err := filepath.Rel(top, path)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(top)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // a directory handle holds no data
-	dir, err := descend(root, rel)
-	if errors.Is(err, ErrMoved) {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-	}
-	return dir, err
 }
 
 // settled notes a newer stamp for a content that was found to be the same, so that the next look can
 // be quick. A record that changed meanwhile is left alone.
-func (l *Ledger) settled(ctx context.Context, rec *record, stamp Stamp) error {
+func (l *Ledger) settled(ctx context.Context, rec *seen.Record, stamp disk.Stamp) error {
 	if stamp.Racy {
 		return nil
 	}
-	defer l.records.lock(rec.Path)()
-	now, err := l.records.load(ctx, rec.Path)
-	if err != nil || now == nil || now.Hash != rec.Hash || !slices.Equal(now.Parts, rec.Parts) {
+	defer l.records.Lock(rec.Path)()
+	now, err := l.records.Load(ctx, rec.Path)
+	if err != nil || !now.SameAs(rec) {
 		return err
 	}
-	if now.Size != stamp.Size { // a large file that grew: what was shown of it is as it was
-		now.Size, now.View, now.Again = stamp.Size, noView, 0
-	}
-	now.Stamp = stamp
-	return l.records.save(ctx, now)
+	now.Settle(stamp)
+	return l.records.Save(ctx, now)
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
+	"codehand/filestate/lock"
 )
 
 // BenchmarkEdit changes one line in the middle of a file, in every way by turns: as edit_file does ("edit", with the
@@ -122,7 +124,7 @@ func ledgerEdit(o filestate.Options) func(context.Context, string, string, strin
 			return err
 		}
 		defer f.Close()
-		_, err = l.Update(ctx, filestate.By{}, filestate.Edit{File: f, Unseen: unseen, Change: func(b []byte) ([]byte, error) {
+		_, err = l.Update(ctx, journal.By{}, filestate.Edit{File: f, Unseen: unseen, Change: func(b []byte) ([]byte, error) {
 			return replaceOnce(b, old, next)
 		}})
 		unseen = false
@@ -173,7 +175,7 @@ func sedEdit(ctx context.Context, path, old, next string) error {
 }
 
 func BenchmarkLock(b *testing.B) {
-	l := filestate.NewLocker(b.TempDir())
+	l := lock.New(b.TempDir())
 	for b.Loop() {
 		unlock, err := l.Lock(b.Context(), "/some/path")
 		if err != nil {

@@ -9,3 +9,6 @@ import (
 )
 
 func childLimited(*filestate.Ledger, string) error { return errors.ErrUnsupported }
+
+// childDisk needs FUSE.
+func childDisk(string, string) error { return errors.ErrUnsupported }

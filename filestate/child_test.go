@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // childMark is the first argument of a test binary that is to be a child process.
@@ -25,7 +26,7 @@ func child(args []string) int {
 	l := filestate.New(filestate.Options{Dir: locks})
 	var err error
 	if word == "kept" {
-		j, openErr := filestate.OpenJournal(filepath.Join(locks, "journal"), filestate.JournalOptions{})
+		j, openErr := journal.Open(filepath.Join(locks, "journal"), journal.Options{})
 		l, err = filestate.New(filestate.Options{Dir: locks, Journal: j}), openErr
 	}
 	switch {
@@ -38,6 +39,8 @@ func child(args []string) int {
 		err = childAppend(l, path, word)
 	case what == "count":
 		err = childCount(l, path)
+	case what == "disk":
+		err = childDisk(path, word)
 	case what == "limited":
 		err = childLimited(l, path)
 	default:
@@ -87,7 +90,7 @@ func childUpdate(l *filestate.Ledger, path string, change func([]byte) ([]byte, 
 		return err
 	}
 	defer f.Close()
-	_, err = l.Update(context.Background(), filestate.By{}, filestate.Edit{File: f, Unseen: true, Change: change})
+	_, err = l.Update(context.Background(), journal.By{}, filestate.Edit{File: f, Unseen: true, Change: change})
 	return err
 }
 

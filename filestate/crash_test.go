@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // childTrial makes the change of a trial and is killed before its at-th step; word is "trial/at". It says "made" if it
@@ -26,7 +27,8 @@ func childTrial(dir, locks, word string) error {
 	if err != nil {
 		return err
 	}
-	j, err := filestate.OpenJournal(filepath.Join(locks, "journal"), filestate.JournalOptions{})
+	g := new(gate)
+	j, err := journal.Open(filepath.Join(locks, "journal"), journal.Options{Check: g.ask})
 	if err != nil {
 		return err
 	}
@@ -34,7 +36,7 @@ func childTrial(dir, locks, word string) error {
 	var n atomic.Int64
 	all := trials()
 	c := all[slices.IndexFunc(all, func(c trial) bool { return c.name == name })]
-	filestate.BeforeSteps(l, func(step string) error {
+	g.beforeSteps(l, func(step string) error {
 		if n.Add(1) == at {
 			self, err := os.FindProcess(os.Getpid())
 			if err != nil {
@@ -90,9 +92,9 @@ func killTrial(t *testing.T, c trial, at int, start func(d keptDesk, locks strin
 	locks := t.TempDir()
 	kept := filepath.Join(locks, "journal")
 	j := openJournal(t, kept)
-	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, kept}
+	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, nil, kept}
 	c.setUp(d)
-	old, notes := tree(t, d.dir), len(d.history(filestate.Query{}))
+	old, notes := tree(t, d.dir), len(d.history(journal.Query{}))
 	cmd, lines := start(d, locks)
 	made := lines.Scan()
 	for lines.Scan() {
@@ -103,12 +105,12 @@ func killTrial(t *testing.T, c trial, at int, start func(d keptDesk, locks strin
 	}
 
 	d = d.again() // the next start
-	repairs, err := d.j.Recover(t.Context(), filestate.NewLocker(filepath.Join(locks, "locks")))
+	repairs, err := filestate.New(filestate.Options{Journal: d.j, Dir: filepath.Join(locks, "locks")}).Recover(t.Context())
 	if err != nil {
 		t.Fatalf("killed before step %d: recover: %v", at, err)
 	}
 	d.noTemps()
-	now, entries := tree(t, d.dir), d.history(filestate.Query{})
+	now, entries := tree(t, d.dir), d.history(journal.Query{})
 	_ = os.RemoveAll(d.path("x")) // an empty directory may be left, and is none of the files
 	isOld := withoutEmpty(now) == withoutEmpty(old)
 	switch {
@@ -150,7 +152,7 @@ func TestKilledAtRandom(t *testing.T) {
 	const rounds = 40
 	locks := t.TempDir()
 	kept := filepath.Join(locks, "journal")
-	d := keptDesk{newDesk(t), openJournal(t, kept), kept}
+	d := keptDesk{newDesk(t), openJournal(t, kept), nil, kept}
 	for round := range rounds {
 		cmd, lines := startChild(t, "count", d.path("a"), locks, "kept")
 		acknowledged := 0
@@ -168,7 +170,7 @@ func TestKilledAtRandom(t *testing.T) {
 		}
 		_ = cmd.Wait() // killed, and says so
 		d = d.again()
-		if _, err := d.j.Recover(t.Context(), filestate.NewLocker(locks)); err != nil {
+		if _, err := filestate.New(filestate.Options{Journal: d.j, Dir: locks}).Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		d.noTemps()
@@ -177,7 +179,7 @@ func TestKilledAtRandom(t *testing.T) {
 		if err != nil || got != string(counted(n)) || n < acknowledged {
 			t.Fatalf("round %d: %d changes were acknowledged, the file begins with %q", round, acknowledged, got[:min(len(got), 20)])
 		}
-		newest := d.history(filestate.Query{Limit: 1})
+		newest := d.history(journal.Query{Limit: 1})
 		if len(newest) != 1 || newest[0].Open || newest[0].Unsure {
 			t.Fatalf("round %d: the newest change is %+v", round, newest)
 		}

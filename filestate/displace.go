@@ -6,6 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/exchange"
+	"codehand/filestate/fault"
+	"codehand/filestate/journal"
 )
 
 // After an exchange the temporary name stands for what was at the name of the target. No such file is removed before it
@@ -14,7 +20,7 @@ import (
 // verify looks whether what was displaced is what was read, and puts it back if it is not.
 func (l *Ledger) verify(ctx context.Context, w *work) error {
 	var there found
-	err := l.steps.before(stepVerify)
+	err := l.steps.Before(fault.Verify)
 	if err == nil {
 		there, err = w.is(ctx, w.temporary, w.old, w.stamp)
 	}
@@ -25,10 +31,10 @@ func (l *Ledger) verify(ctx context.Context, w *work) error {
 	}
 	if backErr := l.putBack(ctx, w, there.content); backErr != nil {
 		w.temp = nil // what is there is not ours to remove
-		return &RollbackError{Err: w.failed(stepVerify, ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: backErr}}}
+		return &RollbackError{Err: w.failed(fault.Verify, disk.ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: backErr}}}
 	}
-	if err != nil && !errors.Is(err, ErrMoved) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrDirectory) && !errors.Is(err, ErrNotRegular) {
-		return w.failed(stepVerify, err)
+	if err != nil && !errors.Is(err, disk.ErrMoved) && !errors.Is(err, disk.ErrTooLarge) && !errors.Is(err, disk.ErrDirectory) && !errors.Is(err, disk.ErrNotRegular) {
+		return w.failed(fault.Verify, err)
 	}
 	return l.foreign(ctx, w)
 }
@@ -37,21 +43,21 @@ func (l *Ledger) verify(ctx context.Context, w *work) error {
 // survives whatever happens meanwhile.
 func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 	if content != nil {
-		// An error here changes nothing: the file goes back to its name either way.
-		_ = l.journal.keep(kindExternal, w.by, w.path, content)
+		// Without it nothing is other: the file goes back to its name either way.
+		_ = l.journal.TryKeep(journal.KindExternal, w.by, w.path, content, w.path)
 	}
-	err := l.steps.before(stepPutBack)
+	err := l.steps.Before(fault.PutBack)
 	if err == nil {
-		err = swap(w.dir, w.temporary, w.name)
+		err = exchange.Swap(w.dir, w.temporary, w.name)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // somebody removed our content meanwhile
-		if err = publishNew(w.dir, w.temporary, w.name); err == nil {
+		if err = exchange.PublishNew(w.dir, w.temporary, w.name); err == nil {
 			w.temp, w.displaced = nil, false
 			return nil
 		}
 	}
 	if err != nil {
-		return w.failed(stepPutBack, err)
+		return w.failed(fault.PutBack, err)
 	}
 	w.displaced = false
 	l.discardOurs(ctx, w)
@@ -62,19 +68,21 @@ func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 // between, it holds that, which goes to the journal first.
 func (l *Ledger) discardOurs(ctx context.Context, w *work) {
 	w.wait = writerWait // this file is another one, which nobody had open before
-	there, err := w.is(ctx, w.temporary, w.next, Stamp{})
-	if err == nil && !there.same {
-		err = l.journal.keep(kindExternal, w.by, w.path, there.content)
-	}
+	there, err := w.is(ctx, w.temporary, w.next, disk.Stamp{})
 	w.temp = nil
-	if err == nil {
+	if err == nil && (there.same || l.keepBeside(w, there.content)) {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
 	}
 }
 
+// keepBeside keeps what somebody else has in the temporary file. false: it is there only, and stays.
+func (l *Ledger) keepBeside(w *work, content []byte) bool {
+	return l.journal.TryKeep(journal.KindExternal, w.by, w.path, content, filepath.Join(filepath.Dir(w.path), w.temporary))
+}
+
 // setAside takes the name off a file that is to be removed, and proves that it was the one that was read.
 func (l *Ledger) setAside(ctx context.Context, w *work) error {
-	err := l.steps.before(stepRename)
+	err := l.steps.Before(fault.Rename)
 	if err == nil {
 		err = moveAside(w.dir, w.name, w.temporary)
 	}
@@ -82,7 +90,7 @@ func (l *Ledger) setAside(ctx context.Context, w *work) error {
 		return l.foreign(ctx, w)
 	}
 	if err != nil {
-		return w.failed(stepRename, err)
+		return w.failed(fault.Rename, err)
 	}
 	w.displaced = true
 	there, err := w.is(ctx, w.temporary, w.old, w.stamp)
@@ -91,14 +99,14 @@ func (l *Ledger) setAside(ctx context.Context, w *work) error {
 		return nil
 	}
 	if _, err := l.nameAgain(w, there.content); err != nil {
-		return &RollbackError{Err: w.failed(stepVerify, ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: err}}}
+		return &RollbackError{Err: w.failed(fault.Verify, disk.ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: err}}}
 	}
 	return l.foreign(ctx, w)
 }
 
 // moveAside renames to a temporary name, which nobody else has.
 func moveAside(dir *os.Root, name, temporary string) error {
-	err := renameNew(dir, name, temporary)
+	err := exchange.RenameNew(dir, name, temporary)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return dir.Rename(name, temporary)
 	}
@@ -108,32 +116,32 @@ func moveAside(dir *os.Root, name, temporary string) error {
 // nameAgain gives a file that was set aside its name again. If somebody took that meanwhile, the content is in the
 // journal, and named is false.
 func (l *Ledger) nameAgain(w *work, content []byte) (named bool, err error) {
-	if err = l.steps.before(stepPutBack); err == nil {
-		err = publishNew(w.dir, w.temporary, w.name)
+	if err = l.steps.Before(fault.PutBack); err == nil {
+		err = exchange.PublishNew(w.dir, w.temporary, w.name)
 	}
 	if err == nil {
 		w.displaced = false
 		return true, nil
 	}
-	if errors.Is(err, fs.ErrExist) && content != nil && l.journal != nil && l.journal.keep(kindExternal, w.by, w.path, content) == nil {
+	if errors.Is(err, fs.ErrExist) && content != nil && l.journal != nil && l.keepBeside(w, content) {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
 		w.displaced = false
 		return false, nil
 	}
-	return false, w.failed(stepPutBack, err)
+	return false, w.failed(fault.PutBack, err)
 }
 
 // nameBack gives a file that was removed its name again, unless somebody took that.
 func (l *Ledger) nameBack(ctx context.Context, w *work) error {
 	content := w.old
-	if there, err := w.is(ctx, w.temporary, w.old, Stamp{}); err != nil {
+	if there, err := w.is(ctx, w.temporary, w.old, disk.Stamp{}); err != nil {
 		content = nil // not known, so it stays beside
 	} else if !there.same {
 		content = there.content // a program that had it open has written to it
 	}
 	named, err := l.nameAgain(w, content)
 	if err == nil && !named {
-		err = fmt.Errorf("%s: %w", w.path, ErrMoved)
+		err = fmt.Errorf("%s: %w", w.path, disk.ErrMoved)
 	}
 	return err
 }
@@ -143,28 +151,28 @@ func (l *Ledger) clean(ctx context.Context, w *work) {
 	if !w.displaced {
 		return
 	}
-	if err := l.steps.before(stepRemove); err != nil {
+	if err := l.steps.Before(fault.Remove); err != nil {
 		return // sweep finds it
 	}
-	file, stamp, err := openRegular(w.dir, w.temporary, w.path)
+	file, stamp, err := disk.OpenRegular(w.dir, w.temporary, w.path)
 	if err != nil {
 		return
 	}
 	last := w.base
-	if !stamp.same(w.gone) {
-		there, err := w.is(ctx, w.temporary, w.old, Stamp{})
-		if err != nil || !there.same && l.journal.keep(kindExternal, w.by, w.path, there.content) != nil {
+	if !stamp.Same(w.gone) {
+		there, err := w.is(ctx, w.temporary, w.old, disk.Stamp{})
+		if err != nil || !there.same && !l.keepBeside(w, there.content) {
 			_ = file.Close() // only read
 			return
 		}
 		if !there.same {
-			last = digestOf(there.content)
+			last = disk.DigestOf(there.content)
 		}
 	}
 	if w.dir.Remove(w.temporary) == nil {
 		w.displaced = false
 	}
-	l.journal.watchLate(&lateFile{file: file, path: w.path, by: w.by, sum: last, stamp: stamp})
+	l.journal.WatchLate(journal.Late{File: file, Path: w.path, By: w.by, Sum: last, Stamp: stamp})
 }
 
 // restore gives a published file its old content again, unless somebody has changed it since.
@@ -175,9 +183,9 @@ func (l *Ledger) restore(ctx context.Context, w *work) error {
 	case w.inPlace:
 		return l.overwriteWith(ctx, w, w.next, w.old)
 	}
-	there, err := w.is(ctx, w.name, w.next, Stamp{})
+	there, err := w.is(ctx, w.name, w.next, disk.Stamp{})
 	if err == nil && !there.same {
-		err = ErrMoved
+		err = disk.ErrMoved
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.path, err)
@@ -193,8 +201,8 @@ func (l *Ledger) restore(ctx context.Context, w *work) error {
 	if err != nil || l.fast {
 		return err
 	}
-	if err := syncDir(w.dir); err != nil && !unsynced(err) {
-		return w.failed(stepSyncDir, err)
+	if err := disk.SyncDir(w.dir); err != nil && !disk.Unsynced(err) {
+		return w.failed(fault.SyncDir, err)
 	}
 	return nil
 }
@@ -203,14 +211,14 @@ func (l *Ledger) restore(ctx context.Context, w *work) error {
 func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 	if l.journal == nil {
 		if err := w.dir.Remove(w.name); err != nil {
-			return w.failed(stepRemove, err)
+			return w.failed(fault.Remove, err)
 		}
 		return nil
 	}
 	if err := moveAside(w.dir, w.name, w.temporary); err != nil {
-		return w.failed(stepRemove, err)
+		return w.failed(fault.Remove, err)
 	}
-	there, err := w.is(ctx, w.temporary, w.next, Stamp{})
+	there, err := w.is(ctx, w.temporary, w.next, disk.Stamp{})
 	if err == nil && there.same {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
 		return nil
@@ -218,19 +226,19 @@ func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 	if _, err := l.nameAgain(w, there.content); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %w", w.path, ErrMoved)
+	return fmt.Errorf("%s: %w", w.path, disk.ErrMoved)
 }
 
 // replaceBack writes the old content anew, where nothing was displaced.
 func (l *Ledger) replaceBack(ctx context.Context, w *work) error {
-	back := &work{edit: w.edit, path: w.path, name: w.name, dir: w.dir, file: w.file, next: w.old, temporary: l.self.tempName()}
+	back := &work{edit: w.edit, path: w.path, name: w.name, dir: w.dir, file: w.file, next: w.old, temporary: l.self.TempName()}
 	t, at, err := l.writeTemp(ctx, back)
 	if err != nil {
 		return w.failed(at, err)
 	}
 	if err := w.dir.Rename(t.name, w.name); err != nil {
 		_ = w.dir.Remove(t.name) // the first error counts; sweep finds what stays
-		return w.failed(stepRename, err)
+		return w.failed(fault.Rename, err)
 	}
 	return nil
 }

@@ -4,13 +4,12 @@
 // arrive resolved and permitted, as a directory handle and a name below it; Path is only the key. The
 // package knows no tools, no sessions and no MCP: it gets a function that makes new bytes from old ones.
 //
-// Four ideas carry the rest. A record per path holds the hash of the content that was seen and which
-// bytes of it were shown (memory.go, coverage.go); of a file over 16 MiB, which is not hashed for the sake
-// of a page, it holds the hashes of those bytes instead (parts.go). Update decides by that record and the
-// bytes on the disk, under a lock that all sessions and processes of the host share (update.go, decide.go,
-// lock.go). A change is a temporary file beside the target that exchanges its name with it, so that a
-// reader, a crash or a full disk meets either the old bytes or the new ones, and what was displaced is
-// looked at before it is removed (stage.go, publish.go, displace.go). Before and after are in a journal before anything can be
-// seen, so that Undo can take a change back, and Recover can settle one whose process was killed
-// (journal.go, note.go, undo.go, recover.go).
+// Four ideas carry the rest. What was seen of a file is a record of filestate/seen, which every view and
+// every change renews (reading.go, accept.go, remember.go). Update decides by that record and the bytes
+// on the disk, under a lock of filestate/lock (update.go, guard.go). A change is a temporary file beside
+// the target that exchanges its name with it, so that a reader, a crash or a full disk meets either the
+// old bytes or the new ones, and what was displaced is looked at before it is removed (stage.go,
+// publish.go, displace.go). Before and after are in a filestate/journal before anything can be seen, so
+// that Undo can take a change back, and Recover can settle one whose process was killed (write.go,
+// undo.go, recover.go).
 package filestate

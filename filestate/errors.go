@@ -3,34 +3,34 @@ package filestate
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/fault"
 )
 
-// The errors that come out of this package, besides the types below and what the system says.
+// The errors that come out of this package, besides the types below, those of disk, lock, journal and seen, and what the system
+// says.
 var (
-	ErrNotRead    = errors.New("file has not been read")
-	ErrPartRead   = errors.New("only part of the file has been read")
-	ErrMoved      = errors.New("file changed while it was read")
-	ErrNotRegular = errors.New("not a regular file")
-	ErrDirectory  = errors.New("is a directory")
-	ErrTooLarge   = errors.New("file is over 1 GiB")
-	ErrLocked     = errors.New("another writer holds the file")
-	ErrMemory     = errors.New("read state is not available")
-	ErrVersion    = errors.New("malformed version") // the caller's input is wrong, whatever the disk holds
+	ErrNotRead  = errors.New("file has not been read")
+	ErrPartRead = errors.New("only part of the file has been read")
+	ErrVersion  = errors.New("malformed version") // the caller's input is wrong, whatever the disk holds
 )
+
+// Sums are the SHA-256 of a file's whole content before and after, in hex; "": there was no file, or it is not known.
+type Sums struct{ Before, After string }
 
 // A StaleError says that the content is not what the session has seen. Old and New belong to the
 // ledger, too, and are only read.
 type StaleError struct {
 	Path     string
 	Was, Now Version // Now is "" if there is no such file any more
+	Named    bool    // the caller gave Was, so that only a call which gives Now can fit; the session itself may have changed the file
 	Sums     Sums    // only of Changed
 	Old      []byte  // nil if the old content is no longer held (Contents says how much is)
 	New      []byte  // nil if it was not read: the name is a link now, or Changed was asked about all files
 
-	stamp Stamp // of New; the zero Stamp if it is not known
+	stamp disk.Stamp // of New; the zero Stamp if it is not known
 }
 
 // Error names the path and both versions.
@@ -46,9 +46,6 @@ type PartReadError struct {
 	Version Version // that was given, if it is that of a part of a large file and the edit changes more: the part is Seen
 }
 
-// Lines is a range of lines, counted from 1, both ends included.
-type Lines struct{ From, To int }
-
 // Error names the ranges.
 func (e *PartReadError) Error() string {
 	parts := make([]string, len(e.Seen))
@@ -61,27 +58,21 @@ func (e *PartReadError) Error() string {
 // Is matches ErrPartRead.
 func (e *PartReadError) Is(target error) bool { return target == ErrPartRead }
 
-// A NotRegularError is an ErrNotRegular that says what the file is.
-type NotRegularError struct {
-	Path string
-	Kind string // "FIFO", "socket" or "device"
-}
-
-// Error names the path and the kind.
-func (e *NotRegularError) Error() string { return e.Path + " is a " + e.Kind }
-
-// Is matches ErrNotRegular.
-func (e *NotRegularError) Is(target error) bool { return target == ErrNotRegular }
-
 // A WriteError says that a step of a change went wrong. Every file of the Update is as it was before.
 type WriteError struct {
-	Path string
-	Step string // what was being done: "read", "create", "write", "sync", "rename" …
-	Err  error  // what the system said, without the name of the temporary file
+	Path   string
+	Step   string // what was being done: "read", "create", "write", "sync", "rename" …
+	Err    error  // what the system said, without the name of the temporary file
+	Absent bool   // there was no such file, or it is not known that there was
 }
 
 // Error names path, step and cause.
 func (e *WriteError) Error() string { return fmt.Sprintf("change %s: %s: %v", e.Path, e.Step, e.Err) }
+
+// Reading says that an old file could not be opened or read, so that nothing was begun.
+func (e *WriteError) Reading() bool {
+	return !e.Absent && (e.Step == string(fault.Open) || e.Step == string(fault.Read))
+}
 
 // Unwrap returns the cause.
 func (e *WriteError) Unwrap() error { return e.Err }
@@ -115,20 +106,3 @@ func (e *RollbackError) Error() string {
 
 // Unwrap returns why the Update stopped.
 func (e *RollbackError) Unwrap() error { return e.Err }
-
-// cause strips the layers that name an operation and a path: the paths below a handle, and above all
-// the names of temporary files, tell the reader nothing.
-func cause(err error) error {
-	for {
-		switch e := err.(type) { //nolint:errorlint // only the outermost layer is stripped
-		case *fs.PathError:
-			err = e.Err
-		case *os.LinkError:
-			err = e.Err
-		case *os.SyscallError:
-			err = e.Err
-		default:
-			return err
-		}
-	}
-}

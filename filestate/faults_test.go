@@ -8,9 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // A trial is a change whose every step is made to fail, or is the last one.
@@ -42,7 +42,7 @@ func makes(content string) func([]byte) ([]byte, error) {
 }
 
 func update(ctx context.Context, l *filestate.Ledger, edits ...filestate.Edit) error {
-	_, err := l.Update(ctx, filestate.By{Call: callID}, edits...)
+	_, err := l.Update(ctx, journal.By{Call: callID}, edits...)
 	return err
 }
 
@@ -71,7 +71,7 @@ func trials() []trial {
 				d.Fatal(err)
 			}
 		}, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
-			_, err := l.Undo(ctx, filestate.By{}, filestate.Step{ID: callID, File: file("a")},
+			_, err := l.Undo(ctx, journal.By{}, filestate.Step{ID: callID, File: file("a")},
 				filestate.Step{ID: callID, File: file("x/y/b")}, filestate.Step{ID: callID, File: file("z")})
 			return err
 		}, nil},
@@ -121,9 +121,9 @@ func failStep(t *testing.T, c trial, at int, cause error) (failed string) {
 	t.Helper()
 	d := newKeptDesk(t, durable)
 	c.setUp(d)
-	before, notes := tree(t, d.dir), len(d.history(filestate.Query{}))
+	before, notes := tree(t, d.dir), len(d.history(journal.Query{}))
 	n := 0
-	filestate.BeforeSteps(d.l, func(step string) error {
+	d.beforeSteps(func(step string) error {
 		if n++; n == at {
 			failed = step
 			return cause
@@ -137,7 +137,7 @@ func failStep(t *testing.T, c trial, at int, cause error) (failed string) {
 		}
 		return ""
 	}
-	filestate.BeforeSteps(d.l, c.fails)
+	d.beforeSteps(c.fails)
 	if harmless[failed] {
 		if err != nil {
 			t.Errorf("%s fails (%v): %v", failed, cause, err)
@@ -148,10 +148,13 @@ func failStep(t *testing.T, c trial, at int, cause error) (failed string) {
 	if !ok || !errors.Is(err, cause) || !strings.HasPrefix(e.Path, d.dir) || strings.Contains(err.Error(), ".codehand-") {
 		t.Fatalf("%s fails (%v): got %v, want a WriteError with the cause and the file", failed, cause, err)
 	}
+	if e.Reading() {
+		t.Errorf("%s fails (%v): it is told as a file that cannot be read, though it was", failed, cause)
+	}
 	if after := tree(t, d.dir); after != before {
 		t.Fatalf("%s fails (%v): \n%s became\n%s", failed, cause, before, after)
 	}
-	if got := d.history(filestate.Query{}); len(got) != notes {
+	if got := d.history(journal.Query{}); len(got) != notes {
 		t.Fatalf("%s fails (%v): the history is %+v", failed, cause, got)
 	}
 	if err := c.run(t.Context(), d.l, d.file); err != nil {
@@ -165,7 +168,7 @@ func failStep(t *testing.T, c trial, at int, cause error) (failed string) {
 func TestDirectoryNotSynced(t *testing.T) {
 	t.Parallel()
 	d := newKeptDesk(t, durable)
-	filestate.BeforeSteps(d.l, func(step string) error {
+	d.beforeSteps(func(step string) error {
 		if step == "sync directory" {
 			return syscall.EIO
 		}
@@ -176,7 +179,7 @@ func TestDirectoryNotSynced(t *testing.T) {
 		t.Errorf("the change is %+v", c)
 	}
 	d.holds("a", "x")
-	if len(d.history(filestate.Query{})) != 1 {
+	if len(d.history(journal.Query{})) != 1 {
 		t.Error("the change is not in the history")
 	}
 }
@@ -188,7 +191,7 @@ func TestWithoutExchange(t *testing.T) {
 	d.write("a", "0")
 	d.see("a")
 	foreign := false
-	filestate.BeforeSteps(d.l, func(step string) error {
+	d.beforeSteps(func(step string) error {
 		if step != "rename" {
 			return nil
 		}
@@ -216,7 +219,7 @@ func TestPutBackFails(t *testing.T) {
 	d := newKeptDesk(t)
 	d.write("a", "old")
 	d.see("a")
-	filestate.BeforeSteps(d.l, func(step string) error {
+	d.beforeSteps(func(step string) error {
 		switch step {
 		case "rename":
 			d.write("a", "foreign")
@@ -225,7 +228,7 @@ func TestPutBackFails(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("new")})
+	_, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: d.file("a"), Change: makes("new")})
 	e, ok := errors.AsType[*filestate.RollbackError](err)
 	if !ok || len(e.Files) != 1 || !e.Files[0].Changed || !errors.Is(e.Files[0].Err, syscall.EIO) {
 		t.Fatalf("got %v, want a RollbackError", err)
@@ -240,217 +243,4 @@ func TestPutBackFails(t *testing.T) {
 	if !d.keepsContent("foreign") {
 		t.Error("the journal has no copy")
 	}
-}
-
-// A file whose owner cannot be kept is written in place, where the journal has the old content.
-func TestInPlace(t *testing.T) {
-	t.Parallel()
-	t.Run("written and undone", func(t *testing.T) {
-		t.Parallel()
-		d := newKeptDesk(t, durable)
-		d.write("a", "a longer old content")
-		d.see("a")
-		filestate.BeforeSteps(d.l, notOurs)
-		c := d.must(d.put("a", "new"))
-		if !c.InPlace || !c.Durable {
-			t.Errorf("the change is %+v", c)
-		}
-		d.holds("a", "new")
-		if u := d.mustUndo(c.ID); !u.InPlace {
-			t.Errorf("the undo is %+v", u)
-		}
-		d.holds("a", "a longer old content")
-		d.must(d.edit("a", "longer", "new"))
-	})
-	t.Run("not with other names", func(t *testing.T) {
-		t.Parallel()
-		d := newKeptDesk(t)
-		d.write("a", "old")
-		if err := os.Link(d.path("a"), d.path("b")); err != nil {
-			lacking(t, "hard links: %v", err)
-		}
-		filestate.BeforeSteps(d.l, notOurs)
-		_, err := d.put("a", "new", unseen)
-		if e, ok := errors.AsType[*filestate.WriteError](err); !ok || e.Step != "owner" {
-			t.Errorf("got %v, want a WriteError of the step owner", err)
-		}
-		d.holds("a", "old")
-	})
-	t.Run("fails", func(t *testing.T) {
-		t.Parallel()
-		d := newKeptDesk(t)
-		d.write("a", "old")
-		filestate.BeforeSteps(d.l, func(step string) error {
-			if step == "write in place" {
-				return syscall.ENOSPC
-			}
-			return notOurs(step)
-		})
-		_, err := d.put("a", "new", unseen)
-		wantError(t, err, syscall.ENOSPC)
-		d.holds("a", "old")
-	})
-	t.Run("somebody is faster", func(t *testing.T) {
-		t.Parallel()
-		d := newKeptDesk(t)
-		d.write("a", "old")
-		d.see("a")
-		tick(t, d.path("a"))
-		filestate.BeforeSteps(d.l, notOurs)
-		_, err := d.change("a", func([]byte) ([]byte, error) { d.write("a", "foreign"); return []byte("new"), nil })
-		wantStale(t, err)
-		d.holds("a", "foreign")
-	})
-	t.Run("taken back", func(t *testing.T) {
-		t.Parallel()
-		d := newKeptDesk(t)
-		d.write("a", "old a")
-		d.write("z", "old z")
-		renames := 0
-		filestate.BeforeSteps(d.l, func(step string) error {
-			if step == "rename" {
-				if renames++; renames == 1 {
-					return syscall.EIO
-				}
-			}
-			return notOurs(step)
-		})
-		err := update(t.Context(), d.l, filestate.Edit{File: d.file("a"), Unseen: true, Change: makes("new a")},
-			filestate.Edit{File: d.file("b"), Change: makes("new b")})
-		wantError(t, err, syscall.EIO)
-		d.holds("a", "old a")
-		d.gone("b")
-	})
-}
-
-// foreignSaves are what other programs do to a file.
-var foreignSaves = map[string]func(d keptDesk, content string){
-	"in place": func(d keptDesk, content string) { d.write("a", content) },
-	"by rename": func(d keptDesk, content string) {
-		d.write("other", content)
-		d.rename("other", "a")
-	},
-	"removed and made anew": func(d keptDesk, content string) {
-		_ = os.Remove(d.path("a"))
-		d.write("a", content)
-	},
-}
-
-// Whatever somebody saves at whatever step of a change is there afterwards, or in the journal.
-func TestForeignSaveAtEveryStep(t *testing.T) {
-	t.Parallel()
-	for name, save := range foreignSaves {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, at := range filestate.Steps() {
-				for times := 1; times <= 3; times++ { // and once more while that is put back
-					d := newKeptDesk(t)
-					d.write("a", "old")
-					d.see("a")
-					var saved []string
-					filestate.BeforeSteps(d.l, func(step string) error {
-						if step == at || len(saved) > 0 && len(saved) < times {
-							saved = append(saved, fmt.Sprintf("version %d", len(saved)))
-							save(d, saved[len(saved)-1])
-						}
-						return nil
-					})
-					c, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("new")})
-					if stale, ok := errors.AsType[*filestate.StaleError](err); err != nil && (!ok || stale.New == nil) && !errors.Is(err, filestate.ErrMoved) {
-						t.Fatalf("save before %s: %v", at, err)
-					}
-					if err == nil && len(saved) == 0 && c[0].ID == "" {
-						t.Fatalf("save before %s: %+v", at, c)
-					}
-					// Each later save replaces the one before it, unless that was displaced.
-					if n := len(saved); n > 0 && d.read("a") != saved[n-1] && !d.keepsContent(saved[n-1]) {
-						t.Fatalf("save %d before %s is lost: the file holds %q; %v", n, at, d.read("a"), err)
-					}
-					d.noTemps()
-				}
-			}
-		})
-	}
-}
-
-// A program that opened the old file before the change writes into it afterwards: that is in the journal.
-func TestLateWriter(t *testing.T) {
-	t.Parallel()
-	d := newKeptDesk(t)
-	d.write("a", "old")
-	f, err := os.OpenFile(d.path("a"), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	tick(t, d.path("a"))
-	filestate.BeforeSteps(d.l, func(step string) error {
-		if step == "remove" {
-			_, err := f.WriteString("late")
-			return err
-		}
-		return nil
-	})
-	d.must(d.put("a", "new", unseen))
-	d.holds("a", "new")
-	if !d.keepsContent("late") {
-		t.Error("the late save is lost")
-	}
-	if _, err := f.WriteString(" and later"); err != nil { // the file has no name any more
-		t.Fatal(err)
-	}
-	filestate.SettleLate(d.j)
-	if !d.keepsContent("late and later") {
-		t.Error("the later save is lost")
-	}
-}
-
-// What was displaced of a large file is known by its stamp, unless that proves nothing or a program has it open.
-func TestForeignSaveOfALargeFile(t *testing.T) {
-	t.Parallel()
-	old := strings.Repeat("old line\n", 200_000)
-	for name, hold := range map[string]bool{"held": true, "closed": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newKeptDesk(t)
-			d.write("a", old)
-			d.age("a", time.Hour)
-			d.see("a")
-			f, err := os.OpenFile(d.path("a"), os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			filestate.BeforeSteps(d.l, func(step string) error {
-				if step != "verify" {
-					return nil
-				}
-				_, err := f.WriteString("new")
-				if !hold {
-					return errors.Join(err, f.Close())
-				}
-				return err
-			})
-			_, err = d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("ours")})
-			if e := wantStale(t, err); string(e.New) != "new"+old[3:] {
-				t.Errorf("the refusal shows %.20q", e.New)
-			}
-			d.holds("a", "new"+old[3:])
-		})
-	}
-}
-
-// The guard has the last word on a large file, whose hash is not known before the change is made.
-func TestGuardOfALargeFile(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.write("a", strings.Repeat("line\n", 100_000))
-	d.see("a")
-	d.write("a", strings.Repeat("LINE\n", 100_000))
-	_, err := d.edit("a", "line", "x") // which Change refuses as well
-	wantStale(t, err)
-	_, err = d.edit("a", "LINE", "x")
-	wantStale(t, err)
-	_, err = d.edit("a", "line", "x", unseen)
-	wantError(t, err, errAbsent)
 }

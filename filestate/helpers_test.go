@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // A desk is a directory with one session's ledger on it.
@@ -154,7 +155,7 @@ func (d desk) change(name string, change func([]byte) ([]byte, error), more ...f
 	for _, m := range more {
 		m(&e)
 	}
-	changes, err := d.l.Update(d.Context(), filestate.By{}, e)
+	changes, err := d.l.Update(d.Context(), journal.By{}, e)
 	d.noTemps()
 	if err != nil {
 		return filestate.Change{}, err

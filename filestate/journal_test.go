@@ -10,9 +10,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // callID is an id as calls have.
@@ -22,7 +24,7 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	d := newKeptDesk(t)
 	d.write("a", "one\ntwo\nthree\n")
-	by := filestate.By{Principal: "p", Workspace: "w", Session: "s", Call: callID, Tool: "edit_file"}
+	by := journal.By{Principal: "p", Workspace: "w", Session: "s", Call: callID, Tool: "edit_file"}
 	changes, err := d.l.Update(t.Context(), by,
 		filestate.Edit{File: d.file("a"), Unseen: true, Change: func([]byte) ([]byte, error) { return []byte("one\n2\nthree\nfour\n"), nil }},
 		filestate.Edit{File: d.file("x/b"), Change: func([]byte) ([]byte, error) { return []byte("new\n"), nil }})
@@ -36,7 +38,7 @@ func TestHistory(t *testing.T) {
 	}
 	second := d.must(d.put("a", "short\n", unseen))
 	for _, at := range []keptDesk{d, d.again()} {
-		got := at.history(filestate.Query{})
+		got := at.history(journal.Query{})
 		if len(got) != 2 || got[0].ID != second.ID || got[1].ID != callID {
 			t.Fatalf("the history is %+v", got)
 		}
@@ -59,20 +61,20 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		q    filestate.Query
+		q    journal.Query
 		want int
 	}{
-		{filestate.Query{Limit: 1}, 1}, {filestate.Query{Path: d.path("x/b")}, 1}, {filestate.Query{Path: d.path("a")}, 2},
-		{filestate.Query{Workspace: "w"}, 1}, {filestate.Query{Session: "other"}, 0}, {filestate.Query{ID: callID}, 1}, {filestate.Query{Path: "/none"}, 0},
-		{filestate.Query{Limit: 1, Fits: func(e filestate.Entry) bool { return e.By.Workspace == "w" }}, 1},
-		{filestate.Query{Fits: func(filestate.Entry) bool { return false }}, 0},
+		{journal.Query{Limit: 1}, 1}, {journal.Query{Path: d.path("x/b")}, 1}, {journal.Query{Path: d.path("a")}, 2},
+		{journal.Query{Workspace: "w"}, 1}, {journal.Query{Session: "other"}, 0}, {journal.Query{ID: callID}, 1}, {journal.Query{Path: "/none"}, 0},
+		{journal.Query{Limit: 1, Fits: func(e journal.Entry) bool { return e.By.Workspace == "w" }}, 1},
+		{journal.Query{Fits: func(journal.Entry) bool { return false }}, 0},
 	} {
 		if got := d.history(c.q); len(got) != c.want {
 			t.Errorf("%+v finds %d changes, want %d", c.q, len(got), c.want)
 		}
 	}
 	_, _, err = d.j.Contents(t.Context(), "aaaaaaaaaaaaaaaa", d.path("a"))
-	wantError(t, err, filestate.ErrNoChange)
+	wantError(t, err, journal.ErrNoChange)
 }
 
 // What did not happen is not in the history, and a change that changes nothing neither.
@@ -88,7 +90,7 @@ func TestHistoryHasOnlyWhatHappened(t *testing.T) {
 	tick(t, d.path("a"))
 	_, err := d.change("a", func([]byte) ([]byte, error) { d.write("a", "foreign\n"); return []byte("x"), nil })
 	wantStale(t, err)
-	if got := d.history(filestate.Query{}); len(got) > 0 {
+	if got := d.history(journal.Query{}); len(got) > 0 {
 		t.Errorf("the history is %+v", got)
 	}
 }
@@ -99,7 +101,7 @@ func TestIDsDiffer(t *testing.T) {
 	d := newKeptDesk(t)
 	seen := map[string]bool{}
 	for i := range 3 {
-		c, err := d.l.Update(t.Context(), filestate.By{Call: callID}, filestate.Edit{File: d.file("a"), Unseen: true,
+		c, err := d.l.Update(t.Context(), journal.By{Call: callID}, filestate.Edit{File: d.file("a"), Unseen: true,
 			Change: func([]byte) ([]byte, error) { return fmt.Append(nil, i), nil }})
 		if err != nil || len(c[0].ID) != 16 || seen[c[0].ID] {
 			t.Fatalf("change %d: %+v, %v", i, c, err)
@@ -146,7 +148,7 @@ func TestJournalIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{open, link} {
-		if _, err := filestate.OpenJournal(dir, filestate.JournalOptions{}); err == nil {
+		if _, err := journal.Open(dir, journal.Options{}); err == nil {
 			t.Errorf("%s was taken for a journal", dir)
 		}
 	}
@@ -184,43 +186,45 @@ func TestTooLargeToKeep(t *testing.T) {
 	if !c.NoCopy {
 		t.Error("the change does not say that there is no copy")
 	}
-	if e := d.history(filestate.Query{}); len(e) != 1 || !e[0].Files[0].NoCopy {
+	if e := d.history(journal.Query{}); len(e) != 1 || !e[0].Files[0].NoCopy {
 		t.Errorf("the history is %+v", e)
 	}
 	_, err := d.undo(c.ID)
-	wantError(t, err, filestate.ErrNoCopy)
+	wantError(t, err, journal.ErrNoCopy)
 	_, _, err = d.j.Contents(t.Context(), c.ID, d.path("a"))
-	wantError(t, err, filestate.ErrNoCopy)
+	wantError(t, err, journal.ErrNoCopy)
 	d.holds("a", "small")
 }
 
 func TestRetention(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testRetention)
+}
+
+func testRetention(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "journal")
-	j, err := filestate.OpenJournal(dir, filestate.JournalOptions{KeepDays: 30, MaxBytes: 4000})
+	j, err := journal.Open(dir, journal.Options{KeepDays: 30, MaxBytes: 4000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	now := time.Now()
-	filestate.At(j, func() time.Time { return now })
-	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, dir}
+	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, nil, dir}
 	old := d.must(d.put("a", "old", unseen))
-	now = now.AddDate(0, 0, 29)
+	time.Sleep(29 * 24 * time.Hour)
 	kept := d.must(d.put("b", "kept", unseen))
-	now = now.AddDate(0, 0, 2)
-	filestate.Tidy(t.Context(), j)
-	if e := d.history(filestate.Query{}); len(e) != 1 || e[0].ID != kept.ID {
+	time.Sleep(2 * 24 * time.Hour)
+	d.recover() // which removes what is too old or too much
+	if e := d.history(journal.Query{}); len(e) != 1 || e[0].ID != kept.ID {
 		t.Fatalf("after 31 days the history is %+v", e)
 	}
-	_, err = d.l.Undo(t.Context(), filestate.By{}, filestate.Step{ID: old.ID, File: d.file("a")})
-	wantError(t, err, filestate.ErrNoChange)
+	_, err = d.l.Undo(t.Context(), journal.By{}, filestate.Step{ID: old.ID, File: d.file("a")})
+	wantError(t, err, journal.ErrNoChange)
 	var last filestate.Change
 	for i := range 40 {
 		last = d.must(d.put("a", fmt.Sprint(i), unseen))
 	}
-	filestate.Tidy(t.Context(), j)
-	got, size := d.history(filestate.Query{}), sizeBelow(t, dir)
+	d.recover() // which removes what is too old or too much
+	got, size := d.history(journal.Query{}), sizeBelow(t, dir)
 	if size > 4000 || len(got) < 3 || got[0].ID != last.ID {
 		t.Errorf("the journal has %d bytes and %d changes; its limit is 4,000", size, len(got))
 	}
@@ -233,14 +237,14 @@ func TestRetention(t *testing.T) {
 func TestRetentionPerWorkspace(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "journal")
-	j, err := filestate.OpenJournal(dir, filestate.JournalOptions{MaxBytes: 4000})
+	j, err := journal.Open(dir, journal.Options{MaxBytes: 4000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, dir}
+	d := keptDesk{newDesk(t, func(o *filestate.Options) { o.Journal = j }), j, nil, dir}
 	put := func(workspace, text string) filestate.Change {
-		changes, err := d.l.Update(t.Context(), filestate.By{Workspace: workspace}, filestate.Edit{
+		changes, err := d.l.Update(t.Context(), journal.By{Workspace: workspace}, filestate.Edit{
 			File: d.file("a"), Unseen: true, Change: func([]byte) ([]byte, error) { return []byte(text), nil },
 		})
 		if err != nil {
@@ -252,11 +256,11 @@ func TestRetentionPerWorkspace(t *testing.T) {
 	for i := range 40 {
 		put("/busy", fmt.Sprint(i))
 	}
-	filestate.Tidy(t.Context(), j)
-	if e := d.history(filestate.Query{Workspace: "/quiet"}); len(e) != 1 || e[0].ID != quiet.ID {
+	d.recover() // which removes what is too old or too much
+	if e := d.history(journal.Query{Workspace: "/quiet"}); len(e) != 1 || e[0].ID != quiet.ID {
 		t.Errorf("the quiet workspace has %+v", e)
 	}
-	busy := d.history(filestate.Query{Workspace: "/busy"})
+	busy := d.history(journal.Query{Workspace: "/busy"})
 	if size := sizeBelow(t, dir); len(busy) < 3 || len(busy) > 39 || size > 4000+1000 {
 		t.Errorf("the busy workspace has %d changes, and the journal %d bytes", len(busy), size)
 	}
@@ -318,10 +322,10 @@ func testDamagedNotes(t *testing.T, lines int) {
 		if err := os.WriteFile(note, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := d.l.Undo(t.Context(), filestate.By{}, filestate.Step{ID: c.ID, File: d.file("a")})
-		wantError(t, err, filestate.ErrNoCopy)
+		_, err := d.l.Undo(t.Context(), journal.By{}, filestate.Step{ID: c.ID, File: d.file("a")})
+		wantError(t, err, journal.ErrNoCopy)
 		d.holds("a", "new\n")
-		if got := d.history(filestate.Query{Path: d.path("b")}); len(got) != 1 || got[0].ID != good.ID {
+		if got := d.history(journal.Query{Path: d.path("b")}); len(got) != 1 || got[0].ID != good.ID {
 			t.Errorf("%s: the other change is not found: %+v", name, got)
 		}
 	}
@@ -331,7 +335,7 @@ func testDamagedNotes(t *testing.T, lines int) {
 	if err := os.Symlink("/etc/passwd", note); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.l.Undo(t.Context(), filestate.By{}, filestate.Step{ID: c.ID, File: d.file("a")}); err == nil {
+	if _, err := d.l.Undo(t.Context(), journal.By{}, filestate.Step{ID: c.ID, File: d.file("a")}); err == nil {
 		t.Error("a link in the journal was followed")
 	}
 }

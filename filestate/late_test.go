@@ -6,8 +6,43 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 )
+
+// A program that opened the old file before the change writes into it afterwards: that is in the journal.
+func TestLateWriter(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t)
+	d.write("a", "old")
+	f, err := os.OpenFile(d.path("a"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tick(t, d.path("a"))
+	d.beforeSteps(func(step string) error {
+		if step == "remove" {
+			_, err := f.WriteString("late")
+			return err
+		}
+		return nil
+	})
+	d.must(d.put("a", "new", unseen))
+	d.holds("a", "new")
+	if !d.keepsContent("late") {
+		t.Error("the late save is lost")
+	}
+	if _, err := f.WriteString(" and later"); err != nil { // the file has no name any more
+		t.Fatal(err)
+	}
+	if err := d.j.Close(); err != nil { // which looks at it for the last time
+		t.Fatal(err)
+	}
+	d = d.again()
+	if !d.keepsContent("late and later") {
+		t.Error("the later save is lost")
+	}
+}
 
 // What a program saved late into a file of more than 32 MiB was dropped without a word.
 func TestLateWriterOfALargeFile(t *testing.T) {
@@ -26,8 +61,11 @@ func TestLateWriterOfALargeFile(t *testing.T) {
 	if _, err := f.WriteAt([]byte("late"), 0); err != nil { // the file has no name any more
 		t.Fatal(err)
 	}
-	filestate.SettleLate(d.j)
-	entries := d.history(filestate.Query{Kept: true, Limit: 1})
+	if err := d.j.Close(); err != nil { // which looks at it for the last time
+		t.Fatal(err)
+	}
+	d = d.again()
+	entries := d.history(journal.Query{Kept: true, Limit: 1})
 	if len(entries) != 1 || entries[0].Kept != "external" {
 		t.Fatalf("the journal has %+v", entries)
 	}

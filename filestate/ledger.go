@@ -4,6 +4,13 @@ import (
 	"context"
 	"os"
 	"sync"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/fault"
+	"codehand/filestate/journal"
+	"codehand/filestate/lock"
+	"codehand/filestate/owner"
+	"codehand/filestate/seen"
 )
 
 // A File is a file as it will be reached: Dir is a handle on the deepest existing directory on the
@@ -23,27 +30,38 @@ func (f File) Close() error {
 	return f.Dir.Close()
 }
 
+// OpenRegular opens a regular file for reading, without blocking, and remembers nothing of it. Errors are those of
+// Ledger.Open.
+func OpenRegular(f File) (*os.File, error) {
+	file, _, err := disk.OpenRegular(f.Dir, f.Name, f.Path)
+	return file, err
+}
+
 // Options of a Ledger. A nil field has the meaning given.
 type Options struct {
-	Memory   Memory    // what was seen; nil: in this process only
-	Locker   Locker    // one writer per path; nil: one of its own, NewLocker(Dir)
-	Contents *Contents // old contents for diffs; nil: one of its own, of 25 MiB
-	Journal  *Journal  // before and after of every change; nil: no undo, and what is saved by others at the moment of a change may be lost
-	Dir      string    // private directory for lock files; "": locks hold in this process only
-	Fast     bool      // skip the fsyncs (config durability = "fast")
+	Memory   Memory           // what was seen; nil: in this process only
+	Locker   lock.Locker      // one writer per path; nil: one of its own, lock.New(Dir)
+	Contents *Contents        // old contents for diffs; nil: one of its own, of 25 MiB
+	Journal  *journal.Journal // before and after of every change; nil: no undo, and what is saved by others at the moment of a change may be lost
+	Dir      string           // private directory for lock files; "": locks hold in this process only
+	Fast     bool             // skip the fsyncs (config durability = "fast")
 }
+
+// largeSize is the most bytes of a file that is hashed whole because a part of it is read. The head of a larger one must cost
+// what any head costs.
+const largeSize = 16 << 20
 
 // A Ledger is one session's view of files. It is safe for concurrent use. All ledgers of a process
 // must have the same Locker, or they do not see each other's locks.
 type Ledger struct {
-	records  *records
-	locker   Locker
+	records  *seen.Records
+	locker   lock.Locker
 	contents *Contents
-	journal  *Journal
+	journal  *journal.Journal
 	fast     bool
 	large    int64 // largeSize, but for tests
-	self     hand
-	steps    steps
+	self     owner.Hand
+	steps    fault.Check
 
 	mu    sync.Mutex
 	swept map[dirID]bool // directories whose left-over temporary files were looked for
@@ -52,17 +70,17 @@ type Ledger struct {
 // New makes a Ledger. It touches no file.
 func New(o Options) *Ledger {
 	l := &Ledger{
-		records:  newRecords(o.Memory),
+		records:  seen.NewRecords(o.Memory),
 		locker:   o.Locker,
 		contents: o.Contents,
 		journal:  o.Journal,
 		fast:     o.Fast,
 		large:    largeSize,
-		self:     hand{process: thisProcess(), host: thisHost(), swaps: o.Journal != nil},
+		self:     owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost(), Swaps: o.Journal != nil},
 		swept:    make(map[dirID]bool),
 	}
 	if l.locker == nil {
-		l.locker = NewLocker(o.Dir)
+		l.locker = lock.New(o.Dir)
 	}
 	if l.contents == nil {
 		l.contents = NewContents(0)
@@ -70,42 +88,20 @@ func New(o Options) *Ledger {
 	return l
 }
 
-// Forget drops what was seen of path. The error is ErrMemory.
-func (l *Ledger) Forget(ctx context.Context, path string) error {
-	defer l.records.lock(path)()
-	return l.records.forget(ctx, path)
+// Paths returns the files that the session has seen or changed, at most limit, those used last first. What an earlier
+// process or another replica noted comes after what this process knows, in no order. The error is ErrMemory.
+func (l *Ledger) Paths(ctx context.Context, limit int) ([]string, error) {
+	return l.records.Paths(ctx, limit)
 }
 
-// forgetRounds is how often ForgetAll looks for what is left: a memory lists its keys up to a limit, and other ledgers of
-// the session may add some meanwhile.
-const forgetRounds = 3
+// Forget drops what was seen of path. The error is ErrMemory.
+func (l *Ledger) Forget(ctx context.Context, path string) error {
+	defer l.records.Lock(path)()
+	return l.records.Forget(ctx, path)
+}
 
 // ForgetAll drops what was seen of every path, and returns of how many. A read that goes on meanwhile may be forgotten,
 // too. The error is ErrMemory or the cause of ctx; what comes before it is forgotten nevertheless.
 func (l *Ledger) ForgetAll(ctx context.Context) (int, error) {
-	n := 0
-	for range forgetRounds {
-		keys, err := l.records.memory.Keys(ctx, family)
-		if err != nil {
-			return n, lost(err)
-		}
-		if len(keys) == 0 {
-			break
-		}
-		for _, key := range keys {
-			if err := context.Cause(ctx); err != nil {
-				return n, err
-			}
-			if err := l.forgetKey(ctx, key); err != nil {
-				return n, err
-			}
-			n++
-		}
-	}
-	return n, nil
-}
-
-func (l *Ledger) forgetKey(ctx context.Context, key string) error {
-	defer l.records.lockKey(key)()
-	return l.records.forgetKey(ctx, key)
+	return l.records.ForgetAll(ctx)
 }

@@ -15,18 +15,20 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
+	"codehand/filestate/lock"
 )
 
 func TestLockIsFirstComeFirstServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := filestate.NewLocker("")
-		unlock := lock(t, l, "a")
+		l := lock.New("")
+		unlock := hold(t, l, "a")
 		var mu sync.Mutex
 		var order []int
 		for i := range 20 {
 			go func() {
-				unlock := lock(t, l, "a")
+				unlock := hold(t, l, "a")
 				mu.Lock()
 				order = append(order, i)
 				mu.Unlock()
@@ -45,24 +47,24 @@ func TestLockIsFirstComeFirstServed(t *testing.T) {
 func TestLockWaitsTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := filestate.NewLocker("")
-		unlock := lock(t, l, "a", "b")
+		l := lock.New("")
+		unlock := hold(t, l, "a", "b")
 		defer unlock()
 		start := time.Now()
 		_, err := l.Lock(t.Context(), "c", "b")
-		wantError(t, err, filestate.ErrLocked)
+		wantError(t, err, lock.ErrLocked)
 		if waited := time.Since(start); waited != 10*time.Second {
 			t.Errorf("waited %v", waited)
 		}
-		lock(t, l, "c")() // what it held already was given back
+		hold(t, l, "c")() // what it held already was given back
 	})
 }
 
 func TestLockEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := filestate.NewLocker("")
-		unlock := lock(t, l, "a")
+		l := lock.New("")
+		unlock := hold(t, l, "a")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error)
 		go func() {
@@ -73,7 +75,7 @@ func TestLockEndsWithItsContext(t *testing.T) {
 		cancel(errBroken)
 		wantError(t, <-done, errBroken)
 		unlock()
-		lock(t, l, "a")() // nobody stands in line any more
+		hold(t, l, "a")() // nobody stands in line any more
 		_, err := l.Lock(ctx, "a")
 		wantError(t, err, errBroken)
 	})
@@ -83,9 +85,9 @@ func TestLockEndsWithItsContext(t *testing.T) {
 func TestTurnAndCancelAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := filestate.NewLocker("")
+		l := lock.New("")
 		for range 100 { // the waiter chooses between the two by chance
-			unlock := lock(t, l, "a")
+			unlock := hold(t, l, "a")
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				if unlock, err := l.Lock(ctx, "a"); err == nil {
@@ -97,16 +99,16 @@ func TestTurnAndCancelAtOnce(t *testing.T) {
 			unlock()
 			synctest.Wait()
 		}
-		lock(t, l, "a")()
+		hold(t, l, "a")()
 	})
 }
 
 func TestUnlockTwiceIsOnce(t *testing.T) {
 	t.Parallel()
-	l := filestate.NewLocker("")
-	unlock := lock(t, l, "a")
+	l := lock.New("")
+	unlock := hold(t, l, "a")
 	unlock()
-	again := lock(t, l, "a", "a")
+	again := hold(t, l, "a", "a")
 	unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -120,19 +122,19 @@ func TestUnlockTwiceIsOnce(t *testing.T) {
 func TestLockFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state", "locks")
-	one, two := filestate.NewLocker(dir), filestate.NewLocker(dir)
-	unlock := lock(t, one, "a")
+	one, two := lock.New(dir), lock.New(dir)
+	unlock := hold(t, one, "a")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	waiting := make(chan error)
 	go func() {
 		_, err := two.Lock(ctx, "a")
 		waiting <- err
 	}()
-	lock(t, two, "b")()
+	hold(t, two, "b")()
 	cancel(errBroken)
 	wantError(t, <-waiting, errBroken)
 	unlock()
-	lock(t, two, "a")()
+	hold(t, two, "a")()
 	for range 2 { // a lock file of yesterday is removed by the next process, also while others look at it
 		names, err := os.ReadDir(dir)
 		if err != nil || len(names) != 2 {
@@ -144,8 +146,8 @@ func TestLockFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		keep := lock(t, two, "b")
-		lock(t, filestate.NewLocker(dir), "a")()
+		keep := hold(t, two, "b")
+		hold(t, lock.New(dir), "a")()
 		keep()
 	}
 	info, err := os.Stat(dir)
@@ -160,11 +162,11 @@ func TestLockFilesKeepOthersOut(t *testing.T) {
 	var inside, together, done atomic.Int64
 	var all sync.WaitGroup
 	for range 4 {
-		l := filestate.NewLocker(dir)
+		l := lock.New(dir)
 		for range 2 {
 			all.Go(func() {
 				for range 50 {
-					unlock := lock(t, l, "a")
+					unlock := hold(t, l, "a")
 					if inside.Add(1) > 1 {
 						together.Add(1)
 					}
@@ -185,7 +187,7 @@ func TestLockDirectoryCannotBeMade(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.write("file", "")
-	_, err := filestate.NewLocker(d.path("file/locks")).Lock(t.Context(), "a")
+	_, err := lock.New(d.path("file/locks")).Lock(t.Context(), "a")
 	if err == nil || !strings.Contains(err.Error(), "lock file") {
 		t.Errorf("got %v", err)
 	}
@@ -198,7 +200,7 @@ func TestLockDirectoryCannotBeMade(t *testing.T) {
 // Sessions of one process that add to one file at once lose nothing and do nothing twice.
 func TestParallelEdits(t *testing.T) {
 	t.Parallel()
-	locker := filestate.NewLocker(t.TempDir())
+	locker := lock.New(t.TempDir())
 	share := func(o *filestate.Options) { o.Locker = locker }
 	d := newDesk(t, share)
 	ledgers := []*filestate.Ledger{d.l, filestate.New(filestate.Options{Locker: locker, Fast: true})}
@@ -208,7 +210,7 @@ func TestParallelEdits(t *testing.T) {
 			for j := range 5 {
 				line := fmt.Sprintf("%d-%d\n", i, j)
 				f := openFile(t, d.path("a"))
-				_, err := ledgers[i%2].Update(t.Context(), filestate.By{}, filestate.Edit{File: f, Unseen: true,
+				_, err := ledgers[i%2].Update(t.Context(), journal.By{}, filestate.Edit{File: f, Unseen: true,
 					Change: func(old []byte) ([]byte, error) { return append(old, line...), nil }})
 				_ = f.Close()
 				if err != nil {
@@ -247,7 +249,7 @@ func TestParallelEditsOfSeveralFiles(t *testing.T) {
 				edits = append(edits, filestate.Edit{File: f, Unseen: true,
 					Change: func(old []byte) ([]byte, error) { return append(old, '.'), nil }})
 			}
-			if _, err := d.l.Update(t.Context(), filestate.By{}, edits...); err != nil {
+			if _, err := d.l.Update(t.Context(), journal.By{}, edits...); err != nil {
 				t.Error(err)
 			}
 		})
@@ -258,7 +260,7 @@ func TestParallelEditsOfSeveralFiles(t *testing.T) {
 	}
 }
 
-func lock(t testing.TB, l filestate.Locker, keys ...string) (unlock func()) {
+func hold(t testing.TB, l lock.Locker, keys ...string) (unlock func()) {
 	t.Helper()
 	unlock, err := l.Lock(t.Context(), keys...)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"codehand/filestate/disk"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 	// save, and its content shall win.
 	writerWait = time.Second
 	// holderWait is the same for a file that was open for writing before it was read, as a log is, or what an editor holds
-	// locked. Such a program may keep it for hours; what it writes later is kept in the journal (late.go).
+	// locked. Such a program may keep it for hours; what it writes later is for the journal (Journal.WatchLate).
 	holderWait = 20 * time.Millisecond
 	writerPoll = time.Millisecond
 
@@ -26,26 +28,26 @@ const (
 type found struct {
 	same    bool   // it is what was asked about
 	content []byte // if it is not
-	stamp   Stamp
+	stamp   disk.Stamp
 }
 
 // is says whether the content want stands at a name. since is the stamp of the file when it had that content; the zero
 // Stamp proves nothing.
-func (w *work) is(ctx context.Context, name string, want []byte, since Stamp) (found, error) {
+func (w *work) is(ctx context.Context, name string, want []byte, since disk.Stamp) (found, error) {
 	for range readTries {
 		f, err := w.isOnce(ctx, name, want, since)
 		if err == nil && !f.same {
 			f.content, f.stamp, err = w.look(ctx, name)
 			f.same = err == nil && bytes.Equal(f.content, want)
 		}
-		if !errors.Is(err, ErrMoved) {
+		if !errors.Is(err, disk.ErrMoved) {
 			return f, err
 		}
 	}
-	return found{}, ErrMoved
+	return found{}, disk.ErrMoved
 }
 
-func (w *work) isOnce(ctx context.Context, name string, want []byte, since Stamp) (found, error) {
+func (w *work) isOnce(ctx context.Context, name string, want []byte, since disk.Stamp) (found, error) {
 	file, stamp, busy, err := w.settled(ctx, name)
 	if err != nil {
 		return found{}, err
@@ -55,53 +57,53 @@ func (w *work) isOnce(ctx context.Context, name string, want []byte, since Stamp
 	if stamp.Size != int64(len(want)) {
 		return f, nil
 	}
-	if !busy && stamp.Size >= stampedSize && since.provesDisplaced(stamp) {
+	if !busy && stamp.Size >= stampedSize && since.ProvesDisplaced(stamp) {
 		f.same = true
 		return f, nil
 	}
-	if f.same, err = holds(ctx, file, want); err != nil {
+	if f.same, err = disk.Holds(ctx, file, want); err != nil {
 		return f, err
 	}
 	return f, unmoved(file, stamp)
 }
 
 // look reads what stands at a name.
-func (w *work) look(ctx context.Context, name string) ([]byte, Stamp, error) {
+func (w *work) look(ctx context.Context, name string) ([]byte, disk.Stamp, error) {
 	for range readTries {
 		content, stamp, err := w.lookOnce(ctx, name)
-		if !errors.Is(err, ErrMoved) {
+		if !errors.Is(err, disk.ErrMoved) {
 			return content, stamp, err
 		}
 	}
-	return nil, Stamp{}, ErrMoved
+	return nil, disk.Stamp{}, disk.ErrMoved
 }
 
-func (w *work) lookOnce(ctx context.Context, name string) ([]byte, Stamp, error) {
+func (w *work) lookOnce(ctx context.Context, name string) ([]byte, disk.Stamp, error) {
 	file, stamp, _, err := w.settled(ctx, name)
 	if err != nil {
-		return nil, Stamp{}, err
+		return nil, disk.Stamp{}, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	content, err := readAll(ctx, file, stamp.Size)
+	content, err := disk.ReadAll(ctx, file, stamp.Size)
 	if err != nil {
-		return nil, Stamp{}, err
+		return nil, disk.Stamp{}, err
 	}
 	return content, stamp, unmoved(file, stamp)
 }
 
 // settled opens what stands at a name. If that is the temporary one, programs that are writing to it are waited for; busy
 // says that one still is.
-func (w *work) settled(ctx context.Context, name string) (file *os.File, stamp Stamp, busy bool, err error) {
-	file, _, err = openRegular(w.dir, name, w.path)
+func (w *work) settled(ctx context.Context, name string) (file *os.File, stamp disk.Stamp, busy bool, err error) {
+	file, _, err = disk.OpenRegular(w.dir, name, w.path)
 	if err != nil {
-		return nil, Stamp{}, false, err
+		return nil, disk.Stamp{}, false, err
 	}
 	if name == w.temporary {
 		busy = w.awaitWriters(ctx, file)
 	}
-	stamp, err = restamp(file)
-	if err == nil && stamp.Size > maxSize {
-		err = ErrTooLarge
+	stamp, err = disk.Restamp(file)
+	if err == nil && stamp.Size > disk.MaxSize {
+		err = disk.ErrTooLarge
 	}
 	if err != nil {
 		_ = file.Close() // only read
@@ -110,10 +112,10 @@ func (w *work) settled(ctx context.Context, name string) (file *os.File, stamp S
 }
 
 // unmoved says ErrMoved if an open file does not have that stamp any more.
-func unmoved(file *os.File, stamp Stamp) error {
-	now, err := restamp(file)
-	if err == nil && !now.same(stamp) {
-		err = ErrMoved
+func unmoved(file *os.File, stamp disk.Stamp) error {
+	now, err := disk.Restamp(file)
+	if err == nil && !now.Same(stamp) {
+		err = disk.ErrMoved
 	}
 	return err
 }
@@ -124,7 +126,7 @@ func unmoved(file *os.File, stamp Stamp) error {
 func (w *work) awaitWriters(ctx context.Context, f *os.File) (busy bool) {
 	start := time.Now()
 	defer func() { w.wait = max(0, w.wait-time.Since(start)) }()
-	for beingWritten(f) {
+	for disk.BeingWritten(f) {
 		if time.Since(start) >= w.wait {
 			return true
 		}

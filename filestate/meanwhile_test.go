@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // A change that ended just while the history was read was missing from it: its note has another name then.
@@ -26,7 +26,7 @@ func TestHistoryOfWhatEndsMeanwhile(t *testing.T) {
 			if err := os.Rename(name+"done", name+"open"); err != nil {
 				t.Fatal(err)
 			}
-			got := d.history(filestate.Query{Fits: func(e filestate.Entry) bool {
+			got := d.history(journal.Query{Fits: func(e journal.Entry) bool {
 				if e.ID == newer.ID {
 					if err := os.Rename(name+"open", name+end); err != nil {
 						t.Error(err)

@@ -29,10 +29,10 @@ func (m *modelFile) whole() bool { return m.first && m.rest }
 
 // want is what the guard must say; nil: go on.
 func (m *modelFile) want(replace bool, v filestate.Version) error {
-	switch fits := v != "" && (v.Fits(m.disk) || m.known && m.seen == m.disk && slices.Contains(m.own, v)); {
+	switch serves := v != "" && (fits(v, m.disk) || m.known && m.seen == m.disk && slices.Contains(m.own, v)); {
 	case !m.exists:
 		return nil
-	case v != "" && !fits:
+	case v != "" && !serves:
 		return errStale
 	case v != "" && replace && strings.HasSuffix(string(v), "p"):
 		return filestate.ErrPartRead

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
+	"codehand/filestate/journal"
 )
 
 const (
@@ -53,7 +55,7 @@ func TestAgainstAnotherProgram(t *testing.T) {
 	made, refused := 0, 0
 	for made < outsideEach && refused < 20*outsideEach {
 		f := openFile(t, d.path("a"))
-		_, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: f, Unseen: true, Change: func(old []byte) ([]byte, error) {
+		_, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: f, Unseen: true, Change: func(old []byte) ([]byte, error) {
 			head, _, _ := strings.Cut(string(old), "\n")
 			return fmt.Appendf(nil, "%s\nours %d", head, made), nil
 		}})
@@ -67,7 +69,7 @@ func TestAgainstAnotherProgram(t *testing.T) {
 			if stale.Old == nil {
 				t.Fatalf("a refusal cannot show what changed: %+v", stale)
 			}
-		case errors.Is(err, filestate.ErrMoved):
+		case errors.Is(err, disk.ErrMoved):
 			refused++
 		default:
 			t.Fatal(err)

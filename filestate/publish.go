@@ -7,6 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/exchange"
+	"codehand/filestate/fault"
+	"codehand/filestate/seen"
 )
 
 // publish gives a staged content the name of its target, if that still is what was read.
@@ -21,9 +26,9 @@ func (l *Ledger) publish(ctx context.Context, w *work) error {
 	case w.inPlace:
 		return l.overwrite(ctx, w)
 	}
-	err := l.steps.before(stepRename)
+	err := l.steps.Before(fault.Rename)
 	if err == nil && l.journal != nil {
-		err = swap(w.dir, w.temporary, w.name)
+		err = exchange.Swap(w.dir, w.temporary, w.name)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -44,7 +49,7 @@ func (l *Ledger) publish(ctx context.Context, w *work) error {
 		return l.overwrite(ctx, w)
 	}
 	if err != nil {
-		return w.failed(stepRename, err)
+		return w.failed(fault.Rename, err)
 	}
 	w.written(w.temp)
 	return nil
@@ -52,15 +57,15 @@ func (l *Ledger) publish(ctx context.Context, w *work) error {
 
 // publishNew gives a new file its name, unless somebody was faster.
 func (l *Ledger) publishNew(ctx context.Context, w *work) error {
-	err := l.steps.before(stepRename)
+	err := l.steps.Before(fault.Rename)
 	if err == nil {
-		err = publishNew(w.dir, w.temporary, w.name)
+		err = exchange.PublishNew(w.dir, w.temporary, w.name)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return l.foreign(ctx, w)
 	}
 	if err != nil {
-		return w.failed(stepRename, err)
+		return w.failed(fault.Rename, err)
 	}
 	w.written(w.temp)
 	return nil
@@ -73,23 +78,23 @@ func (w *work) written(t *temp) {
 	w.sync, w.lost = t.sync, t.lost
 	info, err := w.dir.Lstat(w.name)
 	if err != nil || !os.SameFile(info, t.info) || info.Size() != t.info.Size() || !info.ModTime().Equal(t.info.ModTime()) {
-		w.stamp = Stamp{Racy: true}
+		w.stamp = disk.Stamp{Racy: true}
 		return
 	}
-	w.stamp = stampOf(info)
+	w.stamp = disk.StampOf(info)
 }
 
 // unchanged says whether the name still stands for the file that was read, with that content. Between
 // this look and the rename is a gap of some microseconds, in which a foreign save would be lost.
 func (w *work) unchanged(ctx context.Context) bool {
 	info, err := w.dir.Lstat(w.name)
-	if err != nil || !os.SameFile(info, w.info) || !stampOf(info).same(w.stamp) {
+	if err != nil || !os.SameFile(info, w.info) || !disk.StampOf(info).Same(w.stamp) {
 		return false
 	}
 	if !w.stamp.Racy {
 		return true
 	}
-	same, err := holds(ctx, w.file, w.old)
+	same, err := disk.Holds(ctx, w.file, w.old)
 	return same && err == nil
 }
 
@@ -97,25 +102,24 @@ func (w *work) unchanged(ctx context.Context) bool {
 func (l *Ledger) foreign(ctx context.Context, w *work) error {
 	e := &StaleError{Path: w.path}
 	if w.file != nil {
-		whole := isWhole(w.coverageBefore(w.known), int64(len(w.old)))
-		e.Was, e.Old = w.base.version(whole), w.old
+		e.Was, e.Old = w.edit.claim().VersionOf(w.known, *w.content()), w.old
 	}
-	file, stamp, err := openRegular(w.dir, w.name, w.path)
+	file, stamp, err := disk.OpenRegular(w.dir, w.name, w.path)
 	if err != nil {
 		return e
 	}
 	defer func() { _ = file.Close() }() // only read
-	if stamp.Size > maxSize {
+	if stamp.Size > disk.MaxSize {
 		return e
 	}
-	now, err := readAll(ctx, file, stamp.Size)
+	now, err := disk.ReadAll(ctx, file, stamp.Size)
 	if err != nil {
-		return w.failed(stepRead, ErrMoved)
+		return w.failed(fault.Read, disk.ErrMoved)
 	}
 	if w.file != nil && bytes.Equal(now, w.old) {
-		return w.failed(stepRename, ErrMoved) // same content with other metadata: a second try takes those over
+		return w.failed(fault.Rename, disk.ErrMoved) // same content with other metadata: a second try takes those over
 	}
 	e.New, e.stamp = now, stamp
-	e.Now = digestOf(now).version(w.file == nil || !e.Was.partial())
+	e.Now = seen.VersionOf(disk.DigestOf(now), w.file == nil || !e.Was.Partial())
 	return e
 }

@@ -2,13 +2,14 @@ package filestate
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
 	"os"
 	"sync"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/seen"
 )
 
 // maxPieces is how many calls of ReadAt on one file whose stamp is racy are kept for comparison:
@@ -22,7 +23,7 @@ func (l *Ledger) Open(ctx context.Context, f File) (*Reading, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	file, stamp, err := openRegular(f.Dir, f.Name, f.Path)
+	file, stamp, err := disk.OpenRegular(f.Dir, f.Name, f.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ type Reading struct {
 	ledger *Ledger
 	path   string
 	file   *os.File
-	stamp  Stamp
+	stamp  disk.Stamp
 	seed   maphash.Seed
 
 	mu     sync.Mutex // covers the rest
@@ -70,7 +71,7 @@ func (r *Reading) ReadAt(p []byte, off int64) (int, error) {
 func (r *Reading) Size() int64 { return r.stamp.Size }
 
 // Stamp is the stamp before the first byte was read.
-func (r *Reading) Stamp() Stamp { return r.stamp }
+func (r *Reading) Stamp() disk.Stamp { return r.stamp }
 
 // Close closes the file.
 func (r *Reading) Close() error { return r.file.Close() }
@@ -79,7 +80,7 @@ func (r *Reading) Close() error { return r.file.Close() }
 type Sight struct {
 	Version Version // "": over 1 GiB, or over 16 MiB and nothing of it was seen
 	Whole   bool    // with what was seen before, all of this content has been seen now
-	Again   int     // how often in a row exactly these spans were seen with this content before
+	Again   int     // how often in a row exactly these spans were seen in this form with this content before
 	Sum     string  // SHA-256 of the whole content, hex; "": only parts of it were hashed
 }
 
@@ -91,16 +92,18 @@ type Sight struct {
 // ErrMoved: the file changed while it was read; the caller opens it again, at most three times.
 // ErrMemory comes with a valid Sight: the content may be shown, but was not remembered.
 func (r *Reading) Saw(ctx context.Context, spans ...Span) (Sight, error) {
+	return r.SawIn(ctx, "", spans...)
+}
+
+// SawIn is Saw of spans that were shown in another form than usual, which has that name.
+func (r *Reading) SawIn(ctx context.Context, form string, spans ...Span) (Sight, error) {
 	size := r.stamp.Size
-	if size > maxSize {
+	if size > disk.MaxSize {
 		return Sight{}, nil
 	}
-	if len(spans) == 0 {
-		spans = wholeOf(size)
-	}
-	spans = normal(spans, size)
-	if size > r.ledger.large && !isWhole(spans, size) {
-		return r.sawParts(ctx, spans)
+	view := seen.ViewOf(size, spans...).In(form)
+	if size > r.ledger.large && !view.Whole() {
+		return r.sawParts(ctx, view)
 	}
 	sum, err := r.digest(ctx)
 	if err != nil {
@@ -109,64 +112,80 @@ func (r *Reading) Saw(ctx context.Context, spans ...Span) (Sight, error) {
 	// From the last look at the stamp to the record, no change of this session may come between: it
 	// would be forgotten. Update takes the same lock after its rename, which shows in the stamp.
 	l := r.ledger
-	defer l.records.lock(r.path)()
+	defer l.records.Lock(r.path)()
 	if err := r.unmoved(ctx); err != nil {
 		return Sight{}, err
 	}
-	known, err := l.records.load(ctx, r.path)
-	next := known.see(sum, r.stamp, spans)
+	known, err := l.records.Load(ctx, r.path)
+	next := known.See(sum, r.stamp, view)
 	next.Path = r.path
 	if err == nil {
-		err = l.records.save(ctx, next)
+		err = l.records.Save(ctx, next)
 	}
-	return Sight{Version: next.version(), Whole: next.whole(), Again: next.Again, Sum: sum.sum()}, err
+	return sightOf(next, next.Version()), err
 }
 
-// see returns the record after a view of a content. r may be nil.
-func (r *record) see(sum digest, stamp Stamp, spans []Span) *record {
-	next := &record{Hash: sum, Size: stamp.Size, Stamp: stamp, Spans: spans, View: viewOf(spans)}
-	if r == nil || r.Hash != sum {
-		return next
+// sawParts is Saw for a part of a large file.
+func (r *Reading) sawParts(ctx context.Context, view seen.View) (Sight, error) {
+	l := r.ledger
+	defer l.records.Lock(r.path)()
+	known, memErr := l.records.Load(ctx, r.path)
+	next, version, err := known.SeeParts(ctx, r.file, r.stamp, view)
+	if err != nil {
+		return Sight{}, r.wrap(err)
 	}
-	next.Own, next.Ranges, next.Parts = r.Own, r.Ranges, r.Parts
-	next.Spans = normal(append(r.Spans[:len(r.Spans):len(r.Spans)], spans...), stamp.Size)
-	if r.View == next.View {
-		next.Again = r.Again + 1
+	if err := r.unmoved(ctx); err != nil {
+		return Sight{}, err
 	}
-	return next
+	next.Path = r.path
+	if memErr == nil {
+		memErr = l.records.Save(ctx, next)
+	}
+	return sightOf(next, version), memErr
+}
+
+func sightOf(rec *seen.Record, v Version) Sight {
+	s := Sight{Version: v, Whole: rec.Whole(), Again: rec.Again}
+	if rec.Hashed() {
+		s.Sum = rec.Hash.Hex()
+	}
+	return s
 }
 
 // digest returns the hash of the whole content, from memory if the stamp proves that it still holds.
 // A content that is small enough is held for diffs.
-func (r *Reading) digest(ctx context.Context) (digest, error) {
+func (r *Reading) digest(ctx context.Context) (disk.Digest, error) {
 	size := r.stamp.Size
-	known, err := r.ledger.records.load(ctx, r.path)
-	if err == nil && known.hashed() && known.Stamp.proves(r.stamp) {
-		if size > maxHeld || r.ledger.contents.get(known.Hash) != nil {
+	known, err := r.ledger.records.Load(ctx, r.path)
+	if err == nil && known.Hashed() && known.Stamp.Proves(r.stamp) {
+		if size > seen.MaxHeld || r.ledger.contents.Get(known.Hash) != nil {
 			return known.Hash, nil
 		}
 	}
-	if size <= maxHeld {
-		content, err := readAll(ctx, r.file, size)
+	if size <= seen.MaxHeld {
+		content, err := disk.ReadAll(ctx, r.file, size)
 		if err != nil {
-			return digest{}, r.wrap(err)
+			return disk.Digest{}, r.wrap(err)
 		}
-		sum := digestOf(content)
-		r.ledger.contents.put(sum, content)
+		sum := disk.DigestOf(content)
+		r.ledger.contents.Put(sum, content)
 		return sum, nil
 	}
-	sum, err := streamDigest(ctx, r.file, size)
+	sum, err := disk.StreamDigest(ctx, r.file, size)
 	return sum, r.wrap(err)
 }
 
+// hashStep is how many bytes of what was given out are compared at a time: a piece may be all of a large file.
+const hashStep = 256 << 10
+
 // unmoved says ErrMoved if the file is not what it was when its first byte was read.
 func (r *Reading) unmoved(ctx context.Context) error {
-	now, err := restamp(r.file)
+	now, err := disk.Restamp(r.file)
 	if err != nil {
 		return r.wrap(err)
 	}
-	if !now.same(r.stamp) {
-		return r.wrap(ErrMoved)
+	if !now.Same(r.stamp) {
+		return r.wrap(disk.ErrMoved)
 	}
 	if !r.stamp.Racy {
 		return nil
@@ -176,22 +195,25 @@ func (r *Reading) unmoved(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lost {
-		return r.wrap(ErrMoved)
+		return r.wrap(disk.ErrMoved)
 	}
 	var buf []byte
+	var sum maphash.Hash
+	sum.SetSeed(r.seed)
 	for _, p := range r.pieces {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		if cap(buf) < p.n {
-			buf = make([]byte, p.n)
+		if need := min(p.n, hashStep); len(buf) < need {
+			buf = make([]byte, need)
 		}
-		n, err := r.file.ReadAt(buf[:p.n], p.off)
-		if err != nil && !errors.Is(err, io.EOF) {
+		sum.Reset()
+		n, err := io.CopyBuffer(&sum, io.NewSectionReader(r.file, p.off, int64(p.n)), buf)
+		if err != nil {
 			return r.wrap(err)
 		}
-		if n != p.n || maphash.Bytes(r.seed, buf[:n]) != p.sum {
-			return r.wrap(ErrMoved)
+		if n != int64(p.n) || sum.Sum64() != p.sum {
+			return r.wrap(disk.ErrMoved)
 		}
 	}
 	return nil
@@ -201,33 +223,5 @@ func (r *Reading) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("read %s: %w", r.path, cause(err))
-}
-
-// streamDigest hashes size bytes of a file without holding them. ErrMoved: it does not have that size.
-func streamDigest(ctx context.Context, f *os.File, size int64) (digest, error) {
-	h := sha256.New()
-	buf := make([]byte, chunkSize)
-	var at int64
-	for {
-		if err := context.Cause(ctx); err != nil {
-			return digest{}, err
-		}
-		n, err := f.ReadAt(buf, at)
-		h.Write(buf[:n])
-		at += int64(n)
-		if at > size {
-			return digest{}, ErrMoved
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return digest{}, err
-		}
-	}
-	if at != size {
-		return digest{}, ErrMoved
-	}
-	return digest(h.Sum(nil)), nil
+	return fmt.Errorf("read %s: %w", r.path, disk.Cause(err))
 }

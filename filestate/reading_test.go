@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
 )
 
 func TestSightOfParts(t *testing.T) {
@@ -26,15 +27,15 @@ func TestSightOfParts(t *testing.T) {
 		spans []span
 		want  filestate.Sight
 	}{
-		{"head", []span{{0, 4}}, filestate.Sight{Version: v + "p"}},
-		{"head again", []span{{0, 4}}, filestate.Sight{Version: v + "p", Again: 1}},
-		{"head in two parts is the same view", []span{{2, 4}, {0, 2}}, filestate.Sight{Version: v + "p", Again: 2}},
-		{"middle", []span{{4, 8}}, filestate.Sight{Version: v + "p"}},
-		{"head is not again in a row", []span{{0, 4}}, filestate.Sight{Version: v + "p"}},
+		{"head", []span{{From: 0, To: 4}}, filestate.Sight{Version: v + "p"}},
+		{"head again", []span{{From: 0, To: 4}}, filestate.Sight{Version: v + "p", Again: 1}},
+		{"head in two parts is the same view", []span{{From: 2, To: 4}, {From: 0, To: 2}}, filestate.Sight{Version: v + "p", Again: 2}},
+		{"middle", []span{{From: 4, To: 8}}, filestate.Sight{Version: v + "p"}},
+		{"head is not again in a row", []span{{From: 0, To: 4}}, filestate.Sight{Version: v + "p"}},
 		{"nothing", []span{{}}, filestate.Sight{Version: v + "p"}},
-		{"the rest makes it whole", []span{{8, 1 << 40}}, filestate.Sight{Version: v, Whole: true}},
+		{"the rest makes it whole", []span{{From: 8, To: 1 << 40}}, filestate.Sight{Version: v, Whole: true}},
 		{"whole", nil, filestate.Sight{Version: v, Whole: true}},
-		{"whole again", []span{{0, 14}}, filestate.Sight{Version: v, Whole: true, Again: 1}},
+		{"whole again", []span{{From: 0, To: 14}}, filestate.Sight{Version: v, Whole: true, Again: 1}},
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("one\ntwo\nthree\n")))
 	for _, s := range steps {
@@ -44,7 +45,7 @@ func TestSightOfParts(t *testing.T) {
 		}
 	}
 	d.write("a", "other\n")
-	if got := d.see("a", span{0, 1}); got.Whole || got.Again != 0 {
+	if got := d.see("a", span{From: 0, To: 1}); got.Whole || got.Again != 0 {
 		t.Errorf("ranges of another content add up: %+v", got)
 	}
 }
@@ -67,8 +68,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]error{
-		"dir":       filestate.ErrDirectory,
-		"dir/link":  filestate.ErrMoved,
+		"dir":       disk.ErrDirectory,
+		"dir/link":  disk.ErrMoved,
 		"missing":   fs.ErrNotExist,
 		"no/parent": fs.ErrNotExist,
 	}
@@ -82,7 +83,7 @@ func TestOpenRefuses(t *testing.T) {
 	root := d.file("a")
 	root.Name, root.Path = ".", d.dir
 	_, err := d.l.Open(t.Context(), root)
-	wantError(t, err, filestate.ErrDirectory)
+	wantError(t, err, disk.ErrDirectory)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = d.l.Open(ctx, d.file("dir/a"))
@@ -108,7 +109,7 @@ func TestSawNoticesChanges(t *testing.T) {
 			tick(t, d.path("a"))
 			change(d)
 			_, err := r.Saw(t.Context())
-			wantError(t, err, filestate.ErrMoved)
+			wantError(t, err, disk.ErrMoved)
 			_, err = d.edit("a", "one", "two")
 			if !errors.Is(err, filestate.ErrNotRead) && name != "removed" {
 				t.Errorf("a failed read set something: %v", err)
@@ -117,27 +118,36 @@ func TestSawNoticesChanges(t *testing.T) {
 	}
 }
 
-// What was given out counts, not the times: they can be the same after a change in the same tick.
+// What was given out counts, to its last byte, not the times: they can be the same after a change in the same tick.
 func TestSawComparesWhatWasGivenOut(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
-	d.write("a", "one\n")
-	f, err := os.OpenFile(d.path("a"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
+	for _, size := range []int{4, 1<<20 + 1} {
+		for _, changes := range []bool{true, false} {
+			d := newDesk(t)
+			d.write("a", strings.Repeat("a", size))
+			f, err := os.OpenFile(d.path("a"), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			r := d.open("a")
+			if _, err := r.ReadAt(make([]byte, size), 0); err != nil {
+				t.Fatal(err)
+			}
+			if changes {
+				if _, err := f.WriteAt([]byte("b"), int64(size-1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			filestate.KeepStamp(r) // as a coarse clock would
+			_, err = r.Saw(t.Context())
+			if changes {
+				wantError(t, err, disk.ErrMoved)
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
 	}
-	defer f.Close()
-	r := d.open("a")
-	buf := make([]byte, 4)
-	if _, err := r.ReadAt(buf, 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt([]byte("ONE\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-	filestate.KeepStamp(r) // as a coarse clock would
-	_, err = r.Saw(t.Context())
-	wantError(t, err, filestate.ErrMoved)
 }
 
 func TestSawOfALargeFile(t *testing.T) {
@@ -152,10 +162,10 @@ func TestSawOfALargeFile(t *testing.T) {
 		t.Errorf("got %+v and %v, want no version and no error", s, err)
 	}
 	_, err := d.edit("big", "x", "y", unseen)
-	wantError(t, err, filestate.ErrTooLarge)
+	wantError(t, err, disk.ErrTooLarge)
 	d.write("small", "x")
 	_, err = d.change("small", func([]byte) ([]byte, error) { return make([]byte, 1<<30+1), nil }, unseen)
-	wantError(t, err, filestate.ErrTooLarge)
+	wantError(t, err, disk.ErrTooLarge)
 }
 
 func TestSawEndsWithItsContext(t *testing.T) {
@@ -193,30 +203,6 @@ func TestSawOfASettledFile(t *testing.T) {
 	if second := d.see("a"); second.Version+"p" != first.Version || !second.Whole {
 		t.Errorf("got %+v after %+v", second, first)
 	}
-}
-
-// The file that is not used for longest is forgotten, and only that one.
-func TestForgetsTheOldest(t *testing.T) {
-	t.Parallel()
-	m := newMapMemory()
-	d := newDesk(t, func(o *filestate.Options) { o.Memory = m })
-	d.write("a", "a")
-	d.write("b", "b")
-	d.see("a")
-	d.see("b")
-	d.see("a")
-	for i := range filestate.MaxFiles - 1 {
-		e := &filestate.StaleError{Path: d.path("other") + string(rune(i)), New: []byte("x")}
-		if err := d.l.Accept(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := m.len(); got != filestate.MaxFiles {
-		t.Errorf("%d files are remembered, want %d", got, filestate.MaxFiles)
-	}
-	_, err := d.edit("b", "b", "x")
-	wantError(t, err, filestate.ErrNotRead)
-	d.must(d.edit("a", "a", "x"))
 }
 
 // What one process remembers the next one knows.

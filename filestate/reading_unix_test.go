@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
+	"codehand/filestate/journal"
 )
 
 // The name is short because the path of a socket must be.
@@ -28,13 +30,13 @@ func TestSpecial(t *testing.T) {
 	for path, kind := range cases {
 		f := openFile(t, path)
 		_, err := d.l.Open(t.Context(), f)
-		e, ok := errors.AsType[*filestate.NotRegularError](err)
+		e, ok := errors.AsType[*disk.NotRegularError](err)
 		if !ok || e.Kind != kind || e.Path != path {
 			t.Errorf("open %s: got %v, want a %s", path, err, kind)
 		}
-		wantError(t, err, filestate.ErrNotRegular)
-		_, err = d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: f, Unseen: true, Change: never(t)})
-		wantError(t, err, filestate.ErrNotRegular)
+		wantError(t, err, disk.ErrNotRegular)
+		_, err = d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: f, Unseen: true, Change: never(t)})
+		wantError(t, err, disk.ErrNotRegular)
 		_ = f.Close()
 	}
 }

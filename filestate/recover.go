@@ -4,166 +4,80 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/exchange"
+	"codehand/filestate/journal"
 )
 
-// A Repair is what Recover found of one change whose process had died in the middle.
-type Repair struct {
-	ID      string
-	Paths   []string
-	Outcome string // "done", "not done", "taken back" (some files had changed, or a part of one), or "unsure" (somebody has changed a file since)
-}
-
-// Recover settles the changes that processes which died left half made: it removes their temporary files, or puts back
-// what an exchange had displaced, and takes back a change of several files that stopped between two of them, or of one
-// that is half written. It keeps what nobody else has. For the start of a process, before the first change; others may be at work meanwhile. It also
-// removes what is too old or too much.
+// Recover settles the changes in the journal that processes which died left half made: it removes their temporary files, or
+// puts back what an exchange had displaced, and takes back a change of several files that stopped between two of them, or
+// of one that is half written. It keeps what nobody else has. For the start of a process, before the first change; others
+// may be at work meanwhile. It also removes what is too old or too much.
 //
 // The errors of single changes are joined; those changes stay open for the next time.
-func (j *Journal) Recover(ctx context.Context, locker Locker) ([]Repair, error) {
-	defer j.tidy(ctx)
-	var left []noteName
-	for n := range j.names() {
-		if n.state == stateOpen {
-			left = append(left, n)
-		}
-	}
-	if len(left) == 0 {
+func (l *Ledger) Recover(ctx context.Context) ([]journal.Repair, error) {
+	if l.journal == nil {
 		return nil, nil
 	}
-	var out []Repair
-	var errs []error
-	later := make(map[string]*digest) // what the next newer change found at a path
-	for n, day := range j.names() {
-		if err := context.Cause(ctx); err != nil {
-			return out, errors.Join(append(errs, err)...)
-		}
-		if n.at < left[len(left)-1].at {
-			break
-		}
-		h, err := n.header(day)
-		if errors.Is(err, errDamaged) && n.state == stateOpen && j.now().UnixNano()-n.at > int64(leftNote) {
-			_ = j.drop(n) // it was never whole, so nothing came of it
-		}
-		if err != nil || h.Kind != kindChange {
-			continue
-		}
-		if n.state == stateOpen && j.over(h) {
-			r, err := j.settle(ctx, locker, n, day, later)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("change %s: %w", n.id, err))
-			} else if r.ID != "" {
-				out = append(out, r)
-			}
-			if r.Outcome != outcomeDone {
-				continue
-			}
-		}
-		for _, f := range h.Files {
-			later[f.Path] = f.Before
-		}
-	}
-	return out, errors.Join(errs...)
+	// The journal holds the locks of each change that is to be settled.
+	quiet := New(Options{Locker: heldLocker{}, Journal: l.journal, Fast: l.fast})
+	return l.journal.Settle(ctx, l.locker, quiet.settleChange)
 }
 
-// The outcomes of a change whose process died.
-const (
-	outcomeDone   = "done"
-	outcomeNot    = "not done"
-	outcomeBack   = "taken back"
-	outcomeUnsure = "unsure"
-)
-
-// over says whether the process that made a change has ended.
-func (j *Journal) over(h *header) bool {
-	p := process{h.Process, h.Started}
-	if p == j.self.process && h.Host == j.self.host {
-		return false
-	}
-	ended, sure := j.self.host.ended(h.Host, p)
-	return ended && (sure || j.now().Sub(h.Time) > leftAfter)
-}
-
-// settle ends one open note. The zero Repair: another process was faster.
-func (j *Journal) settle(ctx context.Context, locker Locker, n noteName, day *os.Root, later map[string]*digest) (Repair, error) {
-	e, err := n.read(day)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && n.state != stateOpen {
-		return Repair{}, nil
-	}
-	if err != nil {
-		return Repair{}, err
-	}
-	r := Repair{ID: e.ID}
-	for _, f := range e.Files {
-		r.Paths = append(r.Paths, f.Path)
-	}
-	unlock, err := locker.Lock(ctx, slices.Sorted(slices.Values(r.Paths))...)
-	if err != nil {
-		return r, err
-	}
-	defer unlock()
-	if _, err := j.root.Lstat(n.path()); err != nil {
-		return Repair{}, nil
-	}
-	l := New(Options{Locker: heldLocker{}, Journal: j, Fast: j.o.Fast})
-	var after, before, torn, superseded int
+// settleChange finds out how a change ended, and takes it back if it stopped half way.
+func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journal.Outcome, error) {
+	var n struct{ after, before, torn, superseded int }
 	var backs []*back
-	// What was not synced may be anything after a power loss: a temporary file of which nobody knows the content is no
-	// proof then that somebody saved it, and must not take the place of what was acknowledged.
-	rebooted := e.Host.Boot != j.self.host.Boot
 	for i, f := range e.Files {
-		next, known := later[f.Path]
-		now, err := l.settleFile(ctx, f, e.parts[i], !known && !rebooted)
+		next, known := e.Later[f.Path]
+		// What was not synced may be anything after a power loss: a temporary file of which nobody knows the content is no
+		// proof then that somebody saved it, and must not take the place of what was acknowledged.
+		now, err := l.settleFile(ctx, f, e.Parts[i], !known && !e.Rebooted)
 		if err != nil {
-			return r, err
+			return "", err
 		}
-		half, err := l.tornContent(ctx, f, e.parts[i], now, e.Time)
+		half, err := l.tornContent(ctx, f, e.Parts[i], now, e.Time)
 		if err != nil {
-			return r, err
+			return "", err
 		}
 		if known {
-			now, half, superseded = next, nil, superseded+1
+			now, half, n.superseded = next, nil, n.superseded+1
 		}
+		b := &back{path: f.Path, want: f.After, left: e.Parts[i].After, to: f.Before, content: e.Parts[i].Before, mode: f.Mode}
 		switch {
-		case equal(now, f.After):
-			after++
-			backs = append(backs, &back{path: f.Path, want: f.After, left: e.parts[i].after, to: f.Before, content: e.parts[i].before, mode: f.Mode})
-		case equal(now, f.Before):
-			before++
+		case now.Equal(f.After):
+			n.after++
+			backs = append(backs, b)
+		case now.Equal(f.Before):
+			n.before++
 		case half != nil:
-			torn++
-			sum := digestOf(half)
-			backs = append(backs, &back{path: f.Path, want: &sum, left: half, found: e.parts[i].before, to: f.Before, content: e.parts[i].before, mode: f.Mode})
+			n.torn++
+			sum := disk.DigestOf(half)
+			b.want, b.left, b.found = &sum, half, e.Parts[i].Before
+			backs = append(backs, b)
 		}
 	}
-	switch {
-	case after == len(e.Files):
-		r.Outcome = outcomeDone
-		return r, j.end(n, stateDone)
-	case before == len(e.Files):
-		r.Outcome = outcomeNot
-		return r, j.drop(n)
-	case after+before+torn == len(e.Files) && superseded == 0 && !slices.ContainsFunc(e.Files, func(f noted) bool { return !f.Kept }):
-		r.Outcome = outcomeBack
-		if err := l.takeBackLeft(ctx, e.By, backs); err != nil {
-			return r, err
-		}
-		return r, j.drop(n)
+	switch whole := !slices.ContainsFunc(e.Files, func(f journal.File) bool { return !f.Kept }); {
+	case n.after == len(e.Files):
+		return journal.OutcomeDone, nil
+	case n.before == len(e.Files):
+		return journal.OutcomeNot, nil
+	case n.after+n.before+n.torn == len(e.Files) && n.superseded == 0 && whole:
+		return journal.OutcomeBack, l.takeBackLeft(ctx, e.By, backs)
 	default:
-		r.Outcome = outcomeUnsure
-		return r, j.end(n, stateUnsure)
+		return journal.OutcomeUnsure, nil
 	}
 }
 
 // settleFile removes what a change left beside one file, and returns the hash of what the change found or left at the
 // name; nil: no file. mayPutBack says that what it left can be what somebody saved, and that no newer change has used the
 // name since.
-func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, mayPutBack bool) (*digest, error) {
-	dir, err := reopen(filepath.Dir(f.Path))
+func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides, mayPutBack bool) (*disk.Digest, error) {
+	dir, err := disk.Reopen(filepath.Dir(f.Path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -171,7 +85,7 @@ func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, mayPutBack
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }() // a directory handle holds no data
-	w := &work{path: f.Path, name: filepath.Base(f.Path), dir: dir, temporary: f.Temp, old: c.before, next: c.after, wait: writerWait}
+	w := &work{path: f.Path, name: filepath.Base(f.Path), dir: dir, temporary: f.Temp, old: c.Before, next: c.After, wait: writerWait}
 	now, err := w.sum(ctx, w.name)
 	if err != nil {
 		return nil, err
@@ -188,7 +102,7 @@ func (l *Ledger) settleFile(ctx context.Context, f noted, c contents, mayPutBack
 // settleTemp handles the temporary file of a change. It holds the new content or a part of it, or after the exchange the
 // old one; or else what somebody had saved in between, which gets its name again if it may: the change was not made.
 // Otherwise the journal keeps it.
-func (l *Ledger) settleTemp(ctx context.Context, w *work, f noted, now *digest, mayPutBack bool) (putBack bool, err error) {
+func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, now *disk.Digest, mayPutBack bool) (putBack bool, err error) {
 	content, _, err := w.look(ctx, f.Temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -197,14 +111,14 @@ func (l *Ledger) settleTemp(ctx context.Context, w *work, f noted, now *digest, 
 		return false, err
 	}
 	switch {
-	case f.Before != nil && digestOf(content) == *f.Before, f.After != nil && f.Kept && bytes.HasPrefix(w.next, content),
-		f.After != nil && digestOf(content) == *f.After:
+	case f.Before != nil && disk.DigestOf(content) == *f.Before, f.After != nil && f.Kept && bytes.HasPrefix(w.next, content),
+		f.After != nil && disk.DigestOf(content) == *f.After:
 	case mayPutBack && now == nil:
-		return true, publishNew(w.dir, f.Temp, w.name)
-	case mayPutBack && f.After != nil && equal(now, f.After):
+		return true, exchange.PublishNew(w.dir, f.Temp, w.name)
+	case mayPutBack && f.After != nil && now.Equal(f.After):
 		return true, l.putBack(ctx, w, content)
 	default:
-		if err := l.journal.keep(kindRecovered, By{}, filepath.Join(filepath.Dir(w.path), f.Temp), content); err != nil {
+		if err := l.journal.Keep(journal.KindRecovered, journal.By{}, filepath.Join(filepath.Dir(w.path), f.Temp), content); err != nil {
 			return false, err
 		}
 	}
@@ -212,30 +126,30 @@ func (l *Ledger) settleTemp(ctx context.Context, w *work, f noted, now *digest, 
 }
 
 // sum is the hash of what stands at a name; nil: no file. What is no file, or cannot be read, has a hash that nothing has.
-func (w *work) sum(ctx context.Context, name string) (*digest, error) {
+func (w *work) sum(ctx context.Context, name string) (*disk.Digest, error) {
 	content, _, err := w.look(ctx, name)
-	var sum digest
+	var sum disk.Digest
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case context.Cause(ctx) != nil:
 		return nil, context.Cause(ctx)
 	case err == nil:
-		sum = digestOf(content)
+		sum = disk.DigestOf(content)
 	}
 	return &sum, nil
 }
 
 // takeBackLeft gives files of a half-made change their old contents.
-func (l *Ledger) takeBackLeft(ctx context.Context, by By, backs []*back) error {
+func (l *Ledger) takeBackLeft(ctx context.Context, by journal.By, backs []*back) error {
 	var edits []Edit
 	for _, b := range backs {
 		if b.found != nil { // half written; should it be somebody's after all, there is a copy
-			if err := l.journal.keep(kindRecovered, by, b.path, b.left); err != nil {
+			if err := l.journal.Keep(journal.KindRecovered, by, b.path, b.left); err != nil {
 				return err
 			}
 		}
-		dir, err := reopen(filepath.Dir(b.path))
+		dir, err := disk.Reopen(filepath.Dir(b.path))
 		if err != nil {
 			return err
 		}

@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
-func (d keptDesk) recover() []filestate.Repair {
+func (d keptDesk) recover() []journal.Repair {
 	d.Helper()
 	if runtime.GOOS == "windows" {
 		d.Skip("it is not known there which processes have ended")
 	}
-	repairs, err := d.j.Recover(d.Context(), filestate.NewLocker(d.TempDir()))
+	repairs, err := filestate.New(filestate.Options{Journal: d.j, Dir: d.TempDir(), Fast: true}).Recover(d.Context())
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestRecover(t *testing.T) {
 	cases := []struct {
 		name    string
 		do      func(d keptDesk) // after the change of a and b from old to new
-		outcome string
+		outcome journal.Outcome
 		a, b    string // afterwards
 		entries int
 	}{
@@ -72,9 +73,7 @@ func TestRecover(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.do(d)
-			if err := filestate.LeaveOpen(t.Context(), d.j, callID); err != nil {
-				t.Fatal(err)
-			}
+			d.leaveOpen(callID)
 			d = d.again()
 			repairs := d.recover()
 			if len(repairs) != 1 || repairs[0].ID != callID || repairs[0].Outcome != c.outcome {
@@ -85,7 +84,7 @@ func TestRecover(t *testing.T) {
 					t.Errorf("%s holds %q, %v, want %q", name, got, err, want)
 				}
 			}
-			entries := d.history(filestate.Query{})
+			entries := d.history(journal.Query{})
 			if len(entries) != c.entries || c.entries > 0 && entries[len(entries)-1].Unsure != (c.outcome == "unsure") {
 				t.Errorf("the history is %+v", entries)
 			}
@@ -103,7 +102,7 @@ func TestRecoverPutsBack(t *testing.T) {
 	d := newKeptDesk(t)
 	d.write("a", "old")
 	d.see("a")
-	filestate.BeforeSteps(d.l, func(step string) error {
+	d.beforeSteps(func(step string) error {
 		switch step {
 		case "rename":
 			d.write("a", "foreign")
@@ -112,21 +111,19 @@ func TestRecoverPutsBack(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := d.l.Update(t.Context(), filestate.By{Call: callID}, filestate.Edit{File: d.file("a"), Change: makes("new")}); err == nil {
+	if _, err := d.l.Update(t.Context(), journal.By{Call: callID}, filestate.Edit{File: d.file("a"), Change: makes("new")}); err == nil {
 		t.Fatal("no error")
 	}
 	d.holds("a", "new")
-	filestate.BeforeSteps(d.l, func(string) error { return nil })
-	if err := filestate.LeaveOpen(t.Context(), d.j, callID); err != nil {
-		t.Fatal(err)
-	}
+	d.beforeSteps(func(string) error { return nil })
+	d.leaveOpen(callID)
 	d = d.again()
 	if r := d.recover(); len(r) != 1 || r[0].Outcome != "not done" {
 		t.Errorf("the repairs are %+v", r)
 	}
 	d.holds("a", "foreign")
 	d.noTemps()
-	if e := d.history(filestate.Query{}); len(e) > 0 {
+	if e := d.history(journal.Query{}); len(e) > 0 {
 		t.Errorf("the history is %+v", e)
 	}
 }
@@ -135,7 +132,10 @@ func TestRecoverPutsBack(t *testing.T) {
 // file before. It used to take the place of the acknowledged content, as if somebody had saved it in between.
 func TestRecoverAfterPowerLoss(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, old, now, outcome string }{
+	for _, c := range []struct {
+		name, old, now string
+		outcome        journal.Outcome
+	}{
 		{"the exchange was made", "old", "new", "done"},
 		{"a new file has no name yet", "", "", "not done"},
 		{"a new file", "", "new", "done"},
@@ -157,10 +157,8 @@ func TestRecoverAfterPowerLoss(t *testing.T) {
 				d.write("a", c.now)
 			}
 			garbage := string(make([]byte, 3))
-			d.write(filestate.TempOf(t.Context(), d.j, callID), garbage)
-			if err := filestate.LeaveOpenAt(t.Context(), d.j, callID, "an earlier start"); err != nil {
-				t.Fatal(err)
-			}
+			d.write(d.tempOf(callID), garbage)
+			d.leaveOpenAt(callID, "an earlier start")
 			d = d.again()
 			if r := d.recover(); len(r) != 1 || r[0].Outcome != c.outcome {
 				t.Errorf("the repairs are %+v, want %s", r, c.outcome)
@@ -182,14 +180,14 @@ func TestRecoverLeavesTheLiving(t *testing.T) {
 	d := newKeptDesk(t)
 	d.write("a", "old")
 	inside := errors.New("inside")
-	filestate.BeforeSteps(d.l, func(step string) error {
+	d.beforeSteps(func(step string) error {
 		if step != "rename" {
 			return nil
 		}
-		if r, err := d.again().j.Recover(d.Context(), filestate.NewLocker("")); err != nil || len(r) > 0 {
+		if r, err := d.again().l.Recover(d.Context()); err != nil || len(r) > 0 {
 			t.Errorf("the repairs are %+v, %v", r, err)
 		}
-		if e := d.history(filestate.Query{}); len(e) != 1 || !e[0].Open {
+		if e := d.history(journal.Query{}); len(e) != 1 || !e[0].Open {
 			t.Errorf("the history is %+v", e)
 		}
 		if len(temps(t, d.dir)) != 1 {
@@ -221,13 +219,13 @@ func TestSweepKeepsWhatIsNotKnown(t *testing.T) {
 	plain := newDesk(t)
 	plain.dir = d.dir
 	f := d.file("sub/b")
-	if _, err := plain.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: f, Change: makes("x")}); err != nil {
+	if _, err := plain.l.Update(t.Context(), journal.By{}, filestate.Edit{File: f, Change: makes("x")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := temps(t, d.dir); len(got) != len(left)+1 {
 		t.Errorf("a ledger without a journal left %v", got)
 	}
-	if _, err := d.l.Update(context.WithoutCancel(t.Context()), filestate.By{}, filestate.Edit{File: f, Unseen: true, Change: makes("y")}); err != nil {
+	if _, err := d.l.Update(context.WithoutCancel(t.Context()), journal.By{}, filestate.Edit{File: f, Unseen: true, Change: makes("y")}); err != nil {
 		t.Fatal(err)
 	}
 	got := temps(t, d.dir)
@@ -238,7 +236,7 @@ func TestSweepKeepsWhatIsNotKnown(t *testing.T) {
 		t.Errorf("left is %q, %v", b, err)
 	}
 	var kept []string
-	for _, e := range d.history(filestate.Query{Kept: true}) {
+	for _, e := range d.history(journal.Query{Kept: true}) {
 		if e.Kept == "recovered" {
 			before, _, err := d.j.Contents(t.Context(), e.ID, e.Files[0].Path)
 			if err != nil {
@@ -249,19 +247,5 @@ func TestSweepKeepsWhatIsNotKnown(t *testing.T) {
 	}
 	if len(kept) != 2 || !d.keepsContent("only copy") {
 		t.Errorf("recovered are %q", kept)
-	}
-}
-
-// Only whole names of temporary files are left out of listings.
-func TestTemporary(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]bool{
-		filestate.TempNameOf(7, 8): true, filestate.SwapNameOf(7, 8): true, filestate.TempNameElsewhere(7, 8): true,
-		".codehand-7-8-0011223344556677.tmp": true, ".codehand-7-8-001122334455667.tmp": false, ".codehand-x-8-0011223344556677.tmp": false,
-		".codehand-7-8-0011223344556677.tmp~": false, ".codehand": false, ".codehand-notes.tmp": false, "a.tmp": false, "": false,
-	} {
-		if got := filestate.Temporary(name); got != want {
-			t.Errorf("%q: %v, want %v", name, got, want)
-		}
 	}
 }

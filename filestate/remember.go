@@ -3,6 +3,8 @@ package filestate
 import (
 	"context"
 	"time"
+
+	"codehand/filestate/seen"
 )
 
 // rememberWait is how long the memory may take to note a change that is already made.
@@ -16,48 +18,27 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	if w.edit.remove {
 		return l.forgetRemoved(ctx, w)
 	}
-	size := int64(len(w.next))
-	c := Change{Path: w.path, New: w.next, Durable: true, Sums: Sums{After: w.after.sum()}}
-	next := &record{Path: w.path, Hash: w.after, Size: size, Spans: wholeOf(size), View: noView}
-
-	defer l.records.lock(w.path)()
-	fresh, err := l.records.load(ctx, w.path)
-	before := w.known
-	was := fresh.of(w.old, w.base)
-	fresh = fresh.of(w.next, w.after)
-	// A read of the new content may have been quicker.
-	quicker := fresh != nil && fresh.Hash == w.after && was.Hash != w.base
-	if err == nil && !quicker {
-		before = was // a read of the old content may have added to it
-	}
+	c := Change{Path: w.path, New: w.next, Durable: true, Sums: Sums{After: w.after.Hex()}}
 	if w.file != nil {
-		spans := w.coverageBefore(before)
-		c.Old, c.Before = w.old, w.base.version(isWhole(spans, int64(len(w.old))))
-		c.Sums.Before = w.base.sum()
-		next.Own = replaced(before, w.base)
-		next.Ranges = w.ranges(before)
-		if !w.edit.Whole {
-			next.Spans = moved(w.old, w.next, spans)
-		}
+		c.Old, c.Sums.Before = w.old, w.base.Hex()
 	}
-	switch {
-	case w.same && fresh != nil && fresh.Hash == w.after:
-		next.Own, next.Ranges, next.Parts, next.View, next.Again = fresh.Own, fresh.Ranges, fresh.Parts, fresh.View, fresh.Again
-	case w.same:
-		next.Own, next.Ranges = nil, nil
-	case quicker:
-		next.Spans = normal(append(next.Spans, fresh.Spans...), size)
-		next.Parts, next.View, next.Again = fresh.Parts, fresh.View, fresh.Again
+	defer l.records.Lock(w.path)()
+	now, err := l.records.Load(ctx, w.path)
+	made := seen.Change{
+		Path: w.path, Claim: w.edit.claim(), Known: w.known, Old: w.content(), New: seen.Content{Bytes: w.next, Sum: w.after}, Stamp: w.stamp,
 	}
-	c.After = next.version()
+	if w.edit.Touches != nil {
+		_, made.Wrote = w.edit.Touches()
+	}
+	next, before := made.Record(now, err != nil)
+	c.Before, c.After = before, next.Version()
 	if w.same {
 		c.Before = c.After
 	} else {
 		w.report(&c, l.fast)
 	}
-	next.Stamp = w.stamp
-	l.contents.put(w.after, w.next)
-	c.Forgotten = err != nil || l.records.save(ctx, next) != nil
+	l.contents.Put(w.after, w.next)
+	c.Forgotten = err != nil || l.records.Save(ctx, next) != nil
 	return c
 }
 
@@ -73,8 +54,8 @@ func (l *Ledger) forgetRemoved(ctx context.Context, w *work) Change {
 	if w.file != nil {
 		w.report(&c, l.fast)
 	}
-	defer l.records.lock(w.path)()
-	c.Forgotten = l.records.forget(ctx, w.path) != nil
+	defer l.records.Lock(w.path)()
+	c.Forgotten = l.records.Forget(ctx, w.path) != nil
 	return c
 }
 
@@ -82,10 +63,10 @@ func (l *Ledger) forgetRemoved(ctx context.Context, w *work) Change {
 func (w *work) tried() Change {
 	c := Change{Path: w.path, Durable: true}
 	if w.file != nil {
-		c.Old, c.Before, c.Sums.Before = w.old, w.base.version(true), w.base.sum()
+		c.Old, c.Before, c.Sums.Before = w.old, seen.VersionOf(w.base, true), w.base.Hex()
 	}
 	if !w.edit.remove {
-		c.New, c.After, c.Sums.After = w.next, w.after.version(true), w.after.sum()
+		c.New, c.After, c.Sums.After = w.next, seen.VersionOf(w.after, true), w.after.Hex()
 	}
 	return c
 }

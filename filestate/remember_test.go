@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/journal"
 )
 
 // A read of the new content may come between the rename and the record of the change. Neither then
@@ -35,23 +38,23 @@ func TestReadBeforeAChangeIsRemembered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	look(Span{0, 2})
+	look(Span{From: 0, To: 2})
 	w := &work{path: file.Path, name: "a", edit: Edit{File: file, Change: func([]byte) ([]byte, error) { return []byte("1\nX\n3\n4\n"), nil }}}
 	defer closeAll([]*work{w})
 	if err := errors.Join(w.open(), l.changeOne(t.Context(), w), l.write(t.Context(), []*work{w})); err != nil {
 		t.Fatal(err)
 	}
-	look(Span{6, 8})
+	look(Span{From: 6, To: 8})
 	base := w.base
 	c := l.remember(t.Context(), w)
-	rec, err := l.records.load(t.Context(), file.Path)
+	rec, err := l.records.Load(t.Context(), file.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []Span{{0, 4}, {6, 8}}; !slices.Equal(rec.Spans, want) || rec.Hash != w.after || c.Forgotten {
+	if want := []Span{{From: 0, To: 4}, {From: 6, To: 8}}; !slices.Equal(rec.Spans, want) || rec.Hash != w.after || c.Forgotten {
 		t.Errorf("remembered are %v of %x, want %v of %x", rec.Spans, rec.Hash, want, w.after)
 	}
-	if !slices.Equal(rec.Own, []digest{base}) {
+	if !slices.Equal(rec.Own, []disk.Digest{base}) {
 		t.Errorf("own versions are %v", rec.Own)
 	}
 }
@@ -79,7 +82,7 @@ func TestOneWaitForAllLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := Edit{File: File{Dir: root, Name: "a", Path: filepath.Join(dir, "a")}, Unseen: true, Change: func(b []byte) ([]byte, error) { return b, nil }}
-	if _, err := l.Update(t.Context(), By{}, e); err != nil {
+	if _, err := l.Update(t.Context(), journal.By{}, e); err != nil {
 		t.Fatal(err)
 	}
 	if until := locker.until; len(until) == 0 || until[0].IsZero() || len(slices.Compact(until)) != 1 {

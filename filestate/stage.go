@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/exchange"
+	"codehand/filestate/fault"
 )
 
 const writeStep = 4 << 20 // bytes written between two looks at ctx
@@ -24,11 +28,11 @@ type temp struct {
 // stage writes the new content beside its target.
 func (l *Ledger) stage(ctx context.Context, w *work) error {
 	if w.temporary == "" {
-		w.temporary = l.self.tempName()
+		w.temporary = l.self.TempName()
 	}
 	if w.dir == nil {
-		if err := l.steps.before(stepMake); err != nil {
-			return w.failed(stepMake, err)
+		if err := l.steps.Before(fault.Make); err != nil {
+			return w.failed(fault.Make, err)
 		}
 		if err := w.makeDirs(); err != nil {
 			return err
@@ -39,7 +43,7 @@ func (l *Ledger) stage(ctx context.Context, w *work) error {
 		return nil
 	}
 	t, at, err := l.writeTemp(ctx, w)
-	if at == stepOwner && errors.Is(err, syscall.EPERM) && l.mayOverwrite(w) {
+	if at == fault.Owner && errors.Is(err, syscall.EPERM) && l.mayOverwrite(w) {
 		w.inPlace = true // to replace the file would give it away
 		return nil
 	}
@@ -55,7 +59,7 @@ func (w *work) makeDirs() error {
 	base := w.edit.File.Dir
 	dir, err := base.OpenRoot(".")
 	if err != nil {
-		return w.failed(stepOpenDir, err)
+		return w.failed(fault.OpenDir, err)
 	}
 	var rel string
 	for part := range strings.SplitSeq(filepath.Dir(w.edit.File.Name), string(filepath.Separator)) {
@@ -65,15 +69,15 @@ func (w *work) makeDirs() error {
 			w.made, w.fresh = append(w.made, rel), append(w.fresh, rel)
 		} else if errors.Is(err, fs.ErrExist) {
 			w.fresh = append(w.fresh, rel)
-			err = nil // made meanwhile; child looks what it is
+			err = nil // made meanwhile; Child looks what it is
 		}
 		var next *os.Root
 		if err == nil {
-			next, err = child(dir, part)
+			next, err = disk.Child(dir, part)
 		}
 		_ = dir.Close() // a directory handle holds no data
 		if err != nil {
-			return w.failed(stepMake, err)
+			return w.failed(fault.Make, err)
 		}
 		dir = next
 	}
@@ -83,30 +87,31 @@ func (w *work) makeDirs() error {
 
 // writeTemp writes the new content to a new file beside the target, with the metadata of the old file, or if there is
 // none with those that the system gives to a new file. If it fails, the file is removed and the step is named.
-func (l *Ledger) writeTemp(ctx context.Context, w *work) (*temp, step, error) {
+func (l *Ledger) writeTemp(ctx context.Context, w *work) (*temp, fault.Step, error) {
 	perm := fs.FileMode(0o600) // a private file's content must not show before its mode is set
 	if w.file == nil && w.edit.mode == 0 {
 		perm = 0o666 // so that umask and default ACL make of it what they make of any new file
 	}
-	if err := l.steps.before(stepCreate); err != nil {
-		return nil, stepCreate, err
+	if err := l.steps.Before(fault.Create); err != nil {
+		return nil, fault.Create, err
 	}
 	t := &temp{name: w.temporary}
 	f, err := w.dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
-		return nil, stepCreate, err
+		return nil, fault.Create, err
 	}
 	at, err := l.fill(ctx, f, t, w)
 	if err == nil {
-		at = stepRead
-		t.info, err = f.Stat()
+		if at, err = fault.Metadata, l.steps.Before(fault.Metadata); err == nil {
+			t.info, err = f.Stat()
+		}
 	}
 	closeErr := f.Close()
 	if err == nil && closeErr == nil {
-		closeErr = l.steps.before(stepClose)
+		closeErr = l.steps.Before(fault.Close)
 	}
 	if err == nil && closeErr != nil {
-		at, err = stepClose, closeErr // network file systems write here
+		at, err = fault.Close, closeErr // network file systems write here
 	}
 	if err != nil {
 		_ = w.dir.Remove(t.name) // the first error counts; sweep finds what stays
@@ -115,39 +120,39 @@ func (l *Ledger) writeTemp(ctx context.Context, w *work) (*temp, step, error) {
 	return t, "", nil
 }
 
-func (l *Ledger) fill(ctx context.Context, f *os.File, t *temp, w *work) (at step, err error) {
+func (l *Ledger) fill(ctx context.Context, f *os.File, t *temp, w *work) (at fault.Step, err error) {
 	for part := range slices.Chunk(w.next, writeStep) {
 		if err := context.Cause(ctx); err != nil {
-			return stepWrite, err
+			return fault.Write, err
 		}
 		if _, err := f.Write(part); err != nil {
-			return stepWrite, err
+			return fault.Write, err
 		}
-		if err := l.steps.before(stepWrite); err != nil {
-			return stepWrite, err
+		if err := l.steps.Before(fault.Write); err != nil {
+			return fault.Write, err
 		}
 	}
 	switch {
 	case w.file != nil:
-		if t.lost, at, err = copyMetadata(f, w.file, l.steps); err != nil {
+		if t.lost, at, err = exchange.CopyMetadata(f, w.file, l.steps); err != nil {
 			return at, err
 		}
 	case w.edit.mode != 0:
-		if err := copyMode(f, w.edit.mode); err != nil {
-			return stepMode, err
+		if err := exchange.CopyMode(f, w.edit.mode); err != nil {
+			return fault.Mode, err
 		}
 	}
 	if l.fast {
 		return "", nil
 	}
-	if err := l.steps.before(stepSync); err != nil {
-		return stepSync, err
+	if err := l.steps.Before(fault.Sync); err != nil {
+		return fault.Sync, err
 	}
 	// Before the rename: otherwise a power cut may leave the name with nothing behind it.
-	if err := f.Sync(); err != nil && !unsynced(err) {
-		return stepSync, err
+	if err := f.Sync(); err != nil && !disk.Unsynced(err) {
+		return fault.Sync, err
 	} else if err != nil {
-		t.sync = cause(err)
+		t.sync = disk.Cause(err)
 	}
 	return "", nil
 }

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // A full or read-only state directory read as if the user's own disk were: the refusal named the file and the cause, and
 // people freed space in the wrong place.
 func TestStateDirectoryFails(t *testing.T) {
 	t.Parallel()
-	change := func(t *testing.T, o filestate.Options, broken string) {
+	change := func(t *testing.T, o filestate.Options, g *gate, broken string) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "a")
 		file, err := fileAt(path)
@@ -24,14 +25,14 @@ func TestStateDirectoryFails(t *testing.T) {
 		defer file.Close()
 		l := filestate.New(o)
 		if broken != "" {
-			filestate.BeforeSteps(l, func(step string) error {
+			g.beforeSteps(l, func(step string) error {
 				if step == broken {
 					return syscall.ENOSPC
 				}
 				return nil
 			})
 		}
-		_, err = l.Update(t.Context(), filestate.By{}, filestate.Edit{File: file, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
+		_, err = l.Update(t.Context(), journal.By{}, filestate.Edit{File: file, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
 		failed, ok := errors.AsType[*filestate.WriteError](err)
 		if !ok {
 			t.Fatalf("got %v, want a WriteError", err)
@@ -47,7 +48,8 @@ func TestStateDirectoryFails(t *testing.T) {
 	for _, step := range []string{"note in the journal", "write to the journal", "sync the journal"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			change(t, filestate.Options{Journal: openJournal(t, filepath.Join(t.TempDir(), "journal"))}, step)
+			j, g := openGated(t, filepath.Join(t.TempDir(), "journal"))
+			change(t, filestate.Options{Journal: j}, g, step)
 		})
 	}
 	t.Run("lock", func(t *testing.T) {
@@ -56,6 +58,6 @@ func TestStateDirectoryFails(t *testing.T) {
 		if err := os.WriteFile(dir, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		change(t, filestate.Options{Dir: filepath.Join(dir, "locks")}, "")
+		change(t, filestate.Options{Dir: filepath.Join(dir, "locks")}, nil, "")
 	})
 }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/filestate/fault"
+	"codehand/filestate/journal"
 )
 
 // If somebody changes a file after an Update has changed it, and another file of that Update fails,
@@ -67,7 +70,7 @@ func TestRollbackThatFails(t *testing.T) {
 func TestRemovalNotTakenBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	j, err := OpenJournal(filepath.Join(t.TempDir(), "journal"), JournalOptions{})
+	j, err := journal.Open(filepath.Join(t.TempDir(), "journal"), journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +90,8 @@ func TestRemovalNotTakenBack(t *testing.T) {
 		edits = append(edits, Edit{File: File{root, name, path}, Unseen: true, remove: true, Change: func([]byte) ([]byte, error) { return nil, nil }})
 	}
 	renames := 0
-	l.steps = func(at step) error {
-		if at != stepRename {
+	l.steps = func(at fault.Step) error {
+		if at != fault.Rename {
 			return nil
 		}
 		if renames++; renames == 2 {
@@ -96,7 +99,7 @@ func TestRemovalNotTakenBack(t *testing.T) {
 		}
 		return nil
 	}
-	_, err = l.Update(t.Context(), By{}, edits...)
+	_, err = l.Update(t.Context(), journal.By{}, edits...)
 	e, ok := errors.AsType[*RollbackError](err)
 	if !ok || len(e.Files) != 2 || !e.Files[0].Changed || e.Files[1].Changed {
 		t.Fatalf("got %v, want a RollbackError of the first file", err)
@@ -104,7 +107,7 @@ func TestRemovalNotTakenBack(t *testing.T) {
 	if b, err := os.ReadFile(edits[0].File.Path); string(b) != "foreign" {
 		t.Errorf("the file holds %q, %v", b, err)
 	}
-	entries, err := j.History(t.Context(), Query{Kept: true})
+	entries, err := j.History(t.Context(), journal.Query{Kept: true})
 	if err != nil || len(entries) < 2 {
 		t.Errorf("the history is %+v, %v", entries, err)
 	}

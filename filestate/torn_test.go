@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // A file that cannot be replaced is written in place. If the process died in the middle it stayed torn: nothing knew its
@@ -33,9 +34,7 @@ func TestRecoverTorn(t *testing.T) {
 					t.Fatal(err)
 				}
 				d.write("a", c.torn)
-				if err := filestate.LeaveOpen(t.Context(), d.j, callID); err != nil {
-					t.Fatal(err)
-				}
+				d.leaveOpen(callID)
 				d = d.again()
 				if how == "undo" {
 					d.mustUndo(callID)
@@ -43,7 +42,7 @@ func TestRecoverTorn(t *testing.T) {
 					if r := d.recover(); len(r) != 1 || r[0].Outcome != "taken back" {
 						t.Errorf("the repairs are %+v", r)
 					}
-					if e := d.history(filestate.Query{}); len(e) > 0 {
+					if e := d.history(journal.Query{}); len(e) > 0 {
 						t.Errorf("the history is %+v", e)
 					}
 				}
@@ -88,9 +87,7 @@ func TestRecoverLeavesWhatIsNotTorn(t *testing.T) {
 					t.Skipf("hard links: %v", err)
 				}
 			}
-			if err := filestate.LeaveOpen(t.Context(), d.j, callID); err != nil {
-				t.Fatal(err)
-			}
+			d.leaveOpen(callID)
 			d = d.again()
 			if r := d.recover(); len(r) != 1 || r[0].Outcome != "unsure" {
 				t.Errorf("the repairs are %+v", r)

@@ -2,7 +2,6 @@ package filestate
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/fault"
+	"codehand/filestate/journal"
 )
 
 // A Step names a change in the journal and one of its files, resolved anew by the caller.
@@ -45,12 +48,12 @@ var ErrLinked = errors.New("file has other names")
 // moves along. It works on changes of any process and session whose journal this is.
 //
 // A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined. Only of
-// a change that stopped half way, a file that is what it was before will do, or one that is half written. ErrNoChange, ErrNoCopy: there is nothing to
-// take back, or nothing to do it with. All other errors are those of Update.
+// a change that stopped half way, a file that is what it was before will do, or one that is half written. ErrNoChange,
+// ErrNoCopy (of the journal): there is nothing to take back, or nothing to do it with. All other errors are those of Update.
 //
 // A single Step may name what is no change of ours but a content that was kept (Entry.Kept): the file gets it, whatever is
 // there now, which is in the journal then as with any Update. That takes nothing back: the new change names none.
-func (l *Ledger) Undo(ctx context.Context, by By, steps ...Step) ([]Change, error) {
+func (l *Ledger) Undo(ctx context.Context, by journal.By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
 }
 
@@ -61,32 +64,32 @@ func (l *Ledger) TryUndo(ctx context.Context, steps ...Step) ([]Change, error) {
 
 func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change, error) {
 	if l.journal == nil || len(steps) == 0 {
-		return nil, ErrNoChange
+		return nil, journal.ErrNoChange
 	}
-	notes, err := l.journal.gather(ctx, steps)
+	notes, err := l.gather(ctx, steps)
 	if err != nil {
 		return nil, err
 	}
 	var backs []*back
 	byPath := make(map[string]*back)
 	for _, e := range notes {
-		kept := e.Kind != kindChange
+		kept := e.Kind != journal.KindChange
 		if !kept {
 			why.undoes = append(why.undoes, e.ID)
 		}
 		for i, f := range e.Files {
 			b := byPath[f.Path]
 			if b == nil {
-				b = &back{want: f.After, left: e.parts[i].after}
-				if e.torn {
-					b.found = e.parts[i].before
+				b = &back{want: f.After, left: e.Parts[i].After}
+				if e.Torn {
+					b.found = e.Parts[i].Before
 				}
 				byPath[f.Path], backs = b, append(backs, b)
-			} else if !equal(b.to, f.After) {
+			} else if !b.to.Equal(f.After) {
 				// What came in between is not what is there now.
-				return nil, &ConflictError{Path: f.Path, Want: e.parts[i].after, Err: ErrMoved}
+				return nil, &ConflictError{Path: f.Path, Want: e.Parts[i].After, Err: disk.ErrMoved}
 			}
-			b.path, b.to, b.content, b.mode, b.torn, b.kept = f.Path, f.Before, e.parts[i].before, f.Mode, b.torn || e.torn, kept
+			b.path, b.to, b.content, b.mode, b.torn, b.kept = f.Path, f.Before, e.Parts[i].Before, f.Mode, b.torn || e.Torn, kept
 		}
 	}
 	for _, s := range steps {
@@ -109,56 +112,49 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 }
 
 // gather reads the notes of all steps, newest first, and sees to it that each step is about a file of its note.
-func (j *Journal) gather(ctx context.Context, steps []Step) ([]*note, error) {
-	type found struct {
-		at int64
-		*note
-	}
-	var all []found
-	byID := make(map[string]*note)
+func (l *Ledger) gather(ctx context.Context, steps []Step) ([]*journal.Note, error) {
+	var all []*journal.Note
+	byID := make(map[string]*journal.Note)
 	for _, s := range steps {
 		e := byID[s.ID]
 		if e == nil {
-			n, read, err := j.find(ctx, s.ID)
+			read, err := l.journal.Find(ctx, s.ID)
 			if errno, ok := errors.AsType[syscall.Errno](err); ok {
-				return nil, &WriteError{Path: s.File.Path, Step: string(stepNoteRead), Err: inState(errno)}
+				return nil, &WriteError{Path: s.File.Path, Step: string(fault.NoteRead), Err: inState(errno)}
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.ID, err)
 			}
-			if read.Kind != kindChange && len(steps) > 1 { // it follows from no other change, and none from it
-				return nil, fmt.Errorf("%s: %w", s.ID, ErrNoChange)
+			if read.Kind != journal.KindChange && len(steps) > 1 { // it follows from no other change, and none from it
+				return nil, fmt.Errorf("%s: %w", s.ID, journal.ErrNoChange)
 			}
 			e, byID[s.ID] = read, read
-			read.torn = n.state != stateDone
-			all = append(all, found{n.at, read})
+			all = append(all, read)
 		}
-		if !slices.ContainsFunc(e.Files, func(f noted) bool { return f.Path == s.File.Path }) {
+		if !slices.ContainsFunc(e.Files, func(f journal.File) bool { return f.Path == s.File.Path }) {
 			// The path led to a file of the change when that was made.
-			return nil, &ConflictError{Path: s.File.Path, Err: ErrMoved}
+			return nil, &ConflictError{Path: s.File.Path, Err: disk.ErrMoved}
 		}
 	}
-	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.at, a.at) })
-	var notes []*note
-	for _, f := range all {
-		for _, file := range f.Files {
+	slices.SortFunc(all, func(a, b *journal.Note) int { return b.Time.Compare(a.Time) })
+	for _, e := range all {
+		for _, file := range e.Files {
 			if !file.Kept {
-				return nil, fmt.Errorf("%s: %w", file.Path, ErrNoCopy)
+				return nil, fmt.Errorf("%s: %w", file.Path, journal.ErrNoCopy)
 			}
 		}
-		notes = append(notes, f.note)
 	}
-	return notes, nil
+	return all, nil
 }
 
 // A back is how one file gets its old content again.
 type back struct {
 	path    string
 	file    File
-	want    *digest // what must be there; nil: no file
+	want    *disk.Digest // what must be there; nil: no file
 	left    []byte
-	found   []byte  // what a change that stopped half way found: what is partly that and partly left will do; nil: it will not
-	to      *digest // what will be there; nil: no file
+	found   []byte       // what a change that stopped half way found: what is partly that and partly left will do; nil: it will not
+	to      *disk.Digest // what will be there; nil: no file
 	content []byte
 	mode    fs.FileMode
 	torn    bool // what it was before will do
@@ -169,7 +165,7 @@ func (b *back) edit() Edit {
 	return Edit{
 		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode,
 		Change: func(old []byte) ([]byte, error) {
-			if !b.kept && !b.want.isOf(old) && !(b.torn && b.to.isOf(old)) && !b.tornIs(old) {
+			if !b.kept && !b.want.IsOf(old) && !(b.torn && b.to.IsOf(old)) && !b.tornIs(old) {
 				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}
 			}
 			return bytes.Clone(b.content), nil
@@ -184,26 +180,26 @@ func (b *back) tornIs(content []byte) bool {
 
 // look refuses what no Update would be asked about: links, other names, and what is no file.
 func (b *back) look() error {
-	dir, err := descend(b.file.Dir, filepath.Dir(b.file.Name))
+	dir, err := disk.Descend(b.file.Dir, filepath.Dir(b.file.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // Change says whether that fits
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && errno != syscall.ENOTDIR && errno != syscall.ELOOP {
-		return &WriteError{Path: b.path, Step: string(stepOpenDir), Err: errno}
+		return &WriteError{Path: b.path, Step: string(fault.OpenDir), Err: errno}
 	}
 	if err != nil {
-		return &ConflictError{Path: b.path, Want: b.left, Err: cause(err)}
+		return &ConflictError{Path: b.path, Want: b.left, Err: disk.Cause(err)}
 	}
 	defer func() { _ = dir.Close() }() // a directory handle holds no data
-	file, stamp, err := openRegular(dir, filepath.Base(b.file.Name), b.path)
+	file, stamp, err := disk.OpenRegular(dir, filepath.Base(b.file.Name), b.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if errors.Is(err, ErrMoved) || errors.Is(err, ErrDirectory) || errors.Is(err, ErrNotRegular) {
+	if errors.Is(err, disk.ErrMoved) || errors.Is(err, disk.ErrDirectory) || errors.Is(err, disk.ErrNotRegular) {
 		return &ConflictError{Path: b.path, Want: b.left, Err: err}
 	}
 	if err != nil {
-		return &WriteError{Path: b.path, Step: string(stepOpen), Err: cause(err)}
+		return &WriteError{Path: b.path, Step: string(fault.Open), Err: disk.Cause(err)}
 	}
 	_ = file.Close()                // only looked at
 	if stamp.Nlink > 1 && !b.kept { // Update writes through all names of a file
@@ -231,14 +227,7 @@ func conflict(err error) error {
 		return err
 	}
 	if stale, ok := errors.AsType[*StaleError](err); ok {
-		return &ConflictError{Path: stale.Path, Want: stale.Old, Now: stale.New, Err: ErrMoved}
+		return &ConflictError{Path: stale.Path, Want: stale.Old, Now: stale.New, Err: disk.ErrMoved}
 	}
 	return err
 }
-
-// isOf says whether content is what a digest is of; nil for both: there is no file.
-func (d *digest) isOf(content []byte) bool {
-	return (content == nil) == (d == nil) && (d == nil || digestOf(content) == *d)
-}
-
-func equal(a, b *digest) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
+	"codehand/filestate/journal"
 )
 
 func wantConflict(t testing.TB, err error) *filestate.ConflictError {
@@ -40,7 +42,7 @@ func TestUndo(t *testing.T) {
 		t.Errorf("the undo is %+v", u)
 	}
 	d.must(d.edit("a", "one", "1")) // the session still knows the file
-	if e := d.history(filestate.Query{}); len(e) != 3 || !e[2].Undone || e[1].Undone || len(e[1].Undoes) != 1 || e[1].Undoes[0] != c.ID {
+	if e := d.history(journal.Query{}); len(e) != 3 || !e[2].Undone || e[1].Undone || len(e[1].Undoes) != 1 || e[1].Undoes[0] != c.ID {
 		t.Errorf("the history is %+v", e)
 	}
 	wantConflict(t, func() error { _, err := d.undo(c.ID); return err }())
@@ -57,7 +59,7 @@ func TestUndo(t *testing.T) {
 	again := d.again()
 	redone := again.mustUndo(removed.ID)
 	d.holds("x/y/b", "new\n")
-	if e := again.history(filestate.Query{}); e[0].ID != redone.ID || e[1].ID != removed.ID || !e[1].Undone || e[2].Undone || e[0].Files[0].Op != "create" || e[1].Files[0].Op != "delete" {
+	if e := again.history(journal.Query{}); e[0].ID != redone.ID || e[1].ID != removed.ID || !e[1].Undone || e[2].Undone || e[0].Files[0].Op != "create" || e[1].Files[0].Op != "delete" {
 		t.Errorf("the history is %+v", e)
 	}
 }
@@ -86,15 +88,15 @@ func TestLast(t *testing.T) {
 		d.must(d.put("a", next, unseen))
 	}
 	for _, want := range []string{"2", "1", "0"} {
-		e, err := d.j.Last(t.Context(), filestate.Query{Path: d.path("a")})
+		e, err := d.j.Last(t.Context(), journal.Query{Path: d.path("a")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.mustUndo(e.ID)
 		d.holds("a", want)
 	}
-	_, err := d.j.Last(t.Context(), filestate.Query{Path: d.path("a")})
-	wantError(t, err, filestate.ErrNoChange)
+	_, err := d.j.Last(t.Context(), journal.Query{Path: d.path("a")})
+	wantError(t, err, journal.ErrNoChange)
 }
 
 // Several changes of one file are taken back as one, and only if they follow each other.
@@ -106,16 +108,16 @@ func TestUndoSeveral(t *testing.T) {
 	for _, next := range []string{"1", "2", "3"} {
 		ids = append(ids, d.must(d.put("a", next, unseen)).ID)
 	}
-	_, err := d.l.Undo(t.Context(), filestate.By{}, append(d.steps(ids[0]), d.steps(ids[2])...)...)
-	if e := wantConflict(t, err); string(e.Want) != "1" || e.Now != nil || !errors.Is(e, filestate.ErrMoved) {
+	_, err := d.l.Undo(t.Context(), journal.By{}, append(d.steps(ids[0]), d.steps(ids[2])...)...)
+	if e := wantConflict(t, err); string(e.Want) != "1" || e.Now != nil || !errors.Is(e, disk.ErrMoved) {
 		t.Errorf("the conflict is %+v, which says what is not there", e) // an older content was given as that of the disk
 	}
 	d.holds("a", "3")
-	if _, err := d.l.Undo(t.Context(), filestate.By{}, append(d.steps(ids[1]), d.steps(ids[2])...)...); err != nil {
+	if _, err := d.l.Undo(t.Context(), journal.By{}, append(d.steps(ids[1]), d.steps(ids[2])...)...); err != nil {
 		t.Fatal(err)
 	}
 	d.holds("a", "1")
-	if e := d.history(filestate.Query{}); !e[1].Undone || !e[2].Undone || e[3].Undone {
+	if e := d.history(journal.Query{}); !e[1].Undone || !e[2].Undone || e[3].Undone {
 		t.Errorf("the history is %+v", e)
 	}
 }
@@ -129,7 +131,7 @@ func TestUndoFiles(t *testing.T) {
 	put := func(s string) func([]byte) ([]byte, error) {
 		return func([]byte) ([]byte, error) { return []byte(s), nil }
 	}
-	changes, err := d.l.Update(t.Context(), filestate.By{},
+	changes, err := d.l.Update(t.Context(), journal.By{},
 		filestate.Edit{File: d.file("a"), Unseen: true, Change: put("new a")},
 		filestate.Edit{File: d.file("b"), Unseen: true, Change: put("new b")},
 		filestate.Edit{File: d.file("c"), Change: put("new c")})
@@ -145,11 +147,11 @@ func TestUndoFiles(t *testing.T) {
 	d.holds("a", "new a")
 	d.holds("c", "new c")
 	d.write("b", "new b") // the content decides
-	if _, err := d.l.Undo(t.Context(), filestate.By{}, d.steps(id)[:2]...); err == nil {
+	if _, err := d.l.Undo(t.Context(), journal.By{}, d.steps(id)[:2]...); err == nil {
 		t.Error("a part of a change was taken back")
 	}
 	tried, err := d.l.TryUndo(t.Context(), d.steps(id)...)
-	if err != nil || len(tried) != 3 || string(tried[0].New) != "old a" || tried[2].New != nil || len(d.history(filestate.Query{})) != 1 {
+	if err != nil || len(tried) != 3 || string(tried[0].New) != "old a" || tried[2].New != nil || len(d.history(journal.Query{})) != 1 {
 		t.Errorf("the dry run says %+v, %v", tried, err)
 	}
 	d.holds("a", "new a")
@@ -175,17 +177,17 @@ func TestUndoConflicts(t *testing.T) {
 		{"a link", func(d keptDesk) error {
 			d.write("secret", "new\n")
 			return errors.Join(os.Remove(d.path("dir/a")), os.Symlink("../secret", d.path("dir/a")))
-		}, filestate.ErrMoved},
+		}, disk.ErrMoved},
 		{"a dangling link", func(d keptDesk) error {
 			return errors.Join(os.Remove(d.path("dir/a")), os.Symlink("../nowhere", d.path("dir/a")))
-		}, filestate.ErrMoved},
+		}, disk.ErrMoved},
 		{"a hard link", func(d keptDesk) error { return os.Link(d.path("dir/a"), d.path("other")) }, filestate.ErrLinked},
 		{"a directory", func(d keptDesk) error {
 			return errors.Join(os.Remove(d.path("dir/a")), os.Mkdir(d.path("dir/a"), 0o755))
-		}, filestate.ErrDirectory},
+		}, disk.ErrDirectory},
 		{"the directory is a link", func(d keptDesk) error {
 			return errors.Join(os.Rename(d.path("dir"), d.path("elsewhere")), os.Symlink("elsewhere", d.path("dir")))
-		}, filestate.ErrMoved},
+		}, disk.ErrMoved},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -200,7 +202,7 @@ func TestUndoConflicts(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := tree(t, d.dir)
-			_, err := d.l.Undo(t.Context(), filestate.By{}, filestate.Step{ID: change.ID, File: f})
+			_, err := d.l.Undo(t.Context(), journal.By{}, filestate.Step{ID: change.ID, File: f})
 			e := wantConflict(t, err)
 			if c.why != nil && !errors.Is(err, c.why) || c.why == nil && e.Err != nil {
 				t.Errorf("the conflict is %v", err)
@@ -208,7 +210,7 @@ func TestUndoConflicts(t *testing.T) {
 			if after := tree(t, d.dir); after != before {
 				t.Errorf("the undo changed\n%s\ninto\n%s", before, after)
 			}
-			if got := d.history(filestate.Query{}); len(got) != 1 || got[0].Undone {
+			if got := d.history(journal.Query{}); len(got) != 1 || got[0].Undone {
 				t.Errorf("the history is %+v", got)
 			}
 		})
@@ -221,13 +223,13 @@ func TestUndoElsewhere(t *testing.T) {
 	d := newKeptDesk(t)
 	c := d.must(d.put("a", "new\n"))
 	d.write("b", "new\n")
-	_, err := d.l.Undo(t.Context(), filestate.By{}, filestate.Step{ID: c.ID, File: d.file("b")})
+	_, err := d.l.Undo(t.Context(), journal.By{}, filestate.Step{ID: c.ID, File: d.file("b")})
 	wantConflict(t, err)
 	d.holds("b", "new\n")
-	_, err = d.l.Undo(t.Context(), filestate.By{}, filestate.Step{ID: strings.Repeat("a", 16), File: d.file("a")})
-	wantError(t, err, filestate.ErrNoChange)
-	_, err = newDesk(t).l.Undo(t.Context(), filestate.By{}, filestate.Step{ID: c.ID, File: d.file("a")})
-	wantError(t, err, filestate.ErrNoChange)
+	_, err = d.l.Undo(t.Context(), journal.By{}, filestate.Step{ID: strings.Repeat("a", 16), File: d.file("a")})
+	wantError(t, err, journal.ErrNoChange)
+	_, err = newDesk(t).l.Undo(t.Context(), journal.By{}, filestate.Step{ID: c.ID, File: d.file("a")})
+	wantError(t, err, journal.ErrNoChange)
 }
 
 // tree is all that lies below a directory, as text.
@@ -287,7 +289,7 @@ func TestUndoOfTornChange(t *testing.T) {
 		d.see(name)
 	}
 	renames := 0
-	filestate.BeforeSteps(d.l, func(step string) error {
+	d.beforeSteps(func(step string) error {
 		if step != "rename" {
 			return nil
 		}
@@ -297,21 +299,21 @@ func TestUndoOfTornChange(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"), Change: makes("new a")}, filestate.Edit{File: d.file("b"), Change: makes("new b")})
+	_, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: d.file("a"), Change: makes("new a")}, filestate.Edit{File: d.file("b"), Change: makes("new b")})
 	torn, ok := errors.AsType[*filestate.RollbackError](err)
 	if !ok || torn.ID == "" {
 		t.Fatalf("got %v, want a RollbackError with an id", err)
 	}
 	d.holds("a", "foreign")
 	d.holds("b", "old b")
-	filestate.BeforeSteps(d.l, func(string) error { return nil })
+	d.beforeSteps(func(string) error { return nil })
 	// The old content of a stays beside it until a sweep, so that nothing of it is lost.
-	_, err = d.l.Undo(t.Context(), filestate.By{}, d.steps(torn.ID)...)
+	_, err = d.l.Undo(t.Context(), journal.By{}, d.steps(torn.ID)...)
 	if e := wantConflict(t, err); string(e.Now) != "foreign" {
 		t.Errorf("the conflict is %+v", e)
 	}
 	d.write("a", "new a")
-	if _, err := d.l.Undo(t.Context(), filestate.By{}, d.steps(torn.ID)...); err != nil {
+	if _, err := d.l.Undo(t.Context(), journal.By{}, d.steps(torn.ID)...); err != nil {
 		t.Error(err)
 	}
 	d.holds("a", "old a")

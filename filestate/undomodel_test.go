@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // An undoModel is what the test knows: the files, every change with what it found and left, and every version that a
@@ -49,7 +50,7 @@ func TestRandomUndos(t *testing.T) {
 		m := &undoModel{keptDesk: base, rng: rng, files: map[string]string{}, replaced: map[string]bool{}}
 		m.dir = fmt.Sprintf("%s/%d", base.dir, i)
 		var err error
-		if m.j, err = filestate.OpenJournal(fmt.Sprintf("%s/%d", base.kept, i), filestate.JournalOptions{Fast: true}); err != nil {
+		if m.j, err = journal.Open(fmt.Sprintf("%s/%d", base.kept, i), journal.Options{Fast: true}); err != nil {
 			t.Fatal(err)
 		}
 		m.l = filestate.New(filestate.Options{Fast: true, Journal: m.j})
@@ -113,7 +114,7 @@ func (m *undoModel) edit() {
 	if len(edits) == 0 {
 		return
 	}
-	changes, err := m.l.Update(m.Context(), filestate.By{}, edits...)
+	changes, err := m.l.Update(m.Context(), journal.By{}, edits...)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func (m *undoModel) takeBack() bool {
 		steps = append(steps, filestate.Step{ID: c.id, File: m.file(name)})
 	}
 	tried, tryErr := m.l.TryUndo(m.Context(), steps...)
-	changes, err := m.l.Undo(m.Context(), filestate.By{}, steps...)
+	changes, err := m.l.Undo(m.Context(), journal.By{}, steps...)
 	if (tryErr == nil) != (err == nil) || len(tried) != len(changes) {
 		m.Fatalf("the dry run says %v, the undo %v", tryErr, err)
 	}

@@ -8,8 +8,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/fault"
+	"codehand/filestate/journal"
+	"codehand/filestate/lock"
+	"codehand/filestate/seen"
 )
 
 // An Edit changes or creates one file.
@@ -23,14 +28,14 @@ type Edit struct {
 	// refuses the edit, since that takes the hash of old. Its error is returned as it is with the file
 	// untouched.
 	Change func(old []byte) ([]byte, error)
+	// Touches says, after Change, what of old it replaced, and what of the new content stands for that. Of a change that
+	// needs no proof that the caller knows what is replaced: the first must have been shown, and the second counts as
+	// shown. nil: Change itself proves enough.
+	Touches func() (was, is Span)
 
 	remove bool        // there is to be no file any more; what Change makes is dropped
 	mode   fs.FileMode // of a new file; 0: what the system gives
 }
-
-// By says on whose behalf a change is made; it goes to the journal. A Call of 16 lower-case letters and digits becomes the
-// id of its first change.
-type By struct{ Principal, Workspace, Session, Call, Tool string }
 
 // A Change is one applied Edit. If Before equals After, the file had that content already and nothing
 // was written. Old and New belong to the ledger, too, and are only read.
@@ -43,7 +48,7 @@ type Change struct {
 	Durable       bool     // false: applied, but not known to be on the disk
 	SyncErr       error    // why Durable is false; nil with Options.Fast, which never syncs
 	Links         int      // other names of the old file, which keep the old content
-	Lost          []string // extended attributes that the new file could not be given
+	Lost          []string // extended attributes that the new file could not be given; of one written in place also setuid and setgid
 	InPlace       bool     // written into the old file, since it cannot be replaced: not atomic
 	NoCopy        bool     // over 32 MiB: the journal has no content to undo with
 	Forgotten     bool     // the memory failed: the session must read the file again before its next change
@@ -60,13 +65,13 @@ type Change struct {
 // order. In all these cases every file is as it was. Only after a *RollbackError it may not be; and an
 // earlier file of several that was taken back is a new file with its old content, so it has lost its
 // hard links.
-func (l *Ledger) Update(ctx context.Context, by By, edits ...Edit) ([]Change, error) {
+func (l *Ledger) Update(ctx context.Context, by journal.By, edits ...Edit) ([]Change, error) {
 	return l.update(ctx, purpose{By: by}, edits)
 }
 
 // A purpose is why an update is made.
 type purpose struct {
-	By
+	journal.By
 	undoes []string // ids of the changes that it takes back
 	try    bool     // check everything, write nothing
 	silent bool     // it restores what was, so the journal notes nothing
@@ -102,7 +107,7 @@ func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Chang
 		}
 		changes[i] = l.remember(ctx, w)
 		if !w.same && id != "" {
-			changes[i].ID, changes[i].NoCopy = id, max(len(w.old), len(w.next)) > maxKept
+			changes[i].ID, changes[i].NoCopy = id, max(len(w.old), len(w.next)) > journal.MaxKept
 		}
 	}
 	return changes, nil
@@ -113,7 +118,7 @@ func plan(edits []Edit) ([]*work, error) {
 	var works []*work
 	paths := make(map[string]bool)
 	for _, e := range edits {
-		if e.Version != "" && !e.Version.valid() {
+		if e.Version != "" && !e.Version.Valid() {
 			return nil, fmt.Errorf("%w %q for %s", ErrVersion, e.Version, e.File.Path)
 		}
 		if paths[e.File.Path] {
@@ -130,7 +135,7 @@ func plan(edits []Edit) ([]*work, error) {
 // knows which it is. unlock is never nil.
 func (l *Ledger) enter(ctx context.Context, works []*work) (unlock func(), err error) {
 	unlock = func() {}
-	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, ErrLocked)
+	ctx, cancel := context.WithTimeoutCause(ctx, lock.Wait, lock.ErrLocked)
 	defer cancel()
 	var paths, files []string
 	for _, w := range works {
@@ -164,20 +169,20 @@ func (w *work) inodeKey() string {
 	if w.stamp.Ino == 0 {
 		return ""
 	}
-	return inodeKey + strconv.FormatUint(w.stamp.Dev, 10) + ":" + strconv.FormatUint(w.stamp.Ino, 10)
+	return lock.InodeKey(w.stamp.Dev, w.stamp.Ino)
 }
 
 // lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds. It
 // names the file whose lock that is, if the Locker says so.
 func lockFailed(works []*work, err error) error {
 	w := works[0]
-	if failed, ok := errors.AsType[*lockError](err); ok {
-		if i := slices.IndexFunc(works, func(w *work) bool { return failed.key == w.path || failed.key == w.inodeKey() }); i >= 0 {
+	if failed, ok := errors.AsType[*lock.KeyError](err); ok {
+		if i := slices.IndexFunc(works, func(w *work) bool { return failed.Key == w.path || failed.Key == w.inodeKey() }); i >= 0 {
 			w = works[i]
 		}
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return w.stateFailed(stepLock, errno)
+		return w.stateFailed(fault.Lock, errno)
 	}
 	return fmt.Errorf("lock %s: %w", w.path, err)
 }
@@ -211,9 +216,9 @@ func (l *Ledger) change(ctx context.Context, works []*work) error {
 }
 
 func (l *Ledger) changeOne(ctx context.Context, w *work) error {
-	known, memErr := l.records.load(ctx, w.path)
+	known, memErr := l.records.Load(ctx, w.path)
 	w.known = known
-	if w.edit.Version == "" && decide(w.edit, known, memErr != nil, w.file != nil, digest{}, false) == notRead {
+	if w.edit.Version == "" && w.edit.claim().Decide(known, memErr != nil, w.content()) == seen.NotRead {
 		// No content could change that, and the largest file costs 1 GiB of memory to read.
 		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
 	}
@@ -222,7 +227,9 @@ func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 	}
 	guard := func() error {
 		w.hashing.old.Wait()
-		w.known = known.of(w.old, w.base)
+		if w.file != nil {
+			w.known = known.Of(*w.content())
+		}
 		return l.guard(w, memErr)
 	}
 	if len(w.old) < aloneSize {
@@ -251,8 +258,8 @@ func (w *work) make() error {
 	if err != nil {
 		return err
 	}
-	if len(next) > maxSize {
-		return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
+	if len(next) > disk.MaxSize {
+		return fmt.Errorf("%s: %w", w.path, disk.ErrTooLarge)
 	}
 	w.links = max(0, int(w.stamp.Nlink)-1)
 	if w.edit.remove {
@@ -265,21 +272,4 @@ func (w *work) make() error {
 	w.next, w.same = next, w.file != nil && bytes.Equal(w.old, next)
 	hashBeside(&w.hashing.next, &w.after, next)
 	return nil
-}
-
-// guard refuses what the table of the guard does not let through. memErr says that the memory failed.
-func (l *Ledger) guard(w *work, memErr error) error {
-	_, fits := w.fits(w.known)
-	switch decide(w.edit, w.known, memErr != nil, w.file != nil, w.base, fits) {
-	case goOn:
-		return nil
-	case partRead:
-		return w.partRead()
-	case stale:
-		return l.stale(w)
-	case noMemory:
-		return memErr
-	default:
-		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
-	}
 }

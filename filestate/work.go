@@ -9,6 +9,11 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/fault"
+	"codehand/filestate/journal"
+	"codehand/filestate/seen"
 )
 
 const (
@@ -19,7 +24,7 @@ const (
 // A work is one Edit on its way through Update.
 type work struct {
 	edit Edit
-	by   By // for what the journal keeps beside the change
+	by   journal.By // for what the journal keeps beside the change
 	path string
 	name string   // in dir
 	dir  *os.Root // nil: the directory does not exist yet
@@ -27,37 +32,37 @@ type work struct {
 	file  *os.File      // the old file; nil: there is none
 	wait  time.Duration // how long a program that is writing to what was displaced is waited for
 	info  fs.FileInfo
-	stamp Stamp // before old was read; once it is published, of the new file
+	stamp disk.Stamp // before old was read; once it is published, of the new file
 	old   []byte
-	base  digest // of old
+	base  disk.Digest // of old
 
 	hashing struct{ old, next sync.WaitGroup } // what sets base and after
 
-	known *record
+	known *seen.Record
 	next  []byte
-	after digest // of next
-	same  bool   // next is old
+	after disk.Digest // of next
+	same  bool        // next is old
 
-	made      []string // directories made for it, below edit.File.Dir
-	fresh     []string // those and others that somebody else made meanwhile, who may not have synced them
-	temporary string   // name of its temporary file, in dir
-	temp      *temp    // nil: not staged, or already published
-	inPlace   bool     // the old file is overwritten, as it cannot be replaced
-	displaced bool     // what stood at the name stands at temporary now
-	gone      Stamp    // of what was displaced, when it was found to be the old file
-	sync      error    // why the change may not be on the disk
-	lost      []string // attributes that the new file could not be given
-	links     int      // other names of the old file
+	made      []string   // directories made for it, below edit.File.Dir
+	fresh     []string   // those and others that somebody else made meanwhile, who may not have synced them
+	temporary string     // name of its temporary file, in dir
+	temp      *temp      // nil: not staged, or already published
+	inPlace   bool       // the old file is overwritten, as it cannot be replaced
+	displaced bool       // what stood at the name stands at temporary now
+	gone      disk.Stamp // of what was displaced, when it was found to be the old file
+	sync      error      // why the change may not be on the disk
+	lost      []string   // as Change.Lost
+	links     int        // other names of the old file
 }
 
 // open opens the directory of the name and the file, if they are there.
 func (w *work) open() error {
-	dir, err := descend(w.edit.File.Dir, filepath.Dir(w.edit.File.Name))
+	dir, err := disk.Descend(w.edit.File.Dir, filepath.Dir(w.edit.File.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return w.failed(stepOpenDir, err)
+		return w.failed(fault.OpenDir, err)
 	}
 	w.dir = dir
 	if err := w.openFile(); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,48 +72,61 @@ func (w *work) open() error {
 }
 
 func (w *work) openFile() error {
-	file, stamp, err := openRegular(w.dir, w.name, w.path)
-	if errors.Is(err, ErrMoved) {
+	file, stamp, err := disk.OpenRegular(w.dir, w.name, w.path)
+	if errors.Is(err, disk.ErrMoved) {
 		// The name has become a link since it was resolved: what it stands for was never seen.
 		return &StaleError{Path: w.path, Was: w.edit.Version}
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDirectory) || errors.Is(err, ErrNotRegular) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrDirectory) || errors.Is(err, disk.ErrNotRegular) {
 		return err
 	}
 	if err != nil {
-		return w.failed(stepOpen, err)
+		return w.failed(fault.Open, err)
 	}
 	if w.file != nil {
 		_ = w.file.Close() // an older file of that name, only read
 	}
 	w.file, w.stamp = file, stamp
-	if stamp.Size > maxSize {
-		return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
+	if stamp.Size > disk.MaxSize {
+		return fmt.Errorf("%s: %w", w.path, disk.ErrTooLarge)
 	}
 	if w.info, err = file.Stat(); err != nil {
-		return w.failed(stepOpen, err)
+		return w.failed(fault.Open, err)
 	}
 	w.wait = writerWait
-	if beingWritten(file) {
+	if disk.BeingWritten(file) {
 		w.wait = holderWait
 	}
 	return nil
 }
 
 // failed gives an error of a step its form. The end of a ctx and the errors of this package keep theirs.
-func (w *work) failed(at step, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrMoved) {
+func (w *work) failed(at fault.Step, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, disk.ErrMoved) {
 		return fmt.Errorf("%s %s: %w", at, w.path, err)
 	}
-	return &WriteError{Path: w.path, Step: string(at), Err: cause(err)}
+	return &WriteError{Path: w.path, Step: string(at), Err: disk.Cause(err), Absent: w.absent(at)}
+}
+
+// absent says at a step that failed that there was no such file, or that it is not known. Without a free handle, opening fails
+// as well for a name that is not there; a look at it needs none.
+func (w *work) absent(at fault.Step) bool {
+	switch {
+	case w.file != nil:
+		return false
+	case at == fault.Open && w.dir != nil:
+		_, err := w.dir.Lstat(w.name)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return true
 }
 
 // stateFailed is failed for a step in the state directory: the path alone would send the reader to the wrong disk.
-func (w *work) stateFailed(at step, err error) error {
+func (w *work) stateFailed(at fault.Step, err error) error {
 	return w.failed(at, inState(err))
 }
 
-func inState(err error) error { return fmt.Errorf("state directory: %w", cause(err)) }
+func inState(err error) error { return fmt.Errorf("state directory: %w", disk.Cause(err)) }
 
 func closeAll(works []*work) {
 	for _, w := range works {
@@ -127,35 +145,35 @@ func (w *work) read(ctx context.Context) error {
 		return nil
 	}
 	for range readTries {
-		old, err := readAll(ctx, w.file, w.stamp.Size)
-		if err != nil && !errors.Is(err, ErrMoved) {
-			return w.failed(stepRead, err)
+		old, err := disk.ReadAll(ctx, w.file, w.stamp.Size)
+		if err != nil && !errors.Is(err, disk.ErrMoved) {
+			return w.failed(fault.Read, err)
 		}
-		now, statErr := restamp(w.file)
+		now, statErr := disk.Restamp(w.file)
 		if statErr != nil {
-			return w.failed(stepRead, statErr)
+			return w.failed(fault.Read, statErr)
 		}
-		if err == nil && now.same(w.stamp) {
+		if err == nil && now.Same(w.stamp) {
 			w.old = old
 			hashBeside(&w.hashing.old, &w.base, old)
 			return nil
 		}
 		w.stamp = now
-		if now.Size > maxSize {
-			return fmt.Errorf("%s: %w", w.path, ErrTooLarge)
+		if now.Size > disk.MaxSize {
+			return fmt.Errorf("%s: %w", w.path, disk.ErrTooLarge)
 		}
 	}
-	return w.failed(stepRead, ErrMoved)
+	return w.failed(fault.Read, disk.ErrMoved)
 }
 
 // hashBeside sets sum to the hash of a content, beside what comes next if that is worth a goroutine. Who wants the sum
 // waits for wg.
-func hashBeside(wg *sync.WaitGroup, sum *digest, content []byte) {
+func hashBeside(wg *sync.WaitGroup, sum *disk.Digest, content []byte) {
 	if len(content) < aloneSize {
-		*sum = digestOf(content)
+		*sum = disk.DigestOf(content)
 		return
 	}
-	wg.Go(func() { *sum = digestOf(content) })
+	wg.Go(func() { *sum = disk.DigestOf(content) })
 }
 
 // hashed waits for the hashes of all contents.
@@ -164,4 +182,12 @@ func hashed(works []*work) {
 		w.hashing.old.Wait()
 		w.hashing.next.Wait()
 	}
+}
+
+// content is what the disk holds, as far as it was read; nil: there is no file.
+func (w *work) content() *seen.Content {
+	if w.file == nil {
+		return nil
+	}
+	return &seen.Content{Bytes: w.old, Sum: w.base}
 }

@@ -6,6 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"codehand/filestate/disk"
+	"codehand/filestate/fault"
+	"codehand/filestate/journal"
 )
 
 // writeNoted notes the change in the journal and makes it. It returns its id there.
@@ -16,12 +20,12 @@ func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id
 	}
 	for _, w := range works {
 		if !w.same {
-			w.temporary, w.by = l.self.tempName(), why.By
+			w.temporary, w.by = l.self.TempName(), why.By
 		}
 	}
 	hashed(works)
 	// Before anything else is on the disk: what a crash leaves can be found and explained from here on.
-	name, err := l.journal.begin(why.By, why.undoes, works)
+	pending, err := l.journal.Begin(why.By, why.undoes, parts(works))
 	if err != nil {
 		return "", noteFailed(works, err)
 	}
@@ -29,22 +33,40 @@ func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id
 	torn, isTorn := errors.AsType[*RollbackError](err)
 	switch {
 	case err == nil:
-		_ = l.journal.end(name, stateDone) // an open note of a change that is made says no less
-		l.journal.tidyIfDue(ctx)
+		pending.Done(ctx)
 	case isTorn:
-		torn.ID = name.id
-		_ = l.journal.end(name, stateUnsure)
+		torn.ID = pending.ID
+		pending.Unsure()
 	default:
-		_ = l.journal.drop(name) // Recover finds that nothing happened
+		pending.Drop()
 	}
-	return name.id, err
+	return pending.ID, err
+}
+
+// parts are what the journal notes of the files that change.
+func parts(works []*work) []journal.Part {
+	var out []journal.Part
+	for _, w := range works {
+		if w.same {
+			continue
+		}
+		p := journal.Part{Path: w.path, Temp: w.temporary, Before: w.base, After: w.after, New: w.next}
+		if w.file != nil {
+			p.Old, p.Mode = w.old, w.info.Mode()
+		}
+		if w.edit.remove {
+			p.New = nil
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 // noteFailed says that a change was not made because the journal could not be written.
 func noteFailed(works []*work, err error) error {
 	for _, w := range works {
 		if !w.same {
-			return w.stateFailed(stepNote, err)
+			return w.stateFailed(fault.Note, err)
 		}
 	}
 	return err
@@ -96,24 +118,24 @@ func (l *Ledger) syncDirs(works []*work) {
 		key := filepath.Dir(w.path)
 		err, ok := done[key]
 		if !ok {
-			if err = l.steps.before(stepSyncDir); err == nil {
-				err = syncDir(w.dir)
+			if err = l.steps.Before(fault.SyncDir); err == nil {
+				err = disk.SyncDir(w.dir)
 			}
 			done[key] = err
 		}
 		for _, rel := range w.fresh {
 			err = errors.Join(err, syncAbove(w.edit.File.Dir, rel))
 		}
-		w.sync = errors.Join(w.sync, cause(err))
+		w.sync = errors.Join(w.sync, disk.Cause(err))
 	}
 }
 
 func syncAbove(dir *os.Root, rel string) error {
-	above, err := descend(dir, filepath.Dir(rel))
+	above, err := disk.Descend(dir, filepath.Dir(rel))
 	if err != nil {
 		return err
 	}
-	err = syncDir(above)
+	err = disk.SyncDir(above)
 	_ = above.Close() // a directory handle holds no data
-	return cause(err)
+	return disk.Cause(err)
 }

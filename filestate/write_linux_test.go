@@ -117,21 +117,29 @@ func TestOwnerThatCannotBeKept(t *testing.T) {
 // without runs do on a thread that lacks a capability.
 func without(t *testing.T, capability int, do func() error) error {
 	t.Helper()
+	return apart(func() error { return lack(capability, do) })
+}
+
+// apart runs do on a thread of its own, which ends with it.
+func apart(do func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-		var data [2]unix.CapUserData
-		if err := unix.Capget(&head, &data[0]); err != nil {
-			done <- err
-			return
-		}
-		data[capability/32].Effective &^= 1 << (capability % 32)
-		if err := unix.Capset(&head, &data[0]); err != nil {
-			done <- err
-			return
-		}
 		done <- do()
 	}()
 	return <-done
+}
+
+// lack takes a capability from this thread for good, and runs do.
+func lack(capability int, do func() error) error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&head, &data[0]); err != nil {
+		return err
+	}
+	data[capability/32].Effective &^= 1 << (capability % 32)
+	if err := unix.Capset(&head, &data[0]); err != nil {
+		return err
+	}
+	return do()
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
+	"codehand/filestate/journal"
 )
 
 // Somebody who is faster wins, at whatever moment of the Update he comes.
@@ -60,7 +62,7 @@ func TestForeignMetadataDuringUpdate(t *testing.T) {
 	d.see("a")
 	tick(t, d.path("a"))
 	_, err := d.change("a", func([]byte) ([]byte, error) { return []byte("two\n"), os.Chmod(d.path("a"), 0o600) })
-	wantError(t, err, filestate.ErrMoved)
+	wantError(t, err, disk.ErrMoved)
 	d.holds("a", "one\n")
 	d.must(d.edit("a", "one", "two"))
 }
@@ -111,8 +113,8 @@ func TestParentBecomesALink(t *testing.T) {
 	if err := os.Symlink("other", d.path("x")); err != nil {
 		t.Skipf("links: %v", err)
 	}
-	_, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: f, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
-	wantError(t, err, filestate.ErrMoved)
+	_, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: f, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
+	wantError(t, err, disk.ErrMoved)
 	if left, _ := os.ReadDir(d.path("other/y")); len(left) > 0 {
 		t.Errorf("a file was made behind a link: %v", left)
 	}
@@ -123,7 +125,7 @@ func TestParentIsAFile(t *testing.T) {
 	d := newDesk(t)
 	f := d.file("x/y/a")
 	d.write("x", "a file")
-	_, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: f, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
+	_, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: f, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
 	if e, ok := errors.AsType[*filestate.WriteError](err); !ok || e.Path != d.path("x/y/a") {
 		t.Fatalf("got %v, want a WriteError", err)
 	}
@@ -135,7 +137,7 @@ func TestDirectoryIsNotAFile(t *testing.T) {
 	d := newDesk(t)
 	d.write("dir/a", "x")
 	_, err := d.put("dir", "x", unseen)
-	wantError(t, err, filestate.ErrDirectory)
+	wantError(t, err, disk.ErrDirectory)
 }
 
 func TestCancelBeforeAndAfter(t *testing.T) {
@@ -143,7 +145,7 @@ func TestCancelBeforeAndAfter(t *testing.T) {
 	d := newDesk(t)
 	d.write("a", "one\n")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := d.l.Update(ctx, filestate.By{}, filestate.Edit{File: d.file("x/a"), Change: func([]byte) ([]byte, error) {
+	_, err := d.l.Update(ctx, journal.By{}, filestate.Edit{File: d.file("x/a"), Change: func([]byte) ([]byte, error) {
 		cancel(errBroken)
 		return []byte("new"), nil
 	}})
@@ -170,7 +172,7 @@ func TestTakenBack(t *testing.T) {
 		return func([]byte) ([]byte, error) { and(); return []byte(content), nil }
 	}
 	nothing := func() {}
-	_, err := d.l.Update(t.Context(), filestate.By{},
+	_, err := d.l.Update(t.Context(), journal.By{},
 		filestate.Edit{File: d.file("a"), Change: put("two\n", nothing)},
 		filestate.Edit{File: d.file("new/b"), Change: put("new\n", nothing)},
 		filestate.Edit{File: d.file("z"), Change: put("end\n", func() { d.write("z", "foreign\n") })})
@@ -211,7 +213,7 @@ func TestSweep(t *testing.T) {
 	if err := os.Mkdir(d.path(filestate.TempNameOf(deadID, 4)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.l.Update(t.Context(), filestate.By{}, filestate.Edit{File: d.file("a"),
+	if _, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: d.file("a"),
 		Change: func([]byte) ([]byte, error) { return []byte("x"), nil }}); err != nil {
 		t.Fatal(err)
 	}

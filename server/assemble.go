@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/pipeline"
@@ -32,7 +33,7 @@ type engines struct {
 	dir     string // state directory
 	store   state.Store
 	durable bool // the store outlives the process
-	locker  filestate.Locker
+	locker  lock.Locker
 	held    *filestate.Contents
 	kept    *journals
 	search  *search.Engine
@@ -70,7 +71,7 @@ func (s *Server) assemble(o Options) (err error) {
 	} else {
 		e.store = state.NewMemory(state.MemoryOptions{})
 	}
-	e.locker = filestate.NewLocker(filepath.Join(e.dir, "locks"))
+	e.locker = lock.New(filepath.Join(e.dir, "locks"))
 	e.held = filestate.NewContents(0)
 	e.kept = newJournals(e.dir, e.locker, cfg, s.log)
 	e.search = search.New(search.Options{
@@ -137,13 +138,13 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
 	memory := s.memory(key)
-	journal, err := e.kept.of(principal[:16])
+	journal, err := e.kept.of(journalOf(key.Principal))
 	if err != nil {
 		return nil, nil, err
 	}
 	dir := filepath.Join(e.dir, sessionsDir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
-	stopSnapshot := s.resume(key, dir, memory)
+	stopSnapshot := s.resume(key, dir, at.start, memory)
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env()})
 	if err != nil && at.prefs.NoShell == "" {
 		stopSnapshot()
@@ -166,10 +167,10 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 		Prefs:    at.prefs,
 		Start:    at.start,
 		Highest:  at.highest,
-		Mode:     session.NewCell[permission.Mode](memory, "cell.mode"),
+		Mode:     session.NewCell[permission.Mode](memory, modeCell),
 		Cwd:      session.NewCell[string](memory, "cell.cwd"),
-		Plan:     session.NewCell[session.Plan](memory, "cell.plan"),
-		Grants:   session.NewCell[[]permission.Grant](memory, "cell.grants"),
+		Plan:     session.NewCell[session.Plan](memory, planCell),
+		Grants:   session.NewCell[[]permission.Grant](memory, grantsCell),
 		Declines: session.NewCell[session.Declines](memory, "cell.declines"),
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, activeCell),
@@ -243,7 +244,19 @@ func prefs(c config.Config) session.Prefs {
 		ShellDefaultMS:    c.Shell.DefaultTimeoutMS,
 		ShellMaxMS:        c.Shell.MaxTimeoutMS,
 		ShellBackgroundMS: c.Shell.AutoBackgroundMS,
+		NoPDF:             noPDFReason(c),
 		SkillShell:        c.Skills.AllowShell,
 		ManagedRules:      c.Permissions.ManagedRulesOnly,
 	}
+}
+
+// noPDFReason says who switched off that PDF files are read; "": nobody.
+func noPDFReason(c config.Config) string {
+	switch {
+	case c.Read.PDF:
+		return ""
+	case c.OfProject(c.Origin("read.pdf")):
+		return "a project file switched that off (read.pdf)"
+	}
+	return "the operator switched that off (read.pdf)"
 }

@@ -310,8 +310,8 @@ func (s *Server) unknownCall(rec *record) *rpcError {
 }
 
 // Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
-// call. It returns what the model would read, and whether that is an error. err is a tool that does not exist, or a
-// fault of ours.
+// call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
+// err is a tool that does not exist, or a fault of ours.
 func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool, err error) {
 	quoted, err := marshal(name)
 	if err != nil {
@@ -334,6 +334,9 @@ func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessag
 		return "", false, err
 	}
 	defer release()
+	if state.Results != nil {
+		state.Results.Part() // a command reads page after page, faster than any model
+	}
 	rec := &record{
 		env: env, aim: &target, state: state, place: s.local, client: &clientRecord{Name: "codehand-call"}, visit: s.pipe.Arrive(state),
 		from: pipeline.From{Auth: "none", Transport: "call"},

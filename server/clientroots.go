@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +32,11 @@ const (
 )
 
 // clientRoots are what the client of one connection or session said of the roots that it wants to be used. They only ever
-// take roots away. It is safe for concurrent use; the zero value is of a client that says nothing.
+// take roots away, down to none. An empty list says nothing: many clients send one while no folder is open; it narrows
+// nothing, and gives nothing back. It is safe for concurrent use; the zero value is of a client that says nothing.
 type clientRoots struct {
+	looking sync.Mutex // held while a client's links are followed, which a dead mount makes last
+
 	mu    sync.Mutex    // covers what follows
 	due   bool          // it is to be asked before its next call
 	asked chan struct{} // closed when the question that was put is over; nil: none is open
@@ -44,7 +49,10 @@ type clientRoots struct {
 func (r *clientRoots) begin(c *clientRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.due, r.said, r.at = c.HasRoots && c.Roots == nil, c.Roots, nil
+	r.due = c.HasRoots && c.Roots == nil
+	if c.Roots != nil { // or what it named before it initialized again still holds
+		r.said, r.at = c.Roots, nil
+	}
 }
 
 // changed notes that the client has other roots now.
@@ -93,7 +101,7 @@ func (r *clientRoots) close(said []string, ok, cut bool) {
 	defer r.mu.Unlock()
 	switch {
 	case ok:
-		r.said, r.at = said, nil
+		r.said, r.at = r.holds(said), nil
 	case cut:
 		r.due = true
 	}
@@ -101,16 +109,71 @@ func (r *clientRoots) close(said []string, ok, cut bool) {
 	r.asked = nil
 }
 
-// in returns what they leave of the roots of a place; nil: all. fresh are those that were not looked at before and have no
-// part in it.
-func (r *clientRoots) in(p *place) (part *workspace.Narrowing, fresh []string) {
+// after is what holds after an answer.
+func (r *clientRoots) after(said []string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at != p {
-		r.part, fresh = p.space.Narrowing(r.said)
-		r.at = p
+	return r.holds(said)
+}
+
+// holds is after for a caller that has the lock.
+func (r *clientRoots) holds(said []string) []string {
+	if len(said) == 0 && r.said != nil {
+		return r.said
 	}
-	return r.part, fresh
+	return said
+}
+
+// in returns what they leave of the roots of a place; nil: all. fresh are those that were not looked at before and have no
+// part in it. The disk is looked at without the lock.
+func (r *clientRoots) in(p *place) (part *workspace.Narrowing, fresh []string) {
+	for {
+		r.mu.Lock()
+		said, part, known := r.said, r.part, r.at == p
+		r.mu.Unlock()
+		if known {
+			return part, nil
+		}
+		part, fresh := p.space.Narrowing(said)
+		r.mu.Lock()
+		same := slices.Equal(said, r.said)
+		if same && r.at == p { // another call was first
+			part, fresh = r.part, nil
+		}
+		if same {
+			r.part, r.at = part, p
+		}
+		r.mu.Unlock()
+		if same {
+			return part, fresh
+		}
+	}
+}
+
+// follow replaces those of the client's roots that lie nowhere in the space by what their links lead to. It is for the client
+// that started this process: to look wherever somebody else says is not for us. What takes longer than ctx stays as it is.
+func (r *clientRoots) follow(ctx context.Context, space *workspace.Space, said []string) []string {
+	_, apart := space.Narrowing(said)
+	if len(apart) == 0 || !r.looking.TryLock() { // what is on a dead mount is not waited for twice
+		return said
+	}
+	led := make(chan []string, 1)
+	go func() { // it ends when the disk answers, and keeps others from beginning until then
+		defer r.looking.Unlock()
+		all := slices.Clone(said)
+		for i, dir := range all {
+			if slices.Contains(apart, dir) {
+				all[i] = workspace.Real(dir)
+			}
+		}
+		led <- all
+	}()
+	select {
+	case all := <-led:
+		return all
+	case <-ctx.Done():
+		return said
+	}
 }
 
 // heedRoots asks the client of a call which roots it wants to be used, if nobody has.
@@ -121,9 +184,9 @@ func (s *Server) heedRoots(ctx context.Context, rec *record) {
 	var ask func(context.Context) ([]string, bool)
 	if rec.rootsTo != nil {
 		ask = func(ctx context.Context) ([]string, bool) {
-			said, ok := askRoots(ctx, rec.rootsTo)
+			said, ok := s.askRoots(ctx, rec.rootsTo)
 			if ok && rec.rootsSaid != nil {
-				rec.rootsSaid(ctx, said)
+				rec.rootsSaid(ctx, rec.roots.after(said))
 			}
 			return said, ok
 		}
@@ -132,7 +195,7 @@ func (s *Server) heedRoots(ctx context.Context, rec *record) {
 }
 
 // askRoots puts the question. ok is false if there is no answer, or none that can be read.
-func askRoots(ctx context.Context, to asking) (said []string, ok bool) {
+func (s *Server) askRoots(ctx context.Context, to asking) (said []string, ok bool) {
 	answer := put(ctx, to, string(mcp.MethodListRoots), nil, rootsTime)
 	var list struct {
 		Roots []struct {
@@ -144,11 +207,30 @@ func askRoots(ctx context.Context, to asking) (said []string, ok bool) {
 	}
 	said = []string{}
 	for _, root := range list.Roots[:min(len(list.Roots), maxClientRoots)] {
-		if len(root.URI) <= maxClientRoot && strings.HasPrefix(root.URI, "file://") {
-			said = append(said, root.URI)
-		}
+		said = append(said, fileRoot(root.URI))
+	}
+	if c, ok := to.(connRoots); ok && s.team == nil { // over SSE it is a stranger
+		said = c.c.roots.follow(ctx, c.c.at.space, said)
 	}
 	return said, true
+}
+
+// fileRoot is a root's URI as a workspace reads it: RFC 8089 also allows file:/path, which Java writes, and any case; a plain
+// path, which the protocol does not allow, says as well what is meant. What is no file is named all the same, so that the list
+// is not empty.
+func fileRoot(uri string) string {
+	const scheme = "file:"
+	head, rest := uri[:min(len(scheme), len(uri))], uri[min(len(scheme), len(uri)):]
+	if len(uri) <= maxClientRoot && filepath.IsAbs(uri) {
+		return uri
+	}
+	if len(uri) > maxClientRoot || !strings.EqualFold(head, scheme) || !strings.HasPrefix(rest, "/") {
+		return "not used: " + clip(uri, maxClientName)
+	}
+	if !strings.HasPrefix(rest, "//") {
+		rest = "//" + rest
+	}
+	return scheme + rest
 }
 
 // narrow takes from the space of a legacy request what its client does not want to be used. The rules stay those of all
@@ -187,6 +269,6 @@ func (c *conn) heedRoots(ctx context.Context) {
 		return
 	}
 	c.crew.do(func() {
-		c.roots.settle(ctx, c.s.roots, func(ctx context.Context) ([]string, bool) { return askRoots(ctx, connRoots{c}) })
+		c.roots.settle(ctx, c.s.roots, func(ctx context.Context) ([]string, bool) { return c.s.askRoots(ctx, connRoots{c}) })
 	})
 }

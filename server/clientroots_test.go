@@ -148,8 +148,29 @@ func TestClientRoots(t *testing.T) {
 			check("all and more", in("a"), true)
 			check("all and more", out, false)
 			c.says(names("file://" + outside))
-			check("nothing of ours", in("b"), true)
+			check("nothing of ours", in("b"), false)
 			check("nothing of ours", out, false)
+			if text := c.uses("read_file", in("b")); !strings.Contains(text, "have nothing in common") || !strings.Contains(text, outside) || !strings.Contains(text, work) {
+				t.Errorf("nothing of ours: %s", text)
+			}
+			for tool, args := range map[string]string{"grep_search": asJSON(t, "pattern", "content"), "list_files": "{}", "run_shell": asJSON(t, "command", "cat b/f.txt")} {
+				if text := c.uses(tool, args); strings.Contains(text, "content\n") || strings.Contains(text, "f.txt") && tool == "list_files" {
+					t.Errorf("%s: %s", tool, text)
+				}
+			}
+			c.says(names())
+			check("none after that", in("b"), false)
+			c.says(names("file:" + work + "/a")) // as Java spells a file
+			check("one slash", in("a"), true)
+			check("one slash", in("b"), false)
+			c.says(names("FILE://localhost" + work + "/b"))
+			check("upper case", in("a"), false)
+			check("upper case", in("b"), true)
+			c.says(names(work + "/a"))
+			check("a plain path", in("a"), true)
+			check("a plain path", in("b"), false)
+			c.says(names("https://example.org/", "file:a", "a", "vscode-remote://x"+work))
+			check("no files", in("b"), false)
 			c.says(names("file://" + work + "/a"))
 			check("one again", in("b"), false)
 			c.says(`!{"code":-32601,"message":"no such method"}`)
@@ -157,7 +178,53 @@ func TestClientRoots(t *testing.T) {
 			c.says(`{"roots":"many"}`)
 			check("nonsense leaves it", in("b"), false)
 			c.says(names())
-			check("none at all", in("b"), true)
+			check("none at all", in("a"), true)
+			check("none at all", in("b"), false)
+		})
+	}
+}
+
+// Of a client that has no folder open all roots are used, until it names some.
+func TestClientRootsNoneOpen(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			c, work := rootedOn(t, transport)
+			args := asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
+			c.answer = names()
+			if text := c.uses("read_file", args); !strings.Contains(text, "content") {
+				t.Fatal(text)
+			}
+			c.says(names("file://" + work + "/a"))
+			if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+				t.Error(text)
+			}
+			c.says(names())
+			if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") || c.asked != 3 {
+				t.Errorf("asked %d times: %s", c.asked, text)
+			}
+		})
+	}
+}
+
+// A link outside the roots that leads into one is followed for the client that started the process, as an editor may spell
+// the folder by one, and for no stranger.
+func TestClientRootsAlias(t *testing.T) {
+	t.Parallel()
+	for transport, want := range map[string]string{"stdio": "content", "http": "OUTSIDE_ROOTS", "sse": "OUTSIDE_ROOTS"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			c, work := rootedOn(t, transport)
+			alias := filepath.Join(t.TempDir(), "alias")
+			must(t, os.Symlink(work, alias))
+			c.answer = names("file://" + alias + "/a")
+			if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "a/f.txt"))); !strings.Contains(text, want) {
+				t.Error(text)
+			}
+			if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+				t.Error(text)
+			}
 		})
 	}
 }

@@ -70,10 +70,11 @@ func keepsNothing(t *testing.T, home, cause string, script []string) {
 	if strings.Contains(string(r.Result), "codehand/result") {
 		t.Errorf("_meta names what is not there: %.300s", r.Result)
 	}
-	// What a command prints is lost as far as its own writes fail, and what is shown of it is all that there is.
+	// What a command prints is lost as far as its own writes fail, and what is shown of it is all that there is. It is not
+	// ended for that, whenever somebody looked.
 	text, err = p.call("run_shell", json.RawMessage(`{"command":"head -c 40000 big.txt; cat big.txt 2>/dev/null; exit 0"}`))
 	must(t, err)
-	if !strings.Contains(text, "line 0 of a long file\n") || script == nil && !strings.HasPrefix(text, "Output too large (") || script == nil && !strings.Contains(text, " lines). Full output was not kept: "+cause+".\n") {
+	if strings.HasPrefix(text, "! ") || !strings.Contains(text, "line 0 of a long file\n") || script == nil && !strings.HasPrefix(text, "Output too large (") || script == nil && !strings.Contains(text, " lines). Full output was not kept: "+cause+".\n") {
 		t.Errorf("a command: %.300q", text)
 	}
 	if text := p.must(t, "read_file", `{"file_path":"big.txt","limit":1}`); !strings.HasPrefix(text, "1\tline 0") {
@@ -82,4 +83,29 @@ func keepsNothing(t *testing.T, home, cause string, script []string) {
 	if left, _ := filepath.Glob(filepath.Join(home, "codehand", "sessions", "*", "*", "tool-results", "*")); len(left) > 1 {
 		t.Errorf("left: %v", left)
 	}
+	if script != nil {
+		return // the limit is one of single files
+	}
+	text, err = p.call("run_shell", json.RawMessage(`{"command":"echo begin; head -c 10000000 /dev/zero 2>/dev/null >`+home+`/full; seq 1 3000; true"}`))
+	must(t, err)
+	if !strings.HasPrefix(text, "begin\n1\n2\n") || strings.Contains(text, "3000") || !strings.HasSuffix(text, "\n[it may have printed more: "+cause+"]") {
+		t.Errorf("a command that filled the disk and then printed: %q … %q", text[:min(len(text), 100)], text[max(0, len(text)-200):])
+	}
+	fillDisk(t, filepath.Join(home, "full"))
+	text, err = p.call("run_shell", json.RawMessage(`{"command":"echo hello"}`))
+	must(t, err)
+	if want := "! WRITE_FAILED: The command was not started: its files cannot be made in the state directory: " + cause + ". Free space there, or ask the user to."; text != want {
+		t.Errorf("a command without room for anything: %q, want %q", text, want)
+	}
+}
+
+// fillDisk takes all room on the disk that a file is on.
+func fillDisk(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	must(t, err)
+	for err == nil {
+		_, err = f.Write(make([]byte, 512))
+	}
+	_ = f.Close() // full
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -12,7 +11,10 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
+	"codehand/filestate/lock"
 	"codehand/server/config"
+	"codehand/server/state"
 )
 
 // journalsDir is where the changes of each principal are kept, below the state directory: a directory for each, named by
@@ -22,20 +24,29 @@ const journalsDir = "journal"
 // journals are the journals of a process, one for each principal. It is safe for concurrent use.
 type journals struct {
 	dir    string
-	locker filestate.Locker
-	o      filestate.JournalOptions
+	locker lock.Locker
+	o      journal.Options
 	log    *slog.Logger
 
 	mu   sync.Mutex
-	open map[string]*filestate.Journal
+	open map[string]*journal.Journal
 }
+
+// A StateError says that nothing can be kept in the state directory.
+type StateError struct{ Err error }
+
+// Error names the directory.
+func (e *StateError) Error() string { return "state directory: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StateError) Unwrap() error { return e.Err }
 
 // newJournals settles what processes that were killed left in the journals that there are, and beside the files that they
 // were changing.
-func newJournals(state string, locker filestate.Locker, cfg config.Config, log *slog.Logger) *journals {
+func newJournals(state string, locker lock.Locker, cfg config.Config, log *slog.Logger) *journals {
 	j := &journals{
-		dir: filepath.Join(state, journalsDir), locker: locker, log: log, open: map[string]*filestate.Journal{},
-		o: filestate.JournalOptions{KeepDays: cfg.Journal.KeepDays, MaxBytes: cfg.Journal.MaxBytes, Fast: cfg.Write.Durability == "fast"},
+		dir: filepath.Join(state, journalsDir), locker: locker, log: log, open: map[string]*journal.Journal{},
+		o: journal.Options{KeepDays: cfg.Journal.KeepDays, MaxBytes: cfg.Journal.MaxBytes, Fast: cfg.Write.Durability == "fast", Indexes: journal.NewIndexes(0), Log: log},
 	}
 	entries, err := os.ReadDir(j.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -51,38 +62,41 @@ func newJournals(state string, locker filestate.Locker, cfg config.Config, log *
 
 // recover settles one journal, and says what it did.
 func (j *journals) recover(name string) error {
-	journal, err := filestate.OpenJournal(filepath.Join(j.dir, name), j.o)
+	book, err := journal.Open(filepath.Join(j.dir, name), j.o)
 	if err != nil {
 		return err
 	}
-	repairs, err := journal.Recover(context.Background(), j.locker)
+	repairs, err := filestate.New(filestate.Options{Journal: book, Locker: j.locker, Fast: j.o.Fast}).Recover(context.Background())
 	for _, r := range repairs {
 		j.log.Warn("a change was left half made by a process that ended", "change", r.ID, "outcome", r.Outcome, "files", len(r.Paths))
 	}
-	return errors.Join(err, journal.Close())
+	return errors.Join(err, book.Close())
 }
 
-// of opens the journal of a principal, named by its hash.
-func (j *journals) of(principal string) (*filestate.Journal, error) {
+// journalOf names the directory of a principal's journal.
+func journalOf(principal string) string { return state.Hash(principal)[:16] }
+
+// of opens a journal by the name of its directory.
+func (j *journals) of(principal string) (*journal.Journal, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if journal := j.open[principal]; journal != nil {
-		return journal, nil
+	if book := j.open[principal]; book != nil {
+		return book, nil
 	}
-	journal, err := filestate.OpenJournal(filepath.Join(j.dir, principal), j.o)
+	book, err := journal.Open(filepath.Join(j.dir, principal), j.o)
 	if err != nil {
-		return nil, fmt.Errorf("journal of a principal: %w", err)
+		return nil, err // which names the directory
 	}
-	j.open[principal] = journal
-	return journal, nil
+	j.open[principal] = book
+	return book, nil
 }
 
 func (j *journals) close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var errs []error
-	for _, journal := range j.open {
-		errs = append(errs, journal.Close())
+	for _, book := range j.open {
+		errs = append(errs, book.Close())
 	}
 	clear(j.open)
 	return errors.Join(errs...)
@@ -108,17 +122,17 @@ func RecoveredFiles(ctx context.Context, state string) ([]Recovered, error) {
 	}
 	var all []Recovered
 	for _, e := range entries {
-		journal, err := filestate.OpenJournal(filepath.Join(dir, e.Name()), filestate.JournalOptions{})
+		book, err := journal.Open(filepath.Join(dir, e.Name()), journal.Options{})
 		if err != nil {
 			return all, err
 		}
-		found, err := journal.History(ctx, filestate.Query{Kept: true, Fits: func(e filestate.Entry) bool { return e.Kept == "recovered" }})
+		found, err := book.History(ctx, journal.Query{Kept: true, Fits: func(e journal.Entry) bool { return e.Kept == "recovered" }})
 		for _, r := range found {
 			for _, f := range r.Files {
 				all = append(all, Recovered{r.ID, f.Path, r.Time})
 			}
 		}
-		if err := errors.Join(err, journal.Close()); err != nil {
+		if err := errors.Join(err, book.Close()); err != nil {
 			return all, err
 		}
 	}

@@ -9,8 +9,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
+	"codehand/filestate/journal"
+	"codehand/filestate/lock"
 	"codehand/server/config"
 )
 
@@ -23,7 +27,7 @@ func TestJournals(t *testing.T) {
 	state, work := realDir(t), realDir(t)
 	cfg := config.Config{Journal: config.Journal{KeepDays: 30, MaxBytes: 1 << 20}}
 	var log bytes.Buffer
-	locker := filestate.NewLocker(filepath.Join(state, "locks"))
+	locker := lock.New(filepath.Join(state, "locks"))
 	open := func() *journals {
 		return newJournals(state, locker, cfg, slog.New(slog.NewTextHandler(&log, nil)))
 	}
@@ -39,7 +43,7 @@ func TestJournals(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer root.Close()
-		changes, err := filestate.New(filestate.Options{Journal: j}).Update(t.Context(), filestate.By{}, filestate.Edit{
+		changes, err := filestate.New(filestate.Options{Journal: j}).Update(t.Context(), journal.By{}, filestate.Edit{
 			File:   filestate.File{Dir: root, Name: principal, Path: filepath.Join(work, principal)},
 			Change: func([]byte) ([]byte, error) { return []byte("new"), nil },
 		})
@@ -66,10 +70,43 @@ func TestJournals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := j.History(t.Context(), filestate.Query{})
+		got, err := j.History(t.Context(), journal.Query{})
 		if err != nil || len(got) != 1 || got[0].ID != ids[i] || got[0].Open {
 			t.Errorf("the history of %s is %+v, %v", principal, got, err)
 		}
+	}
+}
+
+// What a program saved late and no journal could take was lost without a word in the server's log.
+func TestJournalsLog(t *testing.T) {
+	t.Parallel()
+	state, work := realDir(t), realDir(t)
+	var log bytes.Buffer
+	all := newJournals(state, lock.New(filepath.Join(state, "locks")), config.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
+	j, err := all.of("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(work, "a")
+	if err := os.WriteFile(path, []byte("late"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.WatchLate(journal.Late{File: file, Path: path, Stamp: disk.Stamp{Racy: true}})
+	for _, ahead := range []time.Duration{0, time.Hour} { // of midnight
+		day := filepath.Join(state, journalsDir, "alice", time.Now().UTC().Add(ahead).Format("20060102"))
+		if err := os.WriteFile(day, nil, 0o600); err != nil { // where root cannot write either
+			t.Fatal(err)
+		}
+	}
+	if err := all.close(); err != nil { // which looks at what comes late for the last time
+		t.Fatal(err)
+	}
+	if got := log.String(); !strings.Contains(got, "level=ERROR msg=\"what a program saved late into a file that was changed is lost\" path="+path) {
+		t.Errorf("the log says %q", got)
 	}
 }
 

@@ -8,14 +8,20 @@ import (
 	"time"
 )
 
+// swapperMark makes the test binary exchange the names that it has; see TestMain.
+const swapperMark = "CODEHAND_TEST_SWAPPER"
+
 // built are directories with programs that tests made.
 var built []string
 
 // TestMain removes what the tests built, and looks for goroutines that they left behind. It also is the entrance of the
-// other program that a test edits against.
+// other programs that tests work against.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(editorMark); path != "" {
 		os.Exit(runEditor(path))
+	}
+	if names := os.Getenv(swapperMark); names != "" {
+		os.Exit(runSwapper(names))
 	}
 	before := runtime.NumGoroutine()
 	code := m.Run()

@@ -63,7 +63,11 @@ func (s *Server) newPlace(o placeOptions) (*place, error) {
 		return nil, err
 	}
 	s.warnDispatchers(o.rules)
-	if p.space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs), workspace.Options{Home: s.cfg.Home}); err != nil {
+	home := s.cfg.Home
+	if s.engines.durable {
+		home = "" // those who come over a network have nothing to do with the home of who started the server
+	}
+	if p.space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs), workspace.Options{Home: home}); err != nil {
 		return nil, err
 	}
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.

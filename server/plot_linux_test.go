@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // This file is what the tests of the write path share (SEC-11 to SEC-17): the built program over one workspace, started
@@ -160,23 +160,23 @@ func (p *plot) left(alone ...func(path string) bool) (all []string) {
 }
 
 // journal opens the one journal that the program keeps.
-func (p *plot) journal() *filestate.Journal {
+func (p *plot) journal() *journal.Journal {
 	p.Helper()
 	dirs, err := filepath.Glob(filepath.Join(p.home, "codehand", journalsDir, "*"))
 	if err != nil || len(dirs) != 1 {
 		p.Fatalf("journals are %v, %v", dirs, err)
 	}
-	j, err := filestate.OpenJournal(dirs[0], filestate.JournalOptions{})
+	j, err := journal.Open(dirs[0], journal.Options{})
 	must(p, err)
 	return j
 }
 
 // entries are all changes in the journal, the newest first. One that is not settled is a failure.
-func (p *plot) entries() []filestate.Entry {
+func (p *plot) entries() []journal.Entry {
 	p.Helper()
 	j := p.journal()
 	defer func() { must(p, j.Close()) }()
-	all, err := j.History(p.Context(), filestate.Query{})
+	all, err := j.History(p.Context(), journal.Query{})
 	must(p, err)
 	for _, e := range all {
 		if e.Open || e.Unsure {
@@ -191,7 +191,7 @@ func (p *plot) agrees(name string) {
 	p.Helper()
 	j := p.journal()
 	defer func() { must(p, j.Close()) }()
-	entries, err := j.History(p.Context(), filestate.Query{Path: p.path(name), Limit: 1})
+	entries, err := j.History(p.Context(), journal.Query{Path: p.path(name), Limit: 1})
 	if err != nil || len(entries) != 1 {
 		p.Fatalf("the newest change of %s: %v, %v", name, entries, err)
 	}

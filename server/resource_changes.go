@@ -78,7 +78,7 @@ func (s *Server) changes(ctx context.Context, rec *record, most int) ([]json.Raw
 // listChanges lists the changes as one resource, if there are any, or may be some that a short look did not find. Each has
 // an address of its own, which completions find.
 func (s *Server) listChanges(ctx context.Context, rec *record) ([]mcp.Resource, error) {
-	short, stop := context.WithTimeout(ctx, glanceTime)
+	short, stop := context.WithTimeout(ctx, s.glance)
 	defer stop()
 	text, err := s.history(short, rec, map[string]any{"format": "json", "limit": 1, "among": glancedChanges})
 	if errors.Is(err, errNoResource) {

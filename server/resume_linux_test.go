@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
 )
 
 // TestReadStateSurvivesKill: a client that starts the program again under the same handle, after a crash, edits what it had
@@ -51,11 +54,7 @@ func TestReadStateSurvivesKill(t *testing.T) {
 		t.Errorf("a.txt holds %q", got)
 	}
 
-	// At a good end it is written at once.
-	must(t, s.in.Close())
-	for range s.lines { // to the end of its output, as Wait demands
-	}
-	must(t, s.cmd.Wait())
+	p.end(s) // at a good end it is written at once
 	s = p.start()
 	p.must(s, "edit_file", "file_path", "a.txt", "old_string", "two", "new_string", "2")
 	p.must(s, "edit_file", "file_path", "c.txt", "old_string", "whole", "new_string", "part")
@@ -70,6 +69,117 @@ func TestReadStateSurvivesKill(t *testing.T) {
 		}
 	}
 	p.kill(s)
+}
+
+// What persons allowed a session ends with its process, whoever comes back to it, and plan mode does not.
+func TestLasting(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ key, value, want string }{ // of a session that starts in dontAsk
+		{grantsCell, `[{"Rule":"Bash(rm *)"}]`, ""},
+		{modeCell, asText(t, permission.AcceptEdits), ""},
+		{modeCell, asText(t, permission.Bypass), ""},
+		{modeCell, asText(t, permission.DontAsk), ""},
+		{modeCell, `"damaged`, ""},
+		{modeCell, asText(t, permission.Plan), asText(t, permission.Plan)},
+		{planCell, asText(t, session.Plan{Path: "/p.md", Before: permission.AcceptEdits, Left: true}), asText(t, session.Plan{Path: "/p.md", Before: permission.DontAsk})},
+		{planCell, `7`, ""},
+		{"cell.todos", `[]`, `[]`},
+		{"seen.x", "bytes", "bytes"},
+	} {
+		if got := string(lasting(c.key, []byte(c.value), permission.DontAsk)); got != c.want {
+			t.Errorf("of %s %s lasts %q, want %q", c.key, c.value, got, c.want)
+		}
+	}
+}
+
+// Whoever had planned when the program was started again was told that the mode was default now, while another one was in
+// force: that in which the operator lets sessions start.
+func TestPlanModeAfterRestart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode, says string
+		writes     bool
+	}{
+		{"default", "The mode is default now.", false},
+		{"dontAsk", "The mode is dontAsk now.", false},
+		{"acceptEdits", "The mode is acceptEdits now.", true},
+		{"plan", "The mode is default now.", false}, // which comes after that of planning
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlot(t, "--permissions-mode="+c.mode, "--permissions-ask-fallback=deny", "--plan-approval-fallback=auto", "--tools-deferral=off")
+			s := p.start()
+			p.must(s, "enter_plan_mode")
+			p.end(s)
+			s = p.start()
+			write := func() bool {
+				text, err := s.call("write_file", json.RawMessage(`{"file_path":"a.txt","content":"one\n"}`))
+				must(t, err)
+				return !strings.HasPrefix(text, "! ")
+			}
+			if write() {
+				t.Error("a file was written while it planned")
+			}
+			if text := p.must(s, "exit_plan_mode", "plan", "1. Think."); !strings.Contains(text, c.says) {
+				t.Errorf("want %s, got %s", c.says, text)
+			}
+			if got := write(); got != c.writes {
+				t.Errorf("a file was written afterwards: %t", got)
+			}
+		})
+	}
+}
+
+func asText(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	must(t, err)
+	return string(raw)
+}
+
+// A grant for the session is gone when the process is, though the session is the same: in the file of an earlier version, too.
+func TestGrantsEndWithTheProcess(t *testing.T) {
+	t.Parallel()
+	p := newPlot(t)
+	p.lay("a.txt", "one\n")
+	s := p.start()
+	p.must(s, "read_file", "file_path", "a.txt")
+	p.waitForSnapshot(s, "a.txt")
+	p.kill(s)
+	planted := p.snapshots(s)
+	if len(planted) != 1 {
+		t.Fatalf("there are %q", planted)
+	}
+	raw, err := os.ReadFile(planted[0])
+	must(t, err)
+	var file map[string]any
+	must(t, json.Unmarshal(raw, &file))
+	add := func(key string, value any) {
+		file["values"] = append(file["values"].([]any), map[string]any{"k": key, "b": []byte(asText(t, value))})
+	}
+	add(modeCell, permission.Bypass)
+	add(grantsCell, []permission.Grant{{Rule: "Bash(touch *)", At: time.Now()}})
+	must(t, os.WriteFile(planted[0], []byte(asText(t, file)), 0o600))
+
+	p.flags = []string{"--permissions-mode=default", "--permissions-ask-fallback=deny"}
+	s = p.start()
+	text, err := s.call("run_shell", json.RawMessage(`{"command":"touch granted"}`))
+	if err != nil || !strings.HasPrefix(text, "! ") {
+		t.Errorf("a grant of a process before: %v %s", err, text)
+	}
+	if _, err := os.Stat(p.path("granted")); err == nil {
+		t.Error("it ran")
+	}
+	p.kill(s)
+}
+
+// end lets the program end well.
+func (p *plot) end(s *spawned) {
+	p.Helper()
+	must(p, s.in.Close())
+	for range s.lines { // to the end of its output, as Wait demands
+	}
+	must(p, s.cmd.Wait())
 }
 
 func (p *plot) snapshots(s *spawned) []string {

@@ -36,7 +36,8 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret, kept, exe := filepath.Join(work, "secret.txt"), filepath.Join(locked, "kept.txt"), filepath.Join(base, "program")
-	for _, f := range []string{secret, kept} {
+	book := filepath.Join(work, "secret.ipynb")
+	for _, f := range []string{secret, kept, book} {
 		if err := os.WriteFile(f, []byte("old\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -62,17 +63,22 @@ func TestRights(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for p, mode := range map[string]os.FileMode{base: 0o755, secret: 0, locked: 0o555} {
+	for p, mode := range map[string]os.FileMode{base: 0o755, secret: 0, book: 0, locked: 0o555} {
 		if err := os.Chmod(p, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p := speak(t, cmd, "mcp-inspector", false)
+	closed := "! PERMISSION_DENIED: Permission denied: the permissions of the file system, not a rule, keep the server from " + secret + "."
+	const ask, one, two = " Ask the user.", " The file is unchanged. Ask the user.", " All 2 files are as before. Ask the user."
 	for _, c := range []struct{ tool, args, want string }{
-		{"read_file", `{"file_path":"secret.txt"}`, "! PERMISSION_DENIED: "},
-		{"edit_file", `{"file_path":"secret.txt","old_string":"old","new_string":"new"}`, "! WRITE_FAILED: Writing "},
-		{"write_file", `{"file_path":"secret.txt","content":"new\n"}`, "! WRITE_FAILED: Writing "},
-		{"grep_search", `{"pattern":"old","path":"secret.txt"}`, ""},
+		{"read_file", `{"file_path":"secret.txt"}`, closed + ask},
+		{"edit_file", `{"file_path":"secret.txt","old_string":"old","new_string":"new"}`, closed + one},
+		{"multi_edit", `{"file_path":"secret.txt","edits":[{"old_string":"old","new_string":"new"}]}`, closed + one},
+		{"multi_edit", `{"edits":[{"file_path":"new.txt","old_string":"","new_string":"new"},{"file_path":"secret.txt","old_string":"old","new_string":"new"}]}`, closed + two},
+		{"write_file", `{"file_path":"secret.txt","content":"new\n"}`, closed + one},
+		{"notebook_edit", `{"notebook_path":"secret.ipynb","cell_id":"cell-0","new_source":"new"}`, "! PERMISSION_DENIED: Permission denied: the permissions of the file system, not a rule, "},
+		{"grep_search", `{"pattern":"old","path":"secret.txt"}`, closed + ask},
 		{"write_file", `{"file_path":"locked/new.txt","content":"new\n"}`, "! WRITE_FAILED: Writing "},
 		{"read_file", `{"file_path":"locked/kept.txt"}`, "1\told"},
 		{"edit_file", `{"file_path":"locked/kept.txt","old_string":"old","new_string":"new"}`, "! WRITE_FAILED: Writing "},

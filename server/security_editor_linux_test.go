@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // readBack is how many contents of a journal are read besides comparing their sums: to find one takes a look at all names.
@@ -105,7 +105,7 @@ func (p *plot) copies() (sums map[string]bool, others int) {
 	p.Helper()
 	j := p.journal()
 	defer func() { must(p, j.Close()) }()
-	entries, err := j.History(p.Context(), filestate.Query{Kept: true})
+	entries, err := j.History(p.Context(), journal.Query{Kept: true})
 	must(p, err)
 	sums = map[string]bool{}
 	for i, e := range entries {

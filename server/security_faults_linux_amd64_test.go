@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // stranger owns the files of SEC-12, which a change must not give to somebody else.
@@ -138,11 +138,18 @@ func (p *plot) failedAt(s *spawned, tr *tracer, c changeCase, fault syscall.Errn
 	switch {
 	case fault == syscall.EACCES && r.call.name == "openat" && strings.HasPrefix(text, "! PERMISSION_DENIED: "):
 		return r // which says who refuses it
-	case c.undo && strings.Contains(r.call.path, "/journal/") && strings.HasPrefix(text, "! CHANGE_UNKNOWN: "):
-		return r // the part of the journal that cannot be read
+	case c.undo && strings.Contains(r.call.path, "/journal/") && strings.HasPrefix(text, "! STATE_UNAVAILABLE: "):
+		if !strings.Contains(first, fault.Error()) || !strings.Contains(first, p.path("a.txt")) && !strings.Contains(first, "Change ") {
+			p.Errorf("%s: want the cause, and the file or the change", about)
+		}
+		return r // before anything of it was begun
 	}
-	if !strings.HasPrefix(text, "! WRITE_FAILED: ") || !strings.Contains(first, fault.Error()) || !slices.ContainsFunc(p.names(c), func(name string) bool { return strings.Contains(first, name) }) {
-		p.Errorf("%s: want WRITE_FAILED with the cause and the file", about)
+	code := "WRITE_FAILED"
+	if r.call.name == "openat" && strings.HasPrefix(text, "! READ_FAILED: ") {
+		code = "READ_FAILED" // of the old file
+	}
+	if !strings.HasPrefix(text, "! "+code+": ") || !strings.Contains(first, fault.Error()) || !slices.ContainsFunc(p.names(c), func(name string) bool { return strings.Contains(first, name) }) {
+		p.Errorf("%s: want %s with the cause and the file", about, code)
 	}
 	return r
 }
@@ -151,7 +158,7 @@ func (p *plot) failedAt(s *spawned, tr *tracer, c changeCase, fault syscall.Errn
 func (p *plot) count() (int, error) {
 	j := p.journal()
 	defer func() { must(p, j.Close()) }()
-	all, err := j.History(p.Context(), filestate.Query{})
+	all, err := j.History(p.Context(), journal.Query{})
 	return len(all), err
 }
 

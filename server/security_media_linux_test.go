@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 )
 
 // A bomb is a file that costs far more than it weighs, or weighs far more than anything could read.
@@ -213,6 +214,85 @@ func bombed(t *testing.T, work string, pid int, call func(tool, args string) str
 	t.Logf("peak memory grew by %d MiB", grown>>10)
 	if grown > 128<<10 {
 		t.Errorf("peak memory grew by %d MiB, limit 128 MiB", grown>>10)
+	}
+}
+
+// Calls that read large notebooks together take turns, so that ten cost little more than one (SEC-47). Without turns they
+// took 576 MiB more.
+func TestSEC47Notebooks(t *testing.T) {
+	t.Parallel()
+	const calls, size = 10, 40 << 20
+	p, work := blackbox(t)
+	image := `{"output_type":"display_data","data":{"image/png":"` + strings.Repeat("A", 16<<20) + `"}}`
+	content := `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[{"id":"a","cell_type":"code","source":"x","outputs":[` + image + `]}]}`
+	content += strings.Repeat(" ", size-len(content))
+	for i := range calls {
+		must(t, os.WriteFile(filepath.Join(work, fmt.Sprint(i, ".ipynb")), []byte(content), 0o600))
+	}
+	p.must(t, "list_files", `{"pattern":"*"}`)
+	before := peak(t, p.cmd.Process.Pid)
+	for _, c := range []struct{ tool, args, want string }{
+		{"read_file", `{"file_path":"%d.ipynb"}`, "[image/png, 12.0 MB, not shown: damaged"},
+		{"notebook_edit", `{"notebook_path":"%d.ipynb","cell_id":"a","new_source":"y"}`, "Updated cell a"},
+	} {
+		start := time.Now()
+		together(t, p, calls, c.tool, c.args, c.want)
+		grown := peak(t, p.cmd.Process.Pid) - before
+		t.Logf("%d calls of %s, each of %d MiB: %d ms, +%d MiB", calls, c.tool, size>>20, time.Since(start).Milliseconds(), grown>>10)
+		if grown > 128<<10 {
+			t.Errorf("peak memory grew by %d MiB, limit 128 MiB", grown>>10)
+		}
+	}
+}
+
+// together makes calls whose arguments have the numbers from 0 on, without waiting between them, and looks for want in each
+// answer.
+func together(t *testing.T, p *spawned, calls int, tool, args, want string) {
+	t.Helper()
+	for i := range calls {
+		must(t, p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s %d","method":"tools/call","params":{"name":"%s","arguments":%s}}`, tool, i, tool, fmt.Sprintf(args, i))))
+	}
+	for answers := 0; answers < calls; {
+		line, err := p.receive()
+		must(t, err)
+		if !bytes.Contains(line, []byte(`"id":"`+tool+` `)) {
+			continue // progress
+		}
+		answers++
+		if !bytes.Contains(line, []byte(want)) {
+			t.Errorf("%.300q", line)
+		}
+	}
+}
+
+// A notebook in UTF-16 is held as its file and as its text, and an edit makes another of both: in room for the file alone,
+// eight calls together took 299 MiB more, and one edit 130 MiB (SEC-47).
+func TestSEC47WideNotebooks(t *testing.T) {
+	t.Parallel()
+	const calls, size = 10, 12 << 20
+	p, work := blackbox(t)
+	content := "\ufeff" + `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[{"id":"a","metadata":{},"cell_type":"code","source":"x","outputs":[]}],"long":"`
+	content += strings.Repeat("\u65e5", size/2-len(content)) + `"}` // of three bytes each in UTF-8, the most that a unit takes
+	var raw []byte
+	for _, unit := range utf16.Encode([]rune(content)) {
+		raw = binary.LittleEndian.AppendUint16(raw, unit)
+	}
+	for i := range calls {
+		must(t, os.WriteFile(filepath.Join(work, fmt.Sprint(i, ".ipynb")), raw, 0o600))
+	}
+	p.must(t, "list_files", `{"pattern":"*"}`)
+	before := peak(t, p.cmd.Process.Pid)
+	for _, c := range []struct{ tool, args, want string }{
+		{"read_file", `{"file_path":"%d.ipynb"}`, "[UTF-16 LE"},
+		{"notebook_edit", `{"notebook_path":"%d.ipynb","cell_id":"a","new_source":"y"}`, "Updated cell a"},
+	} {
+		start := time.Now()
+		together(t, p, calls, c.tool, c.args, c.want)
+		grown := peak(t, p.cmd.Process.Pid) - before
+		t.Logf("%d calls of %s, each of %d MiB: %d ms, +%d MiB", calls, c.tool, size>>20, time.Since(start).Milliseconds(), grown>>10)
+		if grown > 128<<10 {
+			t.Errorf("peak memory grew by %d MiB, limit 128 MiB", grown>>10)
+		}
 	}
 }
 

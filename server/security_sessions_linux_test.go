@@ -147,7 +147,7 @@ func ourselves(t *testing.T, work string, hands []editing, edits int, lay func(p
 				case !failed:
 					n++
 				case strings.HasPrefix(text, "FILE_CHANGED: "), strings.HasPrefix(text, "BUSY: "): // and what changed counts as read
-					if again++; strings.Contains(text, "too large to show") {
+					if again++; strings.Contains(text, "Read it again") {
 						_, _, _ = h.call("read_file", fmt.Sprintf(`{"file_path":%q,"limit":1}`, files[(i+n)%2])) // the edit says what is wrong
 					}
 				case strings.HasPrefix(text, "FILE_NOT_READ: "):

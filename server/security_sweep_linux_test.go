@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 )
 
 // The program is killed again and again: after the next start no temporary file is there, and nothing is lost (SEC-17).
@@ -105,7 +105,7 @@ func TestSEC17Planted(t *testing.T) {
 	j := p.journal()
 	defer func() { must(t, j.Close()) }()
 	kept := 0
-	entries, err := j.History(t.Context(), filestate.Query{Kept: true})
+	entries, err := j.History(t.Context(), journal.Query{Kept: true})
 	must(t, err)
 	for _, e := range entries {
 		if e.Kept != "recovered" {

@@ -43,6 +43,7 @@ func undoers(t *testing.T) map[string]*undoer {
 	}
 
 	d := deploy(t)
+	d.token = d.mint("--quota", "calls_per_minute=0")
 	stranger := d.issue("stranger", "--mode", "acceptEdits")
 	web := &undoer{T: t, work: d.work}
 	var daemon *daemon

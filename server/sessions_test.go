@@ -82,7 +82,7 @@ func start(t testing.TB, o setup) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.patience = hangAfter // however slow this machine is, a test loses no note
+	s.patience, s.glance = hangAfter, hangAfter // however slow this machine is, a test loses no note and lists no changes in doubt
 	f := &fixture{server: s, work: work, ended: make(chan error, 1)}
 	f.wire = connect(s, f.ended, o.client, o.modern)
 	t.Cleanup(func() {

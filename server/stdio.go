@@ -22,8 +22,12 @@ const (
 
 // Stdio serves one client until its input ends, ctx ends, writing fails, or the parent process is gone; then it lets
 // running calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A
-// reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end.
+// reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end, or *StateError.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	// Every session needs the journal, and a start that fails is better than calls that all do.
+	if _, err := s.engines.kept.of(journalOf(s.local.who.ID)); err != nil {
+		return &StateError{err}
+	}
 	c, err := s.newConn(ctx, "stdio", s.local, newLineWriter(out, s.patience))
 	if err != nil {
 		return err

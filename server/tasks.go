@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/server/auth"
 	"codehand/tools/session"
 	"codehand/tools/tasks"
@@ -34,7 +34,7 @@ func (s *Server) tasks(at *place, memory session.Memory) tasks.List {
 	d := l.open[dir]
 	if d == nil {
 		d = tasks.NewDirectory(dir, tasks.DirectoryOptions{
-			Locker: filestate.NewLocker(tasks.Locks(dir)), Fast: s.cfg.Write.Durability == "fast",
+			Locker: lock.New(tasks.Locks(dir)), Fast: s.cfg.Write.Durability == "fast",
 		})
 		if l.open == nil {
 			l.open = map[string]*tasks.Directory{}

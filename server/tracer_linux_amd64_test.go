@@ -35,7 +35,7 @@ type traced struct{ name, path string }
 func (c traced) String() string { return c.name + " " + c.path }
 
 // traceable are the calls that can be asked about, with how their arguments name files: 'f' is a descriptor, 'd' a
-// directory whose name follows, '-' is something else.
+// directory whose name follows, 'p' a path, '-' is something else.
 var traceable = map[string]struct {
 	number uint64
 	args   string
@@ -48,6 +48,15 @@ var traceable = map[string]struct {
 	"openat2": {437, "d"}, "fstat": {syscall.SYS_FSTAT, "f"}, "newfstatat": {syscall.SYS_NEWFSTATAT, "d"}, "read": {syscall.SYS_READ, "f"},
 	"pread64": {syscall.SYS_PREAD64, "f"}, "readlinkat": {syscall.SYS_READLINKAT, "d"}, "getdents64": {syscall.SYS_GETDENTS64, "f"},
 	"fgetxattr": {syscall.SYS_FGETXATTR, "f"}, "flistxattr": {syscall.SYS_FLISTXATTR, "f"},
+
+	"open": {syscall.SYS_OPEN, "p"}, "stat": {syscall.SYS_STAT, "p"}, "lstat": {syscall.SYS_LSTAT, "p"}, "access": {syscall.SYS_ACCESS, "p"},
+	"execve": {syscall.SYS_EXECVE, "p"}, "chdir": {syscall.SYS_CHDIR, "p"}, "readlink": {syscall.SYS_READLINK, "p"}, "statfs": {syscall.SYS_STATFS, "p"},
+	"getxattr": {syscall.SYS_GETXATTR, "p"}, "lgetxattr": {syscall.SYS_LGETXATTR, "p"}, "listxattr": {syscall.SYS_LISTXATTR, "p"},
+	"llistxattr": {syscall.SYS_LLISTXATTR, "p"}, "inotify_add_watch": {syscall.SYS_INOTIFY_ADD_WATCH, "-p"}, "faccessat": {syscall.SYS_FACCESSAT, "d"},
+	"faccessat2": {439, "d"}, "fchmodat": {syscall.SYS_FCHMODAT, "d"}, "fchownat": {syscall.SYS_FCHOWNAT, "d"}, "utimensat": {syscall.SYS_UTIMENSAT, "d"},
+	"statx": {332, "d"}, "mknodat": {syscall.SYS_MKNODAT, "d"}, "symlinkat": {syscall.SYS_SYMLINKAT, "pd"}, "name_to_handle_at": {303, "d"},
+	"socket": {syscall.SYS_SOCKET, ""}, "connect": {syscall.SYS_CONNECT, ""}, "sendto": {syscall.SYS_SENDTO, ""}, "sendmsg": {syscall.SYS_SENDMSG, ""},
+	"sendmmsg": {307, ""}, "bind": {syscall.SYS_BIND, ""},
 }
 
 // trace attaches to a running program, which leads a group of processes, and returns when it has all threads. It ends with the program, for whose end kill
@@ -201,16 +210,25 @@ func (tr *tracer) files(id int, regs syscall.PtraceRegs, args string) string {
 			continue
 		}
 		name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tr.pid, int32(values[i]))) // "" for the current directory
-		if kind == 'd' {
-			b := make([]byte, 512)
-			n, _ := syscall.PtracePeekData(id, uintptr(values[i+1]), b)
-			if rel, _, _ := bytes.Cut(b[:n], []byte{0}); filepath.IsAbs(string(rel)) {
-				name = string(rel)
+		switch kind {
+		case 'p':
+			name = tr.text(id, values[i])
+		case 'd':
+			if rel := tr.text(id, values[i+1]); filepath.IsAbs(rel) {
+				name = rel
 			} else {
-				name = filepath.Join(name, string(rel))
+				name = filepath.Join(name, rel)
 			}
 		}
 		names = append(names, name)
 	}
 	return strings.Join(names, " ")
+}
+
+// text is the beginning of the string at an address of the program.
+func (tr *tracer) text(id int, at uint64) string {
+	b := make([]byte, 512)
+	n, _ := syscall.PtracePeekData(id, uintptr(at), b)
+	text, _, _ := bytes.Cut(b[:n], []byte{0})
+	return string(text)
 }

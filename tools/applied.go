@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
@@ -29,7 +29,7 @@ func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, appliedTime)
 	defer cancel()
-	past, err := env.Files.History(ctx, filestate.Query{Path: path, Session: env.Key.Session, Limit: appliedChanges})
+	past, err := env.Files.History(ctx, journal.Query{Path: path, Session: env.Key.Session, Limit: appliedChanges})
 	if err != nil {
 		return false
 	}

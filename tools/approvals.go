@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -65,17 +66,22 @@ func boundToPlan(s *session.State) bool {
 	return permission.AcceptEdits.AtMost(s.Highest) == permission.Plan
 }
 
-// leavePlanMode sets the mode, and where the session started in plan mode, that it has left it.
-func leavePlanMode(ctx context.Context, s *session.State, mode permission.Mode) error {
+// leavePlanMode sets the mode, and where the session started in plan mode, that it has left it. It returns the mode that is in
+// force then, which is another one where the mode that was set stands for that in which the session starts.
+func leavePlanMode(ctx context.Context, s *session.State, mode permission.Mode) (permission.Mode, error) {
 	_, err := s.Mode.Change(ctx, func(permission.Mode) (permission.Mode, error) { return mode, nil })
 	if err != nil {
-		return err
+		return mode, err
 	}
 	_, err = s.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) {
 		p.Left = true
 		return p, nil
 	})
-	return err
+	if err != nil {
+		return mode, err
+	}
+	mode, _, err = s.InForce(ctx, time.Now())
+	return mode, err
 }
 
 // answer says what became of the plan.

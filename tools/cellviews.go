@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/media"
 	"codehand/tools/notebook"
 	"codehand/tools/results"
+	"codehand/tools/shell"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
@@ -22,13 +24,28 @@ func (s *showing) holdsCells() bool {
 // cells shows cells of a notebook from number first on, as many as are asked for; 0: all that there are.
 func (s *showing) cells(ctx context.Context, first, asked int) (tool.Result, error) {
 	if s.from.Size() > notebook.MaxBytes {
-		return tool.Result{}, tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: 100 MiB. Use run_shell with jq.", s.path, results.Size(s.from.Size()))
+		return tool.Result{}, tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %d MiB. Use run_shell with jq.", s.path, results.Size(s.from.Size()), notebook.MaxBytes>>20)
 	}
+	as, err := bookEncoding(s.path, s.head, s.from.Size())
+	if err != nil {
+		return tool.Result{}, err
+	}
+	leave, err := s.env.Media.Hold(ctx, bookMemory(as, s.from.Size()))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer func() {
+		s.book = nil // or what leave collects would not be the notebook
+		leave()
+	}()
 	raw, err := s.read(notebook.MaxBytes)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	nb, err := notebook.Parse(raw)
+	if s.book, err = readBook(s.path, raw); err != nil {
+		return tool.Result{}, err
+	}
+	nb, err := notebook.Parse(s.book.json)
 	if invalid, ok := errors.AsType[*notebook.InvalidError](err); ok {
 		return tool.Result{}, notebookRefusal(s.path, invalid)
 	}
@@ -50,12 +67,13 @@ func (s *showing) stackCells(ctx context.Context, cells []notebook.Cell, first, 
 	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells), Form: form(s.env, 500, 2), Tokens: s.tokens}
 	images := &album{s: s}
 	spans := []filestate.Span{{}} // without any, all would count as seen
+	var at cut
 	for i, c := range cells[first-1:] {
 		if asked > 0 && i == asked {
 			break
 		}
 		before := *images
-		block, err := s.cell(ctx, c, first+i, images)
+		block, source, err := s.cell(ctx, c, first+i, images)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -63,11 +81,10 @@ func (s *showing) stackCells(ctx context.Context, cells []notebook.Cell, first, 
 			*images = before
 			break
 		}
-		if from, to := c.Span(); stack.Cut == 0 {
-			spans = append(spans, filestate.Span{From: int64(from), To: int64(to)})
-		}
+		at = cutOf(block, source, stack.Cut)
+		spans = append(spans, s.book.share(cells, first-1+i, at)...)
 	}
-	whole := stack.Blocks == len(cells) && stack.Cut == 0
+	whole := stack.Blocks == len(cells) && at == uncut
 	p := sheet{
 		lead: stack.Partial(fmt.Sprintf("offset=%d", stack.Last()+1)), text: stack.String(), media: images.taken,
 		notes: stack.Remarks(first > 1 || asked > 0), spans: spans, what: fmt.Sprintf(" (cells %d-%d)", first, stack.Last()),
@@ -76,34 +93,44 @@ func (s *showing) stackCells(ctx context.Context, cells []notebook.Cell, first, 
 	if whole {
 		p.spans = nil
 	}
+	if at != uncut { // which only the first of them can be
+		p.notes = append(p.notes, s.book.cutNote(cells[first-1], first, at, s.env.Prefs.ReadMaxLine))
+	}
+	if s.book.wide() {
+		p.notes = append(p.notes, s.book.as.String(), "BOM")
+	}
 	return s.answer(ctx, p)
 }
 
-// cell is one cell as it is shown, with what it has printed. Number counts from 1.
-func (s *showing) cell(ctx context.Context, c notebook.Cell, number int, images *album) (string, error) {
+// cell is one cell as it is shown, with what it has printed behind the first source bytes. Number counts from 1.
+func (s *showing) cell(ctx context.Context, c notebook.Cell, number int, images *album) (block string, source int, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<cell id=%q type=%q", c.ID, c.Type)
 	if c.Count > 0 {
 		fmt.Fprintf(&b, " n=\"%d\"", c.Count)
 	}
 	b.WriteString(">\n")
-	if source := c.Source(); source != "" {
-		b.WriteString(strings.TrimSuffix(source, "\n") + "\n")
+	if text := c.Source(); text != "" {
+		b.WriteString(strings.TrimSuffix(text, "\n") + "\n")
 	}
 	b.WriteString("</cell>")
+	source = b.Len()
 	outputs, cut := c.Outputs()
 	pictures := 0
 	for _, o := range outputs {
+		image, long := o.Image()
 		switch {
-		case len(o.Image) > 0:
+		case long:
+			b.WriteString("\n[" + o.MIME + ", over " + results.Size(media.MaxImageBytes) + ", not shown: too large]")
+		case len(image) > 0:
 			alone := fmt.Sprintf("offset=%d with limit=1 shows it", number)
 			if pictures >= s.env.Client.MaxImages {
 				alone = "this client takes " + plural(s.env.Client.MaxImages, "image", "images") + " at once"
 			}
 			pictures++
-			said, err := images.add(ctx, o.MIME, o.Image, alone)
+			said, err := images.add(ctx, o.MIME, image, alone)
 			if err != nil {
-				return "", err
+				return "", 0, err
 			}
 			b.WriteString("\n" + said)
 		case o.Text != "":
@@ -112,8 +139,11 @@ func (s *showing) cell(ctx context.Context, c notebook.Cell, number int, images 
 			b.WriteString("\n[" + o.MIME + " not shown]")
 		}
 	}
-	if cut {
-		fmt.Fprintf(&b, "\n[output cut; use jq '%s.outputs' %s]", c.Path, s.path)
+	switch {
+	case cut && s.book.wide(): // which jq does not read
+		fmt.Fprintf(&b, "\n[output cut; use iconv -f UTF-16 -t UTF-8 %s | jq '%s.outputs']", shell.Word(s.path), c.Path)
+	case cut:
+		fmt.Fprintf(&b, "\n[output cut; use jq '%s.outputs' %s]", c.Path, shell.Word(s.path))
 	}
-	return b.String(), nil
+	return b.String(), source, nil
 }

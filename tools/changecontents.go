@@ -1,22 +1,24 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"codehand/filestate"
 	"codehand/tools/results"
 	"codehand/tools/textedit"
+	"codehand/tools/tool"
 )
 
-// contentDiff is what lies between two contents of a file; nil: there is none.
-func contentDiff(before, after []byte, maxBytes int) string {
+// contentDiff is what lies between two contents of a file; nil: there is none. whole: nothing is missing.
+func contentDiff(before, after []byte, maxBytes int) (diff string, whole bool) {
 	for _, content := range [][]byte{before, after} {
 		if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {
-			return fmt.Sprintf("(not text: %s before, %s after)", results.Size(int64(len(before))), results.Size(int64(len(after))))
+			return fmt.Sprintf("(not text: %s before, %s after)", results.Size(int64(len(before))), results.Size(int64(len(after)))), false
 		}
 	}
-	return diffText(filestate.Change{Old: before, New: after}, maxBytes)
+	return diffAt(filestate.Change{Old: before, New: after}, nil, maxBytes)
 }
 
 // keptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
@@ -39,10 +41,10 @@ func keptContent(id string, content []byte) string {
 	return strings.TrimSuffix("This content ("+what+") was kept because no file had it. "+back+"\n"+shown, "\n")
 }
 
-// undoneFiles says of each file what it is now.
-func undoneFiles(changes []filestate.Change) string {
+// undoneFiles says of each file what it is now. hidden are those of which it does not show all that has changed.
+func undoneFiles(changes []filestate.Change) (text string, hidden []int) {
 	var b strings.Builder
-	for _, c := range changes {
+	for i, c := range changes {
 		switch {
 		case c.Before == c.After:
 			fmt.Fprintf(&b, "\n%s: it has that content already", c.Path)
@@ -53,9 +55,26 @@ func undoneFiles(changes []filestate.Change) string {
 		default:
 			fmt.Fprintf(&b, "\n%s: restored", c.Path)
 		}
-		if diff := contentDiff(c.Old, c.New, maxDiff/len(changes)); diff != "" && c.Before != c.After {
-			b.WriteString("\n" + diff)
+		diff, whole := contentDiff(c.Old, c.New, maxDiff/len(changes))
+		if diff == "" || c.Before == c.After {
+			continue
+		}
+		b.WriteString("\n" + diff)
+		if !whole && c.After != "" {
+			hidden = append(hidden, i)
 		}
 	}
-	return b.String()
+	return b.String(), hidden
+}
+
+// unsee forgets files of which an answer does not show all that has changed, and says so: what comes from the journal, nobody
+// in this session may have seen.
+func unsee(ctx context.Context, env tool.Env, changes []filestate.Change, hidden []int) (notes []string) {
+	for _, i := range hidden {
+		c := &changes[i]
+		_ = env.Files.Forget(ctx, c.Path) // a memory that fails lets nobody change the file
+		c.After = c.After.AsPartial()
+		notes = append(notes, "[not all that changed is shown; read again before editing: "+shownName(env, c.Path)+"]")
+	}
+	return notes
 }

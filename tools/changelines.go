@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/tool"
 )
 
 // changeLine is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`.
-func changeLine(env tool.Env, e filestate.Entry, files []filestate.EntryFile, now time.Time) string {
+func changeLine(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time) string {
 	by := e.By.Tool
 	if e.Kept != "" {
 		by = "kept"
@@ -36,7 +36,7 @@ func changeTime(at, now time.Time) string {
 	return at.Format(time.DateTime)
 }
 
-func changedFile(env tool.Env, e filestate.Entry, f filestate.EntryFile) string {
+func changedFile(env tool.Env, e journal.Entry, f journal.EntryFile) string {
 	name := shownName(env, f.Path)
 	if e.Kept != "" {
 		return name
@@ -54,7 +54,7 @@ func changedFile(env tool.Env, e filestate.Entry, f filestate.EntryFile) string 
 	return name
 }
 
-func changeMarks(e filestate.Entry) []string {
+func changeMarks(e journal.Entry) []string {
 	var marks []string
 	switch e.Kept {
 	case "":
@@ -84,8 +84,10 @@ func changeMarks(e filestate.Entry) []string {
 func olderChanges(limit int, path string) string {
 	const most = 200 // of limit
 	switch {
-	case limit < most:
+	case limit < most && path == "":
 		return "raise limit, or give file_path"
+	case limit < most:
+		return "raise limit"
 	case path == "":
 		return "give file_path"
 	}
@@ -93,12 +95,12 @@ func olderChanges(limit int, path string) string {
 }
 
 // changesJSON is as many changes as an answer holds, and whether there are more.
-func changesJSON(env tool.Env, view *journalView, entries []filestate.Entry, more bool) (tool.Result, error) {
+func changesJSON(env tool.Env, view *journalView, entries []journal.Entry, more bool) (tool.Result, error) {
 	list, size := []json.RawMessage{}, 0
 	for _, e := range entries {
 		e.Files = view.files(e)
 		raw := data(struct {
-			filestate.Entry
+			journal.Entry
 			Tool string `json:"tool,omitempty"`
 		}{e, e.By.Tool})
 		if size += len(raw) + 1; size > env.Limit-100 && len(list) > 0 {

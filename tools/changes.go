@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/media"
 	"codehand/tools/results"
 	"codehand/tools/textedit"
@@ -53,6 +54,17 @@ func nextUnseen(seen []filestate.Lines) int {
 	return seen[0].To + 1
 }
 
+// unreadRest says what to do about the lines that were not seen. A line that stands alone between seen ones was most
+// likely shown cut, and reading it again and again would not help.
+func unreadRest(e *filestate.PartReadError) string {
+	next := nextUnseen(e.Seen)
+	alone := len(e.Seen) == 0 || next == e.Total || slices.ContainsFunc(e.Seen, func(l filestate.Lines) bool { return l.From == next+1 })
+	if alone {
+		return fmt.Sprintf("Read the rest (next: offset=%d; a line that is shown cut counts as not read) or use edit_file.", next)
+	}
+	return fmt.Sprintf("Read the rest (next: offset=%d) or use edit_file.", next)
+}
+
 // numbered is a refusal with a number, a cause for the log, and no text yet.
 func numbered(code tool.Code, number int, cause error) *tool.Refusal {
 	r, _ := errors.AsType[*tool.Refusal](tool.Numbered(code, number, ""))
@@ -75,22 +87,15 @@ func sizeOf(env tool.Env, path string) string {
 }
 
 // by says on whose behalf a tool changes files.
-func by(env tool.Env, name string) filestate.By {
-	who := filestate.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name}
-	if roots := env.Space.Roots(); len(roots) > 0 {
-		who.Workspace = roots[0]
-	}
-	return who
+func by(env tool.Env, name string) journal.By {
+	return journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name, Workspace: env.Space.First()}
 }
 
-// diffText is what a change did, at most maxBytes long and safe to read.
-func diffText(c filestate.Change, maxBytes int) string { return diffAt(c, nil, maxBytes) }
-
-// diffAt is diffText for a change of which the places are known.
-func diffAt(c filestate.Change, places []textedit.Place, maxBytes int) string {
-	diff, _ := textedit.DiffAt(c.Old, c.New, places, maxBytes)
-	diff, _ = results.Show(diff)
-	return strings.TrimSuffix(diff, "\n")
+// diffAt is what a change did at these places, nil: anywhere, at most maxBytes long and safe to read. whole: nothing is missing.
+func diffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff string, whole bool) {
+	diff, whole = textedit.DiffAt(c.Old, c.New, places, maxBytes)
+	diff, exact := results.ShowDiff(diff)
+	return strings.TrimSuffix(diff, "\n"), whole && exact
 }
 
 // changeMeta is what programs learn of changed files: beside the tool's own fields, which are an object, the id that the
@@ -126,9 +131,9 @@ func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
 	return m
 }
 
-// sniff returns the first 64 KiB of a file, or refuses what they show to be no text.
+// sniff returns the first headSize bytes of a file, or refuses what they show to be no text.
 func sniff(r io.ReaderAt) ([]byte, error) {
-	head := make([]byte, 64<<10)
+	head := make([]byte, headSize)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

@@ -112,6 +112,7 @@ const sandboxLevel = 1
 
 // result is an answer with its last lines and what programs learn of it.
 func (o *outcome) result(i shell.Info, text string) tool.Result {
+	text += i.Doubtful()
 	if len(o.notes) > 0 {
 		text += "\n" + strings.Join(o.notes, "\n")
 	}

@@ -24,6 +24,9 @@ func coverageNotes(c search.Coverage, within time.Duration, one, many, whole str
 			notes = append(notes, "("+plural(left.n, one, many)+" "+left.text+".)")
 		}
 	}
+	if n := c.Special.N; n > 0 {
+		notes = append(notes, "("+plural(n, "special file was", "special files were")+" not "+map[string]string{"list": "listed", "result": "read"}[whole]+".)")
+	}
 	switch {
 	case c.Why == search.Time:
 		notes = append(notes, fmt.Sprintf("(Stopped after %s: %s not %s. The %s is NOT complete.)",

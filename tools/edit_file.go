@@ -44,10 +44,7 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 })
 
 func checkEditFile(in editFileInput) error {
-	if in.OldString == in.NewString {
-		return tool.Numbered(tool.NoChange, 1, "No changes to make: old_string and new_string are exactly the same.")
-	}
-	return nil
+	return checkEdit("edit_file", "", in.OldString, in.NewString)
 }
 
 func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Result, error) {
@@ -57,7 +54,7 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	}
 	defer f.Close()
 	edit := fileEdits{file: f, path: in.FilePath, version: in.Version, edits: []textedit.Edit{
-		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: prose(in.FilePath), Markers: env.Prefs.EditMarkers},
+		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
 	}}
 	if err := edit.refuseNotebook(ctx, env); err != nil {
 		return tool.Result{}, err
@@ -76,7 +73,7 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	case c.Before == c.After:
 		text = "No change: " + in.FilePath + " already has this content."
 	}
-	if diff := diffAt(c, edit.report.Places, maxDiff); diff != "" {
+	if diff, _ := diffAt(c, edit.report.Places, maxDiff); diff != "" {
 		text += "\n" + diff
 	}
 	return tool.Result{

@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +75,7 @@ func TestEditFileRefusals(t *testing.T) {
 		args   string
 		want   string
 	}{
+		{tool.InputInvalid, 0, `{"file_path":"f","old_string":"` + strings.Repeat("x", 1<<20+1) + `","new_string":"y"}`, `"old_string" must have at most 1 MiB`},
 		{tool.InputInvalid, 0, `{"file_path":"f","old_string":"a"}`, `"new_string" is required`},
 		{tool.InputInvalid, 0, `{"file_path":"f","old_string":"a","new_string":"b","expected_replacements":0}`, `expected_replacements`},
 		{tool.InputInvalid, 0, `{"file_path":"f","old_string":"a one","new_string":"b","version":"1"}`, `"version"`},
@@ -127,6 +130,68 @@ func TestEditFileChanged(t *testing.T) {
 		text = r.fails(tool.FileChanged, "edit_file", edit)
 		same(t, text, "FILE_CHANGED: $WORK/f has been modified since read, either by the user or by a linter. The change is too large to show. Read it again before attempting to write it.")
 	}
+}
+
+// What a diff cannot show once counted as read, and what was not held once counted as too large.
+func TestEditFileChangeNotShown(t *testing.T) {
+	t.Parallel()
+	const head = "FILE_CHANGED: $WORK/f has been modified since read, either by the user or by a linter. "
+	r := newRig(t)
+	r.write("f", "MARK caf\xe9\nx\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	r.write("f", "MARK caf\xe8\nx\n")
+	for _, call := range []string{"edit_file", "write_file", "edit_file"} {
+		args := `{"file_path":"f","old_string":"MARK","new_string":"DONE"}`
+		if call == "write_file" {
+			args = `{"file_path":"f","content":"mine\n"}`
+		}
+		same(t, r.fails(tool.FileChanged, call, args), head+"Not all that changed can be shown: bytes that are not UTF-8 differ. Read it again before attempting to write it.")
+	}
+	r.ok("read_file", `{"file_path":"f"}`)
+	r.ok("edit_file", `{"file_path":"f","old_string":"MARK","new_string":"DONE"}`)
+	r.holds("f", "DONE caf\xe8\nx\n")
+	for literal, real := range map[string]string{`\x1b`: "\x1b", `\u202e`: "\u202e"} { // each looks like the other
+		r.write("f", "MARK "+literal+"\n")
+		r.ok("read_file", `{"file_path":"f"}`)
+		r.write("f", "MARK "+real+"\n")
+		for range 2 {
+			same(t, r.fails(tool.FileChanged, "write_file", `{"file_path":"f","content":"mine\n"}`),
+				head+"Not all that changed can be shown: characters that are shown as escapes differ from such escapes. Read it again before attempting to write it.")
+		}
+	}
+	r.write("f", strings.Repeat("a line\n", 2000))
+	same(t, r.fails(tool.FileChanged, "edit_file", `{"file_path":"f","old_string":"MARK","new_string":"DONE","version":"0123456789ab"}`),
+		"FILE_CHANGED: $WORK/f does not have version 0123456789ab now. What changed cannot be shown: the old content is not held. Read it again before attempting to write it.")
+}
+
+// A call with a version was told to come again as it was, which fails for ever, and that somebody else had changed the file
+// when only the session itself had, more often than the versions that it keeps.
+func TestEditFileVersionAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const edits = 18 // one more than a session may make with one version
+	var content strings.Builder
+	for i := range edits {
+		fmt.Fprintf(&content, "line %02d a\n", i)
+	}
+	r.write("f", content.String())
+	r.ok("read_file", `{"file_path":"f"}`)
+	edit := func(i int, version string) string {
+		return fmt.Sprintf(`{"file_path":"f","old_string":"line %02d a","new_string":"line %02d b","version":"%s"}`, i, i, version)
+	}
+	first := fmt.Sprintf("%x", sha256.Sum256([]byte(content.String())))[:12]
+	for i := range edits - 1 {
+		r.ok("edit_file", edit(i, first))
+	}
+	text := r.fails(tool.FileChanged, "edit_file", edit(edits-1, first))
+	head := "FILE_CHANGED: $WORK/f does not have version " + first + " now. The change is below and counts as read: repeat the call with version "
+	now, ok := strings.CutPrefix(text, head)
+	if !ok {
+		t.Fatalf("got %s", text)
+	}
+	r.fails(tool.FileChanged, "edit_file", edit(edits-1, first))
+	r.ok("edit_file", edit(edits-1, now[:12]))
+	r.holds("f", strings.ReplaceAll(content.String(), "a\n", "b\n"))
 }
 
 func TestEditFileDeleted(t *testing.T) {
@@ -202,4 +267,19 @@ func TestEditFileParallel(t *testing.T) {
 	}
 	all.Wait()
 	r.holds("f", after.String())
+}
+
+// The answer once showed nothing of an edit beside a line that is longer than a whole diff may be.
+func TestEditFileBesideLongLine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a.txt", strings.Repeat("x", 9000)+"\nold\n")
+	r.ok("read_file", `{"file_path":"a.txt"}`)
+	same(t, r.ok("edit_file", `{"file_path":"a.txt","old_string":"old","new_string":"new"}`), "Successfully edited $WORK/a.txt: 1 replacement\n"+
+		"@@ -1,2 +1,2 @@\n "+strings.Repeat("x", 500)+"... (truncated, 8500 more characters)\n-old\n+new")
+	r.write("a.txt", strings.Repeat("x", 9000)+"\nother\nnew\n")
+	if text := r.fails(tool.FileChanged, "edit_file", `{"file_path":"a.txt","old_string":"new","new_string":"newer"}`); !strings.HasSuffix(text, "+other\n new") {
+		t.Errorf("all of the change fits, and is not shown: %s", text)
+	}
+	r.ok("edit_file", `{"file_path":"a.txt","old_string":"new","new_string":"newer"}`)
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"codehand/filestate"
+	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
@@ -22,6 +25,17 @@ type fileEdits struct {
 	report  textedit.Report // set when the edits were applied
 	total   int             // edits of the call
 	notes   *editNotes
+}
+
+// checkEdit refuses an edit that needs no file for that. head begins the words about one of several.
+func checkEdit(name, head, old, now string) error {
+	switch {
+	case len(old) > 1<<20:
+		return tool.Invalid(name, fmt.Sprintf("%s\"old_string\" must have at most 1 MiB, not %s; use write_file", head, results.Size(int64(len(old)))))
+	case old == now:
+		return tool.Numbered(tool.NoChange, 1, "%sNo changes to make: old_string and new_string are exactly the same.", head)
+	}
+	return nil
 }
 
 // errChecked ends a change that was only tried.
@@ -98,7 +112,7 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 	cascade, isCascade := errors.AsType[*textedit.CascadeError](err)
 	switch {
 	case isCascade:
-		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d.", f.which[failed.Index], f.which[cascade.By])
+		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d. Make one edit of the two.", f.which[failed.Index], f.which[cascade.By])
 	case isMissing && missing.ChangedBy > 0:
 		by := f.which[missing.ChangedBy-1]
 		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
@@ -107,4 +121,28 @@ func (f *fileEdits) refusal(ctx context.Context, env tool.Env, err error) error 
 		missing.Hint = "This exact edit was applied before; nothing to do."
 	}
 	return matchRefusal(env, f.path, head, edit.Old, more, err)
+}
+
+// missing says that there is no such file now.
+func missing(f filestate.File) bool {
+	_, err := f.Dir.Lstat(f.Name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// clash refuses files that cannot be changed together: one lies below the other, or both are names of one file,
+// of which the first to be replaced breaks the link.
+func clash(files []*fileEdits) error {
+	infos := make([]os.FileInfo, len(files))
+	for i, f := range files {
+		infos[i], _ = f.file.Dir.Lstat(f.file.Name) // what is missing has no other name
+		for j, g := range files {
+			if rel, err := filepath.Rel(f.file.Path, g.file.Path); infos[i] == nil && i != j && err == nil && filepath.IsLocal(rel) {
+				return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed: %s, which another edit makes.", g.path, f.path)
+			}
+			if j < i && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
+				return tool.Invalid("multi_edit", fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.path, f.path))
+			}
+		}
+	}
+	return nil
 }

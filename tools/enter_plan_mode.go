@@ -45,7 +45,7 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 	}
 	if plan.sum == "" {
 		if plan.path, err = createPlan(ctx, env, "enter_plan_mode"); err != nil {
-			return tool.Result{}, pathRefusal(env, plan.path, err)
+			return tool.Result{}, pathRefusal(env, env.Plans, err)
 		}
 	}
 	there := mode == permission.Plan

@@ -117,7 +117,7 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 		return p, nil
 	})
 	if err == nil && by.approved {
-		err = leavePlanMode(ctx, env.State, mode)
+		mode, err = leavePlanMode(ctx, env.State, mode)
 	}
 	if err != nil {
 		return tool.Result{}, stateFault(ctx, err)

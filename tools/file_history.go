@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -24,7 +24,7 @@ type fileHistoryInput struct {
 
 	Format string `json:"format,omitempty" rule:"enum=text|json default=text"` // for codehand history --json
 	Before string `json:"before,omitempty"`                                    // id of a change: older ones than that
-	Among  int    `json:"among,omitempty" rule:"min=1"`                        // how many of the newest are looked at
+	Among  int    `json:"among,omitempty" rule:"min=1"`                        // how many of them are looked at
 }
 
 var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
@@ -54,8 +54,9 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 		return fileHistoryOne(ctx, env, in, view)
 	}
 	entries, more, err := fileHistoryList(ctx, env, in, view)
-	if err != nil {
-		return tool.Result{}, err
+	unread, partly := errors.AsType[*journal.UnreadError](err)
+	if partly = partly && len(entries) > 0 && in.Format != "json"; err != nil && !partly { // programs have no use for a part
+		return tool.Result{}, journalFault("The changes of "+view.place, err)
 	}
 	if in.Format == "json" {
 		return changesJSON(env, view, entries, more)
@@ -69,29 +70,35 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 	} else if more {
 		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones %s.)", len(entries), olderChanges(in.Limit, in.FilePath)))
 	}
+	if partly {
+		lines = append(lines, "(There may be other changes: the journal cannot be read in part: "+unreadCause(unread)+".)")
+	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
-// fileHistoryList finds changes, and says whether there are or may be more.
-func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput, view *journalView) (entries []filestate.Entry, more bool, err error) {
+// fileHistoryList finds changes, and says whether there are or may be more. *journal.UnreadError comes with those found.
+func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput, view *journalView) (entries []journal.Entry, more bool, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	enough := errors.New("as many changes as wanted were looked at")
-	behind, looked := in.Before == "", 0
-	entries, err = env.Files.History(ctx, filestate.Query{Kept: true, Limit: in.Limit + 1, Fits: func(e filestate.Entry) bool {
+	looked := 0
+	q := journal.Query{Kept: true, Before: in.Before, Limit: in.Limit + 1, Fits: func(e journal.Entry) bool {
 		if looked++; looked == in.Among {
 			stop(enough)
 		}
-		if !behind {
-			behind = e.ID == in.Before
-			return false
-		}
 		return view.shows(e)
-	}})
+	}}
+	if q.Below = view.paths; q.Below == nil {
+		q.Below = env.State.Space.Roots()
+	}
+	if in.Among > 0 { // all are counted that come by
+		q.Below = nil
+	}
+	entries, err = env.Files.History(ctx, q)
 	switch {
 	case errors.Is(err, enough):
 		more, err = true, nil
-	case err == nil && !behind:
+	case errors.Is(err, journal.ErrNoChange):
 		err = unknownChange(in.Before) // it was tidied away: what is older than it is not known
 	}
 	more = more || len(entries) > in.Limit
@@ -109,19 +116,19 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 		return tool.Result{}, unknownChange(in.ChangeID)
 	}
 	if in.Format == "json" {
-		return changesJSON(env, view, []filestate.Entry{e}, false)
+		return changesJSON(env, view, []journal.Entry{e}, false)
 	}
 	lines, res := []string{changeLine(env, e, files, time.Now())}, tool.Result{}
 	for _, f := range files {
 		before, after, err := env.Files.Contents(ctx, e.ID, f.Path)
-		text := contentDiff(before, after, max(env.Limit-1000, maxDiff)/len(files))
+		text, _ := contentDiff(before, after, max(env.Limit-1000, maxDiff)/len(files))
 		switch {
-		case errors.Is(err, filestate.ErrNoCopy):
+		case errors.Is(err, journal.ErrNoCopy):
 			text = "(no copy of the content is kept)"
-		case errors.Is(err, filestate.ErrNoChange):
+		case errors.Is(err, journal.ErrNoChange):
 			return tool.Result{}, unknownChange(e.ID) // it was tidied away since it was found
 		case err != nil:
-			return tool.Result{}, err
+			return tool.Result{}, journalFault("Change "+e.ID, err)
 		case e.Kept != "":
 			text = keptContent(e.ID, before)
 		}

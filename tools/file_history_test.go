@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -32,7 +34,7 @@ func TestFileHistory(t *testing.T) {
 	same(t, r.ok("file_history", `{"file_path":"src/a"}`), want)
 	same(t, r.ok("file_history", `{"file_path":"src"}`), want)
 	lines := strings.Split(want, "\n")
-	same(t, r.ok("file_history", `{"file_path":"src","limit":1}`), lines[0]+"\n(Showing the newest 1. For older ones raise limit, or give file_path.)")
+	same(t, r.ok("file_history", `{"file_path":"src","limit":1}`), lines[0]+"\n(Showing the newest 1. For older ones raise limit.)")
 	same(t, r.ok("file_history", `{"change_id":"`+edited+`"}`), lines[1]+"\n@@ -1 +1 @@\n-one\n+two")
 	same(t, r.ok("file_history", `{"file_path":"none"}`), "No changes by these tools are recorded for $WORK/none.")
 	// What is refused is no advice: limit ends at 200.
@@ -48,6 +50,70 @@ func TestFileHistory(t *testing.T) {
 	r.fails(tool.ChangeUnknown, "file_history", `{"format":"json","before":"zzzzzzzzzzzzzzzz"}`)
 	same(t, r.ok("file_history", `{"file_path":"none","format":"json","among":1}`), `{"changes":[],"more":true}`)
 	same(t, r.ok("file_history", `{"file_path":"none","format":"json","among":1000}`), `{"changes":[],"more":false}`)
+}
+
+// A journal that cannot be read says nothing of what is in it: no change is unknown then, and nothing was never changed.
+func TestJournalUnreadable(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ok("write_file", `{"file_path":"a","content":"one\n"}`)
+	id := r.lastChange("a")
+	days, err := filepath.Glob(filepath.Join(r.kept, "????????"))
+	if err != nil || len(days) != 1 {
+		t.Fatalf("days %q, %v", days, err)
+	}
+	away := filepath.Join(filepath.Dir(r.kept), "away")
+	if err := os.Rename(days[0], away); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(tool.ChangeUnknown, "undo_change", `{"change_id":"`+id+`"}`) // it is gone, as far as anybody can see
+	if err := os.Symlink(filepath.Base(days[0]), days[0]); err != nil {  // which nobody can open, root neither
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{
+		{"undo_change", `{"change_id":"` + id + `"}`},
+		{"undo_change", `{"file_path":"a"}`},
+		{"undo_change", `{"file_path":"a","dry_run":true}`},
+		{"file_history", `{"change_id":"` + id + `"}`},
+		{"file_history", `{"file_path":"a"}`},
+		{"file_history", `{}`},
+		{"file_history", `{"format":"json","before":"` + id + `"}`},
+	} {
+		text := r.fails(tool.StateUnavailable, c[0], c[1])
+		if !strings.HasSuffix(text, " cannot be read from the journal: too many levels of symbolic links. Nothing was written. Try again, or tell the user.") {
+			t.Errorf("%s %s: %s", c[0], c[1], text)
+		}
+	}
+	if err := errors.Join(os.Remove(days[0]), os.Rename(away, days[0])); err != nil {
+		t.Fatal(err)
+	}
+	r.ok("undo_change", `{"change_id":"`+id+`"}`)
+}
+
+// An undo by path once took back an older change when the newest could not be read, and the list lacked that without a word.
+func TestJournalReadInPart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ok("write_file", `{"file_path":"a","content":"one\n"}`)
+	id := r.lastChange("a")
+	stray := filepath.Join(r.kept, "20990101")
+	if err := os.WriteFile(stray, nil, 0o600); err != nil { // which holds no change
+		t.Fatal(err)
+	}
+	whole := r.ok("file_history", `{"file_path":"a"}`)
+	r.fails(tool.ChangeUnknown, "file_history", `{"change_id":"zzzzzzzzzzzzzzzz"}`)
+	if err := os.Remove(stray); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("20990101", stray); err != nil { // which nobody can open, root neither
+		t.Fatal(err)
+	}
+	same(t, r.ok("file_history", `{"file_path":"a"}`),
+		whole+"\n(There may be other changes: the journal cannot be read in part: too many levels of symbolic links.)")
+	r.fails(tool.StateUnavailable, "file_history", `{"file_path":"a","format":"json"}`)
+	r.fails(tool.StateUnavailable, "undo_change", `{"file_path":"a"}`)
+	r.ok("file_history", `{"change_id":"`+id+`"}`)
+	r.ok("undo_change", `{"change_id":"`+id+`"}`)
 }
 
 func TestFileHistoryOfAll(t *testing.T) {
@@ -143,7 +209,7 @@ func (r *rig) keep(name, saved string) (line, id string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = r.Files.Update(r.t.Context(), filestate.By{Tool: "edit_file"}, filestate.Edit{File: f, Unseen: true, Change: func([]byte) ([]byte, error) {
+	_, err = r.Files.Update(r.t.Context(), journal.By{Tool: "edit_file"}, filestate.Edit{File: f, Unseen: true, Change: func([]byte) ([]byte, error) {
 		return []byte("two\n"), nil
 	}})
 	if err != nil {
@@ -227,7 +293,7 @@ func TestChangeIDs(t *testing.T) {
 		if err := json.Unmarshal(res.Meta.Data, &meta); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := r.Files.History(t.Context(), filestate.Query{ID: meta.Change}); err != nil || len(found) != 1 || found[0].By.Tool != c[0] {
+		if found, err := r.Files.History(t.Context(), journal.Query{ID: meta.Change}); err != nil || len(found) != 1 || found[0].By.Tool != c[0] {
 			t.Errorf("%s: %s names %+v, %v", c[0], res.Meta.Data, found, err)
 		}
 	}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
-	"codehand/tools/workspace"
 )
 
 // maxDiff is the most bytes of a diff, or of a whole file in its place, that one answer shows.
@@ -38,7 +37,7 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	case isBroken:
 		return settingsRefusal(path, broken)
 	case isFailed:
-		return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. The file is unchanged.", path, failed.Err), Cause: err}
+		return changeRefusal(path, failed, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return goneRefusal(ctx, env, path)
 	case isStale:
@@ -46,14 +45,16 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	case isPart && part.Version != "":
 		return tool.Numbered(tool.FilePartlyRead, g.unread, "Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.", part.Version, seenLines(part), path)
 	case isPart && isNotebook(path): // its lines are not what read_file counts
-		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only some cells of %s were read. Read all of them or use notebook_edit.", path)
+		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) or use notebook_edit.", path)
+	case isPart && len(part.Seen) == 0: // the answer of the change may have shown whole lines
+		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
 	case isPart:
-		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only %s of %s were read. Read the rest (next: offset=%d) or use edit_file.", seenLines(part), path, nextUnseen(part.Seen))
+		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only %s of %s were read. %s", seenLines(part), path, unreadRest(part))
 	case errors.Is(err, filestate.ErrNotRead):
 		return g.unreadRefusal(ctx, env, path)
 	case errors.Is(err, filestate.ErrVersion):
 		return tool.Invalid(g.name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p, or r, 12 and a range`)
-	case errors.Is(err, filestate.ErrTooLarge):
+	case errors.Is(err, disk.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", sizeOf(env, path))
 	}
 	return pathRefusal(env, path, err)
@@ -68,12 +69,6 @@ func goneRefusal(ctx context.Context, env tool.Env, path string) error {
 	return tool.Numbered(tool.FileNotFound, 4, "%s", text)
 }
 
-// missing says that there is no such file now.
-func missing(f filestate.File) bool {
-	_, err := f.Dir.Lstat(f.Name)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // wasDeleted says that the session has seen a file that is not there any more.
 func wasDeleted(ctx context.Context, env tool.Env, path string) bool {
 	real, _ := env.Space.Resolve(path)
@@ -81,42 +76,13 @@ func wasDeleted(ctx context.Context, env tool.Env, path string) bool {
 	return err == nil && len(stale) > 0 && stale[0].Now == ""
 }
 
-// unreadRefusal sends the model to read_file, unless reading could not help.
-func (g guard) unreadRefusal(ctx context.Context, env tool.Env, path string) error {
-	f, err := env.Open(path, workspace.Read)
-	if err == nil {
-		defer f.Close()
-		err = g.look(ctx, env, f)
-	}
-	if err == nil {
-		return tool.Numbered(tool.FileNotRead, g.unread, "File has not been read yet: %s. Read it first before writing to it.", path)
-	}
-	return pathRefusal(env, path, err)
-}
-
-// look opens a file that was not read for what reading would find.
-func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
-	r, err := env.Files.Open(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	head, err := sniff(r)
-	if err == nil && g.inTheWay(head) {
-		return existsRefusal(g.head)
-	}
-	if e, _ := textedit.Detect(head); err == nil && !e.Editable() && g.name != "write_file" {
-		return textedit.ErrEncoding
-	}
-	return err
-}
-
-func (g guard) inTheWay(content []byte) bool {
-	return g.creates && strings.TrimSpace(textedit.Shown(content)) != ""
-}
-
 // stale shows what changed, and lets the session count it as read if all of it is shown: then the same call succeeds.
 func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestate.StaleError) error {
+	if isNotebook(path) {
+		if _, err := readBook(path, e.New); err != nil {
+			return err
+		}
+	}
 	if _, err := textedit.Decode(e.New); err != nil {
 		return pathRefusal(env, path, err) // not even the difference could be shown
 	}
@@ -125,26 +91,51 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 	}
 	r := numbered(tool.FileChanged, g.changed, e)
 	r.Text = path + " has been modified since read, either by the user or by a linter. "
-	shown, whole := "", false
+	if e.Named { // maybe by this session itself
+		r.Text = path + " does not have version " + string(e.Was) + " now. "
+	}
+	shown, whole, exact := "", false, true
 	switch {
 	case e.New == nil:
 		r.Text += "Its name stands for another file now. Read it again before attempting to write it."
 		return r
 	case e.Old != nil:
 		shown, whole = textedit.Diff(e.Old, e.New, maxDiff)
-		shown, _ = results.Show(shown)
+		shown, exact = results.ShowDiff(shown)
 	case len(e.New) <= maxDiff:
 		shown, whole = results.Numbered(textedit.Shown(e.New), 0), true
 	}
-	if !whole || env.Files.Accept(ctx, e) != nil {
-		r.Text += "The change is too large to show. Read it again before attempting to write it."
+	if !whole || !exact || env.Files.Accept(ctx, e) != nil {
+		r.Text += unshownChange(e, exact) + " Read it again before attempting to write it."
 		return r
 	}
-	r.Text += "The change is below and counts as read: repeat the call against it.\n" + shown
+	r.Brief = r.Text + "What changed has no room here. Read it again before attempting to write it."
+	r.Text += "The change is below and counts as read: repeat the call " + againstIt(e) + ".\n" + shown
 	if env.Client.Modern || env.Prefs.ReadVersion { // a call that named one would never fit again
 		r.Text += "\n[version " + string(e.Now) + "]"
 	}
 	r.Shows = []string{e.Path}
 	r.Meta.Version = string(e.Now)
 	return r
+}
+
+// againstIt says what a call must have to succeed when it is repeated.
+func againstIt(e *filestate.StaleError) string {
+	if e.Named {
+		return "with version " + string(e.Now)
+	}
+	return "against it"
+}
+
+// unshownChange says why a change is not shown.
+func unshownChange(e *filestate.StaleError, exact bool) string {
+	switch {
+	case !exact:
+		return "Not all that changed can be shown: characters that are shown as escapes differ from such escapes."
+	case e.Old == nil:
+		return "What changed cannot be shown: the old content is not held."
+	case textedit.Hides(e.Old, e.New):
+		return "Not all that changed can be shown: bytes that are not UTF-8 differ."
+	}
+	return "The change is too large to show."
 }

@@ -82,7 +82,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	} else if c.Size > 0 {
 		body = strings.TrimRight(shownOutput(env, c, form(env, 500, 4)).Text, "\n")
 	}
-	text := jobOutputStatus(c) + "\n" + body
+	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
 	if err := consumed(ctx, env, cursors[info.ID], c); err != nil {
 		text += "\n[the next call will show this output again]"
 	}

@@ -48,7 +48,7 @@ func runJobStop(ctx context.Context, env tool.Env, in jobStopInput) (tool.Result
 	}
 	text := fmt.Sprintf("Stopped job %s (%s) after %s.", info.ID, jobLine(info), jobAge(info))
 	if info.State != shell.Killed || before.State != shell.Running {
-		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, jobLine(info), jobEnd(info), jobAge(info))
+		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, jobLine(info), info.Ended(), jobAge(info))
 	}
 	return tool.Result{Text: text, Meta: tool.Meta{Job: jobMeta(info)}}, nil
 }

@@ -64,18 +64,6 @@ func noShell(s *session.State) string {
 	return s.Prefs.NoShell
 }
 
-// jobEnd says how a job ended: completed (exit 0), failed (signal SIGSEGV). Which signal ended one that was stopped
-// says nothing: it was ours.
-func jobEnd(i shell.Info) string {
-	switch {
-	case i.State == shell.Failed && i.Signal != "":
-		return fmt.Sprintf("%s (signal %s)", i.State, i.Signal)
-	case i.State == shell.Completed, i.State == shell.Failed:
-		return fmt.Sprintf("%s (exit %d)", i.State, i.Exit)
-	}
-	return string(i.State)
-}
-
 // jobMeta is what programs learn of a job.
 func jobMeta(i shell.Info) *tool.Job {
 	return &tool.Job{ID: i.ID, State: string(i.State), Exit: i.Exit}

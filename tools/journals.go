@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -26,22 +26,28 @@ type journalView struct {
 func newJournalView(s *session.State, path string) (*journalView, error) {
 	v := &journalView{state: s, place: s.Space.Cwd(), open: map[string]bool{}}
 	if path == "" {
-		return v, nil
+		if len(s.Space.Roots()) > 0 {
+			return v, nil
+		}
+		path = v.place // refused in the words of every other tool, and not called unchanged
+	}
+	if err := journalOutside(s, path); err != nil {
+		return nil, err
 	}
 	v.place, v.paths = path, journalPaths(s, path)
-	return v, journalOutside(s, path)
+	return v, nil
 }
 
 // shows says whether a change is asked for and may be seen.
-func (v *journalView) shows(e filestate.Entry) bool {
-	return slices.ContainsFunc(v.files(e), func(f filestate.EntryFile) bool {
+func (v *journalView) shows(e journal.Entry) bool {
+	return slices.ContainsFunc(v.files(e), func(f journal.EntryFile) bool {
 		return v.paths == nil || slices.ContainsFunc(v.paths, func(p string) bool { return isBelow(p, f.Path) })
 	})
 }
 
 // files are those of a change that may be seen.
-func (v *journalView) files(e filestate.Entry) []filestate.EntryFile {
-	var seen []filestate.EntryFile
+func (v *journalView) files(e journal.Entry) []journal.EntryFile {
+	var seen []journal.EntryFile
 	for _, f := range e.Files {
 		if v.sees(f.Path) {
 			seen = append(seen, f)
@@ -85,20 +91,27 @@ func isBelow(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// journalPaths are those under which the journal may have a file: that of the name itself, though a link may stand there
-// now, and that of what the name leads to.
+// journalPaths are those under which the journal may have a file, though links may stand there now: that of the name in
+// the directory that it leads to, that of what it leads to, and that which is written, unless its directory leads out.
 func journalPaths(s *session.State, path string) []string {
 	path = s.Space.Abs(path)
-	dir, _ := s.Space.Resolve(filepath.Dir(path))
+	dir, inside := s.Space.Resolve(filepath.Dir(path))
+	real, _ := s.Space.Resolve(path)
 	paths := []string{filepath.Join(dir, filepath.Base(path))}
-	if real, _ := s.Space.Resolve(path); real != paths[0] {
+	if real != paths[0] {
 		paths = append(paths, real)
+	}
+	if inside && !slices.Contains(paths, path) {
+		paths = append(paths, path)
 	}
 	return paths
 }
 
 // journalOutside refuses a path that no change of this workspace can have; nil: one can.
 func journalOutside(s *session.State, path string) error {
+	if err := s.Space.Refused(path); err != nil {
+		return pathRefusal(tool.Env{State: s}, path, err)
+	}
 	if slices.ContainsFunc(journalPaths(s, path), func(p string) bool { return inRoots(s, p) }) {
 		return nil
 	}
@@ -110,15 +123,18 @@ func journalOutside(s *session.State, path string) error {
 	return tool.Refuse(tool.ChangeUnknown, "No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
 }
 
-// changeNamed finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is CHANGE_UNKNOWN: another principal's change is as
-// unknown as one that never was.
-func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (filestate.Entry, error) {
-	found, err := s.Files.History(ctx, filestate.Query{ID: id, Kept: kept})
-	if err != nil {
-		return filestate.Entry{}, err
+// changeNamed finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is
+// CHANGE_UNKNOWN: another principal's change is as unknown as one that never was.
+func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (journal.Entry, error) {
+	found, err := s.Files.History(ctx, journal.Query{ID: id, Kept: kept})
+	if len(found) == 0 && err != nil {
+		return journal.Entry{}, journalFault("Change "+clip(oneLine(id), 40), err)
 	}
-	if len(found) == 0 || !slices.ContainsFunc(found[0].Files, func(f filestate.EntryFile) bool { return inRoots(s, f.Path) }) {
-		return filestate.Entry{}, unknownChange(id)
+	if len(found) == 0 {
+		return journal.Entry{}, unknownChange(id)
+	}
+	if !slices.ContainsFunc(found[0].Files, func(f journal.EntryFile) bool { return inRoots(s, f.Path) }) {
+		return journal.Entry{}, unknownChange(id)
 	}
 	return found[0], nil
 }

@@ -57,8 +57,12 @@ func (s *showing) lines(ctx context.Context, first, asked int) (tool.Result, err
 	for _, w := range v.Shown {
 		spans = append(spans, filestate.Span(w))
 	}
+	notes, shown := v.Remarks(first > 1 || asked > 0), ""
+	if s.holdsCells() { // and may be shown as such as well
+		notes, shown = append(notes, "as_text=true counts lines"), "lines"
+	}
 	return s.answer(ctx, sheet{
-		lead: v.Partial(), text: v.String(), notes: v.Remarks(first > 1 || asked > 0), facts: shownFacts{Facts: &facts},
-		spans: spans, what: fmt.Sprintf(" (lines %d-%d)", v.First, v.Last()),
+		lead: v.Partial(), text: v.String(), notes: notes, facts: shownFacts{Facts: &facts},
+		spans: spans, what: fmt.Sprintf(" (lines %d-%d)", v.First, v.Last()), form: shown,
 	})
 }

@@ -78,7 +78,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		return tool.Result{}, pathRefusal(env, base, err)
 	}
 	defer place.Dir.Close()
-	if info, err := place.Dir.Stat(place.Name); err != nil {
+	if info, err := place.Dir.Lstat(place.Name); err != nil {
 		return tool.Result{}, pathRefusal(env, base, err)
 	} else if !info.IsDir() {
 		return tool.Result{}, tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)

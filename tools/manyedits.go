@@ -1,11 +1,15 @@
 package tools
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -30,10 +34,10 @@ func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestat
 	case err == nil:
 		return changes, nil
 	case isFailed && len(files) > 1:
-		err = tool.Refuse(tool.WriteFailed, "Writing %s failed: %v. All %d files are as before.", failed.Path, failed.Err, len(files))
+		err = writeRefusal(failed, len(files), err)
 	case isFailed:
 		err = files[0].refusal(ctx, env, err)
-	case isTorn, ctx.Err() != nil, errors.Is(err, filestate.ErrLocked), errors.Is(err, filestate.ErrMemory):
+	case isTorn, ctx.Err() != nil, errors.Is(err, lock.ErrLocked), errors.Is(err, filestate.ErrMemory):
 		err = guard{}.refusal(ctx, env, "One of the files", err)
 	default: // to say what is wrong with every file, not only with the first
 		if _, wrong := checkAll(ctx, env, files); wrong != nil {
@@ -70,6 +74,18 @@ func dryWords(env tool.Env, files []*fileEdits) string {
 	return "Dry run: all " + edits + " would apply."
 }
 
+// editedWords is what these edits came to.
+func editedWords(changes []filestate.Change, edits int) string {
+	changed := slices.DeleteFunc(slices.Clone(changes), unchanged)
+	if len(changed) == 0 {
+		return "No change: " + plural(len(changes), "file has", "files have") + " this content already."
+	}
+	return fmt.Sprintf("Successfully edited %s, %s.", plural(len(changed), "file", "files"), plural(edits, "edit", "edits"))
+}
+
+// unchanged says that an edit came to the content that the file had.
+func unchanged(c filestate.Change) bool { return c.Old != nil && bytes.Equal(c.Old, c.New) }
+
 // checkAll tries the edits of every file and writes nothing. The first failing edit of each is reported, at most 10.
 func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []filestate.Change, err error) {
 	notes := noteEdits(env, files)
@@ -78,7 +94,7 @@ func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []
 	failing := 0
 	for i, f := range files {
 		if failing == maxFailing {
-			all.Text += "\n(" + plural(len(files)-i, "more file was", "more files were") + " not looked at.)"
+			addTo(all, "("+plural(len(files)-i, "more file was", "more files were")+" not looked at.)", "")
 			break
 		}
 		c, err := f.check(ctx, env)
@@ -92,7 +108,11 @@ func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []
 			all, failing = r, 1
 		default:
 			failing++
-			all.Text += "\n" + r.Error()
+			brief := ""
+			if r.Brief != "" {
+				brief = string(r.Code) + ": " + r.Brief
+			}
+			addTo(all, r.Error(), brief)
 			all.Shows = append(all.Shows, r.Shows...)
 		}
 	}
@@ -100,4 +120,12 @@ func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []
 		return nil, all
 	}
 	return changes, nil
+}
+
+// addTo appends a line to a refusal, and to its brief form that line's; brief "": it has none.
+func addTo(r *tool.Refusal, line, brief string) {
+	if r.Brief != "" || brief != "" {
+		r.Brief = cmp.Or(r.Brief, r.Text) + "\n" + cmp.Or(brief, line)
+	}
+	r.Text += "\n" + line
 }

@@ -3,10 +3,10 @@ package tools
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"codehand/filestate"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
@@ -95,8 +95,8 @@ func clip(s string, max int) string {
 	return s
 }
 
-// summary says in one line what was done to the file.
-func (f *fileEdits) summary() string {
+// summary says in one line what was done to the file, or would be.
+func (f *fileEdits) summary(c filestate.Change) string {
 	n, level := 0, textedit.Exact
 	for _, d := range f.report.Edits {
 		n, level = n+d.Replacements, max(level, d.Level)
@@ -109,14 +109,8 @@ func (f *fileEdits) summary() string {
 		}
 		text += word + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.which), " ", ", "), "[]") + "; "
 	}
-	return text + plural(n, "replacement", "replacements") + levelWords(level)
-}
-
-// prose says that a file holds running text, by its name.
-func prose(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".tex":
-		return true
+	if unchanged(c) {
+		return text + "no change, it has this content already"
 	}
-	return false
+	return text + plural(n, "replacement", "replacements") + levelWords(level)
 }

@@ -70,8 +70,8 @@ func checkMultiEdit(in multiEditInput) error {
 		if e.FilePath == "" && in.FilePath == "" {
 			return tool.Invalid("multi_edit", fmt.Sprintf("\"file_path\" is required, since edit %d names no file", i+1))
 		}
-		if e.OldString == e.NewString {
-			return tool.Numbered(tool.NoChange, 1, "Edit %d: No changes to make: old_string and new_string are exactly the same.", i+1)
+		if err := checkEdit("multi_edit", fmt.Sprintf("Edit %d: ", i+1), e.OldString, e.NewString); err != nil {
+			return err
 		}
 		named[cmp.Or(e.FilePath, in.FilePath)] = true
 	}
@@ -89,13 +89,14 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	if err != nil {
 		return tool.Result{}, err
 	}
-	text := fmt.Sprintf("Successfully edited %s, %s.", plural(len(files), "file", "files"), plural(len(in.Edits), "edit", "edits"))
+	var text string
 	var changes []filestate.Change
 	if in.DryRun {
 		text = dryWords(env, files)
 		changes, err = checkAll(ctx, env, files)
 	} else {
 		changes, err = applyAll(ctx, env, files)
+		text = editedWords(changes, len(in.Edits))
 	}
 	if err != nil {
 		return tool.Result{}, err
@@ -103,8 +104,8 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	res := tool.Result{}
 	for i, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
-		text += "\n" + files[i].summary()
-		if diff := diffAt(c, files[i].report.Places, maxDiff/len(files)); diff != "" {
+		text += "\n" + files[i].summary(c)
+		if diff, _ := diffAt(c, files[i].report.Places, maxDiff/len(files)); diff != "" {
 			text += "\n" + diff
 		}
 	}
@@ -143,7 +144,7 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*fileEdits, error) {
 			return files, tool.Invalid("multi_edit", fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
 		}
 		f.which, f.total = append(f.which, i+1), len(in.Edits)
-		f.edits = append(f.edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll, Expect: e.Expected, Prose: prose(path), Markers: env.Prefs.EditMarkers})
+		f.edits = append(f.edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll, Expect: e.Expected, Prose: textedit.Prose(path), Markers: env.Prefs.EditMarkers})
 	}
 	return files, clash(files)
 }

@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,6 +78,37 @@ func TestMultiEditManyFail(t *testing.T) {
 	}
 }
 
+// Where the answer has no room for what changed in the files, its brief form says of each that it must be read again.
+func TestMultiEditBrief(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"a", "b", "c"} {
+		r.write(name, "one\n")
+		r.ok("read_file", `{"file_path":"`+name+`"}`)
+	}
+	r.write("a", "foreign\n")
+	r.write("c", "foreign\n")
+	var err error
+	for _, tl := range All() {
+		if tl.Spec.Name == "multi_edit" {
+			call, bad := tl.Bind(r.State, json.RawMessage(`{"edits":[{"file_path":"a","old_string":"one","new_string":"1"},`+
+				`{"file_path":"b","old_string":"zzz","new_string":"1"},{"file_path":"c","old_string":"one","new_string":"1"}]}`))
+			if bad != nil {
+				t.Fatal(bad)
+			}
+			_, err = call.Run(t.Context(), r.env(call))
+		}
+	}
+	refusal, ok := errors.AsType[*tool.Refusal](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	read := " has been modified since read, either by the user or by a linter. What changed has no room here. Read it again before attempting to write it."
+	want := filepath.Join(r.dir, "a") + read + "\nSTRING_NOT_FOUND: Edit 2: String to replace not found in file.\nString: zzz\nFILE_CHANGED: " + filepath.Join(r.dir, "c") + read
+	if refusal.Brief != want {
+		t.Errorf("got  %s\nwant %s", refusal.Brief, want)
+	}
+}
+
 // A file that is in the way of a new one is named by its edit.
 func TestMultiEditInTheWay(t *testing.T) {
 	t.Parallel()
@@ -133,6 +166,7 @@ func TestMultiEditRefusals(t *testing.T) {
 		want string
 	}{
 		{tool.InputInvalid, `{"edits":[]}`, `"edits"`},
+		{tool.InputInvalid, `{"file_path":"f","edits":[{"old_string":"` + strings.Repeat("x", 1<<20+1) + `","new_string":"y"}]}`, `Edit 1: "old_string" must have at most 1 MiB`},
 		{tool.InputInvalid, `{"edits":[{"old_string":"a","new_string":"b"}]}`, `"file_path" is required`},
 		{tool.InputInvalid, `{"edits":[` + strings.Join(many, ",") + `]}`, `at most 20 files`},
 		{tool.InputInvalid, `{"file_path":"f","edits":[{"old_string":"one","new_string":"b","version":"000000000000"},{"old_string":"two","new_string":"b","version":"000000000001"}]}`, `"version" of edit 2`},
@@ -141,7 +175,7 @@ func TestMultiEditRefusals(t *testing.T) {
 		{tool.StringNotFound, `{"file_path":"f","edits":[{"old_string":"one\ntwo","new_string":"X"},{"old_string":"two\nthree","new_string":"Y"}]}`,
 			"Edit 2: String to replace not found in file. It may have been changed by edit 1.\nConflicts: edits 1 and 2 overlap at lines 2-3."},
 		{tool.Cascade, `{"file_path":"f","edits":[{"old_string":"one","new_string":"uno dos"},{"old_string":"uno","new_string":"X"}]}`,
-			"Edit 2: Cannot edit file: old_string is a substring of a new_string from a previous edit.\nConflicts: edit 2 depends on edit 1."},
+			"Edit 2: Cannot edit file: old_string is a substring of a new_string from a previous edit.\nConflicts: edit 2 depends on edit 1. Make one edit of the two."},
 		{tool.CountMismatch, `{"file_path":"f","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two","new_string":"2","expected_replacements":3}]}`, "Edit 2: Expected 3 replacements but found 1."},
 		{tool.FileExists, `{"file_path":"f","edits":[{"old_string":"one","new_string":"1"},{"old_string":"","new_string":"2"}]}`, "Edit 2: Cannot create new file"},
 		{tool.FileNotFound, `{"file_path":"missing","edits":[{"old_string":"one","new_string":"1"}]}`, "File does not exist: $WORK/missing."},
@@ -174,4 +208,19 @@ func TestMultiEditDryRunDenied(t *testing.T) {
 		t.Error(text)
 	}
 	r.holds("open.txt", "a\n")
+}
+
+// Edits that come to what the file has already were told as done.
+func TestMultiEditWithoutChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "a\r\nb\r\n")
+	r.write("b", "b\n")
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("read_file", `{"file_path":"b"}`)
+	const noChange = `{"file_path":"a","old_string":"a\r\nb\r\n","new_string":"a\nb\n"}`
+	same(t, r.ok("multi_edit", `{"edits":[`+noChange+`]}`), "No change: 1 file has this content already.\n$WORK/a: edit 1; no change, it has this content already")
+	same(t, r.ok("multi_edit", `{"edits":[`+noChange+`,{"file_path":"b","old_string":"b","new_string":"c"}]}`),
+		"Successfully edited 1 file, 2 edits.\n$WORK/a: edit 1; no change, it has this content already\n$WORK/b: edit 2; 1 replacement\n@@ -1 +1 @@\n-b\n+c")
+	r.holds("a", "a\r\nb\r\n")
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -65,37 +64,35 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 		return tool.Result{}, pathRefusal(env, in.NotebookPath, err)
 	}
 	defer f.Close()
-	if info, err := f.Dir.Lstat(f.Name); err == nil && info.Mode().IsRegular() && info.Size() > notebook.MaxBytes {
-		return tool.Result{}, notebookEditRefusal(ctx, env, in, notebook.ErrTooLarge) // before it is read
-	}
-	var chance [4]byte
-	_, _ = rand.Read(chance[:]) // crypto/rand never fails
-	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert, "delete": notebook.Delete}[in.EditMode]
-	var done notebook.Report
-	changes, err := env.Files.Update(ctx, by(env, "notebook_edit"), filestate.Edit{
-		File: f, Version: filestate.Version(in.Version),
-		Change: func(old []byte) (content []byte, err error) {
-			if old == nil {
-				return nil, fs.ErrNotExist
-			}
-			content, done, err = notebook.Apply(old, notebook.CellEdit{
-				Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource, Random: binary.NativeEndian.Uint32(chance[:]),
-			})
-			return content, err
-		},
-	})
+	leave, err := holdNotebook(ctx, env, in.NotebookPath, f)
 	if err != nil {
 		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
 	}
-	c := changes[0]
-	text, notes := notebookEditSaid(in, c, done)
+	defer leave()
+	var chance [4]byte
+	_, _ = rand.Read(chance[:]) // crypto/rand never fails
+	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert, "delete": notebook.Delete}[in.EditMode]
+	edit := &bookEdit{path: in.NotebookPath, cell: notebook.CellEdit{
+		Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource, Random: binary.NativeEndian.Uint32(chance[:]),
+	}}
+	changes, err := env.Files.Update(ctx, by(env, "notebook_edit"), filestate.Edit{
+		File: f, Version: filestate.Version(in.Version),
+		Change: edit.change, Touches: edit.touches,
+	})
+	if isUnseenCell(err) {
+		return tool.Result{}, edit.unseen(env.Prefs.ReadMaxLine)
+	}
+	if err != nil {
+		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
+	}
+	text, notes := notebookEditSaid(in, changes[0], edit.done)
 	return tool.Result{
-		Text: text + changeNotes(env, notes, c), Shows: []string{c.Path},
+		Text: text + changeNotes(env, notes, changes...), Shows: []string{changes[0].Path},
 		Meta: changeMeta(struct {
 			Cell  string `json:"cell"`
 			Index int    `json:"index"`
 			Type  string `json:"type"`
-		}{done.ID, done.Index, done.Type}, c),
+		}{edit.done.ID, edit.done.Index, edit.done.Type}, changes...),
 	}, nil
 }
 
@@ -135,7 +132,7 @@ func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput
 	missing, isMissing := errors.AsType[*notebook.NotFoundError](err)
 	switch {
 	case errors.Is(err, notebook.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: 100 MiB, also after the change. Use run_shell.", in.NotebookPath, sizeOf(env, in.NotebookPath))
+		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath, sizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
 	case isInvalid:
 		return notebookRefusal(in.NotebookPath, invalid)
 	case isMissing && len(missing.IDs) == 0:

@@ -39,11 +39,12 @@ func (o *outcome) moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 		o.notes = append(o.notes, "[job_output will show this output again]")
 	}
 	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with job_output.\n", jobAge(i), i.ID)
-	return o.result(i, text+printed(shownOutput(o.env, c, o.form()).Text)), nil
+	return o.result(i, text+printed(shownOutput(o.env, c, o.form()).Text)+c.Info.Missing()), nil
 }
 
 // ended answers a command that is over. stopped is why the call ended it, if it did.
 func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopped error) (tool.Result, error) {
+	dir := i.Cwd
 	if o.stays {
 		i.Cwd = ""
 	}
@@ -66,8 +67,10 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 		kept = o.keep(job, &c)
 		shown = shownOutput(o.env, c, o.form()) // with the path that it has now
 	}
-	res := o.result(i, printed(shown.Text))
+	text := printed(shown.Text)
+	res := o.result(i, text)
 	res.Meta.Kept = kept
+	res.Saw = o.sight(c, dir, text)
 	head := ""
 	switch {
 	case stopped != nil:

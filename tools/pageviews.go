@@ -29,6 +29,9 @@ func pageRange(pages string) (from, to int, ok bool) {
 
 // pages shows pages of a PDF: those that are asked for, or all of a short one.
 func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) {
+	if why := s.env.Prefs.NoPDF; why != "" {
+		return tool.Result{}, tool.Refuse(tool.PDFUnavailable, "PDF files are not read here: %s. Ask the user for the text of %s.", why, s.path)
+	}
 	from, to, _ := pageRange(asked)
 	pages, err := s.env.Media.Pages(ctx, s.from, s.from.Size(), from, to)
 	if behind, ok := errors.AsType[*media.RangeError](err); ok {

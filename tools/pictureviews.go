@@ -15,6 +15,11 @@ func (s *showing) picture(ctx context.Context) (tool.Result, error) {
 	if size := s.from.Size(); size > media.MaxImageBytes {
 		return tool.Result{}, s.pictureRefusal(&media.LimitError{What: "bytes", Have: size, Most: media.MaxImageBytes})
 	}
+	leave, err := s.env.Media.Hold(ctx, s.from.Size())
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer leave()
 	raw, err := s.read(media.MaxImageBytes)
 	if err != nil {
 		return tool.Result{}, err

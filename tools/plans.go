@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -82,7 +83,7 @@ var errNoPlan = errors.New("it is no plan file any more")
 
 // lostPlanRefusal is the refusal for a plan file that cannot be read.
 func lostPlanRefusal(s *session.State, path string, err error) error {
-	if errors.Is(err, errNoPlan) || errors.Is(err, filestate.ErrDirectory) || errors.Is(err, filestate.ErrNotRegular) {
+	if errors.Is(err, errNoPlan) || errors.Is(err, disk.ErrDirectory) || errors.Is(err, disk.ErrNotRegular) {
 		return tool.Refuse(tool.NotRegular, "%s is no plan file any more. Call enter_plan_mode for a new one.", path)
 	}
 	return pathRefusal(tool.Env{State: s}, path, err)
@@ -119,11 +120,11 @@ func ownEdit(ctx context.Context, env tool.Env, path string) bool {
 func createPlan(ctx context.Context, env tool.Env, name string) (string, error) {
 	if !env.Space.Inside(env.Plans) {
 		if err := os.MkdirAll(env.Plans, 0o700); err != nil {
-			return "", err
+			return "", &filestate.WriteError{Path: env.Plans, Step: "make directory", Err: disk.Cause(err)}
 		}
 	}
 	for range planTries {
-		changes, err := writePlan(ctx, env, name, planFile{path: filepath.Join(env.Plans, planName()+".md")}, "")
+		changes, err := writePlan(ctx, env, name, planFile{path: filepath.Join(env.Plans, session.NewPlanName()+".md")}, "")
 		if errors.Is(err, errPlanChanged) {
 			continue // it is there
 		}

@@ -178,7 +178,7 @@ func TestExitPlanModeMeanwhile(t *testing.T) {
 		t.Parallel()
 		r, _ := newSession(t)
 		text := r.present("x", func() {
-			if err := leavePlanMode(t.Context(), r.State, permission.Default); err != nil {
+			if _, err := leavePlanMode(t.Context(), r.State, permission.Default); err != nil {
 				t.Fatal(err)
 			}
 		}, tool.Accepted, decision(approveAccept))

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"codehand/filestate"
+	"codehand/filestate/disk"
 	"codehand/tools/media"
 	"codehand/tools/tool"
 )
@@ -20,6 +20,7 @@ type readFileInput struct {
 	Limit      int    `json:"limit,omitempty" jsonschema:"lines or cells" rule:"min=1"`
 	Pages      string `json:"pages,omitempty" jsonschema:"of a PDF: 3 or 1-5, at most 20"`
 	AllowLarge bool   `json:"allow_large,omitempty" jsonschema:"up to 100,000 tokens"`
+	AsText     bool   `json:"as_text,omitempty" jsonschema:"lines of a notebook"`
 }
 
 // readFile is Unbounded because it pages by itself: a kept result that is read back must not be kept again.
@@ -30,7 +31,7 @@ var readFile = tool.Define(tool.Def[readFileInput]{
 		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 	},
 	Accept:   map[string]string{"path": "file_path", "filename": "file_path"},
-	Hidden:   []string{"allow_large"},
+	Hidden:   []string{"allow_large", "as_text"},
 	Paths:    func(in *readFileInput) []*string { return []*string{&in.FilePath} },
 	Activity: func(in readFileInput) string { return "Reading " + filepath.Base(in.FilePath) },
 	Check:    checkReadFile,
@@ -48,13 +49,13 @@ func runReadFile(ctx context.Context, env tool.Env, in readFileInput) (tool.Resu
 	defer slowly(env, "Reading "+filepath.Base(in.FilePath))()
 	for try := 1; ; try++ {
 		res, err := readFileOnce(ctx, env, in)
-		if try == 3 || !errors.Is(err, filestate.ErrMoved) {
+		if try == 3 || !errors.Is(err, disk.ErrMoved) {
 			return res, pathRefusal(env, in.FilePath, err)
 		}
 	}
 }
 
-// readFileOnce shows the file as what its first bytes say that it is, and then its name. filestate.ErrMoved: it changed
+// readFileOnce shows the file as what its first bytes say that it is, and then its name. disk.ErrMoved: it changed
 // meanwhile.
 func readFileOnce(ctx context.Context, env tool.Env, in readFileInput) (tool.Result, error) {
 	s, err := show(ctx, env, in.FilePath)
@@ -73,7 +74,7 @@ func readFileOnce(ctx context.Context, env tool.Env, in readFileInput) (tool.Res
 		return tool.Result{}, tool.Refuse(tool.InputInvalid, "%s is not a PDF. Leave pages out; offset and limit choose lines.", in.FilePath)
 	case kind.Image():
 		return s.picture(ctx)
-	case s.holdsCells():
+	case !in.AsText && s.holdsCells():
 		return s.cells(ctx, in.Offset, in.Limit)
 	}
 	return s.lines(ctx, in.Offset, in.Limit)

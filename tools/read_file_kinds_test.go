@@ -260,6 +260,25 @@ func TestReadFileNotebookLimits(t *testing.T) {
 	}
 }
 
+// The command that shows an output that was cut was another one, or none, if the path had a blank or began like an option.
+func TestReadFileCutOutputCommand(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	book := notebookOf(codeCell("a", "1", `{"output_type":"stream","name":"stdout","text":"`+strings.Repeat("x", 10_001)+`"}`))
+	for name, word := range map[string]string{
+		"n.ipynb": "$WORK/n.ipynb", "-n.ipynb": "$WORK/-n.ipynb", "my n.ipynb": "'$WORK/my n.ipynb'", "it's;$(n).ipynb": `'$WORK/it'\''s;$(n).ipynb'`,
+	} {
+		for content, command := range map[string]string{
+			book: "jq '.cells[0].outputs' " + word, wide(binary.LittleEndian, book): "iconv -f UTF-16 -t UTF-8 " + word + " | jq '.cells[0].outputs'",
+		} {
+			r.write(name, content)
+			if text, want := r.ok("read_file", `{"file_path":"`+name+`"}`), "\n[output cut; use "+command+"]"; !strings.Contains(text, want) {
+				t.Errorf("%s: …%s, want %s", name, text[len(text)-200:], want)
+			}
+		}
+	}
+}
+
 func TestReadFileNotebookInvalid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

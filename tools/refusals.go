@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
+	"codehand/filestate/lock"
 	"codehand/tools/results"
+	"codehand/tools/search"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -23,7 +26,7 @@ import (
 func pathRefusal(env tool.Env, path string, err error) error {
 	outside, isOutside := errors.AsType[*workspace.OutsideError](err)
 	invalid, isInvalid := errors.AsType[*workspace.InvalidError](err)
-	special, isSpecial := errors.AsType[*filestate.NotRegularError](err)
+	special, isSpecial := errors.AsType[*disk.NotRegularError](err)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	switch _, refused := errors.AsType[*tool.Refusal](err); {
 	case refused:
@@ -39,16 +42,17 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return tool.Refuse(tool.InputInvalid, "%s cannot be used as a path: a name in it is too long.", clip(path, 200))
 	case errors.Is(err, workspace.ErrTooManyLinks):
-		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. Its links lead in a circle. Use list_files.", path)
+		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. Its links lead in a circle, or are more than 40. Use list_files.", path)
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. %s", path, whereabouts(env, path))
-	case errors.Is(err, filestate.ErrDirectory):
+	case errors.Is(err, disk.ErrDirectory):
 		return tool.Refuse(tool.IsDirectory, "%s is a directory. Use list_files.", path)
 	case isSpecial:
 		return tool.Refuse(tool.NotRegular, "%s is a %s. Only regular files can be used.", path, special.Kind)
 	case errors.Is(err, workspace.ErrSystem):
 		return tool.Refuse(tool.NotRegular, "%s is in a file system of the kernel. Only regular files can be used.", path)
-	case errors.Is(err, filestate.ErrMoved), errors.Is(err, filestate.ErrLocked), errors.Is(err, workspace.ErrChanging):
+	case errors.Is(err, disk.ErrMoved), errors.Is(err, lock.ErrLocked), errors.Is(err, workspace.ErrChanging), workspace.Swapped(err),
+		errors.Is(err, search.ErrGone), errors.Is(err, search.ErrNotDirectory), errors.Is(err, search.ErrNotRegular): // it was another thing just before
 		return tool.Refuse(tool.Busy, "%s is being changed by another session. Nothing was done. Try again.", path)
 	case errors.Is(err, filestate.ErrMemory) && !errors.Is(err, context.Canceled): // of a call that has ended
 		return stateRefusal()
@@ -57,17 +61,26 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case errors.Is(err, textedit.ErrEncoding):
 		return tool.Refuse(tool.EncodingUnsupported, "%s is UTF-32 or damaged UTF-16 and cannot be used as text. Use run_shell with iconv, or write_file.", path)
 	case errors.Is(err, fs.ErrPermission):
-		return tool.Refuse(tool.PermissionDenied, "Permission denied: the operating system does not let the server use %s. Ask the user.", path)
+		return rightsRefusal(path, "", err)
 	case isFailed: // after what has a better answer
-		return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. The file is unchanged.", path, failed.Err), Cause: err}
+		return changeRefusal(path, failed, err)
 	}
-	return err
+	return readRefusal(path, err)
 }
 
 // outsideRefusal names the link that leads out, or a path below a root would seem to be refused for nothing.
 func outsideRefusal(path string, e *workspace.OutsideError) error {
-	const remedy = "The operator can add a ROOT argument."
+	remedy, target := "The operator can add a ROOT argument.", path
+	if e.Link != "" {
+		target = e.Target
+	}
+	if slices.ContainsFunc(e.Whole, func(root string) bool { return isBelow(root, target) }) { // a ROOT argument changes nothing
+		remedy = "The client left it out of its roots. Ask the user to open its directory in the client."
+	}
 	switch roots := strings.Join(e.Roots, ", "); {
+	case len(e.Wanted) > 0:
+		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: the roots of this client (%s) and the allowed directories (%s) have nothing in common. Ask the user to open one of those in the client, or to start the server with a ROOT argument for the client's.",
+			clip(path, 100), fewNames(e.Wanted), fewNames(e.Whole))
 	case roots == "":
 		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: this server was started without a directory. %s", path, remedy)
 	case e.Link != "":
@@ -77,26 +90,22 @@ func outsideRefusal(path string, e *workspace.OutsideError) error {
 	}
 }
 
-// clash refuses files that cannot be changed together: one lies below the other, or both are names of one file,
-// of which the first to be replaced breaks the link.
-func clash(files []*fileEdits) error {
-	infos := make([]os.FileInfo, len(files))
-	for i, f := range files {
-		infos[i], _ = f.file.Dir.Lstat(f.file.Name) // what is missing has no other name
-		for j, g := range files {
-			if rel, err := filepath.Rel(f.file.Path, g.file.Path); infos[i] == nil && i != j && err == nil && filepath.IsLocal(rel) {
-				return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed: %s, which another edit makes.", g.path, f.path)
-			}
-			if j < i && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
-				return tool.Invalid("multi_edit", fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.path, f.path))
-			}
-		}
+// fewNames lists paths that may be many and long, in about 100 characters.
+func fewNames(paths []string) string {
+	text := clip(oneLine(paths[0]), 80)
+	if more := len(paths) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return nil
+	return text
 }
 
 // whereabouts helps whoever asked for a file that is not there.
 func whereabouts(env tool.Env, path string) string {
+	for _, root := range env.Space.Roots() {
+		if _, err := os.Lstat(root); errors.Is(err, fs.ErrNotExist) && isBelow(root, path) {
+			return "The allowed directory " + root + " itself is gone. Ask the user."
+		}
+	}
 	text := "Current directory: " + env.Space.Cwd() + "."
 	near := env.Space.Near(path, func(p string) bool { return !env.Rules.Hidden(p) })
 	if len(near) > 0 {

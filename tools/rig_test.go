@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/server/state"
 	"codehand/tools/catalog"
 	"codehand/tools/media"
@@ -36,7 +37,7 @@ type rig struct {
 	store state.Store // behind all that the session remembers
 	calls int
 
-	journal *filestate.Journal
+	journal *journal.Journal
 	options filestate.Options // of Files
 	kept    string            // directory of the journal
 }
@@ -48,7 +49,7 @@ func (r *rig) restart() {
 		_ = r.journal.Close()
 	}
 	var err error
-	if r.journal, err = filestate.OpenJournal(r.kept, filestate.JournalOptions{Fast: true}); err != nil {
+	if r.journal, err = journal.Open(r.kept, journal.Options{Fast: true}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.options.Journal = r.journal
@@ -165,7 +166,11 @@ func (r *rig) doCtx(ctx context.Context, name, args string, answerBy time.Time) 
 		}
 		env := r.env(call)
 		env.AnswerBy = answerBy
-		return r.refused(call.Run(ctx, env))
+		res, err := call.Run(ctx, env)
+		if res.Saw != nil {
+			res.Saw(ctx) // as the corridor does for a text that it need not cut
+		}
+		return r.refused(res, err)
 	}
 	r.t.Fatalf("there is no tool %s", name)
 	return tool.Result{}, ""

@@ -73,7 +73,7 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Neutral: true})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
-		return tool.Result{}, err
+		return tool.Result{}, startRefusal(err)
 	}
 	defer job.Release()
 	alone := *env.State

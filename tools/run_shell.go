@@ -77,7 +77,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 		return tool.Result{}, tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.", runningJobs(ctx, env))
 	}
 	if err != nil {
-		return tool.Result{}, err
+		return tool.Result{}, startRefusal(err)
 	}
 	o := outcome{env: env, limit: timeout, notes: append(notes, clamped...)}
 	if in.Background {

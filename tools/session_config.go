@@ -75,7 +75,11 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 // sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
 // answered with a stub, since nobody knows which of them was shown the file.
 func sessionConfigOptions(env tool.Env, chosen session.Choices, cwd string) []session.Option {
-	options := []session.Option{{Key: "cwd", Value: cwd, Allowed: "a directory in " + strings.Join(env.Space.Roots(), ", ")}}
+	allowed := "no directory: the client's roots leave none"
+	if roots := env.Space.Roots(); len(roots) > 0 {
+		allowed = "a directory in " + strings.Join(roots, ", ")
+	}
+	options := []session.Option{{Key: "cwd", Value: cwd, Allowed: allowed}}
 	for _, o := range chosen.Options(env.Usual) {
 		if o.Key == "read_dedup" && env.Shared {
 			o.Value, o.Allowed = "off", "off: several conversations share this session"

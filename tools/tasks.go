@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/tools/results"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
@@ -43,7 +43,7 @@ func taskRefusal(ctx context.Context, name string, err error) error {
 			results.Size(int64(size.Size)), results.Size(int64(size.Limit)), remedy)
 	case errors.Is(err, tasks.ErrDepth):
 		return tool.Invalid(name, `"metadata" must be nested at most 100 deep`)
-	case errors.Is(err, filestate.ErrLocked):
+	case errors.Is(err, lock.ErrLocked):
 		return tool.Refuse(tool.Busy, "The list of tasks is being changed by another session. Nothing was done. Try again.")
 	case isDirectory && directory.Writing:
 		return tool.Refuse(tool.WriteFailed, "Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before you repeat it.", lineOf(directory.Err.Error(), 200))

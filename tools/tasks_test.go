@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/tasks"
@@ -146,7 +146,7 @@ func TestListsWithoutTheStore(t *testing.T) {
 // A lockedOut is a Locker of a list that another process never lets go.
 type lockedOut struct{}
 
-func (lockedOut) Lock(context.Context, ...string) (func(), error) { return nil, filestate.ErrLocked }
+func (lockedOut) Lock(context.Context, ...string) (func(), error) { return nil, lock.ErrLocked }
 
 func TestSharedListOfAnother(t *testing.T) {
 	t.Parallel()
@@ -217,7 +217,7 @@ func TestSharedListThatIsFull(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(path, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: filestate.NewLocker(tasks.Locks(path)), Fast: true}))
+		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lock.New(tasks.Locks(path)), Fast: true}))
 	}
 	put("last", "999999999.json", `{"id":"999999999","subject":"x","status":"pending"}`)
 	same(t, r.fails(tool.StateUnavailable, "task_create", samples["task_create"]),

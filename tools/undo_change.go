@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -22,7 +22,7 @@ type undoChangeInput struct {
 	FilePath string `json:"file_path,omitempty" jsonschema:"its last change"`
 	DryRun   bool   `json:"dry_run,omitempty" jsonschema:"check only"`
 
-	change filestate.Entry `json:"-"`
+	change journal.Entry `json:"-"`
 }
 
 var undoChange = tool.Define(tool.Def[undoChangeInput]{
@@ -69,14 +69,14 @@ func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInp
 		return err
 	}
 	for _, path := range journalPaths(s, in.FilePath) {
-		last, err := s.Files.Last(ctx, filestate.Query{Path: path})
+		last, err := s.Files.Last(ctx, journal.Query{Path: path})
 		if err == nil {
 			in.ChangeID, in.FilePath = last.ID, ""
 			in.change, err = undoNamed(ctx, s, last.ID)
 			return err
 		}
-		if !errors.Is(err, filestate.ErrNoChange) {
-			return err
+		if !errors.Is(err, journal.ErrNoChange) {
+			return journalFault("The changes of "+in.FilePath, err)
 		}
 	}
 	return tool.Refuse(tool.ChangeUnknown, "No change of %s by these tools is left to take back. Use file_history to see what was done to it.", in.FilePath)
@@ -95,7 +95,8 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if err != nil {
 		return ""
 	}
-	return strings.TrimPrefix(undoneFiles(changes), "\n")
+	text, _ := undoneFiles(changes)
+	return strings.TrimPrefix(text, "\n")
 }
 
 func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.Result, error) {
@@ -116,20 +117,20 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		if in.change.Kept != "" {
 			what = "this content can be written"
 		}
-		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + undoneFiles(changes)}, nil
+		text, _ := undoneFiles(changes)
+		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + text}, nil
 	}
 	changes, err := env.Files.Undo(ctx, by(env, "undo_change"), steps...)
 	if err != nil {
 		return tool.Result{}, undoRefusal(ctx, env, in.change, err)
 	}
+	text, hidden := undoneFiles(changes)
+	unseen := unsee(ctx, env, changes, hidden)
 	res := tool.Result{Meta: changeMeta(struct {
 		Undone string `json:"undone"`
 		Files  int    `json:"files"`
 	}{in.change.ID, len(changes)}, changes...)}
-	did, again := "Took back this change:\n", "to make it again"
-	if in.change.Kept != "" {
-		did, again = "Wrote this content:\n", "to take that back"
-	}
+	did, again := undoDone(in.change, changes)
 	var notes []string
 	for _, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
@@ -137,6 +138,6 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 			notes = append(notes, "["+again+", undo change "+c.ID+"]")
 		}
 	}
-	res.Text = did + line + undoneFiles(changes) + changeNotes(env, notes, changes...)
+	res.Text = did + line + text + changeNotes(env, append(notes, unseen...), changes...)
 	return res, nil
 }

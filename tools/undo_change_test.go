@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -16,7 +18,7 @@ import (
 // lastChange is the id of the newest change of a file.
 func (r *rig) lastChange(name string) string {
 	r.t.Helper()
-	found, err := r.Files.History(r.t.Context(), filestate.Query{Path: filepath.Join(r.dir, name), Limit: 1})
+	found, err := r.Files.History(r.t.Context(), journal.Query{Path: filepath.Join(r.dir, name), Limit: 1})
 	if err != nil || len(found) == 0 {
 		r.t.Fatalf("no change of %s: %v", name, err)
 	}
@@ -59,7 +61,7 @@ func TestUndoChange(t *testing.T) {
 // clock is the time of a change as an answer has it.
 func (r *rig) clock(id string) string {
 	r.t.Helper()
-	found, err := r.Files.History(r.t.Context(), filestate.Query{ID: id})
+	found, err := r.Files.History(r.t.Context(), journal.Query{ID: id})
 	if err != nil || len(found) == 0 {
 		r.t.Fatalf("no change %s: %v", id, err)
 	}
@@ -76,6 +78,67 @@ func TestUndoChangeReadState(t *testing.T) {
 	r.ok("undo_change", `{"file_path":"a"}`)
 	r.ok("edit_file", `{"file_path":"a","old_string":"two","new_string":"2"}`)
 	r.holds("a", "one\n2\n")
+}
+
+// A session that had not read the file was told that only parts of lines were read, though the undo showed whole ones.
+func TestUndoChangeUnread(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "zero\none line\ntwo\n")
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"1"}`)
+	r.ok("session_config", `{"key":"read_state","value":"reset"}`)
+	r.ok("undo_change", `{"file_path":"a"}`)
+	text := r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"a","content":"x\n"}`)
+	if !strings.Contains(text, "Only parts of lines of $WORK/a count as read (of a change, what it wrote). Read the rest (next: offset=1;") {
+		t.Error(text)
+	}
+	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"1"}`)
+}
+
+// Of two calls that take back the last change at the same time, the later one was told to take back later changes first.
+func TestUndoChangeTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ok("write_file", `{"file_path":"a","content":"1\n"}`)
+	r.ok("edit_file", `{"file_path":"a","old_string":"1","new_string":"2"}`)
+	var calls []tool.Call
+	for range 2 {
+		args, _ := json.Marshal(map[string]string{"file_path": filepath.Join(r.dir, "a")})
+		call, err := undoChange.Bind(r.State, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, call)
+	}
+	if _, err := calls[0].Run(t.Context(), r.env(calls[0])); err != nil {
+		t.Fatal(err)
+	}
+	res, text := r.refused(calls[1].Run(t.Context(), r.env(calls[1])))
+	if res.Failed != tool.UndoConflict || !strings.HasSuffix(text, " was taken back by another call meanwhile. Nothing was written. To take back the change before it, call again.") {
+		t.Errorf("%s: %s", res.Failed, text)
+	}
+	r.holds("a", "1\n")
+}
+
+// Lines that an undo put back and its diff does not show counted as read.
+func TestUndoChangeNotShownWhole(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Prefs.ReadVersion = true
+	r.ok("write_file", `{"file_path":"a","content":"`+strings.Repeat(`a line\n`, 3000)+`"}`)
+	r.ok("write_file", `{"file_path":"a","content":""}`)
+	text := r.ok("undo_change", `{"file_path":"a"}`)
+	if !strings.Contains(text, " more lines)\n") || !strings.Contains(text, "\n[not all that changed is shown; read again before editing: a]") {
+		t.Fatalf("got:\n%s", text[max(0, len(text)-400):])
+	}
+	version := regexp.MustCompile(`\[version ([0-9a-f]{12}p)\]`).FindStringSubmatch(text)
+	if version == nil {
+		t.Fatalf("no version of a part in:\n%s", text[max(0, len(text)-400):])
+	}
+	r.fails(tool.FileNotRead, "write_file", `{"file_path":"a","content":"x\n"}`)
+	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"a","content":"x\n","version":"`+version[1]+`"}`)
+	r.ok("edit_file", `{"file_path":"a","old_string":"a line","new_string":"x","replace_all":true,"version":"`+version[1]+`"}`)
 }
 
 func TestUndoChangeRefusals(t *testing.T) {
@@ -95,7 +158,7 @@ func TestUndoChangeRefusals(t *testing.T) {
 			text: "$WORK/a changed after that change. Nothing was written. Look at file_history, take back later changes first, or edit the file. Since then:\n@@ -1 +1,2 @@\n two\n+more",
 		},
 		"removed": {
-			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.remove("a") }, code: tool.UndoConflict, text: "$WORK/a changed after that change: it was removed.",
+			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.remove("a") }, code: tool.UndoConflict, text: "$WORK/a changed after that change: it was removed. Nothing was written. If file_history has a later change that removed it, take that back first; or else write it anew with write_file.",
 		},
 		"link": {input: `{"change_id":"$ID"}`, before: func(r *rig) {
 			r.remove("a")
@@ -111,6 +174,12 @@ func TestUndoChangeRefusals(t *testing.T) {
 			r.remove("a")
 			r.link("a", "/etc/hostname")
 		}, code: tool.UndoConflict, text: "$WORK/a leads elsewhere by now"},
+		// There was said to be no change of it, though the journal has one under this very name.
+		"linked directory": {input: `{"file_path":"d/e"}`, before: func(r *rig) {
+			r.remove("d")
+			r.write("other/e", "e\n")
+			r.link("d", "other")
+		}, code: tool.UndoConflict, text: "$WORK/d/e leads elsewhere by now"},
 		"hard link": {input: `{"file_path":"a"}`, before: func(r *rig) {
 			if err := os.Link(filepath.Join(r.dir, "a"), filepath.Join(r.dir, "b")); err != nil {
 				r.t.Fatal(err)
@@ -119,7 +188,7 @@ func TestUndoChangeRefusals(t *testing.T) {
 		"directory": {input: `{"file_path":"a"}`, before: func(r *rig) {
 			r.remove("a")
 			r.write("a/b", "two\n")
-		}, code: tool.UndoConflict, text: "$WORK/a is a directory now."},
+		}, code: tool.UndoConflict, text: "$WORK/a is a directory now. Nothing was written. No change by these tools did that. Ask the user, or write the file anew with write_file once its name is free."},
 		"file in the way": {input: `{"file_path":"d/e"}`, before: func(r *rig) {
 			r.remove("d")
 			r.write("d", "a file\n")
@@ -146,6 +215,30 @@ func TestUndoChangeRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a killed process noted and never made was said to be taken back, each time anew.
+func TestUndoChangeNeverMade(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ok("write_file", `{"file_path":"a","content":"one\n"}`)
+	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"two"}`)
+	id := r.lastChange("a")
+	r.write("a", "one\n")
+	notes, err := filepath.Glob(filepath.Join(r.kept, "*", "*-"+id+".done"))
+	if err != nil || len(notes) != 1 {
+		t.Fatalf("the notes are %v, %v", notes, err)
+	}
+	if err := os.Rename(notes[0], strings.TrimSuffix(notes[0], "done")+"open"); err != nil {
+		t.Fatal(err)
+	}
+	if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.HasPrefix(text, "Nothing is left to take back of this change:\n"+id+" ") {
+		t.Errorf("the answer is:\n%s", text)
+	}
+	if text := r.ok("undo_change", `{"file_path":"a"}`); !strings.HasSuffix(text, ": removed\n@@ -1 +0,0 @@\n-one\n[to make it again, undo change "+r.lastChange("a")+"]") {
+		t.Errorf("the answer is:\n%s", text)
+	}
+	r.fails(tool.ChangeUnknown, "undo_change", `{"file_path":"a"}`)
 }
 
 func (r *rig) remove(name string) {
@@ -227,7 +320,7 @@ func TestUndoChangeElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	changes, err := r.Files.Update(t.Context(), filestate.By{}, filestate.Edit{
+	changes, err := r.Files.Update(t.Context(), journal.By{}, filestate.Edit{
 		File: filestate.File{Dir: dir, Name: "f", Path: outside}, Change: func([]byte) ([]byte, error) { return []byte("x"), nil },
 	})
 	if err != nil {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"syscall"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -15,29 +16,31 @@ import (
 
 // undoSteps reaches every file of a change anew, as a write would. A path that leads elsewhere by now is a conflict: what
 // lies behind a link was not changed by that change. The caller closes the files, also with an error.
-func undoSteps(env tool.Env, e filestate.Entry) ([]filestate.Step, error) {
+func undoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 	var steps []filestate.Step
 	for _, f := range e.Files {
 		file, err := env.Open(f.Path, workspace.Write)
-		_, isOutside := errors.AsType[*workspace.OutsideError](err)
+		outside, isOutside := errors.AsType[*workspace.OutsideError](err)
 		switch {
+		case isOutside && outside.Link != "":
+			return steps, undoConflict(fmt.Sprintf("%s leads elsewhere by now: the link %s -> %s stands on the way to it.", f.Path, outside.Link, outside.Target), undoInTheWay, nil)
 		case isOutside, errors.Is(err, workspace.ErrTooManyLinks):
-			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", nil)
+			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay, nil)
 		case errors.Is(err, syscall.ENOTDIR):
-			return steps, undoConflict("A part of "+f.Path+" is a file now, where a directory was.", nil)
+			return steps, undoConflict("A part of "+f.Path+" is a file now, where a directory was.", undoInTheWay, nil)
 		case err != nil:
 			return steps, pathRefusal(env, f.Path, err)
 		}
 		steps = append(steps, filestate.Step{ID: e.ID, File: file})
 		if file.Path != f.Path {
-			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", nil)
+			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay, nil)
 		}
 	}
 	return steps, nil
 }
 
 // undoNamed finds a change that this session may take back: all its files are in the roots.
-func undoNamed(ctx context.Context, s *session.State, id string) (filestate.Entry, error) {
+func undoNamed(ctx context.Context, s *session.State, id string) (journal.Entry, error) {
 	e, err := changeNamed(ctx, s, id, true)
 	if err != nil {
 		return e, err
@@ -54,81 +57,38 @@ func undoNamed(ctx context.Context, s *session.State, id string) (filestate.Entr
 	return e, nil
 }
 
-// undoConflict is the refusal of an undo that would overwrite what somebody else did.
-func undoConflict(text string, cause error) error {
-	return &tool.Refusal{Code: tool.UndoConflict, Cause: cause, Text: text +
-		" Nothing was written. Look at file_history, take back later changes first, or edit the file."}
+// undoDone says what an undo did: nothing of a change that was never made, since the process was killed.
+func undoDone(e journal.Entry, changes []filestate.Change) (did, again string) {
+	switch {
+	case e.Kept != "":
+		return "Wrote this content:\n", "to take that back"
+	case !slices.ContainsFunc(changes, func(c filestate.Change) bool { return c.Before != c.After }):
+		return "Nothing is left to take back of this change:\n", ""
+	}
+	return "Took back this change:\n", "to make it again"
+}
+
+// undoneMeanwhile says that a change was taken back since it was looked up.
+func undoneMeanwhile(ctx context.Context, env tool.Env, e journal.Entry) bool {
+	now, err := env.Files.History(ctx, journal.Query{ID: e.ID, Limit: 1})
+	return err == nil && len(now) == 1 && now[0].Undone && !e.Undone
 }
 
 // undoRefusal says why a change was not taken back.
-func undoRefusal(ctx context.Context, env tool.Env, e filestate.Entry, err error) error {
+func undoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) error {
 	conflicts := undoConflicts(err)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	switch {
+	case len(conflicts) > 0 && undoneMeanwhile(ctx, env, e):
+		return undoConflict("Change "+e.ID+" was taken back by another call meanwhile.", "To take back the change before it, call again.", err)
 	case len(conflicts) > 0:
 		return undoConflictRefusal(conflicts, err)
-	case errors.Is(err, filestate.ErrNoCopy):
+	case errors.Is(err, journal.ErrNoCopy):
 		return tool.Refuse(tool.UndoUnavailable, "There is no copy of what change %s changed: a file was over 32 MiB, or the copy is damaged. Restore it from version control or a backup.", e.ID)
-	case errors.Is(err, filestate.ErrNoChange):
+	case errors.Is(err, journal.ErrNoChange):
 		return unknownChange(e.ID)
 	case isFailed && len(e.Files) > 1:
-		return tool.Refuse(tool.WriteFailed, "Writing %s failed: %v. All %d files are as before.", failed.Path, failed.Err, len(e.Files))
+		return writeRefusal(failed, len(e.Files), err)
 	}
 	return guard{name: "undo_change"}.refusal(ctx, env, e.Files[0].Path, err)
-}
-
-// undoConflicts are all files that are in the way.
-func undoConflicts(err error) []*filestate.ConflictError {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { // for each of them, and not only the first
-		var all []*filestate.ConflictError
-		for _, one := range joined.Unwrap() {
-			all = append(all, undoConflicts(one)...)
-		}
-		return all
-	}
-	if c, ok := errors.AsType[*filestate.ConflictError](err); ok {
-		return []*filestate.ConflictError{c}
-	}
-	return nil
-}
-
-func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
-	var heads, diffs []string
-	var shows []string
-	for _, c := range all {
-		special, isSpecial := errors.AsType[*filestate.NotRegularError](c.Err)
-		head, diff := c.Path+" changed after that change.", ""
-		switch {
-		case errors.Is(c.Err, filestate.ErrLinked):
-			head = c.Path + " has further names now (hard links), which an undo would break away."
-		case errors.Is(c.Err, filestate.ErrDirectory):
-			head = c.Path + " is a directory now."
-		case isSpecial:
-			head = c.Path + " is a " + special.Kind + " now."
-		case c.Err != nil:
-			head = c.Path + " was replaced after that change, by a link or by another program."
-		case c.Now == nil:
-			head = c.Path + " changed after that change: it was removed."
-		case c.Want == nil:
-			head = c.Path + " changed after that change: somebody made it again."
-		default:
-			diff, shows = contentDiff(c.Want, c.Now, maxDiff/len(all)), append(shows, c.Path)
-			if len(all) > 1 {
-				diff = c.Path + ":\n" + diff
-			}
-		}
-		heads = append(heads, head)
-		if diff != "" {
-			diffs = append(diffs, diff)
-		}
-	}
-	if rest := len(heads) - 3; rest > 0 { // the list of a refusal is short
-		heads = append(heads[:3], fmt.Sprintf("So did %s.", plural(rest, "other file", "other files")))
-	}
-	r, _ := errors.AsType[*tool.Refusal](undoConflict(strings.Join(heads, " "), cause))
-	if len(diffs) > 0 {
-		r.Text += " Since then:\n" + strings.Join(diffs, "\n")
-	}
-	r.Shows = shows
-	return r
 }

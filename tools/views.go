@@ -25,6 +25,7 @@ type showing struct {
 	from   *filestate.Reading
 	head   []byte // the first headSize bytes
 	tokens int    // of what is shown
+	book   *book  // set if it is shown as a notebook
 }
 
 // show opens a file. The caller closes it.
@@ -71,14 +72,15 @@ type sheet struct {
 
 	spans []filestate.Span // what is shown; nil: the whole file
 	what  string           // likewise, for the stub: " (lines 1-2)"
+	form  string           // in which they are shown, if a file of this kind has several; "": the usual one
 	fresh bool             // what was shown before cannot be told from this, so it is never a stub
 	quiet bool             // the last line has no version
 }
 
 // answer notes what a sheet shows and makes the result of it, which is a stub if nothing has changed since the last one.
-// filestate.ErrMoved: the file changed meanwhile.
+// disk.ErrMoved: the file changed meanwhile.
 func (s *showing) answer(ctx context.Context, p sheet) (tool.Result, error) {
-	sight, err := s.from.Saw(ctx, p.spans...)
+	sight, err := s.from.SawIn(ctx, p.form, p.spans...)
 	if err != nil && !errors.Is(err, filestate.ErrMemory) {
 		return tool.Result{}, err
 	}

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"codehand/filestate"
+	"codehand/filestate/owner"
 	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/search/ignore"
@@ -30,7 +30,7 @@ func withhold(env tool.Env, scope *search.Scope) *withholding {
 	closed := func(path string) bool {
 		return rules.Hidden(path) || rules.AskedFor(place, path) || scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(place, path)
 	}
-	scope.Skip = func(path string) bool { return filestate.Temporary(filepath.Base(path)) || closed(path) }
+	scope.Skip = func(path string) bool { return owner.Temporary(filepath.Base(path)) || closed(path) }
 	if rules.ComparesPaths() {
 		scope.SkipID = func(dev, ino uint64) bool {
 			names, whole := env.Space.NamesByID(dev, ino)

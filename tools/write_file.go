@@ -69,15 +69,17 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	switch {
 	case c.Old == nil:
 		kind = "create"
-		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath, plural(lines, "line", "lines"), results.Numbered(in.Content, writeFileShown))
-		if lines > writeFileShown {
+		echo, shown := results.Opening(in.Content, writeFileShown, maxDiff)
+		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath, plural(lines, "line", "lines"), echo)
+		if lines > shown {
 			text += fmt.Sprintf("\n... (%s lines total)", results.Count(lines))
 		}
 		if gone {
 			notes = append(notes, "[the file was deleted after you read it]")
 		}
 	case !bytes.Equal(c.Old, c.New):
-		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, plural(lines, "line", "lines"), diffText(c, maxDiff))
+		diff, _ := contentDiff(c.Old, c.New, maxDiff)
+		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, plural(lines, "line", "lines"), diff)
 	default:
 		notes = nil
 	}
@@ -90,7 +92,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	}, nil
 }
 
-// writeFileShown is how many lines of a new file the answer repeats.
+// writeFileShown is how many lines of a new file the answer repeats at most.
 const writeFileShown = 30
 
 func writeFileLines(content []byte) int {
@@ -112,7 +114,7 @@ func writeFileContent(old []byte, content string) ([]byte, []string, error) {
 	was := before.Encoding
 	raw, err := []byte(content), error(nil)
 	if was.Mark() > 0 && was.Editable() {
-		raw, err = was.Encode(strings.TrimPrefix(content, "\ufeff"))
+		raw, err = was.Encode([]byte(strings.TrimPrefix(content, "\ufeff")))
 	}
 	if is, _ := textedit.Detect(raw); is.String() != was.String() || before.Invalid > 0 && is.String() == after.Encoding.String() {
 		notes = append(notes, "[encoding changed to UTF-8]")

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,16 @@ func TestWriteFileNew(t *testing.T) {
 	if !strings.HasSuffix(text, "\n30\t30\n... (40 lines total)") {
 		t.Errorf("the end of a long file is wrong:\n%s", text)
 	}
+	// A long line was repeated whole, and kept once more as the result.
+	text = r.ok("write_file", `{"file_path":"wide","content":"a\n`+strings.Repeat("x", 1<<20)+`\nb\n"}`)
+	same(t, text, "Successfully wrote to $WORK/wide (3 lines, new file)\n1\ta\n2\t"+strings.Repeat("x", 500)+"... (truncated, 1048076 more characters)\n3\tb")
+	text = r.ok("write_file", `{"file_path":"wider","content":"`+strings.Repeat(strings.Repeat("x", 600)+`\n`, 25)+`"}`)
+	if len(text) > 8300 || !strings.HasSuffix(text, "\n... (25 lines total)") {
+		t.Errorf("%d bytes, and the end is wrong:\n%s", len(text), text)
+	}
+	// What is not repeated is known all the same.
+	r.ok("edit_file", `{"file_path":"wider","old_string":"`+strings.Repeat("x", 600)+`\n","new_string":"","expected_replacements":25}`)
+	r.holds("wider", "")
 }
 
 func TestWriteFileOver(t *testing.T) {
@@ -38,7 +49,7 @@ func TestWriteFileOver(t *testing.T) {
 	same(t, text, "FILE_NOT_READ: File has not been read yet: $WORK/f. Read it first before writing to it.")
 	r.ok("read_file", `{"file_path":"f","limit":2}`)
 	text = r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x\n"}`)
-	same(t, text, "FILE_PARTLY_READ: Only lines 1-2 of 3 of $WORK/f were read. Read the rest (next: offset=3) or use edit_file.")
+	same(t, text, "FILE_PARTLY_READ: Only lines 1-2 of 3 of $WORK/f were read. Read the rest (next: offset=3; a line that is shown cut counts as not read) or use edit_file.")
 	r.holds("f", "a\nb\nc\n")
 	r.ok("read_file", `{"file_path":"f","offset":3}`)
 	text = r.ok("write_file", `{"file_path":"f","content":"a\nX\nc\n"}`)
@@ -159,12 +170,12 @@ func TestWriteFileFailed(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 	text := r.fails(tool.WriteFailed, "write_file", `{"file_path":"d/f","content":"b\n"}`)
-	if !strings.HasPrefix(text, "WRITE_FAILED: Writing $WORK/d/f failed: ") || !strings.HasSuffix(text, "The file is unchanged.") {
+	if !strings.HasPrefix(text, "WRITE_FAILED: Writing $WORK/d/f failed: ") || !strings.HasSuffix(text, "The file is unchanged. Ask the user.") {
 		t.Error(text)
 	}
 	r.holds("d/f", "a\n")
 	text = r.fails(tool.WriteFailed, "multi_edit", `{"file_path":"d/f","edits":[{"old_string":"a","new_string":"b"}]}`)
-	if !strings.HasSuffix(text, "The file is unchanged.") {
+	if !strings.HasSuffix(text, "The file is unchanged. Ask the user.") {
 		t.Error(text)
 	}
 	r.write("secret", "x")
@@ -172,4 +183,15 @@ func TestWriteFileFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.fails(tool.PermissionDenied, "read_file", `{"file_path":"secret"}`)
+}
+
+// The diff of an image that was written over was 8 KiB of bytes that nobody can read.
+func TestWriteFileOverBinary(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	content := strings.Repeat("\x00\x01\x02\n", 1000)
+	r.write("f", content)
+	version := sha256.Sum256([]byte(content))
+	text := r.ok("write_file", fmt.Sprintf(`{"file_path":"f","content":"text\n","version":"%x"}`, version[:6]))
+	same(t, text, "Successfully wrote to $WORK/f (1 line)\n(not text: 3.9 KB before, 5 bytes after)")
 }

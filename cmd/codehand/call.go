@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 			if given == "" && cmd.Flags().Changed("json") {
 				return usage("codehand call --help", "--json is empty")
 			}
-			input, err := t.arguments(args[1:], given)
+			input, err := t.arguments(cmd.Context(), args[1:], given)
 			if err != nil {
 				return err
 			}
@@ -42,7 +43,7 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 }
 
 // arguments makes the tool's input from the command line.
-func (t *terminal) arguments(args []string, given string) (json.RawMessage, error) {
+func (t *terminal) arguments(ctx context.Context, args []string, given string) (json.RawMessage, error) {
 	const hint = `codehand call TOOL key=value … or --json '{"key":"value"}'`
 	if given != "" {
 		if len(args) > 0 {
@@ -51,9 +52,9 @@ func (t *terminal) arguments(args []string, given string) (json.RawMessage, erro
 		return object([]byte(given), hint)
 	}
 	if len(args) == 1 && args[0] == "-" {
-		b, err := io.ReadAll(t.in)
+		b, err := io.ReadAll(t.input(ctx))
 		if err != nil {
-			return nil, &exitError{code: exitFailed, err: err}
+			return nil, &exitError{code: exitFailed, err: fmt.Errorf("read the input: %w", err)}
 		}
 		return object(b, hint)
 	}
@@ -93,7 +94,7 @@ func object(b []byte, hint string) (json.RawMessage, error) {
 }
 
 func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) error {
-	s, err := t.open(cmd, nil)
+	s, err := t.openQuiet(cmd)
 	if err != nil {
 		return err
 	}

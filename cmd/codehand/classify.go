@@ -47,7 +47,7 @@ given and with symbolic links resolved; no command is looked up on the disk.
 Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.`,
 		Example: `  codehand classify 'git log --oneline | head' 'sort -o a b'
   jq '.command' calls.jsonl | codehand classify --json`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newClassifier(roots)
 			if err != nil {
 				return err
@@ -59,7 +59,7 @@ Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.
 				}
 			}
 			if len(args) == 0 {
-				if err := c.lines(t.in, out, asJSON); err != nil {
+				if err := c.lines(t.input(cmd.Context()), out, asJSON); err != nil {
 					return err
 				}
 			}

@@ -67,7 +67,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 configuration.`,
 
 // historyJSON prints changes as one array: the tool answers in pages.
 func (t *terminal) historyJSON(cmd *cobra.Command, input map[string]any, limit int) error {
-	s, err := t.open(cmd, nil)
+	s, err := t.openQuiet(cmd)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config"},
 
-	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
+	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
 		"tools/tool", "tools/workspace"},
 	"server/pipeline": {"tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
@@ -44,29 +44,38 @@ var rooms = map[string][]string{
 	"server/state":    {},
 	"server/clients":  {"filestate"},
 
-	"tools": {"filestate", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"filestate", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/settings", "tools/shell", "tools/skills",
+	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/settings", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
 
-	"tools/catalog":       {},
-	"tools/hooks":         {"tools/permission", "tools/sandbox"},
-	"tools/media":         {"tools/sandbox"}, // poppler's programs
-	"tools/notebook":      {},
-	"tools/permission":    {"tools/search/ignore"},
-	"tools/results":       {},
-	"tools/sandbox":       {},
-	"tools/search":        {"tools/search/ignore"},
-	"tools/search/ignore": {},
-	"tools/settings":      {},
-	"tools/shell":         {"tools/sandbox"},
-	"tools/skills":        {"tools/search/ignore"}, // patterns of the key paths
-	"tools/tasks":         {},
-	"tools/textedit":      {},
-	"tools/workspace":     {},
+	"tools/catalog":          {},
+	"tools/hooks":            {"tools/permission", "tools/sandbox"},
+	"tools/media":            {"tools/sandbox"}, // poppler's programs
+	"tools/notebook":         {},
+	"tools/permission":       {"tools/search/ignore"},
+	"tools/results":          {},
+	"tools/sandbox":          {},
+	"tools/search":           {"tools/search/ignore"},
+	"tools/search/ignore":    {},
+	"tools/settings":         {},
+	"tools/shell":            {"tools/sandbox"},
+	"tools/skills":           {"tools/search/ignore"}, // patterns of the key paths
+	"tools/tasks":            {},
+	"tools/textedit":         {"tools/textedit/compare"},
+	"tools/textedit/compare": {},
+	"tools/workspace":        {},
 
-	"filestate": {},
+	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
+	"filestate/journal":  {"filestate/disk", "filestate/fault", "filestate/lines", "filestate/lock", "filestate/owner"},
+	"filestate/disk":     {},
+	"filestate/exchange": {"filestate/disk", "filestate/fault"},
+	"filestate/fault":    {},
+	"filestate/lines":    {},
+	"filestate/lock":     {"filestate/disk"},
+	"filestate/owner":    {},
+	"filestate/seen":     {"filestate/disk", "filestate/lines"},
 }
 
 // modules are the third-party modules, each with the rooms that may import it.
@@ -78,19 +87,19 @@ var modules = []struct {
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"tools/skills"}},
-	{path: "github.com/gofrs/flock", rooms: []string{"filestate", "server/auth", "server/state"}},
+	{path: "github.com/gofrs/flock", rooms: []string{"filestate/lock", "server/auth", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
 	{path: "github.com/prometheus/client_golang", rooms: []string{"server"}},
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
-	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit"}},
+	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
 	{path: "golang.org/x/text", rooms: []string{"tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/permission"}},
-	{path: "golang.org/x/sys", rooms: []string{"filestate", "tools/sandbox", "tools/search", "tools/workspace"}},
+	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "tools/sandbox", "tools/search", "tools/workspace"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.

@@ -36,14 +36,28 @@ func given(cmd *cobra.Command) map[string]string {
 	return flags
 }
 
-// open makes the server of a command. Warnings go to standard error, one line each.
+// open makes the server of a command that a client started. Warnings go to standard error, one line each.
 func (t *terminal) open(cmd *cobra.Command, roots []string) (*server.Server, error) {
+	return t.openFrom(cmd, roots, slog.LevelDebug)
+}
+
+// openQuiet is open for a person, whose terminal shows of the log only what is wrong unless log.level is set: what came of
+// the command, its own output says.
+func (t *terminal) openQuiet(cmd *cobra.Command) (*server.Server, error) {
+	return t.openFrom(cmd, nil, slog.LevelWarn)
+}
+
+// openFrom is open with the level from which a log on the terminal has its lines by default.
+func (t *terminal) openFrom(cmd *cobra.Command, roots []string, least slog.Level) (*server.Server, error) {
 	cfg, warnings, err := load(cmd, roots)
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(t.errs, "codehand: %s\n", w)
+	}
+	if cfg.Origin("log.level") == "default" && cfg.Log.File == "" {
+		cfg.Log.Level = max(cfg.Log.Level, least)
 	}
 	log, err := t.logger(cfg)
 	if err != nil {

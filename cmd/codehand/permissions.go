@@ -46,11 +46,11 @@ or a failure, 2 usage, 3 configuration.`,
   codehand permissions check Bash command='npm test && rm -r dist' --json`,
 		Args: wanted(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := t.arguments(args[1:], given)
+			input, err := t.arguments(cmd.Context(), args[1:], given)
 			if err != nil {
 				return err
 			}
-			s, err := t.open(cmd, nil)
+			s, err := t.openQuiet(cmd)
 			if err != nil {
 				return err
 			}

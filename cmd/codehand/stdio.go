@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,6 +58,9 @@ func (t *terminal) serve(cmd *cobra.Command, s *server.Server, stdin io.Reader, 
 	}
 	if closing := s.Close(); err == nil {
 		err = closing
+	}
+	if _, ok := errors.AsType[*server.StateError](err); ok {
+		return &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}
 	if err != nil {
 		return &exitError{code: exitFailed, err: err}

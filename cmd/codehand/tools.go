@@ -26,7 +26,7 @@ the input schema of one.
 Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
 		Args: wanted(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := t.open(cmd, nil)
+			s, err := t.openQuiet(cmd)
 			if err != nil {
 				return err
 			}

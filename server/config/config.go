@@ -147,7 +147,8 @@ type Read struct {
 	LineFormat string // tab, pipe
 	Version    string // auto, always: when versions are shown
 
-	ImageMaxEdge int // pixels of the longer edge of an image as it is shown
+	ImageMaxEdge int  // pixels of the longer edge of an image as it is shown, within 1.15 megapixels; a page of a PDF has 1,568 at most
+	PDF          bool // the programs for PDF files may run
 }
 
 // Edit is what must be known before a change, and how text is looked for.

@@ -24,7 +24,7 @@ var sayings = []string{
 	`hooks.trust_project = true`, `hooks.fail_closed = true`, `hooks.tool_names = "codehand"`, `hooks.PreToolUse = [{command = ["/bin/true"]}]`,
 	`plan.approval_fallback = "auto"`, `plan.approval_fallback = "console"`, `plan.directory = "HOME/project/plans"`,
 	`results.keep_days = 1`, `results.keep_days = 3000`,
-	`sandbox.policy = "off"`, `sandbox.policy = "required"`, `shell.enabled = true`, `shell.enabled = false`,
+	`sandbox.policy = "off"`, `sandbox.policy = "required"`, `shell.enabled = true`, `shell.enabled = false`, `read.pdf = true`, `read.pdf = false`,
 	`shell.max_timeout_ms = 700000`, `shell.env_allow = ["FOO"]`, `edit.guard = "relaxed"`, `tools.max_parallel = 10`, `tools.max_parallel = 1`,
 	`tools.profile = "default"`, `tools.profile = "simple"`, `tools.profile = "readonly"`, `tools.deferral = "off"`, `tools.always = ["web_fetch"]`,
 	`skills.dirs = ["HOME"]`, `skills.allow_shell = true`, `tasks.directory = "HOME/project/tasks"`, `git.co_author = "Jo <jo@example.com>"`,

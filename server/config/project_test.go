@@ -170,6 +170,7 @@ max_parallel = 2
 max_tokens = 1000
 max_line = 500
 dedup = "off"
+pdf = false
 [shell]
 enabled = false
 max_timeout_ms = 5000
@@ -186,7 +187,7 @@ outside_ignores = "off"
 		t.Errorf("warnings: %v", warnings)
 	}
 	if c.Permissions.Mode != permission.Plan || c.Permissions.AskFallback != "deny" || c.Tools.MaxParallel != 2 ||
-		c.Read.MaxTokens != 1000 || c.Read.MaxLine != 500 || c.Shell.Enabled || c.Shell.AutoBackgroundMS != 1000 || c.Search.OutsideIgnores != "off" {
+		c.Read.MaxTokens != 1000 || c.Read.MaxLine != 500 || c.Read.PDF || c.Shell.Enabled || c.Shell.AutoBackgroundMS != 1000 || c.Search.OutsideIgnores != "off" {
 		t.Errorf("not narrowed: %+v", c)
 	}
 	if c.Shell.MaxTimeoutMS != 5000 || c.Shell.DefaultTimeoutMS != 5000 {

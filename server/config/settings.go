@@ -42,7 +42,7 @@ func defaults() Config {
 		Plan:        Plan{ApprovalFallback: "client"},
 		Results:     Results{KeepDays: 30},
 		Tools:       Tools{MaxParallel: 10, Profile: "default", Deferral: "auto"},
-		Read:        Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto", ImageMaxEdge: 1568},
+		Read:        Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto", ImageMaxEdge: 1568, PDF: true},
 		Edit:        Edit{Guard: "strict"},
 		Write:       Write{Durability: "full"},
 		Journal:     Journal{KeepDays: 30, MaxBytes: gib},
@@ -107,7 +107,8 @@ func baseTable(c *Config) []setting {
 		{"read.max_line", "characters of one line, 0 for no limit", narrower, number{&c.Read.MaxLine, 0, 1_000_000, true}},
 		{"read.line_format", "what stands between line number and line: tab or pipe", guidance, choice{&c.Read.LineFormat, []string{"tab", "pipe"}}},
 		{"read.version", "when versions of files are shown: auto or always", guidance, choice{&c.Read.Version, []string{"auto", "always"}}},
-		{"read.image_max_edge", "pixels of the longer edge of an image as it is shown", operatorOnly, number{&c.Read.ImageMaxEdge, 64, 8192, false}},
+		{"read.image_max_edge", "pixels of the longer edge of an image as it is shown; above 1568 it counts for long, narrow images alone, since 1.15 megapixels are shown at most, and not for pages of a PDF", operatorOnly, number{&c.Read.ImageMaxEdge, 64, 8192, false}},
+		{"read.pdf", "whether PDF files are given to poppler's programs, which no kernel confines yet, to be read", narrower, toggle{&c.Read.PDF}},
 
 		{"edit.guard", "strict: a file must be read before it is changed; or relaxed", narrower, choice{&c.Edit.Guard, []string{"strict", "relaxed"}}},
 		{"edit.desanitize", "try an edit again with the markers <fnr> <n> <o> <e> <s>, H: and A: written out", operatorOnly, toggle{&c.Edit.Desanitize}},

@@ -46,6 +46,9 @@ func (c *call) replace(ctx context.Context, o *outcome, text string) {
 	if o.result != nil {
 		o.result.Media = nil // the hook saw only the text, and wants something else to be shown
 	}
+	if o.refusal != nil {
+		o.refusal.Brief = ""
+	}
 	c.forget(ctx, o.shows())
 	c.whole, c.paged = text, false
 	c.rebind(ctx, o, c.form(o))
@@ -140,7 +143,8 @@ func (c *call) hookChanges(ctx context.Context, o *outcome) (texts []string, acc
 		text := fmt.Sprintf("[a hook changed %s after this edit]", s.Path)
 		if s.Old != nil && s.New != nil {
 			diff, all := textedit.Diff(s.Old, s.New, maxHookDiff)
-			if text += "\n" + diff; all {
+			shown, exact := results.ShowDiff(diff)
+			if text += "\n" + shown; all && exact {
 				accept = append(accept, func() {
 					if err := c.state.Files.Accept(ctx, s); err != nil {
 						c.log().WarnContext(ctx, "remember a change by a hook", "path", s.Path, "error", err)

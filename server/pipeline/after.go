@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
+	"codehand/tools/tool"
 )
 
 // after is stage 8: hooks see what the model will see, and may add to it or take its place, within what the client takes. The gate is still closed,
@@ -99,14 +101,25 @@ func (c *call) unseen(ctx context.Context, o *outcome) {
 	}
 }
 
-// forget takes back that contents were shown, because a hook put another text in their place.
+// saw lets a tool note what its text shows, if all of that goes out, with whatever is added. What a call shows that another
+// one makes is noted by that one, if it shows the same.
+func (c *call) saw(ctx context.Context, r *tool.Result, text string) {
+	switch {
+	case !strings.HasPrefix(r.Text, text):
+		r.Saw = nil
+	case r.Saw != nil && c.arrival.inside == nil:
+		r.Saw(ctx)
+	}
+}
+
+// forget takes back that contents were shown, because another text stands in their place.
 func (c *call) forget(ctx context.Context, shows []string) {
 	if c.state.Files == nil {
 		return
 	}
 	for _, path := range shows {
 		if err := c.state.Files.Forget(ctx, path); err != nil {
-			c.log().WarnContext(ctx, "forget a file that a hook hid", "path", path, "error", err)
+			c.log().WarnContext(ctx, "forget a file that was not shown after all", "path", path, "error", err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -41,7 +43,7 @@ func write(ctx context.Context, s *session.State, path, text string) error {
 		return err
 	}
 	defer f.Close()
-	_, err = s.Files.Update(ctx, filestate.By{}, filestate.Edit{File: f, Change: func([]byte) ([]byte, error) { return []byte(text), nil }})
+	_, err = s.Files.Update(ctx, journal.By{}, filestate.Edit{File: f, Change: func([]byte) ([]byte, error) { return []byte(text), nil }})
 	return err
 }
 
@@ -128,6 +130,62 @@ func TestHookHidesWhatWasShown(t *testing.T) {
 	}
 	if err := write(t.Context(), s, path, "new\n"); err != nil {
 		t.Errorf("a write after a text that stayed: %v", err)
+	}
+}
+
+// A tool notes what its text shows when the model gets all of it, and else never.
+func TestSawWhatGoesOut(t *testing.T) {
+	t.Parallel()
+	text := numbered(28_000)
+	other := "other words"
+	long := strings.Repeat("a long word of a hook ", 800)
+	for name, c := range map[string]struct {
+		said   hooks.Outcome
+		before int // calls of the same turn
+		inside func(tool.Result) tool.Result
+		want   int
+	}{
+		"whole":                   {want: 1},
+		"a hook adds":             {said: hooks.Outcome{Context: "and more"}, want: 1},
+		"a hook adds much":        {said: hooks.Outcome{Context: long}},
+		"a hook replaces":         {said: hooks.Outcome{Output: &other}},
+		"no room in the turn":     {before: 8, want: 6},
+		"through another call":    {inside: func(r tool.Result) tool.Result { return r }, want: 1},
+		"cut, through another":    {before: 8, inside: func(r tool.Result) tool.Result { return r }, want: 6},
+		"a part, through another": {inside: func(r tool.Result) tool.Result { return tool.Result{Text: r.Text[:100]} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, s := newCorridor(), newState(t, "s")
+			s.Client.MaxRunes = 30_000
+			p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) { return c.said, nil }}
+			n := 0
+			show := fixture("show", reads, func(context.Context, tool.Env) (tool.Result, error) {
+				return tool.Result{Text: text, Saw: func(context.Context) { n++ }}, nil
+			})
+			for range c.before {
+				if _, err := p.run(t, s, show, "", Arrival{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			called, a, until := show, Arrival{}, n
+			if c.inside != nil {
+				a.Find = finds(show)
+				called = fixture("outer", quiet, func(ctx context.Context, env tool.Env) (tool.Result, error) {
+					r, err := env.Call(ctx, "show", json.RawMessage(`{}`), nil)
+					if n > until {
+						t.Error("it was noted before anybody has seen it")
+					}
+					return c.inside(r), err
+				})
+			}
+			if _, err := p.run(t, s, called, "{}", a); err != nil {
+				t.Fatal(err)
+			}
+			if n != c.want {
+				t.Errorf("it was noted %d times, want %d", n, c.want)
+			}
+		})
 	}
 }
 

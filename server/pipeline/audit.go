@@ -284,7 +284,11 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 		if o.refusal.Code == tool.RateLimited {
 			level = slog.LevelDebug // whoever floods the server must not flood its log
 		}
-		c.log().Log(ctx, level, "refused", "tool", r.Tool, "call", r.Call, "code", r.Code, "cause", o.refusal.Cause)
+		attrs := []any{"tool", r.Tool, "call", r.Call, "code", r.Code}
+		if o.refusal.Cause != nil {
+			attrs = append(attrs, "cause", o.refusal.Cause)
+		}
+		c.log().Log(ctx, level, "refused", attrs...)
 		err = o.refusal
 	case errors.Is(err, tool.ErrPending):
 		r.Code = codePending

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/server/state"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
@@ -234,7 +235,7 @@ func TestAuditOfACommand(t *testing.T) {
 	s.Start = permission.Bypass
 	s.Files = filestate.New(filestate.Options{
 		Memory: state.Scoped(state.NewMemory(state.MemoryOptions{}), state.Key(state.Session, state.Hash("p"), state.Hash("s"))),
-		Locker: filestate.NewLocker(t.TempDir()), Contents: filestate.NewContents(0),
+		Locker: lock.New(t.TempDir()), Contents: filestate.NewContents(0),
 	})
 	put := func(name, text string) {
 		t.Helper()

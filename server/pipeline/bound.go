@@ -98,6 +98,9 @@ func (c *call) form(o *outcome) results.Form {
 
 // bindWhole cuts the text of a tool that does not page. What lies in a file already is not kept again.
 func (c *call) bindWhole(ctx context.Context, o *outcome, f results.Form) {
+	if c.bindBrief(ctx, o, f) {
+		return
+	}
 	text, kept := o.text(), o.meta().Kept
 	var shown results.Shown
 	if kept != nil {
@@ -110,6 +113,25 @@ func (c *call) bindWhole(ctx context.Context, o *outcome, f results.Form) {
 		}
 	}
 	*text = shown.Text
+}
+
+// bindBrief says whether all of a refusal with a brief form is shown. If not, that takes its place, and nothing counts as
+// seen: what stays is told in other words than what was to be read.
+func (c *call) bindBrief(ctx context.Context, o *outcome, f results.Form) bool {
+	if o.refusal == nil || o.refusal.Brief == "" {
+		return false
+	}
+	shown := c.state.Results.Fit(o.refusal.Text, results.Whole{}, f)
+	if !shown.Cut {
+		return true
+	}
+	c.state.Results.Count(-utf8.RuneCountInString(shown.Text))
+	c.forget(ctx, o.shows())
+	r := o.refusal
+	r.Text, _ = results.Show(r.Brief)
+	r.Brief, r.Shows, r.Meta.Version = "", nil, ""
+	c.whole = r.Text
+	return false
 }
 
 // bindPage cuts what a tool that pages by itself shows only if the other calls of its turn have left no room for it:

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"codehand/filestate"
 	"codehand/server/clients"
+	"codehand/tools/hooks"
 	"codehand/tools/tool"
 )
 
@@ -150,6 +153,66 @@ func TestGroupAndPages(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(s.Results.Dir()); err != nil || len(entries) > 0 {
 		t.Errorf("kept: %v (%v)", entries, err)
+	}
+}
+
+// TestBriefRefusals: a refusal that shows content shows all of it, or says in its brief form that it does not, and then the
+// session has not seen it.
+func TestBriefRefusals(t *testing.T) {
+	t.Parallel()
+	const brief = "The change has no room here."
+	long := numbered(4_000)
+	for _, c := range []struct {
+		name  string
+		limit int    // of the client, in runes
+		first string // is shown before in the same turn
+		said  hooks.Outcome
+		want  string
+		seen  bool
+	}{
+		{"fits", 0, "", hooks.Outcome{}, long, true},
+		{"too long for the client", 3_000, "", hooks.Outcome{}, brief, false},
+		{"no room in the turn", 0, numbered(178_000), hooks.Outcome{}, brief, false},
+		{"gives way to a hook", 5_000, "", hooks.Outcome{Context: strings.Repeat("x", 2_000)}, brief + "\n" + strings.Repeat("x", 2_000), false},
+		{"beside a hook", 9_000, "", hooks.Outcome{Context: "and more"}, strings.TrimSuffix(long, "\n") + "\nand more", true},
+		{"a hook writes another", 3_000, "", hooks.Outcome{Output: new("hidden")}, "hidden", false},
+		{"a hook writes a long one", 3_000, "", hooks.Outcome{Output: &long}, "Output too large", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, s := newCorridor(), newState(t, "s")
+			s.Files = filestate.New(filestate.Options{Dir: t.TempDir()})
+			s.Client.MaxRunes = c.limit
+			path := filepath.Join(s.Space.Roots()[0], "a.txt")
+			if err := os.WriteFile(path, []byte("foreign\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c.first != "" {
+				first := tool.Wrap(tool.Spec{Name: "page", Title: "page", Description: "A fixture.", Traits: reads, MaxRunes: tool.Unbounded}, json.RawMessage(`{"type":"object"}`),
+					func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) {
+						return tool.Result{Text: c.first}, nil
+					})
+				if _, err := p.run(t, s, first, "", Arrival{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) { return c.said, nil }}
+			_, err := p.run(t, s, fixture("edit", reads, func(context.Context, tool.Env) (tool.Result, error) {
+				see(t, s, path)
+				return tool.Result{}, &tool.Refusal{Code: tool.FileChanged, Text: long, Brief: brief, Shows: []string{path}, Meta: tool.Meta{Version: "abc"}}
+			}), "", Arrival{})
+			r := wantRefusal(t, err, tool.FileChanged, "")
+			if !strings.HasPrefix(r.Text, c.want) || len(r.Text) > len(c.want) && c.want != "Output too large" {
+				t.Errorf("got %.300q", r.Text)
+			}
+			if (r.Meta.Version != "") != c.seen {
+				t.Errorf("version %q", r.Meta.Version)
+			}
+			err = write(t.Context(), s, path, "new\n")
+			if c.seen && err != nil || !c.seen && !errors.Is(err, filestate.ErrNotRead) {
+				t.Errorf("a write after it: %v", err)
+			}
+		})
 	}
 }
 

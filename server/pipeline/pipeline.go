@@ -185,6 +185,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 
 	// From here on the work is done, and a cancel must not lose what it did.
 	late := context.WithoutCancel(ctx)
+	text := result.Text
 	o := newOutcome(&result, err)
 	c.unseen(late, &o)
 	if !o.failed() {
@@ -194,6 +195,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	c.tellChanged(&o)
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
 	c.count(&o)
+	c.saw(late, &result, text)
 	return result, o.err()
 }
 

@@ -92,6 +92,29 @@ func TestCallRuns(t *testing.T) {
 	}
 }
 
+// TestRefusalLogged: the log names the code, and the cause if there is one.
+func TestRefusalLogged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refused error
+		want    string
+	}{
+		{tool.Refuse(tool.NoChange, "Nothing would change."), " code=NO_CHANGE\n"},
+		{&tool.Refusal{Code: tool.WriteFailed, Cause: errLost}, " code=WRITE_FAILED cause=\"" + errLost.Error() + "\"\n"},
+	} {
+		p := newCorridor()
+		tl := fixture("work", writes, func(context.Context, tool.Env) (tool.Result, error) { return tool.Result{}, c.refused })
+		v := p.Arrive(newState(t, "s"))
+		if _, err := v.Call(t.Context(), tl, json.RawMessage(`{}`), Arrival{}); err == nil {
+			t.Fatal("no refusal")
+		}
+		v.Leave()
+		if got := p.log.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, c.want) {
+			t.Errorf("log = %q, want the end %q", got, c.want)
+		}
+	}
+}
+
 func TestCallBare(t *testing.T) {
 	t.Parallel()
 	// Without log, record, hooks, shelf and workspace a call still runs.

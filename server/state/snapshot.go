@@ -33,11 +33,14 @@ const (
 type SnapshotOptions struct {
 	Dir  string // made with mode 0700 if it is missing
 	Name string // whose it is: one of another name is not read
+	// Lasting is what of a value the file keeps and gives back; nil: nothing. It is called from any goroutine, must be quick,
+	// and is nil itself if all values are kept as they are.
+	Lasting func(key string, value []byte) []byte
 	// Failed is told what could not be read or written, from any goroutine; nil: nobody is. The Store goes on without.
 	Failed func(error)
 }
 
-// A Snapshot keeps all that a Store has below a prefix in a file, state.json in its directory, for a Store in memory whose
+// A Snapshot keeps what a Store has below a prefix, as far as it is to last, in a file, state.json in its directory, for a Store in memory whose
 // process ends or is killed: what the file holds is put into the Store when it is opened, and it is written whole, 2 s
 // after the last change and at most every 5 s. One process writes it; another that opens it meanwhile starts from what is
 // there, and writes nothing. It is safe for concurrent use.
@@ -121,6 +124,13 @@ func (p *Snapshot) failed(err error) {
 	}
 }
 
+func (p *Snapshot) lasting(key string, value []byte) []byte {
+	if value == nil || p.o.Lasting == nil {
+		return value
+	}
+	return p.o.Lasting(key, value)
+}
+
 func (p *Snapshot) path() string { return filepath.Join(p.o.Dir, "state.json") }
 
 // load puts what the file holds into the Store.
@@ -155,6 +165,9 @@ func (p *Snapshot) load(ctx context.Context) error {
 		return fmt.Errorf("snapshot %s is of another name", p.path())
 	}
 	for _, v := range content.Values {
+		if v.Value = p.lasting(v.Key, v.Value); v.Value == nil { // written before it was known not to last, or by somebody else
+			continue
+		}
 		if _, err := p.store.Swap(ctx, v.Key, v.Value, 0); err != nil {
 			return fmt.Errorf("snapshot %s: %s: %w", p.path(), v.Key, err)
 		}
@@ -229,7 +242,7 @@ func (p *Snapshot) write(ctx context.Context) error {
 	return nil
 }
 
-// content is all that the Store has below the prefix, or if that is too much, without the oldest read states.
+// content is all that lasts of what the Store has below the prefix, or if that is too much, without the oldest read states.
 func (p *Snapshot) content(ctx context.Context) ([]byte, error) {
 	keys, err := p.store.Keys(ctx, "")
 	if err != nil {
@@ -247,7 +260,7 @@ func (p *Snapshot) content(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("snapshot: %w", err)
 		}
-		if value != nil {
+		if value = p.lasting(key, value); value != nil {
 			all = append(all, entry{key, value, rev})
 			size += len(key) + len(value)
 		}

@@ -128,6 +128,46 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
+// What does not last is neither written nor, from a file that has it, given back.
+func TestSnapshotLasting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lasting := func(key string, value []byte) []byte {
+		switch key {
+		case "cell.gone":
+			return nil
+		case "cell.less":
+			return value[:1]
+		}
+		return value
+	}
+	for _, filter := range []func(string, []byte) []byte{nil, lasting} { // the writer; the reader always has it
+		a := &snapshotRig{T: t, all: NewMemory(MemoryOptions{})}
+		a.store = Scoped(a.all, snapshotPrefix)
+		var err error
+		if a.snapshot, err = OpenSnapshot(t.Context(), a.store, SnapshotOptions{Dir: dir, Name: "p.s", Lasting: filter}); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"cell.gone", "cell.less", "cell.all"} {
+			a.set(key, `"value"`)
+		}
+		a.end()
+		raw, err := os.ReadFile(filepath.Join(dir, "state.json"))
+		if err != nil || strings.Contains(string(raw), "cell.gone") != (filter == nil) {
+			t.Errorf("the file has %s, %v", raw, err)
+		}
+		b := &snapshotRig{T: t, all: NewMemory(MemoryOptions{})}
+		b.store = Scoped(b.all, snapshotPrefix)
+		if b.snapshot, err = OpenSnapshot(t.Context(), b.store, SnapshotOptions{Dir: dir, Name: "p.s", Lasting: lasting}); err != nil {
+			t.Fatal(err)
+		}
+		b.holds("cell.gone", "")
+		b.holds("cell.less", `"`)
+		b.holds("cell.all", `"value"`)
+		b.end()
+	}
+}
+
 // Two processes with one session: the second starts from what is there and writes nothing, so that none of both undoes what
 // the other wrote.
 func TestSnapshotOfTwo(t *testing.T) {

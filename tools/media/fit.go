@@ -12,7 +12,7 @@ import (
 
 // FitOptions bound what is shown of an image, and how long that may take. A zero field is the default.
 type FitOptions struct {
-	MaxEdge   int           // pixels of the longer side; 1,568
+	MaxEdge   int           // pixels of the longer side; 1,568, which is the most for a page of a PDF
 	MaxPixels int           // width by height; 1,150,000
 	MaxBytes  int           // above, it is made a JPEG of quality 85; 500 KiB
 	MaxTime   time.Duration // to decode; 1.5 s, which leaves the rest of 2 s to read the file and to encode

@@ -27,7 +27,7 @@ func FuzzFit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		start := time.Now()
 		m, err := Fit(context.Background(), data, o)
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute { // a hang: the fuzzer itself would wait for ever
 			t.Fatalf("took %v", took)
 		}
 		if err != nil {

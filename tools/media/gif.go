@@ -56,7 +56,7 @@ func parseGIF(data []byte) (f gifFrame, frames int, err error) {
 			if frames++; frames == 1 {
 				rest, err = f.read(rest, colours, transparent)
 			} else {
-				rest, err = new(gifFrame).read(rest, colours, -1)
+				rest, err = skipGIFFrame(rest)
 			}
 		case 0x3b:
 			if frames == 0 {
@@ -86,19 +86,14 @@ func gifColours(flags byte, data []byte) (colours, rest []byte, err error) {
 
 // read takes a frame: place, size, flags, colours, codes.
 func (f *gifFrame) read(data, colours []byte, transparent int) (rest []byte, err error) {
-	if len(data) < 9 {
-		return nil, io.ErrUnexpectedEOF
+	own, codes, err := gifFrameParts(data)
+	if err != nil {
+		return nil, err
 	}
 	word := func(i int) int { return int(binary.LittleEndian.Uint16(data[i:])) }
 	f.at = image.Rect(word(0), word(2), word(0)+word(4), word(2)+word(6))
 	f.interlaced = data[8]&0x40 != 0
-	own, rest, err := gifColours(data[8], data[9:])
-	switch {
-	case err != nil:
-		return nil, err
-	case len(rest) == 0:
-		return nil, io.ErrUnexpectedEOF
-	case len(own) > 0:
+	if len(own) > 0 {
 		colours = own
 	}
 	for i := range len(colours) / 3 {
@@ -107,8 +102,29 @@ func (f *gifFrame) read(data, colours []byte, transparent int) (rest []byte, err
 	if transparent >= 0 {
 		f.table[transparent] = [4]byte{}
 	}
-	f.codes = rest
-	return gifBlocks(rest[1:])
+	f.codes = codes
+	return gifBlocks(codes[1:])
+}
+
+// skipGIFFrame goes over a frame that is only counted. There may be a million: none is worth a table of colours.
+func skipGIFFrame(data []byte) (rest []byte, err error) {
+	_, codes, err := gifFrameParts(data)
+	if err != nil {
+		return nil, err
+	}
+	return gifBlocks(codes[1:])
+}
+
+// gifFrameParts are the colours of a frame alone, if it has some, and from its codes on the rest of the file.
+func gifFrameParts(data []byte) (own, codes []byte, err error) {
+	if len(data) < 9 {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	own, codes, err = gifColours(data[8], data[9:])
+	if err == nil && len(codes) == 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return own, codes, err
 }
 
 // gifBlocks skips blocks up to the empty one. Each begins with its length.

@@ -127,6 +127,7 @@ func hostileImages(t testing.TB) map[string][]byte {
 		"JPEG of fill bytes":                          append([]byte{0xff, 0xd8}, bytes.Repeat([]byte{0xff}, MaxImageBytes-2)...),
 		"JPEG of segments":                            append([]byte{0xff, 0xd8}, bytes.Repeat(segment(0xfe), 4_000_000)...),
 		"GIF of 2000 frames":                          encoded(t, func(b *bytes.Buffer) error { return gif.EncodeAll(b, &frames) }),
+		"GIF of 1.6 million frames":                   frameful(1_600_000),
 		"GIF that claims 4 gigapixels":                append([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x02\x44\x01\x00"), ';'),
 		"GIF of 49 megapixels, cut":                   append([]byte("GIF89a\x58\x1b\x58\x1b\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x58\x1b\x58\x1b\x00\x02\x02\x44\x01\x00"), ';'),
 		"GIF of blocks":                               append([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00"), bytes.Repeat([]byte{0x21, 0xfe, 0}, 5_000_000)...),
@@ -138,6 +139,15 @@ func hostileImages(t testing.TB) map[string][]byte {
 		"PNG that is a JPEG":                          append([]byte("\x89PNG\r\n\x1a\n"), encoded(t, func(b *bytes.Buffer) error { return jpeg.Encode(b, grey, nil) })...),
 		"file of 21 MiB":                              append(encoded(t, func(b *bytes.Buffer) error { return png.Encode(b, grey) }), make([]byte, 21<<20)...),
 	}
+}
+
+// frameful is a GIF of one pixel and 256 colours, with so many frames behind the first that have no pixels. To look at
+// those with the colours took 1.5 s.
+func frameful(frames int) []byte {
+	const frame = ",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02"
+	head := append([]byte("GIF89a\x01\x00\x01\x00\xf7\x00\x00"), make([]byte, 3*256)...)
+	head = append(head, frame+"\x02\x44\x01\x00"...)
+	return append(append(head, bytes.Repeat([]byte(frame+"\x00"), frames)...), ';')
 }
 
 // webpOf is a WebP of the given chunks, name and body in turn.
@@ -170,6 +180,7 @@ func TestFitHostile(t *testing.T) {
 		"PNG of 48 megapixels of zeros": true, "interlaced PNG of 48 megapixels of zeros": true, "PNG of 48 megapixels of 16 bits": true,
 		"PNG with a profile of a gigabyte": true, "PNG with texts of a gigabyte": true, "PNG of a million chunks": true,
 		"PNG of a million empty pieces": true, "PNG of 65535 rows": true, "GIF of 2000 frames": true,
+		"GIF of 1.6 million frames": true,
 	}
 	o := FitOptions{}
 	if underRace { // all is ten times slower, and a refusal for that is fine

@@ -145,6 +145,27 @@ func TestPagesImage(t *testing.T) {
 	}
 }
 
+// The longer edge of a page follows the option down, but not up: a page of 8,192 by 8,192 pixels would not be shown.
+func TestPagesEdge(t *testing.T) {
+	t.Parallel()
+	dir := pdfs(t)
+	for _, c := range []struct {
+		name string
+		edge int
+		want string
+	}{
+		{"mixed.pdf", 300, "2:213x300|"}, {"mile.pdf", 8192, "1:1072x1072|"},
+	} {
+		page := int(c.want[0] - '0')
+		data := open(t, dir, c.name)
+		r := New(Options{Fit: FitOptions{MaxEdge: c.edge, MaxTime: 10 * time.Second}})
+		pages, err := r.Pages(t.Context(), bytes.NewReader(data), int64(len(data)), page, page)
+		if got := numbers(pages); err != nil || got != c.want {
+			t.Errorf("%s, %d pixels: %s %v, want %s", c.name, c.edge, got, err, c.want)
+		}
+	}
+}
+
 // A PDF with more to warn of than a pipe holds was said to take too long.
 func TestPagesNoisy(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package media
 
 import (
-	"crypto/rand"
 	"io"
 	"os"
 	"time"
@@ -54,6 +53,3 @@ func (p *pipe) close() {
 		}
 	}
 }
-
-// unguessable is a name for a directory, of 128 random bits.
-func unguessable() string { return "pdf-" + rand.Text() }

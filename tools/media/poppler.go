@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -46,58 +45,6 @@ func (r *Reader) program(name string) (string, error) {
 		missing.Package = "poppler"
 	}
 	return "", missing
-}
-
-// A desk is what the programs for one PDF work on.
-type desk struct {
-	path string
-	root *os.Root // empty: the copy has no name any more
-	file *os.File // a copy of the PDF, which nobody changes meanwhile
-}
-
-// newDesk copies a PDF.
-func (r *Reader) newDesk(src io.ReaderAt, size int64) (*desk, error) {
-	temp := r.options.Temp
-	if temp == "" {
-		temp = os.TempDir()
-	} else if err := os.MkdirAll(temp, 0o700); err != nil {
-		return nil, err
-	}
-	d := &desk{path: filepath.Join(temp, unguessable())}
-	if err := os.Mkdir(d.path, 0o700); err != nil {
-		return nil, err
-	}
-	err := d.fill(src, size)
-	if err != nil {
-		d.close()
-		return nil, fmt.Errorf("copy a PDF to %s: %w", d.path, err)
-	}
-	return d, nil
-}
-
-func (d *desk) fill(src io.ReaderAt, size int64) (err error) {
-	if d.root, err = os.OpenRoot(d.path); err != nil {
-		return err
-	}
-	const name = "pdf"
-	if d.file, err = d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-		return err
-	}
-	if _, err = io.Copy(d.file, io.NewSectionReader(src, 0, size)); err != nil {
-		return err
-	}
-	return d.root.Remove(name)
-}
-
-// close forgets the copy. Nothing depends on it any more.
-func (d *desk) close() {
-	if d.file != nil {
-		_ = d.file.Close()
-	}
-	if d.root != nil {
-		_ = d.root.Close()
-	}
-	_ = os.RemoveAll(d.path)
 }
 
 // input is how a program finds the copy: by a name of its own, since some of them read no PDF from a pipe. It is the

@@ -9,29 +9,35 @@ import (
 type Options struct {
 	Fit FitOptions
 	// Temp is where the programs for PDF files find their copy of one, each call in a directory of its own that is gone
-	// afterwards; made if it is missing. "": the system's.
+	// afterwards; made if it is missing. What processes left there that were killed meanwhile is removed by the next New.
+	// "": the system's, where nothing is removed.
 	Temp string
 	// Dirs are the absolute directories of poppler's programs, looked at in this order; nil: those where systems put them.
 	Dirs []string
 }
 
 // A Reader reads images and PDF files for one server, so that memory is bounded whoever asks: one image at a time is
-// decoded, two PDF files at a time are read, and who comes next waits. It is safe for concurrent use.
+// decoded, two PDF files at a time are read, files that must be held whole are 100 MiB together, and who comes next
+// waits. It is safe for concurrent use.
 type Reader struct {
 	options  Options
 	decoding turns
 	printing turns
+	holding  *room
 }
 
 // maxPrinting is how many PDF files are read at a time.
 const maxPrinting = 2
 
-// New makes a Reader. Nothing is looked for and nothing made before it is needed.
+// New makes a Reader. No program is looked for and nothing made before it is needed.
 func New(o Options) *Reader {
+	if o.Temp != "" {
+		sweepDesks(o.Temp)
+	}
 	if o.Dirs == nil {
 		o.Dirs = popplerDirs()
 	}
-	return &Reader{options: o, decoding: make(turns, 1), printing: make(turns, maxPrinting)}
+	return &Reader{options: o, decoding: make(turns, 1), printing: make(turns, maxPrinting), holding: newRoom()}
 }
 
 // Fit is the function Fit with the options of the Reader, after those who came before. An end of ctx ends the wait.
@@ -41,6 +47,13 @@ func (r *Reader) Fit(ctx context.Context, data []byte) (Image, error) {
 	}
 	defer r.decoding.leave()
 	return Fit(ctx, data, r.options.Fit)
+}
+
+// Hold waits until there is room for a file of size bytes that is held whole in memory, after those who came before: an
+// image before it is decoded, a notebook. The caller forgets the file and then calls leave, once. A file below 1 MiB needs
+// no room, and one of more than 100 MiB is alone. An end of ctx ends the wait.
+func (r *Reader) Hold(ctx context.Context, size int64) (leave func(), err error) {
+	return r.holding.enter(ctx, size)
 }
 
 // turns are the places of those who work at the same time. It holds one value for each.

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -44,7 +45,13 @@ type Report struct {
 
 	// Dropped are keys of the cell that its new type does not have, and which are lost: outputs, attachments, ...
 	Dropped []string
+
+	Source Range // of content: the source of the cell that was replaced or deleted, as in Cell.SourceRange; empty if it was inserted
+	New    Range // of the result: what was written, with the commas and blanks that came with it; empty if it was deleted
 }
+
+// A Range is the bytes [From, To) of a file.
+type Range struct{ From, To int }
 
 // Apply returns content with one cell changed. All bytes outside of that cell, and of the comma that parts it from the
 // next, are as before. Content is never changed in place.
@@ -52,8 +59,20 @@ type Report struct {
 // Source is stored as a list of lines. A code cell that is replaced loses its outputs and its execution count. A cell
 // that changes its type gets and loses the keys that only one of the types has; everything else in it stays.
 //
-// Errors are ErrTooLarge, ErrType, *InvalidError and *NotFoundError.
+// Errors are ErrTooLarge, ErrType, *InvalidError and *NotFoundError. The result is looked at once more, since a broken notebook
+// opens nowhere: what is no JSON is an error of another kind, and a fault of this package.
 func Apply(content []byte, edit CellEdit) (result []byte, r Report, err error) {
+	if result, r, err = change(content, edit); err != nil {
+		return nil, Report{}, err
+	}
+	if bad := check(result, len(result)-len(bytes.TrimPrefix(result, mark))); bad != nil { // not as an error of what was given
+		return nil, Report{}, fmt.Errorf("the result is no JSON at %d:%d: %s", bad.Line, bad.Column, bad.Reason)
+	}
+	return result, r, nil
+}
+
+// change is Apply without a look at the result.
+func change(content []byte, edit CellEdit) (result []byte, r Report, err error) {
 	o, err := read(content)
 	if err != nil {
 		return nil, Report{}, err
@@ -118,7 +137,7 @@ func (o *outline) remove(i int) ([]byte, Report) {
 		gone = span{l.span.from + 1, l.span.to - 1}
 	}
 	out, _ := o.splice(gone) // smaller than the file, so never too large
-	return out, Report{Mode: Delete, Index: i, ID: o.name(i), Type: c.kind}
+	return out, Report{Mode: Delete, Index: i, ID: o.name(i), Type: c.kind, Source: o.doc.source(c.span, o.sourceKey(c.kind))}
 }
 
 // insert makes a new cell number i.
@@ -141,17 +160,24 @@ func (o *outline) insert(i int, edit CellEdit) ([]byte, Report, error) {
 		return nil, Report{}, err
 	}
 	var out []byte
+	at := l.span
 	switch first := i == l.first; {
 	case o.empty(l.span):
-		out, err = o.splice(l.span, "[", p.cells.open, text, p.cells.end, "]")
+		out, err = o.splice(at, "[", p.cells.open, text, p.cells.end, "]")
 	case first:
-		from := o.cells[i].span.from
-		out, err = o.splice(span{from, from}, text, p.cells.next)
+		at = span{o.cells[i].span.from, o.cells[i].span.from}
+		out, err = o.splice(at, text, p.cells.next)
 	default:
-		from := o.cells[i-1].span.to
-		out, err = o.splice(span{from, from}, p.cells.next, text)
+		at = span{o.cells[i-1].span.to, o.cells[i-1].span.to}
+		out, err = o.splice(at, p.cells.next, text)
 	}
+	r.New = o.wrote(at, out)
 	return out, r, err
+}
+
+// wrote is where in out, made by splice, stands what came for s.
+func (o *outline) wrote(s span, out []byte) Range {
+	return Range{s.from, s.to + len(out) - len(o.doc)}
 }
 
 // newID is an id that no cell has. There are more of them than cells.

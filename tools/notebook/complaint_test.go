@@ -72,7 +72,7 @@ func cellComplaint(c Cell, want oracleCell, major int) string {
 		if len(texts) > 0 && out.Text == texts[0] {
 			texts = texts[1:]
 		}
-		if len(images) > 0 && out.MIME == "image/png" && string(out.Image) == images[0] {
+		if image, _ := out.Image(); len(images) > 0 && out.MIME == "image/png" && string(image) == images[0] {
 			images = images[1:]
 		}
 	}
@@ -99,7 +99,10 @@ func applyComplaint(content []byte, e CellEdit) string {
 		return "the content was changed in place"
 	}
 	cells, lists, major, minor, ok := oracle(content)
-	if _, invalid := errors.AsType[*InvalidError](err); invalid {
+	if invalid, is := errors.AsType[*InvalidError](err); is {
+		if ok && !strings.Contains(invalid.Reason, "more than") {
+			return "refused: " + err.Error()
+		}
 		return ""
 	}
 	if !ok {

@@ -130,6 +130,7 @@ func (o *outline) replace(i int, edit CellEdit) ([]byte, Report, error) {
 		f.clear(o.countKey(), "null")
 	}
 	out, err := o.splice(c.span, f.String())
+	r.Source, r.New = o.doc.source(c.span, o.sourceKey(c.kind)), o.wrote(c.span, out)
 	return out, r, err
 }
 

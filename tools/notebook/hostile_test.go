@@ -79,6 +79,51 @@ func TestHugeString(t *testing.T) {
 	}
 }
 
+// An image is decoded when it is asked for, and not if it has more than 20 MiB: a file of 100 MiB that was nothing else
+// cost 275 MiB besides.
+func TestHugeImages(t *testing.T) { // not parallel: it counts what is allocated
+	for _, c := range []struct {
+		name   string
+		text   string
+		images int // of that text, each
+		want   int // bytes of each image
+		long   bool
+	}{
+		{"one of 24 MiB", strings.Repeat("A", 32<<20), 1, 0, true},
+		{"one of 1 MiB in lines", strings.Repeat(strings.Repeat("A", 76)+`\r\n`, 1<<20/57), 1, 1 << 20 / 57 * 57, false},
+		{"one of 20 MiB and a little", strings.Repeat("A", maxImage/3*4+8), 1, 0, true},
+		{"ten of 1 MiB", strings.Repeat("A", 4<<20/3/4*4), 10, 4 << 20 / 3 / 4 * 3, false},
+		{"a small one in 32 MiB of white space", "QUJD" + strings.Repeat(" ", 32<<20) + "REVG", 1, 6, false}, // was said to be too large
+		{"one of 20 MiB in lines of 4", strings.Repeat("AAAA\\n", maxImage/3), 1, maxImage / 3 * 3, false},   // likewise
+		{"one that is none", strings.Repeat("A", 1<<20) + "*", 1, 0, false},
+	} {
+		output := `{"output_type":"display_data","data":{"image/png":"` + c.text + `"}}`
+		nb, err := Parse([]byte(one(`{"outputs":[` + strings.Repeat(output+",", c.images-1) + output + `]}`)))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		outputs, cut := nb.Cells[0].Outputs()
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 || len(outputs) != c.images || cut {
+			t.Errorf("%s: %d outputs, cut %v, for %d KiB", c.name, len(outputs), cut, used>>10)
+		}
+		for _, out := range outputs {
+			runtime.ReadMemStats(&before)
+			image, long := out.Image()
+			runtime.ReadMemStats(&after)
+			if len(image) != c.want || long != c.long {
+				t.Errorf("%s: %d bytes, %v; want %d, %v", c.name, len(image), long, c.want, c.long)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 5*maxImage/2+1<<20 {
+				t.Errorf("%s: %d MiB for one image", c.name, used>>20)
+			}
+		}
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	content := append([]byte(one(`{}`)), bytes.Repeat([]byte("\n"), MaxBytes)...)
 	if _, err := Parse(content); !errors.Is(err, ErrTooLarge) {

@@ -120,7 +120,7 @@ func (o *outline) within(before string) gaps {
 	return gaps{open: inner, next: "," + inner, end: before}
 }
 
-// colon is what stands between the first key of v and its value.
+// colon is what stands between the first key of v and its value, unless that is more than anybody wants repeated.
 func (o *outline) colon(v span) (string, bool) {
 	for m := range o.doc.members(v) {
 		if gap := o.doc[m.key.to:m.value.from]; len(gap) <= maxIndent {
@@ -134,8 +134,10 @@ func (o *outline) colon(v span) (string, bool) {
 // pattern is how a new cell number i in list li is written: like the nearest cell of its type, or else the nearest.
 func (o *outline) pattern(i, li int, kind string) pattern {
 	l := o.lists[li]
-	p := pattern{}
-	p.colon, _ = o.colon(o.root)
+	p := pattern{colon: ": "}
+	if colon, ok := o.colon(o.root); ok {
+		p.colon = colon
+	}
 	var known bool
 	if p.cells, known = o.gaps(l.span); !known {
 		p.cells = o.within(o.before(l.key.from))

@@ -59,6 +59,25 @@ func Parse(content []byte) (Notebook, error) {
 // Span returns the bytes [from, to) of the content that the cell takes, its outputs among them.
 func (c Cell) Span() (from, to int) { return c.span.from, c.span.to }
 
+// SourceRange is where the value is that Source reads; the first byte of the cell if it has none.
+func (c Cell) SourceRange() Range { return c.doc.source(c.span, c.key) }
+
+// OutputsRange is where the value is that Outputs reads; empty, at the end of the cell, if it has none.
+func (c Cell) OutputsRange() Range {
+	if v, ok := c.doc.get(c.span, "outputs"); ok {
+		return Range{v.from, v.to}
+	}
+	return Range{c.span.to, c.span.to}
+}
+
+// source is where the source of the cell v is, which is under key; the first byte of the cell if it has none.
+func (d doc) source(v span, key string) Range {
+	if source, ok := d.get(v, key); ok {
+		return Range{source.from, source.to}
+	}
+	return Range{v.from, v.from + 1}
+}
+
 // Source is the text of the cell. A source that is neither a string nor a list of strings is "".
 func (c Cell) Source() string {
 	source, ok := c.doc.get(c.span, c.key)

@@ -1,7 +1,6 @@
 package notebook
 
 import (
-	"bytes"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -17,14 +16,42 @@ const (
 
 	// maxOutputs is how many outputs of one cell are shown. A chart per loop is a habit; a thousand are a mistake.
 	maxOutputs = 100
+
+	// maxImage is how many bytes an image may have. A larger one is shown nowhere, and costs three times as much to decode.
+	maxImage = 20 << 20
 )
 
-// An Output is something that a cell has printed or shown. Of one that is neither text nor an image, or an image that
-// cannot be decoded, only MIME is given.
+// An Output is something that a cell has printed or shown. Of one that is neither text nor an image only MIME is given.
 type Output struct {
-	MIME  string // text/plain, image/png, ...
-	Text  string
-	Image []byte
+	MIME string // text/plain, image/png, ...
+	Text string
+
+	doc   doc
+	image span // of its base64; zero: it is none
+}
+
+// Image decodes the image, anew each time, so that those of one cell are never in memory together; nil: it is none, or
+// cannot be decoded. Long: it is not decoded, because it has more than 20 MiB.
+func (o Output) Image() (data []byte, long bool) {
+	if o.image.to == 0 {
+		return nil, false
+	}
+	most := base64.RawStdEncoding.EncodedLen(maxImage)
+	text, whole := o.doc.appendBase64(make([]byte, 0, min(most, o.image.to-o.image.from)), o.image, most)
+	if !whole || len(text) == 0 {
+		return nil, !whole
+	}
+	// In the place of the text, block by block: an image may have 20 MiB.
+	data = text[:0]
+	for block := make([]byte, 3<<10); len(text) > 0; {
+		whole := min(len(text), base64.RawStdEncoding.EncodedLen(len(block)))
+		n, err := base64.RawStdEncoding.Decode(block, text[:whole])
+		if err != nil {
+			return nil, false
+		}
+		data, text = append(data, block[:n]...), text[whole:]
+	}
+	return data, false
 }
 
 // Outputs returns what the cell has printed and shown, in order. Text has no control sequences of terminals. Of an
@@ -133,7 +160,7 @@ func (s *shown) bundle(v span) {
 		s.text(texts[i], forms[texts[i]], "")
 	}
 	if image >= 0 {
-		s.image(images[image], forms[images[image]])
+		s.outputs = append(s.outputs, Output{MIME: images[image], doc: s.doc, image: forms[images[image]]})
 	}
 	if len(s.outputs) == before && len(forms) == 0 && first != "" {
 		s.outputs = append(s.outputs, Output{MIME: first})
@@ -190,22 +217,6 @@ func cutAt(text string, n int) string {
 		n--
 	}
 	return text
-}
-
-// image adds an image in base64, which some programs break into lines.
-func (s *shown) image(mime string, v span) {
-	text, _ := s.doc.appendLines(nil, v, MaxBytes)
-	text = bytes.Map(func(r rune) rune {
-		if strings.ContainsRune(" \t\r\n=", r) {
-			return -1
-		}
-		return r
-	}, text)
-	image, err := base64.RawStdEncoding.AppendDecode(nil, text)
-	if err != nil || len(image) == 0 {
-		image = nil
-	}
-	s.outputs = append(s.outputs, Output{MIME: mime, Image: image})
 }
 
 // plain takes the control sequences of terminals out: colors and the like (ESC [), titles and links (ESC ]), and the

@@ -59,8 +59,8 @@ func show(nb Notebook) string {
 		outputs, cut := c.Outputs()
 		for _, out := range outputs {
 			fmt.Fprintf(&b, "  -> %s %q", out.MIME, out.Text)
-			if out.Image != nil {
-				fmt.Fprintf(&b, " %d bytes: %q", len(out.Image), out.Image[:min(8, len(out.Image))])
+			if image, _ := out.Image(); image != nil {
+				fmt.Fprintf(&b, " %d bytes: %q", len(image), image[:min(8, len(image))])
 			}
 			b.WriteString("\n")
 		}
@@ -183,7 +183,8 @@ func TestOutputs(t *testing.T) {
 		var got []string
 		for _, out := range outputs {
 			got = append(got, out.MIME)
-			if data := out.Text + string(out.Image); data != "" {
+			image, _ := out.Image()
+			if data := out.Text + string(image); data != "" {
 				got = append(got, fmt.Sprintf("%q", data))
 			}
 		}
@@ -304,6 +305,33 @@ func TestParseAccepts(t *testing.T) {
 	} {
 		if nb, err := Parse([]byte(content)); err != nil || nb.Major != 4 || len(nb.Cells) != 0 {
 			t.Errorf("%q: got %#v, %v", content, nb, err)
+		}
+	}
+}
+
+// Where the source and the outputs are, for those who must know which bytes were shown. Of two the last counts, as in Source.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string][2]string{
+		`{"nbformat":4,"cells":[{"outputs":[1],"source":["a"]}]}`:                                              {`["a"]`, `[1]`},
+		`{"nbformat":4,"cells":[{"source":"a","outputs":[1],"s\u006furce":"b","outputs":[2]}]}`:                {`"b"`, `[2]`},
+		`{"nbformat":4,"cells":[{"cell_type":"raw"}]}`:                                                         {`{`, ``},
+		`{"nbformat":3,"worksheets":[{"cells":[{"cell_type":"code","source":"a","input":"b","outputs":[]}]}]}`: {`"b"`, `[]`},
+		`{"nbformat":3,"worksheets":[{"cells":[{"cell_type":"markdown","source":"a","input":"b"}]}]}`:          {`"a"`, ``},
+	} {
+		nb, err := Parse([]byte(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, outputs := nb.Cells[0].SourceRange(), nb.Cells[0].OutputsRange()
+		if got := [2]string{content[source.From:source.To], content[outputs.From:outputs.To]}; got != want {
+			t.Errorf("%s: %q, want %q", content, got, want)
+		}
+		for _, mode := range []Mode{Replace, Delete, Insert} {
+			_, r, err := Apply([]byte(content), CellEdit{Mode: mode, Cell: "cell-0", Type: "markdown"})
+			if wanted := map[bool]Range{true: {}, false: source}[mode == Insert]; err != nil || r.Source != wanted {
+				t.Errorf("%s, mode %d: %v, %v, want %v", content, mode, r.Source, err, wanted)
+			}
 		}
 	}
 }

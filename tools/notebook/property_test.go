@@ -3,6 +3,7 @@ package notebook
 import (
 	"flag"
 	"fmt"
+	"hash/crc64"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -235,6 +236,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// FuzzApply edits what it is given and, since few changed bytes leave a notebook that can be read, also one that is
+// written anew for each input.
 func FuzzApply(f *testing.F) {
 	for _, content := range notebooks(f) {
 		f.Add(content, uint8(0), "cell-0", "", "x\ny", uint32(7))
@@ -247,6 +250,15 @@ func FuzzApply(f *testing.F) {
 		e := CellEdit{Mode: Mode(mode % 3), Cell: cell, Type: kind, Source: source, Random: random}
 		if text := applyComplaint(content, e); text != "" {
 			t.Errorf("%q, %+v: %s", content, e, text)
+		}
+		w := writer{Rand: rand.New(rand.NewPCG(crc64.Checksum(content, crc64.MakeTable(crc64.ECMA)), uint64(random)))}
+		written := []byte(w.notebook())
+		if edit := w.edit(); mode&0x80 != 0 { // else the cell that the input names, which is rarely there
+			e = edit
+			e.Source = source
+		}
+		if text := applyComplaint(written, e); text != "" {
+			t.Errorf("written: %q, %+v: %s", written, e, text)
 		}
 	})
 }

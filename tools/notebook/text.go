@@ -109,6 +109,43 @@ func (d doc) appendLines(dst []byte, v span, max int) (out []byte, whole bool) {
 	return dst, true
 }
 
+// appendBase64 is appendLines without white space, into which some programs break base64, and without what fills it up at the
+// end. Neither counts: whole is false if there are more than max bytes besides.
+func (d doc) appendBase64(dst []byte, v span, max int) (out []byte, whole bool) {
+	if d.is(v, '"') {
+		return d.appendPacked(dst, v, max)
+	}
+	for line := range d.elements(v) {
+		if !d.is(line, '"') {
+			continue
+		}
+		if dst, whole = d.appendPacked(dst, line, max); !whole {
+			return dst, false
+		}
+	}
+	return dst, true
+}
+
+// appendPacked is appendBase64 of one string.
+func (d doc) appendPacked(dst []byte, s span, max int) (out []byte, whole bool) {
+	for rest := d[s.from+1 : s.to-1]; len(rest) > 0; {
+		r, n := rune(rest[0]), 1 // what is not ASCII is no base64, whatever it says
+		if r == '\\' {
+			r, n = unescape(rest)
+		}
+		rest = rest[n:]
+		switch r {
+		case ' ', '\t', '\r', '\n', '=':
+			continue
+		}
+		if len(dst) >= max {
+			return dst, false
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst, true
+}
+
 // escapesAll says that the file has characters beyond ASCII only as escapes, as some programs write it.
 func (d doc) escapesAll() bool {
 	for _, b := range d {

@@ -99,8 +99,10 @@ func shorten(pattern string) shortName {
 		return r
 	}, base)
 	switch {
-	case s.open && ext == "" || strings.Contains(ext, "*"):
-		s.ext = "*" // the star may hold a dot, too
+	case strings.Contains(ext, "*"): // the star may hold a dot, too: `.pnp.*` is PNP~1.CJS and PNPLOA~1.MJS
+		s.open, s.ext = true, "*"
+	case s.open && ext == "":
+		s.ext = "*"
 	case len(ext) > 3:
 		s.ext = ext[:3]
 	}

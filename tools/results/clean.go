@@ -36,6 +36,25 @@ func Show(text string) (shown string, n int) {
 	return reveal(validUTF8(text))
 }
 
+// ShowDiff is Show of a diff. It is not exact if two lines that differ look the same then, since one has the escape where the
+// other has the character: then the diff does not show what has changed.
+func ShowDiff(diff string) (shown string, exact bool) {
+	shown, n := Show(diff)
+	if n == 0 {
+		return shown, true
+	}
+	was := make(map[string]string)
+	for line := range strings.Lines(diff) {
+		line = strings.TrimSuffix(line[1:], "\n") // without the sign
+		looks, _ := Show(line)
+		if other, ok := was[looks]; ok && other != line {
+			return shown, false
+		}
+		was[looks] = line
+	}
+	return shown, true
+}
+
 // harmless is the fast way out for most texts: printable ASCII, tabs and line ends.
 func harmless(text string) bool {
 	for i := range len(text) {

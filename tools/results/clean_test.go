@@ -299,3 +299,23 @@ func TestSuspect(t *testing.T) {
 		}
 	}
 }
+
+func TestShowDiff(t *testing.T) {
+	t.Parallel()
+	for diff, want := range map[string]struct {
+		shown string
+		exact bool
+	}{
+		"@@ -1 +1 @@\n-a\n+b\n":          {"@@ -1 +1 @@\n-a\n+b\n", true},
+		"-a\x1bb\n+a\x1bc\n":             {"-a\\x1bb\n+a\\x1bc\n", true},
+		"-\\x1b\n+b\n":                   {"-\\x1b\n+b\n", true},
+		" \x1b\n-a\x1b\n+a\x1b\n":        {" \\x1b\n-a\\x1b\n+a\\x1b\n", true}, // which is no change, but no lie
+		"-a\\x1bb\n+a\x1bb\n":            {"-a\\x1bb\n+a\\x1bb\n", false},
+		"-\u202e\n x\n+\\u202e":          {"-\\u202e\n x\n+\\u202e", false},
+		"(only line ends \u202e differ)": {"(only line ends \\u202e differ)", true},
+	} {
+		if shown, exact := ShowDiff(diff); shown != want.shown || exact != want.exact {
+			t.Errorf("%q: %q, %v", diff, shown, exact)
+		}
+	}
+}

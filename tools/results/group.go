@@ -46,6 +46,15 @@ func (s *Shelf) Begin() (end func()) {
 	}
 }
 
+// Part ends the running group unless calls of it are under way: the next call is of no turn of a model, however soon it
+// comes. It is for what programs ask, which need their answers whole.
+func (s *Shelf) Part() {
+	g := &s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = time.Time{}
+}
+
 // Count adds n characters to what the group shows: those that came to a result after it was bounded. n may be negative.
 func (s *Shelf) Count(n int) {
 	g := &s.group

@@ -10,7 +10,7 @@ import (
 // is tested in package tools, which knows them.
 const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UNAVAILABLE USER_DECLINED PLAN_MODE " +
 	"HOOK_BLOCKED OUTSIDE_ROOTS PATH_REFUSED FILE_NOT_FOUND IS_DIRECTORY NOT_DIRECTORY NOT_REGULAR " +
-	"BINARY_FILE ENCODING_UNSUPPORTED TOO_LARGE BUSY WRITE_FAILED ROLLBACK_FAILED CANCELLED TIMEOUT " +
+	"BINARY_FILE ENCODING_UNSUPPORTED TOO_LARGE BUSY READ_FAILED WRITE_FAILED ROLLBACK_FAILED CANCELLED TIMEOUT " +
 	"STATE_UNAVAILABLE RESULT_TOO_LARGE INTERNAL NO_CHANGE FILE_EXISTS NOTEBOOK NOTEBOOK_INVALID SETTINGS_INVALID SECRET_FOUND CELL_NOT_FOUND " +
 	"FILE_NOT_READ FILE_PARTLY_READ FILE_CHANGED STRING_NOT_FOUND MULTIPLE_MATCHES COUNT_MISMATCH " +
 	"PDF_UNAVAILABLE PDF_ENCRYPTED PDF_DAMAGED ENCODING_MIX CASCADE PATTERN_INVALID REGEX_INVALID COMMAND_FAILED OUTPUT_LIMIT SANDBOX_UNAVAILABLE " +
@@ -47,6 +47,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[(?:job|monitor) \S+ `,
 		`\[(?:job_output|the next call) will show this output again\][ \t]*$`,
 		`\[.* in the middle were not filtered; `,
+		`\[(?:not all of its output is kept|it may have printed more): `,
 		`\[a hook (?:changed|objects)`,
 		`\[written; durability unknown: `,
 		`\[written in place: not atomic\][ \t]*$`,
@@ -54,6 +55,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[hard link broken: `,
 		`\[attributes lost: `,
 		`\[the change could not be remembered; `,
+		`\[not all that changed is shown; `,
 		`\[the file was deleted after you read it\][ \t]*$`,
 		`\[line ends changed: `,
 		`\[encoding changed to `,
@@ -67,7 +69,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[all conversations of this user in this workspace share `,
 		`\[\d+ questions? ha(?:s|ve) no answer; `,
 		`\[image \d`,
-		`\[output cut; use jq `,
+		`\[output cut; use (?:jq|iconv) `,
 		`--- untrusted content `,
 	}, "|") + ")")
 })

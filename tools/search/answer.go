@@ -75,7 +75,8 @@ type Coverage struct {
 	Unreadable Some
 	Binary     Some // a NUL in the first 64 KiB, in files with a match
 	Partial    Some // a NUL later: searched up to there; or an ignore file over 1 MiB
-	Special    Some // links, FIFOs, sockets, devices, and system file systems
+	Links      Some // symbolic ones: what they lead to is found in its own place, if at all
+	Special    Some // FIFOs, sockets, devices, and system file systems; with Files those whose name fits
 	Omitted    Some // by Scope.Omit
 
 	// What was not searched to its end, so that the answer is not complete.
@@ -147,8 +148,9 @@ func comparePaths(a, b string) int {
 
 // A ledger gathers the Coverage of one query from its workers.
 type ledger struct {
-	mu  sync.Mutex
-	cov Coverage
+	mu     sync.Mutex
+	cov    Coverage
+	failed error // why the one file that the query names could not be read to its end
 }
 
 // note counts one path in a field of the Coverage.
@@ -162,6 +164,7 @@ func (l *ledger) note(field func(*Coverage) *Some, path string) {
 func ofUnreadable(c *Coverage) *Some { return &c.Unreadable }
 func ofBinary(c *Coverage) *Some     { return &c.Binary }
 func ofPartial(c *Coverage) *Some    { return &c.Partial }
+func ofLinks(c *Coverage) *Some      { return &c.Links }
 func ofSpecial(c *Coverage) *Some    { return &c.Special }
 func ofOmitted(c *Coverage) *Some    { return &c.Omitted }
 func ofTooLarge(c *Coverage) *Some   { return &c.TooLarge }
@@ -175,6 +178,20 @@ func (l *ledger) incomplete(why Reason) {
 	if l.cov.Why == NoReason {
 		l.cov.Why = why
 	}
+}
+
+// unread says why the file that the query names could not be read.
+func (l *ledger) unread(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = err
+}
+
+// failure is what unread was told; nil: nothing.
+func (l *ledger) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
 }
 
 // searched counts files and bytes.
@@ -197,7 +214,7 @@ func (l *ledger) result() Coverage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.cov
-	for _, field := range []func(*Coverage) *Some{ofUnreadable, ofBinary, ofPartial, ofSpecial, ofOmitted, ofTooLarge, ofLongLines, ofLeft} {
+	for _, field := range []func(*Coverage) *Some{ofUnreadable, ofBinary, ofPartial, ofLinks, ofSpecial, ofOmitted, ofTooLarge, ofLongLines, ofLeft} {
 		field(&c).Paths = slices.Clone(field(&c).Paths)
 	}
 	c.Mode = "walk"

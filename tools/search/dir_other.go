@@ -54,16 +54,21 @@ func (d folder) close() {
 }
 
 func (d folder) open(name string) (*regular, error) {
-	if st, err := d.lstat(name); err != nil || !st.regular {
-		return nil, errors.Join(ErrNotRegular, err)
+	if st, err := d.lstat(name); err != nil {
+		return nil, err
+	} else if !st.regular {
+		return nil, ErrNotRegular
 	}
 	f, err := d.root.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(ErrNotRegular, err, f.Close())
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return &regular{f, statOf(info)}, nil
 }

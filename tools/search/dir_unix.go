@@ -77,9 +77,13 @@ func (d folder) open(name string) (*regular, error) {
 		return nil, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	err = unix.Fstat(fd, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = ErrNotRegular
+	}
+	if err != nil {
 		_ = unix.Close(fd)
-		return nil, errors.Join(ErrNotRegular, err)
+		return nil, err
 	}
 	return &regular{fd: fd, stat: statOf(&st)}, nil
 }

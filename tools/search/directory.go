@@ -115,7 +115,9 @@ func (w *walk) sort(rel string, rules *ignore.Stack, entries []fs.DirEntry) []st
 		case !w.wants(below, rules):
 		case kind.IsRegular():
 			files = append(files, name)
-		default:
+		case kind&fs.ModeSymlink != 0:
+			w.note(ofLinks, below)
+		case w.named == nil || w.named(below):
 			w.note(ofSpecial, below)
 		}
 	}

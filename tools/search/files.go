@@ -44,7 +44,7 @@ func (e *Engine) Files(ctx context.Context, q FileQuery) (FileAnswer, error) {
 	r := e.newRun(ctx, q.Scope, q.Within, q.Progress)
 	defer r.end()
 	r.walk.filter = names
-	r.walk.leads = p.leads
+	r.walk.leads, r.walk.named = p.leads, p.matches
 	c := &collector{newest: true, toEnd: true, maxText: defaultMaxText, halt: r.halt}
 	q.Offset, q.Limit = max(q.Offset, 0), max(q.Limit, 0)
 	if q.Limit > 0 {

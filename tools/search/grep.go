@@ -3,12 +3,14 @@ package search
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 )
 
 // Grep searches. Errors: *PatternError, *TypeError, ErrNotRegular, ErrGone (the place), ctx.Err(), and those of opening the
-// place. A time-out is no error: the answer says that it is not complete.
+// place, or of reading it if it is a file in which nothing was found before. A time-out is no error: the answer says that it
+// is not complete.
 //
 // The answer is the same whatever the number of workers: what is in it is decided by order alone.
 func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
@@ -118,6 +120,9 @@ func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, named bool) {
 		g.log.searched(0, s.src.file.n)
 		g.walk.leave(rel)
 	case err != nil:
+		if named {
+			g.log.unread(err)
+		}
 		g.walk.note(ofUnreadable, rel)
 	default:
 		g.log.searched(1, s.src.file.n)
@@ -153,6 +158,9 @@ func (g *grep) answer() (GrepAnswer, error) {
 	cov, err := g.coverage()
 	if err != nil {
 		return GrepAnswer{}, err
+	}
+	if err := g.log.failure(); err != nil && a.NFiles == 0 { // that there is no match is not known
+		return GrepAnswer{}, fmt.Errorf("read %s: %w", g.q.Place.Path, err)
 	}
 	why, _ := g.halt.reason()
 	a.Coverage, a.Exact = cov, why == running

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"codehand/tools/search/ignore"
 )
@@ -19,16 +20,21 @@ func (p Place) name() string {
 	return p.Name
 }
 
+// placeTries is how often a place that stands where it stood answers EINVAL before it is the file system that says so, and not
+// an os.Root that read a link which was none any more: a race gives that once in many thousand opens.
+const placeTries = 3
+
+// An opener opens a name of a place, as os.Root.OpenFile does.
+type opener func(name string, flag int, mode fs.FileMode) (*os.File, error)
+
 // open opens what a query begins at: a regular file or a directory. Nothing else is opened, and nothing is waited for.
 // Errors: ErrNotRegular, ErrGone, or what the system says.
-func (p Place) open() (*os.File, fs.FileInfo, error) {
-	info, err := p.Dir.Stat(p.name())
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+func (p Place) open() (*os.File, fs.FileInfo, error) { return p.openBy(p.Dir.OpenFile) }
+
+func (p Place) openBy(open opener) (*os.File, fs.FileInfo, error) {
+	f, err := p.handle(open)
+	if errors.Is(err, ErrNotRegular) {
 		return nil, nil, ErrNotRegular
-	}
-	var f *os.File
-	if err == nil {
-		f, err = p.Dir.OpenFile(p.name(), placeFlags, 0)
 	}
 	if err != nil {
 		if vanished(err) {
@@ -37,10 +43,42 @@ func (p Place) open() (*os.File, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("open %s: %w", p.Path, err)
 	}
 	// What is open now decides: it may have been swapped since.
-	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() && !info.IsDir() {
-		return nil, nil, errors.Join(ErrNotRegular, err, f.Close())
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("open %s: %w", p.Path, errors.Join(err, f.Close()))
+	case !info.Mode().IsRegular() && !info.IsDir():
+		return nil, nil, errors.Join(ErrNotRegular, f.Close())
 	}
 	return f, info, nil
+}
+
+// handle opens the place, and tries again where a link may have come and gone.
+func (p Place) handle(open opener) (*os.File, error) {
+	var first fs.FileInfo
+	for try := 1; ; try++ {
+		now, looked := p.Dir.Lstat(p.name())
+		info, err := p.Dir.Stat(p.name())
+		if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return nil, ErrNotRegular
+		}
+		var f *os.File
+		if err == nil {
+			f, err = open(p.name(), placeFlags, 0)
+		}
+		if !errors.Is(err, syscall.EINVAL) {
+			return f, err
+		}
+		if first == nil {
+			first = now
+		}
+		if looked != nil || now.Mode()&fs.ModeSymlink != 0 || !os.SameFile(first, now) {
+			return nil, errors.Join(ErrGone, err)
+		}
+		if try == placeTries {
+			return nil, err
+		}
+	}
 }
 
 // rulesAbove gives the ignore rules that hold above the directory of a query: outside the root, and on the way from the root

@@ -27,6 +27,7 @@ type walk struct {
 	ex     excludes
 
 	leads  func(rel string) bool // nil, or: a directory can have files that are wanted
+	named  func(rel string) bool // nil, or: a file of that name is wanted
 	start  func()                // starts one more worker
 	behind func(rel string) bool // nil, or: rel comes later than all that the answer needs
 	fixed  func()                // called once, when all that is left is behind

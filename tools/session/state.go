@@ -53,6 +53,7 @@ type Prefs struct {
 	GrepTimeoutMS                                 int
 	ShellDefaultMS, ShellMaxMS, ShellBackgroundMS int
 	NoShell                                       string // why there is no shell; "": there is one
+	NoPDF                                         string // why no PDF file is read; "": they are
 	SkillShell                                    bool   // commands in skills are run, but not in those of a project
 	ManagedRules                                  bool   // no rule allows but those of the machine's administrator: skills lend none
 }
@@ -135,7 +136,12 @@ type Cursor struct {
 func (s *State) Open(path string, a workspace.Access) (filestate.File, error) {
 	p, err := s.Space.Open(path, a)
 	if cause, ok := errors.AsType[syscall.Errno](err); ok && a == workspace.Write {
-		err = &filestate.WriteError{Path: path, Step: "open", Err: cause}
+		failed := &filestate.WriteError{Path: path, Step: "open", Err: cause}
+		failed.Absent = cause == syscall.EMFILE || cause == syscall.ENFILE // even of a name that is not there it says so
+		if unlisted, ok := errors.AsType[*workspace.UnlistedError](err); ok {
+			failed.Err = unlisted
+		}
+		err = failed
 	}
 	return filestate.File(p), err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/filestate/disk"
 	"codehand/tools/permission"
 	"codehand/tools/skills"
 	"codehand/tools/workspace"
@@ -99,7 +100,7 @@ func (v visible) Open(path string) (fs.File, error) {
 		if err == nil {
 			return f, nil
 		}
-		if last = err; !errors.Is(err, filestate.ErrMoved) {
+		if last = err; !errors.Is(err, disk.ErrMoved) {
 			break
 		}
 	}

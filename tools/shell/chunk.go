@@ -19,6 +19,34 @@ type Chunk struct {
 	Next  int64 // position to continue from
 }
 
+// Ended says how a job ended: completed (exit 0), failed (signal SIGSEGV). Which signal ended one that was stopped
+// says nothing: it was ours.
+func (i Info) Ended() string {
+	switch {
+	case i.State == Failed && i.Signal != "":
+		return fmt.Sprintf("%s (signal %s)", i.State, i.Signal)
+	case i.State == Completed, i.State == Failed:
+		return fmt.Sprintf("%s (exit %d)", i.State, i.Exit)
+	}
+	return string(i.State)
+}
+
+// Missing is a line that says why Log is not whole, or may not be; "": it is.
+func (i Info) Missing() string {
+	if i.Fault != "" {
+		return "\n[not all of its output is kept: " + i.Fault + "]"
+	}
+	return i.Doubtful()
+}
+
+// Doubtful is a line that says why the command may have been kept from printing; "": it was not.
+func (i Info) Doubtful() string {
+	if i.Doubt == "" {
+		return ""
+	}
+	return "\n[it may have printed more: " + i.Doubt + "]"
+}
+
 // Output returns the output of a job from position after on, with at most max bytes each of head and tail. A position
 // counts bytes of the merged output, also of those that are not kept any more. The beginning of a character whose
 // rest is still to come is left for the next call. ErrUnknown: no such job here.

@@ -38,7 +38,8 @@ type Info struct {
 	Dropped    int64     // bytes of both from the middle that are not in Log
 	Cwd        string    // where the command ended; "": unknown
 	Log        string    // path of the merged output
-	Fault      string    `json:",omitempty"` // why Log is not whole: the disk is full; "": it is. The two streams are elsewhere
+	Fault      string    `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
+	Doubt      string    `json:",omitempty"` // why the command may have been kept from printing, as that the disk was full when it ended; "": it was not
 	Background bool
 }
 
@@ -149,7 +150,7 @@ func (j *Job) Info() Info {
 	defer j.mu.Unlock()
 	i := j.info
 	i.Out, i.Err, i.Dropped = j.output.sizes()
-	i.Fault = j.output.lost()
+	i.Fault, i.Doubt = j.output.lost(), j.output.doubted()
 	return i
 }
 

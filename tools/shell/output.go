@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 const outSuffix, errSuffix, logSuffix = ".out", ".err", ".log"
@@ -29,8 +30,11 @@ type output struct {
 	dropped  int64  // bytes that are missing in the log; set at the end
 	marker   int64  // bytes of the line that stands for them
 	buffer   []byte
-	broken   bool  // the log cannot be written, or a middle cannot be released
-	fault    error // why the log is not whole; nil: it is
+	broken   bool  // a middle cannot be released
+	fault    error // why the log lacks what was printed last; nil: it does not
+	gone     error // why it lacks what no later look can bring; nil: it does not
+	doubt    error // why the command may have been kept from printing; nil: there is no reason to think so
+	pause    int   // looks until a log that could not be written is tried again
 }
 
 // open makes the files, all 0600 and new.
@@ -49,30 +53,53 @@ func (o *output) open(base string) error {
 	return err
 }
 
-// take copies what is new and releases what need not be kept. False: the command must be ended, because there is more
-// output than can be kept.
+// take copies what is new and releases what need not be kept. A log that cannot be written now, on a full disk, is tried
+// again at the next look; the spools hold what is missing until then. False: the command must be ended, because there is
+// more output than can be kept, or a middle that cannot be released.
 func (o *output) take() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.round()
+	return o.round(false)
 }
 
-func (o *output) round() bool {
-	fromOut, fromErr := o.out.grown(), o.err.grown()
+// round is one look. What cannot all be written leaves the log as it was: a part would have a hole, which reads as zeros.
+// After the last look the spools alone have the rest.
+func (o *output) round(last bool) bool {
+	fromOut, anewOut := o.out.grown()
+	fromErr, anewErr := o.err.grown()
+	if o.fault != nil && (anewOut || anewErr) {
+		o.gone = o.fault // the command has truncated what was to be tried again
+	}
 	end := o.size + fromOut + fromErr
-	enough := end <= o.limits.most
-	o.merge(&o.out, fromOut, end)
-	o.merge(&o.err, fromErr, end)
+	if o.fault != nil && o.pause > 0 && !last {
+		o.pause--
+	} else {
+		o.try(fromOut, fromErr, end, last)
+	}
 	for _, s := range []*spool{&o.out, &o.err} {
 		o.release(s.file, s.pos, &s.punched)
 	}
 	o.release(o.log, o.size, &o.punched)
-	return !o.broken && enough
+	return !o.broken && end <= o.limits.most && (o.fault == nil || end-o.size <= o.limits.keep)
+}
+
+// try copies what is new.
+func (o *output) try(fromOut, fromErr, end int64, last bool) {
+	size, lines, out, errs := o.size, o.lines, o.out, o.err
+	o.fault = nil
+	o.merge(&o.out, fromOut, end, last)
+	o.merge(&o.err, fromErr, end, last)
+	if o.fault == nil {
+		return
+	}
+	o.size, o.lines, o.pause = size, lines, o.limits.pause
+	if !last {
+		o.out, o.err = out, errs
+	}
 }
 
 // lose notes that the log is not whole. The first cause counts.
 func (o *output) lose(err error) {
-	o.broken = true
 	if o.fault == nil {
 		o.fault = err
 	}
@@ -82,11 +109,26 @@ func (o *output) lose(err error) {
 func (o *output) lost() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e, ok := errors.AsType[*fs.PathError](o.fault); ok {
+	if o.gone != nil {
+		return said(o.gone)
+	}
+	return said(o.fault)
+}
+
+// doubted says likewise why the command may have been kept from printing.
+func (o *output) doubted() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return said(o.doubt)
+}
+
+// said is an error without the path, which is one of ours.
+func said(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
-	if o.fault != nil {
-		return o.fault.Error()
+	if err != nil {
+		return err.Error()
 	}
 	return ""
 }
@@ -96,8 +138,8 @@ func (o *output) lost() string {
 const maxCounted = 256 << 20
 
 // merge appends n new bytes of s to the log. What will lie in the middle when the round ends, at end, is counted but
-// not written.
-func (o *output) merge(s *spool, n, end int64) {
+// not written; nor is anything after a write that failed.
+func (o *output) merge(s *spool, n, end int64, last bool) {
 	k := o.limits.kept(end)
 	for n > 0 {
 		if skip := min(n-maxCounted, k.tail-o.size); skip > 0 && o.size >= k.head {
@@ -106,9 +148,12 @@ func (o *output) merge(s *spool, n, end int64) {
 		got, err := s.file.ReadAt(o.buffer[:min(n, bufferSize)], s.pos)
 		part := o.buffer[:got]
 		if from, to := o.size, o.size+int64(got); from < k.head || to > k.tail {
-			if _, err := o.log.WriteAt(part, from); err != nil {
-				o.lose(err)
+			if o.fault == nil {
+				_, o.fault = o.log.WriteAt(part, from)
 			}
+		}
+		if o.fault != nil && !last {
+			return
 		}
 		count := bytes.Count(part, []byte{'\n'})
 		s.pos, s.lines = s.pos+int64(got), s.lines+count
@@ -140,13 +185,46 @@ const punchStep = 64 << 10
 func (o *output) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_ = o.round() // the command has ended
+	_ = o.round(true) // the command has ended
+	if o.fault != nil {
+		o.cut(o.size) // what was written of the last look
+	}
 	if k := o.limits.kept(o.size); k.head < o.size {
 		if err := o.closeUp(k); err != nil {
 			o.lose(err)
+			o.cut(k.head)
 		}
 	}
+	o.doubt = o.probe()
 	o.closeFiles()
+}
+
+// probeBytes is more than a file can have room for on a full disk: the rest of its last block.
+const probeBytes = 64 << 10
+
+// probe says whether the disk is full. A command seldom tells that it could not print. Nobody but us reads the spool.
+func (o *output) probe() error {
+	info, err := o.out.file.Stat()
+	if err == nil {
+		_, err = o.out.file.Write(o.buffer[:probeBytes])
+		_ = o.out.file.Truncate(info.Size()) // which is less, so it needs no room
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	return nil
+}
+
+// cut makes the log end there, which a full disk does not keep it from.
+func (o *output) cut(size int64) {
+	if err := os.Truncate(o.path, size); err != nil {
+		return // it has been told that it is not whole
+	}
+	if o.size > size {
+		k := kept{size: size, head: size, tail: size}
+		o.size = size
+		o.lines, _ = k.count(o.log, 0, size) // of what can be read
+	}
 }
 
 // closeUp replaces the hole in the log by a line, so that programs which do not know of it read a text.

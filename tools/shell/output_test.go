@@ -58,7 +58,7 @@ func (o *outputs) write(s *spool, all *[]byte, text []byte) {
 
 func smallLimits() limits {
 	l := defaultLimits()
-	l.keep, l.gap, l.most = 256<<10, 64<<10, 16<<20
+	l.keep, l.gap, l.most, l.pause = 256<<10, 64<<10, 16<<20, 0
 	return l
 }
 

@@ -220,7 +220,7 @@ func (s *Shell) openLog(i Info) (*os.File, kept, error) {
 	if i.Dropped == 0 || i.State == Lost {
 		return f, s.limits.kept(info.Size()), nil
 	}
-	size := i.Out + i.Err
 	tail := s.limits.keep + i.Dropped
+	size := tail + s.limits.keep // less than was printed, if not all of it was kept
 	return f, kept{size: size, head: s.limits.keep, tail: tail, shift: tail - (info.Size() - (size - tail))}, nil
 }

@@ -15,12 +15,13 @@ type limits struct {
 	tick  time.Duration // between two looks at the spools
 	late  time.Duration // for output after the direct child has ended
 	grace time.Duration // between SIGTERM and SIGKILL
+	pause int           // looks that do not try a log again which could not be written: each copies all that is missing
 }
 
 func defaultLimits() limits {
 	return limits{
 		keep: 32 << 20, gap: 1 << 20, most: 5 << 30,
-		tick: 20 * time.Millisecond, late: 100 * time.Millisecond, grace: 2 * time.Second,
+		tick: 20 * time.Millisecond, late: 100 * time.Millisecond, grace: 2 * time.Second, pause: 50,
 	}
 }
 

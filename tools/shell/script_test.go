@@ -164,9 +164,14 @@ func TestPlainSh(t *testing.T) {
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, word := range []string{"", "a", "it's", "'", "''", `\'$x"`, "a\nb", "-n", "*"} {
-		if _, got, _ := s.run(t, "printf %s "+quote(word)); got != word {
-			t.Errorf("%q became %q", word, got)
+	for _, word := range []string{"", "a", "it's", "'", "''", `\'$x"`, "a\nb", "-n", "*", "/a b", "/é", "~", "#a", "{a,b}", "/a_1.b-c+d,e:f@g%h"} {
+		for _, spelled := range []string{quote(word), Word(word)} {
+			if _, got, _ := s.run(t, "printf %s "+spelled); got != word {
+				t.Errorf("%q, as %s, became %q", word, spelled, got)
+			}
 		}
+	}
+	if got := Word("/a_1.b-c+d,e:f@g%h"); strings.Contains(got, "'") {
+		t.Errorf("a plain path is %s", got)
 	}
 }

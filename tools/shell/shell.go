@@ -130,11 +130,12 @@ var (
 	ErrUnknown   = errors.New("no such job")
 	ErrClosed    = errors.New("shell is closed")
 	ErrElsewhere = errors.New("job runs in another server process")
+	ErrState     = errors.New("state directory") // the files of a command cannot be made there
 )
 
 // Start writes the record, then starts the command. When ctx ends, so does a command in the foreground, unless Detach
 // was called. The caller calls Release when it is done with a command in the foreground. Errors: ErrJobLimit
-// (background only), ErrClosed, or what the system or the Board said.
+// (background only), ErrClosed, ErrState with its cause, or what the system or the Board said.
 func (s *Shell) Start(ctx context.Context, c Command) (*Job, error) {
 	j, err := s.admit(c)
 	if err != nil {
@@ -193,11 +194,13 @@ func (s *Shell) drop(j *Job) {
 
 // launch opens the files of a job and starts its process; on an error nothing of both is left.
 func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	err := j.output.open(j.base())
+	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
+		err = j.output.open(j.base())
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrState, err)
+	} else {
 		err = s.execute(ctx, j, c)
 	}
 	if err != nil {
@@ -211,16 +214,17 @@ func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
 
 func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	args, env, err := s.script.command(c.Text, j.base())
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
 	env = append(env, s.env...)
 	if c.Neutral {
 		env = append(env, sandbox.Neutral()...) // of two values of a name the later one counts
 	}
-	if err == nil {
-		j.process, err = sandbox.Start(ctx, sandbox.Cmd{
-			Path: s.script.path, Args: args, Env: env, Dir: c.Dir,
-			Stdout: j.output.out.file, Stderr: j.output.err.file,
-		})
-	}
+	j.process, err = sandbox.Start(ctx, sandbox.Cmd{
+		Path: s.script.path, Args: args, Env: env, Dir: c.Dir,
+		Stdout: j.output.out.file, Stderr: j.output.err.file,
+	})
 	return err
 }
 

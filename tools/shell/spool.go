@@ -22,14 +22,14 @@ func (s *spool) open(path string) (err error) {
 
 // grown returns how many bytes are new. A command can truncate its own output, for example with "tee /dev/stderr",
 // which opens the file anew; what it prints then begins at the front again.
-func (s *spool) grown() int64 {
+func (s *spool) grown() (n int64, anew bool) {
 	info, err := s.file.Stat()
 	if err != nil {
-		return 0
+		return 0, false
 	}
-	if info.Size() < s.pos {
+	if anew = info.Size() < s.pos; anew {
 		s.base += s.pos
 		s.pos, s.punched = 0, 0
 	}
-	return info.Size() - s.pos
+	return info.Size() - s.pos, anew
 }

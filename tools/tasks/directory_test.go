@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/tools/tasks"
 )
 
@@ -246,13 +246,13 @@ func TestDirectoryIsBounded(t *testing.T) {
 // refuser is a Locker that never lets anybody in.
 type refuser struct{}
 
-func (refuser) Lock(context.Context, ...string) (func(), error) { return nil, filestate.ErrLocked }
+func (refuser) Lock(context.Context, ...string) (func(), error) { return nil, lock.ErrLocked }
 
 func TestDirectoryIsLocked(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	l := tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: refuser{}}))
-	if _, err := l.Create(t.Context(), tasks.Draft{Subject: "x"}); !errors.Is(err, filestate.ErrLocked) {
+	if _, err := l.Create(t.Context(), tasks.Draft{Subject: "x"}); !errors.Is(err, lock.ErrLocked) {
 		t.Errorf("create: %v", err)
 	}
 	if files := holds(t, path); len(files) > 0 {
@@ -297,7 +297,7 @@ func TestDirectoryWithoutItsLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "list")
 	create(t, tasks.New(directory(path)), "x")
-	l := tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: filestate.NewLocker(filepath.Join(path, "1.json"))}))
+	l := tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lock.New(filepath.Join(path, "1.json"))}))
 	_, err := l.Create(t.Context(), tasks.Draft{Subject: "y"})
 	_, loading := l.Book(t.Context())
 	for _, err := range []error{err, loading} {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"codehand/filestate"
+	"codehand/filestate/lock"
 	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/tasks"
@@ -27,7 +27,7 @@ func cell(t testing.TB) tasks.Memory {
 
 // directory is a list in a directory, as one process has it.
 func directory(path string) *tasks.Directory {
-	return tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: filestate.NewLocker(tasks.Locks(path)), Fast: true})
+	return tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lock.New(tasks.Locks(path)), Fast: true})
 }
 
 // both runs a test for each Memory.

@@ -3,6 +3,7 @@ package textedit
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -312,6 +313,24 @@ func TestApplyCascadeNamesTheEdit(t *testing.T) {
 	// Line ends alone are in nearly every text and would refuse nearly every edit.
 	if _, _, err := Apply([]byte("a\nb"), []Edit{{Old: "a", New: "x"}, {Old: "\n", New: " "}}); err != nil {
 		t.Errorf("an old text of line ends only: %v, want no cascade", err)
+	}
+}
+
+// What would become too large is not made first: a call of a MiB took 4 GiB of memory.
+func TestApplyTooLargeInLittleMemory(t *testing.T) { // not parallel: it counts what the process allocates
+	content, add := bytes.Repeat([]byte("a"), 4000), strings.Repeat("x", 1<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := apply(content, []Edit{{Old: "a", New: add, All: true}}, 1<<28)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrTooLarge) || n > 8<<20 {
+		t.Errorf("%d bytes were allocated: %v", n, err)
+	}
+	runtime.ReadMemStats(&before)
+	got, _, err := apply(content[:40], []Edit{{Old: "a", New: add, All: true}}, 1<<28)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err != nil || n > uint64(len(got))*5/4 {
+		t.Errorf("%d bytes were allocated for %d: %v", n, len(got), err)
 	}
 }
 

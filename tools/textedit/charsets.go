@@ -96,6 +96,19 @@ func (d *decoder) next(raw []byte) (r rune, size int, ok bool) {
 	return r, size, true
 }
 
+// room is how many bytes raw takes as text, and about how many of legacy encodings and of what is damaged.
+func (d *decoder) room(raw []byte) int {
+	if d.set != utf16LE && d.set != utf16BE {
+		return len(raw) + len(raw)/2
+	}
+	size := 0
+	for len(raw) > 0 {
+		r, n, _ := d.next(raw)
+		size, raw = size+utf8.RuneLen(r), raw[n:]
+	}
+	return size
+}
+
 // width returns how many bytes the character has that starts with raw, as far as its first two can say.
 func (c charset) width(raw []byte) int {
 	first := raw[0]

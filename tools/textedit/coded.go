@@ -103,7 +103,7 @@ func (c *coded) rawOf(at int) int {
 // bytesOf returns how a piece is spelled in the file.
 func (c *coded) bytesOf(p piece) []byte {
 	if p.added != nil {
-		raw, _ := c.enc.encode(string(p.added)) // it was encoded before
+		raw, _ := c.enc.encode(nil, p.added) // it was encoded before
 		return raw
 	}
 	return c.raw[c.rawOf(p.from):c.rawOf(p.from+p.size)]
@@ -122,7 +122,7 @@ func (c *coded) splice(text []byte, splices []splice) (changed int, err error) {
 		head, tail := sameEnds(string(text[s.from:s.to]), string(s.add))
 		add := string(s.add[head : len(s.add)-tail])
 		if add != last {
-			if _, err := c.enc.encode(add); err != nil {
+			if _, err := c.enc.encode(nil, []byte(add)); err != nil {
 				return 0, err
 			}
 			last = add

@@ -17,7 +17,7 @@ var sets = []charset{utf16LE, utf16BE, gbk, gb18030, big5, eucKR, eucJP, shiftJI
 func spell(set charset, text string) []byte {
 	var raw []byte
 	for _, r := range text {
-		b, err := newEncoder(set).encode(string(r))
+		b, err := newEncoder(set).encode(nil, []byte(string(r)))
 		if err == nil {
 			raw = append(raw, b...)
 		}
@@ -245,12 +245,16 @@ func FuzzCoded(f *testing.F) {
 			}
 			rest = rest[size:]
 		}
-		if again, err := newEncoder(set).encode(add); err == nil {
+		if again, err := newEncoder(set).encode(nil, []byte(add)); err == nil {
 			if text, bad := (Encoding{set: set}).Decode(again); bad > 0 || text != add {
 				t.Fatalf("%v: %q was encoded as %q, which is %q", set, add, again, text)
 			}
 		}
-		for _, e := range []Edit{{Old: old, New: add}, {Old: old, New: add, All: true}} {
+		edits := []Edit{{Old: old, New: add}, {Old: old, New: add, All: true}}
+		if c, err := newCoded(set, raw); err == nil {
+			edits = append(edits, pieceEdit(raw, strings.ToValidUTF8(string(c.text), "b"), Edit{New: add, All: len(old)%2 == 0}))
+		}
+		for _, e := range edits {
 			if text := codedComplaint(set, raw, e); text != "" {
 				t.Errorf("%v %q, %#v: %s", set, raw, e, text)
 			}

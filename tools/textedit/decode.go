@@ -33,9 +33,7 @@ func Decode(content []byte) (Text, error) {
 	if e.set == utf8Set {
 		t.Invalid, _ = census(text)
 	} else {
-		var decoded string
-		decoded, t.Invalid = e.Decode(text)
-		text = []byte(decoded)
+		text, t.Invalid = e.DecodeBytes(text)
 	}
 	t.CRLF = bytes.Count(text, []byte("\r\n"))
 	t.LF = bytes.Count(text, newline) - t.CRLF

@@ -1,6 +1,7 @@
 package textedit
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func TestShownAndEncoded(t *testing.T) {
 			if err != nil || strings.Contains(c.want, "\ufffd") {
 				return
 			}
-			raw, err := e.Encode(c.want)
+			raw, err := e.Encode([]byte(c.want))
 			if e.Editable() != (err == nil) {
 				t.Errorf("Encode: %v, and Editable is %v", err, e.Editable())
 			}
@@ -116,5 +117,27 @@ func TestShownAndEncoded(t *testing.T) {
 				t.Errorf("encoded as %q, want %q", raw, c.content)
 			}
 		})
+	}
+}
+
+// UTF-16 takes no more memory than its text, and the other way round: who reserves that for a file would take a multiple.
+func TestUTF16Memory(t *testing.T) {
+	t.Parallel()
+	for _, set := range []charset{utf16LE, utf16BE} {
+		for _, letter := range []string{"x", "é", "日", "😀"} {
+			e, text := Encoding{set: set, marked: true}, []byte(strings.Repeat(letter, 1<<18))
+			raw, err := e.Encode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, bad := e.DecodeBytes(raw[e.Mark():])
+			if bad > 0 || !bytes.Equal(again, text) {
+				t.Fatalf("%v of %s: %d bad", e, letter, bad)
+			}
+			const page = 8 << 10 // large slices are whole pages
+			if cap(raw) > len(raw)+page || cap(again) > len(again)+page {
+				t.Errorf("%v of %s: %d bytes in %d, text of %d in %d", e, letter, len(raw), cap(raw), len(again), cap(again))
+			}
+		}
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"codehand/tools/textedit/compare"
 )
 
 const (
@@ -18,7 +21,9 @@ const (
 )
 
 // Diff returns unified hunks with 3 lines of context, without file headers, at most maxBytes long, cut at a line with
-// `... (diff cut, N more lines)`. whole says that nothing was cut. There is no line end after the last line.
+// `... (diff cut, N more lines)`. Before lines are left out, long ones are clipped, changed ones around what has changed.
+// whole says that nothing was cut, no changed line was clipped, and nothing is different that is not shown but line ends, the
+// mark and the encoding: see Hides. There is no line end after the last line.
 //
 // The lines are compared as a view of the file shows them: the encoding, the \r of a line end and the mark are no difference
 // and are not shown, and each byte that is no character is shown as U+FFFD. If only those differ, the text is a sentence
@@ -28,55 +33,95 @@ func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
 	if bytes.Equal(old, new) {
 		return "", true
 	}
-	before, was := legible(old, new)
-	after, is := legible(new, old)
+	d, tooMuch := between(old, new)
+	switch {
+	case tooMuch != "":
+		return fit(sentence(tooMuch), maxBytes, false)
+	case len(d.changes) == 0 && d.was != d.is:
+		return fit(sentence(fmt.Sprintf("(only the encoding differs: %s, now %s)", d.was, d.is)), maxBytes, !d.hides)
+	case len(d.changes) == 0:
+		return fit(sentence("(only line ends, the byte order mark or bytes that are not UTF-8 differ)"), maxBytes, !d.hides)
+	}
+	return fit(d.lines, maxBytes, !d.hides)
+}
+
+// Hides says that bytes which are no characters differ where a Diff shows no change.
+func Hides(old, new []byte) bool {
+	if utf8.Valid(old) && utf8.Valid(new) {
+		return false
+	}
+	d, _ := between(old, new)
+	return d.hides
+}
+
+// between finds what has changed between two contents. tooMuch says where, if comparing them would take long; "": it does not.
+func between(old, new []byte) (d diff, tooMuch string) {
+	before, was, lossy := legible(old, new)
+	after, is, lossyToo := legible(new, old)
 	a, b := changedParts(before, after)
 	if a.size()+b.size() > diffBytes || a.count()+b.count() > diffLines {
-		return fit(func(yield func(string) bool) {
-			yield(fmt.Sprintf("... (the changes are within %s, now %s; too much to be compared)", a.name(), b.name()))
-		}, maxBytes, false)
+		return diff{}, fmt.Sprintf("... (the changes are within %s, now %s; too much to be compared)", a.name(), b.name())
 	}
-	d := diff{old: a.split(), new: b.split(), first: a.before}
-	d.changes = changes(d.old, d.new)
-	if len(d.changes) == 0 {
-		return fit(func(yield func(string) bool) {
-			if was != is {
-				yield(fmt.Sprintf("(only the encoding differs: %s, now %s)", was, is))
-				return
+	d = diff{old: a.split(), new: b.split(), first: a.before, was: was, is: is}
+	d.changes = compare.Lines(d.old, d.new)
+	d.hides = lossy || lossyToo || d.alters(a.text, b.text)
+	return d, ""
+}
+
+// alters says that lines without a change are not the same bytes in both parts, line ends aside.
+func (d *diff) alters(old, new []byte) bool {
+	if utf8.Valid(old) && utf8.Valid(new) {
+		return false
+	}
+	a, b := bytes.SplitAfter(old, newline), bytes.SplitAfter(new, newline)
+	i, j := 0, 0
+	for _, c := range append(slices.Clone(d.changes), compare.Change{OldFrom: len(d.old), NewFrom: len(d.new)}) {
+		for ; i < c.OldFrom; i, j = i+1, j+1 {
+			if !bytes.Equal(endless(a[i]), endless(b[j])) {
+				return true
 			}
-			yield("(only line ends, the byte order mark or bytes that are not UTF-8 differ)")
-		}, maxBytes, true)
+		}
+		i, j = c.OldTo, c.NewTo
 	}
-	return fit(d.lines(), maxBytes, true)
+	return false
+}
+
+// endless is a line without its end.
+func endless(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, newline), []byte{'\r'})
+}
+
+// sentence is a text in the place of a diff.
+func sentence(text string) func(*clipping) iter.Seq[string] {
+	return func(*clipping) iter.Seq[string] { return func(yield func(string) bool) { yield(text) } }
 }
 
 // legible returns content in UTF-8, and the name of its encoding. What could be in an encoding, but is too little to tell,
-// is in that of the other content: it was, or will be, the same file.
-func legible(content, other []byte) ([]byte, string) {
+// is in that of the other content: it was, or will be, the same file. lossy says that U+FFFD stands for what is no character; in
+// what was UTF-8 already such bytes are as they were.
+func legible(content, other []byte) (text []byte, name string, lossy bool) {
 	e, _ := Detect(content)
 	if like, _ := Detect(other); e == (Encoding{}) && like.set >= gbk && !utf8.Valid(content) {
 		e = like
 	}
 	if e.set == utf8Set {
-		return content, e.String()
+		return content, e.String(), false
 	}
-	text, _ := e.Decode(content[e.Mark():])
-	return []byte(text), e.String()
+	text, bad := e.DecodeBytes(content[e.Mark():])
+	return text, e.String(), bad > 0
 }
 
-// fit joins lines, and cuts them where they exceed maxBytes. complete says whether all of the lines are all there is.
-func fit(lines iter.Seq[string], maxBytes int, complete bool) (text string, whole bool) {
-	var kept []string
-	total, size := 0, -1
-	for line := range lines {
-		if size <= maxBytes {
-			kept = append(kept, line)
-			size += len(line) + 1
-		}
-		total++
-	}
-	if size <= maxBytes {
+// fit joins lines. Where they exceed maxBytes, they are clipped, and cut if that is not enough. complete says whether all of
+// the lines are all there is.
+func fit(lines func(*clipping) iter.Seq[string], maxBytes int, complete bool) (text string, whole bool) {
+	if kept, _, size := take(lines(nil), maxBytes); size <= maxBytes {
 		return strings.Join(kept, "\n"), complete
+	}
+	// A hunk of one changed line has some eight lines and its head: those two must be among what is shown.
+	clip := &clipping{most: min(max(maxBytes/16, minClip), maxClip)}
+	kept, total, size := take(lines(clip), maxBytes)
+	if size <= maxBytes {
+		return strings.Join(kept, "\n"), complete && !clip.lost
 	}
 	for n := len(kept) - 1; n >= 0; n-- {
 		size -= len(kept[n]) + 1
@@ -86,6 +131,19 @@ func fit(lines iter.Seq[string], maxBytes int, complete bool) (text string, whol
 		}
 	}
 	return "", false
+}
+
+// take returns the lines up to the one that exceeds maxBytes, their size, and how many there are.
+func take(lines iter.Seq[string], maxBytes int) (kept []string, total, size int) {
+	size = -1
+	for line := range lines {
+		if size <= maxBytes {
+			kept = append(kept, line)
+			size += len(line) + 1
+		}
+		total++
+	}
+	return kept, total, size
 }
 
 // A part is what lies between the lines that two contents share at their beginnings and at their ends, with some of
@@ -134,11 +192,11 @@ func changedParts(old, new []byte) (a, b part) {
 }
 
 // sameHead returns how many bytes a and b share at the beginning.
-func sameHead(a, b []byte) int {
+func sameHead[T []byte | string](a, b T) int {
 	n := min(len(a), len(b))
 	const step = 4096
 	i := 0
-	for i+step <= n && bytes.Equal(a[i:i+step], b[i:i+step]) {
+	for i+step <= n && string(a[i:i+step]) == string(b[i:i+step]) { // which copies nothing
 		i += step
 	}
 	for i < n && a[i] == b[i] {
@@ -194,18 +252,20 @@ type diff struct {
 	old, new []string
 	first    int // lines in front of the old part
 	shift    int // how many more there are in front of the new one
-	changes  []change
+	changes  []compare.Change
+	was, is  string // encodings; "": not asked for
+	hides    bool   // see Hides
 }
 
-// lines yields the diff as text.
-func (d *diff) lines() iter.Seq[string] {
+// lines yields the diff as text. clip may be nil: lines are as they are.
+func (d *diff) lines(clip *clipping) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for rest := d.changes; len(rest) > 0; {
 			n := 1
-			for n < len(rest) && rest[n].oldFrom-rest[n-1].oldTo <= 2*diffContext {
+			for n < len(rest) && rest[n].OldFrom-rest[n-1].OldTo <= 2*diffContext {
 				n++
 			}
-			if !d.hunk(rest[:n], yield) {
+			if !d.hunk(rest[:n], clip, yield) {
 				return
 			}
 			rest = rest[n:]
@@ -214,23 +274,23 @@ func (d *diff) lines() iter.Seq[string] {
 }
 
 // hunk yields some changes that stand close together.
-func (d *diff) hunk(changes []change, yield func(string) bool) bool {
+func (d *diff) hunk(changes []compare.Change, clip *clipping, yield func(string) bool) bool {
 	top, end := changes[0], changes[len(changes)-1]
-	above := min(diffContext, top.oldFrom)
-	below := min(diffContext, len(d.old)-end.oldTo)
-	from, to := top.oldFrom-above, end.oldTo+below
+	above := min(diffContext, top.OldFrom)
+	below := min(diffContext, len(d.old)-end.OldTo)
+	from, to := top.OldFrom-above, end.OldTo+below
 	if !yield(fmt.Sprintf("@@ -%s +%s @@", span(d.first+from, to-from),
-		span(d.first+d.shift+top.newFrom-above, end.newTo+below-(top.newFrom-above)))) {
+		span(d.first+d.shift+top.NewFrom-above, end.NewTo+below-(top.NewFrom-above)))) {
 		return false
 	}
 	for _, c := range changes {
-		if !signed(' ', d.old[from:c.oldFrom], yield) || !signed('-', d.old[c.oldFrom:c.oldTo], yield) ||
-			!signed('+', d.new[c.newFrom:c.newTo], yield) {
+		gone, come := d.old[c.OldFrom:c.OldTo], d.new[c.NewFrom:c.NewTo]
+		if !signed(' ', d.old[from:c.OldFrom], nil, clip, yield) || !signed('-', gone, come, clip, yield) || !signed('+', come, gone, clip, yield) {
 			return false
 		}
-		from = c.oldTo
+		from = c.OldTo
 	}
-	return signed(' ', d.old[from:to], yield)
+	return signed(' ', d.old[from:to], nil, clip, yield)
 }
 
 // span spells a range of lines in the head of a hunk: an empty one is named by the line before it.
@@ -244,9 +304,13 @@ func span(before, lines int) string {
 	return fmt.Sprintf("%d,%d", before+1, lines)
 }
 
-func signed(sign byte, lines []string, yield func(string) bool) bool {
-	for _, line := range lines {
+// signed yields lines. Others are those that stand in their place on the other side.
+func signed(sign byte, lines, others []string, clip *clipping, yield func(string) bool) bool {
+	for i, line := range lines {
 		text, ended := strings.CutSuffix(line, "\n")
+		if clip != nil {
+			text = clip.line(sign, text, others, i)
+		}
 		if !yield(string(sign) + text) {
 			return false
 		}

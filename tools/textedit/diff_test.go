@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestDiff(t *testing.T) {
@@ -64,6 +65,83 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// A diff once showed nothing of a change that stood beside a line longer than all of it may be, nor of one in such a line.
+func TestDiffLongLines(t *testing.T) {
+	long := strings.Repeat("0123456789", 1000)
+	wide := strings.Repeat("日", 5000)
+	const kept = 500
+	cases := []struct {
+		name, old, new, want string
+		whole                bool // only lines that did not change were clipped
+	}{
+		{"above", long + "\na\n", long + "\nb\n", "@@ -1,2 +1,2 @@\n " + long[:kept] + "... (truncated, 9500 more characters)\n-a\n+b", true},
+		{"below", "a\n" + long, "b\n" + long, "@@ -1,2 +1,2 @@\n-a\n+b\n " + long[:kept] + "... (truncated, 9500 more characters)\n\\ No newline at end of file", true},
+		{"characters stay whole", wide + "\na\n", wide + "\nb\n", "@@ -1,2 +1,2 @@\n " + wide[:kept/3*3] + "... (truncated, 4834 more characters)\n-a\n+b", true},
+		{"within", long + "x" + long + "\n", long + "yy" + long + "\n", "@@ -1 +1 @@\n" +
+			"-[... 9834 characters] " + long[9834:] + "x" + long[:kept-167] + "... (truncated, 9667 more characters)\n" +
+			"+[... 9834 characters] " + long[9834:] + "yy" + long[:kept-168] + "... (truncated, 9668 more characters)", false},
+		{"at the end", long + "x\n", long + "y\n", "@@ -1 +1 @@\n" +
+			"-[... 9501 characters] " + long[9501:] + "x\n+[... 9501 characters] " + long[9501:] + "y", false},
+		{"a long line goes", "a\n" + long + "\nb\n", "a\nb\n", "@@ -1,3 +1,2 @@\n a\n-" + long[:kept] + "... (truncated, 9500 more characters)\n b", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			text, whole := Diff([]byte(c.old), []byte(c.new), 8192)
+			if text != c.want || whole != c.whole {
+				t.Errorf("got %t\n%s\nwant\n%s", whole, text, c.want)
+			}
+			if at, _ := DiffAt([]byte(c.old), []byte(c.new), nil, 8192); at != text {
+				t.Errorf("at no place:\n%s", at)
+			}
+		})
+	}
+	lines := strings.Repeat(long+"\n", 3)
+	text, _ := Diff([]byte(lines+"old\n"+lines), []byte(lines+"new\n"+lines), 8192/20) // the share of one of 20 files
+	if !strings.Contains(text, "\n-old\n+new\n") || len(text) > 8192/20 {
+		t.Errorf("%d bytes\n%s", len(text), text)
+	}
+}
+
+// Of a changed line that is clipped, a diff never says that it shows all: what it shows counts as read. At some lengths the
+// notes of what was left out are just as long as that.
+func TestDiffClippedIsNotWhole(t *testing.T) {
+	t.Parallel()
+	beside := strings.Repeat("0123456789", 1000)
+	for size := maxClip; size <= 3*maxClip; size++ {
+		old := strings.Repeat("a", size)
+		now := old[:186] + "X" + old[187:size-5] + "OTHER"
+		text, whole := Diff([]byte(beside+"\n"+old+"\n"), []byte(beside+"\n"+now+"\n"), 8192)
+		if shown := strings.Contains(text, "-"+old+"\n") && strings.Contains(text, "+"+now); whole != shown {
+			t.Fatalf("a line of %d bytes: whole is %t, and both lines are there: %t\n%s", size, whole, shown, text)
+		}
+	}
+}
+
+// A byte that is no character may become another one without a trace in a diff, which was whole all the same.
+func TestDiffHides(t *testing.T) {
+	t.Parallel()
+	const only = "(only line ends, the byte order mark or bytes that are not UTF-8 differ)"
+	for _, c := range []struct {
+		name, old, new, want string
+		hides                bool
+	}{
+		{"a letter", "MARK caf\xe9\nx\n", "MARK caf\xe8\nx\n", only, true},
+		{"a letter and a line end", "caf\xe9\r\n", "caf\xe8\n", only, true},
+		{"a line end beside one that stays", "caf\xe9\r\nx\n", "caf\xe9\nx\r\n", only, false},
+		{"in front of what is shown", "caf\xe9\na\n", "caf\xe8\nb\n", "@@ -1,2 +1,2 @@\n caf\ufffd\n-a\n+b", true},
+		{"behind what is shown", "a\nz\ncaf\xe9", "b\nb\nz\ncaf\xe8", "@@ -1,3 +1,4 @@\n-a\n+b\n+b\n z\n caf\ufffd\n\\ No newline at end of file", true},
+		{"in a line that is shown", "caf\xe9 a\n", "caf\xe8 b\n", "@@ -1 +1 @@\n-caf\ufffd a\n+caf\ufffd b", false},
+		{"a character became one that is none", "a\ufffd\n", "a\xff\n", only, true},
+		{"the mark beside one that stays", "\xef\xbb\xbfcaf\xe9\n", "caf\xe9\n", only, false},
+		{"half a pair of UTF-16", "\xff\xfe\x00\xd8a\x00", "\xff\xfe\x01\xd8a\x00", only, true},
+	} {
+		got, whole := Diff([]byte(c.old), []byte(c.new), 8192)
+		if hides := Hides([]byte(c.old), []byte(c.new)); got != c.want || whole == c.hides || hides != c.hides {
+			t.Errorf("%s: whole %t, hides %t\n%s", c.name, whole, hides, got)
+		}
+	}
+}
+
 // A far change at both ends of a large file is still two small hunks.
 func TestDiffLarge(t *testing.T) {
 	var lines []string
@@ -107,10 +185,11 @@ func TestDiffHostile(t *testing.T) {
 	}
 }
 
-// checkDiff applies a whole diff to old, and compares with new as far as a diff shows it: as text, whatever it is in.
+// checkDiff applies a whole diff to old, and compares with new as far as a diff shows it: as text, whatever it is in. Of a
+// clipped line that has not changed it has to have the beginning.
 func checkDiff(old, new, text string) string {
-	before, _ := legible([]byte(old), []byte(new))
-	after, _ := legible([]byte(new), []byte(old))
+	before, _, _ := legible([]byte(old), []byte(new))
+	after, _, _ := legible([]byte(new), []byte(old))
 	have, want := shownLines(string(before)), shownLines(string(after))
 	if strings.HasPrefix(text, "(") || text == "" {
 		if strings.Join(have, "\n") != strings.Join(want, "\n") {
@@ -185,11 +264,14 @@ func patch(old, hunks []string) (out []string, complaint string) {
 			body := line[1:]
 			sign = line[0]
 			if sign != '+' {
-				if at >= len(old) || old[at] != body {
+				if at >= len(old) || old[at] != body && !(sign == ' ' && clippedFrom(old[at], body)) {
 					return nil, fmt.Sprintf("%.100q is not line %d of the old lines", line, at+1)
 				}
 				at++
 				oldLeft--
+			}
+			if sign == ' ' {
+				body = old[at-1]
 			}
 			if sign != '-' {
 				out = append(out, body)
@@ -201,6 +283,12 @@ func patch(old, hunks []string) (out []string, complaint string) {
 		return nil, "a hunk has fewer lines than its head says"
 	}
 	return append(out, old[at:]...), ""
+}
+
+// clippedFrom says whether shown is what clipping leaves of a line.
+func clippedFrom(line, shown string) bool {
+	head, note, found := strings.Cut(shown, "... (truncated, ")
+	return found && strings.HasPrefix(line, head) && note == fmt.Sprintf("%d more characters)", utf8.RuneCountInString(line[len(head):]))
 }
 
 // header reads `@@ -a,b +c,d @@`.
@@ -230,15 +318,20 @@ func FuzzDiff(f *testing.F) {
 		if len(text) > max && text != "" {
 			t.Errorf("%d bytes, at most %d", len(text), max)
 		}
+		hides := Hides([]byte(old), []byte(new))
+		if whole && hides || hides && utf8.ValidString(old) && utf8.ValidString(new) {
+			t.Errorf("hides what is no character, whole %t\n%s", whole, text)
+		}
 		if whole {
 			if complaint := checkDiff(old, new, text); complaint != "" {
 				t.Errorf("%s\n%s", complaint, text)
 			}
-		} else if text != "" && !strings.HasSuffix(text, " more lines)") && !strings.HasSuffix(text, " compared)") {
+		} else if text != "" && !hides && !strings.HasSuffix(text, " more lines)") && !strings.HasSuffix(text, " compared)") &&
+			!strings.Contains(text, " more characters)") && !strings.Contains(text, "[... ") {
 			t.Errorf("cut without saying so:\n%s", text)
 		}
 		all, whole := Diff([]byte(old), []byte(new), 1<<30)
-		if complaint := checkDiff(old, new, all); !whole || complaint != "" {
+		if complaint := checkDiff(old, new, all); whole == hides || complaint != "" {
 			t.Errorf("whole %t: %s\n%s", whole, complaint, all)
 		}
 	})

@@ -2,6 +2,7 @@ package textedit
 
 import (
 	"encoding/binary"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -24,14 +25,16 @@ func newEncoder(set charset) *encoder {
 	return e
 }
 
-// encode returns the bytes of text. A *MixError names a character that the encoding lacks, or that would be read as
+// encode appends the bytes of text to raw. A *MixError names a character that the encoding lacks, or that would be read as
 // another one.
-func (e *encoder) encode(text string) ([]byte, error) {
-	raw := make([]byte, 0, 2*len(text))
+func (e *encoder) encode(raw, text []byte) ([]byte, error) {
+	raw = slices.Grow(raw, e.room(text))
 	d := newDecoder(e.set)
-	for i, r := range text {
+	for len(text) > 0 {
 		from := len(raw)
-		if _, size := utf8.DecodeRuneInString(text[i:]); r != utf8.RuneError || size > 1 {
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		if r != utf8.RuneError || size > 1 {
 			raw = e.append(raw, r)
 		}
 		if len(raw) == from {
@@ -42,6 +45,20 @@ func (e *encoder) encode(text string) ([]byte, error) {
 		}
 	}
 	return raw, nil
+}
+
+// room is how many bytes text takes, and in legacy encodings at most, but for the few characters of 4 bytes of GB18030.
+func (e *encoder) room(text []byte) int {
+	if e.set != utf16LE && e.set != utf16BE {
+		return len(text)
+	}
+	units := utf8.RuneCount(text)
+	for _, b := range text {
+		if b >= 0xf0 { // begins a character that takes two
+			units++
+		}
+	}
+	return 2 * units
 }
 
 // append adds one character, or nothing if there are no bytes for it.

@@ -130,49 +130,51 @@ func (e Encoding) Unit() (size int, bigEndian bool) {
 // Editable says that Apply edits the encoding. Of UTF-16 it does not edit what is damaged.
 func (e Encoding) Editable() bool { return e.set != utf32LE && e.set != utf32BE }
 
-// Encode returns a file with this text, which is without a mark: the mark, if the encoding has one, and the text. The
-// error is a *MixError. UTF-32 is not written: ErrEncoding.
-func (e Encoding) Encode(text string) ([]byte, error) {
-	var mark string
-	switch {
-	case !e.Editable():
+// Encode returns a file with this text, which is without a mark: the mark, if the encoding has one, and the text. What it
+// returns is all that it takes of memory for UTF-16, and for UTF-8. The error is a *MixError. UTF-32 is not written: ErrEncoding.
+func (e Encoding) Encode(text []byte) ([]byte, error) {
+	if !e.Editable() {
 		return nil, ErrEncoding
-	case e.set == utf8Set && e.marked:
-		return []byte("\xef\xbb\xbf" + text), nil
-	case e.set == utf8Set:
-		return []byte(text), nil
-	case e.set == utf16LE:
-		mark = "\xff\xfe"
-	case e.set == utf16BE:
-		mark = "\xfe\xff"
 	}
-	raw, err := newEncoder(e.set).encode(text)
-	if err != nil {
-		return nil, err
+	mark := map[charset]string{utf16LE: "\xff\xfe", utf16BE: "\xfe\xff"}[e.set]
+	if e.set == utf8Set && e.marked {
+		mark = "\xef\xbb\xbf"
 	}
-	return append([]byte(mark), raw...), nil
+	enc := newEncoder(e.set)
+	raw := append(make([]byte, 0, len(mark)+enc.room(text)), mark...)
+	if e.set == utf8Set {
+		return append(raw, text...), nil
+	}
+	return enc.encode(raw, text)
 }
 
 // Decode returns raw as UTF-8. Raw must not have the mark and begin with a whole character; each byte or unit of it that
 // is no character becomes one U+FFFD and counts as bad. A \r\n stays.
 func (e Encoding) Decode(raw []byte) (text string, bad int) {
+	decoded, bad := e.DecodeBytes(raw)
+	return string(decoded), bad
+}
+
+// DecodeBytes is Decode for what is not wanted as a string, without a second copy. For UTF-16 the text is all that it takes of
+// memory. It is the caller's, unless it is raw: what is UTF-8 already.
+func (e Encoding) DecodeBytes(raw []byte) (text []byte, bad int) {
 	if e.set == utf8Set {
 		if utf8.Valid(raw) {
-			return string(raw), 0
+			return raw, 0
 		}
 		bad, _ = census(raw)
-		return string([]rune(string(raw))), bad
+		return []byte(string([]rune(string(raw)))), bad
 	}
 	d := newDecoder(e.set)
-	out := make([]byte, 0, len(raw)+len(raw)/2)
+	text = make([]byte, 0, d.room(raw))
 	for len(raw) > 0 {
 		r, size, ok := d.next(raw)
 		if !ok {
 			r = utf8.RuneError
 			bad++
 		}
-		out = utf8.AppendRune(out, r)
+		text = utf8.AppendRune(text, r)
 		raw = raw[size:]
 	}
-	return string(out), bad
+	return text, bad
 }

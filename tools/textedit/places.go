@@ -3,6 +3,8 @@ package textedit
 import (
 	"bytes"
 	"iter"
+
+	"codehand/tools/textedit/compare"
 )
 
 // maxPlaces is how many places an Apply follows. A diff of 8 KiB shows fewer, and each costs time and memory.
@@ -51,8 +53,8 @@ func (t *trail) places(size int) []Place {
 	found := make([]Place, 0, len(t.pieces)/2+1)
 	open := Place{}
 	at := 0
-	end := func(oldTo int) {
-		open.OldTo, open.NewTo = oldTo, at
+	end := func(OldTo int) {
+		open.OldTo, open.NewTo = OldTo, at
 		if open.OldTo > open.OldFrom || open.NewTo > open.NewFrom {
 			found = append(found, open)
 		}
@@ -82,18 +84,20 @@ func DiffAt(old, new []byte, places []Place, maxBytes int) (text string, whole b
 			return Diff(old, new, maxBytes)
 		}
 		d := diff{old: a.split(), new: b.split(), first: a.before, shift: b.before - a.before}
-		if d.changes = changes(d.old, d.new); len(d.changes) > 0 {
+		if d.changes = compare.Lines(d.old, d.new); len(d.changes) > 0 {
 			parts = append(parts, d)
 		}
 	}
 	if len(parts) == 0 {
 		return Diff(old, new, maxBytes)
 	}
-	return fit(func(yield func(string) bool) {
-		for _, d := range parts {
-			for line := range d.lines() {
-				if !yield(line) {
-					return
+	return fit(func(clip *clipping) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for _, d := range parts {
+				for line := range d.lines(clip) {
+					if !yield(line) {
+						return
+					}
 				}
 			}
 		}

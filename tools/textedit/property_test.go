@@ -2,6 +2,7 @@ package textedit
 
 import (
 	"flag"
+	"hash/crc64"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -145,6 +146,7 @@ func TestApplySeveralIsOneByOne(t *testing.T) {
 	}
 }
 
+// FuzzApply looks for the text that it is given and, since that is rarely there, for a piece of the content, too.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte("a\r\nb\nc"), "a\nb", "x\ny\nz", false, uint8(0), false)
 	f.Add([]byte("\xef\xbb\xbf“a” 'b' ″c″"), `"a"`, `"it's"`, true, uint8(0), true)
@@ -160,5 +162,17 @@ func FuzzApply(f *testing.F) {
 		if text := complaint(content, e); text != "" {
 			t.Errorf("%q, %#v: %s", content, e, text)
 		}
+		there := pieceEdit(content, string(content), e)
+		if text := complaint(content, there); text != "" {
+			t.Errorf("a piece: %q, %#v: %s", content, there, text)
+		}
 	})
+}
+
+// pieceEdit is e with an old text that may be in text, always the same for the same content.
+func pieceEdit(content []byte, text string, e Edit) Edit {
+	r := rand.New(rand.NewPCG(crc64.Checksum(content, crc64.MakeTable(crc64.ECMA)), uint64(e.Expect)))
+	there := randomEdit(r, text, alphabets[r.IntN(len(alphabets))])
+	there.New, there.All, there.Prose = e.New, e.All, e.Prose
+	return there
 }

@@ -121,14 +121,14 @@ func singles(quotes []rune) int {
 func sameEnds(a, b string) (head, tail int) {
 	for head < min(len(a), len(b)) {
 		r, size := utf8.DecodeRuneInString(a[head:])
-		if q, _ := utf8.DecodeRuneInString(b[head:]); q != r {
+		if q, n := utf8.DecodeRuneInString(b[head:]); q != r || n != size { // a byte that is no character looks like U+FFFD
 			break
 		}
 		head += size
 	}
 	for tail < min(len(a), len(b))-head {
 		r, size := utf8.DecodeLastRuneInString(a[head : len(a)-tail])
-		if q, _ := utf8.DecodeLastRuneInString(b[head : len(b)-tail]); q != r {
+		if q, n := utf8.DecodeLastRuneInString(b[head : len(b)-tail]); q != r || n != size {
 			break
 		}
 		tail += size

@@ -9,7 +9,11 @@ import (
 // replace writes t.add over the matches at places, which are in order and do not overlap.
 func (c *copyOf) replace(edit int, t target, places iter.Seq[int]) (Done, error) {
 	done := Done{Level: t.level}
-	out := make([]byte, 0, len(c.content)+len(t.add))
+	size := c.sized(t, places)
+	if size > c.limit {
+		return Done{}, ErrTooLarge // before all that there is room for was made
+	}
+	out := make([]byte, 0, size)
 	ends := lineEnds{content: c.content}
 	var added []anchor
 	var splices []splice
@@ -53,6 +57,19 @@ func (c *copyOf) replace(edit int, t target, places iter.Seq[int]) (Done, error)
 	c.content = out
 	c.keep(added)
 	return done, nil
+}
+
+// sized is how many bytes the content will have at least, if no line goes as a whole.
+func (c *copyOf) sized(t target, places iter.Seq[int]) int {
+	size, add := len(c.content), len(t.add)
+	if t.level == Quotes {
+		add /= 3 // a curly quote takes three bytes, a straight one takes one
+	}
+	for at := range places {
+		from, to := t.span(at)
+		size += add - (to - from)
+	}
+	return size
 }
 
 // move takes the anchors from number i on, up to the replaced span, to where they are in the new content, in which the

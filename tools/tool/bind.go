@@ -125,7 +125,8 @@ func arguments(raw json.RawMessage) (obj []byte, wrong string) {
 	return obj, ""
 }
 
-// paths makes every path of the input absolute and returns them as targets.
+// paths makes every path of the input absolute and returns them as targets. A tool with ScopeWrite is given files: of
+// `new/` a clean path would be that of a file named new, and it would be made.
 func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error) {
 	if b.def.Paths == nil {
 		return nil, nil
@@ -134,6 +135,7 @@ func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error
 	b.root.leaves(&place{}, reflect.ValueOf(in).Elem(), at)
 	var targets []permission.Target
 	var wrong problems
+	var dir error
 	done := map[*string]bool{}
 	for _, p := range b.def.Paths(in) {
 		if p == nil || done[p] {
@@ -155,13 +157,16 @@ func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error
 			wrong.add("%q must not contain a NUL character", leaf.at)
 			continue
 		}
+		if dir == nil && b.def.Spec.Scope == ScopeWrite && s.Space.NamesDir(*p) {
+			dir = Refuse(IsDirectory, "%.200s can only be a directory: the name of a file is missing at its end. Give the path of a file, without a slash at its end.", *p)
+		}
 		*p = s.Space.Abs(*p)
 		targets = append(targets, permission.Target{Kind: permission.Path, Value: *p})
 	}
 	if wrong != nil {
 		return nil, Invalid(b.def.Spec.Name, wrong...)
 	}
-	return targets, nil
+	return targets, dir
 }
 
 // A leaf is a string of an input: where it stands and what is known of it.

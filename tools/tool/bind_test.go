@@ -219,6 +219,34 @@ func TestBindProblems(t *testing.T) {
 }
 
 // The text that models are used to, to the letter.
+// What ends in a slash cannot be the name of a file that is to be made: clean, it would be one. To look there is fine.
+func TestBindNamesDir(t *testing.T) {
+	state, dir := newState(t)
+	def := sampleDef()
+	looks := Define(def)
+	def.Spec.Scope = ScopeWrite
+	writes := Define(def)
+	for input, shown := range map[string]string{
+		`{"file_path":"new/"}`:    "new/",
+		`{"file_path":"new/x/."}`: "new/x/.",
+		`{"file_path":"a","edits":[{"old_string":"x"},{"file_path":"new/","old_string":"x"}]}`: "new/",
+	} {
+		_, err := writes.Bind(state, []byte(input))
+		if r := refusal(t, err); r.Code != IsDirectory || r.Text != shown+" can only be a directory: the name of a file is missing at its end. Give the path of a file, without a slash at its end." {
+			t.Errorf("%s: %v", input, err)
+		}
+		if _, err := looks.Bind(state, []byte(input)); err != nil {
+			t.Errorf("%s, only read: %v", input, err)
+		}
+	}
+	if _, err := writes.Bind(state, []byte(`{"file_path":"new/","-A":"x"}`)); refusal(t, err).Code != InputInvalid {
+		t.Errorf("a wrong input: %v", err)
+	}
+	if c, err := writes.Bind(state, []byte(`{"file_path":"new/x"}`)); err != nil || len(c.Targets) == 0 || c.Targets[0].Value != filepath.Join(dir, "new/x") {
+		t.Errorf("a file: %v, %v", c.Targets, err)
+	}
+}
+
 func TestBindRefusalText(t *testing.T) {
 	type input struct {
 		FilePath string `json:"file_path" jsonschema:"The file"`

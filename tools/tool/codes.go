@@ -24,6 +24,7 @@ const (
 	EncodingUnsupported Code = "ENCODING_UNSUPPORTED"
 	TooLarge            Code = "TOO_LARGE"
 	Busy                Code = "BUSY"
+	ReadFailed          Code = "READ_FAILED"
 	WriteFailed         Code = "WRITE_FAILED"
 	RollbackFailed      Code = "ROLLBACK_FAILED"
 	Interrupted         Code = "CANCELLED"

@@ -12,6 +12,7 @@ type Refusal struct {
 	Number int      // tells apart what one code has in common; 0: it has none. See Numbered
 	Text   string   // first what is wrong, with the values; then what to do; at most 500 runes before a diff
 	Meta   Meta     // like Result.Meta
+	Brief  string   // takes the place of Text where not all of that can be shown; what Shows names is unseen then; "": Text is cut
 	Shows  []string // like Result.Shows: a stale refusal shows content, too
 	Cause  error    // for the log only
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 )
@@ -14,6 +15,10 @@ type Result struct {
 	Shows       []string // absolute paths whose content Text shows; forgotten if a hook replaces Text
 	ListChanged bool     // the tool list of this session changed; the notice goes out before the answer
 	Lends       *Loan    // rules that a skill brings; nil: the call lends none, and earlier loans stay
+
+	// Saw notes what Text shows of files; nil: Run has done it, or there is nothing. It is called at most once, when the model
+	// gets all of Text.
+	Saw func(context.Context)
 }
 
 // A Loan is rules that a skill of the operator or the user allows for a while. It takes the place of the loan of an

@@ -100,7 +100,10 @@ func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 // os.Root saw of it.
 func failed(path string, err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	switch {
+	case Swapped(err):
+		err = ErrChanging
+	case errors.As(err, &p):
 		err = p.Err
 	}
 	return fmt.Errorf("open %s: %w", path, err)

@@ -155,7 +155,7 @@ var errRedirected = errors.New("is now a link")
 // openExactly opens the directory at path and makes sure that no link was followed on the way. It cannot walk down
 // by handles from `/`: directories above a root are often searchable but not readable (`/home` with mode 0711).
 func openExactly(path string) (*os.Root, error) {
-	dir, err := os.OpenRoot(path)
+	dir, err := os.OpenRoot(path + string(filepath.Separator) + ".") // see openDir
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -25,18 +26,23 @@ func TestNarrow(t *testing.T) {
 		"all of them":           {dirs: []string{"TOP/other", "TOP/ws"}, roots: all, reached: []string{"ws/a.txt", "other/o.txt"}},
 		"above all of them":     {dirs: []string{"TOP"}, roots: all, reached: []string{"ws/a.txt", "other/o.txt"}},
 		"the file system":       {dirs: []string{"/"}, roots: all, reached: []string{"ws/a.txt", "other/o.txt"}},
-		"outside":               {dirs: []string{"TOP/outside"}, roots: all, unused: []string{"TOP/outside"}, reached: []string{"ws/a.txt"}},
-		"a prefix":              {dirs: []string{"TOP/w", "TOP/ws-evil"}, roots: all, unused: []string{"TOP/w", "TOP/ws-evil"}, reached: []string{"ws/a.txt"}},
-		"readable only":         {dirs: []string{"TOP/kept"}, roots: all, unused: []string{"TOP/kept"}, reached: []string{"ws/a.txt"}},
-		"no path":               {dirs: []string{"", "https://x/", `\\host\share`, "file://host/x"}, roots: all, unused: []string{"", "https://x/", `\\host\share`, "file://host/x"}},
+		"outside":               {dirs: []string{"TOP/outside"}, unused: []string{"TOP/outside"}, lost: []string{"ws/a.txt", "other/o.txt", "ws"}},
+		"a prefix":              {dirs: []string{"TOP/w", "TOP/ws-evil"}, unused: []string{"TOP/w", "TOP/ws-evil"}, lost: []string{"ws/a.txt", "other/o.txt", "ws"}},
+		"readable only":         {dirs: []string{"TOP/kept"}, unused: []string{"TOP/kept"}, lost: []string{"ws/a.txt", "other/o.txt", "ws"}},
+		"no path":               {dirs: []string{"", "https://x/", `\\host\share`, "file://host/x"}, unused: []string{"", "https://x/", `\\host\share`, "file://host/x"}, lost: []string{"ws/a.txt", "other/o.txt", "ws"}},
 		"one":                   {dirs: []string{"TOP/ws"}, roots: []string{"ws"}, reached: []string{"ws/a.txt"}, lost: []string{"other/o.txt", "ws/dir/to-other"}},
 		"a URL":                 {dirs: []string{"file://TOP/ws"}, roots: []string{"ws"}, lost: []string{"other/o.txt"}},
 		"one and outside":       {dirs: []string{"TOP/outside", "TOP/ws"}, roots: []string{"ws"}, unused: []string{"TOP/outside"}, lost: []string{"other/o.txt"}},
 		"a part":                {dirs: []string{"TOP/ws/dir"}, roots: []string{"ws/dir"}, reached: []string{"ws/dir/b.txt", "ws/dir/deep/c.txt", "ws/dir/down"}, lost: []string{"ws/a.txt", "ws/dir/up", "ws/dir/to-other", "other/o.txt", "ws"}},
-		"a part by a link":      {dirs: []string{"TOP/alias"}, roots: []string{"ws/dir"}, reached: []string{"ws/dir/b.txt"}, lost: []string{"ws/a.txt"}},
+		"a part by a link":      {dirs: []string{"TOP/ws/in"}, roots: []string{"ws/dir"}, reached: []string{"ws/dir/b.txt"}, lost: []string{"ws/a.txt"}},
+		"a link from outside":   {dirs: []string{"TOP/alias"}, unused: []string{"TOP/alias"}, lost: []string{"ws/dir/b.txt"}},
+		"it, looked at":         {dirs: []string{Real(f.path("alias")), Real("file://" + f.path("alias/deep"))}, roots: []string{"ws/dir", "ws/dir/deep"}, reached: []string{"ws/dir/b.txt"}, lost: []string{"ws/a.txt"}},
 		"a part twice":          {dirs: []string{"TOP/ws/dir", "TOP/ws/in", "TOP/ws/./dir/"}, roots: []string{"ws/dir"}, lost: []string{"ws/a.txt"}},
 		"a part and another":    {dirs: []string{"TOP/other", "TOP/ws/dir/deep"}, roots: []string{"other", "ws/dir/deep"}, reached: []string{"other/o.txt", "ws/dir/deep/c.txt"}, lost: []string{"ws/dir/b.txt"}},
-		"a link that leads out": {dirs: []string{"TOP/ws/out"}, roots: all, unused: []string{"TOP/ws/out"}},
+		"a link that leads out": {dirs: []string{"TOP/ws/out"}, unused: []string{"TOP/ws/out"}, lost: []string{"ws/a.txt"}},
+		"a file":                {dirs: []string{"TOP/ws/a.txt"}, unused: []string{"TOP/ws/a.txt"}, lost: []string{"ws/a.txt", "other/o.txt", "ws"}},
+		"a link to a file":      {dirs: []string{"TOP/ws/dir/up"}, unused: []string{"TOP/ws/dir/up"}, lost: []string{"ws/a.txt", "other/o.txt", "ws"}},
+		"a file and a part":     {dirs: []string{"TOP/ws/a.txt", "TOP/ws/dir"}, roots: []string{"ws/dir"}, unused: []string{"TOP/ws/a.txt"}, reached: []string{"ws/dir/b.txt"}, lost: []string{"ws/a.txt"}},
 		"missing":               {dirs: []string{"TOP/ws/none"}, roots: []string{"ws/none"}, lost: []string{"ws/a.txt", "ws/none/x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +58,7 @@ func TestNarrow(t *testing.T) {
 			if !slices.Equal(s.Roots(), roots) {
 				t.Errorf("roots %q, want %q", s.Roots(), roots)
 			}
-			if _, inside := s.Resolve(s.Cwd()); !inside && c.roots[0] != "ws/none" {
+			if _, inside := s.Resolve(s.Cwd()); !inside && c.roots != nil && c.roots[0] != "ws/none" {
 				t.Errorf("the cwd %s is outside", s.Cwd())
 			}
 			for _, path := range c.reached {
@@ -74,6 +80,20 @@ func TestNarrow(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Every path was refused because a part of it was a file, when a client had opened that file: what is wrong is named now.
+func TestNarrowToAFile(t *testing.T) {
+	f := newFixture(t)
+	n, _ := f.Narrowing([]string{f.path("ws/a.txt")})
+	s := f.Narrow(n)
+	for _, path := range []string{"ws/a.txt", "ws/dir", "ws/dir/b.txt", "other/none"} {
+		_, err := s.Open(f.path(path), Read)
+		out, ok := errors.AsType[*OutsideError](err)
+		if !ok || !slices.Equal(out.Wanted, []string{"no directory: " + f.path("ws/a.txt")}) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

@@ -27,6 +27,29 @@ func (s *Space) Abs(path string) string {
 	return abs
 }
 
+// Refused says why Open would refuse the text of path, whatever is on the disk: ErrSpelling or an *InvalidError. nil: it
+// would look for it. It does not touch the disk.
+func (s *Space) Refused(path string) error {
+	_, err := s.spell(path)
+	return err
+}
+
+// NamesDir says that by its text alone path can only be a directory: it ends in a slash, or in `.` or `..` behind one. Abs
+// drops that end. A spelling that Open refuses names nothing. It does not touch the disk.
+func (s *Space) NamesDir(path string) bool {
+	if s.Refused(path) != nil {
+		return false
+	}
+	text, err := decodeURL(path, onWindows)
+	if err != nil {
+		return false
+	}
+	slash := func(r rune) bool { return r == '/' || onWindows && r == '\\' }
+	at := strings.LastIndexFunc(text, slash)
+	last := text[at+1:]
+	return at >= 0 && (last == "" || last == "." || last == "..")
+}
+
 // spell is Abs with the reason for a refusal: ErrSpelling or *InvalidError. It decides on text alone, because on
 // Windows a mere stat of `\\host\share` sends the user's password hash to that host.
 func (s *Space) spell(path string) (string, error) {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -110,12 +111,73 @@ func TestAbs(t *testing.T) {
 	}
 }
 
-// FuzzAbs feeds spellings. What comes out clean has no `..` left and does not change again; what Open hands out lies in
-// an area.
+// byHand is what a spelling means, taken apart name by name, without the library that Abs uses; only for what Open takes.
+func byHand(text, cwd, home string) string {
+	if len(text) >= 7 && strings.EqualFold(text[:7], "file://") {
+		_, rest, _ := strings.Cut(text[7:], "/")
+		text = "/"
+		for rest != "" {
+			c, n := rest[0], 1
+			if c == '%' {
+				d, _ := strconv.ParseUint(rest[1:3], 16, 8) // it was accepted
+				c, n = byte(d), 3
+			}
+			text, rest = text+string([]byte{c}), rest[n:]
+		}
+	}
+	switch {
+	case text == "~" || strings.HasPrefix(text, "~/"):
+		text = home + "/" + text[1:]
+	case text[0] != '/':
+		text = cwd + "/" + text
+	}
+	var names []string
+	for name := range strings.SplitSeq(text, "/") {
+		switch {
+		case name == ".." && len(names) > 0:
+			names = names[:len(names)-1]
+		case name != "" && name != "." && name != "..":
+			names = append(names, name)
+		}
+	}
+	return "/" + strings.Join(names, "/")
+}
+
+// Of a name that can only be a directory's no file may be made, though its clean path is that of one.
+func TestNamesDir(t *testing.T) {
+	s := newFixture(t)
+	for _, path := range []string{"a/", "a//", "/w/a/", "a/.", "a/b/..", "./", "../", "~/", "file:///w/a/", "file:///w/a%2F", "FILE:///w/a/.", "/"} {
+		if !s.NamesDir(path) {
+			t.Errorf("%q: a file could be made of it", path)
+		}
+	}
+	for _, path := range []string{"a", "a/b", ".", "..", "...", "a/...", "a/..b", "/w/.a", "~", "a/ ", "file:///w/a", `\\host\share/`, "", "a\x00/"} {
+		if s.NamesDir(path) {
+			t.Errorf("%q: it may be a file", path)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	f := newFixture(t)
+	for path, want := range map[string]string{
+		"a.txt": "ok", "none/x": "ok", "../outside": "ok", "/etc/passwd": "ok", "~/x": "ok", `..\x`: "ok", "": "invalid", "a\x00b": "invalid", "~other": "invalid",
+		strings.Repeat("x", 256): "invalid", "file://": "invalid", `\\host\share`: "spelling", "/x/../??/host": "spelling", "file://host/x": "spelling",
+	} {
+		if got := kind(f.Refused(path)); got != want {
+			t.Errorf("%.60q: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+// FuzzAbs feeds spellings. What comes out is what byHand makes of it, clean, with no `..` left, and does not change again;
+// what Open hands out lies in an area, and is never what lies outside.
 func FuzzAbs(f *testing.F) {
 	for _, seed := range []string{
 		"a.txt", "../x", "~/x", "~user", "file:///w/%2e%2e", `\\host\x`, "/??/x", "a/../../b", "link/../x", "dangling", "x\x00", "",
 		"./..//...//....", "file://localhost//etc", "self/self/../out", "//", "~", "\xff\xfe", "a:b",
+		"file:///a%2Fb/%2E%2e//c", "FILE://LocalHost/%61?x#y", "~/../outside/x.txt", "out/x.txt", "self/out/../a.txt", "dir/./../a.txt/", "TOP/ws/a.txt",
+		"loop/x", "./~", "a\\..\\x", " a.txt ", "a.txt\n", "\u202ea.txt",
 	} {
 		f.Add(seed)
 	}
@@ -134,8 +196,12 @@ func FuzzAbs(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = fx.Close() })
 	f.Fuzz(func(t *testing.T, path string) {
+		path = strings.ReplaceAll(path, "TOP", top) // which is another one in each process
 		abs := fx.Abs(path)
 		if _, err := fx.spell(path); err == nil {
+			if want := byHand(path, fx.Cwd(), fx.path("ws")); !onWindows && abs != want {
+				t.Errorf("Abs(%q) = %q, want %q", path, abs, want)
+			}
 			if !filepath.IsAbs(abs) || filepath.Clean(abs) != abs {
 				t.Errorf("Abs(%q) = %q is not absolute and clean", path, abs)
 			}
@@ -154,6 +220,11 @@ func FuzzAbs(f *testing.F) {
 			p, err := fx.Open(path, a)
 			if err != nil {
 				continue
+			}
+			if info, err := p.Dir.Lstat(p.Name); err == nil && info.Mode().IsRegular() {
+				if text, err := p.Dir.ReadFile(p.Name); err != nil || string(text) == secret {
+					t.Errorf("Open(%q) leads to %q, %v", path, text, err)
+				}
 			}
 			checkPlace(t, fx, p)
 		}

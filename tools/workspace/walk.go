@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -130,7 +131,8 @@ func (w *walk) enter(a *area, todo []string) error {
 	case gone(err):
 		return &MissingError{Path: w.abs}
 	case errors.Is(err, errRedirected):
-		return &OutsideError{Path: w.abs, Link: a.path, Target: realAsFarAsItGoes(a.path), Roots: w.space.Roots()}
+		w.link, w.target = a.path, realAsFarAsItGoes(a.path)
+		return w.outside()
 	case err != nil:
 		return failed(w.abs, err)
 	}
@@ -180,8 +182,11 @@ func (w *walk) step(name string) (place Place, done bool, err error) {
 func (w *walk) down(name string, info os.FileInfo) (ok bool, err error) {
 	sub, err := openDir(w.dir, name)
 	if err != nil {
-		if now, again := w.dir.Lstat(name); again != nil || !os.SameFile(now, info) {
+		if now, again := w.dir.Lstat(name); Swapped(err) || metLink(err) || again != nil || !os.SameFile(now, info) {
 			return false, nil //nolint:nilerr // swapped meanwhile: looking again is the answer
+		}
+		if cause, system := errors.AsType[syscall.Errno](err); system && errors.Is(cause, fs.ErrPermission) {
+			return false, failed(w.abs, &UnlistedError{Dir: filepath.Join(w.at, name), Err: cause})
 		}
 		return false, failed(w.abs, err)
 	}
@@ -201,7 +206,7 @@ func (w *walk) down(name string, info os.FileInfo) (ok bool, err error) {
 func (w *walk) follow(name string) (ok bool, err error) {
 	target, err := w.dir.Readlink(name)
 	if err != nil {
-		if now, again := w.dir.Lstat(name); again != nil || now.Mode()&fs.ModeSymlink == 0 {
+		if now, again := w.dir.Lstat(name); metLink(err) || again != nil || now.Mode()&fs.ModeSymlink == 0 {
 			return false, nil //nolint:nilerr // swapped meanwhile: looking again is the answer
 		}
 		return false, failed(w.abs, err)
@@ -257,7 +262,11 @@ func (w *walk) missing() (Place, error) {
 }
 
 func (w *walk) outside() error {
-	return &OutsideError{Path: w.abs, Link: w.link, Target: w.target, Roots: w.space.Roots()}
+	e := &OutsideError{Path: w.abs, Link: w.link, Target: w.target, Roots: w.space.Roots(), Whole: slices.Clone(w.space.whole)}
+	if len(e.Roots) == 0 {
+		e.Wanted = slices.Clone(w.space.wanted)
+	}
+	return e
 }
 
 // drop closes the handle of where the walk stands.

@@ -34,13 +34,15 @@ type Options struct {
 // A Space is a set of areas together with a cwd. It is safe for concurrent use; At, Readable and Writable make copies
 // that share the handles, so only the first one is closed.
 type Space struct {
-	areas areas
-	roots []string // canonical, in the order given
-	home  string
-	cwd   string
-	links *linkIndex
-	cases *caseIndex
-	short *shortcut
+	areas  areas
+	roots  []string // canonical, in the order given
+	whole  []string // the roots that it was opened with, before any Narrowing
+	wanted []string // what the Narrowing in force named; nil: there is none
+	home   string
+	cwd    string
+	links  *linkIndex
+	cases  *caseIndex
+	short  *shortcut
 }
 
 // A Place is a path as it will be reached: Dir is a handle on the deepest existing directory on the way, Name the
@@ -69,6 +71,7 @@ func Open(roots []string, o Options) (*Space, error) {
 		}
 		s.add(a)
 	}
+	s.whole = s.roots
 	s.cwd = startCwd(o.Cwd, s.roots)
 	s.cwd = s.areas.canonical(s.cwd)
 	return s.Readable(o.Readable...), nil
@@ -166,6 +169,15 @@ func (s *Space) ReadableFile(file string) *Space {
 
 // Roots returns the canonical roots, in the order given. The slice is the caller's afterwards.
 func (s *Space) Roots() []string { return slices.Clone(s.roots) }
+
+// First is the first root that the Space was opened with, canonical, whatever a Narrowing leaves of it: by it changes of one
+// workspace are known to belong together. "": it was opened without one.
+func (s *Space) First() string {
+	if len(s.whole) == 0 {
+		return ""
+	}
+	return s.whole[0]
+}
 
 // Cwd returns where relative paths start. It may have vanished from the disk since.
 func (s *Space) Cwd() string { return s.cwd }

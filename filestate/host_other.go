@@ -1,5 +1,0 @@
-//go:build !linux
-
-package filestate
-
-func identifyHost() host { return host{} }

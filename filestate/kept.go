@@ -1,0 +1,35 @@
+package filestate
+
+import (
+	"context"
+
+	"codehand/filestate/journal"
+)
+
+// History returns what Journal.History does; nothing without a journal.
+func (l *Ledger) History(ctx context.Context, q journal.Query) ([]journal.Entry, error) {
+	if l.journal == nil {
+		return nil, nil
+	}
+	return l.journal.History(ctx, q)
+}
+
+// Last returns what Journal.Last does; ErrNoChange without a journal. A change that did not end is judged by what came after
+// it, or by what its files hold, since only the start of a process settles what another left that was killed: one that was
+// never made is passed over, and so is what one took back that was made. Nothing is written, and q.Fits is not asked.
+func (l *Ledger) Last(ctx context.Context, q journal.Query) (journal.Entry, error) {
+	if l.journal == nil {
+		return journal.Entry{}, journal.ErrNoChange
+	}
+	p := past{found: make(map[string]string), back: make(map[string]bool)}
+	q.Fits = func(e journal.Entry) bool { return p.made(ctx, e) && !p.back[e.ID] }
+	return l.journal.Last(ctx, q)
+}
+
+// Contents returns what Journal.Contents does; ErrNoChange without a journal.
+func (l *Ledger) Contents(ctx context.Context, id, path string) (before, after []byte, err error) {
+	if l.journal == nil {
+		return nil, nil, journal.ErrNoChange
+	}
+	return l.journal.Contents(ctx, id, path)
+}

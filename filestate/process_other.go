@@ -1,8 +1,0 @@
-//go:build !unix
-
-package filestate
-
-func startOf(int) (uint64, bool) { return 0, false }
-
-// gone is never sure here.
-func gone(int) bool { return false }

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The built program over stdio: a legacy client's roots narrow its session, down to nothing, and no later answer gives back
+// more than the client and the operator have in common.
+func TestClientRootsBinary(t *testing.T) {
+	t.Parallel()
+	work, home, outside := realDir(t), realDir(t), realDir(t)
+	plant(t, work)
+	must(t, os.WriteFile(filepath.Join(outside, "f.txt"), []byte("content\n"), 0o600))
+	alias := filepath.Join(home, "alias")
+	must(t, os.Symlink(work, alias))
+	w := rootedWire(t, work, home)
+	answer, asked := names(), 0
+	w.caps = map[string]any{"roots": map[string]any{"listChanged": true}}
+	w.tap = func(line []byte) {
+		var m reply
+		if json.Unmarshal(line, &m) == nil && m.Method == "roots/list" {
+			asked++
+			must(t, w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, answer)))
+		}
+	}
+	must(t, w.hello())
+
+	calls := 0
+	for _, step := range []struct {
+		roots   []string
+		a, b    bool // reached
+		refusal string
+	}{
+		{nil, true, true, ""},
+		{[]string{"file://" + work + "/a"}, true, false, "outside the allowed directories: " + work + "/a."},
+		{nil, true, false, "outside the allowed directories: " + work + "/a."},
+		{[]string{"file://" + outside}, false, false, "have nothing in common"},
+		{nil, false, false, "have nothing in common"},
+		{[]string{"https://example.org/" + work}, false, false, "have nothing in common"},
+		{[]string{"file://" + outside, "file://" + alias + "/b"}, false, true, "outside the allowed directories: " + work + "/b."},
+		{[]string{"file:///"}, true, true, ""},
+	} {
+		if calls > 0 {
+			answer = names(step.roots...)
+			must(t, w.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`))
+		}
+		for file, reached := range map[string]bool{filepath.Join(work, "a/f.txt"): step.a, filepath.Join(work, "b/f.txt"): step.b, filepath.Join(outside, "f.txt"): false} {
+			text := w.must(t, "grep_search", asJSON(t, "pattern", "content", "path", file, "output_mode", "content"))
+			calls++
+			if got := !strings.HasPrefix(text, "! "); got != reached || !reached && !strings.HasPrefix(text, "! OUTSIDE_ROOTS") {
+				t.Errorf("%q: %s: %s", step.roots, file, text)
+			}
+			if !reached && file != filepath.Join(outside, "f.txt") && !strings.Contains(text, step.refusal) {
+				t.Errorf("%q: %s: %s", step.roots, file, text)
+			}
+		}
+	}
+	t.Logf("%d calls under 8 answers to roots/list: none reached more than both sides have in common", calls)
+	if asked != 8 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// rootedWire starts the built program over work. The caller says hello.
+func rootedWire(t *testing.T, work, home string) *wire {
+	t.Helper()
+	path, err := program()
+	must(t, err)
+	cmd := exec.Command(path, "stdio", "--permissions-mode=acceptEdits", work)
+	cmd.Dir = work
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home}
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	w := newWire(in, out, "mcp-inspector", false)
+	t.Cleanup(func() {
+		_ = in.Close()
+		for range w.lines { // to the end of its output, as Wait demands
+		}
+		must(t, cmd.Wait())
+	})
+	return w
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// This file has the clients that make the calls of TestSEC02Races.
+
+// racedStdio is the program over stdio; connect begins it.
+func racedStdio(t *testing.T) (work string, connect func() func(tool, args string) (string, error)) {
+	t.Helper()
+	p := newPlot(t)
+	t.Cleanup(func() {
+		if left := p.left(); len(left) > 0 {
+			t.Errorf("left are %v", left)
+		}
+		if t.Failed() {
+			p.kill(p.now)
+			for line := range strings.Lines(p.now.stderr.String()) {
+				if !strings.Contains(line, "level=INFO") {
+					t.Log(line)
+				}
+			}
+		}
+	})
+	return p.work, func() func(tool, args string) (string, error) { return p.start().calls() }
+}
+
+// racedHTTP is the program over HTTP, with as many clients as calls in flight, each with a session of its own: the calls of one
+// session that write wait for each other, those of several meet.
+func racedHTTP(t *testing.T) (work string, connect func() func(tool, args string) (string, error)) {
+	t.Helper()
+	d := deploy(t)
+	d.token = d.mint("--quota", "calls_per_minute=0", "--quota", "requests_per_minute=0")
+	return d.work, func() func(tool, args string) (string, error) {
+		url := d.serve().url + "/mcp"
+		free := make(chan *httpClient, racers)
+		for range racers {
+			free <- (&httpClient{t: t, url: url, token: d.token}).hello()
+		}
+		var ids atomic.Int64
+		return func(tool, args string) (string, error) {
+			c := <-free
+			defer func() { free <- c }()
+			call := func(tool, args string) string {
+				text, failed := c.call(strconv.FormatInt(ids.Add(1), 10), tool, args, "").text()
+				if failed {
+					text = "! " + text
+				}
+				return text
+			}
+			text := call(tool, args)
+			if !strings.HasPrefix(text, "! FILE_NOT_READ: ") && !strings.HasPrefix(text, "! FILE_CHANGED: ") {
+				return text, nil
+			}
+			for _, path := range pathsIn(t, args) { // this session has not read it, or another one has changed it
+				if text := call("read_file", asJSON(t, "file_path", path)); strings.Contains(text, outsideMark) {
+					return text, nil
+				}
+			}
+			return call(tool, args), nil
+		}
+	}
+}
+
+// pathsIn are the files that a call of an editing tool names.
+func pathsIn(t *testing.T, args string) (paths []string) {
+	t.Helper()
+	type file struct {
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+	}
+	var in struct {
+		file
+		Edits []file
+	}
+	must(t, json.Unmarshal([]byte(args), &in))
+	for _, f := range append(in.Edits, in.file) {
+		if path := f.File + f.Notebook; path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// calls makes a client of which many goroutines may make calls at once. It takes over all that is received.
+func (w *wire) calls() func(tool, args string) (string, error) {
+	var mu sync.Mutex // covers waiting
+	waiting, next := map[int]chan string{}, 1_000_000
+	go func() {
+		for l := range w.lines {
+			var r struct {
+				ID     int
+				Error  json.RawMessage
+				Result struct {
+					Content []struct{ Text string }
+					IsError bool
+				}
+			}
+			if json.Unmarshal(l, &r) != nil || r.ID == 0 {
+				continue
+			}
+			text := "!! " + string(r.Error)
+			if len(r.Result.Content) > 0 {
+				text = r.Result.Content[0].Text
+				if r.Result.IsError {
+					text = "! " + text
+				}
+			}
+			mu.Lock()
+			answer := waiting[r.ID]
+			delete(waiting, r.ID)
+			mu.Unlock()
+			if answer != nil {
+				answer <- text
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, answer := range waiting {
+			close(answer)
+		}
+	}()
+	return func(tool, args string) (string, error) {
+		answer := make(chan string, 1)
+		mu.Lock()
+		next++
+		id := next
+		waiting[id] = answer
+		mu.Unlock()
+		err := w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, args))
+		if err != nil {
+			return "", err
+		}
+		text, ok := <-answer
+		if !ok {
+			return "", fmt.Errorf("the program ended")
+		}
+		return text, nil
+	}
+}
