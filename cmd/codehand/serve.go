@@ -172,14 +172,30 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		return startError(errors.Join(err, s.Close()))
 	}
 	run.notify("READY=1")
-	stopping := context.AfterFunc(cmd.Context(), func() {
+	told := atEnd(cmd.Context(), func() {
+		run.notify("STOPPING=1") // first: the other may have to wait for a terminal
 		run.say("ending; running calls have %s, a second signal ends at once", cfg.HTTP.Drain)
-		run.notify("STOPPING=1")
 	})
-	defer stopping()
 	err = s.HTTP(cmd.Context(), ls)
 	endMetrics() // they look into what is closed now
-	return failed(errors.Join(err, s.Close()))
+	err = errors.Join(err, s.Close())
+	told()
+	return failed(err)
+}
+
+// atEnd calls f in a goroutine of its own once ctx ends. The returned function is called once: f has returned after it,
+// or is never called. Without it a process with nothing to drain would be gone before it has told anybody.
+func atEnd(ctx context.Context, f func()) (done func()) {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		f()
+	})
+	return func() {
+		if !stop() {
+			<-ended
+		}
+	}
 }
 
 // localRoots are the roots of the one principal where nobody signs in. It is there already, so its own directories are
