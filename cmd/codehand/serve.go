@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -143,7 +144,9 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		}
 	}
 	run.cfg, run.mode = cfg, cfg.Auth.Mode
-	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log, Serve: true})
+	s, err := server.New(server.Options{
+		Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log, Serve: true, AuditOut: t.out,
+	})
 	if err != nil {
 		return startError(err)
 	}
@@ -173,27 +176,32 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	}
 	run.notify("READY=1")
 	told := atEnd(cmd.Context(), func() {
-		run.notify("STOPPING=1") // first: the other may have to wait for a terminal
+		run.notify("STOPPING=1") // first: standard error may be a terminal that stands still
 		run.say("ending; running calls have %s, a second signal ends at once", cfg.HTTP.Drain)
 	})
 	err = s.HTTP(cmd.Context(), ls)
 	endMetrics() // they look into what is closed now
 	err = errors.Join(err, s.Close())
-	told()
+	told(5 * time.Second) // whoever does not listen is not waited for any longer
 	return failed(err)
 }
 
-// atEnd calls f in a goroutine of its own once ctx ends. The returned function is called once: f has returned after it,
-// or is never called. Without it a process with nothing to drain would be gone before it has told anybody.
-func atEnd(ctx context.Context, f func()) (done func()) {
+// atEnd calls f in a goroutine of its own once ctx ends. done is called once: f is never called after it, and has
+// returned unless it takes longer than limit from then on. Without that a process that has nothing to drain is gone
+// before it has told anybody.
+func atEnd(ctx context.Context, f func()) (done func(limit time.Duration)) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
 		f()
 	})
-	return func() {
-		if !stop() {
-			<-ended
+	return func(limit time.Duration) {
+		if stop() {
+			return
+		}
+		select {
+		case <-ended:
+		case <-time.After(limit):
 		}
 	}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -257,6 +259,32 @@ func TestServeMetrics(t *testing.T) {
 	}
 }
 
+// TestServeAuditOut: the audit goes to standard output if audit.dir says so, and nothing else does.
+func TestServeAuditOut(t *testing.T) {
+	t.Parallel()
+	env := append([]string{"CODEHAND_AUDIT_DIR=-"}, environment(t)...)
+	s := &served{t: t, cmd: program(t, env, "serve", "--listen", "127.0.0.1:0")}
+	var out strings.Builder
+	s.cmd.Stdout = &out
+	s.run()
+	s.line("version .* serves ")
+	s.signal(syscall.SIGTERM)
+	if code := s.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
+	}
+	var events []string
+	for line := range strings.Lines(out.String()) {
+		var record struct{ Ev string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		events = append(events, record.Ev)
+	}
+	if want := []string{"serve.start", "serve.stop"}; !slices.Equal(events, want) {
+		t.Errorf("events %q, want %q", events, want)
+	}
+}
+
 // TestServeSocket serves on a unix socket, which only its owner may call, and takes it away at the end.
 func TestServeSocket(t *testing.T) {
 	t.Parallel()
@@ -342,9 +370,13 @@ func TestAtEnd(t *testing.T) {
 		told = true
 	})
 	cancel()
-	if done(); !told {
+	if done(hang); !told {
 		t.Error("the end was not told")
 	}
 	never := atEnd(t.Context(), func() { t.Error("told, but nothing ended") })
-	never()
+	never(hang)
+	read := make(chan struct{})
+	defer close(read)
+	deaf := atEnd(ctx, func() { <-read })
+	deaf(time.Millisecond) // and the end goes on
 }
