@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,19 +101,20 @@ func readAnswer(event string, d done) answer {
 	return answer{failed: err}
 }
 
-// parse reads a program's standard output. false without an error: it is no JSON object, which says nothing.
+// parse reads a program's standard output. false without an error: it is no JSON object, which says nothing. What may have
+// been one is an error: it may have said no.
 func parse(d done) (s spoken, ok bool, err error) {
 	text := bytes.TrimSpace(d.out)
 	if !bytes.HasPrefix(text, []byte("{")) {
-		return spoken{}, false, nil
+		return spoken{}, false, d.lost
 	}
 	if d.cut {
 		return spoken{}, false, errCut
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return spoken{}, false, fmt.Errorf("its answer is no JSON that is understood: %w", err)
+		return spoken{}, false, cmp.Or(d.lost, fmt.Errorf("its answer is no JSON that is understood: %w", err))
 	}
-	return s, true, nil
+	return s, true, nil // an object that is whole lacks nothing
 }
 
 // answer takes out what counts at this event. A decision that nobody knows spoils the whole: it may have meant no.

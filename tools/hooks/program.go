@@ -47,6 +47,7 @@ type done struct {
 	exit   sandbox.Exit
 	out    []byte // at most keptOut
 	cut    bool   // there was more of it
+	lost   error  // why out may lack something although it has an exit of its own; nil: it lacks nothing but what was cut
 	stderr string // at most keptErr bytes
 	err    error  // why it has no exit of its own: it could not be started, or had to be ended; nil: it has
 }
@@ -92,9 +93,9 @@ func (p program) run(ctx context.Context) done {
 	}
 	process.End(endGrace)
 	s.expire()
-	d.out, d.cut = out.text()
-	text, _ := stderr.text()
-	d.stderr = string(text)
+	<-out.done
+	<-stderr.done
+	d.out, d.cut, d.lost, d.stderr = out.kept, out.cut, out.lost, string(stderr.kept)
 	<-fed
 	select {
 	case <-process.Done():
@@ -152,12 +153,13 @@ type collector struct {
 	done chan struct{} // closed when the rest may be read
 	kept []byte
 	cut  bool
+	lost error // why there may be more that was not read; nil: there is not
 }
 
 // collect begins to read. It goes on reading when it keeps no more, so that the program never waits for us, and tells
 // flood when there is too much.
-func collect(r io.Reader, keep int, flood chan<- struct{}) *collector {
-	c := &collector{done: make(chan struct{})}
+func collect(f *os.File, keep int, flood chan<- struct{}) *collector {
+	c, r := &collector{done: make(chan struct{})}, sandbox.Output(f)
 	go func() {
 		defer close(c.done)
 		chunk := make([]byte, 32<<10)
@@ -169,10 +171,15 @@ func collect(r io.Reader, keep int, flood chan<- struct{}) *collector {
 			}
 			c.kept = append(c.kept, chunk[:n]...)
 			if printed > maxPrinted {
+				c.lost = errFlood
 				flood <- struct{}{} // there is room for one of each stream
 				return
 			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
 			if err != nil {
+				c.lost = fmt.Errorf("read its output: %w", err)
 				return
 			}
 		}
@@ -188,10 +195,4 @@ func (c *collector) await(limit time.Duration) {
 	case <-c.done:
 	case <-timer.C:
 	}
-}
-
-// text returns what was read; the stream has ended or expired.
-func (c *collector) text() ([]byte, bool) {
-	<-c.done
-	return c.kept, c.cut
 }

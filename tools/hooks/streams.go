@@ -42,7 +42,8 @@ func (s *streams) feed(input []byte) <-chan struct{} {
 	return fed
 }
 
-// expire lets every read and write end soon, also if a process that nobody could end holds the other side.
+// expire lets every read and write end soon, also if a process that nobody could end holds the other side. What is in a
+// pipe then is still read.
 func (s *streams) expire() {
 	soon := time.Now().Add(lateOutput)
 	for _, f := range []*os.File{s.in.w, s.out.r, s.err.r} {

@@ -3,6 +3,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io"
 	"os"
 	"strconv"
 	"syscall"
@@ -42,4 +44,27 @@ func closeEachOnExec() {
 			unix.CloseOnExec(fd)
 		}
 	}
+}
+
+// readNow reads what a pipe holds, whatever its deadline; io.EOF: nothing. Its file does not block, or it had no deadline.
+func readNow(f *os.File, b []byte) (n int, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	// Read of conn would look at the deadline, too.
+	closed := conn.Control(func(fd uintptr) {
+		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+			n, err = unix.Read(int(fd), b)
+		}
+	})
+	switch {
+	case closed != nil:
+		return 0, closed
+	case errors.Is(err, unix.EAGAIN), err == nil && n == 0 && len(b) > 0:
+		return 0, io.EOF
+	case err != nil:
+		return 0, os.NewSyscallError("read", err)
+	}
+	return n, nil
 }
