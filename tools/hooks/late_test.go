@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"context"
 	"errors"
 	"os"
 	"testing"
@@ -45,5 +46,23 @@ func TestAnswerUnread(t *testing.T) {
 	<-c.done
 	if a := readAnswer(PreToolUse, done{out: c.kept, lost: c.lost}); !errors.Is(a.failed, os.ErrClosed) {
 		t.Errorf("got %+v, want that it failed", a)
+	}
+}
+
+// A hook refused by its exit code in the moment of its deadline. The select between both took the deadline every other
+// time, and its refusal was none.
+func TestEndedInTime(t *testing.T) {
+	t.Parallel()
+	ended, flood := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errTimeout)
+	if err := untilEnd(ctx, ended, flood); !errors.Is(err, errTimeout) {
+		t.Errorf("still running at its deadline: %v", err)
+	}
+	close(ended)
+	for range 100 {
+		if err := untilEnd(ctx, ended, flood); err != nil {
+			t.Fatalf("ended at its deadline: %v", err)
+		}
 	}
 }

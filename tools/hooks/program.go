@@ -79,14 +79,7 @@ func (p program) run(ctx context.Context) done {
 	}
 	flood := make(chan struct{}, 2)
 	fed, out, stderr := s.feed(p.input), collect(s.out.r, keptOut, flood), collect(s.err.r, keptErr, flood)
-	var d done
-	select {
-	case <-process.Done():
-	case <-flood:
-		d.err = errFlood
-	case <-ctx.Done():
-		d.err = context.Cause(ctx)
-	}
+	d := done{err: untilEnd(ctx, process.Done(), flood)}
 	if d.err == nil {
 		out.await(lateOutput)
 		stderr.await(lateOutput)
@@ -104,6 +97,25 @@ func (p program) run(ctx context.Context) done {
 		d.exit = sandbox.Exit{Code: -1}
 	}
 	return d
+}
+
+// untilEnd waits until the program ends, and says why it must be ended instead. An end that is there counts, whatever came at
+// the same time: its exit code may be a refusal.
+func untilEnd(ctx context.Context, ended, flood <-chan struct{}) error {
+	var why error
+	select {
+	case <-ended:
+	case <-flood:
+		why = errFlood
+	case <-ctx.Done():
+		why = context.Cause(ctx)
+	}
+	select {
+	case <-ended:
+		return nil
+	default:
+		return why
+	}
 }
 
 // start starts the program with pipes. What goes wrong is said without the names of variables.
