@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"codehand/tools/sandbox"
 )
 
 // A pipe takes what a program prints, up to a length.
@@ -11,11 +13,17 @@ type pipe struct {
 	most        int64
 	read, write *os.File
 	full        chan struct{} // closed when more came than that; nobody reads on
-	done        chan []byte   // what came; one value
+	done        chan printed  // what came; one value
+}
+
+// A printed is what came of a pipe.
+type printed struct {
+	text []byte // one byte more than the length if there was more
+	err  error  // why there may be more that was not read; nil: there is not
 }
 
 func newPipe(most int64) *pipe {
-	return &pipe{most: most, full: make(chan struct{}), done: make(chan []byte, 1)}
+	return &pipe{most: most, full: make(chan struct{}), done: make(chan printed, 1)}
 }
 
 func (p *pipe) open() (err error) {
@@ -28,21 +36,23 @@ func (p *pipe) open() (err error) {
 func (p *pipe) begin() {
 	_ = p.write.Close() // the program has its own
 	go func() {
-		text, _ := io.ReadAll(io.LimitReader(p.read, p.most+1)) // what came counts
+		r := sandbox.Output(p.read)
+		text, err := io.ReadAll(io.LimitReader(r, p.most+1))
 		if int64(len(text)) > p.most {
 			close(p.full)
 		}
-		p.done <- text
-		_, _ = io.Copy(io.Discard, p.read) // it ends with the pipe
+		p.done <- printed{text, err}
+		_, _ = io.Copy(io.Discard, r) // it ends with the pipe
 	}()
 }
 
 // all returns what came, once the program was ended. long: there was more. It waits a second at most for a process that
-// the system cannot end.
-func (p *pipe) all() (text []byte, long bool) {
+// the system cannot end; what the program printed is read however long that takes. An error means that some of it may be
+// missing.
+func (p *pipe) all() (text []byte, long bool, err error) {
 	_ = p.read.SetReadDeadline(time.Now().Add(time.Second)) // without one the wait is longer, not wrong
-	text = <-p.done
-	return text[:min(int64(len(text)), p.most)], int64(len(text)) > p.most
+	came := <-p.done
+	return came.text[:min(int64(len(came.text)), p.most)], int64(len(came.text)) > p.most, came.err
 }
 
 // close lets go of both ends; those that are closed already do not mind.

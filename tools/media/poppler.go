@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,8 @@ const input = "/dev/stdin"
 // run runs a program of poppler on the copy and returns what it printed, at most most bytes. Its environment has
 // nothing of the server's; it has no other open file, a session of its own, and is ended with all that it started. That
 // is level 1 of tools/sandbox: it may still read what the server's user may, and use the network. Errors: *ProgramError,
-// ErrEncrypted, ErrDamaged with what the program said, a *LimitError, or the reason for which ctx ended.
+// ErrEncrypted, ErrDamaged with what the program said, a *LimitError, the reason for which ctx ended, or that not all of
+// what it printed could be read.
 func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args ...string) ([]byte, error) {
 	path, err := r.program(name)
 	if err != nil {
@@ -85,13 +87,15 @@ func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args
 	case <-ctx.Done():
 	}
 	p.End(0)
-	text, long := out.all()
-	words, _ := said.all()
+	text, long, lost := out.all()
+	words, _, unheard := said.all()
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case long:
 		return nil, &LimitError{What: "bytes of output", Most: most}
+	case lost != nil || unheard != nil:
+		return nil, fmt.Errorf("read what %s printed: %w", path, cmp.Or(lost, unheard))
 	case p.Exit().Code != 0:
 		return nil, refused(name, p.Exit(), words)
 	}
