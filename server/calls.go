@@ -69,7 +69,7 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 		return s.describeError(e, t.Spec.Name)
 	}
 	a := pipeline.Arrival{
-		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx), Lost: rec.lost.Load,
+		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx), Lost: rec.left,
 		Teach: func(ctx context.Context) string { return s.teach(ctx, rec) },
 	}
 	a.Find = s.inner(rec)
@@ -103,6 +103,9 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 	}
 	return out
 }
+
+// left says that the client of the request has left, so that nobody reads the answer.
+func (r *record) left() bool { return r.lost.Load() || r.gone != nil && r.gone() }
 
 // tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
 func (s *Server) tellListed(ctx context.Context, rec *record) {

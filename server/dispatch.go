@@ -36,6 +36,7 @@ type record struct {
 	hello       *clientRecord                         // what initialize said, if it succeeded
 	askable     bool                                  // it said that the client takes requests of the server
 	lost        atomic.Bool                           // the client left while the call ran
+	gone        func() bool                           // says the same before anybody was told; nil: it cannot be asked
 	turns       []*auth.Turn                          // places in the principal's queues, in the order in which they must come
 	failed      string                                // code of an error answer, or tool_error; for the metrics
 	interrupted bool                                  // a call was cancelled before it was done

@@ -250,6 +250,7 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 	w := e.newResponder(x.w, rec, f, stream, left)
 	stop := context.AfterFunc(x.r.Context(), left)
 	defer stop()
+	rec.gone = func() bool { return x.r.Context().Err() != nil } // left has a goroutine of its own, which may come late
 
 	if rec.env.progressToken != nil && rec.visit != nil && w.stream {
 		t := startTicker(e.s.profile(x.clientName()).Beat, func(n note) {

@@ -189,7 +189,8 @@ func (r *responder) deadline() { _ = r.control.SetWriteDeadline(time.Now().Add(w
 
 func (r *responder) broken() {
 	r.phase = replyDone
-	go r.lost() // it may need what the caller holds
+	r.rec.lost.Store(true) // at once: the call may end before anybody has run what follows
+	go r.lost()            // it may need what the caller holds
 }
 
 // silence sends a comment on a stream on which nothing was sent for a while, and opens one for a call that takes long: so

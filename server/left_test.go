@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// goneContext is the context of a request whose client has left, before anybody was told.
+type goneContext struct{ context.Context }
+
+func (goneContext) Err() error { return context.Canceled }
+
+// host is the endpoint of a site, and the caller that it knows without a token.
+func (x *httpSite) host() (*httpEndpoint, caller) {
+	x.client("").hello() // from now on there is an endpoint
+	who := x.server.localPrincipal()
+	return x.server.endpoint.Load(), caller{who: who, limits: x.server.team.porter.Limits(who), done: func() {}}
+}
+
+// inside is a request as the endpoint gets it from net/http.
+func (c *httpClient) inside(ctx context.Context, body string) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
+	r.Header = c.request(ctx, http.MethodPost, c.url, body).Header
+	return r
+}
+
+// inSession names the session of a call, whatever it comes by.
+const inSession = `,"codehand/session":"session-1"`
+
+// readFirst begins a session that has read a file, in which an edit can be made any number of times.
+func (x *httpSite) readFirst(t *testing.T) (c *httpClient, file, edit string) {
+	t.Helper()
+	file = filepath.Join(x.work, "a.txt")
+	must(t, os.WriteFile(file, []byte("one\n"), 0o600))
+	c = x.client("").hello()
+	if text, failed := c.call("1", "read_file", `{"file_path":"`+file+`"}`, inSession).text(); failed {
+		t.Fatalf("read_file: %s", text)
+	}
+	return c, file, `{"file_path":"` + file + `","old_string":"one","new_string":"one more"}`
+}
+
+// mustRead checks that an edit is refused, since the client has not seen the file as it is.
+func mustRead(t *testing.T, r httpReply) {
+	t.Helper()
+	if text, failed := r.text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
+		t.Errorf("what nobody was told of counts as seen; the same edit again: %q", text)
+	}
+}
+
+// TestLeftUntold: an edit ends after its client has left and before the layer was told. It counted as seen, so that the
+// client, which sends it again, got it twice.
+func TestLeftUntold(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	e, by := x.host()
+	c, file, edit := x.readFirst(t)
+	e.post(httptest.NewRecorder(), c.inside(goneContext{context.Background()}, c.callBody("2", "edit_file", edit, inSession)), by, "")
+	if got, err := os.ReadFile(file); err != nil || string(got) != "one more\n" {
+		t.Fatalf("the edit of a client that left: %q, %v", got, err)
+	}
+	mustRead(t, c.call("3", "edit_file", edit, inSession))
+}
+
+// deadWriter is a response to a client that cannot be written to.
+type deadWriter struct{ http.ResponseWriter }
+
+func (deadWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+// TestLeftAtWrite: that a note could not be written is known to the call at once, also while nobody has run what follows
+// from it.
+func TestLeftAtWrite(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	e, by := x.host()
+	rec, never := &record{limits: by.limits}, make(chan struct{})
+	defer close(never)
+	r := e.newResponder(deadWriter{httptest.NewRecorder()}, rec, &flight{}, true, func() { <-never })
+	if err := r.tell("notifications/message", nil); err == nil {
+		t.Fatal("a note was written to a broken connection")
+	}
+	if !rec.left() {
+		t.Error("the call believes that its client is there")
+	}
+}
