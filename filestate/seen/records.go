@@ -96,27 +96,24 @@ func (r *Records) Save(ctx context.Context, rec *Record) error {
 		return fmt.Errorf("record of %s: %w", rec.Path, err)
 	}
 	key := keyOf(rec.Path)
-	if err := r.memory.Set(ctx, key, value); err != nil {
-		return lost(err)
-	}
-	old, err := r.touch(ctx, key, rec.Path)
-	for _, key := range old {
-		err = errors.Join(err, r.memory.Delete(ctx, key))
-	}
-	if err != nil {
+	// In this order, so that the record is not the oldest any more when it is written.
+	err = r.touch(ctx, key, rec.Path)
+	if err = errors.Join(err, r.memory.Set(ctx, key, value)); err != nil {
 		return lost(err)
 	}
 	return nil
 }
 
-// touch notes that key, of path, was used, and returns the keys that must go.
-func (r *Records) touch(ctx context.Context, key, path string) (old []string, err error) {
+// touch notes that key, of path, was used, and drops what must go for it. It does so under mu and not under the locks of
+// those records, since its caller holds a lock already: a Save of one of them begins with touch, so it writes its record
+// after the old one has gone.
+func (r *Records) touch(ctx context.Context, key, path string) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byID == nil {
 		keys, err := r.memory.Keys(ctx, family)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.adopt(keys)
 	}
@@ -129,9 +126,9 @@ func (r *Records) touch(ctx context.Context, key, path string) (old []string, er
 	for r.age.Len() > maxFiles {
 		last := r.age.Remove(r.age.Back()).(*use)
 		delete(r.byID, last.key)
-		old = append(old, last.key)
+		err = errors.Join(err, r.memory.Delete(ctx, last.key))
 	}
-	return old, nil
+	return err
 }
 
 // adopt takes over the records of an earlier process, or of another replica. Their order is not known; all count as older
