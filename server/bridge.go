@@ -101,13 +101,13 @@ func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) e
 		grace: o.EOFGrace, watch: o.ParentWatch, failed: b.out.failed, log: o.Log,
 		handle: b.handle, busy: func() bool { return b.table.calls() > 0 },
 	}.serve(ctx, in)
-	b.end(grace, stop)
+	b.end(ctx, grace, stop)
 	return err
 }
 
-// end takes no more messages, lets what runs finish for grace, then stops it. Open listens get their completion at
-// once.
-func (b *bridge) end(grace time.Duration, stop context.CancelCauseFunc) {
+// end takes no more messages, lets what runs finish for grace, which a signal that ends ctx makes shorter, then stops it.
+// Open listens get their completion at once.
+func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.CancelCauseFunc) {
 	b.mu.Lock()
 	b.closed = true
 	for _, r := range b.open {
@@ -122,7 +122,7 @@ func (b *bridge) end(grace time.Duration, stop context.CancelCauseFunc) {
 		b.work.Wait()
 		close(done)
 	}()
-	finished := within(done, grace)
+	finished := finishes(ctx, done, grace)
 	if !finished {
 		b.table.cancelAll(errConnection)
 	}

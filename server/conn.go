@@ -81,18 +81,34 @@ func (c *conn) close() {
 	c.s.mcp.UnregisterSession(context.Background(), c.legacy.SessionID())
 }
 
-// end takes no more requests, lets calls finish for grace, then cancels them. Open listens get their completion at
-// once. What the reading goroutine has answered is written before the end.
-func (c *conn) end(grace time.Duration) {
+// end takes no more requests, lets calls finish for grace, which a signal that ends ctx makes shorter, then cancels them.
+// Open listens get their completion at once. What the reading goroutine has answered is written before the end.
+func (c *conn) end(ctx context.Context, grace time.Duration) {
 	c.asks.close() // no answer can come any more
 	drained := c.table.close()
 	c.listens.endAll()
-	if !within(drained, grace) {
+	if !finishes(ctx, drained, grace) {
 		c.table.cancelAll(errConnection)
 		within(drained, cancelGrace)
 	}
 	c.endReplies()
 	within(c.replied, cancelGrace)
+}
+
+// finishes says whether done is closed within grace. A signal, which ends ctx, leaves signalGrace of it at most, counted
+// from its begin: many clients close our input, send SIGTERM 2 s later, and SIGKILL 2 s after that.
+func finishes(ctx context.Context, done <-chan struct{}, grace time.Duration) bool {
+	began := time.Now()
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	case <-ctx.Done():
+		return within(done, min(grace, signalGrace)-time.Since(began))
+	}
 }
 
 // within says whether done is closed within d.

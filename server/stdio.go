@@ -16,7 +16,8 @@ import (
 const (
 	// cancelGrace is how long calls get to end after their contexts did.
 	cancelGrace = 2 * time.Second
-	// signalGrace is how long running calls get after a signal; at the end of the input it is stdio.eof_grace.
+	// signalGrace is how long running calls get after a signal, the time since the end of the input included; without a
+	// signal it is stdio.eof_grace.
 	signalGrace = 2 * time.Second
 )
 
@@ -49,7 +50,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		handle: func(l line) { c.handle(calls, l) },
 		busy:   func() bool { return c.table.calls() > 0 },
 	}.serve(ctx, in)
-	c.end(grace)
+	c.end(ctx, grace)
 	return err
 }
 
