@@ -168,3 +168,35 @@ func TestLogIsNotTriedAtEveryLook(t *testing.T) {
 	}
 	o.holds([]byte("one\n"))
 }
+
+// What the disk did not give back of a spool was missing in the log without a word.
+func TestSpoolThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	o := newOutputs(t, smallLimits())
+	o.write(&o.out, &o.allOut, []byte("one\n"))
+	o.take()
+	o.write(&o.out, &o.allOut, []byte("two\n"))
+	spool := o.out.file
+	writeOnly, err := os.OpenFile(o.out.path, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	o.out.file = writeOnly
+	if !o.take() || o.lost() == "" {
+		t.Errorf("lost: %q", o.lost())
+	}
+	o.holds([]byte("one\n"))
+
+	o.out.file = spool
+	if !o.take() || o.lost() != "" {
+		t.Errorf("lost: %q", o.lost())
+	}
+	o.holds([]byte("one\ntwo\n"))
+
+	o.write(&o.out, &o.allOut, []byte("three\n"))
+	must(t, spool.Close())
+	o.out.file = writeOnly
+	o.finish()
+	if o.lost() == "" {
+		t.Error("an output that could not be read to its end does not say so")
+	}
+	o.holds([]byte("one\ntwo\n"))
+}

@@ -159,6 +159,9 @@ func (o *output) merge(s *spool, n, end int64, last bool) {
 		s.pos, s.lines = s.pos+int64(got), s.lines+count
 		o.size, o.lines = o.size+int64(got), o.lines+count
 		n -= int64(got)
+		if err != nil && !errors.Is(err, io.EOF) {
+			o.lose(err)
+		}
 		if err != nil || got == 0 { // truncated meanwhile; the next round sees it
 			return
 		}
