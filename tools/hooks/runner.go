@@ -46,6 +46,8 @@ type Options struct {
 
 // A Runner runs hooks. It is safe for concurrent use.
 type Runner struct {
+	Grace time.Duration // that programs still have in Close; 1.5 s, unless it is changed before Close
+
 	o       Options
 	hooks   map[string][]hook // by event, in the order of the configuration
 	log     *slog.Logger
@@ -65,7 +67,7 @@ func New(o Options) (*Runner, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Runner{o: o, hooks: map[string][]hook{}, log: o.Log}
+	r := &Runner{Grace: closeGrace, o: o, hooks: map[string][]hook{}, log: o.Log}
 	var errs []error
 	for _, h := range o.Hooks {
 		read, err := newHook(h, o.Home)
@@ -233,4 +235,4 @@ func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answ
 
 // Close ends every program. They get a moment to end by themselves, so that a SessionEnd hook can do its work. Nothing
 // can be started afterwards.
-func (r *Runner) Close() { r.running.close() }
+func (r *Runner) Close() { r.running.close(r.Grace) }

@@ -12,7 +12,7 @@ const (
 	maxBackground = 8
 	// maxWaiting is how many may wait for that; one more is not started at all.
 	maxWaiting = 256
-	// closeGrace is what programs still have when the server ends.
+	// closeGrace is what programs still have when the server ends; see Runner.Grace.
 	closeGrace = 1500 * time.Millisecond
 )
 
@@ -104,8 +104,8 @@ func (b *running) leave() {
 	b.behind--
 }
 
-// close waits for what runs, then ends it.
-func (b *running) close() {
+// close waits for what runs, at most for grace, then ends it.
+func (b *running) close(grace time.Duration) {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
@@ -114,12 +114,12 @@ func (b *running) close() {
 		defer close(ended)
 		b.all.Wait()
 	}()
-	grace := time.NewTimer(closeGrace)
-	defer grace.Stop()
+	limit := time.NewTimer(grace)
+	defer limit.Stop()
 	select {
 	case <-ended:
 		return
-	case <-grace.C:
+	case <-limit.C:
 	}
 	b.mu.Lock()
 	b.over = true
