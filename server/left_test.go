@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"codehand/tools"
+	"codehand/tools/tool"
 )
 
 // goneContext is the context of a request whose client has left, before anybody was told.
@@ -87,4 +91,92 @@ func TestLeftAtWrite(t *testing.T) {
 	if !rec.left() {
 		t.Error("the call believes that its client is there")
 	}
+	var out *lineWriter
+	told := false
+	dead := deadWriter{httptest.NewRecorder()}
+	out = newLineWriter(&sseWriter{w: dead, control: http.NewResponseController(dead), limits: by.limits, lost: func() {
+		select {
+		case <-out.failed:
+			t.Error("the calls of a stream are told after all others")
+		default:
+			told = true
+		}
+	}}, progressPatience)
+	if err := out.write([]byte("{}\n"), 0, nil); err == nil || !told {
+		t.Errorf("a broken stream: %v, its calls were told: %v", err, told)
+	}
+}
+
+// deafWriter is a response whose second write goes on until it is broken off, whatever its deadline.
+type deafWriter struct{ *stuckWriter }
+
+func (deafWriter) SetWriteDeadline(time.Time) error { return nil }
+
+// An insideStream is a stream of legacy SSE that is served into a writer of the test.
+type insideStream struct {
+	*sseStream
+	e     *httpEndpoint
+	by    caller
+	url   string
+	leave func()        // its client does
+	ended chan struct{} // closed when its handler returns
+}
+
+// streamInto opens one. first is the first event that the writer gets.
+func streamInto(t *testing.T, e *httpEndpoint, by caller, w http.ResponseWriter, first <-chan string) *insideStream {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	t.Cleanup(leave)
+	s := &insideStream{e: e, by: by, leave: leave, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		e.openSSE(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/sse", nil), by)
+	}()
+	_, path, _ := strings.Cut(<-first, "data: ")
+	s.url = strings.TrimSpace(path)
+	_, id, _ := strings.Cut(s.url, "sessionId=")
+	s.sseStream = e.sse.find(id)
+	return s
+}
+
+// post posts a message and returns the status.
+func (s *insideStream) post(t *testing.T, body string) int {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	s.e.message(answer, r, s.by)
+	return answer.Code
+}
+
+// TestLeftStream: an edit ends after the client of its stream has left, while a write to that client hangs. It counted as
+// seen until the write was over.
+func TestLeftStream(t *testing.T) {
+	t.Parallel()
+	began, release := make(chan string), make(chan struct{})
+	x := serveHTTP(t, siteSetup{tools: append(tools.All(), fixtureTool("late", tool.Traits{Private: true, Local: true}, func(_ context.Context, _ tool.Env, in word) (tool.Result, error) {
+		began <- in.Text
+		<-release
+		return tool.Result{Text: "done", Meta: tool.Meta{Files: []tool.FileChange{{Path: in.Text, Op: "change"}}}}, nil
+	}))})
+	e, by := x.host()
+	c, file, edit := x.readFirst(t)
+	w := deafWriter{&stuckWriter{header: http.Header{}, first: make(chan string, 1), stuck: make(chan struct{}), broken: make(chan struct{})}}
+	defer w.breakOff()
+	s := streamInto(t, e, by, w, w.first)
+	if got := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got != http.StatusAccepted {
+		t.Fatalf("ping: %d", got)
+	}
+	<-w.stuck
+	if got := s.post(t, c.callBody("2", "late", `{"text":"`+file+`"}`, inSession)); got != http.StatusAccepted {
+		t.Fatalf("the call: %d", got)
+	}
+	<-began
+	s.leave()
+	<-s.conn.out.failed // nothing is written any more
+	close(release)
+	x.await(t, "the call ends", func() bool { return s.conn.table.calls() == 0 })
+	mustRead(t, c.call("3", "edit_file", edit, inSession))
+	w.breakOff()
+	<-s.ended
 }

@@ -52,6 +52,18 @@ func (s *sseStreams) find(id string) *sseStream {
 	return s.open[id]
 }
 
+// left says that nobody reads the stream any more: no more requests are taken, and the calls that run learn of it. What only
+// reads ends.
+func (x *sseStream) left() {
+	x.conn.table.close()
+	for _, f := range x.conn.table.list() {
+		f.lost()
+		if !f.orphan {
+			f.abort(errConnection)
+		}
+	}
+}
+
 // openSSE serves GET /sse until the client goes or the server ends.
 func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	end, err := c.limits.Stream()
@@ -78,6 +90,8 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 		return
 	}
 	defer conn.close()
+	x := &sseStream{conn: conn, via: c.who.Via, calls: calls}
+	out.lost = x.left
 	id := e.t.signer.id(labelSSE, c.who.ID)
 	conn.limits = c.limits
 	conn.mute = true // one of its clients declares elicitation and never answers: its calls would hang
@@ -109,13 +123,14 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	e.t.event("session.start", map[string]any{"p": c.who.ID, "sk": kindSSE + id, "tr": "sse"})
-	e.sse.add(id, &sseStream{conn: conn, via: c.who.Via, calls: calls})
+	e.sse.add(id, x)
 	defer e.sse.remove(id)
 	began := time.Now()
 	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
 	if conn.out.write([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}
+	x.left() // before what may take its time: a call that ends meanwhile has no reader any more
 	conn.out.shut(errConnection)
 	if !conn.out.rest(restTime) { // w is not ours any more when this returns, so nobody may be inside of it
 		_ = out.control.SetWriteDeadline(time.Now())
@@ -147,13 +162,6 @@ func (e *httpEndpoint) orphans(c *conn) {
 	drained := c.table.close()
 	c.asks.close()
 	c.listens.endAll()
-	for _, f := range c.table.list() {
-		if !f.orphan {
-			f.abort(errConnection)
-		} else {
-			f.lost()
-		}
-	}
 	if !within(drained, e.s.cfg.HTTP.OrphanGrace) {
 		c.table.cancelAll(errConnection)
 		within(drained, cancelGrace)
@@ -207,6 +215,7 @@ type sseWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	limits  *auth.Limits // that what is sent counts against
+	lost    func()       // told that a write failed, before anybody else learns it
 }
 
 func (s *sseWriter) Write(line []byte) (int, error) {
@@ -218,10 +227,12 @@ func (s *sseWriter) Write(line []byte) (int, error) {
 		b = append(b, bytes.TrimSuffix(line, []byte("\n"))...)
 		b = append(b, "\n\n"...)
 	}
-	if _, err := s.w.Write(b); err != nil {
-		return 0, err
+	_, err := s.w.Write(b)
+	if err == nil {
+		err = s.control.Flush()
 	}
-	if err := s.control.Flush(); err != nil {
+	if err != nil {
+		s.lost()
 		return 0, err
 	}
 	s.limits.Sent(int64(len(b)))
