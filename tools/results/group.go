@@ -13,14 +13,13 @@ const (
 	// spare is the part of maxGroup that whole results leave free. Results that were sent cannot shrink, so whatever
 	// follows a full group needs room for its first line and its preview.
 	spare = 20_000
-	// groupPause is how long after the end of a call the next one still belongs to its group: some clients send the calls
-	// of one turn one after the other.
+	// groupPause is Shelf.Pause as it is made: some clients send the calls of one turn one after the other.
 	groupPause = time.Second
 	// previewBytes is what a result shows for which the group has no room.
 	previewBytes = 2_000
 )
 
-// A group counts what the calls of one turn show. Calls that overlap, or begin within groupPause after the one before
+// A group counts what the calls of one turn show. Calls that overlap, or begin within Shelf.Pause after the one before
 // ended, are of one group. It is safe for concurrent use.
 type group struct {
 	mu    sync.Mutex
@@ -34,7 +33,7 @@ func (s *Shelf) Begin() (end func()) {
 	g := &s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open == 0 && time.Since(g.ended) > groupPause {
+	if g.open == 0 && time.Since(g.ended) > s.Pause {
 		g.shown = 0
 	}
 	g.open++

@@ -13,17 +13,20 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // A Shelf keeps the results of one session in its directory, and counts what its calls show together. It is safe for
 // concurrent use.
 type Shelf struct {
+	Pause time.Duration // how long after the end of a call the next one still belongs to its group; 1 s, unless it is changed before the first
+
 	dir   string
 	group group
 }
 
 // New returns the shelf that keeps its files in dir, which is made (0700) when it is first needed.
-func New(dir string) *Shelf { return &Shelf{dir: dir} }
+func New(dir string) *Shelf { return &Shelf{Pause: groupPause, dir: dir} }
 
 // Dir returns the directory of the shelf.
 func (s *Shelf) Dir() string { return s.dir }
