@@ -53,6 +53,7 @@ type Job struct {
 	timer   *time.Timer // the deadline
 	want    chan State  // why the command is to end; the first reason counts
 	ended   chan struct{}
+	freed   chan struct{} // closed when a command in the foreground was released
 
 	recording sync.Mutex // one write of the record at a time, so that the last one is the newest
 
@@ -64,7 +65,7 @@ type Job struct {
 
 func newJob(s *Shell, id string, c Command) *Job {
 	j := &Job{
-		id: id, shell: s, want: make(chan State, 1), ended: make(chan struct{}), timer: time.NewTimer(c.Timeout),
+		id: id, shell: s, want: make(chan State, 1), ended: make(chan struct{}), freed: make(chan struct{}), timer: time.NewTimer(c.Timeout),
 		output: &output{limits: s.limits},
 		info:   Info{ID: id, Command: c.Text, State: Running, Start: time.Now(), Background: c.Background},
 	}
@@ -173,6 +174,7 @@ func (j *Job) Release() {
 	j.released = true
 	keep := j.keep
 	j.mu.Unlock()
+	defer close(j.freed)
 
 	j.interrupt()
 	<-j.ended

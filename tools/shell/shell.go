@@ -40,6 +40,9 @@ type Options struct {
 	Init    string   // file that is sourced before each command; "": none
 	Env     []string // environment of commands (sandbox.Environ)
 	MaxJobs int      // at once; 0: 16
+
+	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. nil: never.
+	Hurried func() bool
 }
 
 // defaultMaxJobs is how many background jobs a session may have at once.
@@ -51,6 +54,7 @@ type Shell struct {
 	board   Board
 	env     []string
 	maxJobs int
+	hurried func() bool
 	script  script
 	limits  limits
 	owner   string // in records: this server process
@@ -75,8 +79,11 @@ func New(o Options) (*Shell, error) {
 	if o.MaxJobs <= 0 {
 		o.MaxJobs = defaultMaxJobs
 	}
+	if o.Hurried == nil {
+		o.Hurried = func() bool { return false }
+	}
 	return &Shell{
-		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, script: script,
+		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, script: script,
 		limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
 	}, nil
 }
@@ -84,8 +91,9 @@ func New(o Options) (*Shell, error) {
 // Bash says whether commands run in bash. Of a text for another shell nothing is known.
 func (s *Shell) Bash() bool { return s.script.bash }
 
-// Close ends all commands with their whole trees and waits for it. Spool files go; the logs of jobs stay, since they
-// can be read for a day.
+// Close ends all commands with their whole trees and waits for it, and a moment for the callers of those in the foreground,
+// which may read what was printed until they call Release. Spool files go; the logs of jobs stay, since they can be read
+// for a day.
 func (s *Shell) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -98,7 +106,15 @@ func (s *Shell) Close() error {
 	s.mu.Lock()
 	jobs = s.known() // without those that did not start
 	s.mu.Unlock()
+	late := make(chan struct{})
+	defer time.AfterFunc(s.limits.owner, func() { close(late) }).Stop()
 	for _, j := range jobs {
+		if !j.Info().Background {
+			select {
+			case <-j.freed:
+			case <-late:
+			}
+		}
 		j.Release()
 		j.removeSpools()
 	}
