@@ -12,8 +12,9 @@ const (
 	// quietRounds is how many looks in a row must find nothing: a process that forks while /proc is listed can be
 	// missed by one look.
 	quietRounds = 3
-	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us.
-	forceFor = 300 * time.Millisecond
+	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us. Time alone does not count, but only
+	// together with forceRounds: where the machine stands still for so long, nobody was asked to end.
+	forceFor, forceRounds = 300 * time.Millisecond, 10
 	// lastWait is how long End waits for the child to be collected after that.
 	lastWait = 100 * time.Millisecond
 )
@@ -56,7 +57,7 @@ func (e *ending) ask(grace time.Duration) {
 // force kills in rounds until quietRounds of them found nothing.
 func (e *ending) force() {
 	step, deadline := firstStep, time.Now().Add(forceFor)
-	for quiet := 0; quiet < quietRounds && time.Now().Before(deadline); {
+	for quiet, rounds := 0, 0; quiet < quietRounds && (rounds < forceRounds || time.Now().Before(deadline)); rounds++ {
 		members := e.look()
 		if len(members) == 0 {
 			quiet++

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // daemons are ways to be left behind. $W is a word by which the test finds the process again, and "ready" is printed
-// by each when it is what it wants to be. The command itself goes on until it is ended.
+// by each when it is what it wants to be. Who started it may still be there then. The command itself goes on until it is
+// ended.
 var daemons = map[string]struct {
 	text  string
 	left  int
@@ -56,37 +58,48 @@ func TestEndDaemons(t *testing.T) {
 						t.Skip("needs", d.needs)
 					}
 				}
-				word := sleepFor()
+				word, loop := sleepFor(), sleepFor()
 				text := d.text + "\nuntil [ -e go ]; do :; done"
 				if after == "wait for it" {
-					text = d.text + "\nwhile :; do sleep 1000; done"
+					text = d.text + "\nwhile :; do sleep $L; done"
 				}
 				dir := t.TempDir()
-				r := bash(t, dir, text, "W="+word)
+				r := bash(t, dir, text, "W="+word, "L="+loop)
 				waitFor(t, "daemon is ready", func() bool { return strings.Contains(r.soFar(t), "ready\n") })
-				want := d.left + 1 // the sleep of the loop
+				want := d.left
 				if after == "leave it" {
-					want = d.left
 					must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 					r.text(t)
+				} else {
+					// Before that there is a shell in between, which could be counted in the place of this sleep.
+					waitFor(t, "the loop sleeps", func() bool { return len(alive(t, "sleep "+loop)) == 1 })
+					want++
 				}
 				waitFor(t, "all that should run runs", func() bool { return r.Left() == want })
 				if got := r.End(50 * time.Millisecond); got != want {
 					t.Errorf("%d processes were ended, want %d", got, want)
 				}
-				if left := alive(t, word); len(left) > 0 {
-					t.Errorf("survivors: %v", left)
-				}
-				select {
-				case <-r.Done():
-				default:
-					t.Error("the child was not collected")
-				}
-				if r.Left() != 0 || r.End(0) != 0 {
+				ended(t, r, word, loop)
+				if r.End(0) != 0 {
 					t.Error("a second End found something")
 				}
 			})
 		}
+	}
+}
+
+// ended waits until r was collected and nothing is left whose command line has one of words: what was killed is gone only
+// when the kernel had time for it, and a living process would stay.
+func ended(t *testing.T, r run, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		waitFor(t, "nothing survives of "+word, func() bool { return len(alive(t, word)) == 0 })
+	}
+	waitFor(t, "the tree is empty", func() bool { return r.Left() == 0 })
+	select {
+	case <-r.Done():
+	case <-time.After(hang):
+		t.Fatal("the child was not collected")
 	}
 }
 
@@ -103,6 +116,7 @@ func TestEndAsksFirst(t *testing.T) {
 	r := bash(t, dir, `trap 'echo bye; exit 7' TERM; echo ready; while :; do read -t 0.01 < <(:); done`)
 	waitFor(t, "trap is set", func() bool { return strings.Contains(r.soFar(t), "ready") })
 	r.End(hang)
+	ended(t, r)
 	if got := r.soFar(t); !strings.HasSuffix(got, "bye\n") || r.Exit().Code != 7 {
 		t.Errorf("got %q and %+v, want its own end", got, r.Exit())
 	}
@@ -117,8 +131,30 @@ func TestEndOutrunsForks(t *testing.T) {
 		for i in 1 2 3 4; do again & done; echo ready; wait; wait`, "W="+word)
 	waitFor(t, "all run", func() bool { return len(alive(t, "sleep "+word)) == 4 })
 	r.End(20 * time.Millisecond)
-	if left := alive(t, word); len(left) > 0 {
-		t.Errorf("survivors: %v", left)
+	ended(t, r, word)
+}
+
+// A machine that stood still for as long as all rounds may take ended nothing, and saw nothing of what was left.
+func TestForceOnASlowMachine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ there, want int }{
+		"obeys":  {there: 2, want: 2 + quietRounds},
+		"cannot": {there: 1 << 20, want: forceRounds},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			looks := 0
+			e := ending{ended: map[id]bool{}, look: func() []member {
+				time.Sleep(2 * forceFor)
+				if looks++; looks > c.there {
+					return nil
+				}
+				return []member{{id: id{pid: 1 << 30}}} // there is no such process
+			}}
+			e.force()
+			if looks != c.want || len(e.ended) != 1 {
+				t.Errorf("%s: %d looks, %d were ended, want %d and 1", name, looks, len(e.ended), c.want)
+			}
+		})
 	}
 }
 
