@@ -196,7 +196,7 @@ func (s *Server) heedRoots(ctx context.Context, rec *record) {
 
 // askRoots puts the question. ok is false if there is no answer, or none that can be read.
 func (s *Server) askRoots(ctx context.Context, to asking) (said []string, ok bool) {
-	answer := put(ctx, to, string(mcp.MethodListRoots), nil, rootsTime)
+	answer := put(ctx, to, string(mcp.MethodListRoots), nil, s.roots)
 	var list struct {
 		Roots []struct {
 			URI string `json:"uri"`
@@ -258,7 +258,7 @@ func (s *Server) narrow(rec *record, space *workspace.Space) *workspace.Space {
 // A connRoots asks the client of a connection, while none of its requests need be open.
 type connRoots struct{ c *conn }
 
-func (a connRoots) put(line []byte) error { return a.c.out.write(line, rootsTime, nil) }
+func (a connRoots) put(line []byte) error { return a.c.out.write(line, a.c.s.roots, nil) }
 func (a connRoots) withdraw(line []byte)  { _ = a.c.out.write(line, a.c.out.patience, nil) } // who does not read sees no question
 func (a connRoots) gone() <-chan struct{} { return a.c.out.failed }
 func (a connRoots) questions() *questions { return &a.c.asks }

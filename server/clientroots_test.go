@@ -20,10 +20,15 @@ type rooted struct {
 	*elicitClient
 	answer string // a result, or an error with "!" before it; "": it never answers
 	asked  int
-	server *Server
 }
 
 func rootedOn(t *testing.T, transport string, more ...string) (c *rooted, work string) {
+	t.Helper()
+	return rootedFor(t, transport, 0, more...)
+}
+
+// rootedFor is rootedOn with the time that the client has to name its roots.
+func rootedFor(t *testing.T, transport string, patience time.Duration, more ...string) (c *rooted, work string) {
 	t.Helper()
 	settings := map[string]string{"permissions.mode": "acceptEdits"}
 	for _, line := range more {
@@ -31,17 +36,17 @@ func rootedOn(t *testing.T, transport string, more ...string) (c *rooted, work s
 		settings[key] = value
 	}
 	if transport == "stdio" {
-		f := start(t, setup{settings: settings, silent: true})
+		f := start(t, setup{settings: settings, silent: true, roots: patience})
 		plant(t, f.work)
-		return &rooted{elicitClient: onPipe(t, f, false, withRoots), server: f.server}, f.work
+		return &rooted{elicitClient: onPipe(t, f, false, withRoots)}, f.work
 	}
-	x := serveHTTP(t, siteSetup{tools: tools.All(), settings: settings})
+	x := serveHTTP(t, siteSetup{tools: tools.All(), settings: settings, roots: patience})
 	plant(t, x.work)
 	if transport == "sse" {
 		e, _ := onSSE(t, x, "", withRoots)
-		return &rooted{elicitClient: e, server: x.server}, x.work
+		return &rooted{elicitClient: e}, x.work
 	}
-	return &rooted{elicitClient: onHTTP(t, x, "", false, withRoots), server: x.server}, x.work
+	return &rooted{elicitClient: onHTTP(t, x, "", false, withRoots)}, x.work
 }
 
 // plant makes two directories in a workspace.
@@ -235,10 +240,7 @@ func TestClientRootsSilence(t *testing.T) {
 	for _, transport := range []string{"stdio", "http", "sse"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			c, work := rootedOn(t, transport)
-			if transport == "http" { // others are asked with their first words
-				c.server.roots = time.Millisecond
-			}
+			c, work := rootedFor(t, transport, 100*time.Millisecond)
 			for range 3 {
 				if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))); !strings.Contains(text, "content") {
 					t.Fatal(text)

@@ -49,6 +49,7 @@ type siteSetup struct {
 	log        io.Writer // nil: none
 	extend     func(*mcpserver.MCPServer)
 	hooks      []config.Hook
+	roots      time.Duration // that a client has to name its roots; 0: as long as it likes
 }
 
 // serveHTTP starts a httpSite. It ends with the test, or by stop.
@@ -102,7 +103,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.glance = hangAfter // a slow machine lists no changes in doubt either
+	patient(s, o.roots)
 	x.server = s
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

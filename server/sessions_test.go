@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"codehand/server/config"
 	"codehand/tools"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -56,7 +58,8 @@ type setup struct {
 	settings map[string]string
 	client   string
 	modern   bool
-	silent   bool // do not say hello
+	silent   bool          // do not say hello
+	roots    time.Duration // that a client has to name its roots; 0: as long as it likes
 
 	change func(*config.Config) // what settings cannot say; nil: nothing
 }
@@ -82,7 +85,8 @@ func start(t testing.TB, o setup) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.patience, s.glance = hangAfter, hangAfter // however slow this machine is, a test loses no note and lists no changes in doubt
+	s.patience = hangAfter // however slow this machine is, a test loses no note
+	patient(s, o.roots)
 	f := &fixture{server: s, work: work, ended: make(chan error, 1)}
 	f.wire = connect(s, f.ended, o.client, o.modern)
 	t.Cleanup(func() {
@@ -109,6 +113,22 @@ func start(t testing.TB, o setup) *fixture {
 		}
 	}
 	return f
+}
+
+// patient makes the limits of a server such that only a hang reaches them: however slow this machine is, a test lists no
+// changes in doubt, a client that answers has named its roots (unless it has a time for that), hooks hear of the end, and
+// calls of a session that come one after the other are of one turn.
+func patient(s *Server, roots time.Duration) {
+	s.glance, s.roots = hangAfter, cmp.Or(roots, hangAfter)
+	s.engines.hooks.Grace = hangAfter
+	build := s.sessions.build
+	s.sessions.build = func(key session.Key, at *place) (*session.State, func(), error) {
+		st, end, err := build(key, at)
+		if err == nil {
+			st.Results.Pause = hangAfter
+		}
+		return st, end, err
+	}
 }
 
 // placed fills in the workspace, which session files call $WORK.
