@@ -105,7 +105,8 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 				conn.asks.close() // nothing is taken any more, an answer neither
 				conn.listens.endAll()
 				within(conn.table.close(), e.s.cfg.HTTP.Drain)
-			case errors.Is(cause, errRevoked): // its calls have no right to go on
+			case errors.Is(cause, errRevoked): // its calls have no right to go on, and one on its way has none to begin
+				conn.table.close()
 				conn.table.cancelAll(cause)
 			}
 			cancel(cause)
