@@ -145,7 +145,7 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 	dir := filepath.Join(e.dir, sessionsDir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
 	stopSnapshot := s.resume(key, dir, at.start, memory)
-	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env()})
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env(), Hurried: s.hurried.Load})
 	if err != nil && at.prefs.NoShell == "" {
 		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)

@@ -87,7 +87,9 @@ func (c *conn) end(ctx context.Context, grace time.Duration) {
 	c.asks.close() // no answer can come any more
 	drained := c.table.close()
 	c.listens.endAll()
-	if !finishes(ctx, drained, grace) {
+	finished := finishes(ctx, drained, grace)
+	c.s.hurried.Store(ctx.Err() != nil) // before the cancel, which ends commands
+	if !finished {
 		c.table.cancelAll(errConnection)
 		within(drained, cancelGrace)
 	}

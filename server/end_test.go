@@ -10,8 +10,38 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/server/config"
 	"codehand/tools/tool"
 )
+
+// An ending is a server in a bubble, with one call that runs.
+type ending struct {
+	s      *Server
+	in     io.WriteCloser
+	signal context.CancelFunc
+	done   chan error // what Stdio returned
+}
+
+// startEnding returns when the call runs hold.
+func startEnding(t *testing.T, cfg config.Config, hold func(context.Context)) *ending {
+	t.Helper()
+	begun := make(chan struct{})
+	s, err := New(Options{Config: cfg, Version: "test", Tools: []tool.Tool{fixtureTool("hold", reader, func(ctx context.Context, _ tool.Env, _ word) (tool.Result, error) {
+		close(begun)
+		hold(ctx)
+		return tool.Result{Text: "held"}, ctx.Err()
+	})}})
+	must(t, err)
+	ctx, signal := context.WithCancel(t.Context())
+	t.Cleanup(signal)
+	in, w := io.Pipe()
+	h := &ending{s: s, in: w, signal: signal, done: make(chan error, 1)}
+	go func() { h.done <- s.Stdio(ctx, in, io.Discard) }()
+	_, err = io.WriteString(w, callLine(1, "hold", "{}", "")+"\n")
+	must(t, err)
+	<-begun
+	return h
+}
 
 // endings are when a signal comes after the end of the input, and when what runs is cancelled then.
 var endings = []struct{ signal, cancelled time.Duration }{
@@ -28,34 +58,25 @@ func TestSignalAfterEndOfInput(t *testing.T) {
 	for _, e := range endings {
 		t.Run(fmt.Sprint(e.signal), func(t *testing.T) {
 			t.Parallel()
-			work, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-			cfg := testSettings(t, work, state, nil)
+			cfg := testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), nil)
 			synctest.Test(t, func(t *testing.T) {
-				begun, ended := make(chan struct{}), make(chan time.Time, 1)
-				s, err := New(Options{Config: cfg, Version: "test", Tools: []tool.Tool{fixtureTool("hold", reader, func(ctx context.Context, _ tool.Env, _ word) (tool.Result, error) {
-					close(begun)
+				ended := make(chan time.Time, 1)
+				h := startEnding(t, cfg, func(ctx context.Context) {
 					<-ctx.Done()
 					ended <- time.Now()
-					return tool.Result{}, ctx.Err()
-				})}})
-				must(t, err)
-				ctx, signal := context.WithCancel(t.Context())
-				defer signal()
-				inR, inW := io.Pipe()
-				done := make(chan error, 1)
-				go func() { done <- s.Stdio(ctx, inR, io.Discard) }()
-				_, err = io.WriteString(inW, callLine(1, "hold", "{}", "")+"\n")
-				must(t, err)
-				<-begun
+				})
 				began := time.Now()
-				must(t, inW.Close())
+				must(t, h.in.Close())
 				synctest.Wait()
-				defer time.AfterFunc(e.signal, signal).Stop()
+				defer time.AfterFunc(e.signal, h.signal).Stop()
 				if took := (<-ended).Sub(began); took != e.cancelled {
 					t.Errorf("cancelled after %s, want %s", took, e.cancelled)
 				}
-				must(t, <-done)
-				must(t, s.Close())
+				must(t, <-h.done)
+				if got, want := h.s.hurried.Load(), e.signal < time.Hour; got != want {
+					t.Errorf("commands are ended in a hurry: %t, want %t", got, want)
+				}
+				must(t, h.s.Close())
 			})
 		})
 	}
@@ -81,6 +102,59 @@ func TestBridgeSignalAfterEndOfInput(t *testing.T) {
 					t.Errorf("ended after %s, want %s", took, e.cancelled)
 				}
 			})
+		})
+	}
+}
+
+// TestEndWaitsForKills: a call whose command ignores SIGTERM takes up to 2.5 s to end. The end did not wait so long, and took
+// the command away from the call, which failed with an internal error.
+func TestEndWaitsForKills(t *testing.T) {
+	t.Parallel()
+	cfg := testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), nil)
+	synctest.Test(t, func(t *testing.T) {
+		over := false
+		h := startEnding(t, cfg, func(ctx context.Context) {
+			<-ctx.Done()
+			time.Sleep(2500 * time.Millisecond)
+			over = true
+		})
+		h.signal()
+		must(t, <-h.done)
+		if !over {
+			t.Error("Stdio has returned before the call")
+		}
+		must(t, h.s.Close())
+		must(t, h.in.Close())
+	})
+}
+
+// TestCloseWaitsForRecords: the record was closed under calls that had not yet ended, so it had no line of what became of
+// them. A call that does not end keeps nobody for long.
+func TestCloseWaitsForRecords(t *testing.T) {
+	t.Parallel()
+	for want, late := range map[string]bool{"serve.start call.done serve.stop": false, "serve.start serve.stop": true} {
+		dir := filepath.Join(t.TempDir(), "audit")
+		cfg := testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), map[string]string{"audit.dir": dir})
+		synctest.Test(t, func(t *testing.T) {
+			ends := make(chan struct{})
+			h := startEnding(t, cfg, func(context.Context) { <-ends })
+			closed := make(chan error, 1)
+			go func() { closed <- h.s.Close() }()
+			synctest.Wait() // Close is as far as it gets
+			if late {
+				time.Sleep(recordGrace)
+			} else {
+				close(ends)
+			}
+			must(t, <-closed)
+			if late {
+				close(ends)
+			}
+			must(t, h.in.Close())
+			must(t, <-h.done)
+			if got := events(t, dir); got != want {
+				t.Errorf("recorded are %s, want %s", got, want)
+			}
 		})
 	}
 }

@@ -64,6 +64,7 @@ type Server struct {
 	sessions *sessions
 	arrival  sync.Mutex // of a call in its queues
 	engines  *engines
+	hurried  atomic.Bool // a signal ends this process, so SIGKILL may come soon
 	closing  sync.Once
 	closed   error // of Close; valid after closing
 }
@@ -174,11 +175,14 @@ func (s *Server) meet(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result
 // maxClientName bounds what is kept of a client's name and version, in characters.
 const maxClientName = 200
 
+// recordGrace is how long calls whose sessions have ended get to be recorded.
+const recordGrace = time.Second
+
 // Close ends all sessions and their jobs with their whole process trees, and gives back every handle.
 // The second call waits for the first.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
-		s.sessions.closeAll()
+		within(s.sessions.closeAll(), recordGrace)
 		if err := s.team.close(); err != nil {
 			s.closed = fmt.Errorf("close audit: %w", err)
 		}

@@ -126,7 +126,12 @@ type sessions struct {
 	mu    sync.Mutex
 	live  map[seat]*liveSession
 	swept time.Time
+	held  int           // calls that have not released their session
+	over  chan struct{} // closed when held is 0 after closeAll, which makes it; from then on no call gets a session
 }
+
+// errClosed says that the process ends.
+var errClosed = errors.New("the server is closed")
 
 // A seat is one session in one place. Tokens with different rights have different handles, over the same memory.
 type seat struct {
@@ -170,6 +175,9 @@ func (s *sessions) acquire(key session.Key, at *place) (state *session.State, re
 			done = true
 			l.calls--
 			l.last = s.now()
+			if s.held--; s.held == 0 && s.over != nil {
+				close(s.over)
+			}
 			if s.left != nil {
 				s.left()
 			}
@@ -181,6 +189,9 @@ func (s *sessions) acquire(key session.Key, at *place) (state *session.State, re
 func (s *sessions) hold(key session.Key, at *place) (l *liveSession, fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over != nil {
+		return nil, false, errClosed
+	}
 	s.sweep()
 	l = s.live[seat{key, at}]
 	if l == nil {
@@ -194,6 +205,7 @@ func (s *sessions) hold(key session.Key, at *place) (l *liveSession, fresh bool,
 		s.makeRoom()
 	}
 	l.calls++
+	s.held++
 	return l, fresh, nil
 }
 
@@ -313,15 +325,22 @@ func busy(st *session.State) bool {
 	return err != nil || slices.ContainsFunc(jobs, func(i shell.Info) bool { return i.State == shell.Running })
 }
 
-// closeAll ends every session: its jobs end with their whole trees.
-func (s *sessions) closeAll() {
+// closeAll ends every session: its jobs end with their whole trees. No call gets one any more; the channel is closed when
+// the last call that had one is over.
+func (s *sessions) closeAll() (over <-chan struct{}) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	live := s.live
+	s.live = map[seat]*liveSession{}
+	if s.over == nil {
+		if s.over = make(chan struct{}); s.held == 0 {
+			close(s.over)
+		}
+	}
+	s.mu.Unlock()
 	var wg sync.WaitGroup
 	states := map[session.Key]*session.State{}
-	for at, l := range s.live {
+	for at, l := range live {
 		wg.Go(l.close)
-		delete(s.live, at)
 		states[at.key] = l.state
 	}
 	wg.Wait()
@@ -330,4 +349,5 @@ func (s *sessions) closeAll() {
 			s.ended(st, sessionShutDown)
 		}
 	}
+	return s.over
 }

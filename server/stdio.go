@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// cancelGrace is how long calls get to end after their contexts did.
-	cancelGrace = 2 * time.Second
+	// cancelGrace is how long calls get to end after their contexts did: a command that ignores SIGTERM takes up to 2.5 s,
+	// and then its call is recorded.
+	cancelGrace = 3 * time.Second
 	// signalGrace is how long running calls get after a signal, the time since the end of the input included; without a
 	// signal it is stdio.eof_grace.
 	signalGrace = 2 * time.Second
