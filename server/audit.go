@@ -40,7 +40,7 @@ type auditLog struct {
 	o       auditOptions
 	path    string                               // of the file that is written; "": o.out
 	create  func(path string) (auditFile, error) // a test can put in its own
-	failure atomic.Pointer[auditFailure]         // of the last write; nil: it went well
+	failure atomic.Pointer[auditFailure]         // of the last write, or that it is closed; nil: it went well
 	dirty   chan struct{}                        // a line waits for its sync
 	quit    chan struct{}                        // closed by close
 	behind  sync.WaitGroup                       // the goroutine that syncs, and rotates at midnight
@@ -189,7 +189,7 @@ func (a *auditLog) event(ev string, fields map[string]any) error {
 	return a.write(eventLine(time.Now(), ev, a.o.replica, fields), true)
 }
 
-// failed says why the last write failed; nil: it did not. It does not wait for a write that is under way.
+// failed says why the last write failed, or that there will be none; nil: it did not. It does not wait for a write that is under way.
 func (a *auditLog) failed() error {
 	if f := a.failure.Load(); f != nil {
 		return f.err
@@ -213,6 +213,7 @@ func (a *auditLog) shut() error {
 		return nil
 	}
 	a.closed = true
+	a.failure.Store(&auditFailure{errAuditClosed}) // no call may be made that cannot be recorded
 	f := a.file
 	a.file = nil
 	a.mu.Unlock()

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -156,5 +159,44 @@ func TestCloseWaitsForRecords(t *testing.T) {
 				t.Errorf("recorded are %s, want %s", got, want)
 			}
 		})
+	}
+}
+
+// TestNothingAfterClose: a call that came while the server was being closed, as at a second signal, got a fresh session, whose
+// jobs nobody ended any more, and ran without a line in the record.
+func TestNothingAfterClose(t *testing.T) {
+	t.Parallel()
+	built := 0
+	var during error
+	var s *sessions
+	s = newSessions(func(key session.Key, _ *place) (*session.State, func(), error) {
+		built++
+		return &session.State{Key: key}, func() { _, _, during = s.acquire(session.Key{Principal: "p", Session: "late"}, nil) }, nil
+	})
+	_, release, err := s.acquire(session.Key{Principal: "p", Session: "early"}, nil)
+	must(t, err)
+	over := s.closeAll()
+	if built != 1 || !errors.Is(during, errClosed) {
+		t.Errorf("%d sessions were built, and the last call got %v", built, during)
+	}
+	select {
+	case <-over:
+		t.Error("all calls are said to be over, and one is not")
+	default:
+	}
+	release()
+	<-over
+
+	j := newJournals(t.TempDir(), nil, config.Config{}, slog.New(slog.DiscardHandler))
+	must(t, j.close())
+	if _, err := j.of("p"); !errors.Is(err, errClosed) {
+		t.Errorf("a journal after the end: %v", err)
+	}
+
+	a, err := openAudit(auditOptions{dir: auditDir(t), replica: "r"})
+	must(t, err)
+	must(t, a.close())
+	if err := a.failed(); !errors.Is(err, errAuditClosed) {
+		t.Errorf("the record that is closed: %v", err)
 	}
 }

@@ -28,8 +28,9 @@ type journals struct {
 	o      journal.Options
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	open map[string]*journal.Journal
+	mu     sync.Mutex
+	open   map[string]*journal.Journal
+	closed bool
 }
 
 // A StateError says that nothing can be kept in the state directory.
@@ -80,6 +81,9 @@ func journalOf(principal string) string { return state.Hash(principal)[:16] }
 func (j *journals) of(principal string) (*journal.Journal, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.closed {
+		return nil, errClosed
+	}
 	if book := j.open[principal]; book != nil {
 		return book, nil
 	}
@@ -94,6 +98,7 @@ func (j *journals) of(principal string) (*journal.Journal, error) {
 func (j *journals) close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.closed = true
 	var errs []error
 	for _, book := range j.open {
 		errs = append(errs, book.Close())
