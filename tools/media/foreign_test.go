@@ -111,7 +111,7 @@ func look(t testing.TB, dir string, names ...string) map[string]sight {
 }
 
 // small are the sizes of these tests: less than the defaults, so that other programs need not make large images.
-var small = FitOptions{MaxEdge: 392, MaxPixels: 72_000}
+var small = FitOptions{MaxEdge: 392, MaxPixels: 72_000, MaxTime: patient}
 
 // Images that ImageMagick made are shown with the colours and the sizes that Pillow sees in them.
 func TestFitForeign(t *testing.T) {

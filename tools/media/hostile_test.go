@@ -217,11 +217,11 @@ func TestFitTruncated(t *testing.T) {
 			if Sniff(data) == WebP { // ImageMagick 6.9.11 writes more after the end
 				data = data[:8+binary.LittleEndian.Uint32(data[4:])]
 			}
-			if _, err := Fit(t.Context(), data, FitOptions{}); err != nil {
+			if _, err := Fit(t.Context(), data, FitOptions{MaxTime: patient}); err != nil {
 				t.Errorf("%s %s: %v", name, more, err)
 			}
 			for n := 0; n < len(data); n += 64 {
-				if m, err := Fit(t.Context(), data[:n], FitOptions{}); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrKind) {
+				if m, err := Fit(t.Context(), data[:n], FitOptions{MaxTime: patient}); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrKind) {
 					t.Errorf("%s %s, %d of %d bytes: %v, shown %v", name, more, n, len(data), err, err == nil && m.ShownWidth > 0)
 				}
 			}
@@ -277,7 +277,7 @@ func TestFitPart(t *testing.T) {
 	data := encoded(t, func(b *bytes.Buffer) error {
 		return gif.EncodeAll(b, &gif.GIF{Image: []*image.Paletted{part, part}, Delay: []int{0, 0}, Config: image.Config{Width: 30, Height: 20}})
 	})
-	m, err := Fit(t.Context(), data, FitOptions{})
+	m, err := Fit(t.Context(), data, FitOptions{MaxTime: patient})
 	if err != nil {
 		t.Fatal(err)
 	}

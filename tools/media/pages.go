@@ -25,14 +25,14 @@ const (
 	MaxPDFBytes   = 100 << 20
 	MaxWholePages = 10 // without a range
 	MaxPages      = 20 // of a range
-	maxPDFTime    = 20 * time.Second
+	defaultPDF    = 20 * time.Second
 	maxTextBytes  = 8 << 20
 	maxPageBytes  = 64 << 20 // of the image of a page
 )
 
 // Pages reads the pages from to to of a PDF, counted from 1; both 0: all, if they are few. Pages behind the last are
-// left out. It takes at most 20 s, besides the wait for others, and runs poppler's programs on a copy of the file, as
-// the method run says. Errors: *ProgramError, *RangeError, ErrKind, ErrEncrypted, ErrDamaged, ErrSlow, a *LimitError,
+// left out. It takes at most Options.PDFTime, besides the wait for others, and runs poppler's programs on a copy of the
+// file, as the method run says. Errors: *ProgramError, *RangeError, ErrKind, ErrEncrypted, ErrDamaged, ErrSlow, a *LimitError,
 // an error of src, or the reason for which ctx ended.
 func (r *Reader) Pages(ctx context.Context, src io.ReaderAt, size int64, from, to int) ([]Page, error) {
 	if err := checkPDF(src, size); err != nil {
@@ -48,7 +48,7 @@ func (r *Reader) Pages(ctx context.Context, src io.ReaderAt, size int64, from, t
 		return nil, err
 	}
 	defer r.printing.leave()
-	ctx, cancel := context.WithTimeoutCause(ctx, maxPDFTime, ErrSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(r.options.PDFTime, defaultPDF), ErrSlow)
 	defer cancel()
 	d, err := r.newDesk(src, size)
 	if err != nil {

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -55,6 +57,9 @@ func pdfs(t testing.TB) string {
 	return dir
 }
 
+// patient is the time that tests of contents allow: the race detector slows decoding down, and so do other tests.
+const patient = 5 * time.Minute
+
 func open(t testing.TB, dir, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
@@ -80,7 +85,7 @@ func numbers(pages []Page) string {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	dir, temp := pdfs(t), t.TempDir()
-	r := New(Options{Temp: temp, Fit: FitOptions{MaxTime: 10 * time.Second}}) // the race detector slows decoding down
+	r := New(Options{Temp: temp, Fit: FitOptions{MaxTime: patient}, PDFTime: patient})
 	for _, c := range []struct {
 		name     string
 		from, to int
@@ -130,7 +135,7 @@ func TestPagesImage(t *testing.T) {
 	t.Parallel()
 	dir := pdfs(t)
 	data := open(t, dir, "mixed.pdf")
-	pages, err := New(Options{Fit: FitOptions{MaxTime: 10 * time.Second}}).Pages(t.Context(), bytes.NewReader(data), int64(len(data)), 2, 2)
+	pages, err := New(Options{Fit: FitOptions{MaxTime: patient}, PDFTime: patient}).Pages(t.Context(), bytes.NewReader(data), int64(len(data)), 2, 2)
 	if err != nil || len(pages) != 1 || pages[0].Image == nil {
 		t.Fatal(pages, err)
 	}
@@ -158,7 +163,7 @@ func TestPagesEdge(t *testing.T) {
 	} {
 		page := int(c.want[0] - '0')
 		data := open(t, dir, c.name)
-		r := New(Options{Fit: FitOptions{MaxEdge: c.edge, MaxTime: 10 * time.Second}})
+		r := New(Options{Fit: FitOptions{MaxEdge: c.edge, MaxTime: patient}, PDFTime: patient})
 		pages, err := r.Pages(t.Context(), bytes.NewReader(data), int64(len(data)), page, page)
 		if got := numbers(pages); err != nil || got != c.want {
 			t.Errorf("%s, %d pixels: %s %v, want %s", c.name, c.edge, got, err, c.want)
@@ -170,7 +175,7 @@ func TestPagesEdge(t *testing.T) {
 func TestPagesNoisy(t *testing.T) {
 	t.Parallel()
 	data := open(t, pdfs(t), "noisy.pdf")
-	pages, err := New(Options{}).Pages(t.Context(), bytes.NewReader(data), int64(len(data)), 0, 0)
+	pages, err := New(Options{PDFTime: patient}).Pages(t.Context(), bytes.NewReader(data), int64(len(data)), 0, 0)
 	if err != nil || !strings.Contains(numbers(pages), "Hello") || !strings.Contains(numbers(pages), "World") {
 		t.Errorf("%s, %v", numbers(pages), err)
 	}
@@ -181,7 +186,7 @@ func TestPagesDamaged(t *testing.T) {
 	t.Parallel()
 	dir := pdfs(t)
 	whole := open(t, dir, "three.pdf")
-	r := New(Options{})
+	r := New(Options{Fit: FitOptions{MaxTime: patient}, PDFTime: patient})
 	damaged := map[string][]byte{
 		"nothing behind the mark": []byte("%PDF-1.7\n"),
 		"noise":                   append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("\x00\xff<<>>obj["), 10_000)...),
@@ -217,6 +222,10 @@ func fake(t *testing.T, scripts map[string]string) string {
 		t.Skip("the programs are shell scripts")
 	}
 	dir := t.TempDir()
+	// A child that is born meanwhile would hold the script open for writing for a moment, and the kernel starts no such file
+	// (golang.org/issue/22315).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 			t.Fatal(err)
@@ -228,6 +237,7 @@ func fake(t *testing.T, scripts map[string]string) string {
 const pdf = "%PDF-1.7\nhello\n"
 
 func fakePages(ctx context.Context, o Options) ([]Page, error) {
+	o.PDFTime = cmp.Or(o.PDFTime, patient)
 	return New(o).Pages(ctx, strings.NewReader(pdf), int64(len(pdf)), 0, 0)
 }
 
@@ -283,6 +293,17 @@ func TestPagesCancel(t *testing.T) {
 	defer cancel()
 	if _, err := fakePages(ctx, o); !errors.Is(err, reason) {
 		t.Errorf("%v, want %v", err, reason)
+	}
+	empty(t, temp)
+}
+
+// So does one that takes too long.
+func TestPagesSlow(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	o := Options{Temp: temp, PDFTime: 300 * time.Millisecond, Dirs: []string{fake(t, map[string]string{"pdfinfo": "sleep 1000"})}}
+	if _, err := fakePages(t.Context(), o); !errors.Is(err, ErrSlow) {
+		t.Errorf("%v, want %v", err, ErrSlow)
 	}
 	empty(t, temp)
 }

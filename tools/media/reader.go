@@ -3,11 +3,14 @@ package media
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Options are the settings of a Reader. The zero value is usable.
 type Options struct {
 	Fit FitOptions
+	// PDFTime is how long one PDF file may take; 0: 20 s.
+	PDFTime time.Duration
 	// Temp is where the programs for PDF files find their copy of one, each call in a directory of its own that is gone
 	// afterwards; made if it is missing. What processes left there that were killed meanwhile is removed by the next New.
 	// "": the system's, where nothing is removed.
