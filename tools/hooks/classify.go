@@ -8,7 +8,7 @@ import (
 	"codehand/tools/permission"
 )
 
-// classifierTime is what the classifier has.
+// classifierTime is what the classifier has; see Runner.judging.
 const classifierTime = 10 * time.Second
 
 // judged is what the classifier reads on its standard input.
@@ -35,7 +35,7 @@ func (r *Runner) Classify(ctx context.Context, e Event) (permission.Verdict, err
 		return permission.Ask, errStopped
 	}
 	defer release()
-	d := r.program(r.o.Classifier, classifierTime, e, input).run(held)
+	d := r.program(r.o.Classifier, r.judging, e, input).run(held)
 	if err := context.Cause(ctx); err != nil {
 		return permission.Ask, err
 	}

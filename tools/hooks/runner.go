@@ -48,6 +48,7 @@ type Options struct {
 type Runner struct {
 	Grace time.Duration // that programs still have in Close; 1.5 s, unless it is changed before Close
 
+	judging time.Duration // that the classifier has; 10 s, unless a test changes it
 	o       Options
 	hooks   map[string][]hook // by event, in the order of the configuration
 	log     *slog.Logger
@@ -67,7 +68,7 @@ func New(o Options) (*Runner, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Runner{Grace: closeGrace, o: o, hooks: map[string][]hook{}, log: o.Log}
+	r := &Runner{Grace: closeGrace, judging: classifierTime, o: o, hooks: map[string][]hook{}, log: o.Log}
 	var errs []error
 	for _, h := range o.Hooks {
 		read, err := newHook(h, o.Home)
