@@ -273,7 +273,7 @@ func TestBridgeRestart(t *testing.T) {
 		if err := os.WriteFile(path, []byte("one\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		e := openEndpoint(t, work, data, "127.0.0.1:0", tools.All(), settings)
+		e := openEndpoint(t, work, data, reserved(t), tools.All(), settings)
 		f := bridgeTo(t, "http://"+e.addr+"/mcp", "test", modern)
 		if got, err := f.call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q}`, path))); err != nil || !strings.Contains(got, "one") {
 			t.Fatalf("read: %s (%v)", got, err)

@@ -190,7 +190,7 @@ type deployment struct {
 	home    string
 	work    string // resolved
 	token   string
-	address string   // of the first start, for the others
+	address string   // of all its starts
 	set     []string // environment
 }
 
@@ -202,7 +202,7 @@ func deploy(t *testing.T, set ...string) *deployment {
 		t.Fatal(err)
 	}
 	set = append([]string{"CODEHAND_PLAN_APPROVAL_FALLBACK=auto"}, set...) // a test may say another
-	d := &deployment{t: t, program: path, home: t.TempDir(), address: "127.0.0.1:0", set: append(set, "CODEHAND_SANDBOX_POLICY=off", "CODEHAND_PERMISSIONS_ASK_FALLBACK=client")}
+	d := &deployment{t: t, program: path, home: t.TempDir(), address: reserved(t), set: append(set, "CODEHAND_SANDBOX_POLICY=off", "CODEHAND_PERMISSIONS_ASK_FALLBACK=client")}
 	if d.work, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func (d *deployment) codehand(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// serve starts the server, the second time at the address of the first.
+// serve starts the server, each time at the same address.
 func (d *deployment) serve() *daemon {
 	d.t.Helper()
 	s := startDaemon(d.t, d.codehand("serve", d.work, "--listen", d.address, "--auth-mode", "token"))
