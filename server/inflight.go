@@ -110,6 +110,13 @@ func (t *inflight) close() <-chan struct{} {
 	return t.drained
 }
 
+// closing says whether close was called.
+func (t *inflight) closing() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
+
 // cancelID cancels the request with this raw id: no answer and no further notification. Its id is free at once. An
 // unknown or answered id is ignored, since some clients cancel every finished call, and so is that of an initialize.
 func (t *inflight) cancelID(id json.RawMessage, cause error) {

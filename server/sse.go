@@ -52,6 +52,30 @@ func (s *sseStreams) find(id string) *sseStream {
 	return s.open[id]
 }
 
+// take hands a message to the connection. It is false for one that wants an answer when none is given any more.
+func (x *sseStream) take(at *place, env envelope, fault *envelopeError, body []byte) bool {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	if env.idKind != idNone && x.conn.table.closing() {
+		return false
+	}
+	x.conn.at = at // its rights may have changed since the stream was opened
+	if fault != nil {
+		x.conn.refuse(env, fault)
+	} else {
+		x.conn.take(x.calls, env, body)
+	}
+	return true
+}
+
+// close takes no more requests. Whatever was taken is answered, so it waits for one that is just coming in. The channel is
+// closed when all have ended.
+func (x *sseStream) close() <-chan struct{} {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	return x.conn.table.close()
+}
+
 // left says that nobody reads the stream any more: no more requests are taken, and the calls that run learn of it. What only
 // reads ends.
 func (x *sseStream) left() {
@@ -104,7 +128,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 			case errors.Is(cause, errDraining):
 				conn.asks.close() // nothing is taken any more, an answer neither
 				conn.listens.endAll()
-				within(conn.table.close(), e.s.cfg.HTTP.Drain)
+				within(x.close(), e.s.cfg.HTTP.Drain)
 			case errors.Is(cause, errRevoked): // its calls have no right to go on, and one on its way has none to begin
 				conn.table.close()
 				conn.table.cancelAll(cause)
@@ -130,6 +154,10 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
 	if conn.out.write([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
+	}
+	if errors.Is(context.Cause(ctx), errDraining) { // what the reading side has answered goes out, too
+		conn.endReplies()
+		within(conn.replied, restTime)
 	}
 	x.left() // before what may take its time: a call that ends meanwhile has no reader any more
 	conn.out.shut(errConnection)
@@ -200,15 +228,14 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		deny(w, r, err)
 		return
 	}
-	x.turn.Lock()
-	x.conn.at = at // its rights may have changed since the stream was opened
-	if fault != nil {
-		x.conn.refuse(env, fault)
-	} else {
-		x.conn.take(x.calls, env, body)
+	switch {
+	case x.take(at, env, fault, body):
+		w.WriteHeader(http.StatusAccepted)
+	case e.work.closing():
+		deny(w, r, draining())
+	default:
+		deny(w, r, unknownSession()) // the stream has ended
 	}
-	x.turn.Unlock()
-	w.WriteHeader(http.StatusAccepted)
 }
 
 // An sseWriter writes each line that a connection sends as one event. What is no message passes as it is.

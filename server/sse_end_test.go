@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"codehand/tools/tool"
@@ -76,4 +78,54 @@ func TestSSERevokedOnTheWay(t *testing.T) {
 	}
 	s.conn.table.done(held)
 	close(goOn)
+}
+
+// TestSSEEndAnswers: a message was refused while another answer was on its way to the client, and the server ended. It was
+// accepted, but the words of the refusal never came.
+func TestSSEEndAnswers(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	e, by := x.host()
+	synctest.Test(t, func(t *testing.T) {
+		w := newFirstWriter()
+		w.second = make(chan struct{})
+		s := streamInto(t, e, by, w, w.first)
+		if got := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got != http.StatusAccepted {
+			t.Fatalf("ping: %d", got)
+		}
+		synctest.Wait() // its answer is being written
+		if got := s.post(t, `{"jsonrpc":"2.0","id":2,"method":"ping","method":"ping"}`); got != http.StatusBadRequest {
+			t.Fatalf("a broken message: %d", got)
+		}
+		if got := s.post(t, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_files","arguments":{"a":1,"a":2}}}`); got != http.StatusAccepted {
+			t.Fatalf("a call with broken arguments: %d", got)
+		}
+		e.sseEntry(t).cancel(errDraining)
+		synctest.Wait()
+		close(w.second)
+		<-s.ended
+		if last := w.got[len(w.got)-1]; len(w.got) != 3 || !strings.Contains(last, `"id":3,`) || !strings.Contains(last, "INPUT_INVALID") {
+			t.Errorf("the stream ends with %q", w.got)
+		}
+	})
+}
+
+// TestSSEEndRefuses: a message that wants an answer came to a stream that takes no more. It was accepted, and there was
+// never an answer.
+func TestSSEEndRefuses(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	e, by := x.host()
+	w := newFirstWriter()
+	s := streamInto(t, e, by, w, w.first)
+	s.close()
+	for body, want := range map[string]int{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                                                http.StatusNotFound,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_files","arguments":{"a":1,"a":2}}}`: http.StatusNotFound,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`:                           http.StatusAccepted,
+	} {
+		if got := s.post(t, body); got != want {
+			t.Errorf("%s: %d, want %d", body, got, want)
+		}
+	}
 }
