@@ -145,6 +145,17 @@ func (x *exchange) modern(isAnswer bool) {
 // namedCall is the name under which a client may cancel a call of its own from another connection.
 func namedCall(who auth.Principal, call string) string { return who.ID + "\x00" + call }
 
+// name enters a call under its name, by which it can be cancelled. A call that has it already keeps it while it waits for its
+// answer; after that its client may use the name again, before the call is gone from here.
+func (e *httpEndpoint) name(name string, f *flight) {
+	for {
+		other, taken := e.named.LoadOrStore(name, f)
+		if !taken || other.(*flight).waits() || e.named.CompareAndSwap(name, other, f) {
+			return
+		}
+	}
+}
+
 // request enters a request in the table of its session, takes its ticket, and runs it.
 func (x *exchange) request() {
 	e, env := x.e, x.rec.env
@@ -160,9 +171,8 @@ func (x *exchange) request() {
 	}
 	if env.hasCall {
 		name := namedCall(x.c.who, env.call)
-		if _, taken := e.named.LoadOrStore(name, f); !taken {
-			defer e.named.Delete(name)
-		}
+		e.name(name, f)
+		defer e.named.CompareAndDelete(name, f) // by then it may be that of another one
 	}
 	release := func() {}
 	defer func() { release() }()

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"net/http/httptest"
+	"testing"
+)
+
+// A lateWriter is a response whose client has the answer when the handler has not gone on yet.
+type lateWriter struct {
+	*httptest.ResponseRecorder
+	answered chan struct{} // closed when the client has it
+	goOn     chan struct{} // closed when the handler may
+}
+
+func newLateWriter() *lateWriter {
+	return &lateWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+}
+
+func (w *lateWriter) FlushError() error {
+	close(w.answered)
+	<-w.goOn
+	return nil
+}
+
+// TestAnsweredName: a client had its answer and used the name of the call again, before the handler of the first had gone
+// on. The second call could not be cancelled by it, and in the modern era a call with a name by nothing else.
+func TestAnsweredName(t *testing.T) {
+	t.Parallel()
+	const name = `,"codehand/call":"call-1"`
+	x := staged(t, nil)
+	c := x.client("alice").of2026()
+	c.call("1", "watch", `{"no":1}`, "") // from now on there is an endpoint
+	e := x.server.endpoint.Load()
+	r := c.inside(t.Context(), c.callBody("1", "watch", `{"no":1}`, name))
+	who, err := e.t.porter.Authenticate(r)
+	must(t, err)
+	w, ended := newLateWriter(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.post(w, r, caller{who: who, limits: e.t.porter.Limits(who), done: func() {}}, "")
+	}()
+	<-w.answered
+	second := c.launch(t.Context(), "1", "hold", "a", name)
+	x.expect(t, x.began, "a")
+	close(w.goOn)
+	<-ended
+	c.cancel("1", name)
+	x.expect(t, x.ended, "a cancelled")
+	unanswered(t, arrived(t, second))
+}
