@@ -33,6 +33,7 @@ type served struct {
 	lines *bufio.Scanner // of its standard error
 	seen  []string
 	url   string
+	hung  *time.Timer // kills it, so that a hang is a failure; each wait begins anew
 }
 
 // environment is one of its own for each test.
@@ -79,9 +80,9 @@ func (s *served) run() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	timer := time.AfterFunc(hang, func() { _ = s.cmd.Process.Kill() })
+	s.hung = time.AfterFunc(hang, func() { _ = s.cmd.Process.Kill() })
 	s.t.Cleanup(func() {
-		timer.Stop()
+		s.hung.Stop()
 		_ = s.cmd.Process.Kill() // most have ended
 	})
 }
@@ -90,6 +91,7 @@ func (s *served) run() {
 func (s *served) line(pattern string) string {
 	s.t.Helper()
 	re := regexp.MustCompile(pattern)
+	s.hung.Reset(hang)
 	for s.lines.Scan() {
 		s.seen = append(s.seen, s.lines.Text())
 		if re.MatchString(s.lines.Text()) {
@@ -110,6 +112,7 @@ func (s *served) signal(sig os.Signal) {
 // exit waits for the end, and returns the code.
 func (s *served) exit() int {
 	s.t.Helper()
+	s.hung.Reset(hang)
 	for s.lines.Scan() {
 		s.seen = append(s.seen, s.lines.Text())
 	}
@@ -188,6 +191,7 @@ func TestServeTwice(t *testing.T) {
 	address := strings.TrimPrefix(first.url, "http://")
 	refused := func(what string, env []string, args ...string) string {
 		t.Helper()
+		first.hung.Reset(hang)
 		out, err := program(t, env, append([]string{"serve"}, args...)...).CombinedOutput()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailed {
 			t.Fatalf("%s: %v, want exit code 1:\n%s", what, err, out)
