@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/state"
 )
 
 const (
@@ -49,13 +50,13 @@ type retention struct {
 }
 
 // newRetention begins with a sweep over all.
-func newRetention(state string, c config.Results, log *slog.Logger) *retention {
+func newRetention(dir string, c config.Results, log *slog.Logger) *retention {
 	days := c.KeepDays
 	if days <= 0 {
 		days = keptDays
 	}
 	r := &retention{
-		dir: filepath.Join(state, sessionsDir), age: time.Duration(days) * 24 * time.Hour, most: keptBytes,
+		dir: filepath.Join(dir, sessionsDir), age: time.Duration(days) * 24 * time.Hour, most: keptBytes,
 		now: time.Now, log: log, grown: map[string]bool{},
 	}
 	r.look()
@@ -127,15 +128,16 @@ func (r *retention) sweepPrincipal(dir string) {
 	var files []keptFile
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		last, err := lastWritten(path)
-		if err != nil || !e.IsDir() {
-			continue // what cannot be looked at is not removed, nor followed what is a link
+		if !e.IsDir() {
+			continue // what is a link is not followed
 		}
-		if r.now().Sub(last) >= r.age {
-			r.remove(path, os.RemoveAll)
-			continue
+		switch old, err := r.abandoned(path); {
+		case err != nil: // what cannot be looked at is not removed
+		case old:
+			r.removeSession(path)
+		default:
+			files = append(files, keptFiles(path)...)
 		}
-		files = append(files, keptFiles(path)...)
 	}
 	slices.SortFunc(files, func(a, b keptFile) int { return a.last.Compare(b.last) })
 	var sum int64
@@ -150,6 +152,26 @@ func (r *retention) sweepPrincipal(dir string) {
 		if r.remove(f.path, os.Remove) {
 			sum -= f.size
 		}
+	}
+}
+
+// abandoned says whether nobody has written to a session for long, nor may do so at any moment.
+func (r *retention) abandoned(path string) (bool, error) {
+	last, err := lastWritten(path)
+	return err == nil && r.now().Sub(last) >= r.age && !state.SnapshotInUse(path), err
+}
+
+// removeSession removes a session that was abandoned. It is put aside before that: who comes back to it from then on makes
+// it anew, and for who came a moment before it is put back.
+func (r *retention) removeSession(path string) {
+	aside := path + "-" + newRef()
+	if !r.remove(path, func(path string) error { return os.Rename(path, aside) }) {
+		return
+	}
+	if old, _ := r.abandoned(aside); old {
+		r.remove(aside, os.RemoveAll)
+	} else if err := os.Rename(aside, path); err != nil && !os.IsNotExist(err) { // it is gone if another process sweeps, too
+		r.log.Warn("a session was put aside and cannot be put back", "path", path, "aside", aside, "err", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/state"
 )
 
 // A past is a directory of sessions in which files have an age.
@@ -103,6 +104,39 @@ func TestSweepByAge(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.dir, "b/empty")); err != nil {
 		t.Error("a session that is young and empty was removed: ", err)
 	}
+}
+
+// TestSweepSparesWhoComesBack: a session that was resumed after 30 days lost what it had just kept, or what it remembered,
+// to a sweep that had looked at it a moment before.
+func TestSweepSparesWhoComesBack(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.put("a/s1/tool-results/old-t.txt", 10, 31*day)
+	p.put("a/s2/tool-results/old-t.txt", 10, 31*day)
+	r := p.retention(1 << 20)
+	var looks int
+	r.now = func() time.Time { // the sweep has looked at s1, and then at s2
+		if looks++; looks == 1 {
+			p.put("a/s1/tool-results/new-t.txt", 10, 0)
+		}
+		return p.now
+	}
+	r.sweep(everybody)
+	p.wants("a/s1/tool-results/new-t.txt", "a/s1/tool-results/old-t.txt")
+
+	p.put("a/s3/state.json", 10, 31*day)
+	memory := state.NewMemory(state.MemoryOptions{})
+	defer func() { must(t, memory.Close()) }()
+	dir := filepath.Join(p.dir, "a", "s3")
+	snapshot, err := state.OpenSnapshot(t.Context(), state.Scoped(memory, "sess.a.s3"), state.SnapshotOptions{Dir: dir})
+	must(t, err)
+	must(t, os.Chtimes(filepath.Join(dir, "state.lock"), p.now.Add(-31*day), p.now.Add(-31*day)))
+	p.retention(1 << 20).sweep(everybody)
+	p.wants("a/s1/tool-results/new-t.txt", "a/s3/state.json", "a/s3/state.lock")
+	must(t, snapshot.Close())
+	p.put("a/s3/state.json", 10, 31*day) // it was written at the end
+	p.retention(1 << 20).sweep(everybody)
+	p.wants("a/s1/tool-results/new-t.txt")
 }
 
 // TestSweepFollowsNoLink: a link in the place of a session, or of its directory, made the sweep remove the old text files of

@@ -73,7 +73,7 @@ func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, e
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	p := &Snapshot{store: s, o: o}
-	l := flock.New(filepath.Join(o.Dir, "state.lock"), flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
+	l := snapshotLock(o.Dir)
 	got, err := l.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -102,6 +102,26 @@ func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, e
 	})
 	p.done.Go(func() { p.run(run, changed) })
 	return p, nil
+}
+
+// snapshotLock is held by the process that writes the file.
+func snapshotLock(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, lockName), flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
+}
+
+const lockName = "state.lock"
+
+// SnapshotInUse says whether a process writes the file in dir, also if that cannot be known. Nothing is made there.
+func SnapshotInUse(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, lockName)); errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	l := snapshotLock(dir)
+	got, err := l.TryLock()
+	if got {
+		err = l.Unlock()
+	}
+	return err != nil || !got
 }
 
 // Close writes what has changed, before the Store is closed, and lets others write.
