@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -55,7 +54,7 @@ func sameInBash(t *testing.T, bash, dir, command string) int {
 		"node", "npm", "gcc", "clang", "make", "cmake", "bash", "ruby", "php", "python", "python3", "perl", "java"}) {
 		script.WriteString(name + "() { _h " + name + " \"$@\"; }\n")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bash, "--noprofile", "--norc", "-c", script.String()+strings.ReplaceAll(command, "/proj", dir))
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/nonexistent", "LANG=C.UTF-8"}

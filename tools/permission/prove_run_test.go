@@ -30,8 +30,8 @@ func needBash(t *testing.T) string {
 	return bash
 }
 
-// runLimit ends commands that wait for something.
-const runLimit = 10 * time.Second
+// runLimit ends commands that wait for something, also where the machine is busy.
+const runLimit = time.Minute
 
 // TestReadOnlyChangesNothing runs every command of the corpora that is ReadOnly in a repository, and looks at each file
 // afterwards.
