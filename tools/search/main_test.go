@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // TestMain also fails if goroutines or open files are left behind.
@@ -18,12 +19,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// hang is the time after which a condition that does not come true is a failure.
+const hang = 60 * time.Second
+
+// leaks waits for goroutines to end: one that has said that it is done is still there for a moment.
 func leaks(before map[string]bool) int {
-	if n := runtime.NumGoroutine(); n > 3 { // of the test itself, of signals, and of the fuzzer
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		fmt.Fprintf(os.Stderr, "%d goroutines are left: wait for what the tests start\n%s\n", n, stacks)
-		return 1
+	const ofTesting = 3 // the test itself, signals, and the fuzzer
+	for late := time.Now().Add(hang); runtime.NumGoroutine() > ofTesting; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(late) {
+			stacks := make([]byte, 1<<20)
+			stacks = stacks[:runtime.Stack(stacks, true)]
+			fmt.Fprintf(os.Stderr, "goroutines are left: wait for what the tests start\n%s\n", stacks)
+			return 1
+		}
 	}
 	for name := range openFiles() {
 		if !before[name] && filepath.IsAbs(name) {
