@@ -356,11 +356,11 @@ func TestListing(t *testing.T) {
 func TestMatchesIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, pattern := range map[string]string{
-		"closed": strings.Repeat("}", 60_000), "opened once": "{" + strings.Repeat("}", 60_000), "pairs": strings.Repeat("{}", 30_000),
+		"closed": strings.Repeat("}", 500_000), "opened once": "{" + strings.Repeat("}", 500_000), "pairs": strings.Repeat("{}", 250_000),
 	} {
 		start := time.Now()
 		skills.Skill{Paths: []string{pattern}}.Matches("a")
-		if d := time.Since(start); d > 250*time.Millisecond { // it takes 1 ms, and 10 ms with the race detector
+		if d := time.Since(start); d > 30*time.Second { // what looks at every brace for each brace takes a minute or more, and this milliseconds
 			t.Errorf("%s: %v", name, d)
 		}
 	}
