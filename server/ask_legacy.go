@@ -45,21 +45,17 @@ func (q *questions) add(id string) chan json.RawMessage {
 	return c
 }
 
-func (q *questions) remove(id string) {
+// remove ends the wait for an answer. ok is false if one was taken meanwhile: it is in the channel.
+func (q *questions) remove(id string) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	_, ok = q.open[id]
 	delete(q.open, id)
+	return ok
 }
 
 // answer takes a client's answer. One that nobody waits for is dropped.
 func (q *questions) answer(id json.RawMessage, msg []byte) {
-	q.mu.Lock()
-	c := q.open[string(id)]
-	delete(q.open, string(id)) // only one answer counts
-	q.mu.Unlock()
-	if c == nil {
-		return
-	}
 	var m struct {
 		Result json.RawMessage `json:"result"`
 		Error  json.RawMessage `json:"error"`
@@ -67,7 +63,12 @@ func (q *questions) answer(id json.RawMessage, msg []byte) {
 	if json.Unmarshal(msg, &m) != nil || m.Error != nil {
 		m.Result = nil
 	}
-	c <- m.Result
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.open[string(id)]; c != nil {
+		c <- m.Result              // it has room for one
+		delete(q.open, string(id)) // only one answer counts
+	}
 }
 
 // close ends every question without an answer, and each that comes later at once.
@@ -125,22 +126,29 @@ func put(ctx context.Context, to asking, method string, params []byte, patience 
 	if answers == nil {
 		return nil
 	}
-	defer to.questions().remove(id)
 	line := []byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"`)
 	if params != nil {
 		line = append(append(line, `,"params":`...), params...)
 	}
 	if to.put(append(line, "}\n"...)) != nil {
+		to.questions().remove(id)
 		return nil
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
+	gone := false
 	select {
 	case answer := <-answers:
 		return answer
 	case <-late.C:
 	case <-ctx.Done():
 	case <-to.gone():
+		gone = true
+	}
+	switch {
+	case !to.questions().remove(id): // what the client was told is taken counts, whatever else happened by then
+		return <-answers
+	case gone:
 		return nil
 	}
 	to.withdraw([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"no longer needed"}}` + "\n"))
