@@ -160,7 +160,8 @@ func heeds(body []byte) bool {
 	return json.Unmarshal(body, &listen) == nil && listen.Params.Notifications.PromptsListChanged
 }
 
-// announce sends a notice on a listen that was acknowledged.
+// announce sends a notice on a listen, once that is acknowledged. Of those that come before one is enough: whoever hears it
+// lists anew.
 func (r *responder) announce(method string) {
 	line, err := notificationLine(notice(method), r.rec.env.id)
 	if err != nil {
@@ -168,8 +169,12 @@ func (r *responder) announce(method string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.heard && r.phase == replyStream && r.f.waits() {
-		_ = r.event(bytes.TrimSuffix(line, []byte("\n"))) // broken says so
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	switch {
+	case !r.heard:
+		r.held = line
+	case r.phase == replyStream && r.f.waits():
+		_ = r.event(line) // broken says so
 	}
 }
 

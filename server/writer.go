@@ -38,6 +38,7 @@ type responder struct {
 	header http.Header // what mcp-go set; not sent before it is known what the answer is
 	status int         // of mcp-go; 0: none yet
 	heard  bool        // one of its events was sent: a listen is acknowledged
+	held   []byte      // a notice that came before that; nil: none did
 	events bool        // mcp-go writes an event stream: each of its writes is one event
 	body   []byte      // mcp-go's JSON answer
 	beat   *time.Timer
@@ -123,6 +124,10 @@ func (r *responder) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	r.heard = true
+	if held := r.held; held != nil {
+		r.held = nil
+		_ = r.event(held) // broken says so
+	}
 	return len(p), nil
 }
 
