@@ -122,6 +122,9 @@ func (s *Server) HTTP(ctx context.Context, ls []Listener) error {
 	case failed = <-broken:
 	}
 	e.drain(servers, ls)
+	for _, l := range ls {
+		_ = l.Close() // mostly it is closed; but one whose Serve had not begun is unknown to its http.Server
+	}
 	end()
 	jobs.Wait()
 	if failed != nil && !errors.Is(failed, http.ErrServerClosed) {
