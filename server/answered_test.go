@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -47,4 +48,23 @@ func TestAnsweredName(t *testing.T) {
 	c.cancel("1", name)
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, second))
+}
+
+// TestAnsweredCounted: who scrapes right after an answer finds the request counted.
+func TestAnsweredCounted(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	e, by := x.host()
+	c := x.client("").hello()
+	w, ended := newLateWriter(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.post(w, c.inside(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`), by, "")
+	}()
+	<-w.answered
+	if text := scraped(t, e.t.metrics); !strings.Contains(text, `mcp_method_name="ping"`) {
+		t.Error("the ping is not counted")
+	}
+	close(w.goOn)
+	<-ended
 }

@@ -287,8 +287,8 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 			e.free(x.scope.id)
 		}
 	}
+	e.t.metrics.request(rec.env.method, rec.called(), rec.failed, x.version(), "http", time.Since(began)) // who has the answer may look
 	w.finish(ctx, answer, status)
-	e.t.metrics.request(rec.env.method, rec.called(), rec.failed, x.version(), "http", time.Since(began))
 }
 
 // perform makes the answer: our own calls without mcp-go in the legacy era, everything else through it.
