@@ -50,6 +50,26 @@ func TestAnsweredName(t *testing.T) {
 	unanswered(t, arrived(t, second))
 }
 
+// TestAnsweredFailedInitialize: an initialize failed when its principal had one session less than the limit. Its place was
+// given back after the answer, so that the next attempt could be refused for it.
+func TestAnsweredFailedInitialize(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	e, by := x.host()
+	before := e.sessions.count()
+	w, ended := newLateWriter(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.post(w, x.client("").inside(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`), by, "")
+	}()
+	<-w.answered
+	if got := e.sessions.count(); got != before {
+		t.Errorf("after %s there are %d sessions, before there were %d", w.Body, got, before)
+	}
+	close(w.goOn)
+	<-ended
+}
+
 // TestAnsweredCounted: who scrapes right after an answer finds the request counted.
 func TestAnsweredCounted(t *testing.T) {
 	t.Parallel()

@@ -281,6 +281,9 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 	if rec.interrupted && errors.Is(context.Cause(ctx), errDraining) {
 		answer, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
 	}
+	if f.first && x.scope != nil && rec.hello == nil {
+		e.sessions.drop(e, x.scope) // before the answer: at the limit its client begins the next one at once
+	}
 	if rec.hello != nil && x.scope != nil {
 		e.sessions.opened(context.WithoutCancel(ctx), x.scope, rec.hello)
 		if !rec.askable { // mcp-go's objects hold what the client can be asked, and half of a session's memory; the rest it makes again
