@@ -87,14 +87,17 @@ func (c *conn) end(ctx context.Context, grace time.Duration) {
 	c.asks.close() // no answer can come any more
 	drained := c.table.close()
 	c.listens.endAll()
-	finished := finishes(ctx, drained, grace)
-	c.s.hurried.Store(ctx.Err() != nil) // before the cancel, which ends commands
+	finished, late := finishes(ctx, drained, grace), cancelGrace
+	if ctx.Err() != nil {
+		late = hurriedGrace
+		c.s.hurried.Store(true) // before the cancel, which ends commands
+	}
 	if !finished {
 		c.table.cancelAll(errConnection)
-		within(drained, cancelGrace)
+		within(drained, late)
 	}
 	c.endReplies()
-	within(c.replied, cancelGrace)
+	within(c.replied, late)
 }
 
 // finishes says whether done is closed within grace. A signal, which ends ctx, leaves signalGrace of it at most, counted

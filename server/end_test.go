@@ -121,13 +121,33 @@ func TestEndWaitsForKills(t *testing.T) {
 			time.Sleep(2500 * time.Millisecond)
 			over = true
 		})
-		h.signal()
+		must(t, h.in.Close())
 		must(t, <-h.done)
 		if !over {
 			t.Error("Stdio has returned before the call")
 		}
 		must(t, h.s.Close())
+	})
+}
+
+// TestSignalLeavesTimeForJobs: a call that does not heed its cancel kept a process from ending its jobs before the SIGKILL
+// that many clients send 2 s after SIGTERM.
+func TestSignalLeavesTimeForJobs(t *testing.T) {
+	t.Parallel()
+	cfg := testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), nil)
+	synctest.Test(t, func(t *testing.T) {
+		ends := make(chan struct{})
+		h := startEnding(t, cfg, func(context.Context) { <-ends })
 		must(t, h.in.Close())
+		time.Sleep(signalGrace)
+		h.signal()
+		began := time.Now()
+		must(t, <-h.done)
+		if took := time.Since(began); took != hurriedGrace {
+			t.Errorf("Stdio returned %s after the signal, want %s", took, hurriedGrace)
+		}
+		close(ends)
+		must(t, h.s.Close())
 	})
 }
 

@@ -17,6 +17,9 @@ const (
 	// cancelGrace is how long calls get to end after their contexts did: a command that ignores SIGTERM takes up to 2.5 s,
 	// and then its call is recorded.
 	cancelGrace = 3 * time.Second
+	// hurriedGrace is the same on stdio after a signal: jobs are ended behind the calls, and SIGKILL may come after 2 s. A
+	// command that ignores SIGTERM takes 0.5 s then.
+	hurriedGrace = time.Second
 	// signalGrace is how long running calls get after a signal, the time since the end of the input included; without a
 	// signal it is stdio.eof_grace.
 	signalGrace = 2 * time.Second
