@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // blackbox starts the built program over a new workspace.
@@ -54,6 +55,21 @@ func marked(t *testing.T, mark string) bool {
 		}
 	}
 	return false
+}
+
+// until waits for something outside of this process.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	limit := time.After(hang)
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-limit:
+			t.Fatalf("%s: not within %v", what, hang)
+		}
+	}
 }
 
 // newMark is a number of seconds that no other test on this machine sleeps for.
@@ -152,6 +168,7 @@ func TestSecondSignal(t *testing.T) {
 	p, _ := blackbox(t)
 	mark := newMark("64.")
 	p.must(t, "run_shell", fmt.Sprintf(`{"command":"trap '' TERM; setsid sleep %s & sleep %s","run_in_background":true}`, mark, mark))
+	until(t, "the job ignores SIGTERM", func() bool { return marked(t, "sleep\x00"+mark) }) // what comes after the trap
 	_ = p.cmd.Process.Signal(syscall.SIGINT)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	for range p.lines { // to its end

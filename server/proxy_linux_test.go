@@ -55,21 +55,6 @@ func debian(t *testing.T, name, pkg string) string {
 	return ""
 }
 
-// until waits for something outside of this process.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	limit := time.After(hang)
-	for !holds() {
-		select {
-		case <-look.C:
-		case <-limit:
-			t.Fatalf("%s: not within %v", what, hang)
-		}
-	}
-}
-
 // A group is a running program with all that it started.
 type group struct {
 	t   *testing.T
@@ -356,14 +341,15 @@ func (d *deployment) audits() string { return filepath.Join(d.home, "state", "co
 
 // An auditRow is a line of the audit, as far as the tests look at it.
 type auditRow struct {
+	T                        time.Time
 	Ev, Call, Tool, Code, IP string
 	OK, Cancelled            bool
 }
 
-// recorded are the records of calls of one tool.
+// recorded are the records of calls of one tool; "": of every kind.
 func (d *deployment) recorded(ev, tool string) []auditRow {
 	d.t.Helper()
-	return slices.DeleteFunc(d.records(), func(r auditRow) bool { return r.Ev != ev || r.Tool != tool })
+	return slices.DeleteFunc(d.records(), func(r auditRow) bool { return ev != "" && r.Ev != ev || r.Tool != tool })
 }
 
 // A talker is a client that takes answers apart as they come.
@@ -542,8 +528,12 @@ func (h held) release() {
 	}
 }
 
-// TestProxies: through a proxy that knows nothing of streams, progress comes while the call runs and hardly later than
-// without it, and a cancel reaches the call.
+// keptBack is less than a proxy keeps a note back that it does not send at once: it lets notes go when they fill a buffer,
+// and those of a command, one each second, need 27 s for the 4 KiB of nginx.
+const keptBack = 10 * time.Second
+
+// TestProxies: through a proxy that knows nothing of streams, progress comes while the call runs and is not kept back, and a
+// cancel reaches the call.
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	for _, p := range fronts {
@@ -559,8 +549,8 @@ func TestProxies(t *testing.T) {
 					d.t = t
 					without, with := d.firstNote(s.url, direct, k), d.firstNote(f.url, f.client, k)
 					t.Logf("first progress of a call: %v without a proxy, %v with it", without, with)
-					if with-without > 100*time.Millisecond {
-						t.Error("that is more than 100 ms later")
+					if with-without > keptBack {
+						t.Error("the proxy keeps it back")
 					}
 				})
 			}
@@ -599,7 +589,7 @@ func TestProxies(t *testing.T) {
 }
 
 // firstNote returns how long the first progress of a call takes: the best of 3, since the machine does other things. The
-// call goes on until it has come, so one that is kept back by the proxy would be a hang.
+// call goes on until it has come.
 func (d *deployment) firstNote(url string, via *http.Client, k wireKind) time.Duration {
 	d.t.Helper()
 	c := d.talk(url, via, k)
@@ -642,7 +632,8 @@ func TestProxiesSilence(t *testing.T) {
 		patience, silence time.Duration
 		meta              string // of commands
 	}
-	rounds := []round{{12 * time.Second, 23 * time.Second, ""}} // two comments on the way, 10 s apart
+	// Three comments on the way, 10 s apart: a machine may be 15 s late with one, and no proxy gives up.
+	rounds := []round{{25 * time.Second, 40 * time.Second, ""}}
 	if long() {
 		// A command of this length moves to the background unless its client is shown progress.
 		rounds = append(rounds, round{time.Minute, 90 * time.Second, noted})
@@ -749,12 +740,36 @@ func TestService(t *testing.T) {
 func (d *deployment) inFlight(url, admin string) int {
 	d.t.Helper()
 	c := &httpClient{t: d.t, token: admin}
-	got := c.do(c.request(d.t.Context(), http.MethodGet, url+"/metrics", ""))
+	ask := c.request(d.t.Context(), http.MethodGet, url+"/metrics", "")
+	ask.Close = true // it is none of the connections that a test waits for
+	got := c.do(ask)
 	_, number, ok := strings.Cut(got.answer, "\ncodehand_calls_in_flight ")
 	number, _, _ = strings.Cut(number, "\n")
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil {
 		d.t.Fatalf("metrics: %d, %q, %v", got.status, number, err)
+	}
+	return n
+}
+
+// connections is how many connections the server has not closed, those included that it has not accepted yet.
+func (d *deployment) connections() (n int) {
+	d.t.Helper()
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(d.address)
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	here := fmt.Sprintf("0100007F:%04X", number) // 127.0.0.1, of which proc(5) prints the bytes as they are in memory
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if len(f) > 3 && f[1] == here && slices.Contains([]string{"01", "03", "08"}, f[3]) { // established, on its way there, closed by the other side
+			n++
+		}
 	}
 	return n
 }
@@ -825,8 +840,12 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 		until(t, "all calls come in", func() bool { return k.transport == "sse" || d.inFlight(s.url, admin) == 3 })
 	}
 	// It resists for 2 s, so a cancel of the edit does not come too late.
-	send(c, "1", "run_shell", strings.Replace(running.command("echo changed >> "+marker), "echo begun", "trap '' TERM", 1))
-	until(t, "the command begins", func() bool { return len(d.recorded("call.start", "run_shell")) == 2 })
+	resists := filepath.Join(d.work, "resists")
+	send(c, "1", "run_shell", strings.Replace(running.command("echo changed >> "+marker), "echo begun", "trap '' TERM; : > "+resists, 1))
+	until(t, "the command begins", func() bool {
+		_, err := os.Stat(resists)
+		return err == nil
+	})
 	send(c, "2", "job_output", wait)
 	send(c, "3", "edit_file", edit)
 	allIn()
@@ -937,24 +956,31 @@ func TestProxyDiesUnderLoad(t *testing.T) {
 				cancel() // or it would wait for the next proxy
 				running.Wait()
 				f.nginx.start()
+				// What nginx has sent is done or not, however late the server reads it: it closes the connection after that.
+				until(t, "no connection is left", func() bool { return d.connections() == 0 })
 				until(t, "nothing runs any more", func() bool { return d.inFlight("http://"+d.address, d.token) == 0 })
 				edits += x.done
 				ahead += x.settle()
-				begun, done := map[string]bool{}, 0
-				for _, r := range d.records() {
-					switch {
-					case r.Tool != "edit_file":
-					case r.Ev == "call.start":
-						begun[r.Call] = true
-					case r.Ev == "call.done":
-						delete(begun, r.Call)
-						if r.OK {
-							done++
+				done := 0
+				// The line of a call that nobody waits for any more may come after the answer to the next one.
+				until(t, fmt.Sprintf("what began has ended in the audit, in round %d, seed %d", round, seed), func() bool {
+					begun := map[string]bool{}
+					done = 0
+					for _, r := range d.recorded("", "edit_file") {
+						switch r.Ev {
+						case "call.start":
+							begun[r.Call] = true
+						case "call.done":
+							delete(begun, r.Call)
+							if r.OK {
+								done++
+							}
 						}
 					}
-				}
-				if len(begun) > 0 || done != x.at {
-					t.Errorf("%d edits are in the file, and %d in the audit; %d calls have begun and not ended there", x.at, done, len(begun))
+					return len(begun) == 0
+				})
+				if done != x.at {
+					t.Errorf("%d edits are in the file, and %d in the audit", x.at, done)
 				}
 				if t.Failed() {
 					t.Fatalf("in round %d, seed %d", round, seed)
