@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/lock"
 )
 
 // childMark is the first argument of a test binary that is to be a child process.
@@ -56,9 +58,12 @@ func child(args []string) int {
 // childAppend adds lines to a file that others add to as well.
 func childAppend(l *filestate.Ledger, path, word string) error {
 	for i := range appends {
-		if err := childUpdate(l, path, func(old []byte) ([]byte, error) {
-			return append(old, word+strconv.Itoa(i)+"\n"...), nil
-		}); err != nil {
+		add := func(old []byte) ([]byte, error) { return append(old, word+strconv.Itoa(i)+"\n"...), nil }
+		err := childUpdate(l, path, add)
+		for errors.Is(err, lock.ErrLocked) { // nobody is served in order, so another one may have had the file for 10 s
+			err = childUpdate(l, path, add)
+		}
+		if err != nil {
 			return err
 		}
 		say(word + strconv.Itoa(i))

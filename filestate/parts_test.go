@@ -219,13 +219,21 @@ func TestPartsAfterAChange(t *testing.T) {
 	if s := d.see("a", span{From: 0, To: 7}); !s.Whole {
 		t.Errorf("of a file that was seen whole is seen %+v", s)
 	}
-	d.write("b", three)
-	d.see("b", span{From: 0, To: 7})
-	c := d.must(d.edit("b", "one", "two"))
-	if s := d.see("b", span{From: 7, To: 14}); s.Whole || s.Version == c.After || !strings.HasPrefix(string(s.Version), "r") {
-		t.Errorf("without a proof all was hashed: %+v", s)
+	for i := 0; ; i++ {
+		name, began := fmt.Sprintf("b%d", i), time.Now()
+		d.write(name, three)
+		d.see(name, span{From: 0, To: 7})
+		c := d.must(d.edit(name, "one", "two"))
+		s := d.see(name, span{From: 7, To: 14})
+		if s.Whole && time.Since(began) > time.Second {
+			continue // the machine is slow: the stamp of the edit was old enough to prove something
+		}
+		if s.Whole || s.Version == c.After || !strings.HasPrefix(string(s.Version), "r") {
+			t.Errorf("without a proof all was hashed: %+v", s)
+		}
+		d.must(d.edit(name, "three", "four"))
+		return
 	}
-	d.must(d.edit("b", "three", "four"))
 }
 
 // A record of before there were parts is still good, and one that holds nothing licenses nothing.
