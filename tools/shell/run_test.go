@@ -109,20 +109,25 @@ func TestDeadline(t *testing.T) {
 	s.limits.grace = 100 * time.Millisecond
 	word := sleepFor()
 	j := s.start(t, Command{
-		Text:    "trap '' TERM; (setsid sh -c 'trap \"\" TERM HUP; while :; do echo x; done' " + word + " &); echo ready; sleep " + word,
-		Timeout: time.Second,
+		Text: "trap '' TERM; echo ready; (setsid sh -c 'trap \"\" TERM HUP; while :; do echo x; done' " + word + " &); sleep " + word,
 	})
 	defer j.Release()
+	s.printed(t, j, "ready\nx\n")
+	j.timer.Reset(0)
 	i, err := j.Wait(t.Context(), never)
 	must(t, err)
 	if i.State != TimedOut || i.Left != 0 {
 		t.Errorf("state %s, %d left", i.State, i.Left)
 	}
-	if left := alive(t, word); len(left) > 0 {
-		t.Errorf("survivors: %v", left)
-	}
+	waitFor(t, "nothing survives", func() bool { return len(alive(t, word)) == 0 })
 	if !strings.HasPrefix(s.merged(t, j), "ready\n") && i.Out == 0 {
 		t.Error("the output so far is gone")
+	}
+
+	j = s.start(t, Command{Text: "exec sleep " + word, Timeout: 50 * time.Millisecond})
+	defer j.Release()
+	if i, err = j.Wait(t.Context(), never); err != nil || i.State != TimedOut {
+		t.Errorf("with a time of its own: state %s, %v", i.State, err)
 	}
 }
 
