@@ -101,13 +101,13 @@ func newRig(t *testing.T, deny ...string) *rig {
 	t.Cleanup(func() { _ = store.Close() })
 	memory := state.Scoped(store, "sess.local.test")
 	engine := search.New(search.Options{Workers: 2})
-	t.Cleanup(func() { must(engine.Close()) })
+	t.Cleanup(func() { eventually(t, func() bool { return engine.Close() == nil }) }) // it waits for a second only
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
 	must(err)
 	t.Cleanup(func() { must(sh.Close()) })
 	r := &rig{t: t, dir: root, store: store, kept: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
-		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}}),
+		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}, PDFTime: 5 * time.Minute}),
 		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
 		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),
 		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,
@@ -229,6 +229,17 @@ func (r *rig) holds(name, want string) {
 	}
 	if string(got) != want {
 		r.t.Errorf("%s holds %q, want %q", name, got, want)
+	}
+}
+
+// eventually asks again and again, for a minute, until done says so: a busy machine needs more time now and then.
+func eventually(t *testing.T, done func() bool) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); !done(); {
+		if time.Now().After(late) {
+			t.Error("it never came true")
+			return
+		}
 	}
 }
 
