@@ -31,6 +31,7 @@ type conn struct {
 	key    func(envelope) (session.Key, *rpcError) // whose call it is
 	limits *auth.Limits                            // of the principal; nil: none
 	from   pipeline.From                           // of every call; its Era is set for each
+	gone   func() bool                             // the client has left, before anybody was told; nil: it cannot be asked
 	mute   bool                                    // legacy clients are put no questions for a person, whatever they declare
 	out    *lineWriter
 	table  inflight
@@ -273,7 +274,7 @@ func (s *Server) flight(rec *record, cancel context.CancelCauseFunc) *flight {
 
 // record begins the record of a request.
 func (c *conn) record(env envelope) *record {
-	rec := &record{env: env, place: c.at, limits: c.limits, client: c.client.Load(), from: c.from, prompts: &c.prompts}
+	rec := &record{env: env, place: c.at, limits: c.limits, client: c.client.Load(), from: c.from, gone: c.gone, prompts: &c.prompts}
 	rec.modern, rec.from.Era = env.modern(), env.era()
 	if !rec.modern {
 		rec.roots = &c.roots

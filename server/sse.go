@@ -121,6 +121,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	conn.mute = true // one of its clients declares elicitation and never answers: its calls would hang
 	conn.from = pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}
 	conn.key = func(env envelope) (session.Key, *rpcError) { return httpKey(c.who, env, "", kindSSE+id) }
+	conn.gone = func() bool { return r.Context().Err() != nil } // as over Streamable HTTP
 	entry := &active{who: c.who, kind: "sse"}
 	entry.cancel = func(cause error) {
 		go func() { // its answers have no other way than this stream

@@ -95,6 +95,38 @@ func TestHookChangesFile(t *testing.T) {
 	}
 }
 
+// A client that leaves while hooks run after an edit has not seen it, nor what they changed: sent again, it is refused.
+func TestLeftWhileHooksRun(t *testing.T) {
+	t.Parallel()
+	for _, formatted := range []string{"", "  new\n"} {
+		p, s := newCorridor(), newState(t, "s")
+		s.Files = filestate.New(filestate.Options{Dir: t.TempDir()})
+		path := filepath.Join(s.Space.Roots()[0], "a.txt")
+		if err := os.WriteFile(path, []byte("old\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		see(t, s, path)
+		left := false
+		p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) {
+			left = true
+			if formatted == "" {
+				return hooks.Outcome{}, nil
+			}
+			return hooks.Outcome{}, os.WriteFile(path, []byte(formatted), 0o600)
+		}}
+		edit := fixture("edit", writes, func(ctx context.Context, e tool.Env) (tool.Result, error) {
+			return tool.Result{Text: "edited", Meta: tool.Meta{Files: []tool.FileChange{{Path: path, Op: "change"}}}},
+				write(ctx, e.State, path, "new\n")
+		})
+		if _, err := p.run(t, s, edit, "", Arrival{Lost: func() bool { return left }}); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(t.Context(), s, path, "new\nnew\n"); !errors.Is(err, filestate.ErrNotRead) {
+			t.Errorf("formatted as %q: the same edit again: %v", formatted, err)
+		}
+	}
+}
+
 // A text that a hook took away was not seen by the model.
 func TestHookHidesWhatWasShown(t *testing.T) {
 	t.Parallel()
