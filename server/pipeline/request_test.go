@@ -227,26 +227,31 @@ func TestSimpleEdits(t *testing.T) {
 	}
 }
 
-// A command that names thousands of files took seconds for each decision: 0.7 s with 20,000, and nine times that here.
+// A command that names thousands of files took seconds for each decision: 0.7 s with 20,000, and 25 times that here, where
+// a second or two are enough now, also with the race detector.
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
 	s := newState(t, "a")
 	var b strings.Builder
 	b.WriteString("cat")
-	for i := range 60_000 {
+	for i := range 100_000 {
 		fmt.Fprintf(&b, " f%d", i)
 	}
-	p, err := permission.New(permission.Options{Deny: []permission.Rule{{Text: "Read(f59999)"}}})
+	p, err := permission.New(permission.Options{Deny: []permission.Rule{{Text: "Read(f99999)"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Rules = p.At(s.Space.Roots(), s.Space.Cwd())
 	r := shellCall(&Pipeline{}, s, b.String()).request()
-	start := time.Now()
-	if d := s.Rules.Decide(r); d.Verdict != permission.Deny || d.Rule != "Read(f59999)" {
-		t.Errorf("%+v", d)
+	var took time.Duration
+	for range 2 { // a machine that stood still does not do so twice
+		start := time.Now()
+		if d := s.Rules.Decide(r); d.Verdict != permission.Deny || d.Rule != "Read(f99999)" {
+			t.Fatalf("%+v", d)
+		}
+		if took = time.Since(start); took < 15*time.Second {
+			return
+		}
 	}
-	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	t.Errorf("it took %v", took)
 }
