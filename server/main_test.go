@@ -39,10 +39,12 @@ func TestMain(m *testing.M) {
 // settled waits until no more goroutines run than before: those of a test's last cleanup are still on their way out.
 // The fuzzer and the signal handler of the testing package have one each.
 func settled(before int) bool {
-	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); runtime.Gosched() {
-		if runtime.NumGoroutine() <= before+2 {
-			return true
+	look := time.NewTicker(2 * time.Millisecond)
+	defer look.Stop()
+	for limit := time.Now().Add(hangAfter); runtime.NumGoroutine() > before+2; <-look.C {
+		if time.Now().After(limit) {
+			return false
 		}
 	}
-	return false
+	return true
 }

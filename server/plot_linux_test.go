@@ -148,7 +148,7 @@ func (p *plot) left(alone ...func(path string) bool) (all []string) {
 	p.Helper()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for end := time.Now().Add(2 * time.Second); ; <-look.C {
+	for end := time.Now().Add(hangAfter); ; <-look.C {
 		all = p.temps()
 		for _, a := range alone {
 			all = slices.DeleteFunc(all, a)
