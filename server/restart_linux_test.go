@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -76,7 +77,7 @@ func TestDrain(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		t.Run(map[bool]string{false: "idle", true: "busy"}[busy], func(t *testing.T) {
 			t.Parallel()
-			d := crowded(t)
+			d := crowded(t, "CODEHAND_HTTP_DRAIN="+(2*hang).String()) // which is waited for if one stream does not end
 			s := d.serve()
 			via := over(t, d.address, nil)
 			var gets, listens []*coming
@@ -152,8 +153,8 @@ func TestDrain(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			t.Logf("the process ended %v after the signal, %v after the last answer", time.Since(began), time.Since(answered))
-			if took := time.Since(began); !busy && took > 1500*time.Millisecond {
-				t.Errorf("it took %v with nothing running, want at most 1.5 s", took)
+			if took := time.Since(began); !busy && took > hang {
+				t.Errorf("it took %v with nothing running: it waited for the drain", took)
 			}
 			d.auditHolds()
 		})
@@ -166,7 +167,8 @@ func TestDrainEnds(t *testing.T) {
 	for _, k := range wireKinds {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {
 			t.Parallel()
-			d := deploy(t, "CODEHAND_HTTP_DRAIN=1s")
+			const drain = time.Second
+			d := deploy(t, "CODEHAND_HTTP_DRAIN="+drain.String())
 			s := d.serve()
 			c := d.talk(s.url, over(t, d.address, nil), k)
 			mark := newMark("71.")
@@ -175,9 +177,18 @@ func TestDrainEnds(t *testing.T) {
 			began := time.Now()
 			s.told(t, syscall.SIGTERM)
 			call.ended.Wait()
-			t.Logf("the call ended after %v with %q, %v", time.Since(began), call.text, call.err)
-			if call.err == nil || k.transport == "http" && !strings.Contains(call.err.Error(), `"code":-32603,"message":"server is shutting down"`) {
+			ended := time.Now()
+			t.Logf("the call ended after %v with %q, %v", ended.Sub(began), call.text, call.err)
+			switch {
+			case call.err == nil:
+				t.Error("it was answered")
+			case k.transport == "sse": // its stream ends, no more
+			case strings.Contains(call.err.Error(), `"code":-32603,"message":"server is shutting down"`):
+			case strings.Contains(call.err.Error(), "no result: "), ended.Sub(began) < drain+cancelGrace,
+				slices.ContainsFunc(d.recorded("call.done", "run_shell"), func(r auditRow) bool { return ended.Sub(r.T) > time.Second }):
 				t.Error("it was not told that the server ends")
+			default: // a busy machine needs longer than the server has to end the processes
+				t.Log("the connection was cut before the call had ended")
 			}
 			if code := s.exit(); code != 0 {
 				t.Errorf("exit code %d", code)
@@ -319,12 +330,15 @@ func (d *deployment) leftOvers() (all []string) {
 	d.t.Helper()
 	for _, root := range []string{d.work, d.home} {
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // it went while we looked
+			}
 			if err == nil && !e.IsDir() && strings.HasSuffix(path, ".tmp") {
 				all = append(all, path)
 			}
 			return err
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -348,9 +362,16 @@ func (d *deployment) clean(s *daemon) {
 	if text, failed := c.say("1", "write_file", `{"file_path":"last.txt","content":"x"}`, ""); failed {
 		d.t.Fatal(text)
 	}
-	if now := d.leftOvers(); len(now) > 0 {
-		d.t.Errorf("temporary files are left: %q", now)
-	}
+	var now []string
+	defer func() {
+		if len(now) > 0 {
+			d.t.Logf("temporary files: %q", now)
+		}
+	}()
+	until(d.t, "no temporary file is left", func() bool { // a server at work has some of its own for a moment
+		now = d.leftOvers()
+		return len(now) == 0
+	})
 	d.t.Logf("%d temporary files were left by killed servers, and removed", len(left))
 }
 
