@@ -27,6 +27,7 @@ type bomb struct {
 	args string // FILE stands for the path
 	want string // what the answer says
 	most time.Duration
+	slow bool // a busy machine may need more than the 1.5 s that an image has: then it is read again
 }
 
 // zlibOf is n MiB of zeros as a zlib stream. Every MiB is the same bytes, so that making it costs nothing.
@@ -120,7 +121,7 @@ func bombs() []bomb {
 	deep := repeated(`{"nbformat":4,"nbformat_minor":5,"metadata":{"x":`, "[", 1_000_000, strings.Repeat("]", 1_000_000)+`},"cells":[]}`)
 	return []bomb{
 		{name: "claims.png", make: pngBomb(1<<30, 2, 1), tool: "read_file", args: read, want: "! TOO_LARGE"},
-		{name: "47mp.png", make: pngBomb(11605, 4096, 136), tool: "read_file", args: read, want: "11605x4096 png, shown at "},
+		{name: "47mp.png", make: pngBomb(11605, 4096, 136), tool: "read_file", args: read, want: "11605x4096 png, shown at ", slow: true},
 		{name: "behind.png", make: pngBomb(1, 1, 4096), tool: "read_file", args: read, want: "! BINARY_FILE"},
 		{name: "scans.jpg", make: jpegScans, tool: "read_file", args: read, want: "! "},
 		{name: "sparse.png", make: pngBomb(8, 8, 1), size: 50 << 30, tool: "read_file", args: read, want: "! TOO_LARGE"},
@@ -199,9 +200,18 @@ func bombed(t *testing.T, work string, pid int, call func(tool, args string) str
 	before := peak(t, pid)
 	for _, b := range all {
 		most := max(b.most, readTime)
-		start, was := time.Now(), peak(t, pid)
-		text := call(b.tool, strings.ReplaceAll(b.args, "FILE", filepath.Join(work, b.name)))
-		took, grown := time.Since(start), peak(t, pid)-was
+		var text string
+		var took time.Duration
+		was := peak(t, pid)
+		for first := time.Now(); ; {
+			start := time.Now()
+			text = call(b.tool, strings.ReplaceAll(b.args, "FILE", filepath.Join(work, b.name)))
+			took = time.Since(start)
+			if !b.slow || !strings.Contains(text, "takes too long to decode") || time.Since(first) > hangAfter {
+				break
+			}
+		}
+		grown := peak(t, pid) - was
 		t.Logf("%-12s %-13s %5d ms, +%3d MiB: %.150q", b.name, b.tool, took.Milliseconds(), grown>>10, text)
 		if !strings.Contains(text, b.want) || strings.Contains(text, "INTERNAL") {
 			t.Errorf("%s: %.300q, want %q", b.name, text, b.want)
