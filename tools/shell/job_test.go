@@ -117,9 +117,7 @@ func TestStop(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if left := alive(t, word); len(left) > 0 {
-		t.Errorf("survivors: %v", left)
-	}
+	noneAlive(t, word)
 }
 
 // Twenty callers at once get sixteen jobs; commands in the foreground do not count, and an end makes room.
@@ -172,9 +170,7 @@ func TestCloseEndsAll(t *testing.T) {
 	s.printed(t, job, "ready")
 	s.printed(t, call, "ready")
 	must(t, s.Close())
-	if left := alive(t, word); len(left) > 0 {
-		t.Errorf("survivors: %v", left)
-	}
+	noneAlive(t, word)
 	if files := s.files(t); len(files) != 1 || files[0] != job.id+logSuffix {
 		t.Errorf("files %v, want the log of the job only", files)
 	}

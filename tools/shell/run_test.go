@@ -35,6 +35,15 @@ func alive(t *testing.T, word string) []string {
 	return list
 }
 
+// noneAlive waits until no process has the word: the kernel takes its time with one that was killed.
+func noneAlive(t *testing.T, word string) {
+	t.Helper()
+	var left []string
+	if !reached(func() bool { left = alive(t, word); return len(left) == 0 }) {
+		t.Errorf("survivors: %v", left)
+	}
+}
+
 // sleepFor returns a number of seconds that no other process sleeps for.
 func sleepFor() string {
 	return "86400." + strings.Map(func(r rune) rune { return '0' + r%10 }, rand.Text())
@@ -85,9 +94,7 @@ func TestLeftBehind(t *testing.T) {
 		if i.State != Completed || stdout != "hi\n" || i.Left != want {
 			t.Errorf("%s: %s, %q, %d left, want %d", text, i.State, stdout, i.Left, want)
 		}
-		if left := alive(t, word); len(left) > 0 {
-			t.Errorf("%s: survivors: %v", text, left)
-		}
+		noneAlive(t, word)
 	}
 }
 
@@ -119,7 +126,7 @@ func TestDeadline(t *testing.T) {
 	if i.State != TimedOut || i.Left != 0 {
 		t.Errorf("state %s, %d left", i.State, i.Left)
 	}
-	waitFor(t, "nothing survives", func() bool { return len(alive(t, word)) == 0 })
+	noneAlive(t, word)
 	if !strings.HasPrefix(s.merged(t, j), "ready\n") && i.Out == 0 {
 		t.Error("the output so far is gone")
 	}
@@ -169,9 +176,7 @@ func TestCancelEndsTheTree(t *testing.T) {
 			if i.State != Killed {
 				t.Errorf("state %s", i.State)
 			}
-			if left := alive(t, word); len(left) > 0 {
-				t.Errorf("survivors: %v", left)
-			}
+			noneAlive(t, word)
 		})
 	}
 }
@@ -274,8 +279,9 @@ func TestReleaseEnds(t *testing.T) {
 	j := s.start(t, Command{Text: "echo ready; sleep " + word})
 	s.printed(t, j, "ready")
 	j.Release()
-	if left := alive(t, word); len(left) > 0 || len(s.files(t)) > 0 {
-		t.Errorf("survivors %v, files %v", left, s.files(t))
+	noneAlive(t, word)
+	if files := s.files(t); len(files) > 0 {
+		t.Errorf("files %v", files)
 	}
 }
 
