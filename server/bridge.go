@@ -97,7 +97,7 @@ func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) e
 		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, maxInFlight),
 	}
 	defer b.out.shut(errConnection) // a reader that was left behind writes nothing any more
-	grace, err := pipe{
+	ctx, grace, err := pipe{
 		grace: o.EOFGrace, watch: o.ParentWatch, failed: b.out.failed, log: o.Log,
 		handle: b.handle, busy: func() bool { return b.table.calls() > 0 },
 	}.serve(ctx, in)
@@ -122,7 +122,7 @@ func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.Canc
 		b.work.Wait()
 		close(done)
 	}()
-	finished := finishes(ctx, done, grace)
+	finished := finishes(ctx, done, grace, signalGrace)
 	if !finished {
 		b.table.cancelAll(errConnection)
 	}

@@ -82,28 +82,25 @@ func (c *conn) close() {
 	c.s.mcp.UnregisterSession(context.Background(), c.legacy.SessionID())
 }
 
-// end takes no more requests, lets calls finish for grace, which a signal that ends ctx makes shorter, then cancels them.
-// Open listens get their completion at once. What the reading goroutine has answered is written before the end.
+// end takes no more requests, lets calls finish for grace, then cancels them. Open listens get their completion at once.
+// What the reading goroutine has answered is written before the end. ctx is that of pipe.serve: a signal makes all that
+// shorter, also what comes after end.
 func (c *conn) end(ctx context.Context, grace time.Duration) {
-	c.asks.close() // no answer can come any more
+	context.AfterFunc(ctx, func() { c.s.hurried.Store(true) }) // until the process ends
+	c.asks.close()                                             // no answer can come any more
 	drained := c.table.close()
 	c.listens.endAll()
-	finished, late := finishes(ctx, drained, grace), cancelGrace
-	if ctx.Err() != nil {
-		late = hurriedGrace
-		c.s.hurried.Store(true) // before the cancel, which ends commands
-	}
-	if !finished {
+	if !finishes(ctx, drained, grace, signalGrace) {
 		c.table.cancelAll(errConnection)
-		within(drained, late)
+		finishes(ctx, drained, cancelGrace, hurriedGrace)
 	}
 	c.endReplies()
-	within(c.replied, late)
+	finishes(ctx, c.replied, signalGrace, replyGrace)
 }
 
-// finishes says whether done is closed within grace. A signal, which ends ctx, leaves signalGrace of it at most, counted
-// from its begin: many clients close our input, send SIGTERM 2 s later, and SIGKILL 2 s after that.
-func finishes(ctx context.Context, done <-chan struct{}, grace time.Duration) bool {
+// finishes says whether done is closed within grace. If ctx ends, what counts is hurried, from the same begin: many clients
+// close our input, send SIGTERM 2 s later, and SIGKILL 2 s after that.
+func finishes(ctx context.Context, done <-chan struct{}, grace, hurried time.Duration) bool {
 	began := time.Now()
 	t := time.NewTimer(grace)
 	defer t.Stop()
@@ -113,7 +110,7 @@ func finishes(ctx context.Context, done <-chan struct{}, grace time.Duration) bo
 	case <-t.C:
 		return false
 	case <-ctx.Done():
-		return within(done, min(grace, signalGrace)-time.Since(began))
+		return within(done, min(grace, hurried)-time.Since(began))
 	}
 }
 

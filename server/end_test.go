@@ -151,6 +151,56 @@ func TestSignalLeavesTimeForJobs(t *testing.T) {
 	})
 }
 
+// TestSignalWhileEnding: a signal counts also while what was cancelled ends, and while the server closes after it. One that
+// comes first is no hurry, as nobody has said that more will follow.
+func TestSignalWhileEnding(t *testing.T) {
+	t.Parallel()
+	const grace = 5 * time.Second // stdio.eof_grace
+	for _, e := range []struct {
+		name           string
+		eof            bool // the input ends first
+		signal, stdio  time.Duration
+		during, behind bool // there is a hurry when Stdio has returned, and when the server closes
+	}{
+		{"while calls end", true, grace + 200*time.Millisecond, grace + hurriedGrace, true, true},
+		{"while the server closes", true, grace + cancelGrace + 200*time.Millisecond, grace + cancelGrace, false, true},
+		{"first", false, 0, signalGrace + cancelGrace, false, false},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), nil)
+			synctest.Test(t, func(t *testing.T) {
+				ends := make(chan struct{})
+				h := startEnding(t, cfg, func(context.Context) { <-ends })
+				began := time.Now()
+				if e.eof {
+					must(t, h.in.Close())
+					synctest.Wait()
+				}
+				signalled := time.AfterFunc(e.signal, h.signal)
+				defer signalled.Stop()
+				must(t, <-h.done)
+				if took := time.Since(began); took != e.stdio {
+					t.Errorf("Stdio returned after %s, want %s", took, e.stdio)
+				}
+				hurries := func(when string, want bool) {
+					synctest.Wait()
+					if got := h.s.hurried.Load(); got != want {
+						t.Errorf("%s commands are ended in a hurry: %t, want %t", when, got, want)
+					}
+				}
+				hurries("then", e.during)
+				time.Sleep(time.Second)
+				hurries("behind it", e.behind)
+				close(ends)
+				must(t, h.in.Close())
+				must(t, h.s.CloseNow())
+				hurries("when it is closed at once", true)
+			})
+		})
+	}
+}
+
 // TestCloseWaitsForRecords: the record was closed under calls that had not yet ended, so it had no line of what became of
 // them. A call that does not end keeps nobody for long.
 func TestCloseWaitsForRecords(t *testing.T) {

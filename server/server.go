@@ -64,7 +64,7 @@ type Server struct {
 	sessions *sessions
 	arrival  sync.Mutex // of a call in its queues
 	engines  *engines
-	hurried  atomic.Bool // a signal ends this process, so SIGKILL may come soon
+	hurried  atomic.Bool // this process may be killed soon, or somebody wants it to end at once
 	closing  sync.Once
 	closed   error // of Close; valid after closing
 }
@@ -177,6 +177,13 @@ const maxClientName = 200
 
 // recordGrace is how long calls whose sessions have ended get to be recorded.
 const recordGrace = time.Second
+
+// CloseNow is Close for somebody who does not want to wait: commands that ignore SIGTERM are killed after 0.5 s, also by a
+// Close that is under way.
+func (s *Server) CloseNow() error {
+	s.hurried.Store(true)
+	return s.Close()
+}
 
 // Close ends all sessions and their jobs with their whole process trees, and gives back every handle.
 // The second call waits for the first.

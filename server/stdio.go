@@ -17,9 +17,11 @@ const (
 	// cancelGrace is how long calls get to end after their contexts did: a command that ignores SIGTERM takes up to 2.5 s,
 	// and then its call is recorded.
 	cancelGrace = 3 * time.Second
-	// hurriedGrace is the same on stdio after a signal: jobs are ended behind the calls, and SIGKILL may come after 2 s. A
-	// command that ignores SIGTERM takes 0.5 s then.
+	// hurriedGrace is the same once a signal came behind the end of the input: jobs are ended after the calls, and SIGKILL
+	// may come 2 s after the signal. A command that ignores SIGTERM takes 0.5 s then.
 	hurriedGrace = time.Second
+	// replyGrace is what a client that does not read has then for answers that wait; without a hurry it has signalGrace.
+	replyGrace = 100 * time.Millisecond
 	// signalGrace is how long running calls get after a signal, the time since the end of the input included; without a
 	// signal it is stdio.eof_grace.
 	signalGrace = 2 * time.Second
@@ -49,7 +51,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	// Calls outlive ctx by their grace, so they hang on a context of their own.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(errConnection)
-	grace, err := pipe{
+	ctx, grace, err := pipe{
 		grace: s.cfg.Stdio.EOFGrace, watch: s.cfg.Stdio.ParentWatch, failed: c.out.failed, log: s.log,
 		handle: func(l line) { c.handle(calls, l) },
 		busy:   func() bool { return c.table.calls() > 0 },
@@ -68,9 +70,10 @@ type pipe struct {
 	log    *slog.Logger
 }
 
-// serve serves until something ends the connection, and returns how long running calls may go on. Lines are read and
-// handled on one goroutine of its own, so that a blocked read never keeps a signal waiting.
-func (p pipe) serve(ctx context.Context, in io.Reader) (time.Duration, error) {
+// serve serves until something ends the connection, and returns how long running calls may go on. A signal that was not the
+// first thing to end it ends hurry: a client that sends one after it has closed our input will send SIGKILL next. Lines are
+// read and handled on one goroutine of its own, so that a blocked read never keeps a signal waiting.
+func (p pipe) serve(ctx context.Context, in io.Reader) (hurry context.Context, grace time.Duration, err error) {
 	parent := newParentWatch(p.watch)
 	defer parent.stop()
 	ended := make(chan error, 1)
@@ -92,16 +95,16 @@ func (p pipe) serve(ctx context.Context, in io.Reader) (time.Duration, error) {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return p.grace, err
+			return ctx, p.grace, err
 		case <-parent.tick():
 			if parent.gone(p.busy()) {
 				p.log.Warn("the parent process is gone: ending")
-				return 0, nil
+				return ctx, 0, nil
 			}
 		case <-p.failed:
-			return 0, nil
+			return ctx, 0, nil
 		case <-ctx.Done():
-			return signalGrace, nil
+			return context.WithoutCancel(ctx), signalGrace, nil
 		}
 	}
 }

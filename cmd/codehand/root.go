@@ -59,7 +59,7 @@ type terminal struct {
 // last ends the jobs of a command that is not given the time to end by itself.
 func (t *terminal) last() {
 	if s := t.server.Load(); s != nil {
-		_ = s.Close() // the process ends anyway
+		_ = s.CloseNow() // the process ends anyway
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -34,14 +35,19 @@ type member struct {
 // An ending is one run of End. It belongs to one goroutine.
 type ending struct {
 	look  func() []member
-	asked map[id]bool // got SIGTERM
-	ended map[id]bool // got any signal
+	rush  *atomic.Pointer[time.Time] // of its Process
+	asked map[id]bool                // got SIGTERM
+	ended map[id]bool                // got any signal
 }
 
-// ask sends SIGTERM to every member, also to those that appear meanwhile, and waits up to grace for them to end.
+// ask sends SIGTERM to every member, also to those that appear meanwhile, and waits up to grace for them to end, or until
+// the tree is hastened.
 func (e *ending) ask(grace time.Duration) {
 	step, deadline := firstStep, time.Now().Add(grace)
 	for members := e.look(); len(members) > 0 && time.Now().Before(deadline); members = e.look() {
+		if rush := e.rush.Load(); rush != nil && !time.Now().Before(*rush) {
+			return
+		}
 		for _, m := range members {
 			if !e.asked[m.id] {
 				e.asked[m.id], e.ended[m.id] = true, true

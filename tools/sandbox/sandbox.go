@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -67,6 +68,7 @@ type Process struct {
 	ending sync.Mutex // one End at a time, or both would count the same processes
 	mu     sync.Mutex // covers tree; never held while waiting
 	tree   *tree
+	rush   atomic.Pointer[time.Time] // when grace is over at the latest; nil: it was not hastened
 }
 
 // Start starts c in a new session and process group, with no open file but its three streams. ctx is only looked at
@@ -147,7 +149,7 @@ func (p *Process) Left() int {
 func (p *Process) End(grace time.Duration) int {
 	p.ending.Lock()
 	defer p.ending.Unlock()
-	e := ending{look: p.look, asked: map[id]bool{}, ended: map[id]bool{}}
+	e := ending{look: p.look, rush: &p.rush, asked: map[id]bool{}, ended: map[id]bool{}}
 	e.ask(grace)
 	e.force()
 	select {
@@ -156,6 +158,12 @@ func (p *Process) End(grace time.Duration) int {
 	}
 	delete(e.ended, p.tree.child)
 	return len(e.ended)
+}
+
+// Hasten leaves the End that is under way, and those that come, no more than grace from now on.
+func (p *Process) Hasten(grace time.Duration) {
+	at := time.Now().Add(grace)
+	p.rush.Store(&at)
 }
 
 // look finds the living members of the tree.

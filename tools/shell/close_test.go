@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,7 @@ func TestCloseWaitsForCallers(t *testing.T) {
 func TestCloseWithoutCaller(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.limits.owner = 0
+	s.limits.calls = 0
 	j := s.start(t, Command{Text: "true"})
 	<-j.ended
 	must(t, s.Close())
@@ -43,19 +44,23 @@ func TestCloseWithoutCaller(t *testing.T) {
 	}
 }
 
-// A process that is killed 2 s after its SIGTERM was gone before it had killed a command that ignores SIGTERM.
+// A process that is killed 2 s after its SIGTERM was gone before it had killed a command that ignores SIGTERM. The hurry counts
+// also if it begins while the command is being ended.
 func TestHurriedEnd(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.limits.grace, s.hurried = time.Hour, func() bool { return true }
-	j := s.start(t, Command{Text: "trap '' TERM; echo ready; while :; do sleep 1; done", Background: true})
-	s.printed(t, j, "ready")
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close() }()
-	select {
-	case err := <-closed:
-		must(t, err)
-	case <-time.After(hang):
-		t.Fatal("Close waits for the whole time that a command has without a hurry")
+	for _, before := range []int64{0, 3} { // looks that find no hurry
+		s := newStage(t)
+		var looks atomic.Int64
+		s.limits.grace, s.hurried = time.Hour, func() bool { return looks.Add(1) > before }
+		j := s.start(t, Command{Text: "trap '' TERM; echo ready; while :; do sleep 1; done", Background: true})
+		s.printed(t, j, "ready")
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close() }()
+		select {
+		case err := <-closed:
+			must(t, err)
+		case <-time.After(hang):
+			t.Fatal("Close waits for the whole time that a command has without a hurry")
+		}
 	}
 }

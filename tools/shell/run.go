@@ -15,15 +15,15 @@ type limits struct {
 	tick  time.Duration // between two looks at the spools
 	late  time.Duration // for output after the direct child has ended
 	grace time.Duration // between SIGTERM and SIGKILL
-	hurry time.Duration // the same when this process will be killed soon: two such ends, one after the other, fit into 2 s
-	owner time.Duration // at the end, for the callers of commands that were ended
+	hurry time.Duration // the same once this process will be killed soon: two such ends, one after the other, fit into 2 s
+	calls time.Duration // at the end, for the callers of commands that were ended
 	pause int           // looks that do not try a log again which could not be written: each copies all that is missing
 }
 
 func defaultLimits() limits {
 	return limits{
 		keep: 32 << 20, gap: 1 << 20, most: 5 << 30,
-		tick: 20 * time.Millisecond, late: 100 * time.Millisecond, grace: 2 * time.Second, hurry: 500 * time.Millisecond, owner: time.Second, pause: 50,
+		tick: 20 * time.Millisecond, late: 100 * time.Millisecond, grace: 2 * time.Second, hurry: 500 * time.Millisecond, calls: time.Second, pause: 50,
 	}
 }
 
@@ -86,17 +86,18 @@ func (j *Job) settle(tick <-chan time.Time) State {
 }
 
 // end ends the tree. The spools are followed meanwhile: a process that ignores SIGTERM can print gigabytes in the
-// grace period.
+// grace period, which a hurry that begins in it shortens.
 func (j *Job) end(tick <-chan time.Time) (ended int) {
-	done, grace := make(chan struct{}), j.shell.limits.grace
-	if j.shell.hurried() {
-		grace = j.shell.limits.hurry
-	}
+	done, hastened := make(chan struct{}), false
 	go func() {
 		defer close(done)
-		ended = j.process.End(grace)
+		ended = j.process.End(j.shell.limits.grace)
 	}()
 	for {
+		if !hastened && j.shell.hurried() {
+			hastened = true
+			j.process.Hasten(j.shell.limits.hurry)
+		}
 		select {
 		case <-done:
 			return ended

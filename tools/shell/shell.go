@@ -41,7 +41,8 @@ type Options struct {
 	Env     []string // environment of commands (sandbox.Environ)
 	MaxJobs int      // at once; 0: 16
 
-	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. nil: never.
+	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked again
+	// and again while a command is ended. nil: never.
 	Hurried func() bool
 }
 
@@ -107,7 +108,7 @@ func (s *Shell) Close() error {
 	jobs = s.known() // without those that did not start
 	s.mu.Unlock()
 	late := make(chan struct{})
-	defer time.AfterFunc(s.limits.owner, func() { close(late) }).Stop()
+	defer time.AfterFunc(s.limits.calls, func() { close(late) }).Stop()
 	for _, j := range jobs {
 		if !j.Info().Background {
 			select {
