@@ -98,7 +98,7 @@ func TestHookChangesFile(t *testing.T) {
 // A client that leaves while hooks run after an edit has not seen it, nor what they changed: sent again, it is refused.
 func TestLeftWhileHooksRun(t *testing.T) {
 	t.Parallel()
-	for _, formatted := range []string{"", "  new\n"} {
+	for _, formatted := range []string{"", "  new\n", "panic"} {
 		p, s := newCorridor(), newState(t, "s")
 		s.Files = filestate.New(filestate.Options{Dir: t.TempDir()})
 		path := filepath.Join(s.Space.Roots()[0], "a.txt")
@@ -109,8 +109,11 @@ func TestLeftWhileHooksRun(t *testing.T) {
 		left := false
 		p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) {
 			left = true
-			if formatted == "" {
+			switch formatted {
+			case "":
 				return hooks.Outcome{}, nil
+			case "panic":
+				panic("a hook that fails us")
 			}
 			return hooks.Outcome{}, os.WriteFile(path, []byte(formatted), 0o600)
 		}}
@@ -118,7 +121,7 @@ func TestLeftWhileHooksRun(t *testing.T) {
 			return tool.Result{Text: "edited", Meta: tool.Meta{Files: []tool.FileChange{{Path: path, Op: "change"}}}},
 				write(ctx, e.State, path, "new\n")
 		})
-		if _, err := p.run(t, s, edit, "", Arrival{Lost: func() bool { return left }}); err != nil {
+		if _, err := p.run(t, s, edit, "", Arrival{Lost: func() bool { return left }}); (err != nil) != (formatted == "panic") {
 			t.Fatal(err)
 		}
 		if err := write(t.Context(), s, path, "new\nnew\n"); !errors.Is(err, filestate.ErrNotRead) {

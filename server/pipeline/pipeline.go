@@ -187,13 +187,13 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	late := context.WithoutCancel(ctx)
 	text := result.Text
 	o := newOutcome(&result, err)
+	defer c.unseen(late, &o) // not before: a client does not wait for hooks for ever; nor is it left out when they panic
 	if !o.failed() {
 		c.lend(late, &result)
 	}
 	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
 	c.tellChanged(&o)
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
-	c.unseen(late, &o) // not before: a client does not wait for hooks for ever
 	c.count(&o)
 	c.saw(late, &result, text)
 	return result, o.err()
