@@ -128,6 +128,8 @@ type sessions struct {
 	swept time.Time
 	held  int           // calls that have not released their session
 	over  chan struct{} // closed when held is 0 after closeAll, which makes it; from then on no call gets a session
+
+	ending sync.WaitGroup // sessions that end took out of live; it grows under mu and never after closeAll took the rest
 }
 
 // errClosed says that the process ends.
@@ -226,7 +228,9 @@ func (s *sessions) end(key session.Key) {
 			delete(s.live, at)
 		}
 	}
+	s.ending.Add(len(gone))
 	s.mu.Unlock()
+	defer s.ending.Add(-len(gone))
 	for _, l := range gone {
 		l.close()
 	}
@@ -325,8 +329,8 @@ func busy(st *session.State) bool {
 	return err != nil || slices.ContainsFunc(jobs, func(i shell.Info) bool { return i.State == shell.Running })
 }
 
-// closeAll ends every session: its jobs end with their whole trees. No call gets one any more; the channel is closed when
-// the last call that had one is over.
+// closeAll ends every session, and waits for those that are ended already: their jobs end with their whole trees. No call gets
+// one any more; the channel is closed when the last call that had one is over.
 func (s *sessions) closeAll() (over <-chan struct{}) {
 	s.mu.Lock()
 	live := s.live
@@ -349,5 +353,6 @@ func (s *sessions) closeAll() (over <-chan struct{}) {
 			s.ended(st, sessionShutDown)
 		}
 	}
+	s.ending.Wait()
 	return s.over
 }

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"codehand/tools/session"
+)
+
+// TestCloseWaitsForEnd: while a client's DELETE ended a session, the server was closed and the process gone before the jobs of
+// that session were ended: they ran on.
+func TestCloseWaitsForEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		s := newSessions(func(key session.Key, _ *place) (*session.State, func(), error) {
+			return &session.State{Key: key}, func() { <-goOn }, nil
+		})
+		told := false
+		s.ended = func(*session.State, string) { told = true }
+		key := session.Key{Principal: "p", Session: "deleted"}
+		_, release, err := s.acquire(key, nil)
+		must(t, err)
+		release()
+		go s.end(key)
+		synctest.Wait() // it is as far as it gets
+		closed := make(chan struct{})
+		go func() { s.closeAll(); close(closed) }()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("all sessions are said to be closed, and one is not")
+		default:
+		}
+		close(goOn)
+		<-closed
+		if !told {
+			t.Error("nobody was told of the end before all was closed")
+		}
+	})
+}
