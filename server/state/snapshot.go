@@ -26,6 +26,8 @@ const (
 	// maxSnapshot is how many bytes of keys and values are written. Beyond it the read states go that were noted first.
 	maxSnapshot     = 16 << 20
 	snapshotVersion = 1
+	lockTries       = 11 // that a lock which is held gets: 100 ms
+	lockPause       = 10 * time.Millisecond
 	readStates      = "seen." // the keys, as filestate names them, of what a session has read
 )
 
@@ -69,18 +71,11 @@ type snapshotValue struct {
 // The error is of the directory; what is damaged, of another name or of a later version is told to Failed, and only the
 // last is not overwritten.
 func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
-	}
-	p := &Snapshot{store: s, o: o}
-	l := snapshotLock(o.Dir)
-	got, err := l.TryLock()
+	l, err := lockSnapshot(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	if got {
-		p.lock = l
-	}
+	p := &Snapshot{store: s, o: o, lock: l}
 	err = p.load(ctx)
 	if err != nil {
 		p.failed(err)
@@ -102,6 +97,25 @@ func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, e
 	})
 	p.done.Go(func() { p.run(run, changed) })
 	return p, nil
+}
+
+// lockSnapshot makes the directory and takes the lock in it; nil: another process holds it. Who asks whether the snapshot is in
+// use has it for a moment, and may then remove the directory: so it is tried again for a while, each time from the beginning.
+func lockSnapshot(dir string) (*flock.Flock, error) {
+	for try := 1; ; try++ {
+		err := os.MkdirAll(dir, 0o700)
+		l, got := snapshotLock(dir), false
+		if err == nil {
+			got, err = l.TryLock()
+		}
+		switch {
+		case got:
+			return l, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist), try == lockTries:
+			return nil, err
+		}
+		time.Sleep(lockPause)
+	}
 }
 
 // snapshotLock is held by the process that writes the file.

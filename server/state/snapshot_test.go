@@ -185,6 +185,45 @@ func TestSnapshotOfTwo(t *testing.T) {
 	c.end()
 }
 
+// Who asks whether a snapshot is in use holds its lock for a moment: a session that began just then wrote nothing any more, and
+// told nobody.
+func TestSnapshotBesideALook(t *testing.T) {
+	t.Parallel()
+	for _, removes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "session")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			look := snapshotLock(dir)
+			if got, err := look.TryLock(); !got || err != nil {
+				t.Fatal(got, err)
+			}
+			go func() {
+				time.Sleep(lockPause / 2) // of the bubble: the lock is asked for before
+				if err := look.Unlock(); err != nil {
+					t.Error(err)
+				}
+				if removes {
+					if err := os.RemoveAll(dir); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			a := openSnapshot(t, dir)
+			a.set("seen.a", "kept")
+			a.end()
+			start := time.Now()
+			b := openSnapshot(t, dir)
+			if waited := time.Since(start); waited > 0 {
+				t.Errorf("a lock that is free was waited for: %s", waited)
+			}
+			b.holds("seen.a", "kept")
+			b.end()
+		})
+	}
+}
+
 // What a Store has already, as when a session was idle and comes back, is newer than the file.
 func TestSnapshotKeepsWhatIsNewer(t *testing.T) {
 	t.Parallel()
