@@ -134,7 +134,7 @@ func (r *retention) sweepPrincipal(dir string) {
 		switch old, err := r.abandoned(path); {
 		case err != nil: // what cannot be looked at is not removed
 		case old:
-			r.removeSession(path)
+			r.remove(path, os.RemoveAll)
 		default:
 			files = append(files, keptFiles(path)...)
 		}
@@ -155,24 +155,13 @@ func (r *retention) sweepPrincipal(dir string) {
 	}
 }
 
-// abandoned says whether nobody has written to a session for long, nor may do so at any moment.
+// abandoned says whether nobody has written to a session for long, and no process holds the lock on what it remembers. That is
+// looked at last: the walk over the files takes longer. Whoever comes between the look and the end of the removal still loses
+// what was there, and may have a call fail; the next call makes the directories anew, but what a process remembers
+// is then kept without the lock, or not at all. Sessions over HTTP have no lock, so for them that window begins with the walk.
 func (r *retention) abandoned(path string) (bool, error) {
 	last, err := lastWritten(path)
 	return err == nil && r.now().Sub(last) >= r.age && !state.SnapshotInUse(path), err
-}
-
-// removeSession removes a session that was abandoned. It is put aside before that: who comes back to it from then on makes
-// it anew, and for who came a moment before it is put back.
-func (r *retention) removeSession(path string) {
-	aside := path + "-" + newRef()
-	if !r.remove(path, func(path string) error { return os.Rename(path, aside) }) {
-		return
-	}
-	if old, _ := r.abandoned(aside); old {
-		r.remove(aside, os.RemoveAll)
-	} else if err := os.Rename(aside, path); err != nil && !os.IsNotExist(err) { // it is gone if another process sweeps, too
-		r.log.Warn("a session was put aside and cannot be put back", "path", path, "aside", aside, "err", err)
-	}
 }
 
 // remove removes a file or a session. One that is gone already was removed by another process.
