@@ -106,6 +106,7 @@ func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) 
 	case err != nil:
 		return &exitError{code: exitFailed, err: err, hint: "codehand tools"}
 	case failed:
+		t.log.Flush() // what led to it stands above it
 		fmt.Fprintln(t.errs, text)
 		return &exitError{code: exitFailed, err: errors.New("")}
 	}

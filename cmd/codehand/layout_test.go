@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
+	"cmd/codehand":    {"server", "server/auth", "server/config", "server/clients", "server/logging", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config"},
 
 	"server": {"server/auth", "server/clients", "server/config", "server/pipeline", "server/state", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
@@ -43,6 +43,7 @@ var rooms = map[string][]string{
 	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},
 	"server/clients":  {"filestate"},
+	"server/logging":  {},
 
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"codehand/server"
 	"codehand/server/config"
+	"codehand/server/logging"
 	"codehand/tools"
 )
 
@@ -71,15 +71,7 @@ func (t *terminal) openFrom(cmd *cobra.Command, roots []string, least slog.Level
 	return s, nil
 }
 
-// logger writes to standard error, or to the file that log.file names (0600).
+// logger writes to standard error, or to the file that log.file names.
 func (t *terminal) logger(cfg config.Config) (*slog.Logger, error) {
-	w := t.errs
-	if cfg.Log.File != "" {
-		f, err := os.OpenFile(cfg.Log.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		w = f
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: cfg.Log.Level})), nil
+	return logging.New(t.log, cfg.Log.File, cfg.Log.Level)
 }

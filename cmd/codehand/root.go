@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server"
+	"codehand/server/logging"
 )
 
 // Exit codes. 128+n is for signal n.
@@ -52,15 +53,17 @@ type terminal struct {
 	in     io.Reader
 	out    io.Writer
 	errs   io.Writer
+	log    *logging.Writer               // to errs, which a client need not read
 	server atomic.Pointer[server.Server] // what a command has opened
 	hangup atomic.Pointer[func() bool]   // what SIGHUP does; false: it ends the process, as without one
 }
 
-// last ends the jobs of a command that is not given the time to end by itself.
+// last ends the jobs of a command that is not given the time to end by itself, and writes what it logged.
 func (t *terminal) last() {
 	if s := t.server.Load(); s != nil {
 		_ = s.CloseNow() // the process ends anyway
 	}
+	t.log.Flush()
 }
 
 // hungUp is called at SIGHUP. It says whether that was all.
@@ -71,7 +74,7 @@ func (t *terminal) hungUp() bool {
 
 // run is the program: arguments in, exit code out.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
-	t := &terminal{in: in, out: out, errs: errs}
+	t := &terminal{in: in, out: out, errs: errs, log: logging.NewWriter(errs)}
 	root := newRoot(t)
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -79,6 +82,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetErr(errs)
 	ctx, stop := withSignals(context.Background(), t.last, t.hungUp)
 	err := root.ExecuteContext(ctx)
+	t.log.Flush() // before what is said last, and while SIGPIPE is caught
 	if code := stop(); code != 0 {
 		return code
 	}

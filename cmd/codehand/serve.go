@@ -257,8 +257,9 @@ func wouldServe(cfg config.Config) []string {
 	return urls
 }
 
-// say prints one line for people.
+// say prints one line for people, below what was logged before it.
 func (run *serving) say(format string, args ...any) {
+	run.t.log.Flush()
 	fmt.Fprintf(run.t.errs, "codehand: "+format+"\n", args...)
 }
 
