@@ -280,15 +280,6 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 		r.Code = string(o.refusal.Code)
 		r.stopped(o.refusal.Code)
 		r.Runes = utf8.RuneCountInString(o.refusal.Error())
-		level := slog.LevelInfo
-		if o.refusal.Code == tool.RateLimited {
-			level = slog.LevelDebug // whoever floods the server must not flood its log
-		}
-		attrs := []any{"tool", r.Tool, "call", r.Call, "code", r.Code}
-		if o.refusal.Cause != nil {
-			attrs = append(attrs, "cause", o.refusal.Cause)
-		}
-		c.log().Log(ctx, level, "refused", attrs...)
 		err = o.refusal
 	case errors.Is(err, tool.ErrPending):
 		r.Code = codePending
@@ -310,7 +301,23 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 		m.Decision = &tool.Decided{Verdict: r.Verdict, Rule: r.Rule, Asked: r.Asked}
 	}
 	c.tell()
+	if o.refusal != nil {
+		c.logRefusal(ctx, o.refusal) // after its record, which a log that stands still must not keep back
+	}
 	return err
+}
+
+// logRefusal leaves a line for the operator, who alone sees the cause.
+func (c *call) logRefusal(ctx context.Context, refusal *tool.Refusal) {
+	level := slog.LevelInfo
+	if refusal.Code == tool.RateLimited {
+		level = slog.LevelDebug // whoever floods the server must not flood its log
+	}
+	attrs := []any{"tool", c.record.Tool, "call", c.record.Call, "code", c.record.Code}
+	if refusal.Cause != nil {
+		attrs = append(attrs, "cause", refusal.Cause)
+	}
+	c.log().Log(ctx, level, "refused", attrs...)
 }
 
 // command notes what a tool says of a command and of a job.
