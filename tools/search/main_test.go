@@ -25,7 +25,9 @@ const hang = 60 * time.Second
 // leaks waits for goroutines to end: one that has said that it is done is still there for a moment.
 func leaks(before map[string]bool) int {
 	const ofTesting = 3 // the test itself, signals, and the fuzzer
-	for late := time.Now().Add(hang); runtime.NumGoroutine() > ofTesting; time.Sleep(5 * time.Millisecond) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(hang); runtime.NumGoroutine() > ofTesting; <-tick.C {
 		if time.Now().After(late) {
 			stacks := make([]byte, 1<<20)
 			stacks = stacks[:runtime.Stack(stacks, true)]
