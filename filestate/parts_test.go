@@ -236,6 +236,27 @@ func TestPartsAfterAChange(t *testing.T) {
 	}
 }
 
+// Ranges of one content add up, also of one that is too large to be hashed for a view. What was shown of an earlier content
+// as a whole is known by its hash alone, so it says nothing of the next one, and only what was shown of that is looked at.
+func TestPartsOfAnotherContent(t *testing.T) {
+	t.Parallel()
+	d := largeDesk(t)
+	d.write("a", three)
+	if s := d.see("a"); !s.Whole {
+		t.Fatalf("seen %+v", s)
+	}
+	d.write("a", three+"four...\n")
+	_, err := d.edit("a", "one", "two")
+	wantStale(t, err)
+	d.see("a", span{From: 21, To: 25})
+	d.write("a", "ONE...\n"+three[7:]+"four...\n")
+	d.must(d.edit("a", "two", "2"))
+	d.see("a", span{From: 0, To: 3})
+	d.write("a", "1NE"+d.read("a")[3:])
+	_, err = d.edit("a", "2", "two")
+	wantStale(t, err)
+}
+
 // A record of before there were parts is still good, and one that holds nothing licenses nothing.
 func TestRecordsOfOtherVersions(t *testing.T) {
 	t.Parallel()

@@ -130,6 +130,10 @@ func (m *partsMachine) view() {
 		m.f.shown = nil
 	}
 	m.f.shown = append(m.f.shown, part)
+	if len(part.text) == len(m.f.disk) {
+		// Such a view is remembered by the whole hash, as after an edit: of another content none of it counts.
+		m.f.shown, m.f.hashed = []shownPart{{span{From: 0, To: 0}, ""}}, true
+	}
 	switch v := string(got.Version); {
 	case strings.HasPrefix(v, "r"):
 		if want := fmt.Sprintf(":%d-%d", s.From, s.To); !strings.HasSuffix(v, want) {
