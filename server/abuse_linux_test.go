@@ -117,13 +117,13 @@ func (s *target) latencies(ctx context.Context, t *testing.T, token string, ever
 	}
 }
 
-// percentile returns a percentile; the 99th of fewer than 100 is the slowest.
-func percentile(all []time.Duration, p int) time.Duration {
+// percentile returns the 99th percentile: of fewer than 100, the slowest.
+func percentile(all []time.Duration) time.Duration {
 	if len(all) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(all))
-	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
+	return sorted[min(len(sorted)-1, len(sorted)*99/100)]
 }
 
 // calm measures what a call takes when nobody disturbs it, so that a busy machine is not taken for a slow server.
@@ -131,21 +131,16 @@ func (s *target) calm(t *testing.T, token string) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	return percentile(s.latencies(ctx, t, token, 10*time.Millisecond), 99)
+	return percentile(s.latencies(ctx, t, token, 10*time.Millisecond))
 }
 
-// stall is what a machine may be away for once, at its disk or with other programs, while a call waits. A call that has to
-// wait for a slow client waits for headerTime at least.
-const stall = 3 * time.Second
-
-// bounded fails if calls were slowed over the limit, unless they were as slow before. Half of them count: of so few the
-// slowest ones tell of the machine, so they may take as long as it stalls.
+// bounded fails if calls were slowed over the limit, unless they were as slow before.
 func bounded(t *testing.T, before time.Duration, all []time.Duration, limit time.Duration) {
 	t.Helper()
-	half, p99 := percentile(all, 50), percentile(all, 99)
-	t.Logf("%d normal calls beside it: half within %v, p99 %v (before: %v), limit %v", len(all), half, p99, before, limit)
-	if len(all) == 0 || half > max(limit, 3*before) || p99 > max(stall, 3*before) {
-		t.Errorf("half of %d calls within %v, limit %v; p99 %v, limit %v", len(all), half, limit, p99, stall)
+	p99 := percentile(all)
+	t.Logf("%d normal calls beside it: p99 %v (before: %v), limit %v", len(all), p99, before, limit)
+	if len(all) == 0 || p99 > max(limit, 3*before) {
+		t.Errorf("p99 %v of %d calls, limit %v", p99, len(all), limit)
 	}
 }
 
@@ -290,6 +285,7 @@ func TestSlowClients(t *testing.T) {
 		"body for another host":  {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\n", "", 25, bodyTime, "HTTP/1.1 403"},
 		"body of general option": {"OPTIONS * HTTP/1.1\r\nHost: " + s.at + "\r\nContent-Length: 1000\r\n\r\n", "", 25, bodyTime, "HTTP/1.1 4"},
 	}
+	const slack = 5 * time.Second // of a machine with better things to do
 	var wg sync.WaitGroup
 	var open atomic.Int64
 	ctx, cancel := context.WithTimeout(t.Context(), watch)

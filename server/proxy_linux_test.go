@@ -528,12 +528,8 @@ func (h held) release() {
 	}
 }
 
-// keptBack is less than a proxy keeps a note back that it does not send at once: it lets notes go when they fill a buffer,
-// and those of a command, one each second, need 27 s for the 4 KiB of nginx.
-const keptBack = 10 * time.Second
-
-// TestProxies: through a proxy that knows nothing of streams, progress comes while the call runs and is not kept back, and a
-// cancel reaches the call.
+// TestProxies: through a proxy that knows nothing of streams, progress comes while the call runs and hardly later than
+// without it, and a cancel reaches the call.
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	for _, p := range fronts {
@@ -549,8 +545,8 @@ func TestProxies(t *testing.T) {
 					d.t = t
 					without, with := d.firstNote(s.url, direct, k), d.firstNote(f.url, f.client, k)
 					t.Logf("first progress of a call: %v without a proxy, %v with it", without, with)
-					if with-without > keptBack {
-						t.Error("the proxy keeps it back")
+					if with-without > 100*time.Millisecond {
+						t.Error("that is more than 100 ms later")
 					}
 				})
 			}

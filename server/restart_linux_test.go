@@ -153,8 +153,8 @@ func TestDrain(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			t.Logf("the process ended %v after the signal, %v after the last answer", time.Since(began), time.Since(answered))
-			if took := time.Since(began); !busy && took > hang {
-				t.Errorf("it took %v with nothing running: it waited for the drain", took)
+			if took := time.Since(began); !busy && took > 1500*time.Millisecond {
+				t.Errorf("it took %v with nothing running, want at most 1.5 s", took)
 			}
 			d.auditHolds()
 		})
