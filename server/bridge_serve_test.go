@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,11 +100,17 @@ func serveForBridge(t *testing.T, all []tool.Tool, settings map[string]string) *
 // bridgeTo connects a client through a bridge. It ends, and is checked, with the test.
 func bridgeTo(t *testing.T, url, client string, modern bool) *fixture {
 	t.Helper()
+	return bridgeOver(t, newTransport(nil), url, client, modern)
+}
+
+// bridgeOver is bridgeTo over connections of the test's own.
+func bridgeOver(t *testing.T, base http.RoundTripper, url, client string, modern bool) *fixture {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	f := &fixture{ended: make(chan error, 1)}
 	go func() {
-		err := Bridge(context.Background(), BridgeOptions{URL: url, Session: handleOf, EOFGrace: hangAfter}, inR, outW)
+		err := Bridge(context.Background(), BridgeOptions{URL: url, Session: handleOf, EOFGrace: hangAfter, Base: base}, inR, outW)
 		_ = outW.Close()
 		f.ended <- err
 	}()
@@ -259,6 +268,48 @@ func wait(t *testing.T, c <-chan struct{}, what string) {
 	}
 }
 
+// A dialer makes the connections of a client, and knows when the client has closed them.
+type dialer struct {
+	mu    sync.Mutex
+	conns []*dialedConn
+}
+
+type dialedConn struct {
+	net.Conn
+	closed chan struct{}
+	close  func() error
+}
+
+func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &dialedConn{Conn: conn, closed: make(chan struct{})}
+	c.close = sync.OnceValue(func() error {
+		defer close(c.closed)
+		return conn.Close()
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conns = append(d.conns, c)
+	return c, nil
+}
+
+func (c *dialedConn) Close() error { return c.close() }
+
+// drained waits until the client has closed what it has dialed. A call that nobody may repeat fails if it is sent on a
+// connection whose end the client has not seen yet.
+func (d *dialer) drained(t *testing.T) {
+	t.Helper()
+	d.mu.Lock()
+	conns := slices.Clone(d.conns)
+	d.mu.Unlock()
+	for _, c := range conns {
+		wait(t, c.closed, "the client keeps a connection that the endpoint has ended")
+	}
+}
+
 // TestBridgeRestart: the endpoint is restarted between two calls, on the same address and state; what was read can be
 // edited.
 func TestBridgeRestart(t *testing.T) {
@@ -274,11 +325,14 @@ func TestBridgeRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := openEndpoint(t, work, data, reserved(t), tools.All(), settings)
-		f := bridgeTo(t, "http://"+e.addr+"/mcp", "test", modern)
+		d, base := &dialer{}, newTransport(nil)
+		base.DialContext = d.dial
+		f := bridgeOver(t, base, "http://"+e.addr+"/mcp", "test", modern)
 		if got, err := f.call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q}`, path))); err != nil || !strings.Contains(got, "one") {
 			t.Fatalf("read: %s (%v)", got, err)
 		}
 		e.close(t)
+		d.drained(t)
 		e = openEndpoint(t, work, data, e.addr, tools.All(), settings)
 		t.Cleanup(func() { e.close(t) })
 		got, err := f.call("edit_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q,"old_string":"one","new_string":"two"}`, path)))
