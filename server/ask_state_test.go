@@ -29,6 +29,14 @@ func (c *elicitClient) with(name, args, answer, state string) elicitAnswer {
 	return c.callWith(name, args, answering(answer, state), always(stop))
 }
 
+// altered returns s with another last letter.
+func altered(s string) string {
+	if strings.HasSuffix(s, "a") {
+		return s[:len(s)-1] + "b"
+	}
+	return s[:len(s)-1] + "a"
+}
+
 // TestAskStates: an answer counts with a state that was made for this request, once, in time, and for this input.
 func TestAskStates(t *testing.T) {
 	t.Parallel()
@@ -65,7 +73,7 @@ func TestAskStates(t *testing.T) {
 	for what, forged := range map[string]string{
 		"nonsense": "nonsense", "no mac": parts[0] + "." + parts[1], "an empty mac": parts[0] + "." + parts[1] + ".",
 		"another nonce": parts[0] + "." + newID() + "." + parts[2], "another version": "v2." + parts[1] + "." + parts[2],
-		"one more part": state + ".x", "long": state + strings.Repeat("A", 1<<16), "a changed mac": state[:len(state)-2] + "AA",
+		"one more part": state + ".x", "long": state + strings.Repeat("A", 1<<16), "a changed mac": altered(state),
 		"upper case": strings.ToUpper(state), "a path": "v1.../../key.ask." + parts[2],
 	} {
 		refused(what, ann.with("change", `{"text":"one"}`, sayOnce, forged))

@@ -361,10 +361,7 @@ func TestPrincipalsApart(t *testing.T) {
 	id = id[:16]
 
 	// What bob gets for an id of alice must be, but for the id, what he gets for one that nobody has.
-	forged := alice.session[:len(alice.session)-1] + "a"
-	if forged == alice.session {
-		forged = alice.session[:len(alice.session)-1] + "b"
-	}
+	forged := altered(alice.session)
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		var got []httpReply
 		for _, session := range []string{alice.session, forged, "ch1.x.y.z", "nonsense"} {

@@ -285,7 +285,7 @@ func (p *planner) forge(exit string) {
 		p.t.Errorf("an answer without a state: %+v", a)
 	}
 	state := a.state
-	for name, forged := range map[string]string{"made up": "v1.aaaa.bbbb", "changed": state[:len(state)-2] + "AA", "cut": state[:len(state)/2]} {
+	for name, forged := range map[string]string{"made up": "v1.aaaa.bbbb", "changed": altered(state), "cut": state[:len(state)/2]} {
 		if a := p.callWith("exit_plan_mode", exit, answering(sayApprove, forged), never(p.t)); a.code != -32602 {
 			p.t.Errorf("a state that is %s: %+v", name, a)
 		}

@@ -117,7 +117,7 @@ func TestQuestionForged(t *testing.T) {
 			t.Errorf("an answer without a state: %+v", a)
 		}
 		state := a.state
-		for name, forged := range map[string]string{"made up": "v1.aaaa.bbbb", "changed": state[:len(state)-2] + "AA", "cut": state[:len(state)/2]} {
+		for name, forged := range map[string]string{"made up": "v1.aaaa.bbbb", "changed": altered(state), "cut": state[:len(state)/2]} {
 			if a := p.callWith("ask_user_question", twoQuestions, answering(answer, forged), never(t)); a.code != -32602 {
 				t.Errorf("a state that is %s: %+v", name, a)
 			}
