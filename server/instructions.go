@@ -107,7 +107,7 @@ func (s *Server) skillNames(ctx context.Context, p *place) []string {
 	if p.broken || !p.who.Scopes.Has(auth.Read) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, skillTime)
+	ctx, cancel := context.WithTimeout(ctx, s.finding)
 	defer cancel()
 	set, err := p.bare.FindSkills(ctx)
 	if err != nil {

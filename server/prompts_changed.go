@@ -88,7 +88,7 @@ func (s *Server) tellPrompts(ctx context.Context, rec *record, result tool.Resul
 	if !ok || !rec.mayChangeSkills(ctx, result) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, skillTime)
+	ctx, cancel := context.WithTimeout(ctx, s.finding)
 	defer cancel()
 	all, err := s.promptsOf(ctx, rec, of)
 	if err != nil {

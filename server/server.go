@@ -46,6 +46,7 @@ type Server struct {
 	glance   time.Duration // for which is looked whether there are changes to list
 	patience time.Duration // of a progress note with a client that does not read
 	roots    time.Duration // that a client has to name its roots
+	finding  time.Duration // for which skills are looked for before an answer
 	versions []string      // of the protocol, newest first
 
 	mcp            *mcpserver.MCPServer
@@ -94,7 +95,7 @@ func newServer(o Options) (*Server, error) {
 			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))
 		}
 	}
-	s := &Server{cfg: o.Config, log: o.Log, tools: o.Tools, process: newID(), patience: progressPatience, roots: rootsTime, glance: glanceTime, table: map[string]tool.Tool{}}
+	s := &Server{cfg: o.Config, log: o.Log, tools: o.Tools, process: newID(), patience: progressPatience, roots: rootsTime, finding: skillTime, glance: glanceTime, table: map[string]tool.Tool{}}
 	s.versions = mcp.ValidProtocolVersions
 	if len(o.Config.Protocol.Versions) > 0 {
 		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {

@@ -116,10 +116,10 @@ func start(t testing.TB, o setup) *fixture {
 }
 
 // patient makes the limits of a server such that only a hang reaches them: however slow this machine is, a test lists no
-// changes in doubt, a client that answers has named its roots (unless it has a time for that), hooks hear of the end, and
-// calls of a session that come one after the other are of one turn.
+// changes in doubt, a client that answers has named its roots (unless it has a time for that), all skills are found, hooks
+// hear of the end, and calls of a session that come one after the other are of one turn.
 func patient(s *Server, roots time.Duration) {
-	s.glance, s.roots = hangAfter, cmp.Or(roots, hangAfter)
+	s.glance, s.finding, s.roots = hangAfter, hangAfter, cmp.Or(roots, hangAfter)
 	s.engines.hooks.Grace = hangAfter
 	build := s.sessions.build
 	s.sessions.build = func(key session.Key, at *place) (*session.State, func(), error) {
