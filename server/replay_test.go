@@ -104,6 +104,10 @@ func (f *scriptFile) lay(dir string) error {
 	return nil
 }
 
+// counted finds a total that is not whole: a search counts for 100 ms behind its answer, in which a machine may stand
+// still. No session has files enough for that otherwise.
+var counted = regexp.MustCompile(`(of|are) at least [0-9]`)
+
 // A replay runs one session file against one connection.
 type replay struct {
 	file  *scriptFile
@@ -132,6 +136,9 @@ func (r *replay) run() (string, error) {
 			args = "{}"
 		}
 		answer, err := r.wire.call(name, json.RawMessage(r.names.fill(args)))
+		for end := time.Now().Add(hangAfter); err == nil && name == "grep_search" && counted.MatchString(answer) && time.Now().Before(end); {
+			answer, err = r.wire.call(name, json.RawMessage(r.names.fill(args)))
+		}
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", l, err)
 		}

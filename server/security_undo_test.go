@@ -5,6 +5,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,6 +50,7 @@ func undoers(t *testing.T) map[string]*undoer {
 	var daemon *daemon
 	connect := func() {
 		daemon = d.serve()
+		http.DefaultClient.CloseIdleConnections() // to the server before, whose end may not have been seen
 		for token, say := range map[string]*func(tool, args string) string{d.token: &web.say, stranger: &web.other} {
 			c := (&httpClient{t: t, url: daemon.url + "/mcp", token: token}).hello()
 			*say = func(tool, args string) string {

@@ -17,7 +17,7 @@ import (
 const (
 	appliedChanges = 4
 	appliedBytes   = 4 << 20
-	appliedTime    = 50 * time.Millisecond
+	appliedTime    = time.Second
 )
 
 // appliedBefore says that the session has made exactly this edit of the file before, and that now, which has no more of
