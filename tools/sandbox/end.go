@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -35,6 +36,7 @@ type member struct {
 // An ending is one run of End. It belongs to one goroutine.
 type ending struct {
 	look  func() []member
+	child id
 	rush  *atomic.Pointer[time.Time] // of its Process
 	asked map[id]bool                // got SIGTERM
 	ended map[id]bool                // got any signal
@@ -47,6 +49,10 @@ func (e *ending) ask(grace time.Duration) {
 	for members := e.look(); len(members) > 0 && time.Now().Before(deadline); members = e.look() {
 		if rush := e.rush.Load(); rush != nil && !time.Now().Before(*rush) {
 			return
+		}
+		// The child first: a shell that loses the command it waits for before it is asked itself runs the next one.
+		if i := slices.IndexFunc(members, func(m member) bool { return m.id == e.child }); i > 0 {
+			members[0], members[i] = members[i], members[0]
 		}
 		for _, m := range members {
 			if !e.asked[m.id] {

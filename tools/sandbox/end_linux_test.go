@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,6 +133,26 @@ func TestEndOutrunsForks(t *testing.T) {
 	waitFor(t, "all run", func() bool { return len(alive(t, "sleep "+word)) == 4 })
 	r.End(20 * time.Millisecond)
 	ended(t, r, word)
+}
+
+// A shell whose command gets the SIGTERM before it went on with the next one. /proc names processes by number, and a child has
+// a smaller one than its shell when the numbers have begun again.
+func TestAskTheShellFirst(t *testing.T) {
+	t.Parallel()
+	nobody, shell := id{pid: 1 << 30}, id{pid: 1<<30 + 1} // there are no such processes
+	members := []member{{id: nobody}, {id: shell}}
+	e := ending{child: shell, rush: new(atomic.Pointer[time.Time]), asked: map[id]bool{}, ended: map[id]bool{}}
+	looks := 0
+	e.look = func() []member {
+		if looks++; looks > 1 {
+			return nil
+		}
+		return members
+	}
+	e.ask(hang)
+	if members[0].id != shell || !e.asked[nobody] || !e.asked[shell] {
+		t.Errorf("asked in the order %v", members)
+	}
 }
 
 // A machine that stood still for as long as all rounds may take ended nothing, and saw nothing of what was left.

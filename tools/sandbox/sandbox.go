@@ -149,7 +149,7 @@ func (p *Process) Left() int {
 func (p *Process) End(grace time.Duration) int {
 	p.ending.Lock()
 	defer p.ending.Unlock()
-	e := ending{look: p.look, rush: &p.rush, asked: map[id]bool{}, ended: map[id]bool{}}
+	e := ending{look: p.look, child: p.tree.child, rush: &p.rush, asked: map[id]bool{}, ended: map[id]bool{}}
 	e.ask(grace)
 	e.force()
 	select {
