@@ -65,8 +65,8 @@ func (o *output) take() bool {
 // round is one look. What cannot all be written leaves the log as it was: a part would have a hole, which reads as zeros.
 // After the last look the spools alone have the rest.
 func (o *output) round(last bool) bool {
+	fromErr, anewErr := o.err.grown() // first: what was printed to stdout before it is in this round then
 	fromOut, anewOut := o.out.grown()
-	fromErr, anewErr := o.err.grown()
 	if o.fault != nil && (anewOut || anewErr) {
 		o.gone = o.fault // the command has truncated what was to be tried again
 	}
