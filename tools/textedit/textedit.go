@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -70,6 +71,13 @@ type Report struct {
 // *NotFoundError, *AmbiguousError or *CountError.
 func Apply(content []byte, edits []Edit) ([]byte, Report, error) {
 	return apply(content, edits, maxContent)
+}
+
+// UsedUp says that content has what e writes, and nothing for it to replace.
+func UsedUp(content []byte, e Edit) bool {
+	_, _, err := Apply(content, []Edit{e})
+	_, missing := errors.AsType[*NotFoundError](err)
+	return missing && e.New != "" && strings.Contains(foldEnds(Shown(content)), foldEnds(e.New))
 }
 
 func apply(content []byte, edits []Edit, limit int) ([]byte, Report, error) {
