@@ -120,7 +120,9 @@ func TestBackgroundLimits(t *testing.T) {
 		var now, most, ended, began atomic.Int64
 		work := func(ctx context.Context) {
 			began.Add(1)
-			most.Store(max(most.Load(), now.Add(1)))
+			n := now.Add(1)
+			for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+			}
 			defer now.Add(-1)
 			select {
 			case <-time.After(1100 * time.Millisecond):
