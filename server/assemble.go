@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (s *Server) assemble(o Options) (err error) {
 	}
 	if e.durable = o.Serve; o.Serve {
 		if e.store, err = state.Open(context.Background(), cfg.Store.URL, state.Options{
-			Dir: e.dir, Timeout: storeTime, SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
+			Dir: e.dir, Timeout: cmp.Or(o.storeTime, storeTime), SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
 		}); err != nil {
 			return err
 		}

@@ -92,9 +92,7 @@ func TestShellPipeHolder(t *testing.T) {
 	if !strings.HasPrefix(text, "hi\n") || !strings.Contains(text, "[1 background process") {
 		t.Errorf("got %q", text)
 	}
-	if marked(t, fifo) {
-		t.Error("the child is alive")
-	}
+	until(t, "the child ends", func() bool { return !marked(t, fifo) })
 }
 
 // TestShellDeadline: at its limit a command is answered for with what it printed, and nothing of it is left, also when
@@ -107,9 +105,7 @@ func TestShellDeadline(t *testing.T) {
 	if !strings.HasPrefix(text, "! TIMEOUT: Command timed out after 10s.") || !strings.Contains(text, "begun") {
 		t.Errorf("got %q", text)
 	}
-	if marked(t, mark) {
-		t.Error("a process is left")
-	}
+	until(t, "nothing is left", func() bool { return !marked(t, mark) })
 }
 
 // TestShellLargeOutput: 100 MB of output cost the server less than 32 MiB, show head and tail, and can be read back from
@@ -177,9 +173,7 @@ func TestSecondSignal(t *testing.T) {
 	if code := p.cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) && code != 128+int(syscall.SIGINT) { // either may come first
 		t.Errorf("exit code %d (%v); stderr:\n%s", code, err, p.stderr)
 	}
-	if marked(t, mark) {
-		t.Error("a process of the job is left")
-	}
+	until(t, "nothing of the job is left", func() bool { return !marked(t, mark) })
 }
 
 // TestEnds: the program ends by itself with its input, on a signal, and with everything that it started.
@@ -203,9 +197,7 @@ func TestEnds(t *testing.T) {
 			if err := p.cmd.Wait(); err != nil {
 				t.Errorf("it ended with %v; stderr:\n%s", err, p.stderr)
 			}
-			if marked(t, mark) {
-				t.Error("a process of the job is left")
-			}
+			until(t, "nothing of the job is left", func() bool { return !marked(t, mark) })
 		})
 	}
 }

@@ -51,7 +51,7 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 	if _, err := config.OpenState(data); err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{Config: cfg, Tools: all, Version: "test", Serve: true})
+	s, err := New(Options{Config: cfg, Tools: all, Version: "test", Serve: true, storeTime: hangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ func staged(t *testing.T, settings map[string]string) *stage {
 	}
 	x.httpSite = serveHTTP(t, siteSetup{
 		principals: []string{"alice", "bob"}, settings: settings,
+		values: map[string]auth.Values{"alice": {Quota: map[string]string{"connections": "0", "streams": "0"}}}, // what ended may be counted a while
 		tools: []tool.Tool{
 			fixtureTool("hold", tool.Traits{Private: true, Local: true}, run),
 			fixtureTool("tend", tool.Traits{Private: true, Local: true, Ungated: true}, run),

@@ -159,13 +159,13 @@ func (r *clientRoots) follow(ctx context.Context, space *workspace.Space, said [
 	}
 	led := make(chan []string, 1)
 	go func() { // it ends when the disk answers, and keeps others from beginning until then
-		defer r.looking.Unlock()
 		all := slices.Clone(said)
 		for i, dir := range all {
 			if slices.Contains(apart, dir) {
 				all[i] = workspace.Real(dir)
 			}
 		}
+		r.looking.Unlock() // first: whoever gets the answer may ask the next question at once
 		led <- all
 	}()
 	select {

@@ -76,6 +76,7 @@ func TestSignalAfterEndOfInput(t *testing.T) {
 					t.Errorf("cancelled after %s, want %s", took, e.cancelled)
 				}
 				must(t, <-h.done)
+				synctest.Wait() // the signal is noted by a goroutine of its own
 				if got, want := h.s.hurried.Load(), e.signal < time.Hour; got != want {
 					t.Errorf("commands are ended in a hurry: %t, want %t", got, want)
 				}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -71,7 +72,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		return tool.Result{Text: in.Text}, nil
 	})
 	log := slog.New(slog.NewTextHandler(&x.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	x.server, err = New(Options{Config: cfg, Tools: []tool.Tool{echo}, Version: "test", Log: log, Serve: true})
+	x.server, err = New(Options{Config: cfg, Tools: []tool.Tool{echo}, Version: "test", Log: log, Serve: true, storeTime: hangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -499,11 +500,14 @@ func (x *guardSite) clean() {
 	x.t.Helper()
 	wrote := map[string]string{"the log": x.log.String()}
 	err := filepath.WalkDir(x.data, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+		var b []byte
+		if err == nil && d.Type().IsRegular() {
+			b, err = os.ReadFile(path)
+			wrote[path] = string(b)
 		}
-		b, err := os.ReadFile(path)
-		wrote[path] = string(b)
+		if errors.Is(err, fs.ErrNotExist) { // it took the place of another meanwhile
+			return nil
+		}
 		return err
 	})
 	if err != nil {

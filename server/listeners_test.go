@@ -269,7 +269,14 @@ func TestUnixSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
-		_ = l.Close() // as a kill leaves it
+		_ = l.Close()                            // as a kill leaves it
+		until(t, "nobody listens", func() bool { // a child that another test forks has it until it runs its program
+			c, err := net.Dial("unix", path)
+			if err == nil {
+				_ = c.Close() // it only asked
+			}
+			return err != nil
+		})
 	}
 	for name, test := range map[string]struct {
 		before func(*testing.T, string)

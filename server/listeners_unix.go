@@ -9,8 +9,12 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 )
+
+// masked is held while the umask of the process is another: two at once would give each other's back.
+var masked sync.Mutex
 
 // listenUnix makes a socket. It is nobody else's from its first moment on; mode is given to it afterwards. What is at
 // the path already is replaced only if it is a socket that nobody listens on: the rest of a process that was killed.
@@ -18,9 +22,11 @@ func listenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listene
 	if err := removeDead(ctx, path); err != nil {
 		return nil, err
 	}
+	masked.Lock()
 	old := syscall.Umask(0o077) // of the whole process, which does nothing else yet
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	syscall.Umask(old)
+	masked.Unlock()
 	if err != nil {
 		return nil, err
 	}

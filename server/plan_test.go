@@ -328,7 +328,7 @@ func TestPlanApprovalExpired(t *testing.T) {
 		a := p.call("exit_plan_mode", exit, always(stop))
 		p.allowed("run_readonly", `{"command":"sleep 1.2"}`) // the program's own clock goes on
 		a = p.callWith("exit_plan_mode", exit, answering(sayApprove, a.state), always(sayDecline))
-		if a.asked != 1 || strings.Contains(a.text, "approved") {
+		if a.asked == 0 || strings.Contains(a.text, "approved") { // more than once where this answer is late, too
 			t.Errorf("%+v", a)
 		}
 		p.stays("an answer that came too late")

@@ -148,7 +148,7 @@ func TestQuestionExpired(t *testing.T) {
 			p.allowed("run_readonly", `{"command":"sleep 1.2"}`) // the program's own clock goes on
 			a = p.callWith("ask_user_question", twoQuestions, answering(accepts(`{"q1":"a"}`), a.state), always(sayCancel))
 		}
-		if a.failed || a.asked != 1 || a.text != undecided {
+		if a.failed || a.asked == 0 || a.asked > 1 && !p.modern || a.text != undecided { // more than once where this answer is late, too
 			t.Errorf("%+v", a)
 		}
 	})

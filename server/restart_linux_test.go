@@ -194,9 +194,7 @@ func TestDrainEnds(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			t.Logf("the process ended after %v", time.Since(began))
-			if marked(t, "sleep\x00"+mark) {
-				t.Error("a process of the call is left")
-			}
+			until(t, "nothing of the call is left", func() bool { return !marked(t, "sleep\x00"+mark) })
 			d.auditHolds()
 		})
 	}
@@ -224,9 +222,7 @@ func TestSecondSignalHTTP(t *testing.T) {
 			}
 			t.Logf("the process ended %v after the second signal", time.Since(began))
 			call.ended.Wait()
-			if marked(t, "sleep\x00"+mark) {
-				t.Error("a process of the call is left")
-			}
+			until(t, "nothing of the call is left", func() bool { return !marked(t, "sleep\x00"+mark) })
 		})
 	}
 }
@@ -238,7 +234,7 @@ func TestKilled(t *testing.T) {
 	for _, k := range wireKinds {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {
 			t.Parallel()
-			d := deploy(t)
+			d := crowded(t) // the job is looked at until it has begun
 			s := d.serve()
 			via := over(t, d.address, nil)
 			const handle = `,"codehand/session":"the-same-one"`

@@ -32,6 +32,8 @@ type Options struct {
 
 	AuditOut io.Writer // where the audit goes with audit.dir = "-"
 
+	storeTime time.Duration // bounds one operation of the Store with its retries; 0: 2 s
+
 	// Serve is for HTTP: the state is durable, calls are audited, and principals are told apart.
 	Serve bool
 	// Extend adds to the MCP server what is no tool of ours, before anything is served. The conformance fixture uses it.

@@ -292,11 +292,16 @@ func (r *run) progress(ctx context.Context, c Client) error {
 	if err := has(text, "line 1\nline 2\nline 3"); err != nil {
 		return err
 	}
+	// A client may hand notifications to another goroutine than the answer, and the first may be of a command that has not begun.
+	if err := until("progress that shows a line", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.ContainsFunc(seen, func(p Progress) bool { return strings.Contains(p.Message, "line") })
+	}); err != nil {
+		return err
+	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(seen) == 0 || !strings.Contains(seen[0].Message, "line") {
-		return fmt.Errorf("progress %v", seen)
-	}
 	for i := 1; i < len(seen); i++ {
 		if seen[i].Done <= seen[i-1].Done {
 			return fmt.Errorf("progress does not grow: %v", seen)
