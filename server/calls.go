@@ -65,12 +65,12 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 	t := s.aim(rec).tool
 	s.heedRoots(ctx, rec)
 	s.identify(ctx, rec)
-	if e := s.locate(ctx, rec.state); e != nil {
-		return s.describeError(e, t.Spec.Name)
-	}
 	a := pipeline.Arrival{
-		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: rec.admit(ctx), Lost: rec.left,
+		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: s.locate(ctx, rec.state), Lost: rec.left,
 		Teach: func(ctx context.Context) string { return s.teach(ctx, rec) },
+	}
+	if a.Refused == nil {
+		a.Refused = rec.admit(ctx)
 	}
 	a.Find = s.inner(rec)
 	defer rec.leave()
@@ -88,10 +88,12 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 		a.Via = rec.env.name
 	}
 	result, err := rec.visit.Call(ctx, t, rec.aim.input, a)
-	if s.shelve(ctx, rec) || result.ListChanged {
-		s.tellListed(ctx, rec)
+	if a.Refused == nil { // else nothing changed, and the state may be that of no directory
+		if s.shelve(ctx, rec) || result.ListChanged {
+			s.tellListed(ctx, rec)
+		}
+		s.tellPrompts(ctx, rec, result)
 	}
-	s.tellPrompts(ctx, rec, result)
 	refusal, refused := errors.AsType[*tool.Refusal](err)
 	rec.interrupted = result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted
 	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
@@ -229,10 +231,10 @@ func (s *Server) profile(name string) clients.Profile {
 
 // locate gives the state its cwd as of now, and the rules that go with it, and what the session has chosen for itself. A
 // cwd that no longer lies in a root counts as none; one that was removed stays, and the tools say so.
-func (s *Server) locate(ctx context.Context, st *session.State) error {
+func (s *Server) locate(ctx context.Context, st *session.State) *tool.Refusal {
 	cwd, err := st.Cwd.Load(ctx)
 	if err != nil {
-		return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so the current directory is not known. Try again.", Cause: err}
+		return notRead(ctx, "the current directory is", err)
 	}
 	st.Usual = session.Usual{Cwd: st.Space.Cwd(), MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
 	if cwd != "" && st.Space.Inside(cwd) {
@@ -241,12 +243,20 @@ func (s *Server) locate(ctx context.Context, st *session.State) error {
 	st.Rules = st.Rules.Moved(st.Space.Cwd())
 	chosen, err := st.Choices.Load(ctx)
 	if err != nil {
-		return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so the options of this session are not known. Try again.", Cause: err}
+		return notRead(ctx, "the options of this session are", err)
 	}
 	now := chosen.Under(st.Usual)
 	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
 	s.reachPlan(ctx, st)
 	return nil
+}
+
+// notRead is the refusal of a call for which the Store was not read. For one that was cancelled it need not be down.
+func notRead(ctx context.Context, what string, err error) *tool.Refusal {
+	if ctx.Err() != nil {
+		return &tool.Refusal{Code: tool.Interrupted, Text: "Interrupted by the client.", Cause: context.Cause(ctx)}
+	}
+	return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so " + what + " not known. Try again.", Cause: err}
 }
 
 // reachPlan opens the session's plan file, which lies outside the roots mostly: for changes in plan mode, and to be read

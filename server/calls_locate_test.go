@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/server/state"
+	"codehand/tools/session"
+)
+
+// A slowMemory answers nobody: it says that it was asked, and waits for the end of the call.
+type slowMemory struct{ asked chan<- string }
+
+func (m slowMemory) Get(ctx context.Context, _ string) ([]byte, uint64, error) {
+	m.asked <- "the Store is asked"
+	<-ctx.Done()
+	return nil, 0, ctx.Err()
+}
+
+func (slowMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
+	return false, state.ErrDown
+}
+
+// moveWith gives all sessions that begin from now on a memory of their own for their current directory.
+func moveWith(s *Server, m session.Memory) {
+	build := s.sessions.build
+	s.sessions.build = func(key session.Key, at *place) (*session.State, func(), error) {
+		st, end, err := build(key, at)
+		if err == nil {
+			st.Cwd = session.NewCell[string](m, "cell.cwd")
+		}
+		return st, end, err
+	}
+}
+
+// TestCallsRecordedBeforeTheCorridor: a call whose client left while its current directory was looked up, and one for which
+// the Store did not say where it is, were in no audit and in no metric.
+func TestCallsRecordedBeforeTheCorridor(t *testing.T) {
+	t.Parallel()
+	const down = "STATE_UNAVAILABLE: The state store does not answer, so the current directory is not known. Try again."
+	for _, c := range []struct {
+		name, outcome, code, decision string
+		cancelled                     bool
+		memory                        func(*stage) session.Memory
+	}{
+		{"cancelled", "cancelled", "CANCELLED", "", true, func(x *stage) session.Memory { return slowMemory{x.began} }},
+		{"the Store is down", "unavailable", "STATE_UNAVAILABLE", "state", false, func(*stage) session.Memory { return brokenStore{err: state.ErrDown} }},
+	} {
+		for _, era := range []string{"legacy", "modern"} {
+			t.Run(c.name+"/"+era, func(t *testing.T) {
+				t.Parallel()
+				x := staged(t, nil)
+				moveWith(x.server, c.memory(x))
+				client := x.client("alice")
+				if era == "modern" {
+					client.of2026()
+				} else {
+					client.hello()
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				answer := client.launch(ctx, "1", "watch", "a", "")
+				if c.cancelled {
+					x.expect(t, x.began, "the Store is asked")
+					leave()
+				} else if text, failed := arrived(t, answer).text(); !failed || text != down {
+					t.Errorf("the answer is %q", text)
+				}
+				x.open(t, 0)
+				x.quiet(t)
+				if want := `codehand_calls_total{outcome="` + c.outcome + `",tool="watch"} 1`; !strings.Contains(scraped(t, x.server.team.metrics), want) {
+					t.Errorf("the metrics lack %s", want)
+				}
+				must(t, x.stop())
+				mustBeDone(t, filepath.Join(x.data, "audit"), map[string]any{
+					"tool": "watch", "ok": false, "code": c.code, "dec": c.decision, "cancelled": c.cancelled, "p": "alice", "era": era,
+				})
+			})
+		}
+	}
+}
+
+// mustBeDone checks that the log has one line of a call, with these fields.
+func mustBeDone(t *testing.T, dir string, want map[string]any) {
+	t.Helper()
+	calls := 0
+	for _, line := range allAudit(t, dir) {
+		if line["ev"] != "call.done" {
+			continue
+		}
+		calls++
+		for name, value := range want {
+			if line[name] != value {
+				t.Errorf("call.done: %s is %v, want %v", name, line[name], value)
+			}
+		}
+	}
+	if calls != 1 {
+		t.Errorf("%d lines call.done, want 1", calls)
+	}
+}
+
+// TestEndedCallInProcess: a call whose context has ended when it begins is recorded, as cancelled.
+func TestEndedCallInProcess(t *testing.T) {
+	t.Parallel()
+	dir := auditDir(t)
+	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	text, failed, err := f.server.Call(ctx, "read_file", []byte(`{"file_path":"a.txt"}`))
+	if err != nil || !failed || text != "CANCELLED: Interrupted by the client." {
+		t.Errorf("got %q, failed %v, %v", text, failed, err)
+	}
+	must(t, a.close())
+	mustBeDone(t, dir, map[string]any{"tool": "read_file", "ok": false, "code": "CANCELLED", "dec": "", "cancelled": true, "p": "local", "tr": "call"})
+}
