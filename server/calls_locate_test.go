@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,4 +117,32 @@ func TestEndedCallInProcess(t *testing.T) {
 	}
 	must(t, a.close())
 	mustBeDone(t, dir, map[string]any{"tool": "read_file", "ok": false, "code": "CANCELLED", "dec": "", "cancelled": true, "p": "local", "tr": "call"})
+}
+
+// TestCancelledWhileAsked: a legacy call that is cancelled while a person thinks had no last line: what stood in the audit was
+// that the person is asked.
+func TestCancelledWhileAsked(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
+	c := onHTTP(t, x, "", false, declared)
+	question := c.request(c.line("change", `{"text":"one"}`, ""))()
+	if !strings.Contains(string(question), "elicitation/create") {
+		t.Fatalf("%s", question)
+	}
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if n := x.server.openCalls(); n != 0 {
+		t.Errorf("%d calls are open", n)
+	}
+	must(t, x.stop())
+	var got []string
+	for _, line := range allAudit(t, filepath.Join(x.data, "audit")) {
+		switch line["ev"] {
+		case "call.start", "call.done":
+			got = append(got, fmt.Sprint(line["ev"], " ", line["code"], " ", line["cancelled"]))
+		}
+	}
+	if want := []string{"call.done PENDING false", "call.done CANCELLED true"}; !slices.Equal(got, want) || runs.count() != 0 {
+		t.Errorf("got %q, want %q; ran %d times", got, want, runs.count())
+	}
 }
