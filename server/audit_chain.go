@@ -37,8 +37,11 @@ type auditEntry struct {
 }
 
 // auditFiles lists the files of all replicas in a directory, those of one together, by name and the active one last.
-func auditFiles(dir string) ([]auditEntry, error) {
-	entries, err := os.ReadDir(dir)
+func auditFiles(dir string) ([]auditEntry, error) { return listAudit(dir, 10, os.ReadDir) }
+
+// listAudit reads the directory at most tries times: again when a file has left its name meanwhile.
+func listAudit(dir string, tries int, read func(dir string) ([]os.DirEntry, error)) ([]auditEntry, error) {
+	entries, err := read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,9 @@ func auditFiles(dir string) ([]auditEntry, error) {
 			continue
 		}
 		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) && tries > 1 {
+			return listAudit(dir, tries-1, read) // it may have a new name, which is not in entries
+		} else if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted meanwhile
 		} else if err != nil {
 			return nil, err
@@ -64,13 +69,7 @@ func auditFiles(dir string) ([]auditEntry, error) {
 		files = append(files, f)
 	}
 	slices.SortFunc(files, func(a, b auditEntry) int {
-		if a.active != b.active && a.replica == b.replica {
-			if a.active {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(strings.Compare(a.replica, b.replica), strings.Compare(a.name, b.name))
+		return cmp.Or(strings.Compare(a.replica, b.replica), strings.Compare(a.name, b.name)) // "." comes after "-"
 	})
 	return files, nil
 }
@@ -206,15 +205,15 @@ func openAuditFile(path string) (*os.File, error) {
 }
 
 // sortAudit brings the files of one replica into the order in which they were written. Their names are in this order,
-// too, unless the clock was set back; where a first line cannot be read, the names must do.
+// too, unless the clock was set back; where the first line of a file before the active one cannot be read, they must do.
 func sortAudit(dir string, files []auditEntry) {
 	seq := map[string]int64{}
 	for _, f := range files {
 		h, err := firstLine(filepath.Join(dir, f.name), f.replica)
-		if err != nil && f.size > 0 {
+		if err != nil && f.size > 0 && !f.active {
 			return
 		}
-		if seq[f.name] = h.Seq; f.size == 0 {
+		if seq[f.name] = h.Seq; err != nil {
 			seq[f.name] = 1<<63 - 1
 		}
 	}
@@ -241,6 +240,9 @@ const (
 	auditCut     = "cut"     // a line is not whole
 )
 
+// auditNoEnd is the text of a break that may be none: perhaps the line is being written.
+const auditNoEnd = "the line has no end"
+
 // CheckAudit checks the chains of all replicas whose files are in dir, and says how many lines it found in order. The
 // error is an *AuditBreak, for the first break; any other means that the check could not be made. A log may be written
 // meanwhile.
@@ -248,8 +250,10 @@ const (
 // Two things do not show: that the oldest files are gone, since that is what happens to them, and that whole lines are
 // gone from the end of the last file, since nothing comes after them. While the server runs, its next line shows it.
 func CheckAudit(dir string) (lines int, err error) {
-	const tries = 3 // a file that is rotated while it is read looks like one that is missing
-	for range tries {
+	chains := map[string]auditChain{}
+	// A writer may be held up within a line, by a busy disk. A line that has no end after 2 s of pauses gets none.
+	for pause := time.Duration(0); pause < 2*time.Second; pause = max(2*pause, time.Millisecond) {
+		time.Sleep(pause)
 		var before, after []auditEntry
 		if before, err = auditFiles(dir); err != nil {
 			return 0, err
@@ -257,18 +261,20 @@ func CheckAudit(dir string) (lines int, err error) {
 		if len(before) == 0 {
 			return 0, fmt.Errorf("there is no audit log in %s", dir)
 		}
-		if lines, err = checkChains(dir, before); err == nil {
+		if lines, err = checkChains(dir, before, chains); err == nil {
 			return lines, nil
 		}
-		if after, _ = auditFiles(dir); slices.Equal(before, after) {
+		after, _ = auditFiles(dir) // a file that is rotated while it is read looks like one that is missing
+		if b, ok := errors.AsType[*AuditBreak](err); slices.Equal(before, after) && (!ok || b.Text != auditNoEnd) {
 			break
 		}
 	}
 	return lines, err
 }
 
-// checkChains checks the files replica by replica.
-func checkChains(dir string, files []auditEntry) (lines int, err error) {
+// checkChains checks the files replica by replica. chains is where a check before came to: it goes on behind the last file
+// that was in order, or else a long log would never be through before the next file begins.
+func checkChains(dir string, files []auditEntry, chains map[string]auditChain) (lines int, err error) {
 	for len(files) > 0 {
 		n := slices.IndexFunc(files, func(f auditEntry) bool { return f.replica != files[0].replica })
 		if n < 0 {
@@ -278,11 +284,17 @@ func checkChains(dir string, files []auditEntry) (lines int, err error) {
 		files = files[n:]
 		sortAudit(dir, own)
 		c := auditChain{replica: own[0].replica}
-		for _, f := range own {
+		last := slices.IndexFunc(own, func(f auditEntry) bool { return f.name == chains[c.replica].at.file })
+		if last >= 0 { // else it may be deleted, and some after it
+			c = chains[c.replica]
+		}
+		for _, f := range own[last+1:] {
+			chains[c.replica] = c
 			if err := c.file(dir, f); err != nil {
 				return lines + c.lines, err
 			}
 		}
+		chains[c.replica] = c
 		lines += c.lines
 	}
 	return lines, nil
@@ -326,7 +338,7 @@ func (c *auditChain) read(in io.Reader, f auditEntry) error {
 			}
 			return nil
 		case err == io.EOF:
-			return here.broken(auditCut, "the line has no end")
+			return here.broken(auditCut, auditNoEnd)
 		case errors.Is(err, bufio.ErrBufferFull):
 			return here.broken(auditChanged, "the line is longer than any that is written")
 		case err != nil:

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -99,7 +101,8 @@ func TestCheckAudit(t *testing.T) {
 			t.Parallel()
 			dir, names := writtenAudit(t)
 			c.damage(t, dir, names)
-			_, err := CheckAudit(dir)
+			var err error
+			synctest.Test(t, func(*testing.T) { _, err = CheckAudit(dir) }) // the clock of its pauses takes no time
 			b, ok := errors.AsType[*AuditBreak](err)
 			if !ok {
 				t.Fatalf("got %v", err)
@@ -174,6 +177,140 @@ func TestCheckAuditWhileWritten(t *testing.T) {
 	must(t, a.event("logout", nil))
 	if _, err := CheckAudit(dir); err == nil || !strings.Contains(err.Error(), "audit-r4k2.jsonl:2: missing: numbers 2 to 2 are gone") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A writer can be held up within a line: what ends while it is looked at is whole, what does not is cut.
+func TestCheckAuditHalfLine(t *testing.T) {
+	t.Parallel()
+	dir, names := writtenAudit(t)
+	lines, err := CheckAudit(dir)
+	must(t, err)
+	path := filepath.Join(dir, names[2])
+	b, err := os.ReadFile(path)
+	must(t, err)
+	half := len(b) - 20
+	must(t, os.WriteFile(path, b[:half], 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if _, err := CheckAudit(dir); err == nil || !strings.Contains(err.Error(), "cut: the line has no end") {
+			t.Errorf("it never gets an end: %v", err)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the check took %v", took)
+		}
+		var writer sync.WaitGroup
+		defer writer.Wait()
+		writer.Go(func() {
+			time.Sleep(time.Second)
+			f, err := createAudit(path)
+			if err == nil {
+				_, err = f.Write(b[half:])
+				err = errors.Join(err, f.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		mustCheck(t, dir, lines)
+	})
+}
+
+// A goneEntry is of a file that has left its name since the directory was read.
+type goneEntry struct{ os.DirEntry }
+
+func (goneEntry) Info() (os.FileInfo, error) { return nil, os.ErrNotExist }
+
+// The only file there is gets another name while the directory is listed.
+func TestAuditFilesMove(t *testing.T) {
+	t.Parallel()
+	dir := auditDir(t)
+	must(t, openTestAudit(t, dir, nil).close())
+	moved := auditName("r4k2", time.Now())
+	reads := 0
+	move := func(dir string) ([]os.DirEntry, error) {
+		entries, err := os.ReadDir(dir)
+		if reads++; err == nil && reads == 1 {
+			err = os.Rename(filepath.Join(dir, entries[0].Name()), filepath.Join(dir, moved))
+			entries[0] = goneEntry{entries[0]}
+		}
+		return entries, err
+	}
+	if files, err := listAudit(dir, 2, move); err != nil || len(files) != 1 || files[0].name != moved {
+		t.Errorf("got %v, %v", files, err)
+	}
+	reads = 0
+	stale := func(dir string) ([]os.DirEntry, error) {
+		entries, err := os.ReadDir(dir)
+		for i, e := range entries {
+			entries[i] = goneEntry{e}
+		}
+		reads++
+		return entries, err
+	}
+	if files, err := listAudit(dir, 5, stale); err != nil || len(files) != 0 || reads != 5 {
+		t.Errorf("a directory that lists what is gone: %v, %v, read %d times", files, err, reads)
+	}
+}
+
+// A file is set aside between the listing and the reading: the next try goes on where this one came to.
+func TestCheckAuditRotated(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, first, second string)
+		gone   bool // the two files
+	}{
+		{"only that", func(*testing.T, string, string) {}, false},
+		{"what was read is not read again", func(t *testing.T, first, _ string) {
+			b, err := os.ReadFile(first)
+			must(t, err)
+			must(t, os.WriteFile(first, bytes.Replace(b, []byte("edit_file"), []byte("read_file"), 1), 0o600))
+		}, false},
+		{"what was read is deleted", func(t *testing.T, first, second string) {
+			must(t, errors.Join(os.Remove(first), os.Remove(second)))
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir, names := writtenAudit(t)
+			old, err := auditFiles(dir)
+			must(t, err)
+			must(t, os.Rename(filepath.Join(dir, names[2]), filepath.Join(dir, auditName("r4k2", time.Now()))))
+			must(t, openTestAudit(t, dir, nil).close())
+			all, err := CheckAudit(dir)
+			must(t, err)
+
+			chains := map[string]auditChain{}
+			before, err := checkChains(dir, old, chains)
+			if b, ok := errors.AsType[*AuditBreak](err); !ok || b.Kind != auditMissing || b.File != names[2] {
+				t.Fatalf("got %v", err)
+			}
+			c.change(t, filepath.Join(dir, names[0]), filepath.Join(dir, names[1]))
+			if c.gone {
+				all -= before
+			}
+			now, err := auditFiles(dir)
+			must(t, err)
+			if n, err := checkChains(dir, now, chains); err != nil || n != all {
+				t.Errorf("%d lines, %v; want %d", n, err, all)
+			}
+		})
+	}
+}
+
+// The first line of the file that is written is half there: the files before it have their order all the same.
+func TestSortAuditHalfLine(t *testing.T) {
+	t.Parallel()
+	dir, names := writtenAudit(t)
+	early := auditName("r4k2", time.Unix(1, 0))
+	must(t, os.Rename(filepath.Join(dir, names[1]), filepath.Join(dir, early)))
+	must(t, os.WriteFile(filepath.Join(dir, names[2]), []byte(`{"v":1,`), 0o600))
+	files, err := auditFiles(dir)
+	must(t, err)
+	sortAudit(dir, files)
+	if files[0].name != names[0] || files[1].name != early || !files[2].active {
+		t.Errorf("got %v", files)
 	}
 }
 
