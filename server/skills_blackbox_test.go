@@ -80,7 +80,7 @@ func TestHostileSkillsBinary(t *testing.T) {
 		t.Error("a command of the project's skill has run")
 	}
 
-	if got := p.must(t, "skill", `{"skill":"links"}`); strings.Contains(got, "key.md") || strings.Contains(got, "abs") || strings.Contains(got, "mine.md") || strings.Contains(got, "round") {
+	if got := strings.ReplaceAll(p.must(t, "skill", `{"skill":"links"}`), work, ""); strings.Contains(got, "key.md") || strings.Contains(got, "abs") || strings.Contains(got, "mine.md") || strings.Contains(got, "round") {
 		t.Errorf("links: %s", got)
 	}
 	for _, file := range []string{"links/key.md", "links/abs/key.md", "out/SKILL.md", "links/mine.md"} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
@@ -65,7 +66,7 @@ func (r *rig) clock(id string) string {
 	if err != nil || len(found) == 0 {
 		r.t.Fatalf("no change %s: %v", id, err)
 	}
-	return changeTime(found[0].Time, found[0].Time)
+	return changeTime(found[0].Time, time.Now())
 }
 
 // What an undo wrote may be edited without another reading of it: the session made it.

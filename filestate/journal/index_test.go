@@ -109,6 +109,7 @@ func (p *processes) act() {
 			if p.rng.IntN(10) == 0 {
 				j.o.KeepDays = 1 + p.rng.IntN(3)
 				j.tidy(p.Context())
+				p.forget()
 			}
 		}
 	}
@@ -181,6 +182,15 @@ func (p *processes) move(by time.Duration) {
 	if err := p.slow.root.Rename(n.path(), to.path()); err != nil {
 		p.Fatal(err)
 	}
+	p.forget()
+}
+
+// forget makes every journal look for the place of a page again: between two pages of a history no note is moved or lost,
+// so a walk may find another one where that has happened.
+func (p *processes) forget() {
+	for _, j := range p.js {
+		j.page = page{}
+	}
 }
 
 // spoil damages a note, unless it takes something back: what is known of that stays in force.
@@ -206,6 +216,7 @@ func (p *processes) spoil() {
 	if err := os.Truncate(path, info.Size()/2); err != nil {
 		p.Fatal(err)
 	}
+	p.forget()
 }
 
 // tick waits until the clock of the file system has moved on since the journal was changed.
