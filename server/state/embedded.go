@@ -72,24 +72,42 @@ func (s *embedded) send(ctx context.Context, c *change) (bool, error) {
 		return false, ErrClosed
 	}
 	c.done = make(chan struct{})
-	limit := time.NewTimer(s.timeout)
-	defer limit.Stop()
-	select {
-	case s.queue <- c:
-	case <-s.stop:
-		return false, ErrClosed
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-limit.C:
-		return false, fmt.Errorf("%w: the log was busy for %v", ErrDown, s.timeout)
+	half := time.NewTicker(max(s.timeout/2, 1)) // while the machine stands still, however long, there is one tick
+	defer half.Stop()
+	for late := false; ; late = true {
+		select {
+		case s.queue <- c:
+			return s.written(ctx, c, half.C, late)
+		case <-s.stop:
+			return false, ErrClosed
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-half.C:
+			if late {
+				return false, fmt.Errorf("%w: the log was busy for %v", ErrDown, s.timeout)
+			}
+		}
 	}
-	select {
-	case <-c.done:
-		return c.ok, c.err
-	case <-ctx.Done():
-		return false, fmt.Errorf("%w: %w", ErrUnsure, ctx.Err())
-	case <-limit.C:
-		return false, fmt.Errorf("%w: no answer from the disk for %v", ErrUnsure, s.timeout)
+}
+
+// written waits for the end of a change that the writer has. late: the first half of the time is over.
+func (s *embedded) written(ctx context.Context, c *change, half <-chan time.Time, late bool) (bool, error) {
+	for ; ; late = true {
+		select {
+		case <-c.done:
+			return c.ok, c.err
+		case <-ctx.Done():
+			return false, fmt.Errorf("%w: %w", ErrUnsure, ctx.Err())
+		case <-half:
+		}
+		select {
+		case <-c.done: // with the last tick
+			return c.ok, c.err
+		default:
+			if late {
+				return false, fmt.Errorf("%w: no answer from the disk for %v", ErrUnsure, s.timeout)
+			}
+		}
 	}
 }
 

@@ -62,12 +62,14 @@ func (e *Engine) Close() error {
 		e.working.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(closeWait):
-		return errors.New("close search engine: a worker is stuck in a system call")
+	for range 2 { // a machine that stands still for all of the time loses one half
+		select {
+		case <-done:
+			return nil
+		case <-time.After(closeWait / 2):
+		}
 	}
+	return errors.New("close search engine: a worker is stuck in a system call")
 }
 
 // enter takes a query in and says how many workers it gets: its share of all. A closed engine stops it at once.
