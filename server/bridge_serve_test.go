@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,10 +11,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +59,9 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", addr)
+	for end := time.Now().Add(hangAfter); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); l, err = net.Listen("tcp", addr) {
+		runtime.Gosched() // a child that another test forks has the one before until it runs its program
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -776,7 +776,7 @@ func TestUnixListener(t *testing.T) {
 	must(t, err)
 	ls, err := Listen(t.Context(), cfg, ListenOptions{})
 	must(t, err)
-	s, err := New(Options{Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true})
+	s, err := New(Options{Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: hangAfter})
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

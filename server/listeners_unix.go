@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 )
@@ -16,17 +17,27 @@ import (
 // masked is held while the umask of the process is another: two at once would give each other's back.
 var masked sync.Mutex
 
+// private gives a socket its mode before it has a name, as only Linux does.
+func private(_, _ string, socket syscall.RawConn) error {
+	var failed error
+	err := socket.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
+	return errors.Join(err, failed)
+}
+
 // listenUnix makes a socket. It is nobody else's from its first moment on; mode is given to it afterwards. What is at
 // the path already is replaced only if it is a socket that nobody listens on: the rest of a process that was killed.
 func listenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listener, error) {
 	if err := removeDead(ctx, path); err != nil {
 		return nil, err
 	}
-	masked.Lock()
-	old := syscall.Umask(0o077) // of the whole process, which does nothing else yet
-	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
-	syscall.Umask(old)
-	masked.Unlock()
+	config := net.ListenConfig{Control: private}
+	if runtime.GOOS != "linux" {
+		config.Control = nil
+		masked.Lock()
+		defer masked.Unlock()
+		defer syscall.Umask(syscall.Umask(0o077)) // of the whole process
+	}
+	l, err := config.Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}

@@ -516,6 +516,16 @@ func hold(t *testing.T, dir, name string) held {
 	return h
 }
 
+// letEnd waits at the end of the test until no command is left that waited for one of the names in dir, which are held only
+// after this call: when it is let go it still writes below what is removed next.
+func letEnd(t *testing.T, dir string, names ...string) {
+	t.Cleanup(func() {
+		for _, name := range names {
+			until(t, "who waited for "+name+" has ended", func() bool { return !marked(t, filepath.Join(dir, name)) })
+		}
+	})
+}
+
 // command is one that prints begun at once and does the rest when it is let go.
 func (h held) command(rest string) string {
 	return fmt.Sprintf(`{"command":"echo begun; while [ -e %s ]; do sleep 0.02; done; %s"}`, h.path, rest)
@@ -818,6 +828,7 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 	)
 	c := d.talk(f.url, f.client, k)
 	c.say(`"read"`, "read_file", `{"file_path":"f.txt"}`, handle)
+	letEnd(t, d.work, "busy", "running")
 	busy, running := hold(t, d.work, "busy"), hold(t, d.work, "running")
 	job, _ := c.say(`"job"`, "run_shell", fmt.Sprintf(`{"command":"while [ -e %s ]; do sleep 0.1; done","run_in_background":true}`, busy.path), handle)
 	wait := fmt.Sprintf(`{"job_id":%q,"block":true,"timeout_ms":600000}`, job[strings.Index(job, "job_"):][:16])

@@ -255,6 +255,7 @@ func TestKilled(t *testing.T) {
 			must("run_shell", `{"command":"cd sub"}`)
 			must("read_file", `{"file_path":"f.txt"}`)
 			large := must("run_shell", `{"command":"seq 1 100000"}`)
+			letEnd(t, d.work, "busy", "more")
 			busy, more := hold(t, d.work, "busy"), hold(t, d.work, "more")
 			job := must("run_shell", fmt.Sprintf(`{"command":"echo early; while [ -e %s ]; do sleep 0.02; done; echo late; while [ -e %s ]; do sleep 0.1; done","run_in_background":true}`, more.path, busy.path))
 			job = job[strings.Index(job, "job_"):][:16]
