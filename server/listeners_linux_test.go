@@ -1,0 +1,22 @@
+package server
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A unix socket is nobody else's from its first moment on: it has its mode before a name, whatever the umask is.
+func TestUnixSocketBeginsPrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := (&net.ListenConfig{Control: private}).Listen(t.Context(), "unix", path)
+	must(t, err)
+	defer l.Close()
+	info, err := os.Stat(path)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode is %v", info.Mode())
+	}
+}
