@@ -11,10 +11,12 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/lock"
-	"codehand/server/auth"
+	"codehand/server/asking"
 	"codehand/server/config"
 	"codehand/server/pipeline"
+	"codehand/server/sessions"
 	"codehand/server/state"
+	"codehand/server/tenants"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
 	"codehand/tools/permission"
@@ -23,7 +25,6 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/settings"
 	"codehand/tools/shell"
-	"codehand/tools/skills"
 )
 
 // storeTime bounds one operation of the Store with its retries.
@@ -36,13 +37,13 @@ type engines struct {
 	durable bool // the store outlives the process
 	locker  lock.Locker
 	held    *filestate.Contents
-	kept    *journals
+	kept    *sessions.Journals
 	search  *search.Engine
 	broken  *settings.Checker
 	media   *media.Reader
 	hooks   *hooks.Runner
-	keeps   *retention
-	tasks   taskLists
+	keeps   *sessions.Retention
+	tenants *tenants.Maker
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -59,6 +60,7 @@ func (s *Server) assemble(o Options) (err error) {
 	if e.dir, err = config.OpenState(cfg.StateDir); err != nil {
 		return err
 	}
+	noShell := "" // why no command runs in this process
 	if e.durable = o.Serve; o.Serve {
 		if e.store, err = state.Open(context.Background(), cfg.Store.URL, state.Options{
 			Dir: e.dir, Timeout: cmp.Or(o.storeTime, storeTime), SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
@@ -68,25 +70,28 @@ func (s *Server) assemble(o Options) (err error) {
 		if stats, ok := e.store.(state.Stater); ok && stats.Stats().Cut > 0 {
 			s.log.Warn("the end of the state's log was cut off: half-written or never synced", "bytes", stats.Stats().Cut)
 		}
-		s.noShell = noShellReason(cfg)
+		noShell = noShellReason(cfg)
 	} else {
 		e.store = state.NewMemory(state.MemoryOptions{})
 	}
 	e.locker = lock.New(filepath.Join(e.dir, "locks"))
 	e.held = filestate.NewContents(0)
-	e.kept = newJournals(e.dir, e.locker, cfg, s.log)
+	e.kept = sessions.NewJournals(e.dir, e.locker, cfg, s.log)
 	e.search = search.New(search.Options{
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
 	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge}, Temp: filepath.Join(e.dir, "pdf")})
 	e.broken = settings.New(cfg.Check)
-	if s.local, err = s.localPlace(); err != nil {
+	e.tenants = &tenants.Maker{
+		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable, NoShell: noShell,
+	}
+	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
-	e.keeps = newRetention(e.dir, cfg.Results, s.log)
-	s.sessions = newSessions(s.build)
-	s.sessions.after, s.sessions.most = cfg.Session.Idle, cfg.Session.Max
+	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.log)
+	s.sessions = sessions.NewTable(s.build)
+	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
 		AskFallback: cfg.Permissions.AskFallback,
 		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
@@ -108,21 +113,20 @@ func (s *Server) assemble(o Options) (err error) {
 			s.pipe.Audit, s.pipe.AuditReady = s.audit.write, s.audit.ready
 		}
 	}
-	s.asks = newAsker(e.store, cfg.Permissions.AskTimeout)
-	s.pipe.Ask = s.ask
+	s.asks = asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log)
 	return nil
 }
 
 func (e *engines) close() error {
 	if e.keeps != nil {
-		e.keeps.close()
+		e.keeps.Close()
 	}
 	if e.hooks != nil {
 		e.hooks.Close()
 	}
 	var errs []error
 	if e.kept != nil {
-		errs = append(errs, e.kept.close())
+		errs = append(errs, e.kept.Close())
 	}
 	if e.search != nil {
 		errs = append(errs, e.search.Close())
@@ -135,54 +139,57 @@ func (e *engines) close() error {
 
 // build opens the handles of one session. Its directory lies below that of its principal; both are named by hashes,
 // because keys are free text.
-func (s *Server) build(key session.Key, at *place) (*session.State, func(), error) {
+func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
 	memory := s.memory(key)
-	journal, err := e.kept.of(journalOf(key.Principal))
+	journal, err := e.kept.Of(sessions.JournalOf(key.Principal))
 	if err != nil {
 		return nil, nil, err
 	}
-	dir := filepath.Join(e.dir, sessionsDir, principal[:16], name[:16])
+	dir := filepath.Join(e.dir, sessions.Dir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
-	stopSnapshot := s.resume(key, dir, at.start, memory)
-	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.env(), Hurried: s.hurried.Load})
-	if err != nil && at.prefs.NoShell == "" {
+	stopSnapshot := func() {}
+	if !e.durable { // else the Store keeps everything itself
+		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.log)
+	}
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(), Hurried: s.life.hurried.Load})
+	if err != nil && at.Prefs.NoShell == "" {
 		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)
 	}
 	st := &session.State{
 		Key:    key,
-		Shared: strings.HasPrefix(key.Session, kindWorkspace),
-		Space:  at.space.Readable(jobs, kept),
+		Shared: strings.HasPrefix(key.Session, sessions.ByWorkspace),
+		Space:  at.Space.Readable(jobs, kept),
 		Files: filestate.New(filestate.Options{
 			Memory: memory, Locker: e.locker, Contents: e.held, Journal: journal, Fast: s.cfg.Write.Durability == "fast",
 		}),
-		Rules:    at.rules,
-		Clean:    at.clean,
+		Rules:    at.Rules,
+		Clean:    at.Clean,
 		Search:   e.search,
 		Settings: e.broken,
 		Shell:    sh,
 		Results:  results.New(kept),
 		Media:    e.media,
-		Prefs:    at.prefs,
-		Start:    at.start,
-		Highest:  at.highest,
-		Mode:     session.NewCell[permission.Mode](memory, modeCell),
+		Prefs:    at.Prefs,
+		Start:    at.Start,
+		Highest:  at.Highest,
+		Mode:     session.NewCell[permission.Mode](memory, sessions.ModeCell),
 		Cwd:      session.NewCell[string](memory, "cell.cwd"),
-		Plan:     session.NewCell[session.Plan](memory, planCell),
-		Grants:   session.NewCell[[]permission.Grant](memory, grantsCell),
+		Plan:     session.NewCell[session.Plan](memory, sessions.PlanCell),
+		Grants:   session.NewCell[[]permission.Grant](memory, sessions.GrantsCell),
 		Declines: session.NewCell[session.Declines](memory, "cell.declines"),
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
-		Skills:   at.bare.Skills,     // of all sessions of the place: a copy each would be most of what a session holds
-		Catalog:  at.unasked.catalog, // a call says whether its client can be asked
-		Tasks:    s.tasks(at, memory),
+		Skills:   at.Bare.Skills,     // of all sessions of the tenant: a copy each would be most of what a session holds
+		Catalog:  at.Offers(false).Catalog, // a call says whether its client can be asked
+		Tasks:    e.tenants.TaskList(at, memory),
 	}
-	st.SkillDirs = at.skillDirs
+	st.SkillDirs = at.SkillDirs
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {
 		if sh != nil {
@@ -192,72 +199,24 @@ func (s *Server) build(key session.Key, at *place) (*session.State, func(), erro
 	}, nil
 }
 
-// plans is where the plan files of a place's sessions are: where the operator wants them, if that lies in its roots.
-func (s *Server) plans(at *place) string {
+// plans is where the plan files of a tenant's sessions are: where the operator wants them, if that lies in its roots.
+func (s *Server) plans(at *tenants.Tenant) string {
 	own := filepath.Join(s.engines.dir, "plans")
 	dir := s.cfg.Plan.Directory
 	switch {
 	case dir == "":
 		return own
-	case at.space.Inside(dir):
+	case at.Space.Inside(dir):
 		return dir
 	}
-	s.log.Warn("plan.directory lies in no root here: plans go to the state directory", "directory", dir, "principal", at.who.ID)
+	s.log.Warn("plan.directory lies in no root here: plans go to the state directory", "directory", dir, "principal", at.Who.ID)
 	return own
 }
 
-// skillDirs are the directories of skills that are not in the workspace, the one that wins a clash first. Those of the
-// home directory are of the person who started this process, and of nobody else who signs in.
-func (s *Server) skillDirs(who auth.Principal) []skills.Dir {
-	var dirs []skills.Dir
-	for _, dir := range s.cfg.Skills.Dirs {
-		dirs = append(dirs, skills.Dir{Path: dir, Trust: skills.Operator})
-	}
-	if who.Via != modeNone {
-		return dirs
-	}
-	if base := s.cfg.ConfigHome; filepath.IsAbs(base) {
-		dirs = append(dirs, skills.Dir{Path: filepath.Join(base, "codehand", "skills"), Trust: skills.User})
-	}
-	if home := s.cfg.Home; filepath.IsAbs(home) {
-		dirs = append(dirs,
-			skills.Dir{Path: filepath.Join(home, ".claude", "skills"), Trust: skills.User},
-			skills.Dir{Path: filepath.Join(home, ".claude", "commands"), Trust: skills.User, Flat: true})
-	}
-	return dirs
-}
-
-// prefs are the settings that tools read.
-func prefs(c config.Config) session.Prefs {
-	return session.Prefs{
-		ReadDedup:         c.Read.Dedup == "once",
-		ReadVersion:       c.Read.Version == "always",
-		ReadMaxTokens:     c.Read.MaxTokens,
-		ReadMaxLine:       c.Read.MaxLine,
-		ReadPipe:          c.Read.LineFormat == "pipe",
-		EditRelaxed:       c.Edit.Guard == "relaxed",
-		EditMarkers:       c.Edit.Desanitize,
-		ListLimit:         c.List.Limit,
-		ListGitignore:     c.List.Gitignore,
-		ListTimeoutMS:     c.List.TimeoutMS,
-		GrepMode:          c.Grep.DefaultMode,
-		GrepTimeoutMS:     c.Grep.TimeoutMS,
-		ShellDefaultMS:    c.Shell.DefaultTimeoutMS,
-		ShellMaxMS:        c.Shell.MaxTimeoutMS,
-		ShellBackgroundMS: c.Shell.AutoBackgroundMS,
-		NoPDF:             noPDFReason(c),
-		SkillShell:        c.Skills.AllowShell,
-		ManagedRules:      c.Permissions.ManagedRulesOnly,
-	}
-}
-
-// noPDFReason says who switched off that PDF files are read; "": nobody.
-func noPDFReason(c config.Config) string {
-	switch {
-	case c.Read.PDF:
+// noShellReason says why serve runs no commands; "": it does.
+func noShellReason(c config.Config) string {
+	if c.Sandbox.Policy == "off" {
 		return ""
-	case c.OfProject(c.Origin("read.pdf")):
-		return "a project file switched that off (read.pdf)"
 	}
-	return "the operator switched that off (read.pdf)"
+	return "commands need a sandbox of level 2 here, and this version has none; the operator can set sandbox.policy = \"off\""
 }

@@ -27,8 +27,8 @@ func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit,
 		return nil, &ConfigError{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the protocol here; name a directory")}
 	}
 	log, err := openAudit(auditOptions{
-		dir: cfg.Audit.Dir, replica: "r" + newID()[:8], sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
-		digest: cfg.Audit.Commands == "digest", start: map[string]any{"version": version, "auth": modeNone}, log: s.log,
+		dir: cfg.Audit.Dir, replica: "r" + strings.ToLower(rand.Text()[:8]), sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
+		digest: cfg.Audit.Commands == "digest", start: map[string]any{"version": version, "auth": auth.ModeNone}, log: s.log,
 	})
 	if err != nil {
 		return nil, &ConfigError{Err: fmt.Errorf("audit.dir: %w", err)}

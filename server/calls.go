@@ -5,189 +5,260 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/server/asking"
 	"codehand/server/clients"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
-	"codehand/tools/catalog"
-	"codehand/tools/permission"
+	"codehand/server/request"
+	"codehand/server/sessions"
+	"codehand/server/tenants"
+	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/workspace"
 )
 
-// A clientRecord is what a client said about itself when it initialized. It is replaced as a whole, never changed.
-type clientRecord struct {
-	V        int      `json:"v"` // 1
-	Name     string   `json:"name,omitempty"`
-	Version  string   `json:"version,omitempty"`
-	Protocol string   `json:"protocol,omitempty"` // negotiated
-	CanAsk   bool     `json:"ask,omitempty"`      // declared elicitation
-	HasRoots bool     `json:"roots,omitempty"`    // declared roots
-	Roots    []string `json:"dirs,omitzero"`      // its answer about them, over HTTP; nil: none yet
+// A round is one run of a call through the corridor. A call has another one when a legacy client answers its question.
+type round struct {
+	number int                 // from 0
+	token  string              // names the question that said answers; "": none does
+	said   *asking.Elicited    // the answer; nil: none came
+	silent bool                // the person was asked and did not answer: there is no further question
+	asks   *asking.Question    // what this round wants to know
+	note   tool.Progress       // nil: the client gave no token
 }
 
-// register gives mcp-go every tool under its name and its aliases, with one handler.
-func (s *Server) register(tools []tool.Tool) {
-	var entries []mcpserver.ServerTool
-	for _, t := range tools {
-		for _, name := range append([]string{t.Spec.Name}, t.Spec.Aliases...) {
-			d := describeTool(t, s.lists.defers(t))
-			d.Name = name
-			entries = append(entries, mcpserver.ServerTool{Tool: d, Handler: s.call})
-			s.table[name] = t
+// call runs a call of a tool of ours, with as many rounds as a legacy client is asked questions. mcp-go never sees it: it
+// would decode the message four times, and nothing of it depends on mcp-go.
+func (t *turn) call(ctx context.Context) request.Answer {
+	client, bad := t.clientOf()
+	if bad != nil {
+		return failed(bad)
+	}
+	said, err := asking.Answered(t.req.InputResponses)
+	if err != nil {
+		return failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method})
+	}
+	note, stop := t.progress()
+	defer stop() // before the answer: no note is sent after it
+	now := round{token: t.req.RequestState, said: said, note: note}
+	for {
+		result, answer := t.run(ctx, client, &now)
+		if result == nil {
+			return answer
 		}
+		if now.asks == nil || client.Modern {
+			t.s.decorate(client.Modern, result)
+			interrupted := answer.Interrupted
+			answer = t.s.finish(ctx, t.req.Envelope, client.Modern, result)
+			answer.Interrupted = interrupted
+			return answer
+		}
+		now = t.ask(ctx, now)
+		t.takePlaces() // it gave its places up when it asked, so that others could go on meanwhile
 	}
-	s.mcp.AddTools(entries...)
 }
 
-// call is the handler of every tool in mcp-go. It never returns a Go error, because mcp-go would choose its code and
-// send its text.
-func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	rec := recordFrom(ctx)
-	if rec.kept != nil { // direct has run the call as far as its question
-		rec.kept, rec.result = nil, rec.kept
-		return rec.result, nil
+// ask puts the question of a round to a legacy client, and returns the round with its answer.
+func (t *turn) ask(ctx context.Context, now round) round {
+	next := round{number: now.number + 1, token: now.asks.Token, silent: now.silent, note: now.note}
+	late, cancel := context.WithTimeout(ctx, t.s.asks.Life)
+	defer cancel()
+	answer, err := t.req.Peer.Call(late, string(mcp.MethodElicitationCreate), now.asks.Form)
+	if next.said = asking.Parse(answer); err != nil || next.said == nil {
+		next.silent, next.said = true, asking.Cancelled() // the time of the question may be over, too; it is not put again
 	}
-	rec.input = req.Params.MultiRoundTripParams
-	if rec.asked > 0 {
-		s.again(rec)
-	}
-	rec.result = s.run(ctx, rec)
-	return rec.result, nil
+	return next
 }
 
-// run leads a call into the corridor: MCP ends here.
-func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
-	t := s.aim(rec).tool
-	s.heedRoots(ctx, rec)
-	s.identify(ctx, rec)
+// run leads a round into the corridor: MCP ends here. A nil result: the answer is an error.
+func (t *turn) run(ctx context.Context, client session.Client, now *round) (*mcp.CallToolResult, request.Answer) {
+	s, to := t.s, t.target.tool
+	t.settleRoots(ctx)
+	t.identify(client)
 	a := pipeline.Arrival{
-		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: s.locate(ctx, rec.state), Lost: rec.left,
-		Teach: func(ctx context.Context) string { return s.teach(ctx, rec) },
+		Progress: now.note, Token: t.req.ProgressToken != nil, From: t.req.Caller.From, Refused: sessions.Locate(ctx, t.state),
+		Lost:  func() bool { return request.Left(t.req.Peer) },
+		Teach: t.teach, Find: t.inner,
+		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
+	defer t.leavePlaces()
 	if a.Refused == nil {
-		a.Refused = rec.admit(ctx)
+		a.Refused = t.admit(ctx, now.number > 0)
 	}
-	a.Find = s.inner(rec)
-	defer rec.leave()
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
-		var bad *rpcError
-		if a.Reply, bad = s.reply(ctx, rec, t); bad != nil {
-			rec.override = bad
-			return &mcp.CallToolResult{}
+		var err error
+		if a.Reply, err = s.asks.Reply(ctx, t.state.Key, to.Spec.Name, now.token, now.said, now.silent); err != nil {
+			return nil, failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "requestState is not valid for this request"})
 		}
 	}
-	if rec.state.Client.CanAsk {
-		ctx = withRecord(ctx, rec) // ask looks for it
+	if t.req.Name != to.Spec.Name {
+		a.Via = t.req.Name
 	}
-	if rec.env.name != t.Spec.Name {
-		a.Via = rec.env.name
-	}
-	result, err := rec.visit.Call(ctx, t, rec.aim.input, a)
+	result, err := t.visit.Call(ctx, to, t.target.input, a)
 	if a.Refused == nil { // else nothing changed, and the state may be that of no directory
-		if s.shelve(ctx, rec) || result.ListChanged {
-			s.tellListed(ctx, rec)
+		if t.shelve(ctx) || result.ListChanged {
+			t.tellListed(ctx)
 		}
-		s.tellPrompts(ctx, rec, result)
+		t.tellPrompts(ctx, result)
 	}
 	refusal, refused := errors.AsType[*tool.Refusal](err)
-	rec.interrupted = result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted
+	answer := request.Answer{Interrupted: result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted}
 	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
-		s.engines.keeps.kept(rec.state.Results.Dir())
+		s.engines.keeps.Kept(t.state.Results.Dir())
 	}
-	out := s.answer(ctx, rec, t.Spec.Name, result, err)
-	if out.IsError {
-		rec.failed = "tool_error"
+	out, bad := t.result(ctx, now, result, err)
+	if bad != nil {
+		return nil, failed(bad)
 	}
-	return out
+	return out, answer
 }
 
-// left says that the client of the request has left, so that nobody reads the answer.
-func (r *record) left() bool { return r.lost.Load() || r.gone != nil && r.gone() }
-
-// tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
-func (s *Server) tellListed(ctx context.Context, rec *record) {
-	if c := rec.state.Client; c.Modern || c.SeesAll || rec.notify == nil {
-		return // its list is the same as before
+// result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.
+func (t *turn) result(
+	ctx context.Context, now *round, result tool.Result, err error,
+) (*mcp.CallToolResult, *jsonrpc.Error) {
+	name := t.target.tool.Spec.Name
+	if err == nil {
+		return describeResult(name, result), nil
 	}
-	if err := rec.notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
-		s.log.DebugContext(ctx, "a client was not told of its new list", "err", err) // it has the schemas in the answer
+	if errors.Is(err, tool.ErrPending) {
+		return now.asks.Result(), nil
 	}
-}
-
-// queue takes the call's places in its principal's queues. It comes with the ticket, in the order of arrival: a call that
-// waits for a turn never has one before it at the gate that still waits for one.
-func (r *record) queue() {
-	l := r.limits
-	if l == nil {
-		return
-	}
-	r.turns = append(r.turns, l.Arrive())
-	if r.aim.tool.Spec.Scope == tool.ScopeShell {
-		r.turns = append(r.turns, l.Shell())
-	}
-}
-
-// leave gives the places back.
-func (r *record) leave() {
-	for _, t := range r.turns {
-		t.Leave()
-	}
-}
-
-// admit says why the principal may not make this call, or not now; nil: it may.
-func (r *record) admit(ctx context.Context) *tool.Refusal {
-	if refusal := r.place.forbids(r.aim.tool); refusal != nil {
-		return refusal
-	}
-	l := r.limits
-	if l == nil {
-		return r.aim.misled(r.state.Catalog)
-	}
-	for _, turn := range r.turns {
-		if ok, err := turn.Wait(ctx); err == nil && !ok {
-			return tooManyCalls(time.Second)
+	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
+		if bad := t.lacksAsking(refusal); bad != nil {
+			return nil, bad
 		}
+		return describeError(refusal, name), nil
 	}
-	if r.asked > 0 {
-		return nil // it comes back with an answer, in the same request, and was counted
-	}
-	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
-		return tooManyCalls(after)
-	}
-	return r.aim.misled(r.state.Catalog) // a call that was cancelled meanwhile ends in the corridor
-}
-
-func tooManyCalls(after time.Duration) *tool.Refusal {
-	seconds := max(1, int((after+time.Second-1)/time.Second))
-	return &tool.Refusal{
-		Code: tool.RateLimited,
-		Text: fmt.Sprintf("Too many calls. Try again in %d s.", seconds),
-		Meta: tool.Meta{Data: json.RawMessage(fmt.Sprintf(`{"retryAfterMs":%d}`, max(after, 0).Milliseconds()))},
-	}
-}
-
-// client is who sent a request: by the request itself in the modern era, by the connection's record otherwise.
-func (s *Server) client(ctx context.Context, rec *record) session.Client {
-	c := session.Client{}
-	if info := mcpserver.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
-		c.Modern, c.Revision = true, info.ProtocolVersion
-		if info.ClientInfo != nil {
-			c.Name, c.Version = info.ClientInfo.Name, info.ClientInfo.Version
+	if inner, ok := errors.AsType[*pipeline.InternalError](err); ok {
+		if inner.Panic {
+			return nil, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + inner.Ref + ")"}
 		}
-		c.CanAsk = info.ClientCapabilities != nil && canElicit(info.ClientCapabilities.Elicitation)
-	} else if rec.client != nil {
-		c.Name, c.Version, c.Revision, c.CanAsk = rec.client.Name, rec.client.Version, rec.client.Protocol, rec.client.CanAsk
+		return describeError(internalRefusal(inner.Ref), name), nil
 	}
+	return describeError(internalRefusal(t.s.report(ctx, name, err, nil)), name), nil
+}
+
+func internalRefusal(ref string) error {
+	return tool.Refuse(tool.Internal, "Internal error, reference %s. Report it to the operator.", ref)
+}
+
+// keepQuestion is Arrival.Ask. It never waits: the question is kept and becomes the result of the round.
+func (t *turn) keepQuestion(ctx context.Context, now *round, q pipeline.Asking) (tool.Answer, error) {
+	if !t.state.Client.Modern && (now.number == asking.Most || now.silent) {
+		return tool.Answer{Outcome: tool.Declined, Silent: true}, nil
+	}
+	kept, err := t.s.asks.Ask(ctx, t.state, q)
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	now.asks = kept
+	return tool.Answer{}, tool.ErrPending
+}
+
+// lacksAsking is the error that the modern era wants for a call of a tool that asks, by a client that takes no questions;
+// nil: it is none. Through a dispatcher the model chose the tool and not the client, so it reads the refusal.
+func (t *turn) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
+	c := t.state.Client
+	if !c.Modern || c.CanAsk || refusal.Code != tool.ToolDisabled || t.target.through {
+		return nil
+	}
+	able := *t.state
+	able.Client.CanAsk = true
+	if to := t.target.tool; to.Unavailable(t.state) == "" || to.Unavailable(&able) != "" {
+		return nil
+	}
+	return &jsonrpc.Error{
+		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: refusal.Text,
+		Data: map[string]any{"requiredCapabilities": map[string]any{"elicitation": map[string]any{}}},
+	}
+}
+
+// progress starts what tells the client how far a call is. stop sends what is pending. note is nil if the client gave no
+// token.
+func (t *turn) progress() (note tool.Progress, stop func()) {
+	token := t.req.ProgressToken
+	if token == nil {
+		return nil, func() {}
+	}
+	name := ""
+	if !t.req.Client.Modern {
+		name = t.req.Client.Name
+	}
+	ticker := startTicker(t.s.profile(name).Beat, func(n note) {
+		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
+	})
+	return ticker.set, sync.OnceFunc(ticker.stop)
+}
+
+// clientOf is who sent the request: by the request itself in the modern era, by what it initialized with otherwise. The
+// error is for a modern request that does not say what it must.
+func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
+	c, r := session.Client{}, t.req.Client
+	if t.req.Modern() {
+		if !slices.Contains(mcp.ValidProtocolVersions, t.req.Version) {
+			return c, t.s.unsupported(t.req.Version)
+		}
+		caps, ok := capabilities(t.req.Capabilities)
+		if !ok {
+			return c, missingCapabilities()
+		}
+		var info struct{ Name, Version string }
+		_ = json.Unmarshal(t.req.ClientInfo, &info) // it need not say who it is
+		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.req.Version, info.Name, info.Version, canElicit(caps.Elicitation)
+	} else {
+		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
+	}
+	return t.s.profiled(c), nil
+}
+
+// unsupported is the error for a modern version that does not exist.
+func (s *Server) unsupported(version string) *jsonrpc.Error {
+	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: s.versions}.JSONRPCError().Error
+	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
+}
+
+// missingCapabilities is the error for a modern request that does not say what its client can do.
+func missingCapabilities() *jsonrpc.Error {
+	return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "missing or invalid _meta field " + mcp.MetaKeyClientCapabilities}
+}
+
+// capabilities reads what a modern client can do. ok is false if that is absent or cannot be read.
+func capabilities(raw json.RawMessage) (caps mcp.ClientCapabilities, ok bool) {
+	switch string(raw) {
+	case "", "null":
+		return caps, false
+	case "{}":
+		return caps, true
+	}
+	return caps, json.Unmarshal(raw, &caps) == nil
+}
+
+// canElicit says whether a client takes forms. An empty object means that it does; addresses to open are never sent.
+func canElicit(c *mcp.ElicitationCapability) bool { return c != nil && (c.Form != nil || c.URL == nil) }
+
+// profiled adds to a client what its profile says.
+func (s *Server) profiled(c session.Client) session.Client {
 	p := s.profile(c.Name)
-	c.SeesAll = s.lists.showsAll(p)
+	c.SeesAll = s.tools.lists.ShowsAll(p)
 	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
 	c.MaxImages = imagesOf(p)
 	return c
+}
+
+// profile is the client profile of a name, or the one that the operator forces.
+func (s *Server) profile(name string) clients.Profile {
+	if p, ok := clients.Named(s.cfg.Client.Profile); ok {
+		return p
+	}
+	return clients.Find(name)
 }
 
 // maxImages is how many images one result has at most, whoever reads it.
@@ -205,170 +276,157 @@ func imagesOf(p clients.Profile) int {
 }
 
 // identify fills in who called, and what may be found for it.
-func (s *Server) identify(ctx context.Context, rec *record) {
-	c := s.client(ctx, rec)
-	rec.state.Catalog = rec.place.offers(c.CanAsk).catalog
-	c.CanAsk = c.CanAsk && (c.Modern || rec.to != nil)
-	rec.state.Client = c
-	if rec.space == nil {
-		rec.space = rec.state.Space
+func (t *turn) identify(c session.Client) {
+	at, st := t.req.Tenant, t.state
+	st.Catalog = at.Offers(c.CanAsk).Catalog
+	c.CanAsk = c.CanAsk && !t.req.Client.Muted
+	st.Client = c
+	if t.space == nil {
+		t.space = st.Space
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
-	rec.state.Space, rec.state.Rules, rec.state.Prefs = s.narrow(rec, rec.space), rec.place.rules, rec.place.prefs
-	p := s.profile(c.Name)
-	if p.Background > 0 && rec.env.progressToken != nil {
-		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
+	st.Space, st.Rules, st.Prefs = t.narrow(t.space), at.Rules, at.Prefs
+	if p := t.s.profile(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
+		st.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}
 }
 
-// profile is the client profile of a name, or the one that the operator forces.
-func (s *Server) profile(name string) clients.Profile {
-	if p, ok := clients.Named(s.cfg.Client.Profile); ok {
-		return p
-	}
-	return clients.Find(name)
+// rootsTime is how long a client has to say which roots it wants to be used, and how long its calls wait for that: one
+// that never answers costs its first call this long.
+const rootsTime = 5 * time.Second
+
+// settleRoots asks the client of a call which roots it wants to be used, if that is due.
+func (t *turn) settleRoots(ctx context.Context) {
+	t.req.Client.Roots.Settle(ctx, t.s.rootsTime, t.req.Tenant, func(ctx context.Context) (json.RawMessage, bool) {
+		answer, err := t.req.Peer.Call(ctx, string(mcp.MethodListRoots), nil)
+		return answer, !errors.Is(err, jsonrpc.ErrNoCalls)
+	})
 }
 
-// locate gives the state its cwd as of now, and the rules that go with it, and what the session has chosen for itself. A
-// cwd that no longer lies in a root counts as none; one that was removed stays, and the tools say so.
-func (s *Server) locate(ctx context.Context, st *session.State) *tool.Refusal {
-	cwd, err := st.Cwd.Load(ctx)
-	if err != nil {
-		return notRead(ctx, "the current directory is", err)
+// narrow takes from space what the client does not want to be used.
+func (t *turn) narrow(space *workspace.Space) *workspace.Space {
+	narrowed, ignored := t.req.Client.Roots.Narrow(t.req.Tenant, space)
+	for _, root := range ignored {
+		t.s.log.Warn("a root that the client names has nothing in common with the configured ones and is ignored",
+			"root", results.Line(root, maxClientName))
 	}
-	st.Usual = session.Usual{Cwd: st.Space.Cwd(), MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
-	if cwd != "" && st.Space.Inside(cwd) {
-		st.Space = st.Space.At(cwd)
-	}
-	st.Rules = st.Rules.Moved(st.Space.Cwd())
-	chosen, err := st.Choices.Load(ctx)
-	if err != nil {
-		return notRead(ctx, "the options of this session are", err)
-	}
-	now := chosen.Under(st.Usual)
-	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
-	s.reachPlan(ctx, st)
-	return nil
+	return narrowed
 }
 
-// notRead is the refusal of a call for which the Store was not read. For one that was cancelled it need not be down.
-func notRead(ctx context.Context, what string, err error) *tool.Refusal {
-	if ctx.Err() != nil {
-		return &tool.Refusal{Code: tool.Interrupted, Text: "Interrupted by the client.", Cause: context.Cause(ctx)}
+// teach is Arrival.Teach: the schema, if a dispatcher was to bring it there, else where a schema is found that the model
+// was never shown. "": it has seen it.
+func (t *turn) teach(ctx context.Context) string {
+	if t.target.through {
+		return t.target.schemaOf()
 	}
-	return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so " + what + " not known. Try again.", Cause: err}
+	to, name := t.target.tool, t.target.tool.Spec.Name
+	if !t.s.tools.lists.Defers(to) || t.state.Client.SeesAll || !t.s.tools.findable(t.req.Tenant) {
+		return ""
+	}
+	if active, err := t.state.Active.Load(ctx); err == nil && slices.Contains(active, name) {
+		return ""
+	}
+	return "The schema of this tool was not loaded. Call " + tenants.Finder + ` with "select:` + name + `".`
 }
 
-// reachPlan opens the session's plan file, which lies outside the roots mostly: for changes in plan mode, and to be read
-// later. If the Store does not say, it stays closed.
-func (s *Server) reachPlan(ctx context.Context, st *session.State) {
-	plan, err := st.Plan.Load(ctx)
-	if err != nil || plan.Path == "" {
-		return
+// shelve lists for the connection of a call what the call's own session has found, and says whether that changed its list.
+func (t *turn) shelve(ctx context.Context) (changed bool) {
+	st, shelf := t.state, t.req.Shelf
+	if shelf.Session == "" || shelf == st.Key || t.target.tool.Spec.Name != tenants.Finder || st.Client.SeesAll {
+		return false
 	}
-	if mode, _, err := st.InForce(ctx, time.Now()); err == nil && mode == permission.Plan {
-		st.Space = st.Space.Writable(plan.Path)
-		return
+	found, err := st.Active.Load(ctx)
+	if err == nil && len(found) > 0 {
+		changed, err = session.Activate(ctx, t.s.active(shelf), found)
 	}
-	st.Space = st.Space.ReadableFile(plan.Path)
+	if err != nil { // what is not listed can be called all the same
+		t.s.log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
+	}
+	return changed
 }
 
-// answer turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error, by
-// the record's override.
-func (s *Server) answer(ctx context.Context, rec *record, name string, result tool.Result, err error) *mcp.CallToolResult {
-	if err == nil {
-		return s.describeResult(name, result)
+// tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
+func (t *turn) tellListed(ctx context.Context) {
+	if c := t.state.Client; c.Modern || c.SeesAll {
+		return // its list is the same as before
 	}
-	if errors.Is(err, tool.ErrPending) {
-		return rec.question
+	if err := t.req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
+		t.s.log.DebugContext(ctx, "a client was not told of its new list", "err", err) // it has the schemas in the answer
 	}
-	if refusal, ok := errors.AsType[*tool.Refusal](err); ok {
-		if rec.override = rec.lacksAsking(refusal); rec.override != nil {
-			return &mcp.CallToolResult{}
-		}
-		return s.describeError(refusal, name)
-	}
-	if inner, ok := errors.AsType[*pipeline.InternalError](err); ok {
-		if inner.Panic {
-			rec.override = &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + inner.Ref + ")"}
-			return &mcp.CallToolResult{}
-		}
-		return s.describeError(internalRefusal(inner.Ref), name)
-	}
-	return s.describeError(internalRefusal(s.report(ctx, name, err, nil)), name)
-}
-
-func internalRefusal(ref string) error {
-	return tool.Refuse(tool.Internal, "Internal error, reference %s. Report it to the operator.", ref)
-}
-
-// unknownTool is the error for a tool name that does not exist, with the names of known that may have been meant.
-func (s *Server) unknownTool(known []catalog.Entry, name string) *rpcError {
-	e := &rpcError{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
-	if near := catalog.Nearest(known, name); len(near) > 0 {
-		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
-		e.Data = map[string]any{"nearest": near}
-	}
-	return e
-}
-
-// unknownCall is unknownTool for a client. What a modern one can be asked is known to mcp-go alone here, so it is taken
-// for one that cannot: better no name than one that it cannot call.
-func (s *Server) unknownCall(rec *record) *rpcError {
-	e := s.unknownTool(rec.place.offers(!rec.modern && rec.client != nil && rec.client.CanAsk).catalog, rec.env.name)
-	if s.findable(rec.place) {
-		e.Message += ". " + finder + " finds tools."
-	}
-	return e
 }
 
 // Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
 // call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
 // err is a tool that does not exist, or a fault of ours.
 func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool, err error) {
-	quoted, err := marshal(name)
+	quoted, err := jsonrpc.Marshal(name)
 	if err != nil {
 		return "", false, err
 	}
-	env, bad := scanEnvelope(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`, quoted, arguments))
+	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`, quoted, arguments)
+	env, bad := jsonrpc.Scan(message)
 	switch {
 	case bad != nil && bad.InArguments:
-		return unusable(env.name, bad).Error(), true, nil
+		return unusable(env.Name, bad).Error(), true, nil
 	case bad != nil:
 		return "", false, errors.New(bad.Message)
 	}
-	t, ok := s.table[env.name]
-	if !ok {
-		return "", false, errors.New(s.unknownTool(s.local.unasked.catalog, env.name).Message)
+	if _, ok := s.tools.get(env.Name); !ok {
+		return "", false, errors.New(s.tools.unknown(s.local.Offers(false).Catalog, env.Name).Message)
 	}
-	target := s.aimAt(s.local, t, env.arguments)
-	state, release, err := s.sessions.acquire(s.stdioKey(env), s.local)
+	key, err := s.names.Key(env)
 	if err != nil {
 		return "", false, err
 	}
-	defer release()
-	if state.Results != nil {
-		state.Results.Part() // a command reads page after page, faster than any model
+	if err := s.beginPart(key); err != nil {
+		return "", false, err
 	}
-	rec := &record{
-		env: env, aim: &target, state: state, place: s.local, client: &clientRecord{Name: "codehand-call"}, visit: s.pipe.Arrive(state),
-		from: pipeline.From{Auth: "none", Transport: "call"},
+	work, _ := s.Serve(request.Request{
+		Envelope: env, Message: message, Tenant: s.local, Session: key, Peer: noPeer{},
+		Client: request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-call"}, Muted: true},
+		Caller: request.Caller{From: pipeline.From{Auth: "none", Transport: "call"}},
+	})
+	a := work(ctx)
+	if a.Err != nil {
+		return "", false, errors.New(a.Err.Message)
 	}
-	defer rec.visit.Leave()
-	result := s.run(ctx, rec)
-	if rec.override != nil {
-		return "", false, errors.New(rec.override.Message)
+	var result struct {
+		Content []struct{ Text string }
+		IsError bool
 	}
-	var b strings.Builder
+	if err := json.Unmarshal(a.Result, &result); err != nil {
+		return "", false, err
+	}
 	for _, c := range result.Content {
-		if c, ok := c.(mcp.TextContent); ok {
-			b.WriteString(c.Text)
-		}
+		text += c.Text
 	}
-	return b.String(), result.IsError, nil
+	return text, result.IsError, nil
 }
 
+// beginPart lets the next call of a local session show as much as it may: a command reads page after page, faster than any
+// model.
+func (s *Server) beginPart(key session.Key) error {
+	state, release, err := s.sessions.Acquire(key, s.local)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if state.Results != nil {
+		state.Results.Part()
+	}
+	return nil
+}
+
+// noPeer is the other end of a call in process.
+type noPeer struct{}
+
+func (noPeer) Notify(string, any) error { return jsonrpc.ErrAnswered }
+
+func (noPeer) Call(context.Context, string, any) (json.RawMessage, error) { return nil, jsonrpc.ErrNoCalls }
+
+func (noPeer) Gone() <-chan struct{} { return nil }
+
 // unusable is the refusal for arguments that the model wrote and that no parser should guess about.
-func unusable(name string, bad *envelopeError) error {
+func unusable(name string, bad *jsonrpc.Fault) error {
 	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", name, bad.Message)
 }

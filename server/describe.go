@@ -7,43 +7,13 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/resources"
 	"codehand/tools/tool"
 )
 
-// maxResultChars tells a client that cuts results itself to leave them to us: our longest result has 50,000
-// characters, each at most two UTF-16 units.
-const maxResultChars = 100_000
-
-// describeTool is a tool as tools/list shows it. All four hints are explicit, because the defaults of the protocol are
-// not those of our traits. The map of its _meta is the caller's.
-func describeTool(t tool.Tool, deferred bool) mcp.Tool {
-	traits := t.Spec.Traits
-	meta := map[string]any{"anthropic/maxResultSizeChars": maxResultChars}
-	switch {
-	case deferred:
-		meta["codehand/deferred"] = true
-		meta["anthropic/searchHint"] = t.Spec.Hint
-	case t.Spec.Name != finder: // a client that obeys this has a search of its own
-		meta["anthropic/alwaysLoad"] = true
-	}
-	return mcp.Tool{
-		Name:           t.Spec.Name,
-		Title:          t.Spec.Title,
-		Description:    t.Spec.Description,
-		RawInputSchema: t.Schema,
-		Annotations: mcp.ToolAnnotation{
-			ReadOnlyHint:    mcp.ToBoolPtr(traits.ReadOnly),
-			DestructiveHint: mcp.ToBoolPtr(!traits.ReadOnly && !traits.Additive),
-			IdempotentHint:  mcp.ToBoolPtr(traits.Idempotent),
-			OpenWorldHint:   mcp.ToBoolPtr(!traits.Local),
-		},
-		Meta: &mcp.Meta{AdditionalFields: meta},
-	}
-}
-
 // describeResult is what a call gave back as the client reads it. Machine data goes to _meta only: two large clients
 // drop the text of a result that has structuredContent.
-func (s *Server) describeResult(name string, r tool.Result) *mcp.CallToolResult {
+func describeResult(name string, r tool.Result) *mcp.CallToolResult {
 	meta := metaFields(r.Meta)
 	out := &mcp.CallToolResult{IsError: r.Failed != ""}
 	if r.Failed != "" {
@@ -79,7 +49,7 @@ func retryable(c tool.Code) bool {
 }
 
 // describeError is a refusal as the client reads it. An error that is no refusal is ours and says nothing.
-func (s *Server) describeError(err error, name string) *mcp.CallToolResult {
+func describeError(err error, name string) *mcp.CallToolResult {
 	refusal, ok := errors.AsType[*tool.Refusal](err)
 	if !ok {
 		refusal = &tool.Refusal{Code: tool.Internal, Text: "Internal error. Report it to the operator."}
@@ -163,7 +133,7 @@ func metaFields(m tool.Meta) map[string]any {
 	if m.Kept != nil {
 		k := keptMeta{Path: m.Kept.Path, Bytes: m.Kept.Bytes, Lines: m.Kept.Lines, Shown: m.Kept.Shown}
 		if m.Kept.ID != "" {
-			k.URI = resultURI(m.Kept.ID)
+			k.URI = resources.ResultURI(m.Kept.ID)
 		}
 		f["codehand/result"] = k
 	}

@@ -1,32 +1,20 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
-
-// encodeResult encodes a result without HTML escapes: `<` in source code would take six bytes.
-func encodeResult(v any) ([]byte, error) {
-	switch r := v.(type) {
-	case *mcp.CallToolResult:
-		return encodeCall(r)
-	case mcp.CallToolResult:
-		return encodeCall(&r)
-	}
-	return marshal(v)
-}
 
 // encodeCall writes the fields that calls of this server have. mcp-go's own MarshalJSON goes through maps and escapes
 // HTML, which every call would pay for; a result that asks the client for input keeps it.
 func encodeCall(r *mcp.CallToolResult) ([]byte, error) {
 	if len(r.InputRequests) > 0 || r.RequestState != "" || r.StructuredContent != nil || r.RawStructuredContent != nil {
-		return marshal(r)
+		return jsonrpc.Marshal(r)
 	}
 	b := make([]byte, 0, 512)
 	b = append(b, '{')
@@ -105,43 +93,6 @@ func appendMeta(b []byte, m *mcp.Meta) ([]byte, error) {
 
 // appendValue appends anything that JSON can hold.
 func appendValue(b []byte, v any) ([]byte, error) {
-	body, err := marshal(v)
+	body, err := jsonrpc.Marshal(v)
 	return append(b, body...), err
-}
-
-// marshal is json.Marshal without HTML escapes.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-func resultLine(id json.RawMessage, body []byte) []byte {
-	b := make([]byte, 0, len(id)+len(body)+40)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"result":`...)
-	b = append(b, body...)
-	return append(b, "}\n"...)
-}
-
-// errorLine makes the line of an error. An id that was not found is null.
-func errorLine(id json.RawMessage, e *rpcError) []byte {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
-	body, err := marshal(e)
-	if err != nil { // Data that cannot be encoded; the code and the message always can
-		body, _ = marshal(&rpcError{Code: e.Code, Message: e.Message})
-	}
-	b := make([]byte, 0, len(id)+len(body)+40)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"error":`...)
-	b = append(b, body...)
-	return append(b, "}\n"...)
 }

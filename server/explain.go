@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/server/sessions"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -64,24 +66,28 @@ func (e *UnknownToolError) Error() string { return e.Text }
 // Explain says what would become of a call of principal local, without running anything: the same code decides as about
 // a call that runs. err is an *UnknownToolError, a state store that does not answer, or a fault of ours.
 func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMessage) (Explanation, error) {
-	t, ok := s.table[name]
+	t, ok := s.tools.get(name)
 	if !ok {
-		return Explanation{}, &UnknownToolError{s.unknownTool(s.local.unasked.catalog, name).Message}
+		return Explanation{}, &UnknownToolError{s.tools.unknown(s.local.Offers(false).Catalog, name).Message}
 	}
-	target := s.aimAt(s.local, t, arguments)
-	refused := target.misled(s.local.unasked.catalog)
+	to := s.tools.follow(s.local, t, arguments)
+	refused := to.unknownTarget(s.local.Offers(false).Catalog)
 	if refused == nil {
-		refused = s.local.forbids(target.tool)
+		refused = s.local.Forbids(to.tool)
 	}
-	if t, arguments = target.tool, target.input; refused != nil {
+	if t, arguments = to.tool, to.input; refused != nil {
 		return explanation(t, pipeline.Explanation{Refusal: refused}), nil
 	}
-	state, release, err := s.build(s.stdioKey(envelope{}), s.local) // no session begins, so no hook is told of one
+	key, err := s.names.Key(jsonrpc.Envelope{})
+	if err != nil {
+		return Explanation{}, err
+	}
+	state, release, err := s.build(key, s.local) // no session begins, so no hook is told of one
 	if err != nil {
 		return Explanation{}, err
 	}
 	defer release()
-	if err := s.locate(ctx, state); err != nil {
+	if err := sessions.Locate(ctx, state); err != nil {
 		return Explanation{}, err
 	}
 	found, err := s.pipe.Explain(ctx, state, t, arguments)

@@ -4,24 +4,75 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/jsonrpc"
 )
 
 // Notify sends a notification of the request that ctx belongs to, on that request's own stream. It is what handlers of
 // the conformance fixture have instead of the Env of a tool: when it returns nil, the bytes left before the answer.
 // The error says that nothing was sent, because the request may not stream or was answered.
 func Notify(ctx context.Context, method string, params map[string]any) error {
-	rec := recordFrom(ctx)
-	if rec == nil || rec.notify == nil {
+	t := turnFrom(ctx)
+	if t == nil {
 		return errors.New("this request has no notifier")
 	}
-	return rec.notify(method, params)
+	return t.req.Peer.Notify(method, params)
 }
 
 // FailWith answers the request that ctx belongs to with a JSON-RPC error, whatever its handler returns. mcp-go v1.2.1
 // lets no handler choose a code (server/handler_errors.go:19).
 func FailWith(ctx context.Context, code int, message string, data any) {
-	if rec := recordFrom(ctx); rec != nil {
-		rec.override = &rpcError{Code: code, Message: message, Data: data}
+	if t := turnFrom(ctx); t != nil {
+		t.failure = &jsonrpc.Error{Code: code, Message: message, Data: data}
 	}
+}
+
+// The methods that mcp-go asks of a session whose handlers ask for more than the product does.
+
+// GetClientInfo is what the client said it is.
+func (c *clientSession) GetClientInfo() mcp.Implementation {
+	return mcp.Implementation{Name: c.t.req.Client.Name, Version: c.t.req.Client.Version}
+}
+
+// SetClientInfo is dropped: gateway.greet keeps it.
+func (c *clientSession) SetClientInfo(mcp.Implementation) {}
+
+// GetClientCapabilities are those that the client declared when it initialized.
+func (c *clientSession) GetClientCapabilities() mcp.ClientCapabilities {
+	caps, _ := c.t.req.Client.Capabilities.(mcp.ClientCapabilities)
+	return caps
+}
+
+// SetClientCapabilities is dropped: gateway.greet keeps them.
+func (c *clientSession) SetClientCapabilities(mcp.ClientCapabilities) {}
+
+// RequestElicitation puts a question to a legacy client.
+func (c *clientSession) RequestElicitation(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	return ask[mcp.ElicitationResult](ctx, c, mcp.MethodElicitationCreate, r.Params)
+}
+
+// RequestSampling asks a legacy client for a completion.
+func (c *clientSession) RequestSampling(ctx context.Context, r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	return ask[mcp.CreateMessageResult](ctx, c, mcp.MethodSamplingCreateMessage, r.CreateMessageParams)
+}
+
+// ListRoots asks a legacy client for its roots.
+func (c *clientSession) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	return ask[mcp.ListRootsResult](ctx, c, mcp.MethodListRoots, nil)
+}
+
+func ask[T any](ctx context.Context, c *clientSession, method mcp.MCPMethod, params any) (*T, error) {
+	answer, err := c.t.req.Peer.Call(ctx, string(method), params)
+	if err != nil {
+		return nil, err
+	}
+	if answer == nil {
+		return nil, errors.New("the client gave no answer")
+	}
+	result := new(T)
+	return result, json.Unmarshal(answer, result)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codehand/server/config"
+	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
@@ -34,7 +35,7 @@ func (s *Server) useHooks(cfg config.Config) error {
 	s.engines.hooks = runner
 	if len(o.Hooks) > 0 {
 		s.pipe.Hooks = runner
-		s.sessions.began, s.sessions.ended = s.sessionBegan, s.sessionEnded
+		s.sessions.Began, s.sessions.Ended = s.sessionBegan, s.sessionEnded
 	}
 	switch {
 	case len(o.Classifier) > 0:
@@ -57,8 +58,6 @@ const (
 const (
 	// beginKey is there when hooks were told of the session.
 	beginKey = "cell.begun"
-	// clientKey is there from initialize on over HTTP, before a session has done anything.
-	clientKey = "client"
 )
 
 // sessionBegan tells hooks that a session has handles again, or for the first time.
@@ -73,7 +72,7 @@ func (s *Server) sessionBegan(st *session.State) {
 	defer cancel()
 	memory := s.memory(st.Key)
 	keys, err := memory.Keys(ctx, "")
-	if slices.ContainsFunc(keys, func(key string) bool { return key != clientKey }) {
+	if slices.ContainsFunc(keys, func(key string) bool { return key != sessions.ClientKey }) {
 		e.Source = resume
 	} else if err == nil {
 		err = memory.Set(ctx, beginKey, []byte("true"))

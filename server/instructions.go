@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/tenants"
 	"codehand/tools/catalog"
 	"codehand/tools/session"
 )
@@ -75,15 +76,15 @@ func fullGuidance() string { return guidance(func(string) bool { return true }) 
 
 // instruct makes the server's words to the model of one client: the guidance, the tools that the client is not shown, and
 // the names of skills. They are the same bytes for the same configuration, rights and skills.
-func (s *Server) instruct(ctx context.Context, p *place, c session.Client) string {
-	all := p.offers(c.CanAsk).catalog
+func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client) string {
+	all := at.Offers(c.CanAsk).Catalog
 	has := func(name string) bool {
 		_, ok := slices.BinarySearchFunc(all, name, func(e catalog.Entry, name string) int { return strings.Compare(e.Name, name) })
 		return ok
 	}
 	text, skills := guidance(has), ""
 	if has("skill") { // first, since they have a bound of their own: many tools leave them their place
-		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ", s.skillNames(ctx, p), maxSkillNames)
+		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ", s.skillNames(ctx, at), maxSkillNames)
 	}
 	if !c.SeesAll && has("tool_search") {
 		words := " More tools are found with tool_search and called by their own names: "
@@ -101,15 +102,15 @@ func (s *Server) instruct(ctx context.Context, p *place, c session.Client) strin
 	return text + skills
 }
 
-// skillNames are those of the skills which a new session of the place would tell its model of. Skills say nothing else
+// skillNames are those of the skills which a new session of the tenant would tell its model of. Skills say nothing else
 // here: the rest of their words is only for who asks for it.
-func (s *Server) skillNames(ctx context.Context, p *place) []string {
-	if p.broken || !p.who.Scopes.Has(auth.Read) {
+func (s *Server) skillNames(ctx context.Context, at *tenants.Tenant) []string {
+	if at.Broken || !at.Who.Scopes.Has(auth.Read) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.finding)
+	ctx, cancel := context.WithTimeout(ctx, s.skillTime)
 	defer cancel()
-	set, err := p.bare.FindSkills(ctx)
+	set, err := at.Bare.FindSkills(ctx)
 	if err != nil {
 		s.log.WarnContext(ctx, "skills cannot be named", "err", err)
 		return nil

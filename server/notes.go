@@ -1,15 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 const (
@@ -151,43 +148,15 @@ func oneLine(s string) string {
 	return s
 }
 
-// progressNotification returns the line of a progress note. token is the client's, echoed byte for byte.
-func progressNotification(token json.RawMessage, n note) []byte {
-	params := struct {
-		Progress float64 `json:"progress"`
-		Total    float64 `json:"total,omitempty"`
-		Message  string  `json:"message,omitempty"`
-	}{n.done, n.total, n.text}
-	rest, _ := marshal(params) // finite numbers and a string
-	b := append([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`), token...)
-	b = append(b, ',')
-	b = append(b, rest[1:]...)
-	return append(b, "}\n"...)
+// noteProgress is the method of a progress note.
+const noteProgress = "notifications/progress"
+
+// A progressParams is a note as it is sent. Token is the client's, echoed byte for byte.
+type progressParams struct {
+	Token    json.RawMessage `json:"progressToken"`
+	Progress float64         `json:"progress"`
+	Total    float64         `json:"total,omitempty"`
+	Message  string          `json:"message,omitempty"`
 }
 
-// noticeLine returns the line of a notification of our own. params nil: it has none.
-func noticeLine(method string, params any) ([]byte, error) {
-	line, err := marshal(struct {
-		JSONRPC string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  any    `json:"params,omitempty"`
-	}{mcp.JSONRPC_VERSION, method, params})
-	return append(line, '\n'), err
-}
-
-// notificationLine encodes a notification, with the id of a listen in its _meta if it has one.
-func notificationLine(n mcp.JSONRPCNotification, subscription json.RawMessage) ([]byte, error) {
-	if subscription != nil {
-		meta := map[string]any{}
-		for k, v := range n.Params.Meta {
-			meta[k] = v
-		}
-		meta[mcp.MetaKeySubscriptionID] = subscription
-		n.Params.Meta = meta
-	}
-	b, err := marshal(n)
-	if err != nil {
-		return nil, err
-	}
-	return append(bytes.TrimSpace(b), '\n'), nil
-}
+func (n note) params(token json.RawMessage) progressParams { return progressParams{token, n.done, n.total, n.text} }

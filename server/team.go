@@ -20,12 +20,14 @@ import (
 type team struct {
 	replica string // names this process in the audit; new at each start
 	porter  *auth.Porter
-	places  *places
-	signer  *signer
+	tenants *tenants.Registry
 	mode    string // none, token
 	audit   *auditLog
 	metrics *metrics
 	health  *health
+
+	signer   *endpoint.Signer
+	endpoint atomic.Pointer[endpoint.Endpoint] // that serves; nil: none does
 
 	scrapeToken string // opens /metrics; "": there is none
 	keepGoing   bool   // calls go on when the audit cannot be written
@@ -36,7 +38,7 @@ type team struct {
 func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 	cfg, dir := s.cfg, s.engines.dir
 	t := &team{
-		replica: "r" + newID()[:8], places: newPlaces(s), keepGoing: cfg.Audit.OnError == "continue",
+		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(s.engines.tenants), keepGoing: cfg.Audit.OnError == "continue",
 		quiet: &quiet{now: time.Now, seen: map[string]*quietSpan{}},
 	}
 	defer func() {
@@ -61,7 +63,7 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 		}
 		t.scrapeToken = strings.TrimSpace(string(token))
 	}
-	if t.signer, err = newSigner(ctx, s.engines.store, cfg.Session.TTL); err != nil {
+	if t.signer, err = endpoint.NewSigner(ctx, s.engines.store, cfg.Session.TTL); err != nil {
 		return nil, err
 	}
 	if err := writeReplica(dir, t.replica); err != nil {
@@ -100,28 +102,28 @@ func (t *team) watch(s *Server, version string) {
 	t.health.check("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.failed() })
 	t.health.check("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
 	t.metrics = newMetrics(version, gauges{
-		tools: s.tools,
+		tools: s.tools.all,
 		sessions: func() map[string]int {
-			if e := s.endpoint.Load(); e != nil {
-				return map[string]int{"http": e.sessions.count(), "sse": e.work.count()["sse"]}
+			if e := t.endpoint.Load(); e != nil {
+				n := e.Count()
+				return map[string]int{"http": n["sessions"], "sse": n["sse"]}
 			}
 			return nil
 		},
 		streams: func() map[string]int {
 			n := map[string]int{"get": 0, "sse": 0, "listen": 0}
-			if e := s.endpoint.Load(); e != nil {
-				for kind, open := range e.work.count() {
-					if kind != "" {
-						n[kind] = open
-					}
+			if e := t.endpoint.Load(); e != nil {
+				open := e.Count()
+				for kind := range n {
+					n[kind] = open[kind]
 				}
 			}
 			return n
 		},
-		jobs: s.sessions.jobs,
+		jobs: s.sessions.Jobs,
 		inFlight: func() int {
-			if e := s.endpoint.Load(); e != nil {
-				return e.work.count()[""]
+			if e := t.endpoint.Load(); e != nil {
+				return e.Count()[""]
 			}
 			return 0
 		},
@@ -136,6 +138,22 @@ func (t *team) watch(s *Server, version string) {
 		sandboxLevel: func() int { return level },
 	})
 	s.engines.store = t.metrics.measured(store, strings.TrimSuffix(s.cfg.Store.URL, ":"))
+}
+
+// shown is what the endpoint tells people of the team, and tells the team.
+func (t *team) shown(metricsAway bool) endpoint.Team {
+	return endpoint.Team{
+		Metrics: t.metrics, Health: t.health, Mode: t.mode, ScrapeToken: t.scrapeToken, MetricsAway: metricsAway,
+		Event: t.event, Refused: t.refused, Limited: t.limited,
+	}
+}
+
+// limited notes that a quota refused a request of a principal.
+func (t *team) limited(principal, quota string) {
+	t.metrics.Limited(quota)
+	if n := t.quiet.due("quota " + principal); n > 0 {
+		t.event("quota", map[string]any{"p": principal, "quota": quota, "count": n})
+	}
 }
 
 // record takes a finished call into the numbers.
@@ -224,19 +242,16 @@ func (t *team) close() error {
 	return t.audit.close()
 }
 
-// modeNone is serve without authentication.
-const modeNone = "none"
-
 // workspacesDir is where principals without configured roots have theirs, below the data directory.
 const workspacesDir = "workspaces"
 
 // localPrincipal is who calls where there is no authentication: the person who started this process.
 func (s *Server) localPrincipal() auth.Principal {
-	who, _ := auth.Resolve(localID, "", s.cfg.Principals.Named[localID], s.cfg.Principals.Default)
+	who, _ := auth.Resolve(auth.LocalID, "", s.cfg.Principals.Named[auth.LocalID], s.cfg.Principals.Default)
 	if len(who.Roots) == 0 {
 		who.Roots = s.cfg.Roots
 	}
-	who.Admin, who.Via = true, modeNone
+	who.Admin, who.Via = true, auth.ModeNone
 	return who
 }
 

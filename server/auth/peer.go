@@ -29,7 +29,7 @@ func (p *Porter) Listener(l net.Listener) net.Listener {
 // apart, which is weaker. It is "" in mode token.
 func (p *Porter) LocalPeer() string {
 	switch {
-	case p.o.Mode != modeNone:
+	case p.o.Mode != ModeNone:
 		return ""
 	case p.peers == nil:
 		return anyUser

@@ -29,10 +29,10 @@ type Options struct {
 	Log        *slog.Logger      // nil: nothing is logged
 }
 
-// What Options.Mode and Options.LocalPeer take.
+// What Options.Mode and Options.LocalPeer take. ModeNone is also the Via of a principal who needed no token.
 const (
-	modeNone  = "none"
-	modeToken = "token"
+	ModeNone  = "none"
+	ModeToken = "token"
 	sameUser  = "same-user"
 	anyUser   = "any"
 )
@@ -78,12 +78,12 @@ func New(o Options) (*Porter, error) {
 	if p.o.Local.Slug == "" && p.o.Local.ID != "" {
 		p.o.Local.Slug = Slug(p.o.Local.ID)
 	}
-	p.o.Local.Via = modeNone
+	p.o.Local.Via = ModeNone
 	if o.Workspaces != "" && !filepath.IsAbs(o.Workspaces) {
 		return nil, fmt.Errorf("the directory of workspaces, %s, must be absolute", o.Workspaces)
 	}
 	switch o.Mode {
-	case modeNone:
+	case ModeNone:
 		switch o.LocalPeer {
 		case "", sameUser:
 			p.peers = newPeers(o.Log)
@@ -92,7 +92,7 @@ func New(o Options) (*Porter, error) {
 			return nil, fmt.Errorf("auth.local_peer: unknown value %q; use same-user or any", o.LocalPeer)
 		}
 		return p, nil
-	case modeToken:
+	case ModeToken:
 	default:
 		return nil, fmt.Errorf("auth.mode: unknown mode %q; use none or token", o.Mode)
 	}
@@ -176,7 +176,7 @@ func notAccepted(reason string) *Error {
 func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 	shows := r.Header.Values("Authorization")
 	r.Header.Del("Authorization") // nothing later may forward, log or keep it
-	if p.o.Mode == modeNone {
+	if p.o.Mode == ModeNone {
 		return p.local(r)
 	}
 	now, from := p.o.Now(), p.ClientIP(r)
@@ -244,8 +244,8 @@ func (p *Porter) find(text string, now time.Time) (*held, error) {
 // Valid says whether what p was authenticated with still holds: its token is neither revoked nor expired nor gone, and
 // means the same. What is open for who must end if it does not.
 func (p *Porter) Valid(who Principal) bool {
-	if p.o.Mode == modeNone {
-		return who.Via == modeNone
+	if p.o.Mode == ModeNone {
+		return who.Via == ModeNone
 	}
 	id, ok := strings.CutPrefix(who.Via, via)
 	p.mu.RLock()

@@ -28,6 +28,9 @@ type Principal struct {
 	Via     string // none, token:<id>
 }
 
+// LocalID is the principal of stdio and of calls in process: the person who started it.
+const LocalID = "local"
+
 // maxID is the longest ID, in bytes.
 const maxID = 200
 

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/pipeline"
+	"codehand/tools/tool"
+)
+
+// admit says why the principal may not make this call, or not now; nil: it may. again says that the call comes back with an
+// answer, in the same request, and was counted.
+func (t *turn) admit(ctx context.Context, again bool) *tool.Refusal {
+	if refusal := t.req.Tenant.Forbids(t.target.tool); refusal != nil {
+		return refusal
+	}
+	l := t.req.Caller.Limits
+	if l == nil {
+		return t.target.unknownTarget(t.state.Catalog)
+	}
+	for _, place := range t.places {
+		if ok, err := place.Wait(ctx); err == nil && !ok {
+			return tooManyCalls(time.Second)
+		}
+	}
+	if again {
+		return nil
+	}
+	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
+		return tooManyCalls(after)
+	}
+	return t.target.unknownTarget(t.state.Catalog) // a call that was cancelled meanwhile ends in the corridor
+}
+
+func tooManyCalls(after time.Duration) *tool.Refusal {
+	seconds := max(1, int((after+time.Second-1)/time.Second))
+	return &tool.Refusal{
+		Code: tool.RateLimited,
+		Text: fmt.Sprintf("Too many calls. Try again in %d s.", seconds),
+		Meta: tool.Meta{Data: json.RawMessage(fmt.Sprintf(`{"retryAfterMs":%d}`, max(after, 0).Milliseconds()))},
+	}
+}
+
+// inner is Arrival.Find: it finds tools for calls that this call makes, which are those of its principal, under its scopes
+// and quotas. A foreground command waits for its turn among those of the principal; the place among its calls is that of
+// the outer one.
+func (t *turn) inner(name string, arrive func()) (pipeline.Inner, bool) {
+	s := t.s
+	to, ok := s.tools.get(name)
+	if !ok || to.Dispatches() { // who names a tool needs none that finds it
+		return pipeline.Inner{}, false
+	}
+	var place *auth.Turn
+	s.arrival.Lock()
+	if t.req.Caller.Limits != nil && to.Spec.Scope == tool.ScopeShell {
+		place = t.req.Caller.Limits.Shell()
+	}
+	arrive()
+	s.arrival.Unlock()
+	leave := func() {
+		if place != nil {
+			place.Leave()
+		}
+		s.engines.keeps.Kept(t.state.Results.Dir()) // it may have kept an output
+	}
+	admit := func(ctx context.Context) *tool.Refusal { return t.admitInner(ctx, to, place) }
+	return pipeline.Inner{Tool: to, Admit: admit, Leave: leave}, true
+}
+
+// admitInner is admit for a call that this one makes. place is that among the commands; nil: it needs none.
+func (t *turn) admitInner(ctx context.Context, to tool.Tool, place *auth.Turn) *tool.Refusal {
+	l := t.req.Caller.Limits
+	if refusal := t.req.Tenant.Forbids(to); refusal != nil || l == nil {
+		return refusal
+	}
+	if place != nil {
+		if ok, err := place.Wait(ctx); err == nil && !ok {
+			return tooManyCalls(time.Second)
+		}
+	}
+	if after, ok := l.Call(); !ok {
+		return tooManyCalls(after)
+	}
+	return nil
+}

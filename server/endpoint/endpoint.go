@@ -1,0 +1,308 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/server/jsonrpc"
+	"codehand/server/listen"
+	"codehand/server/metrics"
+	"codehand/server/sessions"
+	"codehand/server/stdio"
+	"codehand/server/tenants"
+	"codehand/tools/session"
+)
+
+// errRevoked is the cause of a cancel when a token is revoked.
+var errRevoked = errors.New("the token was revoked")
+
+// Deadlines and limits of the listener.
+const (
+	headerTime   = 5 * time.Second  // for the header of a request
+	bodyTime     = 30 * time.Second // for its body
+	writeTime    = 30 * time.Second // for each write of an answer
+	idleTime     = 60 * time.Second // between the requests of a connection
+	maxHeader    = 64 << 10         // bytes
+	maxHTTP2     = 100              // requests at once on one HTTP/2 connection
+	keepAliveGap = 10 * time.Second // between the comments on an open stream
+)
+
+// Paths of MCP.
+const (
+	pathMCP     = "/mcp"
+	pathHandle  = "/mcp/s/"
+	pathSSE     = "/sse"
+	pathMessage = "/message"
+	pathMetrics = "/metrics" // not of MCP
+)
+
+// Options of an Endpoint.
+type Options struct {
+	stdio.Server
+	HTTP     config.HTTP
+	Session  config.Session
+	Log      *slog.Logger
+	Versions []string // of the protocol, newest first
+
+	Porter  *auth.Porter
+	Tenants *tenants.Registry
+	Signer  *Signer
+	Records sessions.Records
+	Team    Team
+	// CheckHeaders holds the headers of a modern request against its body, as the protocol wants it.
+	CheckHeaders func(env jsonrpc.Envelope, message []byte, header http.Header) *jsonrpc.Error
+	// Forget ends the handles and jobs of a session that its client ended.
+	Forget func(session.Key)
+	// Sweep is run about once a minute, while the endpoint serves.
+	Sweep func()
+	// Report logs a fault of ours and makes the error that names it.
+	Report func(ctx context.Context, where string, err error) *jsonrpc.Error
+}
+
+// A Team is what serve has to tell people and to be told: its numbers, its health, its record.
+type Team struct {
+	Metrics     *metrics.Metrics
+	Health      *metrics.Health
+	Mode        string // of auth: none, token
+	ScrapeToken string // opens /metrics; "": there is none
+	MetricsAway bool   // /metrics has an address of its own
+	Event       func(name string, fields map[string]any)
+	Refused     func(ip string, err error)     // notes who was not let in
+	Limited     func(principal, quota string) // notes that a quota refused a request
+}
+
+// An Endpoint is a server on HTTP. It is safe for concurrent use.
+type Endpoint struct {
+	o         Options
+	sessions  *httpSessions
+	sse       *sseStreams
+	work      activity
+	bodies    bodies
+	base      context.Context // of all calls; ends when the drain is over
+	stop      context.CancelCauseFunc
+	keepAlive time.Duration
+	prefix    string   // path of http.public_url, before our own
+	hosts     []string // allowed besides those of a listener
+	named     sync.Map // running calls by principal and codehand/call: *jsonrpc.Flight
+	sseWarned sync.Once
+}
+
+// errDraining is the cause of a cancel when the server ends.
+var errDraining = errors.New("server is shutting down")
+
+// New makes an endpoint that serves nothing yet.
+func New(o Options) *Endpoint {
+	e := &Endpoint{o: o, keepAlive: keepAliveGap, sse: newSSEStreams()}
+	e.base, e.stop = context.WithCancelCause(context.Background())
+	e.prefix, e.hosts = publicHosts(o.HTTP.PublicURL)
+	e.hosts = append(e.hosts, o.HTTP.AllowedHosts...)
+	e.sessions = newHTTPSessions(e)
+	return e
+}
+
+// Serve serves on the listeners until ctx ends, then drains: calls that run may finish, streams are ended. It closes the
+// listeners. The error is that of a listener; after a clean drain it is nil.
+func (e *Endpoint) Serve(ctx context.Context, ls []listen.Listener) error {
+	broken := make(chan error, len(ls))
+	var servers []*http.Server
+	for _, l := range ls {
+		h := &http.Server{
+			Handler:                      e.on(l),
+			DisableGeneralOptionsHandler: true, // it would answer `OPTIONS *` before our checks
+			ReadHeaderTimeout:            headerTime,
+			IdleTimeout:                  idleTime,
+			MaxHeaderBytes:               maxHeader,
+			ErrorLog:                     slog.NewLogLogger(e.o.Log.Handler(), slog.LevelDebug),
+			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2},
+			TLSConfig:                    l.TLS,
+			Protocols:                    protocols(l.TLS != nil),
+		}
+		servers = append(servers, h)
+		in := e.o.Porter.Listener(l.Listener)
+		go func() {
+			if l.TLS != nil {
+				broken <- h.ServeTLS(in, "", "")
+			} else {
+				broken <- h.Serve(in)
+			}
+		}()
+	}
+	background, end := context.WithCancel(context.Background())
+	var jobs sync.WaitGroup
+	jobs.Go(func() { e.o.Porter.Watch(background, e.Revoke) })
+	jobs.Go(func() { e.sessions.sweepLoop(background) })
+	e.o.Team.Health.Ready()
+
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-broken:
+	}
+	e.drain(servers, ls)
+	for _, l := range ls {
+		_ = l.Close() // mostly it is closed; but one whose Serve had not begun is unknown to its http.Server
+	}
+	end()
+	jobs.Wait()
+	if failed != nil && !errors.Is(failed, http.ErrServerClosed) {
+		return fmt.Errorf("listener: %w", failed)
+	}
+	return nil
+}
+
+// Count returns how many streams of each kind are open, requests under "", and legacy sessions in use under "sessions".
+func (e *Endpoint) Count() map[string]int {
+	n := e.work.count()
+	n["sessions"] = e.sessions.count()
+	return n
+}
+
+// protocols are HTTP/1.1, and with TLS also HTTP/2; never HTTP/2 in clear.
+func protocols(tls bool) *http.Protocols {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	p.SetHTTP2(tls)
+	return p
+}
+
+// Revoke ends the streams and cancels the calls of principals that lost the token they came with.
+func (e *Endpoint) Revoke() {
+	e.work.cancelIf(func(x *active) bool { return !e.o.Porter.Valid(x.who) }, errRevoked)
+}
+
+// errRevoked is the cause of a cancel when a token is revoked.
+var errRevoked = errors.New("the token was revoked")
+
+// An activity is all requests and streams that are open. It is safe for concurrent use; the zero value is ready.
+type activity struct {
+	mu      sync.Mutex
+	open    map[*active]struct{}
+	closed  bool          // no more are taken
+	drained chan struct{} // closed when none is open and no more are taken; nil until close
+}
+
+// An active is one open request or stream.
+type active struct {
+	who     auth.Principal
+	kind    string // get, sse, listen: a stream, which ends first; "": a request
+	session string // id of the legacy session of a stream; "": none
+	cancel  func(cause error)
+}
+
+// begin enters a request or stream. A token that was revoked after it had let its request in is noticed here or by
+// revoke.
+func (e *Endpoint) begin(x *active) error {
+	if !e.work.begin(x) {
+		return draining()
+	}
+	if err := e.valid(x.who); err != nil {
+		e.work.end(x)
+		return err
+	}
+	return nil
+}
+
+// valid says whether the token of a request that was let in still holds.
+func (e *Endpoint) valid(who auth.Principal) error {
+	if e.o.Porter.Valid(who) {
+		return nil
+	}
+	return &auth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted"}
+}
+
+// begin enters one. ok is false when the server ends.
+func (a *activity) begin(x *active) (ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	if a.open == nil {
+		a.open = map[*active]struct{}{}
+	}
+	a.open[x] = struct{}{}
+	return true
+}
+
+func (a *activity) end(x *active) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.open, x)
+	if a.closed && len(a.open) == 0 {
+		close(a.drained)
+	}
+}
+
+// close takes no more. The channel is closed when all have ended.
+func (a *activity) close() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.closed, a.drained = true, make(chan struct{})
+		if len(a.open) == 0 {
+			close(a.drained)
+		}
+	}
+	return a.drained
+}
+
+// closing says whether close was called.
+func (a *activity) closing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.closed
+}
+
+// endStreams ends the streams.
+func (a *activity) endStreams(cause error) {
+	a.cancelIf(func(x *active) bool { return x.kind != "" }, cause)
+}
+
+// cancelIf cancels what matches.
+func (a *activity) cancelIf(match func(*active) bool, cause error) {
+	for _, x := range a.list() {
+		if match(x) {
+			x.cancel(cause)
+		}
+	}
+}
+
+func (a *activity) list() []*active {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	xs := make([]*active, 0, len(a.open))
+	for x := range a.open {
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+// count returns how many streams of each kind are open, requests under "".
+func (a *activity) count() map[string]int {
+	n := map[string]int{}
+	for _, x := range a.list() {
+		n[x.kind]++
+	}
+	return n
+}
+
+// route splits a path into the MCP route and the handle in it. ok is false for a path that is not of MCP.
+func (e *Endpoint) route(path string) (route, handle string, ok bool) {
+	path = strings.TrimPrefix(path, e.prefix)
+	switch {
+	case path == pathMCP, path == pathSSE && e.o.HTTP.SSE, path == pathMessage && e.o.HTTP.SSE:
+		return path, "", true
+	case strings.HasPrefix(path, pathHandle):
+		handle = strings.TrimPrefix(path, pathHandle)
+		return pathMCP, handle, handle != "" && !strings.Contains(handle, "/")
+	}
+	return "", "", false
+}

@@ -1,0 +1,376 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/jsonrpc"
+	"codehand/server/pipeline"
+	"codehand/server/request"
+	"codehand/server/sessions"
+	"codehand/server/tenants"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// The methods that the endpoint itself must know.
+const (
+	methodInitialize = "initialize"
+	methodCall       = "tools/call"
+	methodListen     = "subscriptions/listen"
+
+	noteCancelled    = "notifications/cancelled"
+	noteRootsChanged = "notifications/roots/list_changed"
+)
+
+// An exchange is one POST from its envelope to its answer.
+type exchange struct {
+	e      *Endpoint
+	w      http.ResponseWriter
+	r      *http.Request
+	c      caller
+	env    jsonrpc.Envelope
+	body   []byte
+	handle string // in the URL; "": none
+	modern bool   // of protocol 2026-07-28 or later; the header says so, too
+	tenant *tenants.Tenant
+	scope  *httpSession // of a legacy request; else nil
+}
+
+// refuse answers without the server. A notification has no id, so its error has none.
+func (x *exchange) refuse(status int, e *jsonrpc.Error) {
+	x.reply(status, refusalBody(x.env.ID, e))
+}
+
+func (x *exchange) reply(status int, body []byte) {
+	h := x.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // a client that is gone needs no answer
+}
+
+// malformed answers a message that failed the scan. What the model wrote wrongly is the result of its call.
+func (x *exchange) malformed(fault *jsonrpc.Fault) {
+	switch {
+	case fault.InArguments && x.env.IDKind != jsonrpc.IDNone:
+		o := x.e.o
+		x.reply(http.StatusOK, o.Refuse(x.env, x.env.Modern(), o.Unusable(x.env.Name, fault)).Line(x.env.ID))
+	case x.env.IDKind == jsonrpc.IDNone:
+		x.refuse(http.StatusBadRequest, fault.Answer())
+	default:
+		x.reply(http.StatusBadRequest, jsonrpc.ErrorLine(x.env.ID, fault.Answer()))
+	}
+}
+
+// serve serves a message that passed the scan.
+func (x *exchange) serve() {
+	env := x.env
+	isAnswer := env.Method == "" && (env.HasResult || env.HasError)
+	if !isAnswer && (env.Method == "" || env.HasResult || env.HasError) {
+		x.refuse(http.StatusBadRequest, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"})
+		return
+	}
+	var err error
+	if x.tenant, err = x.e.o.Tenants.Of(x.c.who); err != nil {
+		x.refuse(http.StatusOK, x.e.o.Report(x.r.Context(), "place", err))
+		return
+	}
+	if x.modern {
+		x.serveModern(isAnswer)
+	} else {
+		x.serveLegacy(isAnswer)
+	}
+}
+
+// serveLegacy serves a message of a session, or the initialize that begins one.
+func (x *exchange) serveLegacy(isAnswer bool) {
+	e, env := x.e, x.env
+	begins := env.Method == methodInitialize && env.IDKind != jsonrpc.IDNone
+	if v := x.r.Header.Get(headerVersion); v != "" && env.Method != methodInitialize && !slices.Contains(e.o.Versions, v) {
+		x.refuse(http.StatusBadRequest, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidRequest,
+			Message: headerVersion + " names a version that is not served; there are " + strings.Join(e.o.Versions, ", "),
+		})
+		return
+	}
+	var err error
+	if begins {
+		x.scope, err = e.sessions.start(x.c.who)
+	} else {
+		x.scope, err = e.session(x.r, x.c)
+	}
+	if errors.Is(err, errTooManySessions) {
+		err = &auth.Error{
+			Status: http.StatusServiceUnavailable, Code: "too_many_sessions", Message: err.Error(), RetryAfter: time.Minute,
+		}
+	}
+	if err != nil {
+		deny(x.w, x.r, err)
+		return
+	}
+	defer func() {
+		e.sessions.release(x.scope)
+		if begins {
+			e.sessions.drop(x.scope) // unless it was initialized
+		}
+	}()
+	switch {
+	case isAnswer:
+		x.scope.asks.Answer(env.ID, x.body) // one that no question waits for any more is dropped
+		x.w.WriteHeader(http.StatusAccepted)
+	case env.IDKind == jsonrpc.IDNone:
+		x.notification()
+		x.w.WriteHeader(http.StatusAccepted)
+	default:
+		x.request()
+	}
+}
+
+// notification takes one of a session. Roots are asked for by the next call: nothing may be sent on this one's answer.
+func (x *exchange) notification() {
+	switch env := x.env; env.Method {
+	case noteCancelled:
+		if env.RequestID != nil {
+			x.scope.table.Cancel(env.RequestID, jsonrpc.ErrCancelled)
+		}
+	case noteRootsChanged:
+		if client := x.scope.client.Load(); client != nil && client.HasRoots {
+			x.scope.roots.Changed()
+		}
+	}
+}
+
+// serveModern serves a message that has no session.
+func (x *exchange) serveModern(isAnswer bool) {
+	env := x.env
+	switch {
+	case isAnswer:
+		x.refuse(http.StatusBadRequest, &jsonrpc.Error{
+			Code: jsonrpc.CodeInvalidRequest,
+			Message: "client-to-server responses are not supported in protocol version " + jsonrpc.FirstModern +
+				": server-initiated requests were replaced by multi round-trip requests",
+		})
+	case env.IDKind == jsonrpc.IDNone:
+		if env.Method == noteCancelled && env.HasCall {
+			if f, ok := x.e.named.Load(namedCall(x.c.who, env.Call)); ok {
+				f.(*jsonrpc.Flight).Abort(jsonrpc.ErrCancelled)
+			}
+		}
+		x.w.WriteHeader(http.StatusAccepted)
+	default:
+		if bad := x.e.o.CheckHeaders(env, x.body, x.r.Header); bad != nil {
+			x.refuse(statusOf(true, bad.Code), bad)
+			return
+		}
+		x.request()
+	}
+}
+
+// namedCall is the name under which a client may cancel a call of its own from another connection.
+func namedCall(who auth.Principal, call string) string { return who.ID + "\x00" + call }
+
+// name enters a call under its name, by which it can be cancelled. A call that has it already keeps it while it waits for its
+// answer; after that its client may use the name again, before the call is gone from here.
+func (e *Endpoint) name(name string, f *jsonrpc.Flight) {
+	for {
+		other, taken := e.named.LoadOrStore(name, f)
+		if !taken || other.(*jsonrpc.Flight).Waits() || e.named.CompareAndSwap(name, other, f) {
+			return
+		}
+	}
+}
+
+// request enters a request in the table of its session, has the server take it in, runs it, and sends its answer.
+func (x *exchange) request() {
+	e, env := x.e, x.env
+	ctx, cancel := context.WithCancelCause(e.base)
+	defer cancel(nil)
+	f := &jsonrpc.Flight{
+		ID: env.ID, Call: env.Method == methodCall, First: env.Method == methodInitialize && !x.modern, Cancel: cancel,
+		Stream: x.modern && env.Method == methodListen,
+	}
+	if x.scope != nil {
+		if err := x.scope.table.Add(f); err != nil {
+			x.full(err)
+			return
+		}
+		defer x.scope.table.Done(f)
+	}
+	if env.HasCall {
+		name := namedCall(x.c.who, env.Call)
+		e.name(name, f)
+		defer e.named.CompareAndDelete(name, f) // by then it may be that of another one
+	}
+	key, err := x.key(env)
+	if err != nil && sessions.Keyed(env, x.modern) {
+		status := http.StatusOK
+		if x.modern {
+			status = http.StatusBadRequest
+		}
+		x.refuse(status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()})
+		return
+	}
+	stream := streams(env.Method) && mayStream(x.r.Header["Accept"])
+	entry := x.entry(f)
+	if f.Stream {
+		if !stream {
+			deny(x.w, x.r, notAcceptable())
+			return
+		}
+		entry.kind = "listen"
+		end, err := x.c.limits.Stream()
+		if err != nil {
+			deny(x.w, x.r, e.limited(x.c, "streams", err))
+			return
+		}
+		defer end()
+	}
+	if err := e.begin(entry); err != nil {
+		deny(x.w, x.r, err)
+		return
+	}
+	defer e.work.end(entry)
+	gone, leave := context.WithCancel(x.r.Context())
+	defer leave()
+	left := x.left(ctx, f)
+	w := e.newResponder(x.w, x.c.limits, f, stream, func() { leave(); go left() }) // left may need what the caller holds
+	work, changes := e.o.Serve(x.make(key, &peer{w: w, gone: gone.Done(), scope: x.scope}, stream))
+	f.Orphan.Store(changes)
+	stop := context.AfterFunc(x.r.Context(), left)
+	defer stop()
+	answer := work(ctx)
+	x.initialized(ctx, f, w, answer)
+	status := http.StatusOK
+	if answer.Err != nil {
+		status = statusOf(x.modern, answer.Err.Code)
+	}
+	if (answer.Interrupted || answer.Err != nil) && errors.Is(context.Cause(ctx), errDraining) {
+		status = http.StatusServiceUnavailable
+		answer = request.Answer{Err: &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: errDraining.Error()}}
+	}
+	w.finish(ctx, answer.Line(env.ID), status)
+}
+
+// entry is the request among all that are open.
+func (x *exchange) entry(f *jsonrpc.Flight) *active {
+	return &active{who: x.c.who, cancel: func(cause error) {
+		if f.Stream && errors.Is(cause, errDraining) { // a listen that the server ends gets its result
+			f.Cancel(cause)
+		} else {
+			f.Abort(cause)
+		}
+	}}
+}
+
+// make makes the request of the message.
+func (x *exchange) make(key session.Key, p *peer, stream bool) request.Request {
+	r := request.Request{
+		Envelope: x.env, Message: x.body, Tenant: x.tenant, Session: key, Peer: p,
+		Client: request.Client{Modern: x.modern},
+		Caller: request.Caller{
+			Limits: x.c.limits, From: pipeline.From{Auth: x.c.who.Via, Transport: "http", Era: x.env.Era(), IP: x.c.ip},
+		},
+	}
+	if x.scope != nil {
+		r.Client.Muted, r.Client.Roots, r.Client.Prompts = !stream, &x.scope.roots, &x.scope.prompts
+		if client := x.scope.client.Load(); client != nil {
+			r.Client.ClientRecord = *client
+		}
+		r.Shelf, _ = x.key(x.env.Unnamed()) // it erred for the request's own key, if it does
+	}
+	return r
+}
+
+// initialized keeps what the client of a new session said of itself, or drops the session. That comes before the answer: at
+// the limit its client begins the next one at once.
+func (x *exchange) initialized(ctx context.Context, f *jsonrpc.Flight, w *responder, answer request.Answer) {
+	switch {
+	case !f.First || x.scope == nil:
+	case answer.Client == nil:
+		x.e.sessions.drop(x.scope)
+	default:
+		x.e.sessions.opened(context.WithoutCancel(ctx), x.scope, answer.Client)
+		w.session = x.scope.id
+	}
+}
+
+// full answers a request that the table does not take.
+func (x *exchange) full(err error) {
+	switch {
+	case errors.Is(err, jsonrpc.ErrClosed): // its session was deleted meanwhile
+		deny(x.w, x.r, unknownSession())
+	case errors.Is(err, jsonrpc.ErrIDInUse):
+		x.refuse(http.StatusOK, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()})
+	case x.env.Method == methodCall:
+		refusal := tool.Refuse(tool.Busy, "%d calls are in flight in this session. Nothing was done. "+
+			"Try again when some are answered.", jsonrpc.MaxInFlight)
+		x.reply(http.StatusOK, x.e.o.Refuse(x.env, false, refusal).Line(x.env.ID))
+	default:
+		x.refuse(http.StatusOK, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
+	}
+}
+
+// left returns what happens when the client has left: what only reads ends, and in the modern era everything does, since
+// that is how its clients cancel. Any other call has time to finish. ctx is that of the call.
+func (x *exchange) left(ctx context.Context, f *jsonrpc.Flight) func() {
+	return sync.OnceFunc(func() {
+		if !f.Orphan.Load() || x.modern && !x.env.HasCall {
+			f.Abort(jsonrpc.ErrClosed)
+			return
+		}
+		grace := time.AfterFunc(x.e.o.HTTP.OrphanGrace, func() { f.Abort(jsonrpc.ErrClosed) })
+		context.AfterFunc(ctx, func() { grace.Stop() }) // it would hold the body
+	})
+}
+
+// streams says whether the answer to a method may be an event stream.
+func streams(method string) bool {
+	switch method {
+	case methodCall, "prompts/get", "resources/read", "completion/complete", methodListen:
+		return true
+	}
+	return false
+}
+
+// key says whose request this is: the explicit handle of the request or its URL, the client's id for this call, the
+// transport session, and without any of them the workspace, which all conversations of one person share.
+func (x *exchange) key(env jsonrpc.Envelope) (session.Key, error) {
+	transport := ""
+	if x.scope != nil {
+		transport = x.scope.key.Session
+	}
+	return sessions.HTTPKey(x.c.who, env, x.handle, transport)
+}
+
+// statusOf is the HTTP status of a JSON-RPC error: the modern era has some, so that proxies can act without reading the
+// body.
+func statusOf(modern bool, code int) int {
+	if !modern {
+		return http.StatusOK
+	}
+	switch code {
+	case jsonrpc.CodeInvalidParams, codeHeaderMismatch, codeMissingCapability, codeUnsupportedVersion,
+		jsonrpc.CodeInvalidRequest, jsonrpc.CodeParseError:
+		return http.StatusBadRequest
+	case codeMethodNotFound:
+		return http.StatusNotFound
+	}
+	return http.StatusOK
+}
+
+// Codes of JSON-RPC and of protocol 2026-07-28 that have a status of their own.
+const (
+	codeMethodNotFound     = -32601
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+)

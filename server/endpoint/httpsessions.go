@@ -1,0 +1,252 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/jsonrpc"
+	"codehand/server/sessions"
+	"codehand/server/stdio"
+	"codehand/server/tenants"
+	"codehand/tools/session"
+)
+
+// A httpSession is a legacy transport session that was used lately: its client, and its open requests. Its truth is in its id and in the Store, so it may be dropped between any two requests.
+type httpSession struct {
+	id     string
+	key    session.Key // of its client record
+	table  jsonrpc.InFlight
+	asks   jsonrpc.Outgoing // of its requests
+	client atomic.Pointer[sessions.ClientRecord]
+
+	prompts sessions.PromptMark
+	roots   tenants.ClientRoots
+
+	users int // requests and streams; covered by httpSessions.mu
+	last  time.Time
+	began time.Time
+}
+
+// httpSessions are the legacy sessions in use. It is safe for concurrent use.
+type httpSessions struct {
+	e   *Endpoint
+	now func() time.Time
+
+	mu   sync.Mutex
+	live map[string]*httpSession // by id
+	per  map[string]int          // live ones by principal
+}
+
+func newHTTPSessions(e *Endpoint) *httpSessions {
+	return &httpSessions{e: e, now: time.Now, live: map[string]*httpSession{}, per: map[string]int{}}
+}
+
+// The errors of acquire.
+var (
+	errNoSession       = errors.New("unknown session")
+	errTooManySessions = errors.New("too many sessions; end one, or wait until one is idle")
+)
+
+// noSession is what clients get for an id that is not theirs, in the words that they know from other servers.
+const noSession = "Invalid session ID"
+
+// start makes room for a new session of the principal.
+func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
+	most := h.e.o.Session.MaxPerPrincipal
+	if q := who.Quota.Sessions; q > 0 {
+		most = min(most, q)
+	}
+	id := h.e.o.Signer.id(labelSession, who.ID)
+	x := h.make(who, id)
+	x.users = 1
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.per[who.ID] >= most {
+		return nil, errTooManySessions
+	}
+	h.add(x)
+	return x, nil
+}
+
+// make makes the session of an id.
+func (h *httpSessions) make(who auth.Principal, id string) *httpSession {
+	x := &httpSession{id: id, key: session.Key{Principal: who.ID, Session: sessions.ByHTTP + id}, began: h.now()}
+	x.roots.Keep = func(ctx context.Context, said []string) { // for its requests after a restart
+		c := *x.client.Load()
+		c.Roots = said
+		x.client.Store(&c)
+		if err := h.e.o.Records.Remember(context.WithoutCancel(ctx), x.key, &c); err != nil {
+			h.e.o.Log.Warn("a client record cannot be kept", "err", err)
+		}
+	}
+	return x
+}
+
+// opened notes a session whose initialize succeeded.
+func (h *httpSessions) opened(ctx context.Context, x *httpSession, c *sessions.ClientRecord) {
+	x.client.Store(c)
+	x.roots.Restore(c.HasRoots, c.Roots)
+	if err := h.e.o.Records.Remember(ctx, x.key, c); err != nil {
+		h.e.o.Log.Warn("a client record cannot be kept", "err", err)
+	}
+	h.e.o.Team.Event("session.start", map[string]any{"p": x.key.Principal, "sk": x.key.Session, "client": c.Name + "/" + c.Version, "tr": "http"})
+}
+
+func (h *httpSessions) add(x *httpSession) {
+	h.live[x.id] = x
+	h.per[x.key.Principal]++
+}
+
+func (h *httpSessions) remove(x *httpSession) {
+	if h.live[x.id] != x {
+		return
+	}
+	delete(h.live, x.id)
+	if h.per[x.key.Principal]--; h.per[x.key.Principal] == 0 {
+		delete(h.per, x.key.Principal)
+	}
+}
+
+// acquire finds the session of an id that we made for this principal. One that this process does not know is adopted:
+// clients do not initialize again, so neither a restart nor an expiry may ask them to. Every other id is errNoSession.
+func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id string) (*httpSession, error) {
+	h.mu.Lock()
+	if x := h.live[id]; x != nil && x.key.Principal == who.ID { // its mac was looked at before
+		x.users++
+		h.mu.Unlock()
+		return x, nil
+	}
+	h.mu.Unlock()
+	if !h.e.o.Signer.valid(labelSession, who.ID, id) {
+		return nil, errNoSession
+	}
+
+	x := h.make(who, id)
+	client, gone, err := h.e.o.Records.Recall(ctx, x.key)
+	if err != nil { // the Store is away: the id alone must do, for this request
+		h.e.o.Log.Warn("a session is taken by its id alone", "err", err)
+		x.client.Store(&sessions.ClientRecord{})
+		x.users = 1
+		return x, nil
+	}
+	if gone {
+		return nil, errNoSession
+	}
+	x.client.Store(client)
+	x.roots.Restore(client.HasRoots, client.Roots)
+	h.mu.Lock()
+	if other := h.live[id]; other != nil {
+		other.users++
+		h.mu.Unlock()
+		return other, nil
+	}
+	h.add(x)
+	x.users++
+	h.mu.Unlock()
+	// Once more: it may have been ended between the look and the entry, and what is live is not looked at again.
+	if _, gone, err := h.e.o.Records.Recall(ctx, x.key); err == nil && gone {
+		h.mu.Lock()
+		h.remove(x)
+		h.mu.Unlock()
+		return nil, errNoSession
+	}
+	return x, nil
+}
+
+// release gives back what start and acquire returned.
+func (h *httpSessions) release(x *httpSession) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x.users--
+	x.last = h.now()
+}
+
+// forget ends a session for good: its id is never valid again, its requests and streams are cancelled, its jobs are
+// ended, and then what is remembered of it is removed.
+func (h *httpSessions) forget(ctx context.Context, x *httpSession) error {
+	if err := h.e.o.Records.Bury(ctx, x.key); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.remove(x)
+	h.mu.Unlock()
+	drained := x.table.Close()
+	x.asks.Close()
+	x.table.CancelAll(errSessionEnded)
+	h.e.work.cancelIf(func(a *active) bool { return a.session == x.id }, errSessionEnded)
+	stdio.Within(drained, stdio.CancelGrace)
+	h.e.o.Forget(x.key)
+	h.e.o.Records.Clear(ctx, x.key)
+	h.ended(x)
+	h.e.o.Team.Event("session.end", map[string]any{"p": x.key.Principal, "sk": x.key.Session})
+	return nil
+}
+
+// drop lets go of a session whose initialize failed.
+func (h *httpSessions) drop(x *httpSession) {
+	if x.client.Load() != nil {
+		return // it is one that was initialized before
+	}
+	h.mu.Lock()
+	h.remove(x)
+	h.mu.Unlock()
+}
+
+// errSessionEnded is the cause of a cancel when the client deletes its session.
+var errSessionEnded = errors.New("the session was deleted")
+
+// unask ends all questions without an answer: the server ends, and takes none any more.
+func (h *httpSessions) unask() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range h.live {
+		x.asks.Close()
+	}
+}
+
+// sweepLoop drops what is idle, once a minute.
+func (h *httpSessions) sweepLoop(ctx context.Context) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			h.sweep()
+			h.e.o.Sweep()
+		}
+	}
+}
+
+func (h *httpSessions) sweep() {
+	now := h.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range h.live {
+		if x.users == 0 && now.Sub(x.last) > h.e.o.Session.Idle {
+			h.remove(x)
+			h.ended(x)
+		}
+	}
+}
+
+// ended counts the end of a session.
+func (h *httpSessions) ended(x *httpSession) {
+	version := ""
+	if c := x.client.Load(); c != nil {
+		version = c.Protocol
+	}
+	h.e.o.Team.Metrics.Ended(version, "http", h.now().Sub(x.began))
+}
+
+// count returns how many sessions are in use.
+func (h *httpSessions) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.live)
+}

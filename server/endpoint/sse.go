@@ -1,0 +1,270 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/jsonrpc"
+	"codehand/server/pipeline"
+	"codehand/server/request"
+	"codehand/server/sessions"
+	"codehand/server/stdio"
+	"codehand/server/tenants"
+	"codehand/tools/session"
+)
+
+// restTime is how long a write that has begun may take when its stream ends.
+const restTime = time.Second
+
+// sseStreams are the open streams of legacy SSE, by session id. It is safe for concurrent use.
+type sseStreams struct {
+	mu   sync.Mutex
+	open map[string]*sseStream
+}
+
+// An sseStream is one client of legacy SSE: what it posts comes in at one path, and all answers leave on one stream.
+type sseStream struct {
+	conn  *stdio.Conn
+	via   string          // what its client authenticated with
+	calls context.Context // of its calls; they outlive the stream by the orphan's grace
+	leave func()          // tells its calls that nobody reads their answers
+
+	turn sync.Mutex // posts are taken one after the other, in the order in which they came
+}
+
+func newSSEStreams() *sseStreams { return &sseStreams{open: map[string]*sseStream{}} }
+
+func (s *sseStreams) add(id string, x *sseStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[id] = x
+}
+
+func (s *sseStreams) remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+}
+
+func (s *sseStreams) find(id string) *sseStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id]
+}
+
+// take hands a message to the connection. It is false for one that wants an answer when none is given any more.
+func (x *sseStream) take(at *tenants.Tenant, env jsonrpc.Envelope, fault *jsonrpc.Fault, body []byte) bool {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	if env.IDKind != jsonrpc.IDNone && x.conn.Flights.Closing() {
+		return false
+	}
+	x.conn.Move(at) // its rights may have changed since the stream was opened
+	if fault != nil {
+		x.conn.Refuse(env, fault)
+	} else {
+		x.conn.Take(x.calls, env, body)
+	}
+	return true
+}
+
+// drain takes no more requests and ends what waits for the client. Whatever was taken is answered, so it waits for one that
+// is just coming in. The channel is closed when all have ended.
+func (x *sseStream) drain() <-chan struct{} {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	return x.conn.Drain()
+}
+
+// left says that nobody reads the stream any more: no more requests are taken, and the calls that run learn of it. What only
+// reads ends.
+func (x *sseStream) left() {
+	x.leave()
+	x.conn.Flights.Close()
+	for _, f := range x.conn.Flights.List() {
+		if !f.Orphan.Load() {
+			f.Abort(jsonrpc.ErrClosed)
+		}
+	}
+}
+
+// openSSE serves GET /sse until the client goes or the server ends.
+func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
+	end, err := c.limits.Stream()
+	if err != nil {
+		deny(w, r, e.limited(c, "streams", err))
+		return
+	}
+	defer end()
+	tenant, err := e.o.Tenants.Of(c.who)
+	if err != nil {
+		e.o.Report(r.Context(), "place", err)
+		deny(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	gone, leave := context.WithCancel(r.Context())
+	defer leave()
+	calls, stop := context.WithCancelCause(e.base)
+	defer stop(jsonrpc.ErrClosed)
+	id := e.o.Signer.id(labelSSE, c.who.ID)
+	out := &sseWriter{w: w, control: http.NewResponseController(w), limits: c.limits}
+	conn := stdio.NewConn(stdio.Options{
+		Server: e.o.Server, Tenant: tenant, Gone: gone.Done(),
+		Muted:  true, // one of its clients declares elicitation and never answers: its calls would hang
+		Caller: request.Caller{Limits: c.limits, From: pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}},
+		Key: func(env jsonrpc.Envelope) (session.Key, error) {
+			return sessions.HTTPKey(c.who, env, "", sessions.BySSE+id)
+		},
+	}, jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience))
+	defer conn.Close()
+	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave}
+	out.lost = x.left
+	entry := &active{who: c.who, kind: "sse"}
+	entry.cancel = func(cause error) {
+		go func() { // its answers have no other way than this stream
+			switch {
+			case errors.Is(cause, errDraining):
+				stdio.Within(x.drain(), e.o.HTTP.Drain)
+			case errors.Is(cause, errRevoked): // its calls have no right to go on, and one on its way has none to begin
+				conn.Flights.Close()
+				conn.Flights.CancelAll(cause)
+			}
+			cancel(cause)
+		}()
+	}
+	if err := e.begin(entry); err != nil {
+		deny(w, r, err)
+		return
+	}
+	defer e.work.end(entry)
+	e.sseWarned.Do(func() { e.o.Log.Warn("a client uses the deprecated SSE transport of 2024-11-05; /mcp is its successor") })
+
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	e.o.Team.Event("session.start", map[string]any{"p": c.who.ID, "sk": sessions.BySSE + id, "tr": "sse"})
+	e.sse.add(id, x)
+	defer e.sse.remove(id)
+	began := time.Now()
+	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+	if conn.Out.WriteLine([]byte(first), 0, nil) == nil {
+		e.hold(ctx, conn)
+	}
+	if errors.Is(context.Cause(ctx), errDraining) { // what the reading side has answered goes out, too
+		conn.EndReplies(restTime)
+	}
+	x.left() // before what may take its time: a call that ends meanwhile has no reader any more
+	conn.Out.Shut(jsonrpc.ErrClosed)
+	if !conn.Out.Rest(restTime) { // w is not ours any more when this returns, so nobody may be inside of it
+		_ = out.control.SetWriteDeadline(time.Now())
+		conn.Out.Rest(writeTime)
+	}
+	e.orphans(conn)
+	e.o.Team.Metrics.Ended(conn.Revision(), "sse", time.Since(began))
+	e.o.Team.Event("session.end", map[string]any{"p": c.who.ID, "sk": sessions.BySSE + id})
+}
+
+// hold keeps a stream open, with a comment now and then.
+func (e *Endpoint) hold(ctx context.Context, c *stdio.Conn) {
+	beat := time.NewTicker(e.keepAlive)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.Out.Failed:
+			return
+		case <-beat.C:
+			_ = c.Out.WriteLine([]byte(": keep-alive\n\n"), c.Out.Patience, nil) // an event on its way is as good
+		}
+	}
+}
+
+// orphans lets calls that change something finish when their client is gone, for a while.
+func (e *Endpoint) orphans(c *stdio.Conn) {
+	drained := c.Drain()
+	if !stdio.Within(drained, e.o.HTTP.OrphanGrace) {
+		c.Flights.CancelAll(jsonrpc.ErrClosed)
+		stdio.Within(drained, stdio.CancelGrace)
+	}
+}
+
+// message takes one message of a legacy SSE client. The answer leaves on the stream.
+func (e *Endpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
+	ids := r.URL.Query()["sessionId"]
+	var x *sseStream
+	if len(ids) == 1 && e.o.Signer.valid(labelSSE, c.who.ID, ids[0]) {
+		x = e.sse.find(ids[0])
+	}
+	if x == nil || x.via != c.who.Via { // another token has no part in this stream: its end must not go on over this one
+		deny(w, r, unknownSession())
+		return
+	}
+	body, bad := e.body(w, r, c)
+	if bad != nil {
+		deny(w, r, bad)
+		return
+	}
+	env, fault := jsonrpc.Scan(body)
+	if fault != nil && !fault.InArguments {
+		ex := &exchange{e: e, w: w, r: r, c: c, env: env}
+		ex.malformed(fault)
+		return
+	}
+	if err := e.valid(c.who); err != nil { // it was revoked while the body came
+		deny(w, r, err)
+		return
+	}
+	at, err := e.o.Tenants.Of(c.who)
+	if err != nil {
+		deny(w, r, err)
+		return
+	}
+	switch {
+	case x.take(at, env, fault, body):
+		w.WriteHeader(http.StatusAccepted)
+	case e.work.closing():
+		deny(w, r, draining())
+	default:
+		deny(w, r, unknownSession()) // the stream has ended
+	}
+}
+
+// An sseWriter writes each line that a connection sends as one event. What is no message passes as it is.
+type sseWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	limits  *auth.Limits // that what is sent counts against
+	lost    func()       // told that a write failed, before anybody else learns it
+}
+
+func (s *sseWriter) Write(line []byte) (int, error) {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
+	b := line
+	if len(line) > 0 && line[0] == '{' {
+		b = make([]byte, 0, len(line)+32)
+		b = append(b, "event: message\ndata: "...)
+		b = append(b, bytes.TrimSuffix(line, []byte("\n"))...)
+		b = append(b, "\n\n"...)
+	}
+	_, err := s.w.Write(b)
+	if err == nil {
+		err = s.control.Flush()
+	}
+	if err != nil {
+		s.lost()
+		return 0, err
+	}
+	s.limits.Sent(int64(len(b)))
+	return len(line), s.control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
+
+}

@@ -1,0 +1,388 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/jsonrpc"
+	"codehand/server/prompts"
+	"codehand/server/request"
+	"codehand/server/resources"
+	"codehand/server/sessions"
+	"codehand/tools/results"
+	"codehand/tools/session"
+)
+
+// A gateway is the one place where mcp-go is entered, by HandleMessage alone, with requests that are no call of a tool of
+// ours. mcp-go's tables are the same for all sessions, so hooks replace what it lists by what the caller's session has.
+type gateway struct {
+	s         *Server
+	mcp       *mcpserver.MCPServer
+	resources *resources.Library
+	prompts   *prompts.Library
+}
+
+func newGateway(s *Server, version string) *gateway {
+	g := &gateway{s: s, resources: &resources.Library{Pipe: s.pipe, Find: s.tools.get}}
+	g.prompts = &prompts.Library{Resources: g.resources, CoAuthor: s.cfg.Git.CoAuthor}
+	hooks := &mcpserver.Hooks{}
+	hooks.AddAfterListTools(g.listTools)
+	hooks.AddAfterListResources(g.listResources)
+	hooks.AddAfterListPrompts(g.listPrompts)
+	hooks.AddBeforeGetPrompt(g.findPrompt)
+	hooks.AddAfterInitialize(g.greet)
+	hooks.AddAfterDiscover(g.discover)
+	complete := completions{g}
+	g.mcp = mcpserver.NewMCPServer(s.implementation.Name, version,
+		mcpserver.WithTitle(s.implementation.Title),
+		mcpserver.WithDescription(s.implementation.Description),
+		mcpserver.WithToolCapabilities(true),
+		mcpserver.WithPromptCapabilities(true),
+		mcpserver.WithResourceCapabilities(false, false),
+		mcpserver.WithCompletions(),
+		mcpserver.WithResourceCompletionProvider(complete),
+		mcpserver.WithPromptCompletionProvider(complete),
+		mcpserver.WithExtensions(resources.Extensions()),
+		mcpserver.WithLogging(),
+		mcpserver.WithHooks(hooks),
+		mcpserver.WithMethodCacheHints(mcp.MethodServerDiscover, 3_600_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodToolsList, 300_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodPromptsList, 60_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodResourcesTemplatesList, 3_600_000, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodResourcesList, 0, mcp.CacheScopePrivate),
+		mcpserver.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate),
+	)
+	for _, t := range resources.Templates() {
+		g.mcp.AddResourceTemplate(t, g.readResource)
+	}
+	for _, r := range resources.Constants() {
+		g.mcp.AddResource(r, g.readResource)
+	}
+	g.mcp.AddPrompt(prompts.Commit, g.getPrompt)
+	return g
+}
+
+type turnKey struct{}
+
+// turnFrom returns the turn of a handler's request. Every request that reaches mcp-go has one.
+func turnFrom(ctx context.Context) *turn {
+	t, _ := ctx.Value(turnKey{}).(*turn)
+	return t
+}
+
+// dispatch serves a request through mcp-go.
+func (t *turn) dispatch(ctx context.Context) request.Answer {
+	return t.handle(ctx, &clientSession{t: t, id: "request"})
+}
+
+// handle is dispatch with a session of mcp-go's.
+func (t *turn) handle(ctx context.Context, session *clientSession) request.Answer {
+	g := t.s.gate
+	ctx = mcpserver.WithSupportedProtocolVersions(g.mcp.WithContext(ctx, session), t.s.versions)
+	ctx = context.WithValue(ctx, turnKey{}, t)
+	return t.encode(ctx, g.mcp.HandleMessage(ctx, t.req.Message))
+}
+
+// encode makes our answer of mcp-go's.
+func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answer {
+	if t.failure != nil {
+		return failed(t.failure)
+	}
+	switch r := resp.(type) {
+	case mcp.JSONRPCError:
+		if own, ok := t.extended(ctx, r.Error.Code); ok {
+			return own
+		}
+		return failed(t.mapError(r.Error))
+	case mcp.JSONRPCResponse:
+		switch result := r.Result.(type) {
+		case mcp.SubscriptionsListenResult:
+			// mcp-go decoded the id, which loses digits of a large one.
+			result.EnsureResultMeta().SetMetaField(mcp.MetaKeySubscriptionID, t.req.ID)
+			r.Result = result
+		case *mcp.CallToolResult: // of Extend
+			return t.s.finish(ctx, t.req.Envelope, t.req.Client.Modern, result)
+		case mcp.CallToolResult:
+			return t.s.finish(ctx, t.req.Envelope, t.req.Client.Modern, &result)
+		}
+		return t.encodeResult(ctx, r.Result)
+	}
+	ref := t.s.report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, t.req.Method), nil)
+	return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
+}
+
+// encodeResult encodes the result of a request that is no call.
+func (t *turn) encodeResult(ctx context.Context, result any) request.Answer {
+	body, err := jsonrpc.Marshal(result)
+	if err != nil {
+		ref := t.s.report(ctx, "encode", err, nil)
+		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref + ")"})
+	}
+	if n := len(body) + len(t.req.ID); n >= jsonrpc.MaxResponse-answerFrame {
+		return failed(&jsonrpc.Error{
+			Code:    mcp.INTERNAL_ERROR,
+			Message: fmt.Sprintf("the answer is larger than the wire allows (%d bytes, limit %d)", n, jsonrpc.MaxResponse),
+		})
+	}
+	return request.Answer{Result: body, Client: t.client}
+}
+
+// mapError gives mcp-go's errors the words of this server where its own do not help.
+func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
+	notFound := strings.Contains(e.Message, "not found")
+	switch method := mcp.MCPMethod(t.req.Method); {
+	case method == mcp.MethodToolsCall && e.Code == mcp.INVALID_PARAMS && t.s.gate.mcp.GetTool(t.req.Name) == nil:
+		return t.unknownTool()
+	case method == mcp.MethodResourcesRead && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && notFound):
+		return t.noResource()
+	case method == mcp.MethodPromptsGet && e.Code == mcp.INVALID_PARAMS && notFound:
+		return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", results.Line(t.req.Name, 80))}
+	}
+	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
+		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+results.Line(t.req.Method, 80)
+	}
+	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
+}
+
+// unknownTool is the error for a call of a tool that does not exist. What a modern client can be asked is known to mcp-go
+// alone here, so it is taken for one that cannot: better no name than one that it cannot call.
+func (t *turn) unknownTool() *jsonrpc.Error {
+	c := t.req.Client
+	e := t.s.tools.unknown(t.req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.req.Name)
+	if t.s.tools.findable(t.req.Tenant) {
+		e.Message += ". tool_search finds tools."
+	}
+	return e
+}
+
+// greet notes what a client said about itself in a handshake that succeeded, caps the version of the answer to what the
+// operator serves, and instructs the client's model.
+func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, result *mcp.InitializeResult) {
+	t, s := turnFrom(ctx), g.s
+	if vs := s.legacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
+		result.ProtocolVersion = vs[0]
+	}
+	info, caps := req.Params.ClientInfo, req.Params.Capabilities
+	t.client = &sessions.ClientRecord{
+		Name: results.Line(info.Name, maxClientName), Version: results.Line(info.Version, maxClientName),
+		Protocol: result.ProtocolVersion, CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
+	}
+	if s.extended { // the conformance fixture asks for more than we do
+		t.client.Capabilities = caps
+	}
+	result.Instructions = s.instruct(ctx, t.req.Tenant, s.profiled(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}))
+	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80), "version", results.Line(info.Version, 80))
+}
+
+// maxClientName bounds what is kept of a client's name and version, in characters.
+const maxClientName = 200
+
+// discover instructs the model of a client of a protocol without a handshake.
+func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
+	t := turnFrom(ctx)
+	if c, bad := t.clientOf(); bad == nil {
+		result.Instructions = g.s.instruct(ctx, t.req.Tenant, c)
+	}
+}
+
+// listTools replaces what mcp-go would list: no aliases, nothing that is switched off, and of the deferred tools none, those
+// that the session found, or all, by client and setting. What it leaves out stays callable, but for tools that a rule or
+// the token forbids. In the modern era the list depends on the request and the configuration alone; in any, its bytes are
+// the same as long as it holds the same tools.
+func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
+	t := turnFrom(ctx)
+	c, bad := t.clientOf()
+	if bad != nil {
+		t.failure = bad
+		return
+	}
+	var active []string
+	if !c.Modern {
+		var err error
+		if active, err = g.s.active(t.req.Session).Load(ctx); err != nil {
+			// The core is better than nothing, and every tool can still be called.
+			g.s.log.WarnContext(ctx, "the tools that a session found are not known: the core is listed", "err", err)
+		}
+	}
+	foreign := result.Tools // of Extend
+	result.Tools = t.req.Tenant.Offers(c.CanAsk).Listed(c, active)
+	if len(foreign) > 0 {
+		result.Tools = append(slices.Clip(result.Tools), foreign...)
+	}
+}
+
+// view is the caller's session for resources and prompts.
+func (t *turn) view() resources.View { return resources.View{State: t.state, Tenant: t.req.Tenant} }
+
+// listResources replaces what mcp-go would list by what the caller's session has.
+func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+	t := turnFrom(ctx)
+	list, err := g.resources.List(ctx, t.view())
+	if err != nil {
+		t.failure = g.s.internal(ctx, "resources", err)
+		return
+	}
+	for _, r := range result.Resources {
+		if !resources.Constant(r.URI) { // of Extend
+			list = append(list, r)
+		}
+	}
+	result.Resources = list
+}
+
+// readResource is the handler of all resources. The answer to what cannot be read is the turn's failure, because mcp-go
+// v1.2.1 lets no handler choose a code (server/handler_errors.go:19).
+func (g *gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	t := turnFrom(ctx)
+	contents, err := g.resources.Read(ctx, t.view(), req.Params.URI)
+	switch {
+	case errors.Is(err, resources.ErrNone):
+		t.failure = t.noResource()
+	case errors.Is(err, resources.ErrWindow), errors.Is(err, resources.ErrTooLarge):
+		t.failure = t.badURI(mcp.INVALID_PARAMS, err)
+	case err != nil:
+		t.failure = g.s.internal(ctx, "resource", err)
+	}
+	return []mcp.ResourceContents{contents}, nil
+}
+
+// noResource is the error for a resource that the caller does not have, even if another session has it.
+func (t *turn) noResource() *jsonrpc.Error {
+	code := mcp.RESOURCE_NOT_FOUND
+	if t.req.Client.Modern {
+		code = mcp.INVALID_PARAMS
+	}
+	return t.badURI(code, resources.ErrNone)
+}
+
+func (t *turn) badURI(code int, err error) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: code, Message: err.Error(), Data: map[string]any{"uri": t.req.URI}}
+}
+
+// extended answers a method of the skills extension in the place of mcp-go, which has made all its checks by then and knows
+// no such method. ok is false for any other method, and for any other answer of mcp-go.
+func (t *turn) extended(ctx context.Context, code int) (a request.Answer, ok bool) {
+	if code != mcp.METHOD_NOT_FOUND || !resources.Extends(t.req.Method) {
+		return a, false
+	}
+	result, err := t.s.gate.resources.Extend(ctx, t.view(), resources.Asked{
+		Method: t.req.Method, URI: t.req.URI, Cursor: t.req.Cursor, HasCursor: t.req.HasCursor,
+	})
+	switch {
+	case errors.Is(err, resources.ErrNone), errors.Is(err, resources.ErrNoDirectory):
+		return failed(t.badURI(mcp.INVALID_PARAMS, err)), true
+	case errors.Is(err, resources.ErrCursor):
+		return failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
+	case err != nil:
+		return failed(t.s.internal(ctx, t.req.Method, err)), true
+	}
+	if t.req.Client.Modern {
+		result.SetResultType(mcp.ResultTypeComplete)
+		result.EnsureResultMeta().SetServerInfo(t.s.implementation)
+		result.SetCacheHints(0, mcp.CacheScopePrivate) // files change at any time, and their digests with them
+	}
+	return t.encodeResult(ctx, result), true
+}
+
+// listPrompts replaces what mcp-go would list by what the caller's session has.
+func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
+	t := turnFrom(ctx)
+	ours, err := g.prompts.List(ctx, t.view())
+	if err != nil {
+		t.failure = g.s.internal(ctx, "prompts", err)
+		return
+	}
+	list := make([]mcp.Prompt, 0, len(ours))
+	for _, p := range ours {
+		list = append(list, p.MCP)
+	}
+	t.shownPrompts().Set(t.state.Key, prompts.Digest(ours))
+	for _, p := range result.Prompts {
+		if !slices.ContainsFunc(list, func(own mcp.Prompt) bool { return own.Name == p.Name }) { // of Extend
+			list = append(list, p)
+		}
+	}
+	result.Prompts = list
+}
+
+// findPrompt finds the prompt that a request names. mcp-go knows the prompt commit alone, so every other name becomes that
+// one on the way to the handler. What the session does not have keeps its name, for which mcp-go has no handler.
+func (g *gateway) findPrompt(ctx context.Context, _ any, req *mcp.GetPromptRequest) {
+	t := turnFrom(ctx)
+	p, err := g.prompts.Find(ctx, t.view(), req.Params.Name)
+	switch {
+	case err != nil:
+		t.failure = g.s.internal(ctx, "prompts", err)
+	case p != nil:
+		t.prompt = p
+		req.Params.Name = prompts.Commit.Name
+	}
+}
+
+// getPrompt is the handler of all prompts.
+func (g *gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	t := turnFrom(ctx)
+	if t.prompt == nil {
+		return &mcp.GetPromptResult{}, nil // the failure says why
+	}
+	text, err := g.prompts.Text(ctx, t.view(), t.prompt, req.Params.Arguments)
+	if bad, ok := errors.AsType[*prompts.ArgumentError](err); ok {
+		t.failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: bad.Error()}
+	} else if err != nil {
+		t.failure = g.s.internal(ctx, "prompt", err)
+	}
+	return &mcp.GetPromptResult{
+		Description: t.prompt.MCP.Description,
+		Messages:    []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}},
+	}, nil
+}
+
+// completions completes the variables of resource templates and the arguments of prompts, with what the caller's session
+// has. What it does not know has none.
+type completions struct{ *gateway }
+
+// maxCompletions is how many values one answer has (the protocol's own limit).
+const maxCompletions = 100
+
+// CompleteResourceArgument returns ids, names and paths that begin with what was typed: ids newest first, the rest in
+// order.
+func (c completions) CompleteResourceArgument(
+	ctx context.Context, uri string, arg mcp.CompleteArgument, known mcp.CompleteContext,
+) (*mcp.Completion, error) {
+	all, err := c.resources.Complete(ctx, turnFrom(ctx).view(), uri, arg.Name, known.Arguments)
+	return c.answer(ctx, all, arg.Value, err), nil
+}
+
+// CompletePromptArgument returns what the hint of a skill offers for the word that is being typed, behind the words before
+// it.
+func (c completions) CompletePromptArgument(
+	ctx context.Context, name string, arg mcp.CompleteArgument, _ mcp.CompleteContext,
+) (*mcp.Completion, error) {
+	all, err := c.prompts.Complete(ctx, turnFrom(ctx).view(), name, arg.Name, arg.Value)
+	return c.answer(ctx, all, arg.Value, err), nil
+}
+
+// answer is what begins with typed.
+func (c completions) answer(ctx context.Context, all []string, typed string, err error) *mcp.Completion {
+	if err != nil {
+		turnFrom(ctx).failure = c.s.internal(ctx, "completion", err)
+	}
+	found := &mcp.Completion{Values: []string{}}
+	for _, value := range all {
+		if !strings.HasPrefix(value, typed) {
+			continue
+		}
+		found.Total++
+		if len(found.Values) < maxCompletions {
+			found.Values = append(found.Values, value)
+		}
+	}
+	found.HasMore = found.Total > len(found.Values)
+	return found
+}

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/request"
+	"codehand/tools/session"
+)
+
+// A hub brings clients what answers no request: that a list changed. It is safe for concurrent use; the zero value is
+// ready.
+type hub struct {
+	mu        sync.Mutex // never held while anything is sent
+	listeners []*listener
+}
+
+// A listener is one client's stream of such messages: a subscriptions/listen, or a legacy connection, which gets all.
+type listener struct {
+	key  session.Key     // whose conversation it belongs to
+	id   json.RawMessage // of the subscriptions/listen, with which each message is tagged; nil: a legacy connection
+	peer request.Peer
+
+	mu     sync.Mutex // covers what follows, and the order of what is sent
+	acked  bool       // the client was told what it gets; of a legacy connection always
+	filter mcp.SubscriptionFilter
+	held   []mcp.JSONRPCNotification // that came before
+}
+
+func (h *hub) add(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners = append(h.listeners, l)
+}
+
+func (h *hub) remove(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners = slices.DeleteFunc(h.listeners, func(o *listener) bool { return o == l })
+}
+
+// all returns those that match, legacy connections first.
+func (h *hub) all(match func(*listener) bool) []*listener {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var found []*listener
+	for _, legacy := range []bool{true, false} {
+		for _, l := range h.listeners {
+			if (l.id == nil) == legacy && match(l) {
+				found = append(found, l)
+			}
+		}
+	}
+	return found
+}
+
+// broadcast sends a message to everybody who wants it.
+func (h *hub) broadcast(n mcp.JSONRPCNotification) {
+	for _, l := range h.all(func(*listener) bool { return true }) {
+		l.tell(n)
+	}
+}
+
+// announce sends a notification without parameters to the subscriptions of one session.
+func (h *hub) announce(key session.Key, method string) {
+	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: method}}
+	for _, l := range h.all(func(l *listener) bool { return l.id != nil && l.key == key }) {
+		l.tell(n)
+	}
+}
+
+// tell sends a message, if the client wants it; before the acknowledgement it waits for that.
+func (l *listener) tell(n mcp.JSONRPCNotification) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.acked:
+		l.held = append(l.held, n)
+	case l.id == nil || wants(l.filter, n.Method):
+		l.send(n)
+	}
+}
+
+// acknowledge sends the acknowledgement and then what was held back for it.
+func (l *listener) acknowledge(ack mcp.JSONRPCNotification) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if allowed, ok := ack.Params.AdditionalFields["notifications"].(mcp.SubscriptionFilter); ok {
+		l.filter = allowed
+	}
+	l.send(ack)
+	l.acked = true
+	for _, n := range l.held {
+		if wants(l.filter, n.Method) {
+			l.send(n)
+		}
+	}
+	l.held = nil
+}
+
+// send sends one message, tagged. The caller holds mu.
+func (l *listener) send(n mcp.JSONRPCNotification) {
+	if l.id != nil {
+		meta := maps.Clone(n.Params.Meta)
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta[mcp.MetaKeySubscriptionID] = l.id
+		n.Params.Meta = meta
+	}
+	_ = l.peer.Notify(n.Method, n.Params) // a client that left, or cancelled meanwhile, wants nothing
+}
+
+// wants says whether a subscription covers a notification.
+func wants(f mcp.SubscriptionFilter, method string) bool {
+	switch method {
+	case mcp.MethodNotificationToolsListChanged:
+		return f.ToolsListChanged
+	case mcp.MethodNotificationPromptsListChanged:
+		return f.PromptsListChanged
+	case mcp.MethodNotificationResourcesListChanged:
+		return f.ResourcesListChanged
+	}
+	return false
+}
+
+// Follow begins to send a legacy client what answers no request, until stop.
+func (s *Server) Follow(key session.Key, peer request.Peer) (stop func()) {
+	l := &listener{key: key, peer: peer, acked: true}
+	s.hub.add(l)
+	return func() { s.hub.remove(l) }
+}
+
+// relay sends on what mcp-go broadcasts, until end is closed. Only an author of Extend makes it do so.
+func (s *Server) relay(end <-chan struct{}) error {
+	notes := make(chan mcp.JSONRPCNotification, relayBuffer)
+	if err := s.gate.mcp.RegisterSession(context.Background(), &clientSession{id: "relay", notes: notes}); err != nil {
+		return err
+	}
+	go func() {
+		for {
+			select {
+			case n := <-notes:
+				s.hub.broadcast(n)
+			case <-end:
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// relayBuffer is how many of mcp-go's own notifications may wait. They are list changes, a few per minute at most.
+const relayBuffer = 100
+
+// listen serves one subscriptions/listen until its ctx ends. mcp-go checks the request, decides what may be subscribed, and
+// blocks; its acknowledgement comes through the session's channel.
+func (t *turn) listen(ctx context.Context) request.Answer {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	l := &listener{key: t.req.Session, id: t.req.ID, peer: t.req.Peer}
+	t.s.hub.add(l)
+	defer t.s.hub.remove(l)
+
+	notes := make(chan mcp.JSONRPCNotification, 1) // the acknowledgement
+	acknowledged := make(chan struct{})
+	go func() {
+		defer close(acknowledged)
+		select {
+		case ack := <-notes:
+			l.acknowledge(ack)
+		case <-ctx.Done():
+		}
+	}()
+	answer := t.handle(ctx, &clientSession{t: t, id: "listen", notes: notes})
+	// An empty filter is acknowledged and completed at once: the acknowledgement still goes first.
+	select {
+	case ack := <-notes:
+		l.acknowledge(ack)
+	default:
+	}
+	end()
+	<-acknowledged
+	return answer
+}
+
+// A clientSession is what mcp-go wants of a session: one for each request, and one for what it broadcasts. Nothing of it
+// outlives the request.
+type clientSession struct {
+	t     *turn // nil: of broadcasts
+	id    string
+	notes chan mcp.JSONRPCNotification // that mcp-go sends by itself; nil: none is taken
+	level mcp.LoggingLevel
+}
+
+// The methods that mcp-go asks of a session.
+
+func (c *clientSession) SessionID() string                                   { return c.id }
+func (c *clientSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return c.notes }
+func (c *clientSession) Initialize()                                         {}
+func (c *clientSession) Initialized() bool                                   { return true }
+func (c *clientSession) GetLogLevel() mcp.LoggingLevel                       { return c.level }
+func (c *clientSession) SetLogLevel(level mcp.LoggingLevel)                  { c.level = level }
+
+var _ mcpserver.SessionWithLogging = (*clientSession)(nil)

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/prompts"
+	"codehand/server/resources"
+	"codehand/server/sessions"
+	"codehand/server/tenants"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// shownPrompts is what the client was shown of the prompts: its own, or without a connection that of its session in use;
+// nil: the session is not in use.
+func (t *turn) shownPrompts() *sessions.PromptMark {
+	if t.req.Client.Prompts != nil {
+		return t.req.Client.Prompts
+	}
+	return t.s.sessions.PromptMark(t.req.Session, t.req.Tenant)
+}
+
+// tellPrompts tells the client of a call, before the answer, that there are other prompts than those which it was shown.
+// They may be those of another session than the call's. Skills are looked for only after a call that may have changed some,
+// where prompts were listed, and for a bounded time: the answer waits for it.
+func (t *turn) tellPrompts(ctx context.Context, result tool.Result) {
+	shown := t.shownPrompts()
+	of, ok := shown.Shown()
+	if !ok || !t.mayChangeSkills(ctx, result) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.s.skillTime)
+	defer cancel()
+	all, err := t.promptsOf(ctx, of)
+	if err != nil {
+		t.s.log.DebugContext(ctx, "skills were not looked for after a call", "err", err) // the next list has them
+		return
+	}
+	if !shown.Moves(of, prompts.Digest(all)) {
+		return
+	}
+	if t.req.Client.Modern {
+		t.s.hub.announce(t.req.Session, mcp.MethodNotificationPromptsListChanged)
+		return
+	}
+	_ = t.req.Peer.Notify(mcp.MethodNotificationPromptsListChanged, nil) // a client that is not told sees them when it lists
+}
+
+// promptsOf are the prompts of a session of the caller.
+func (t *turn) promptsOf(ctx context.Context, key session.Key) ([]prompts.Prompt, error) {
+	if key == t.state.Key {
+		return t.s.gate.prompts.List(ctx, t.view())
+	}
+	state, release, err := t.s.sessions.Acquire(key, t.req.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return t.s.gate.prompts.List(ctx, resources.View{State: state, Tenant: t.req.Tenant})
+}
+
+// mayChangeSkills says whether a call may have changed which skills there are: it ran a command that may write, changed a
+// file where skills are, or moved.
+func (t *turn) mayChangeSkills(ctx context.Context, result tool.Result) bool {
+	near := func(f tool.FileChange) bool { return nearSkills(t.req.Tenant, f.Path) }
+	if t.visit.Commanded() || slices.ContainsFunc(result.Meta.Files, near) {
+		return true
+	}
+	cwd, err := t.state.Cwd.Load(ctx)
+	return err == nil && cmp.Or(cwd, t.state.Usual.Cwd) != t.state.Space.Cwd()
+}
+
+// nearSkills says whether skills of a tenant may lie at a path.
+func nearSkills(at *tenants.Tenant, file string) bool {
+	for _, d := range at.SkillDirs {
+		if rel, err := filepath.Rel(d.Path, file); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	parts := strings.Split(filepath.ToSlash(file), "/")
+	return slices.Contains(parts, ".claude") || slices.Contains(parts, ".codehand")
+}

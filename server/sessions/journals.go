@@ -1,0 +1,146 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"codehand/filestate"
+	"codehand/filestate/journal"
+	"codehand/filestate/lock"
+	"codehand/server/config"
+	"codehand/server/state"
+)
+
+// journalsDir is where the changes of each principal are kept, below the state directory: a directory for each, named by
+// the hash of its name.
+const journalsDir = "journal"
+
+// Journals are the journals of a process, one for each principal. It is safe for concurrent use.
+type Journals struct {
+	dir    string
+	locker lock.Locker
+	o      journal.Options
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	open   map[string]*journal.Journal
+	closed bool
+}
+
+// A StateError says that nothing can be kept in the state directory.
+type StateError struct{ Err error }
+
+// Error names the directory.
+func (e *StateError) Error() string { return "state directory: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StateError) Unwrap() error { return e.Err }
+
+// NewJournals settles what processes that were killed left in the journals that there are, and beside the files that they
+// were changing.
+func NewJournals(state string, locker lock.Locker, cfg config.Config, log *slog.Logger) *Journals {
+	j := &Journals{
+		dir: filepath.Join(state, journalsDir), locker: locker, log: log, open: map[string]*journal.Journal{},
+		o: journal.Options{KeepDays: cfg.Journal.KeepDays, MaxBytes: cfg.Journal.MaxBytes, Fast: cfg.Write.Durability == "fast", Indexes: journal.NewIndexes(0), Log: log},
+	}
+	entries, err := os.ReadDir(j.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Warn("what changes were left half made is not known", "error", err)
+	}
+	for _, e := range entries {
+		if err := j.recover(e.Name()); err != nil {
+			log.Warn("changes that were left half made could not be settled; the next start tries again", "journal", e.Name(), "error", err)
+		}
+	}
+	return j
+}
+
+// recover settles one journal, and says what it did.
+func (j *Journals) recover(name string) error {
+	book, err := journal.Open(filepath.Join(j.dir, name), j.o)
+	if err != nil {
+		return err
+	}
+	repairs, err := filestate.New(filestate.Options{Journal: book, Locker: j.locker, Fast: j.o.Fast}).Recover(context.Background())
+	for _, r := range repairs {
+		j.log.Warn("a change was left half made by a process that ended", "change", r.ID, "outcome", r.Outcome, "files", len(r.Paths))
+	}
+	return errors.Join(err, book.Close())
+}
+
+// JournalOf names the directory of a principal's journal.
+func JournalOf(principal string) string { return state.Hash(principal)[:16] }
+
+// Of opens a journal by the name of its directory.
+func (j *Journals) Of(principal string) (*journal.Journal, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, ErrClosed
+	}
+	if book := j.open[principal]; book != nil {
+		return book, nil
+	}
+	book, err := journal.Open(filepath.Join(j.dir, principal), j.o)
+	if err != nil {
+		return nil, err // which names the directory
+	}
+	j.open[principal] = book
+	return book, nil
+}
+
+// Close closes all of them. None is opened after it.
+func (j *Journals) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
+	var errs []error
+	for _, book := range j.open {
+		errs = append(errs, book.Close())
+	}
+	clear(j.open)
+	return errors.Join(errs...)
+}
+
+// A Recovered is a content that a process which was killed left in a temporary file, and that nobody else has: the journal
+// keeps it.
+type Recovered struct {
+	ID   string // of the journal's entry
+	Path string
+	Time time.Time // when it was found
+}
+
+// RecoveredFiles are those in all journals of a state directory, each journal's newest first. Nothing is made or changed.
+func RecoveredFiles(ctx context.Context, state string) ([]Recovered, error) {
+	dir := filepath.Join(state, journalsDir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Recovered
+	for _, e := range entries {
+		book, err := journal.Open(filepath.Join(dir, e.Name()), journal.Options{})
+		if err != nil {
+			return all, err
+		}
+		found, err := book.History(ctx, journal.Query{Kept: true, Fits: func(e journal.Entry) bool { return e.Kept == "recovered" }})
+		for _, r := range found {
+			for _, f := range r.Files {
+				all = append(all, Recovered{r.ID, f.Path, r.Time})
+			}
+		}
+		if err := errors.Join(err, book.Close()); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

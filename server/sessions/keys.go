@@ -1,0 +1,98 @@
+package sessions
+
+import (
+	"errors"
+	"strings"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/server/jsonrpc"
+	"codehand/server/state"
+	"codehand/tools/session"
+)
+
+// The kinds of session keys: what each begins with.
+const (
+	ByHandle       = "h:" // explicit handle
+	ByThread       = "t:" // the client's id for this call
+	ByHTTP         = "m:" // Mcp-Session-Id
+	BySSE          = "s:" // sessionId of legacy SSE
+	byConversation = "e:" // id in the environment
+	byProcess      = "p:" // stdio without any of them
+	ByWorkspace    = "w:" // modern HTTP without any of them: all conversations of one person share it
+)
+
+// A Pipe names what the sessions of a process on stdio are called by, besides what a request says.
+type Pipe struct {
+	Handle       string // of the environment; "" or one that is malformed: none
+	Conversation string // id in the environment; "": none
+	Process      string // names this process
+}
+
+// Key says whose request it is: the explicit handle of the request, that of the environment, the client's id for this
+// call, the environment's conversation id, or this process, in this order. It is never empty. The error is a handle that is
+// malformed.
+func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
+	key := session.Key{Principal: auth.LocalID}
+	if env.HasSession && !config.Handle(env.Session) {
+		return key, ErrHandle
+	}
+	switch {
+	case env.HasSession:
+		key.Session = ByHandle + env.Session
+	case config.Handle(p.Handle):
+		key.Session = ByHandle + p.Handle
+	case env.HasThreadID && config.Conversation(env.ThreadID):
+		key.Session = ByThread + env.ThreadID
+	case p.Conversation != "":
+		key.Session = byConversation + p.Conversation
+	default:
+		key.Session = byProcess + p.Process
+	}
+	return key, nil
+}
+
+// HTTPKey says whose request over HTTP it is: the explicit handle of the request or its URL, the client's id for this call,
+// the transport session, and without any of them the workspace. handle and transport may be empty. The error is for the
+// client: a handle that is malformed, or two that differ.
+func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string) (session.Key, error) {
+	key := session.Key{Principal: who.ID}
+	if env.HasSession && handle != "" && env.Session != handle {
+		return key, errors.New("codehand/session and the handle in the URL differ")
+	}
+	if env.HasSession {
+		handle = env.Session
+	}
+	switch {
+	case env.HasSession || handle != "":
+		if !config.Handle(handle) {
+			return key, ErrHandle
+		}
+		key.Session = ByHandle + handle
+	case env.HasThreadID && config.Conversation(env.ThreadID):
+		key.Session = ByThread + env.ThreadID
+	case transport != "":
+		key.Session = transport
+	default:
+		key.Session = ByWorkspace + state.Hash(strings.Join(who.Roots, "\x00"))
+	}
+	return key, nil
+}
+
+// ErrHandle says that an explicit handle is malformed.
+var ErrHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
+
+// Looks says whether the answer to a method that is no call depends on whose session it is.
+func Looks(method string) bool {
+	switch method {
+	case "resources/list", "resources/read", "completion/complete", "prompts/list", "prompts/get",
+		"skills/list", "skills/get", "resources/directory/read":
+		return true
+	}
+	return false
+}
+
+// Keyed says whether the answer to a request depends on whose it is, so that a handle which is malformed is an error.
+func Keyed(env jsonrpc.Envelope, modern bool) bool {
+	return env.Method == "tools/call" || Looks(env.Method) || !modern && env.Method == "tools/list"
+}

@@ -1,0 +1,54 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// Locate gives the state its cwd as of now, and the rules that go with it, and what the session has chosen for itself. A
+// cwd that no longer lies in a root counts as none; one that was removed stays, and the tools say so.
+func Locate(ctx context.Context, st *session.State) *tool.Refusal {
+	cwd, err := st.Cwd.Load(ctx)
+	if err != nil {
+		return notRead(ctx, "the current directory is", err)
+	}
+	st.Usual = session.Usual{Cwd: st.Space.Cwd(), MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
+	if cwd != "" && st.Space.Inside(cwd) {
+		st.Space = st.Space.At(cwd)
+	}
+	st.Rules = st.Rules.Moved(st.Space.Cwd())
+	chosen, err := st.Choices.Load(ctx)
+	if err != nil {
+		return notRead(ctx, "the options of this session are", err)
+	}
+	now := chosen.Under(st.Usual)
+	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
+	reachPlan(ctx, st)
+	return nil
+}
+
+// notRead is the refusal of a call for which the Store was not read. For one that was cancelled it need not be down.
+func notRead(ctx context.Context, what string, err error) *tool.Refusal {
+	if ctx.Err() != nil {
+		return &tool.Refusal{Code: tool.Interrupted, Text: "Interrupted by the client.", Cause: context.Cause(ctx)}
+	}
+	return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so " + what + " not known. Try again.", Cause: err}
+}
+
+// reachPlan opens the session's plan file, which lies outside the roots mostly: for changes in plan mode, and to be read
+// later. If the Store does not say, it stays closed.
+func reachPlan(ctx context.Context, st *session.State) {
+	plan, err := st.Plan.Load(ctx)
+	if err != nil || plan.Path == "" {
+		return
+	}
+	if mode, _, err := st.InForce(ctx, time.Now()); err == nil && mode == permission.Plan {
+		st.Space = st.Space.Writable(plan.Path)
+		return
+	}
+	st.Space = st.Space.ReadableFile(plan.Path)
+}

@@ -1,0 +1,81 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+
+	"codehand/server/state"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+)
+
+// The cells of a session that hold what persons allowed it.
+const (
+	GrantsCell = "cell.grants"
+	ModeCell   = "cell.mode"
+	PlanCell   = "cell.plan"
+)
+
+// resumed says whether a client can come back to a session over stdio after its process has ended: it gives it the same
+// name again, in the request or in the environment. Nobody can come back to one that is named after its process.
+func resumed(key session.Key) bool {
+	for _, kind := range []string{ByHandle, ByThread, byConversation} {
+		if strings.HasPrefix(key.Session, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// lasting is what a session over stdio finds of a value after its process has ended; nil: nothing. What persons allowed ends
+// with the process, since whoever gives the session's name again may be somebody else by then: no grant lasts, and of the
+// modes only that of planning, which lets least pass. That leads back to start, in which the operator lets sessions start now,
+// whatever was in force before.
+func lasting(key string, value []byte, start permission.Mode) []byte {
+	switch key {
+	case GrantsCell:
+		return nil
+	case ModeCell:
+		var mode permission.Mode
+		if json.Unmarshal(value, &mode) != nil || mode != permission.Plan {
+			return nil
+		}
+	case PlanCell:
+		var plan session.Plan
+		if json.Unmarshal(value, &plan) != nil {
+			return nil
+		}
+		plan.Before, plan.Left = start, false
+		if start == permission.Plan { // left for default, as in a session that never planned otherwise
+			plan.Before = permission.Default
+		}
+		value, _ = json.Marshal(plan) // plain fields
+	}
+	return value
+}
+
+// Resume puts into memory what an earlier process remembered of a session, and keeps what this one remembers in dir, until
+// the caller runs stop. start is the mode in which the session starts. It does nothing for a session that no later process
+// can name. What cannot be read or written is logged: the session then begins anew the next time. A Store that is durable
+// needs no Resume.
+func Resume(key session.Key, dir string, start permission.Mode, memory state.Store, log *slog.Logger) (stop func()) {
+	if !resumed(key) {
+		return func() {}
+	}
+	failed := func(err error) { log.Warn("what a session remembers is not kept for its next process", "error", err) }
+	snapshot, err := state.OpenSnapshot(context.Background(), memory, state.SnapshotOptions{
+		Dir: dir, Name: state.Hash(key.Principal) + "." + state.Hash(key.Session), Failed: failed,
+		Lasting: func(key string, value []byte) []byte { return lasting(key, value, start) },
+	})
+	if err != nil {
+		failed(err)
+		return func() {}
+	}
+	return func() {
+		if err := snapshot.Close(); err != nil {
+			failed(err)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"codehand/server/tenants"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+)
+
+const (
+	// idleTime is how long a session without a call keeps its handles. Its truth is in the Store and on disk, so the client
+	// never notices.
+	idleTime = 30 * time.Minute
+	// maxLive is how many sessions of a process have handles, unless Options say otherwise.
+	maxLive = 10_000
+	// sweepEvery is how often idle sessions are looked for, at most.
+	sweepEvery = time.Minute
+)
+
+// A Table holds the handles of the sessions in use. It is safe for concurrent use. Its exported fields are set before its
+// first use.
+type Table struct {
+	// Build opens the handles of a session of a tenant, and returns what closes them.
+	Build func(session.Key, *tenants.Tenant) (*session.State, func(), error)
+	Now   func() time.Time
+	Idle  time.Duration // how long an idle session keeps its handles
+	Most  int           // sessions with handles; over it, idle ones lose theirs early
+
+	// Began and Ended are told when a session gets its handles and when it has lost them, whatever its tenant. Began may
+	// take its time; Ended must not wait for anybody. nil: nobody listens.
+	Began func(*session.State)
+	Ended func(st *session.State, why string)
+	Left  func() // told when a call is over; nil: nobody listens
+
+	mu    sync.Mutex
+	live  map[seat]*liveSession
+	swept time.Time
+	held  int           // calls that have not released their session
+	over  chan struct{} // closed when held is 0 after CloseAll, which makes it; from then on no call gets a session
+
+	ending sync.WaitGroup // sessions that end took out of live; it grows under mu and never after CloseAll took the rest
+}
+
+// ErrClosed says that the process ends.
+var ErrClosed = errors.New("the server is closed")
+
+// A seat is one session of one tenant. Tokens with different rights have different handles, over the same memory.
+type seat struct {
+	key session.Key
+	at  *tenants.Tenant
+}
+
+// A liveSession is a session whose handles are open.
+type liveSession struct {
+	state *session.State
+	close func()
+	calls int
+	last  time.Time // of the last call's end
+
+	shown PromptMark // of its modern clients over HTTP
+}
+
+// NewTable makes a table without sessions.
+func NewTable(build func(session.Key, *tenants.Tenant) (*session.State, func(), error)) *Table {
+	return &Table{Build: build, Now: time.Now, Idle: idleTime, Most: maxLive, live: map[seat]*liveSession{}}
+}
+
+// Acquire finds or rebuilds the session and returns a copy of its State for one call. The caller runs release when the
+// call is over; a session in use is never dropped.
+func (t *Table) Acquire(key session.Key, at *tenants.Tenant) (state *session.State, release func(), err error) {
+	if key.Principal == "" || key.Session == "" {
+		return nil, nil, errors.New("a session key is never empty")
+	}
+	l, fresh, err := t.hold(key, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	if fresh && t.Began != nil { // it asks the Store, for which the calls of other sessions must not wait
+		t.Began(l.state)
+	}
+	c := *l.state
+	done := false
+	return &c, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !done {
+			done = true
+			l.calls--
+			l.last = t.Now()
+			if t.held--; t.held == 0 && t.over != nil {
+				close(t.over)
+			}
+			if t.Left != nil {
+				t.Left()
+			}
+		}
+	}, nil
+}
+
+// hold finds or rebuilds the session for one call. fresh says that it had handles nowhere.
+func (t *Table) hold(key session.Key, at *tenants.Tenant) (l *liveSession, fresh bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over != nil {
+		return nil, false, ErrClosed
+	}
+	t.sweep()
+	l = t.live[seat{key, at}]
+	if l == nil {
+		st, end, err := t.Build(key, at)
+		if err != nil {
+			return nil, false, err
+		}
+		fresh = !t.seated(key)
+		l = &liveSession{state: st, close: end}
+		t.live[seat{key, at}] = l
+		t.makeRoom()
+	}
+	l.calls++
+	t.held++
+	return l, fresh, nil
+}
+
+// DropIdle drops the handles of idle sessions, if it is time to look.
+func (t *Table) DropIdle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweep()
+}
+
+// End drops the handles of one session for good, with its jobs.
+func (t *Table) End(key session.Key) {
+	t.mu.Lock()
+	var gone []*liveSession
+	for at, l := range t.live {
+		if at.key == key {
+			gone = append(gone, l)
+			delete(t.live, at)
+		}
+	}
+	t.ending.Add(len(gone))
+	t.mu.Unlock()
+	defer t.ending.Add(-len(gone))
+	for _, l := range gone {
+		l.close()
+	}
+	if len(gone) > 0 && t.Ended != nil {
+		t.Ended(gone[0].state, ended)
+	}
+}
+
+// Why a session has no handles any more.
+const (
+	ended    = "closed"   // its client ended it
+	idled    = "idle"     // no call came for long; the next one resumes it
+	shutDown = "shutdown" // the server ended
+)
+
+// seated says whether a session has handles anywhere. The caller holds mu.
+func (t *Table) seated(key session.Key) bool {
+	for at := range t.live {
+		if at.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// drop closes the handles at one seat. The caller holds mu.
+func (t *Table) drop(at seat, why string) {
+	l := t.live[at]
+	l.close()
+	delete(t.live, at)
+	if t.Ended != nil && !t.seated(at.key) {
+		t.Ended(l.state, why)
+	}
+}
+
+// Jobs returns how many jobs of the sessions in use there are, by state.
+func (t *Table) Jobs() map[string]int {
+	t.mu.Lock()
+	var shells []*shell.Shell
+	for _, l := range t.live {
+		if l.state.Shell != nil {
+			shells = append(shells, l.state.Shell)
+		}
+	}
+	t.mu.Unlock()
+	n := map[string]int{}
+	for _, sh := range shells {
+		jobs, err := sh.List(context.Background())
+		if err != nil {
+			continue // the Store's own numbers say that it does not answer
+		}
+		for _, j := range jobs {
+			n[string(j.State)]++
+		}
+	}
+	return n
+}
+
+// sweep drops the handles of idle sessions. The caller holds mu.
+func (t *Table) sweep() {
+	now := t.Now()
+	if now.Sub(t.swept) < sweepEvery {
+		return
+	}
+	t.swept = now
+	for at, l := range t.live {
+		if l.calls == 0 && now.Sub(l.last) > t.Idle && !busy(l.state) {
+			t.drop(at, idled)
+		}
+	}
+}
+
+// makeRoom drops the handles of the session that is idle the longest, if there are too many. The caller holds mu, and
+// what it has just made is in use.
+func (t *Table) makeRoom() {
+	if len(t.live) <= t.Most {
+		return
+	}
+	var oldest seat
+	for at, l := range t.live {
+		if l.calls == 0 && !l.last.IsZero() && (t.live[oldest] == nil || l.last.Before(t.live[oldest].last)) && !busy(l.state) {
+			oldest = at
+		}
+	}
+	if t.live[oldest] != nil {
+		t.drop(oldest, idled)
+	}
+}
+
+// busy says whether a job of the session runs. If its records cannot be read, it may.
+func busy(st *session.State) bool {
+	if st.Shell == nil {
+		return false
+	}
+	jobs, err := st.Shell.List(context.Background())
+	return err != nil || slices.ContainsFunc(jobs, func(i shell.Info) bool { return i.State == shell.Running })
+}
+
+// CloseAll ends every session, and waits for those that are ended already: their jobs end with their whole trees. No call gets
+// one any more; the channel is closed when the last call that had one is over.
+func (t *Table) CloseAll() (over <-chan struct{}) {
+	t.mu.Lock()
+	live := t.live
+	t.live = map[seat]*liveSession{}
+	if t.over == nil {
+		if t.over = make(chan struct{}); t.held == 0 {
+			close(t.over)
+		}
+	}
+	t.mu.Unlock()
+	var wg sync.WaitGroup
+	states := map[session.Key]*session.State{}
+	for at, l := range live {
+		wg.Go(l.close)
+		states[at.key] = l.state
+	}
+	wg.Wait()
+	for _, st := range states {
+		if t.Ended != nil {
+			t.Ended(st, shutDown)
+		}
+	}
+	t.ending.Wait()
+	return t.over
+}

@@ -1,0 +1,182 @@
+package tenants
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/clients"
+	"codehand/tools/catalog"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+)
+
+// Finder is the tool by which a model finds the others.
+const Finder = "tool_search"
+
+// Lists are what the operator says about lists of tools. The zero value is that of an operator who says nothing.
+type Lists struct {
+	Deferral string   // tools.deferral
+	Always   []string // tools.always
+}
+
+// The values of tools.deferral that change something; "auto" leaves it to the client's profile.
+const (
+	deferralOn  = "on"
+	DeferralOff = "off"
+)
+
+// Defers says whether a tool is listed only where it was found, or where everything is.
+func (l Lists) Defers(t tool.Tool) bool {
+	return t.Spec.Deferred && !slices.ContainsFunc(l.Always, func(name string) bool { return goesBy(t, name) })
+}
+
+// goesBy says whether a tool has this name, or this alias.
+func goesBy(t tool.Tool, name string) bool {
+	return name == t.Spec.Name || slices.Contains(t.Spec.Aliases, name)
+}
+
+// Check refuses a name in tools.always that no tool has: nothing else would say that it is misspelt. Those of mounted
+// servers are not known at the start.
+func (l Lists) Check(tools []tool.Tool) error {
+	for _, name := range l.Always {
+		if !strings.HasPrefix(name, "mcp__") && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return goesBy(t, name) }) {
+			return fmt.Errorf("tools.always: there is no tool %s", name)
+		}
+	}
+	return nil
+}
+
+// ShowsAll says whether everything is listed for the clients of a profile.
+func (l Lists) ShowsAll(p clients.Profile) bool {
+	return l.Deferral == DeferralOff || l.Deferral != deferralOn && p.DeferAll
+}
+
+// An Offer is what one kind of clients may use of a tenant. All their requests share it and only read it.
+type Offer struct {
+	Tools   []mcp.Tool      // of tools/list: those that are always listed, then the others, each by name
+	Always  int             // how many are always listed
+	Catalog []catalog.Entry // what may be found, by name
+}
+
+// Listed is what tools/list shows to a client whose session has found the tools active. The order is that of all.
+func (o Offer) Listed(c session.Client, active []string) []mcp.Tool {
+	if c.SeesAll {
+		return o.Tools
+	}
+	listed := slices.Clip(o.Tools[:o.Always])
+	if c.Modern {
+		return listed
+	}
+	for _, t := range o.Tools[o.Always:] {
+		if slices.Contains(active, t.Name) {
+			listed = append(listed, t)
+		}
+	}
+	return listed
+}
+
+// Offers are what is offered to clients that can be asked, or cannot.
+func (t *Tenant) Offers(canAsk bool) Offer {
+	if canAsk {
+		return t.asked
+	}
+	return t.unasked
+}
+
+// Offer makes an offer of these tools. Clients that cannot be asked are told to ask themselves where a person must see a
+// call.
+func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
+	tools = slices.SortedFunc(slices.Values(tools), l.order)
+	o := Offer{Tools: make([]mcp.Tool, 0, len(tools))}
+	for _, t := range tools {
+		late := l.Defers(t)
+		d := Describe(t, late)
+		if t.Spec.Personal && !canAsk {
+			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
+		}
+		o.Tools = append(o.Tools, d)
+		if !late {
+			o.Always++
+		}
+		o.Catalog = append(o.Catalog, catalog.Entry{
+			Name: t.Spec.Name, Aliases: t.Spec.Aliases, Description: t.Spec.Description, Hint: t.Spec.Hint,
+			Deferred: late, Schema: t.Schema,
+		})
+	}
+	slices.SortFunc(o.Catalog, func(a, b catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return o
+}
+
+// arrange makes the offers of a tenant, once.
+func (m *Maker) arrange(t *Tenant) {
+	cannot := *t.Bare
+	cannot.Client.CanAsk = false
+	var all, unasked []tool.Tool
+	for _, x := range m.Tools {
+		if t.Off(x) {
+			continue
+		}
+		all = append(all, x)
+		if x.Unavailable(&cannot) == "" {
+			unasked = append(unasked, x)
+		}
+	}
+	lists := m.Lists()
+	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
+}
+
+// order is that of lists: what is always listed, then the deferred tools, each by name.
+func (l Lists) order(a, b tool.Tool) int {
+	if late := l.Defers(a); late != l.Defers(b) {
+		if late {
+			return 1
+		}
+		return -1
+	}
+	return strings.Compare(a.Spec.Name, b.Spec.Name)
+}
+
+// Off says that no session of this tenant can use the tool: a bare deny rule or the token forbids it, or its back-end is
+// missing.
+func (t *Tenant) Off(x tool.Tool) bool {
+	return t.Rules.Off(x.Spec.Name, x.Spec.Aliases) || x.Unavailable(t.Bare) != "" || t.Forbids(x) != nil
+}
+
+// Lists are what the operator says about lists of tools.
+func (m *Maker) Lists() Lists {
+	return Lists{Deferral: m.Config.Tools.Deferral, Always: m.Config.Tools.Always}
+}
+
+// maxResultChars tells a client that cuts results itself to leave them to us: our longest result has 50,000
+// characters, each at most two UTF-16 units.
+const maxResultChars = 100_000
+
+// Describe is a tool as tools/list shows it. All four hints are explicit, because the defaults of the protocol are
+// not those of our traits. The map of its _meta is the caller's.
+func Describe(t tool.Tool, deferred bool) mcp.Tool {
+	traits := t.Spec.Traits
+	meta := map[string]any{"anthropic/maxResultSizeChars": maxResultChars}
+	switch {
+	case deferred:
+		meta["codehand/deferred"] = true
+		meta["anthropic/searchHint"] = t.Spec.Hint
+	case t.Spec.Name != Finder: // a client that obeys this has a search of its own
+		meta["anthropic/alwaysLoad"] = true
+	}
+	return mcp.Tool{
+		Name:           t.Spec.Name,
+		Title:          t.Spec.Title,
+		Description:    t.Spec.Description,
+		RawInputSchema: t.Schema,
+		Annotations: mcp.ToolAnnotation{
+			ReadOnlyHint:    mcp.ToBoolPtr(traits.ReadOnly),
+			DestructiveHint: mcp.ToBoolPtr(!traits.ReadOnly && !traits.Additive),
+			IdempotentHint:  mcp.ToBoolPtr(traits.Idempotent),
+			OpenWorldHint:   mcp.ToBoolPtr(!traits.Local),
+		},
+		Meta: &mcp.Meta{AdditionalFields: meta},
+	}
+}

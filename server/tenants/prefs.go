@@ -1,0 +1,66 @@
+package tenants
+
+import (
+	"path/filepath"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/tools/session"
+	"codehand/tools/skills"
+)
+
+// prefs are the settings that tools read.
+func prefs(c config.Config) session.Prefs {
+	return session.Prefs{
+		ReadDedup:         c.Read.Dedup == "once",
+		ReadVersion:       c.Read.Version == "always",
+		ReadMaxTokens:     c.Read.MaxTokens,
+		ReadMaxLine:       c.Read.MaxLine,
+		ReadPipe:          c.Read.LineFormat == "pipe",
+		EditRelaxed:       c.Edit.Guard == "relaxed",
+		EditMarkers:       c.Edit.Desanitize,
+		ListLimit:         c.List.Limit,
+		ListGitignore:     c.List.Gitignore,
+		ListTimeoutMS:     c.List.TimeoutMS,
+		GrepMode:          c.Grep.DefaultMode,
+		GrepTimeoutMS:     c.Grep.TimeoutMS,
+		ShellDefaultMS:    c.Shell.DefaultTimeoutMS,
+		ShellMaxMS:        c.Shell.MaxTimeoutMS,
+		ShellBackgroundMS: c.Shell.AutoBackgroundMS,
+		NoPDF:             noPDFReason(c),
+		SkillShell:        c.Skills.AllowShell,
+		ManagedRules:      c.Permissions.ManagedRulesOnly,
+	}
+}
+
+// noPDFReason says who switched off that PDF files are read; "": nobody.
+func noPDFReason(c config.Config) string {
+	switch {
+	case c.Read.PDF:
+		return ""
+	case c.OfProject(c.Origin("read.pdf")):
+		return "a project file switched that off (read.pdf)"
+	}
+	return "the operator switched that off (read.pdf)"
+}
+
+// skillDirs are the directories of skills that are not in the workspace, the one that wins a clash first. Those of the
+// home directory are of the person who started this process, and of nobody else who signs in.
+func (m *Maker) skillDirs(who auth.Principal) []skills.Dir {
+	var dirs []skills.Dir
+	for _, dir := range m.Config.Skills.Dirs {
+		dirs = append(dirs, skills.Dir{Path: dir, Trust: skills.Operator})
+	}
+	if who.Via != auth.ModeNone {
+		return dirs
+	}
+	if base := m.Config.ConfigHome; filepath.IsAbs(base) {
+		dirs = append(dirs, skills.Dir{Path: filepath.Join(base, "codehand", "skills"), Trust: skills.User})
+	}
+	if home := m.Config.Home; filepath.IsAbs(home) {
+		dirs = append(dirs,
+			skills.Dir{Path: filepath.Join(home, ".claude", "skills"), Trust: skills.User},
+			skills.Dir{Path: filepath.Join(home, ".claude", "commands"), Trust: skills.User, Flat: true})
+	}
+	return dirs
+}

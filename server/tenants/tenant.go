@@ -1,0 +1,211 @@
+package tenants
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/tools/permission"
+	"codehand/tools/sandbox"
+	"codehand/tools/search"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/skills"
+	"codehand/tools/tool"
+	"codehand/tools/workspace"
+)
+
+// A Tenant is what the calls of one principal work in: its roots and rules, and the tools that it may see. Two tokens of
+// one principal with different rights are two tenants. It does not change.
+type Tenant struct {
+	Who       auth.Principal
+	Space     *workspace.Space
+	Rules     *permission.Policy
+	Clean     *permission.Policy // denies changes to files into which no secret may be written; nil: there are none
+	Bare      *session.State     // of no session: what a tool needs to say whether it is available
+	Prefs     session.Prefs
+	Start     permission.Mode // of a session that has not changed it
+	Highest   permission.Mode
+	Env       func() []string // of commands; made at first use, because it looks at every directory of PATH
+	SkillDirs []skills.Dir    // that are not in the workspace
+	Broken    bool            // its roots cannot be served: every call is refused
+
+	asked   Offer  // to clients that can be asked
+	unasked Offer  // to those that cannot
+	profile string // of tools, which the operator set for all
+}
+
+// A Maker makes tenants. Its fields are set once.
+type Maker struct {
+	Config  config.Config
+	Tools   []tool.Tool
+	Search  *search.Engine
+	Log     *slog.Logger
+	State   string // the state directory
+	Durable bool   // sessions outlive the process, and callers come over a network
+	NoShell string // why no command runs in this process; "": each tenant says
+
+	lists taskLists
+}
+
+// A spec is what differs between tenants.
+type spec struct {
+	who     auth.Principal
+	roots   []string
+	workDir string
+	rules   permission.Options // Deny, Ask and Allow
+	start   permission.Mode
+	highest permission.Mode
+}
+
+// tenant opens the roots, which must exist.
+func (m *Maker) tenant(o spec) (*Tenant, error) {
+	said := m.Config.Permissions
+	o.highest = said.Limit(o.highest)
+	t := &Tenant{Who: o.who, Prefs: prefs(m.Config), Start: said.Start(o.start).AtMost(o.highest), Highest: o.highest}
+	rules, err := m.policy(o.rules)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.checkNames(rules); err != nil {
+		return nil, err
+	}
+	m.warnDispatchers(o.rules)
+	home := m.Config.Home
+	if m.Durable {
+		home = "" // those who come over a network have nothing to do with the home of who started the server
+	}
+	if t.Space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs), workspace.Options{Home: home}); err != nil {
+		return nil, err
+	}
+	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
+	if t.Space.Inside(o.workDir) || len(o.roots) == 0 {
+		t.Space = t.Space.At(o.workDir)
+	}
+	t.Rules = rules.At(t.Space.Roots(), t.Space.Cwd())
+	folds := func(rules *permission.Policy) bool {
+		return rules.ComparesPaths() && slices.ContainsFunc(t.Space.Roots(), t.Space.Folds)
+	}
+	if folds(rules) {
+		t.Rules = t.Rules.Folding()
+	}
+	if clean := m.Config.Write.SecretPaths; len(clean) > 0 {
+		rules, err := permission.New(permission.Options{Home: m.Config.Home, Deny: clean})
+		if err != nil {
+			return nil, err
+		}
+		if t.Clean = rules.At(t.Space.Roots(), t.Space.Cwd()); folds(rules) {
+			t.Clean = t.Clean.Folding()
+		}
+	}
+	t.openSkills(m.skillDirs(o.who))
+	t.Env = sync.OnceValue(func() []string {
+		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow})
+	})
+	probe, err := shell.New(shell.Options{Dir: m.State, Init: m.Config.Shell.InitFile})
+	switch {
+	case !m.Config.Shell.Enabled:
+		t.Prefs.NoShell = "the operator switched the shell off (shell.enabled)"
+	case m.NoShell != "":
+		t.Prefs.NoShell = m.NoShell
+	case err != nil:
+		t.Prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
+	}
+	t.Bare = &session.State{
+		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Shell: probe, Prefs: t.Prefs,
+		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
+	}
+	t.profile = m.Config.Tools.Profile
+	m.arrange(t)
+	return t, nil
+}
+
+// openSkills lets calls read the directories of skills. One inside a root is there already, and stays what it is.
+func (t *Tenant) openSkills(dirs []skills.Dir) {
+	t.SkillDirs = dirs
+	var open []string
+	for _, d := range dirs {
+		if !t.Space.Inside(d.Path) {
+			t.Space = t.Space.Readable(d.Path)
+			open = append(open, config.Canonical(d.Path))
+		}
+	}
+	t.Rules = t.Rules.Reading(open...)
+}
+
+// Forbids says why this principal may not use a tool that the rules allow; nil: it may.
+func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
+	name := x.Spec.Name
+	if t.Broken {
+		return &tool.Refusal{Code: tool.WorkspaceUnavailable, Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
+	}
+	if want, text := scope(x.Spec.Scope); !t.Who.Scopes.Has(want) {
+		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
+			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name, text)}
+	}
+	var reason string // made when it is needed: this is on the way of every call (BenchmarkHTTPHandler)
+	switch {
+	case !profiled(t.Who.Profile, x):
+		reason = "this token's tool profile is " + t.Who.Profile
+	case !profiled(t.profile, x):
+		reason = "the tool profile is " + t.profile + " (tools.profile)"
+	default:
+		return nil
+	}
+	return &tool.Refusal{Code: tool.ToolDisabled, Text: name + " is not available: " + reason}
+}
+
+const (
+	// readOnlyProfile is the tool profile without anything that changes something. A dispatcher only leads to the rest.
+	readOnlyProfile = "readonly"
+	// simpleProfile is that with simpleTools alone.
+	simpleProfile = "simple"
+)
+
+// simpleTools are those with which everything can be done.
+var simpleTools = []string{"run_shell", "read_file", "edit_file"}
+
+// profiled says whether a tool belongs to a tool profile.
+func profiled(profile string, t tool.Tool) bool {
+	switch profile {
+	case readOnlyProfile:
+		return t.Spec.Traits.ReadOnly || t.Dispatches()
+	case simpleProfile:
+		return slices.Contains(simpleTools, t.Spec.Name)
+	}
+	return true
+}
+
+// scope is what a tool needs of a token, also by name.
+func scope(s tool.Scope) (auth.Scopes, string) {
+	switch s {
+	case tool.ScopeRead:
+		return auth.Read, "mcp:read"
+	case tool.ScopeWrite:
+		return auth.Write, "mcp:write"
+	case tool.ScopeShell:
+		return auth.Shell, "mcp:shell"
+	case tool.ScopeWeb:
+		return auth.Web, "mcp:web"
+	}
+	return auth.Read | auth.Write | auth.Shell | auth.Web, "mcp:all"
+}
+
+// allScopes are the scopes of whoever needs no token.
+const allScopes = auth.Read | auth.Write | auth.Shell | auth.Web | auth.AdminConsole
+
+// Local is the tenant of the person who started this process: stdio, calls in process, and serve without
+// authentication.
+func (m *Maker) Local() (*Tenant, error) {
+	return m.tenant(spec{
+		who: auth.Principal{
+			ID: auth.LocalID, Slug: auth.LocalID, Roots: m.Config.Roots, Scopes: allScopes, Admin: true, Via: auth.ModeNone,
+		},
+		roots: m.Config.Roots, workDir: m.Config.WorkDir,
+		rules: permission.Options{Deny: m.Config.Permissions.Deny, Ask: m.Config.Permissions.Ask, Allow: m.Config.Permissions.Allow},
+		start: m.Config.Permissions.Mode, highest: permission.Bypass,
+	})
+}

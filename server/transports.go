@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/server/endpoint"
+	"codehand/server/jsonrpc"
+	"codehand/server/listen"
+	"codehand/server/pipeline"
+	"codehand/server/request"
+	"codehand/server/sessions"
+	"codehand/server/stdio"
+	"codehand/tools/results"
+)
+
+// Stdio serves one client until its input ends, ctx ends, writing fails, or the parent process is gone; then it lets
+// running calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A
+// reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end, or *StateError.
+func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	// Every session needs the journal, and a start that fails is better than calls that all do.
+	if _, err := s.engines.kept.Of(sessions.JournalOf(s.local.Who.ID)); err != nil {
+		return &sessions.StateError{Err: err}
+	}
+	return stdio.Serve(ctx, in, jsonrpc.NewLineWriter(out, s.patience), stdio.Options{
+		Server: s.front(), Tenant: s.local, Key: s.names.Key, Links: true,
+		Caller: request.Caller{From: pipeline.From{Auth: auth.ModeNone, Transport: "stdio"}},
+	}, stdio.Pipe{Grace: s.cfg.Stdio.EOFGrace, Watch: s.cfg.Stdio.ParentWatch, Log: s.log})
+}
+
+// front is what transports need of the server.
+func (s *Server) front() stdio.Server {
+	return stdio.Server{
+		Serve: s.Serve, Refuse: s.Refuse, Unusable: unusable, Follow: s.Follow,
+		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.rootsTime,
+	}
+}
+
+// HTTP serves on the listeners until ctx ends, then drains: calls that run may finish, streams are ended. It closes the
+// listeners. The error is that of a listener; after a clean drain it is nil.
+func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
+	if s.team == nil {
+		return errors.New("this server was not made to serve HTTP")
+	}
+	e := s.newEndpoint()
+	s.team.endpoint.Store(e)
+	defer s.team.endpoint.Store(nil)
+	return e.Serve(ctx, ls)
+}
+
+func (s *Server) newEndpoint() *endpoint.Endpoint {
+	return endpoint.New(endpoint.Options{
+		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
+		Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer, Team: s.team.shown(s.cfg.Metrics.Listen != ""),
+		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
+		Forget: s.sessions.End, Report: s.internal,
+		Sweep: func() {
+			s.sessions.DropIdle()
+			s.engines.keeps.Look()
+		},
+	})
+}
+
+// Reload takes what the operator now says about principals, and reads the tokens again. With an error that part stays as
+// it was.
+func (s *Server) Reload(p config.Principals) error {
+	if s.team == nil {
+		return nil
+	}
+	err := errors.Join(s.team.porter.Configure(p.Default, p.Named), s.team.porter.Reload())
+	if e := s.team.endpoint.Load(); e != nil {
+		e.Revoke()
+	}
+	s.team.tenants.Reload(p)
+	s.team.event("config.reload", map[string]any{"ok": err == nil})
+	return err
+}
+
+// checkHeaders holds the headers of a modern request against its body (SEP-2243, SEP-2567); nil: they agree. The checks and
+// their words are those of mcp-go v1.2.1, server/streamable_http_modern.go:97, which is not entered: it serves HTTP only
+// with its own sessions and streams.
+func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Header) *jsonrpc.Error {
+	mismatch := func(text string) *jsonrpc.Error { return &jsonrpc.Error{Code: mcp.HEADER_MISMATCH, Message: text} }
+	if e := s.unserved(env); e != nil {
+		return e
+	}
+	switch header := h.Get(mcp.HeaderProtocolVersion); {
+	case h.Get(mcp.HeaderLastEventID) != "":
+		return mismatch("Last-Event-ID is not supported in protocol version " + mcp.ProtocolVersion20260728 +
+			": streams are not resumable, re-issue the request with a new ID")
+	case header == "":
+		return mismatch(mcp.HeaderProtocolVersion + " header is required for requests carrying " + mcp.MetaKeyProtocolVersion)
+	case env.Version == "":
+		return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "missing or invalid _meta field " + mcp.MetaKeyProtocolVersion}
+	case header != env.Version:
+		return mismatch(results.Line(mcp.HeaderProtocolVersion+" header "+header+" does not match request "+
+			mcp.MetaKeyProtocolVersion+" "+env.Version, 300))
+	}
+	if !slices.Contains(mcp.ValidProtocolVersions, env.Version) {
+		return s.unsupported(env.Version)
+	}
+	if env.Method == string(mcp.MethodToolsCall) { // the order of mcp-go: what the request lacks comes before its headers
+		if _, ok := capabilities(env.Capabilities); !ok {
+			return missingCapabilities()
+		}
+	}
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal(message, &m); err != nil {
+		return nil // the answer says what is wrong with it
+	}
+	err := mcp.ValidateStandardHeaders(h.Get, env.Version, mcp.MCPMethod(env.Method), m.Params)
+	if err == nil && env.Method == string(mcp.MethodToolsCall) {
+		if t := s.gate.mcp.GetTool(env.Name); t != nil { // of Extend: no tool of ours has a parameter in a header
+			err = mcp.ValidateParamHeadersLookup(lookup(h), &t.Tool, m.Params)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return mismatch(results.Line(err.Error(), 300))
+}
+
+// lookup returns the first value of a header, and whether it was sent at all.
+func lookup(h http.Header) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		values := h.Values(name)
+		if len(values) == 0 {
+			return "", false
+		}
+		return values[0], true
+	}
+}
