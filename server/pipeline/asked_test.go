@@ -104,11 +104,11 @@ func TestConsultedOnce(t *testing.T) {
 	v := p.Arrive(s)
 	defer v.Leave()
 	tl := fixture("work", writes, done)
-	if _, err := v.Call(t.Context(), tl, nil, Arrival{}); !errors.Is(err, tool.ErrPending) {
+	if _, err := v.Call(t.Context(), tl, nil, Arrival{Ask: p.Ask}); !errors.Is(err, tool.ErrPending) {
 		t.Fatal(err)
 	}
 	reply := &Reply{Digest: a.asked[0].Digest, Before: a.asked[0].Before, Answer: accept(allowOnce, "")}
-	if _, err := v.Call(t.Context(), tl, nil, Arrival{Reply: reply}); err != nil {
+	if _, err := v.Call(t.Context(), tl, nil, Arrival{Ask: p.Ask, Reply: reply}); err != nil {
 		t.Fatal(err)
 	}
 	if h.ran.Load() != 1 || requested != 1 || judged != 1 || len(a.asked) != 1 {

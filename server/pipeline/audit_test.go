@@ -158,12 +158,12 @@ func TestDecisions(t *testing.T) {
 			return hooks.Outcome{Opinions: []permission.Verdict{v}}, nil
 		}}
 	}
-	answer := func(what string) func(context.Context, *session.State, Asking) (tool.Answer, error) {
-		return func(context.Context, *session.State, Asking) (tool.Answer, error) {
+	answer := func(what string) func(context.Context, Asking) (tool.Answer, error) {
+		return func(context.Context, Asking) (tool.Answer, error) {
 			return tool.Answer{Outcome: tool.Accepted, Values: map[string][]string{decisionField: {what}}}, nil
 		}
 	}
-	pending := func(context.Context, *session.State, Asking) (tool.Answer, error) {
+	pending := func(context.Context, Asking) (tool.Answer, error) {
 		return tool.Answer{}, tool.ErrPending
 	}
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func TestDecisions(t *testing.T) {
 		deny     []string
 		mode     permission.Mode
 		hooks    Hooks
-		ask      func(context.Context, *session.State, Asking) (tool.Answer, error)
+		ask      func(context.Context, Asking) (tool.Answer, error)
 		forced   bool // no fallback to the client's dialog
 		refused  *tool.Refusal
 		decision string

@@ -27,6 +27,7 @@ var (
 // A corridor is a Pipeline with what it wrote.
 type corridor struct {
 	*Pipeline
+	Ask func(context.Context, Asking) (tool.Answer, error) // of every Arrival; nil: no person can be asked
 
 	mu      sync.Mutex
 	records []Record

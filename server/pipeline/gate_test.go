@@ -72,6 +72,7 @@ type guest struct {
 
 // send arrives and calls, as a transport does.
 func send(t *testing.T, p *corridor, s *session.State, tl tool.Tool, a Arrival) *guest {
+	a.Ask = p.Ask
 	g := &guest{visit: p.Arrive(s), done: make(chan struct{})}
 	g.start(t, tl, a)
 	return g
@@ -390,7 +391,7 @@ func TestGateOpensAfterPanic(t *testing.T) {
 func TestGateStepsAsideToAsk(t *testing.T) {
 	bubble(t, func(t *testing.T, p *corridor) {
 		p.AskFallback = ""
-		p.Ask = func(context.Context, *session.State, Asking) (tool.Answer, error) {
+		p.Ask = func(context.Context, Asking) (tool.Answer, error) {
 			time.Sleep(5 * time.Minute)
 			return tool.Answer{Outcome: tool.Accepted, Values: map[string][]string{decisionField: {allowOnce}}}, nil
 		}

@@ -108,7 +108,7 @@ func TestInnerAsksNobody(t *testing.T) {
 		p, s := newCorridor(), newState(t, "s")
 		p.AskFallback = fallback
 		s.Client.CanAsk = true
-		p.Ask = func(context.Context, *session.State, Asking) (tool.Answer, error) {
+		p.Ask = func(context.Context, Asking) (tool.Answer, error) {
 			t.Error("somebody was asked")
 			return tool.Answer{Outcome: tool.Accepted, Values: map[string][]string{decisionField: {allowOnce}}}, nil
 		}

@@ -115,7 +115,7 @@ func (c *call) replied(what string) bool { return c.arrival.Reply != nil && c.fo
 
 // canAsk says whether there is a person who can be asked.
 func (c *call) canAsk() bool {
-	return c.pipe.Ask != nil && c.state.Client.CanAsk && c.arrival.inside == nil
+	return c.arrival.Ask != nil && c.state.Client.CanAsk && c.arrival.inside == nil
 }
 
 // ask gets the answer to one question: from the reply that this call brought, or from a person. Unanswered means that
@@ -136,7 +136,7 @@ func (c *call) ask(ctx context.Context, what string, q tool.Question) (tool.Answ
 	if err != nil {
 		return tool.Answer{}, err
 	}
-	a, err := c.pipe.Ask(ctx, c.state, Asking{Call: c.visit.id, Tool: c.bound.Spec.Name, Digest: c.digest, Question: q, Before: before})
+	a, err := c.arrival.Ask(ctx, Asking{Call: c.visit.id, Tool: c.bound.Spec.Name, Digest: c.digest, Question: q, Before: before})
 	a.Seen = q.Seen
 	switch {
 	case err == nil, errors.Is(err, tool.ErrPending):

@@ -24,10 +24,6 @@ import (
 
 // A Pipeline runs calls. Its fields are set once, before the first call. It is safe for concurrent use.
 type Pipeline struct {
-	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: nobody can be
-	// asked.
-	Ask func(context.Context, *session.State, Asking) (tool.Answer, error)
-
 	// AskFallback says what becomes of a call that a mode would ask about: with AskClient it runs, because the
 	// client's own approval dialog is the person. Anything else: a person is asked here, or the call is refused.
 	AskFallback string
@@ -73,6 +69,9 @@ type Arrival struct {
 	Refused  *tool.Refusal // what server refuses this call for: a scope, a quota; the call is recorded and not run
 	Lost     func() bool   // says that the client left, so that nobody reads the result; nil: it does not
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
+
+	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: no person can be asked.
+	Ask func(context.Context, Asking) (tool.Answer, error)
 
 	// Teach says what helps a client whose input does not fit; "": nothing. It is asked at most once, and only then. nil:
 	// nothing.
@@ -140,7 +139,7 @@ type call struct {
 }
 
 // Call runs the call. It returns a Result, a *tool.Refusal, tool.ErrPending or an *InternalError, and never panics.
-// After ErrPending it may be called again: mcp-go re-runs a legacy handler from the top.
+// After ErrPending it may be called again: a legacy client is asked while its call waits, and the call runs again from the top.
 func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Arrival) (result tool.Result, err error) {
 	c := v.newCall(t, a)
 	v.begin()

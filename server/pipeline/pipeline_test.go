@@ -25,6 +25,7 @@ func (c *corridor) run(t *testing.T, s *session.State, tl tool.Tool, raw string,
 	t.Helper()
 	v := c.Arrive(s)
 	defer v.Leave()
+	a.Ask = c.Ask
 	return v.Call(t.Context(), tl, json.RawMessage(raw), a)
 }
 
@@ -422,7 +423,7 @@ type asker struct {
 	say   func(Asking) (tool.Answer, error)
 }
 
-func (a *asker) ask(_ context.Context, _ *session.State, q Asking) (tool.Answer, error) {
+func (a *asker) ask(_ context.Context, q Asking) (tool.Answer, error) {
 	a.asked = append(a.asked, q)
 	return a.say(q)
 }
@@ -482,7 +483,7 @@ func TestAskPermission(t *testing.T) {
 	}
 	// A client that cannot ask is not asked, and a default ask is left to the client's dialog where that is set.
 	p, s := newCorridor(), newState(t, "s")
-	p.Ask = func(context.Context, *session.State, Asking) (tool.Answer, error) {
+	p.Ask = func(context.Context, Asking) (tool.Answer, error) {
 		t.Error("somebody was asked")
 		return tool.Answer{}, nil
 	}
@@ -525,23 +526,23 @@ func TestAskPending(t *testing.T) {
 	v := p.Arrive(s)
 	defer v.Leave()
 	raw := json.RawMessage(`{"path":"a"}`)
-	if _, err := v.Call(t.Context(), tl, raw, Arrival{}); !errors.Is(err, tool.ErrPending) || p.last().Code != "PENDING" {
+	if _, err := v.Call(t.Context(), tl, raw, Arrival{Ask: p.Ask}); !errors.Is(err, tool.ErrPending) || p.last().Code != "PENDING" {
 		t.Fatalf("first: %v", err)
 	}
-	if _, err := v.Call(t.Context(), tl, raw, Arrival{Reply: reply(0, accept(allowOnce, ""), a.asked)}); !errors.Is(err, tool.ErrPending) {
+	if _, err := v.Call(t.Context(), tl, raw, Arrival{Ask: p.Ask, Reply: reply(0, accept(allowOnce, ""), a.asked)}); !errors.Is(err, tool.ErrPending) {
 		t.Fatalf("second: %v", err)
 	}
 	if a.asked[0].Question.Title != "Allow edit_it?" || a.asked[1].Question.Title != "Which?" {
 		t.Fatalf("asked %+v", a.asked)
 	}
 	// A reply to another input does not count.
-	if _, err := v.Call(t.Context(), tl, json.RawMessage(`{"path":"c"}`), Arrival{Reply: reply(1, accept("blue", ""), a.asked)}); !errors.Is(err, tool.ErrPending) {
+	if _, err := v.Call(t.Context(), tl, json.RawMessage(`{"path":"c"}`), Arrival{Ask: p.Ask, Reply: reply(1, accept("blue", ""), a.asked)}); !errors.Is(err, tool.ErrPending) {
 		t.Fatalf("another input: %v", err)
 	}
 	if len(ran) > 0 || h.ran.Load() != 2 || a.asked[2].Question.Title != "Allow edit_it?" {
 		t.Fatalf("ran with %v, hooks %d times, asked %+v", ran, h.ran.Load(), a.asked[2])
 	}
-	if _, err := v.Call(t.Context(), tl, raw, Arrival{Reply: reply(1, accept("blue", ""), a.asked)}); err != nil {
+	if _, err := v.Call(t.Context(), tl, raw, Arrival{Ask: p.Ask, Reply: reply(1, accept("blue", ""), a.asked)}); err != nil {
 		t.Fatalf("third: %v", err)
 	}
 	if len(ran) != 1 || filepath.Base(ran[0].Path) != "b" || answer.Values[decisionField][0] != "blue" || h.ran.Load() != 2 || len(a.asked) != 3 {
@@ -600,7 +601,7 @@ func TestCancel(t *testing.T) {
 			}, fixture("x", writes, count), tool.Interrupted, "Interrupted by the client."},
 			{"question", func() {
 				p.AskFallback = ""
-				p.Ask = func(ctx context.Context, _ *session.State, _ Asking) (tool.Answer, error) {
+				p.Ask = func(ctx context.Context, _ Asking) (tool.Answer, error) {
 					hang(ctx)
 					return tool.Answer{}, ctx.Err()
 				}
