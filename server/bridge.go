@@ -225,7 +225,7 @@ func (b *bridge) notification(env envelope, msg []byte) {
 	case mcp.MethodNotificationCancelled:
 		if r := b.find(env.requestID); r != nil && r.waits() && r.env.method != string(mcp.MethodInitialize) {
 			b.table.cancelID(env.requestID, errClientCancel)
-			if r.state.Load() == flightCancelled {
+			if r.cancelled() {
 				b.abandon(r, env, msg)
 			}
 		}

@@ -278,6 +278,3 @@ func unconnected(err error) bool {
 	_, ok := errors.AsType[*net.DNSError](err)
 	return ok
 }
-
-// codeInternal is the JSON-RPC code of whatever keeps the bridge from an answer.
-const codeInternal = -32603

@@ -322,7 +322,7 @@ func (b *bridge) pass(r *bridgeRequest, env envelope, msg []byte) {
 		r.acked = true
 	}
 	_ = b.out.write(append(msg, '\n'), 0, func() bool { // a write error ends the connection by itself
-		return r == nil || r.state.Load() != flightCancelled
+		return r == nil || !r.cancelled()
 	})
 }
 

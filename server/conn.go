@@ -17,12 +17,6 @@ import (
 	"codehand/tools/tool"
 )
 
-// The causes of a cancel.
-var (
-	errClientCancel = errors.New("cancelled by the client")
-	errConnection   = errors.New("the connection ends")
-)
-
 // A conn is one client on a connection of its own, over which all its messages come in order: a pair of pipes, or a
 // legacy SSE stream.
 type conn struct {
@@ -190,8 +184,6 @@ func (c *conn) refuse(env envelope, bad *envelopeError) {
 		c.send(errorLine(env.id, bad.rpc()))
 	}
 }
-
-func (e *envelopeError) rpc() *rpcError { return &rpcError{Code: e.Code, Message: e.Message} }
 
 func (c *conn) notification(ctx context.Context, env envelope) {
 	switch env.method {

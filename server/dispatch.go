@@ -72,13 +72,6 @@ func recordFrom(ctx context.Context) *record {
 	return r
 }
 
-// An rpcError is a JSON-RPC error as it is sent.
-type rpcError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Data    any    `json:"data,omitempty"`
-}
-
 // dispatch runs one request through mcp-go and returns its answer as one line, or an error line. It never panics and
 // never returns nothing: an answer that cannot be encoded is an error with a reference.
 func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer []byte) {

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -107,41 +105,4 @@ func appendMeta(b []byte, m *mcp.Meta) ([]byte, error) {
 func appendValue(b []byte, v any) ([]byte, error) {
 	body, err := marshal(v)
 	return append(b, body...), err
-}
-
-// marshal is json.Marshal without HTML escapes.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-func resultLine(id json.RawMessage, body []byte) []byte {
-	b := make([]byte, 0, len(id)+len(body)+40)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"result":`...)
-	b = append(b, body...)
-	return append(b, "}\n"...)
-}
-
-// errorLine makes the line of an error. An id that was not found is null.
-func errorLine(id json.RawMessage, e *rpcError) []byte {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
-	body, err := marshal(e)
-	if err != nil { // Data that cannot be encoded; the code and the message always can
-		body, _ = marshal(&rpcError{Code: e.Code, Message: e.Message})
-	}
-	b := make([]byte, 0, len(id)+len(body)+40)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"error":`...)
-	b = append(b, body...)
-	return append(b, "}\n"...)
 }

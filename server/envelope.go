@@ -16,10 +16,11 @@ const (
 	maxKeyInError   = 60       // runes of a client's key that an error repeats
 )
 
-// The JSON-RPC codes that a scan can end with.
+// The JSON-RPC codes that the layer itself answers with: the first two end a scan.
 const (
 	codeParseError     = -32700
 	codeInvalidRequest = -32600
+	codeInternal       = -32603
 )
 
 // An idKind says what is known about a message's id.
@@ -70,6 +71,15 @@ func (e envelope) era() string {
 	return "legacy"
 }
 
+// unnamed is an envelope without what gives a single request a session of its own: tools/list brings none of it.
+func (e envelope) unnamed() envelope {
+	e.hasSession, e.hasThreadID = false, false
+	return e
+}
+
+// named says that a request may have another session than its connection.
+func (e envelope) named() bool { return e.hasSession || e.hasThreadID }
+
 // An envelopeError is the answer to a message that fails a check. InArguments says that the model
 // wrote what is wrong and can repair it: a tool result with isError, not a JSON-RPC error.
 type envelopeError struct {
@@ -77,6 +87,9 @@ type envelopeError struct {
 	Message     string
 	InArguments bool
 }
+
+// rpc is the answer to a message that failed, unless a tool result is.
+func (e *envelopeError) rpc() *rpcError { return &rpcError{Code: e.Code, Message: e.Message} }
 
 // tooLong is the answer to a message of more than maxMessage bytes.
 func tooLong() *envelopeError {

@@ -15,6 +15,12 @@ const maxInFlight = 1024
 // errAnswered says that a request has its answer, or will get none, so nothing more may be sent for it.
 var errAnswered = errors.New("request is answered or cancelled")
 
+// The causes of a cancel.
+var (
+	errClientCancel = errors.New("cancelled by the client")
+	errConnection   = errors.New("the connection ends")
+)
+
 // What a flight can be.
 const (
 	flightOpen int32 = iota
@@ -38,6 +44,9 @@ type flight struct {
 
 // waits says whether the request still waits for its answer.
 func (f *flight) waits() bool { return f.state.Load() == flightOpen }
+
+// cancelled says whether it was cancelled before its answer was written.
+func (f *flight) cancelled() bool { return f.state.Load() == flightCancelled }
 
 // abort cancels the request, if it still waits: it gets no answer and no further notification. Its id is free at once.
 func (f *flight) abort(cause error) {

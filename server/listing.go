@@ -54,15 +54,6 @@ func (s *Server) active(key session.Key) session.Cell[[]string] {
 // activeCell names the value in which a session keeps the tools that it found.
 const activeCell = "cell.active"
 
-// unnamed is an envelope without what gives a single request a session of its own: tools/list brings none of it.
-func (e envelope) unnamed() envelope {
-	e.hasSession, e.hasThreadID = false, false
-	return e
-}
-
-// named says that a request may have another session than its connection.
-func (e envelope) named() bool { return e.hasSession || e.hasThreadID }
-
 // shelve lists for the connection of a call what the call's own session has found, and says whether that changed its list.
 func (s *Server) shelve(ctx context.Context, rec *record) (changed bool) {
 	st := rec.state

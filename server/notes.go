@@ -165,16 +165,6 @@ func progressNotification(token json.RawMessage, n note) []byte {
 	return append(b, "}\n"...)
 }
 
-// noticeLine returns the line of a notification of our own. params nil: it has none.
-func noticeLine(method string, params any) ([]byte, error) {
-	line, err := marshal(struct {
-		JSONRPC string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  any    `json:"params,omitempty"`
-	}{mcp.JSONRPC_VERSION, method, params})
-	return append(line, '\n'), err
-}
-
 // notificationLine encodes a notification, with the id of a listen in its _meta if it has one.
 func notificationLine(n mcp.JSONRPCNotification, subscription json.RawMessage) ([]byte, error) {
 	if subscription != nil {

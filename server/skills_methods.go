@@ -131,7 +131,7 @@ func (s *Server) extend(ctx context.Context, rec *record) (cacheable, error) {
 // listSkills returns the skills of the caller's session that meet the public format, by name: those of one page, which
 // begins behind the cursor. errCursor: it is none of ours.
 func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error) {
-	last, err := rec.env.after()
+	last, err := pageStart(rec.env)
 	if err != nil {
 		return nil, err
 	}
@@ -160,10 +160,10 @@ func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error)
 	return list, nil
 }
 
-// after is the name behind which a page begins; "": it is the first. errCursor: the cursor is none of ours.
-func (e envelope) after() (string, error) {
-	last, ok := strings.CutPrefix(e.cursor, cursorAfter)
-	if e.hasCursor && !(ok && nameable(last)) {
+// pageStart is the name behind which a page begins; "": it is the first. errCursor: the cursor is none of ours.
+func pageStart(env envelope) (string, error) {
+	last, ok := strings.CutPrefix(env.cursor, cursorAfter)
+	if env.hasCursor && !(ok && nameable(last)) {
 		return "", errCursor
 	}
 	return last, nil
@@ -217,7 +217,7 @@ func (r *record) publish(ctx context.Context, k skills.Skill) (skillEntry, error
 // readDirectory lists what lies directly in a directory of a skill, by name: one page, which begins behind the cursor.
 // errNoDirectory: there is none that the session may see; errCursor: the cursor is none of ours.
 func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (cacheable, error) {
-	last, err := rec.env.after()
+	last, err := pageStart(rec.env)
 	if err != nil {
 		return nil, err
 	}
