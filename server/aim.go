@@ -33,9 +33,9 @@ type aim struct {
 // aim is what a call is for; nil: the request is no call of a tool of ours. It is found when the call comes in, before the
 // call takes its places in the queues, and does not change. It belongs to the goroutine that has the record.
 func (s *Server) aim(rec *record) *aim {
-	if rec.aim == nil && rec.env.method == string(mcp.MethodToolsCall) {
-		if t, ours := s.table[rec.env.name]; ours {
-			found := s.aimAt(rec.place, t, rec.env.arguments)
+	if rec.aim == nil && rec.env.Method == string(mcp.MethodToolsCall) {
+		if t, ours := s.table[rec.env.Name]; ours {
+			found := s.aimAt(rec.place, t, rec.env.Arguments)
 			rec.aim = &found
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/state"
 	"codehand/tools/session"
@@ -61,12 +62,12 @@ func (s *Server) ask(ctx context.Context, st *session.State, a pipeline.Asking) 
 }
 
 // badState is the answer to a requestState that is not one of ours for this request.
-var badState = rpcError{Code: mcp.INVALID_PARAMS, Message: "requestState is not valid for this request"}
+var badState = jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "requestState is not valid for this request"}
 
 // reply is what the request brings as the answer to an earlier question; nil: nothing that counts. A state that was not
 // made for this principal, session and tool is an error. What comes without a state, for a question that is over, or a
 // second time is no answer, and the person is asked anew.
-func (s *Server) reply(ctx context.Context, rec *record, t tool.Tool) (*pipeline.Reply, *rpcError) {
+func (s *Server) reply(ctx context.Context, rec *record, t tool.Tool) (*pipeline.Reply, *jsonrpc.Error) {
 	token := rec.input.RequestState
 	if token == "" {
 		return nil, nil
@@ -103,7 +104,7 @@ func (s *Server) reply(ctx context.Context, rec *record, t tool.Tool) (*pipeline
 
 // lacksAsking is the error that the modern era wants for a call of a tool that asks, by a client that takes no questions;
 // nil: it is none. Through a dispatcher the model chose the tool and not the client, so it reads the refusal.
-func (r *record) lacksAsking(refusal *tool.Refusal) *rpcError {
+func (r *record) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
 	c := r.state.Client
 	if !c.Modern || c.CanAsk || refusal.Code != tool.ToolDisabled || r.aim.through {
 		return nil
@@ -113,7 +114,7 @@ func (r *record) lacksAsking(refusal *tool.Refusal) *rpcError {
 	if t := r.aim.tool; t.Unavailable(r.state) == "" || t.Unavailable(&able) != "" {
 		return nil
 	}
-	return &rpcError{
+	return &jsonrpc.Error{
 		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: refusal.Text,
 		Data: map[string]any{"requiredCapabilities": map[string]any{"elicitation": map[string]any{}}},
 	}

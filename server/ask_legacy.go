@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -107,7 +109,7 @@ func (a *askSession) RequestElicitation(ctx context.Context, r mcp.ElicitationRe
 
 // put puts a question. nil: an error of the client, a closed stream, a time that is over.
 func (a *askSession) put(ctx context.Context, question mcp.ElicitationParams) *elicited {
-	params, err := marshal(question)
+	params, err := jsonrpc.Marshal(question)
 	if err != nil {
 		return nil
 	}
@@ -166,12 +168,12 @@ func isOwnID(id json.RawMessage) bool { return bytes.HasPrefix(id, []byte(idPref
 // A connAsking puts the questions of one request on a connection.
 type connAsking struct {
 	c *conn
-	f *flight
+	f *jsonrpc.Flight
 }
 
-func (a *connAsking) put(line []byte) error { return a.c.out.write(line, 0, a.f.waits) }
-func (a *connAsking) withdraw(line []byte)  { _ = a.c.out.write(line, a.c.out.patience, nil) } // who does not read sees no question
-func (a *connAsking) gone() <-chan struct{} { return a.c.out.failed }
+func (a *connAsking) put(line []byte) error { return a.c.out.WriteLine(line, 0, a.f.Waits) }
+func (a *connAsking) withdraw(line []byte)  { _ = a.c.out.WriteLine(line, a.c.out.Patience, nil) } // who does not read sees no question
+func (a *connAsking) gone() <-chan struct{} { return a.c.out.Failed }
 func (a *connAsking) questions() *questions { return &a.c.asks }
 
 // What an exchange asks travels on the stream that its answer becomes; the client's answer comes with a request of its

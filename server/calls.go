@@ -12,6 +12,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/clients"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/tools/catalog"
 	"codehand/tools/permission"
@@ -66,7 +67,7 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 	s.heedRoots(ctx, rec)
 	s.identify(ctx, rec)
 	a := pipeline.Arrival{
-		Progress: rec.progress, Token: rec.env.progressToken != nil, From: rec.from, Refused: s.locate(ctx, rec.state), Lost: rec.left,
+		Progress: rec.progress, Token: rec.env.ProgressToken != nil, From: rec.from, Refused: s.locate(ctx, rec.state), Lost: rec.left,
 		Teach: func(ctx context.Context) string { return s.teach(ctx, rec) },
 	}
 	if a.Refused == nil {
@@ -75,7 +76,7 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 	a.Find = s.inner(rec)
 	defer rec.leave()
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
-		var bad *rpcError
+		var bad *jsonrpc.Error
 		if a.Reply, bad = s.reply(ctx, rec, t); bad != nil {
 			rec.override = bad
 			return &mcp.CallToolResult{}
@@ -84,8 +85,8 @@ func (s *Server) run(ctx context.Context, rec *record) *mcp.CallToolResult {
 	if rec.state.Client.CanAsk {
 		ctx = withRecord(ctx, rec) // ask looks for it
 	}
-	if rec.env.name != t.Spec.Name {
-		a.Via = rec.env.name
+	if rec.env.Name != t.Spec.Name {
+		a.Via = rec.env.Name
 	}
 	result, err := rec.visit.Call(ctx, t, rec.aim.input, a)
 	if a.Refused == nil { // else nothing changed, and the state may be that of no directory
@@ -216,7 +217,7 @@ func (s *Server) identify(ctx context.Context, rec *record) {
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	rec.state.Space, rec.state.Rules, rec.state.Prefs = s.narrow(rec, rec.space), rec.place.rules, rec.place.prefs
 	p := s.profile(c.Name)
-	if p.Background > 0 && rec.env.progressToken != nil {
+	if p.Background > 0 && rec.env.ProgressToken != nil {
 		rec.state.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}
 }
@@ -290,7 +291,7 @@ func (s *Server) answer(ctx context.Context, rec *record, name string, result to
 	}
 	if inner, ok := errors.AsType[*pipeline.InternalError](err); ok {
 		if inner.Panic {
-			rec.override = &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + inner.Ref + ")"}
+			rec.override = &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + inner.Ref + ")"}
 			return &mcp.CallToolResult{}
 		}
 		return s.describeError(internalRefusal(inner.Ref), name)
@@ -303,8 +304,8 @@ func internalRefusal(ref string) error {
 }
 
 // unknownTool is the error for a tool name that does not exist, with the names of known that may have been meant.
-func (s *Server) unknownTool(known []catalog.Entry, name string) *rpcError {
-	e := &rpcError{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
+func (s *Server) unknownTool(known []catalog.Entry, name string) *jsonrpc.Error {
+	e := &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
 		e.Data = map[string]any{"nearest": near}
@@ -314,8 +315,8 @@ func (s *Server) unknownTool(known []catalog.Entry, name string) *rpcError {
 
 // unknownCall is unknownTool for a client. What a modern one can be asked is known to mcp-go alone here, so it is taken
 // for one that cannot: better no name than one that it cannot call.
-func (s *Server) unknownCall(rec *record) *rpcError {
-	e := s.unknownTool(rec.place.offers(!rec.modern && rec.client != nil && rec.client.CanAsk).catalog, rec.env.name)
+func (s *Server) unknownCall(rec *record) *jsonrpc.Error {
+	e := s.unknownTool(rec.place.offers(!rec.modern && rec.client != nil && rec.client.CanAsk).catalog, rec.env.Name)
 	if s.findable(rec.place) {
 		e.Message += ". " + finder + " finds tools."
 	}
@@ -326,22 +327,22 @@ func (s *Server) unknownCall(rec *record) *rpcError {
 // call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
 // err is a tool that does not exist, or a fault of ours.
 func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool, err error) {
-	quoted, err := marshal(name)
+	quoted, err := jsonrpc.Marshal(name)
 	if err != nil {
 		return "", false, err
 	}
-	env, bad := scanEnvelope(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`, quoted, arguments))
+	env, bad := jsonrpc.Scan(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`, quoted, arguments))
 	switch {
 	case bad != nil && bad.InArguments:
-		return unusable(env.name, bad).Error(), true, nil
+		return unusable(env.Name, bad).Error(), true, nil
 	case bad != nil:
 		return "", false, errors.New(bad.Message)
 	}
-	t, ok := s.table[env.name]
+	t, ok := s.table[env.Name]
 	if !ok {
-		return "", false, errors.New(s.unknownTool(s.local.unasked.catalog, env.name).Message)
+		return "", false, errors.New(s.unknownTool(s.local.unasked.catalog, env.Name).Message)
 	}
-	target := s.aimAt(s.local, t, env.arguments)
+	target := s.aimAt(s.local, t, env.Arguments)
 	state, release, err := s.sessions.acquire(s.stdioKey(env), s.local)
 	if err != nil {
 		return "", false, err
@@ -369,6 +370,6 @@ func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessag
 }
 
 // unusable is the refusal for arguments that the model wrote and that no parser should guess about.
-func unusable(name string, bad *envelopeError) error {
+func unusable(name string, bad *jsonrpc.Fault) error {
 	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", name, bad.Message)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -125,7 +126,7 @@ func async(q *http.Request) <-chan httpReply {
 			if !isData && strings.HasPrefix(out.kind, "text/event-stream") {
 				continue
 			}
-			if env, bad := scanEnvelope([]byte(data)); bad == nil && env.method == "" {
+			if env, bad := jsonrpc.Scan([]byte(data)); bad == nil && env.Method == "" {
 				out.answer = data
 			} else {
 				out.notes = append(out.notes, data)

@@ -258,9 +258,9 @@ func (s *Server) narrow(rec *record, space *workspace.Space) *workspace.Space {
 // A connRoots asks the client of a connection, while none of its requests need be open.
 type connRoots struct{ c *conn }
 
-func (a connRoots) put(line []byte) error { return a.c.out.write(line, a.c.s.roots, nil) }
-func (a connRoots) withdraw(line []byte)  { _ = a.c.out.write(line, a.c.out.patience, nil) } // who does not read sees no question
-func (a connRoots) gone() <-chan struct{} { return a.c.out.failed }
+func (a connRoots) put(line []byte) error { return a.c.out.WriteLine(line, a.c.s.roots, nil) }
+func (a connRoots) withdraw(line []byte)  { _ = a.c.out.WriteLine(line, a.c.out.Patience, nil) } // who does not read sees no question
+func (a connRoots) gone() <-chan struct{} { return a.c.out.Failed }
 func (a connRoots) questions() *questions { return &a.c.asks }
 
 // heedRoots asks the client if that is due, before its next call has to wait for it.

@@ -12,6 +12,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -22,13 +23,13 @@ import (
 type conn struct {
 	s      *Server
 	at     *place
-	key    func(envelope) (session.Key, *rpcError) // whose call it is
-	limits *auth.Limits                            // of the principal; nil: none
-	from   pipeline.From                           // of every call; its Era is set for each
-	gone   func() bool                             // the client has left, before anybody was told; nil: it cannot be asked
-	mute   bool                                    // legacy clients are put no questions for a person, whatever they declare
-	out    *lineWriter
-	table  inflight
+	key    func(jsonrpc.Envelope) (session.Key, *jsonrpc.Error) // whose call it is
+	limits *auth.Limits                                         // of the principal; nil: none
+	from   pipeline.From                                        // of every call; its Era is set for each
+	gone   func() bool                                          // the client has left, before anybody was told; nil: it cannot be asked
+	mute   bool                                                 // legacy clients are put no questions for a person, whatever they declare
+	out    *jsonrpc.LineWriter
+	table  jsonrpc.InFlight
 	crew   *crew
 	// replies are the answers that the reading goroutine gives by itself. Another one writes them, so that a client
 	// which does not read can still cancel. It ends with replyEnd, and replied says that nothing is left.
@@ -50,10 +51,10 @@ type conn struct {
 
 // newConn registers a connection, which out takes the messages of. The caller sets key, from and what differs, before
 // the first message.
-func (s *Server) newConn(ctx context.Context, name string, at *place, out *lineWriter) (*conn, error) {
+func (s *Server) newConn(ctx context.Context, name string, at *place, out *jsonrpc.LineWriter) (*conn, error) {
 	c := &conn{
 		s: s, at: at, out: out, crew: newCrew(),
-		replies: make(chan []byte, maxInFlight), replyEnd: make(chan struct{}), replied: make(chan struct{}),
+		replies: make(chan []byte, jsonrpc.MaxInFlight), replyEnd: make(chan struct{}), replied: make(chan struct{}),
 		fanEnd: make(chan struct{}),
 	}
 	c.endReplies = sync.OnceFunc(func() { close(c.replyEnd) })
@@ -70,7 +71,7 @@ func (s *Server) newConn(ctx context.Context, name string, at *place, out *lineW
 func (c *conn) close() {
 	close(c.fanEnd)
 	c.asks.close()
-	c.out.shut(errConnection) // a reader that was left behind writes nothing any more
+	c.out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
 	c.endReplies()
 	c.crew.dismiss()
 	c.s.mcp.UnregisterSession(context.Background(), c.legacy.SessionID())
@@ -82,10 +83,10 @@ func (c *conn) close() {
 func (c *conn) end(ctx context.Context, grace time.Duration) {
 	context.AfterFunc(ctx, func() { c.s.hurried.Store(true) }) // until the process ends
 	c.asks.close()                                             // no answer can come any more
-	drained := c.table.close()
+	drained := c.table.Close()
 	c.listens.endAll()
 	if !finishes(ctx, drained, grace, signalGrace) {
-		c.table.cancelAll(errConnection)
+		c.table.CancelAll(jsonrpc.ErrClosed)
 		finishes(ctx, drained, cancelGrace, hurriedGrace)
 	}
 	c.endReplies()
@@ -123,7 +124,7 @@ func within(done <-chan struct{}, d time.Duration) bool {
 // reply writes what the reading goroutine answers. At the end of the connection it writes what is left.
 func (c *conn) reply() {
 	defer close(c.replied)
-	write := func(line []byte) { _ = c.out.write(line, 0, nil) } // a write error ends the connection by itself
+	write := func(line []byte) { _ = c.out.WriteLine(line, 0, nil) } // a write error ends the connection by itself
 	for {
 		select {
 		case line := <-c.replies:
@@ -142,30 +143,30 @@ func (c *conn) reply() {
 }
 
 // handle takes one line in the order of arrival. What it does itself is fast; a request runs in a goroutine.
-func (c *conn) handle(ctx context.Context, l line) {
-	if l.long {
-		c.send(errorLine(l.id, tooLong().rpc()))
+func (c *conn) handle(ctx context.Context, l jsonrpc.Line) {
+	if l.Long {
+		c.send(jsonrpc.ErrorLine(l.ID, jsonrpc.TooLong().Answer()))
 		return
 	}
-	if len(l.bytes) == 0 {
+	if len(l.Bytes) == 0 {
 		return
 	}
-	env, bad := scanEnvelope(l.bytes)
+	env, bad := jsonrpc.Scan(l.Bytes)
 	if bad != nil {
 		c.refuse(env, bad)
 		return
 	}
-	c.take(ctx, env, l.bytes)
+	c.take(ctx, env, l.Bytes)
 }
 
 // take is handle for a message that passed the scan.
-func (c *conn) take(ctx context.Context, env envelope, msg []byte) {
+func (c *conn) take(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 	switch {
-	case env.method == "" && (env.hasResult || env.hasError):
-		c.asks.answer(env.id, msg) // one that nobody waits for any more is dropped
-	case env.idKind != idNone && (env.method == "" || env.hasResult || env.hasError):
-		c.send(errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"}))
-	case env.idKind == idNone:
+	case env.Method == "" && (env.HasResult || env.HasError):
+		c.asks.answer(env.ID, msg) // one that nobody waits for any more is dropped
+	case env.IDKind != jsonrpc.IDNone && (env.Method == "" || env.HasResult || env.HasError):
+		c.send(jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"}))
+	case env.IDKind == jsonrpc.IDNone:
 		c.notification(ctx, env)
 	default:
 		c.request(ctx, env, msg)
@@ -173,23 +174,23 @@ func (c *conn) take(ctx context.Context, env envelope, msg []byte) {
 }
 
 // refuse answers a message that failed the scan. A notification is never answered.
-func (c *conn) refuse(env envelope, bad *envelopeError) {
+func (c *conn) refuse(env jsonrpc.Envelope, bad *jsonrpc.Fault) {
 	switch {
-	case env.idKind == idNone:
+	case env.IDKind == jsonrpc.IDNone:
 	case bad.InArguments:
 		rec := c.record(env)
-		result := c.s.describeError(unusable(env.name, bad), env.name)
+		result := c.s.describeError(unusable(env.Name, bad), env.Name)
 		c.send(c.s.encode(context.Background(), rec, c.s.decorate(env, result)))
 	default:
-		c.send(errorLine(env.id, bad.rpc()))
+		c.send(jsonrpc.ErrorLine(env.ID, bad.Answer()))
 	}
 }
 
-func (c *conn) notification(ctx context.Context, env envelope) {
-	switch env.method {
+func (c *conn) notification(ctx context.Context, env jsonrpc.Envelope) {
+	switch env.Method {
 	case noteCancelled:
-		if env.requestID != nil {
-			c.table.cancelID(env.requestID, errClientCancel)
+		if env.RequestID != nil {
+			c.table.Cancel(env.RequestID, jsonrpc.ErrCancelled)
 		}
 	case noteInitialized:
 		c.heedRoots(ctx)
@@ -201,22 +202,22 @@ func (c *conn) notification(ctx context.Context, env envelope) {
 
 // request enters a request in the table, takes its ticket, and runs it. Both happen here, on the reading goroutine, so
 // a cancel that comes next finds it, and calls pass the gate in the order in which they came.
-func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
+func (c *conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	rec := c.record(env)
 	f := c.s.flight(rec, cancel)
-	f.lost = func() { rec.lost.Store(true) }
-	if err := c.table.add(f); err != nil {
+	f.Lost = func() { rec.lost.Store(true) }
+	if err := c.table.Add(f); err != nil {
 		cancel(nil)
 		c.send(c.full(env, err))
 		return
 	}
 	release := func() {}
-	if f.call || needsSession(env.method) || rec.listsActive() {
+	if f.Call || needsSession(env.Method) || rec.listsActive() {
 		if e := c.arrive(rec, &release); e != nil {
-			c.table.done(f)
+			c.table.Done(f)
 			cancel(nil)
-			c.send(errorLine(env.id, e))
+			c.send(jsonrpc.ErrorLine(env.ID, e))
 			return
 		}
 	}
@@ -227,14 +228,14 @@ func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 		}
 		release()
 		cancel(nil)
-		c.table.done(f)
+		c.table.Done(f)
 	}
-	if env.method == string(mcp.MethodInitialize) {
+	if env.Method == string(mcp.MethodInitialize) {
 		line := c.perform(ctx, f, rec, msg) // here, since what comes next depends on it
 		c.crew.do(func() {
 			defer finish()
-			_ = c.out.write(line, 0, func() bool { // in the writer's turn: no broadcast comes before the answer
-				ok := f.settle()
+			_ = c.out.WriteLine(line, 0, func() bool { // in the writer's turn: no broadcast comes before the answer
+				ok := f.Settle()
 				if ok && rec.hello != nil {
 					c.started.Store(true)
 				}
@@ -250,21 +251,21 @@ func (c *conn) request(ctx context.Context, env envelope, msg []byte) {
 }
 
 // flight begins the flight of a request.
-func (s *Server) flight(rec *record, cancel context.CancelCauseFunc) *flight {
+func (s *Server) flight(rec *record, cancel context.CancelCauseFunc) *jsonrpc.Flight {
 	env := rec.env
-	f := &flight{
-		id: env.id, call: env.method == string(mcp.MethodToolsCall), first: env.method == string(mcp.MethodInitialize), cancel: cancel,
+	f := &jsonrpc.Flight{
+		ID: env.ID, Call: env.Method == string(mcp.MethodToolsCall), First: env.Method == string(mcp.MethodInitialize), Cancel: cancel,
 	}
 	if a := s.aim(rec); a != nil {
-		f.orphan = !a.tool.Spec.Traits.ReadOnly
+		f.Orphan = !a.tool.Spec.Traits.ReadOnly
 	}
 	return f
 }
 
 // record begins the record of a request.
-func (c *conn) record(env envelope) *record {
+func (c *conn) record(env jsonrpc.Envelope) *record {
 	rec := &record{env: env, place: c.at, limits: c.limits, client: c.client.Load(), from: c.from, gone: c.gone, prompts: &c.prompts}
-	rec.modern, rec.from.Era = env.modern(), env.era()
+	rec.modern, rec.from.Era = env.Modern(), env.Era()
 	if !rec.modern {
 		rec.roots = &c.roots
 		if rec.client != nil && rec.client.HasRoots {
@@ -275,7 +276,7 @@ func (c *conn) record(env envelope) *record {
 }
 
 // arrive finds the session of a call and takes its ticket. Another request only looks at its session.
-func (c *conn) arrive(rec *record, release *func()) *rpcError {
+func (c *conn) arrive(rec *record, release *func()) *jsonrpc.Error {
 	key, bad := c.key(rec.env)
 	if bad != nil {
 		return bad
@@ -284,25 +285,25 @@ func (c *conn) arrive(rec *record, release *func()) *rpcError {
 	case rec.listsActive():
 		rec.shelf = key
 		return nil
-	case needsSession(rec.env.method):
+	case needsSession(rec.env.Method):
 		return c.s.look(rec, key, release)
 	}
-	if rec.env.named() && !rec.modern {
-		rec.shelf, _ = c.key(rec.env.unnamed()) // that of an envelope without names has no error
+	if rec.env.Named() && !rec.modern {
+		rec.shelf, _ = c.key(rec.env.Unnamed()) // that of an envelope without names has no error
 	}
 	return c.s.arrive(rec, key, release)
 }
 
 // arrive takes the session of a call, its places in its principal's queues, and its ticket, in this order. The caller
 // runs release when the call is over.
-func (s *Server) arrive(rec *record, key session.Key, release *func()) *rpcError {
+func (s *Server) arrive(rec *record, key session.Key, release *func()) *jsonrpc.Error {
 	if s.aim(rec) == nil {
 		return nil // mcp-go answers it; a ticket would hold up nobody, but there is nothing to wait for
 	}
 	state, end, err := s.sessions.acquire(key, rec.place)
 	if err != nil {
 		ref := s.report(context.Background(), "session", err, nil)
-		return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}
+		return &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}
 	}
 	*release = end
 	rec.state = state
@@ -316,25 +317,25 @@ func (s *Server) arrive(rec *record, key session.Key, release *func()) *rpcError
 }
 
 // full answers a request that the table does not take; at the end of the connection, not at all.
-func (c *conn) full(env envelope, err error) []byte {
-	if errors.Is(err, errConnection) {
+func (c *conn) full(env jsonrpc.Envelope, err error) []byte {
+	if errors.Is(err, jsonrpc.ErrClosed) {
 		return nil
 	}
-	if errors.Is(err, errIDInUse) {
-		return errorLine(env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: err.Error()})
+	if errors.Is(err, jsonrpc.ErrIDInUse) {
+		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: err.Error()})
 	}
-	if env.method != string(mcp.MethodToolsCall) {
-		return errorLine(env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
+	if env.Method != string(mcp.MethodToolsCall) {
+		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
 	}
 	rec := c.record(env)
-	refusal := tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", maxInFlight)
-	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(refusal, env.name)))
+	refusal := tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", jsonrpc.MaxInFlight)
+	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(refusal, env.Name)))
 }
 
 // perform dispatches a request and returns its answer.
-func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) []byte {
-	modern := rec.env.modern()
-	listen := modern && rec.env.method == string(mcp.MethodSubscriptionsListen)
+func (c *conn) perform(ctx context.Context, f *jsonrpc.Flight, rec *record, msg []byte) []byte {
+	modern := rec.env.Modern()
+	listen := modern && rec.env.Method == string(mcp.MethodSubscriptionsListen)
 	ps := c.legacy
 	if modern {
 		// A modern request never changes what a later legacy request sees, so it has a session of its own.
@@ -349,14 +350,14 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 	if listen {
 		return c.listen(ctx, f, rec, ps, msg)
 	}
-	if rec.env.progressToken != nil && rec.visit != nil {
+	if rec.env.ProgressToken != nil && rec.visit != nil {
 		name := ""
 		if rec.client != nil && !modern {
 			name = rec.client.Name
 		}
 		t := startTicker(c.s.profile(name).Beat, func(n note) {
-			line := progressNotification(rec.env.progressToken, n)
-			_ = c.out.write(line, c.out.patience, f.waits) // a client that does not read loses notes
+			line := progressNotification(rec.env.ProgressToken, n)
+			_ = c.out.WriteLine(line, c.out.Patience, f.Waits) // a client that does not read loses notes
 		})
 		rec.progress = t.set
 		rec.flush = sync.OnceFunc(t.stop)
@@ -364,15 +365,15 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 	}
 	if c.started.Load() {
 		rec.notify = func(method string, params any) error {
-			line, err := noticeLine(method, params)
+			line, err := jsonrpc.NoticeLine(method, params)
 			if err != nil {
 				return err
 			}
-			return c.out.write(line, 0, f.waits)
+			return c.out.WriteLine(line, 0, f.Waits)
 		}
 	}
 	rec.announce = func(method string) { c.tellListens(notice(method)) }
-	if f.call && !modern && rec.client != nil && rec.client.CanAsk {
+	if f.Call && !modern && rec.client != nil && rec.client.CanAsk {
 		rec.to = &connAsking{c, f}
 	}
 	began := time.Now()
@@ -380,9 +381,9 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 	if c.s.team != nil {
 		version := c.version()
 		if modern {
-			version = rec.env.version
+			version = rec.env.Version
 		}
-		c.s.team.metrics.request(rec.env.method, rec.called(), rec.failed, version, c.from.Transport, time.Since(began))
+		c.s.team.metrics.request(rec.env.Method, rec.called(), rec.failed, version, c.from.Transport, time.Since(began))
 	}
 	if rec.hello != nil {
 		rec.hello.CanAsk = rec.hello.CanAsk && !c.mute
@@ -392,8 +393,8 @@ func (c *conn) perform(ctx context.Context, f *flight, rec *record, msg []byte) 
 	return answer
 }
 
-func (c *conn) answer(f *flight, line []byte) {
-	_ = c.out.write(line, 0, f.settle) // a cancelled request gets no answer; a write error ends the connection
+func (c *conn) answer(f *jsonrpc.Flight, line []byte) {
+	_ = c.out.WriteLine(line, 0, f.Settle) // a cancelled request gets no answer; a write error ends the connection
 }
 
 // send queues an answer of the reading goroutine. When very many wait for a client that does not read, so does it.
@@ -403,7 +404,7 @@ func (c *conn) send(line []byte) {
 	}
 	select {
 	case c.replies <- line:
-	case <-c.out.failed:
+	case <-c.out.Failed:
 	}
 }
 
@@ -416,8 +417,8 @@ func (c *conn) version() string {
 }
 
 // decorate adds to a result that was made without mcp-go what it would have added in the modern era.
-func (s *Server) decorate(env envelope, r *mcp.CallToolResult) mcp.JSONRPCResponse {
-	if env.modern() {
+func (s *Server) decorate(env jsonrpc.Envelope, r *mcp.CallToolResult) mcp.JSONRPCResponse {
+	if env.Modern() {
 		if !wantsInput(r) {
 			r.ResultType = mcp.ResultTypeComplete
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -22,7 +23,7 @@ import (
 // A record is what the layer knows of one request. It is the one value that crosses mcp-go in a context: the transport
 // puts it in, and the handlers of this room take it out.
 type record struct {
-	env         envelope
+	env         jsonrpc.Envelope
 	aim         *aim             // of a call of a tool of ours; else nil
 	state       *session.State   // of a call; a copy, so that handlers may set Client and Space
 	visit       *pipeline.Visit  // of a call
@@ -41,7 +42,7 @@ type record struct {
 	failed      string                                // code of an error answer, or tool_error; for the metrics
 	interrupted bool                                  // a call was cancelled before it was done
 	result      *mcp.CallToolResult                   // of a call that came here through mcp-go: encoded by us, not by it
-	override    *rpcError                             // takes the place of mcp-go's answer
+	override    *jsonrpc.Error                        // takes the place of mcp-go's answer
 	prompt      *promptCall                           // of a prompts/get of ours; nil: there is none of its name
 	input       mcp.MultiRoundTripParams              // what the request brings as the answer to a question
 	roots       *clientRoots                          // that a legacy client wants to be used; nil: it is not asked
@@ -77,7 +78,7 @@ func recordFrom(ctx context.Context) *record {
 func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer []byte) {
 	defer func() {
 		if p := recover(); p != nil {
-			answer = errorLine(rec.env.id, s.panicked(ctx, p))
+			answer = jsonrpc.ErrorLine(rec.env.ID, s.panicked(ctx, p))
 		}
 	}()
 	if e := s.refuse(rec); e != nil {
@@ -100,7 +101,7 @@ func (s *Server) dispatch(ctx context.Context, rec *record, msg []byte) (answer 
 // nothing else with it (BenchmarkStdioRoundTrip). ok is false for everything else, and for a call that asks: mcp-go puts
 // the question, and runs the handler again with the answer.
 func (s *Server) direct(ctx context.Context, rec *record) (mcp.JSONRPCMessage, bool) {
-	if rec.visit == nil || rec.env.modern() {
+	if rec.visit == nil || rec.env.Modern() {
 		return nil, false
 	}
 	result := s.run(ctx, rec)
@@ -113,20 +114,20 @@ func (s *Server) direct(ctx context.Context, rec *record) (mcp.JSONRPCMessage, b
 
 // refuse answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,
 // and unknown tools.
-func (s *Server) refuse(rec *record) *rpcError {
-	if v := rec.env.version; rec.env.modern() {
+func (s *Server) refuse(rec *record) *jsonrpc.Error {
+	if v := rec.env.Version; rec.env.Modern() {
 		if slices.Contains(mcp.ValidProtocolVersions, v) && !slices.Contains(s.versions, v) {
-			return &rpcError{
+			return &jsonrpc.Error{
 				Code:    unsupportedVersion,
 				Message: "unsupported protocol version " + v,
 				Data:    map[string]any{"supported": s.versions, "requested": v},
 			}
 		}
-	} else if rec.env.method == string(mcp.MethodInitialize) && len(s.legacyVersions()) == 0 {
-		return &rpcError{Code: mcp.METHOD_NOT_FOUND, Message: "initialize is not served: this server speaks " + strings.Join(s.versions, ", ")}
+	} else if rec.env.Method == string(mcp.MethodInitialize) && len(s.legacyVersions()) == 0 {
+		return &jsonrpc.Error{Code: mcp.METHOD_NOT_FOUND, Message: "initialize is not served: this server speaks " + strings.Join(s.versions, ", ")}
 	}
-	if rec.env.hasCursor && onePage(rec.env.method) {
-		return &rpcError{Code: mcp.INVALID_PARAMS, Message: errCursor.Error()}
+	if rec.env.HasCursor && onePage(rec.env.Method) {
+		return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: errCursor.Error()}
 	}
 	return nil
 }
@@ -157,29 +158,29 @@ func (s *Server) legacyVersions() []string {
 
 // slim returns msg with the arguments of a call replaced by {}. mcp-go v1.2.1 decodes each message about five times,
 // into trees of any; the handler takes the arguments' bytes from the record instead.
-func (s *Server) slim(env envelope, msg []byte) []byte {
-	if env.arguments == nil || env.method != string(mcp.MethodToolsCall) {
+func (s *Server) slim(env jsonrpc.Envelope, msg []byte) []byte {
+	if env.Arguments == nil || env.Method != string(mcp.MethodToolsCall) {
 		return msg
 	}
-	if _, ours := s.table[env.name]; !ours {
+	if _, ours := s.table[env.Name]; !ours {
 		return msg
 	}
-	from := env.argumentsAt
-	out := make([]byte, 0, len(msg)-len(env.arguments)+2)
+	from := env.ArgumentsAt
+	out := make([]byte, 0, len(msg)-len(env.Arguments)+2)
 	out = append(out, msg[:from]...)
 	out = append(out, "{}"...)
-	return append(out, msg[from+len(env.arguments):]...)
+	return append(out, msg[from+len(env.Arguments):]...)
 }
 
 // fail makes the line of an error answer, and notes it.
-func (r *record) fail(e *rpcError) []byte {
+func (r *record) fail(e *jsonrpc.Error) []byte {
 	r.failed = strconv.Itoa(e.Code)
-	return errorLine(r.env.id, e)
+	return jsonrpc.ErrorLine(r.env.ID, e)
 }
 
 // encode makes the line of an answer, with the id as it was sent.
 func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessage) []byte {
-	id := rec.env.id
+	id := rec.env.ID
 	if rec.override != nil {
 		return rec.fail(rec.override)
 	}
@@ -198,40 +199,40 @@ func (s *Server) encode(ctx context.Context, rec *record, resp mcp.JSONRPCMessag
 		body, err := encodeResult(r.Result)
 		if err != nil {
 			ref := s.report(ctx, "encode", err, nil)
-			return errorLine(id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref + ")"})
+			return jsonrpc.ErrorLine(id, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref + ")"})
 		}
-		if line := resultLine(id, body); len(line) < maxResponse {
+		if line := jsonrpc.ResultLine(id, body); len(line) < jsonrpc.MaxResponse {
 			return line
 		}
 		return s.tooLarge(rec, len(body))
 	}
-	ref := s.report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, rec.env.method), nil)
-	return errorLine(id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
+	ref := s.report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, rec.env.Method), nil)
+	return jsonrpc.ErrorLine(id, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
 }
 
 // mapError gives mcp-go's errors the words of this server where its own do not help.
-func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *rpcError {
-	if rec.env.method == string(mcp.MethodToolsCall) && e.Code == mcp.INVALID_PARAMS {
-		if _, ok := s.table[rec.env.name]; !ok && s.mcp.GetTool(rec.env.name) == nil {
+func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
+	if rec.env.Method == string(mcp.MethodToolsCall) && e.Code == mcp.INVALID_PARAMS {
+		if _, ok := s.table[rec.env.Name]; !ok && s.mcp.GetTool(rec.env.Name) == nil {
 			return s.unknownCall(rec)
 		}
 	}
-	if rec.env.method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {
+	if rec.env.Method == string(mcp.MethodResourcesRead) && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found")) {
 		return rec.noResource()
 	}
-	if rec.env.method == string(mcp.MethodPromptsGet) && e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found") {
-		return &rpcError{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", clip(rec.env.name, 80))}
+	if rec.env.Method == string(mcp.MethodPromptsGet) && e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found") {
+		return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", clip(rec.env.Name, 80))}
 	}
 	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
-		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+clip(rec.env.method, 80)
+		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+clip(rec.env.Method, 80)
 	}
-	return &rpcError{Code: e.Code, Message: clip(e.Message, 300), Data: e.Data}
+	return &jsonrpc.Error{Code: e.Code, Message: clip(e.Message, 300), Data: e.Data}
 }
 
 // tooLarge answers when an answer does not fit the wire. Results are cut long before; this is the backstop.
 func (s *Server) tooLarge(rec *record, size int) []byte {
-	if rec.env.method != string(mcp.MethodToolsCall) {
-		return errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: fmt.Sprintf("the answer is larger than the wire allows (%d bytes, limit %d)", size, maxResponse)})
+	if rec.env.Method != string(mcp.MethodToolsCall) {
+		return jsonrpc.ErrorLine(rec.env.ID, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: fmt.Sprintf("the answer is larger than the wire allows (%d bytes, limit %d)", size, jsonrpc.MaxResponse)})
 	}
 	refusal := &tool.Refusal{
 		Code: tool.ResultTooLarge,
@@ -239,28 +240,28 @@ func (s *Server) tooLarge(rec *record, size int) []byte {
 	}
 	body, err := encodeResult(s.decorate(rec.env, s.describeError(refusal, rec.called())).Result)
 	if err != nil {
-		return errorLine(rec.env.id, &rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
+		return jsonrpc.ErrorLine(rec.env.ID, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
 	}
-	return resultLine(rec.env.id, body)
+	return jsonrpc.ResultLine(rec.env.ID, body)
 }
 
 // called is the tool that a call is for.
 func (r *record) called() string {
 	if r.aim == nil {
-		return r.env.name
+		return r.env.Name
 	}
 	return r.aim.tool.Spec.Name
 }
 
 // panicked is the answer to a request whose handler panicked.
-func (s *Server) panicked(ctx context.Context, p any) *rpcError {
+func (s *Server) panicked(ctx context.Context, p any) *jsonrpc.Error {
 	ref := s.report(ctx, "panic", fmt.Errorf("%v", p), debug.Stack())
-	return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}
+	return &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}
 }
 
 // internal is the answer to a request that failed for a reason of ours.
-func (s *Server) internal(ctx context.Context, where string, err error) *rpcError {
-	return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + s.report(ctx, where, err, nil) + ")"}
+func (s *Server) internal(ctx context.Context, where string, err error) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + s.report(ctx, where, err, nil) + ")"}
 }
 
 // report logs what went wrong inside and returns the reference under which it is found. Nothing else of it leaves.

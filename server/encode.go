@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -17,14 +18,14 @@ func encodeResult(v any) ([]byte, error) {
 	case mcp.CallToolResult:
 		return encodeCall(&r)
 	}
-	return marshal(v)
+	return jsonrpc.Marshal(v)
 }
 
 // encodeCall writes the fields that calls of this server have. mcp-go's own MarshalJSON goes through maps and escapes
 // HTML, which every call would pay for; a result that asks the client for input keeps it.
 func encodeCall(r *mcp.CallToolResult) ([]byte, error) {
 	if len(r.InputRequests) > 0 || r.RequestState != "" || r.StructuredContent != nil || r.RawStructuredContent != nil {
-		return marshal(r)
+		return jsonrpc.Marshal(r)
 	}
 	b := make([]byte, 0, 512)
 	b = append(b, '{')
@@ -103,6 +104,6 @@ func appendMeta(b []byte, m *mcp.Meta) ([]byte, error) {
 
 // appendValue appends anything that JSON can hold.
 func appendValue(b []byte, v any) ([]byte, error) {
-	body, err := marshal(v)
+	body, err := jsonrpc.Marshal(v)
 	return append(b, body...), err
 }

@@ -14,6 +14,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -33,8 +34,8 @@ type exchange struct {
 }
 
 // refuse answers without mcp-go. A notification has no id, so its error has none.
-func (x *exchange) refuse(status int, e *rpcError) {
-	x.reply(status, refusalBody(x.rec.env.id, e))
+func (x *exchange) refuse(status int, e *jsonrpc.Error) {
+	x.reply(status, refusalBody(x.rec.env.ID, e))
 }
 
 func (x *exchange) reply(status int, body []byte) {
@@ -47,28 +48,28 @@ func (x *exchange) reply(status int, body []byte) {
 }
 
 // malformed answers a message that failed the scan. What the model wrote wrongly is the result of its call.
-func (x *exchange) malformed(fault *envelopeError) {
+func (x *exchange) malformed(fault *jsonrpc.Fault) {
 	env, s := x.rec.env, x.e.s
 	switch {
-	case fault.InArguments && env.idKind != idNone:
-		result := s.describeError(unusable(env.name, fault), env.name)
+	case fault.InArguments && env.IDKind != jsonrpc.IDNone:
+		result := s.describeError(unusable(env.Name, fault), env.Name)
 		x.reply(http.StatusOK, s.encode(x.r.Context(), x.rec, s.decorate(env, result)))
-	case env.idKind == idNone:
-		x.refuse(http.StatusBadRequest, fault.rpc())
+	case env.IDKind == jsonrpc.IDNone:
+		x.refuse(http.StatusBadRequest, fault.Answer())
 	default:
-		x.reply(http.StatusBadRequest, errorLine(env.id, fault.rpc()))
+		x.reply(http.StatusBadRequest, jsonrpc.ErrorLine(env.ID, fault.Answer()))
 	}
 }
 
 // legacy serves a message of a session, or the initialize that begins one.
 func (x *exchange) legacy(isAnswer bool) {
 	e, env := x.e, x.rec.env
-	if v := x.r.Header.Get(headerVersion); v != "" && env.method != string(mcp.MethodInitialize) && !slices.Contains(e.s.versions, v) {
-		x.refuse(http.StatusBadRequest, &rpcError{Code: mcp.INVALID_REQUEST, Message: headerVersion + " names a version that is not served; there are " + strings.Join(e.s.versions, ", ")})
+	if v := x.r.Header.Get(headerVersion); v != "" && env.Method != string(mcp.MethodInitialize) && !slices.Contains(e.s.versions, v) {
+		x.refuse(http.StatusBadRequest, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: headerVersion + " names a version that is not served; there are " + strings.Join(e.s.versions, ", ")})
 		return
 	}
 	var err error
-	begins := env.method == string(mcp.MethodInitialize) && env.idKind != idNone
+	begins := env.Method == string(mcp.MethodInitialize) && env.IDKind != jsonrpc.IDNone
 	if begins {
 		x.scope, err = e.sessions.start(x.c.who)
 	} else {
@@ -92,7 +93,7 @@ func (x *exchange) legacy(isAnswer bool) {
 	switch {
 	case isAnswer:
 		x.pass()
-	case env.idKind == idNone:
+	case env.IDKind == jsonrpc.IDNone:
 		x.notification()
 		x.w.WriteHeader(http.StatusAccepted)
 	default:
@@ -102,10 +103,10 @@ func (x *exchange) legacy(isAnswer bool) {
 
 // notification takes one of a session. Roots are asked for by the next call: nothing may be sent on this one's answer.
 func (x *exchange) notification() {
-	switch env := x.rec.env; env.method {
+	switch env := x.rec.env; env.Method {
 	case noteCancelled:
-		if env.requestID != nil {
-			x.scope.table.cancelID(env.requestID, errClientCancel)
+		if env.RequestID != nil {
+			x.scope.table.Cancel(env.RequestID, jsonrpc.ErrCancelled)
 		}
 	case noteRootsChanged:
 		if x.rec.client != nil && x.rec.client.HasRoots {
@@ -130,10 +131,10 @@ func (x *exchange) modern(isAnswer bool) {
 	switch {
 	case isAnswer:
 		x.pass() // mcp-go refuses it
-	case env.idKind == idNone:
-		if env.method == noteCancelled && env.hasCall {
-			if f, ok := x.e.named.Load(namedCall(x.c.who, env.call)); ok {
-				f.(*flight).abort(errClientCancel)
+	case env.IDKind == jsonrpc.IDNone:
+		if env.Method == noteCancelled && env.HasCall {
+			if f, ok := x.e.named.Load(namedCall(x.c.who, env.Call)); ok {
+				f.(*jsonrpc.Flight).Abort(jsonrpc.ErrCancelled)
 			}
 		}
 		x.w.WriteHeader(http.StatusAccepted)
@@ -147,10 +148,10 @@ func namedCall(who auth.Principal, call string) string { return who.ID + "\x00" 
 
 // name enters a call under its name, by which it can be cancelled. A call that has it already keeps it while it waits for its
 // answer; after that its client may use the name again, before the call is gone from here.
-func (e *httpEndpoint) name(name string, f *flight) {
+func (e *httpEndpoint) name(name string, f *jsonrpc.Flight) {
 	for {
 		other, taken := e.named.LoadOrStore(name, f)
-		if !taken || other.(*flight).waits() || e.named.CompareAndSwap(name, other, f) {
+		if !taken || other.(*jsonrpc.Flight).Waits() || e.named.CompareAndSwap(name, other, f) {
 			return
 		}
 	}
@@ -163,14 +164,14 @@ func (x *exchange) request() {
 	defer cancel(nil)
 	f := e.s.flight(x.rec, cancel)
 	if x.scope != nil {
-		if err := x.scope.table.add(f); err != nil {
+		if err := x.scope.table.Add(f); err != nil {
 			x.full(err)
 			return
 		}
-		defer x.scope.table.done(f)
+		defer x.scope.table.Done(f)
 	}
-	if env.hasCall {
-		name := namedCall(x.c.who, env.call)
+	if env.HasCall {
+		name := namedCall(x.c.who, env.Call)
 		e.name(name, f)
 		defer e.named.CompareAndDelete(name, f) // by then it may be that of another one
 	}
@@ -180,14 +181,14 @@ func (x *exchange) request() {
 	x.own = key
 	switch {
 	case bad != nil:
-	case f.call:
-		if x.rec.env.named() && x.scope != nil {
-			x.rec.shelf, _ = httpKey(x.c.who, x.rec.env.unnamed(), x.handle, x.scope.key.Session) // it erred for key, if it does
+	case f.Call:
+		if x.rec.env.Named() && x.scope != nil {
+			x.rec.shelf, _ = httpKey(x.c.who, x.rec.env.Unnamed(), x.handle, x.scope.key.Session) // it erred for key, if it does
 		}
 		bad = e.s.arrive(x.rec, key, &release)
 	case x.rec.listsActive():
 		x.rec.shelf = key
-	case needsSession(env.method):
+	case needsSession(env.Method):
 		bad = e.s.look(x.rec, key, &release)
 	}
 	if bad != nil {
@@ -213,30 +214,30 @@ func (x *exchange) request() {
 // full answers a request that the table does not take.
 func (x *exchange) full(err error) {
 	switch {
-	case errors.Is(err, errConnection): // its session was deleted meanwhile
+	case errors.Is(err, jsonrpc.ErrClosed): // its session was deleted meanwhile
 		deny(x.w, x.r, unknownSession())
-	case errors.Is(err, errIDInUse):
-		x.refuse(http.StatusOK, &rpcError{Code: mcp.INVALID_REQUEST, Message: err.Error()})
-	case x.rec.env.method == string(mcp.MethodToolsCall):
-		refusal := tool.Refuse(tool.Busy, "%d calls are in flight in this session. Nothing was done. Try again when some are answered.", maxInFlight)
+	case errors.Is(err, jsonrpc.ErrIDInUse):
+		x.refuse(http.StatusOK, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: err.Error()})
+	case x.rec.env.Method == string(mcp.MethodToolsCall):
+		refusal := tool.Refuse(tool.Busy, "%d calls are in flight in this session. Nothing was done. Try again when some are answered.", jsonrpc.MaxInFlight)
 		s := x.e.s
-		x.reply(http.StatusOK, s.encode(x.r.Context(), x.rec, s.decorate(x.rec.env, s.describeError(refusal, x.rec.env.name))))
+		x.reply(http.StatusOK, s.encode(x.r.Context(), x.rec, s.decorate(x.rec.env, s.describeError(refusal, x.rec.env.Name))))
 	default:
-		x.refuse(http.StatusOK, &rpcError{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
+		x.refuse(http.StatusOK, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
 	}
 }
 
 // dispatch runs the request and sends its answer.
-func (x *exchange) dispatch(ctx context.Context, f *flight) {
+func (x *exchange) dispatch(ctx context.Context, f *jsonrpc.Flight) {
 	rec, e := x.rec, x.e
 	entry := &active{who: x.c.who, cancel: func(cause error) {
 		if rec.listens() && errors.Is(cause, errDraining) { // a listen that the server ends gets its result
-			f.cancel(cause)
+			f.Cancel(cause)
 		} else {
-			f.abort(cause)
+			f.Abort(cause)
 		}
 	}}
-	stream := streams(rec.env.method) && mayStream(x.r.Header["Accept"])
+	stream := streams(rec.env.Method) && mayStream(x.r.Header["Accept"])
 	if rec.listens() && rec.modern {
 		if !stream {
 			deny(x.w, x.r, notAcceptable())
@@ -262,9 +263,9 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 	defer stop()
 	rec.gone = func() bool { return x.r.Context().Err() != nil } // left has a goroutine of its own, which may come late
 
-	if rec.env.progressToken != nil && rec.visit != nil && w.stream {
+	if rec.env.ProgressToken != nil && rec.visit != nil && w.stream {
 		t := startTicker(e.s.profile(x.clientName()).Beat, func(n note) {
-			_ = w.notify(progressNotification(rec.env.progressToken, n)) // a client that is gone needs none
+			_ = w.notify(progressNotification(rec.env.ProgressToken, n)) // a client that is gone needs none
 		})
 		rec.progress = t.set
 		flush := sync.OnceFunc(t.stop)
@@ -279,9 +280,9 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 	}
 	answer, status := x.perform(ctx, w)
 	if rec.interrupted && errors.Is(context.Cause(ctx), errDraining) {
-		answer, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
+		answer, status = rec.fail(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
 	}
-	if f.first && x.scope != nil && rec.hello == nil {
+	if f.First && x.scope != nil && rec.hello == nil {
 		e.sessions.drop(e, x.scope) // before the answer: at the limit its client begins the next one at once
 	}
 	if rec.hello != nil && x.scope != nil {
@@ -290,14 +291,14 @@ func (x *exchange) dispatch(ctx context.Context, f *flight) {
 			e.free(x.scope.id)
 		}
 	}
-	e.t.metrics.request(rec.env.method, rec.called(), rec.failed, x.version(), "http", time.Since(began)) // who has the answer may look
+	e.t.metrics.request(rec.env.Method, rec.called(), rec.failed, x.version(), "http", time.Since(began)) // who has the answer may look
 	w.finish(ctx, answer, status)
 }
 
 // perform makes the answer: our own calls without mcp-go in the legacy era, everything else through it.
 func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
 	rec, s := x.rec, x.e.s
-	if _, ours := s.table[rec.env.name]; rec.visit != nil && ours && !rec.modern {
+	if _, ours := s.table[rec.env.Name]; rec.visit != nil && ours && !rec.modern {
 		if w.stream && rec.client != nil {
 			x.out = w
 			if rec.client.CanAsk {
@@ -321,13 +322,13 @@ func (x *exchange) perform(ctx context.Context, w *responder) ([]byte, int) {
 
 // pass hands an answer of the client to the call that asked: ours, or one of mcp-go.
 func (x *exchange) pass() {
-	if id := x.rec.env.id; x.scope != nil && isOwnID(id) {
+	if id := x.rec.env.ID; x.scope != nil && isOwnID(id) {
 		x.scope.asks.answer(id, x.body) // one that nobody waits for any more is dropped
 		x.w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	ctx := x.r.Context()
-	w := x.e.newResponder(x.w, x.rec, &flight{}, false, func() {})
+	w := x.e.newResponder(x.w, x.rec, &jsonrpc.Flight{}, false, func() {})
 	x.through(ctx, w, http.MethodPost, x.body)
 	answer, status := w.answer(ctx)
 	if status == http.StatusNotFound { // nobody waits for it any more; to a client 404 says that its session is gone
@@ -350,14 +351,14 @@ func (x *exchange) through(ctx context.Context, w *responder, method string, bod
 
 // left returns what happens when the client has left: what only reads ends, and in the modern era everything does, since
 // that is how its clients cancel. Any other call has time to finish. ctx is that of the call.
-func (x *exchange) left(ctx context.Context, f *flight) func() {
+func (x *exchange) left(ctx context.Context, f *jsonrpc.Flight) func() {
 	return sync.OnceFunc(func() {
-		if !f.orphan || x.rec.modern && !x.rec.env.hasCall {
-			f.abort(errConnection)
+		if !f.Orphan || x.rec.modern && !x.rec.env.HasCall {
+			f.Abort(jsonrpc.ErrClosed)
 			return
 		}
 		x.rec.lost.Store(true)
-		grace := time.AfterFunc(x.e.s.cfg.HTTP.OrphanGrace, func() { f.abort(errConnection) })
+		grace := time.AfterFunc(x.e.s.cfg.HTTP.OrphanGrace, func() { f.Abort(jsonrpc.ErrClosed) })
 		context.AfterFunc(ctx, func() { grace.Stop() }) // it would hold the body
 	})
 }
@@ -373,7 +374,7 @@ func (x *exchange) clientName() string {
 func (x *exchange) version() string {
 	switch {
 	case x.rec.modern:
-		return x.rec.env.version
+		return x.rec.env.Version
 	case x.rec.client != nil:
 		return x.rec.client.Protocol
 	}
@@ -391,7 +392,7 @@ func streams(method string) bool {
 
 // key says whose call this is: the explicit handle of the request or its URL, the client's id for this call, the
 // transport session, and without any of them the workspace, which all conversations of one person share.
-func (x *exchange) key() (session.Key, *rpcError) {
+func (x *exchange) key() (session.Key, *jsonrpc.Error) {
 	transport := ""
 	if x.scope != nil {
 		transport = x.scope.key.Session

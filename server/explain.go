@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
@@ -76,7 +77,7 @@ func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMes
 	if t, arguments = target.tool, target.input; refused != nil {
 		return explanation(t, pipeline.Explanation{Refusal: refused}), nil
 	}
-	state, release, err := s.build(s.stdioKey(envelope{}), s.local) // no session begins, so no hook is told of one
+	state, release, err := s.build(s.stdioKey(jsonrpc.Envelope{}), s.local) // no session begins, so no hook is told of one
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -5,6 +5,8 @@ package server
 import (
 	"context"
 	"errors"
+
+	"codehand/server/jsonrpc"
 )
 
 // Notify sends a notification of the request that ctx belongs to, on that request's own stream. It is what handlers of
@@ -22,6 +24,6 @@ func Notify(ctx context.Context, method string, params map[string]any) error {
 // lets no handler choose a code (server/handler_errors.go:19).
 func FailWith(ctx context.Context, code int, message string, data any) {
 	if rec := recordFrom(ctx); rec != nil {
-		rec.override = &rpcError{Code: code, Message: message, Data: data}
+		rec.override = &jsonrpc.Error{Code: code, Message: message, Data: data}
 	}
 }

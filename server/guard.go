@@ -18,6 +18,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 )
 
 // A caller is who sent a request that passed the guard.
@@ -348,13 +349,13 @@ func deny(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int((refusal.RetryAfter+time.Second-1)/time.Second))))
 	}
-	body, _ := marshal(map[string]any{"error": map[string]string{"code": refusal.Code, "message": refusal.Message}})
+	body, _ := jsonrpc.Marshal(map[string]any{"error": map[string]string{"code": refusal.Code, "message": refusal.Message}})
 	if ofMCP(r.URL.Path) {
 		code := mcp.INVALID_REQUEST
 		if refusal.Status >= 500 {
 			code = mcp.INTERNAL_ERROR
 		}
-		body = refusalBody(nil, &rpcError{Code: code, Message: refusal.Message, Data: map[string]string{"code": refusal.Code}})
+		body = refusalBody(nil, &jsonrpc.Error{Code: code, Message: refusal.Message, Data: map[string]string{"code": refusal.Code}})
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(refusal.Status)
@@ -410,13 +411,13 @@ func isTooBig(err error) bool {
 
 // refusalBody is a JSON-RPC error as the body of an answer. Without an id it has none, not even null: it answers an HTTP
 // request.
-func refusalBody(id json.RawMessage, e *rpcError) []byte {
+func refusalBody(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id != nil {
-		return errorLine(id, e)
+		return jsonrpc.ErrorLine(id, e)
 	}
-	body, err := marshal(e)
+	body, err := jsonrpc.Marshal(e)
 	if err != nil {
-		body, _ = marshal(&rpcError{Code: e.Code, Message: e.Message})
+		body, _ = jsonrpc.Marshal(&jsonrpc.Error{Code: e.Code, Message: e.Message})
 	}
 	return append(append([]byte(`{"jsonrpc":"2.0","error":`), body...), '}', '\n')
 }

@@ -13,6 +13,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/server/state"
 	"codehand/tools/session"
 )
@@ -22,7 +23,7 @@ import (
 type httpSession struct {
 	id     string
 	key    session.Key // of its client record
-	table  inflight
+	table  jsonrpc.InFlight
 	asks   questions // of its requests
 	client atomic.Pointer[clientRecord]
 
@@ -183,9 +184,9 @@ func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSessi
 	h.mu.Lock()
 	h.remove(x)
 	h.mu.Unlock()
-	drained := x.table.close()
+	drained := x.table.Close()
 	x.asks.close()
-	x.table.cancelAll(errSessionEnded)
+	x.table.CancelAll(errSessionEnded)
 	e.work.cancelIf(func(a *active) bool { return a.session == x.id }, errSessionEnded)
 	within(drained, cancelGrace)
 	e.free(x.id)

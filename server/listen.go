@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -87,7 +89,7 @@ func (p *pipeSession) GetLogLevel() mcp.LoggingLevel {
 // A listenRecord is one open subscriptions/listen.
 type listenRecord struct {
 	id     json.RawMessage
-	f      *flight
+	f      *jsonrpc.Flight
 	end    context.CancelFunc
 	acked  bool
 	filter mcp.SubscriptionFilter
@@ -141,10 +143,10 @@ func (l *listens) all() []*listenRecord {
 
 // listen serves one subscriptions/listen until the client cancels it or the connection ends. mcp-go checks the request,
 // decides what may be subscribed, and blocks; its acknowledgement comes through the session's channel.
-func (c *conn) listen(ctx context.Context, f *flight, rec *record, ps *pipeSession, msg []byte) []byte {
+func (c *conn) listen(ctx context.Context, f *jsonrpc.Flight, rec *record, ps *pipeSession, msg []byte) []byte {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	r := &listenRecord{id: rec.env.id, f: f, end: end}
+	r := &listenRecord{id: rec.env.ID, f: f, end: end}
 	c.listens.add(r)
 	defer c.listens.remove(r)
 
@@ -192,7 +194,7 @@ func (c *conn) notifyListen(r *listenRecord, n mcp.JSONRPCNotification) {
 		c.s.log.Error("notification cannot be encoded", "method", n.Method, "err", err)
 		return
 	}
-	_ = c.out.write(line, 0, r.f.waits) // a listen that was cancelled meanwhile wants nothing
+	_ = c.out.WriteLine(line, 0, r.f.Waits) // a listen that was cancelled meanwhile wants nothing
 }
 
 // fanOut sends what mcp-go broadcasts: untagged to a client that initialized, and tagged to each listen that asked for
@@ -203,7 +205,7 @@ func (c *conn) fanOut(end <-chan struct{}) {
 		case n := <-c.legacy.notes:
 			if c.started.Load() {
 				if line, err := notificationLine(n, nil); err == nil {
-					_ = c.out.write(line, 0, nil) // a write error ends the connection by itself
+					_ = c.out.WriteLine(line, 0, nil) // a write error ends the connection by itself
 				}
 			}
 			c.tellListens(n)

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/clients"
+	"codehand/server/jsonrpc"
 	"codehand/tools/catalog"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -43,7 +44,7 @@ func (s *Server) list(ctx context.Context, _ any, _ *mcp.ListToolsRequest, resul
 
 // listsActive says whether the answer to a request is a list that depends on what its session has found.
 func (r *record) listsActive() bool {
-	return !r.modern && r.env.method == string(mcp.MethodToolsList)
+	return !r.modern && r.env.Method == string(mcp.MethodToolsList)
 }
 
 // active is what a session has found, without opening it: nothing begins because a client lists.
@@ -199,7 +200,7 @@ func (l lister) order(a, b tool.Tool) int {
 func Digest(tools []tool.Tool) (string, error) {
 	sum := sha256.New()
 	for _, d := range (lister{}).offer(tools, true).tools {
-		b, err := marshal(d)
+		b, err := jsonrpc.Marshal(d)
 		if err != nil {
 			return "", fmt.Errorf("tool %s: %w", d.Name, err)
 		}
@@ -230,7 +231,7 @@ func (s *Server) List() []Entry {
 	all := s.local.asked
 	entries := make([]Entry, 0, len(all.tools))
 	for i, d := range all.tools {
-		b, err := marshal(d)
+		b, err := jsonrpc.Marshal(d)
 		if err != nil {
 			continue // the self-check refused to start with such a tool
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -158,7 +160,7 @@ func progressNotification(token json.RawMessage, n note) []byte {
 		Total    float64 `json:"total,omitempty"`
 		Message  string  `json:"message,omitempty"`
 	}{n.done, n.total, n.text}
-	rest, _ := marshal(params) // finite numbers and a string
+	rest, _ := jsonrpc.Marshal(params) // finite numbers and a string
 	b := append([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`), token...)
 	b = append(b, ',')
 	b = append(b, rest[1:]...)
@@ -175,7 +177,7 @@ func notificationLine(n mcp.JSONRPCNotification, subscription json.RawMessage) (
 		meta[mcp.MetaKeySubscriptionID] = subscription
 		n.Params.Meta = meta
 	}
-	b, err := marshal(n)
+	b, err := jsonrpc.Marshal(n)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/results"
 	"codehand/tools/skills"
 )
@@ -128,7 +129,7 @@ func (s *Server) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.
 	}
 	text, err := s.promptText(ctx, rec, req.Params.Arguments)
 	if bad, ok := errors.AsType[*promptError](err); ok {
-		rec.override = &rpcError{Code: mcp.INVALID_PARAMS, Message: bad.text}
+		rec.override = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: bad.text}
 	} else if err != nil {
 		rec.override = s.internal(ctx, "prompt", err)
 	}

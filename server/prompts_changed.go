@@ -163,7 +163,7 @@ func heeds(body []byte) bool {
 // announce sends a notice on a listen, once that is acknowledged. Of those that come before one is enough: whoever hears it
 // lists anew.
 func (r *responder) announce(method string) {
-	line, err := notificationLine(notice(method), r.rec.env.id)
+	line, err := notificationLine(notice(method), r.rec.env.ID)
 	if err != nil {
 		return // it always encodes
 	}
@@ -173,7 +173,7 @@ func (r *responder) announce(method string) {
 	switch {
 	case !r.heard:
 		r.held = line
-	case r.phase == replyStream && r.f.waits():
+	case r.phase == replyStream && r.f.Waits():
 		_ = r.event(line) // broken says so
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -38,7 +39,7 @@ func (s *Server) history(ctx context.Context, rec *record, input map[string]any)
 	if !ok || !rec.reads() || rec.state.Files == nil || rec.place.off(t) || t.Unavailable(rec.state) != "" {
 		return "", errNoResource
 	}
-	raw, err := marshal(input)
+	raw, err := jsonrpc.Marshal(input)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +101,7 @@ func (s *Server) readChanges(ctx context.Context, rec *record) (string, error) {
 		return "", err
 	}
 	var b bytes.Buffer
-	raw, err := marshal(append([]json.RawMessage{}, list...))
+	raw, err := jsonrpc.Marshal(append([]json.RawMessage{}, list...))
 	if err == nil {
 		err = json.Indent(&b, raw, "", " ")
 	}

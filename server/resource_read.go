@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/server/jsonrpc"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/shell"
@@ -183,7 +184,7 @@ func listJSON[T any](list []T) (string, error) {
 	}
 	b := []byte{'['}
 	for i, e := range list {
-		one, err := marshal(e)
+		one, err := jsonrpc.Marshal(e)
 		if err != nil {
 			return "", err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/shell"
@@ -73,7 +74,7 @@ func needsSession(method string) bool {
 }
 
 // look takes the session of a request that is no call. The caller runs release when the request is over.
-func (s *Server) look(rec *record, key session.Key, release *func()) *rpcError {
+func (s *Server) look(rec *record, key session.Key, release *func()) *jsonrpc.Error {
 	state, end, err := s.sessions.acquire(key, rec.place)
 	if err != nil {
 		return s.internal(context.Background(), "session", err)
@@ -239,7 +240,7 @@ func (s *Server) readResource(ctx context.Context, req mcp.ReadResourceRequest) 
 	case errors.Is(err, errNoResource):
 		rec.override = rec.noResource()
 	case errors.Is(err, errWindow), errors.Is(err, errTooLarge):
-		rec.override = &rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error(), Data: map[string]any{"uri": rec.env.uri}}
+		rec.override = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error(), Data: map[string]any{"uri": rec.env.URI}}
 	case err != nil:
 		rec.override = s.internal(ctx, "resource", err)
 	}
@@ -247,12 +248,12 @@ func (s *Server) readResource(ctx context.Context, req mcp.ReadResourceRequest) 
 }
 
 // noResource is the error for a resource that the caller does not have, whoever else has it.
-func (r *record) noResource() *rpcError {
+func (r *record) noResource() *jsonrpc.Error {
 	code := mcp.RESOURCE_NOT_FOUND
 	if r.modern {
 		code = mcp.INVALID_PARAMS
 	}
-	return &rpcError{Code: code, Message: errNoResource.Error(), Data: map[string]any{"uri": r.env.uri}}
+	return &jsonrpc.Error{Code: code, Message: errNoResource.Error(), Data: map[string]any{"uri": r.env.URI}}
 }
 
 // resource returns what a URI names in the caller's session. Errors: errNoResource, errWindow, errTooLarge, or a fault of

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -38,14 +39,14 @@ func checkLists(tools []tool.Tool, always []string) error {
 	for _, canAsk := range []bool{true, false} {
 		size := listFrame
 		for _, d := range (lister{always: always}).offer(tools, canAsk).tools {
-			body, err := marshal(d)
+			body, err := jsonrpc.Marshal(d)
 			if err != nil {
 				return fmt.Errorf("tool %s: %w", d.Name, err)
 			}
 			size += len(body) + len(",")
 		}
-		if size >= maxResponse {
-			return fmt.Errorf("the list of all tools has %d bytes, limit %d", size, maxResponse)
+		if size >= jsonrpc.MaxResponse {
+			return fmt.Errorf("the list of all tools has %d bytes, limit %d", size, jsonrpc.MaxResponse)
 		}
 	}
 	return nil

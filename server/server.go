@@ -17,6 +17,7 @@ import (
 
 	"codehand/server/clients"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -97,7 +98,7 @@ func newServer(o Options) (*Server, error) {
 			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))
 		}
 	}
-	s := &Server{cfg: o.Config, log: o.Log, tools: o.Tools, process: newID(), patience: progressPatience, roots: rootsTime, finding: skillTime, glance: glanceTime, table: map[string]tool.Tool{}}
+	s := &Server{cfg: o.Config, log: o.Log, tools: o.Tools, process: newID(), patience: jsonrpc.ProgressPatience, roots: rootsTime, finding: skillTime, glance: glanceTime, table: map[string]tool.Tool{}}
 	s.versions = mcp.ValidProtocolVersions
 	if len(o.Config.Protocol.Versions) > 0 {
 		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {

@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/shell"
@@ -35,15 +36,15 @@ var errHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
 
 // stdioKey says whose call one on stdio is: the explicit handle of the request, that of the environment, the client's id for
 // this call, the environment's conversation id, or this process, in this order. It never yields an empty one.
-func (s *Server) stdioKey(env envelope) session.Key {
+func (s *Server) stdioKey(env jsonrpc.Envelope) session.Key {
 	key := session.Key{Principal: localID}
 	switch {
-	case env.hasSession:
-		key.Session = kindHandle + env.session
+	case env.HasSession:
+		key.Session = kindHandle + env.Session
 	case config.Handle(s.cfg.StdioHandle):
 		key.Session = kindHandle + s.cfg.StdioHandle
-	case env.hasThreadID && config.Conversation(env.threadID):
-		key.Session = kindThread + env.threadID
+	case env.HasThreadID && config.Conversation(env.ThreadID):
+		key.Session = kindThread + env.ThreadID
 	case s.cfg.StdioProcessID != "":
 		key.Session = kindConversation + s.cfg.StdioProcessID
 	default:
@@ -65,22 +66,22 @@ const (
 
 // httpKey says whose call one over HTTP is: the explicit handle of the request or its URL, the client's id for this call,
 // the transport session, and without any of them the workspace.
-func httpKey(who auth.Principal, env envelope, handle, transport string) (session.Key, *rpcError) {
+func httpKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string) (session.Key, *jsonrpc.Error) {
 	key := session.Key{Principal: who.ID}
-	if env.hasSession && handle != "" && env.session != handle {
-		return key, &rpcError{Code: mcp.INVALID_PARAMS, Message: "codehand/session and the handle in the URL differ"}
+	if env.HasSession && handle != "" && env.Session != handle {
+		return key, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "codehand/session and the handle in the URL differ"}
 	}
-	if env.hasSession {
-		handle = env.session
+	if env.HasSession {
+		handle = env.Session
 	}
 	switch {
-	case env.hasSession || handle != "":
+	case env.HasSession || handle != "":
 		if !config.Handle(handle) {
-			return key, &rpcError{Code: mcp.INVALID_PARAMS, Message: errHandle.Error()}
+			return key, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: errHandle.Error()}
 		}
 		key.Session = kindHandle + handle
-	case env.hasThreadID && config.Conversation(env.threadID):
-		key.Session = kindThread + env.threadID
+	case env.HasThreadID && config.Conversation(env.ThreadID):
+		key.Session = kindThread + env.ThreadID
 	case transport != "":
 		key.Session = transport
 	default:
@@ -90,8 +91,8 @@ func httpKey(who auth.Principal, env envelope, handle, transport string) (sessio
 }
 
 // checkHandle refuses a handle that has not the form of one. Its content is a name, not a right.
-func checkHandle(env envelope) error {
-	if env.hasSession && !config.Handle(env.session) {
+func checkHandle(env jsonrpc.Envelope) error {
+	if env.HasSession && !config.Handle(env.Session) {
 		return errHandle
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/skills"
 )
 
@@ -86,17 +87,17 @@ type readDirectoryResult struct {
 // extended answers a method of the extension in the place of mcp-go, which has made all its checks by then and knows no
 // such method. ok is false for any other method, and for any other answer of mcp-go.
 func (s *Server) extended(ctx context.Context, rec *record, code int) (answer mcp.JSONRPCMessage, ok bool) {
-	if code != mcp.METHOD_NOT_FOUND || !extends(rec.env.method) {
+	if code != mcp.METHOD_NOT_FOUND || !extends(rec.env.Method) {
 		return nil, false
 	}
 	result, err := s.extend(ctx, rec)
 	switch {
 	case errors.Is(err, errNoResource), errors.Is(err, errNoDirectory):
-		return failed(&rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error(), Data: map[string]any{"uri": rec.env.uri}}), true
+		return failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error(), Data: map[string]any{"uri": rec.env.URI}}), true
 	case errors.Is(err, errCursor):
-		return failed(&rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
+		return failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
 	case err != nil:
-		return failed(s.internal(ctx, rec.env.method, err)), true
+		return failed(s.internal(ctx, rec.env.Method, err)), true
 	}
 	if rec.modern {
 		result.SetResultType(mcp.ResultTypeComplete)
@@ -119,13 +120,13 @@ var (
 )
 
 func (s *Server) extend(ctx context.Context, rec *record) (cacheable, error) {
-	switch rec.env.method {
+	switch rec.env.Method {
 	case methodSkillsList:
 		return s.listSkills(ctx, rec)
 	case methodSkillsGet:
-		return s.getSkill(ctx, rec, rec.env.uri)
+		return s.getSkill(ctx, rec, rec.env.URI)
 	}
-	return s.readDirectory(ctx, rec, rec.env.uri)
+	return s.readDirectory(ctx, rec, rec.env.URI)
 }
 
 // listSkills returns the skills of the caller's session that meet the public format, by name: those of one page, which
@@ -161,9 +162,9 @@ func (s *Server) listSkills(ctx context.Context, rec *record) (cacheable, error)
 }
 
 // pageStart is the name behind which a page begins; "": it is the first. errCursor: the cursor is none of ours.
-func pageStart(env envelope) (string, error) {
-	last, ok := strings.CutPrefix(env.cursor, cursorAfter)
-	if env.hasCursor && !(ok && nameable(last)) {
+func pageStart(env jsonrpc.Envelope) (string, error) {
+	last, ok := strings.CutPrefix(env.Cursor, cursorAfter)
+	if env.HasCursor && !(ok && nameable(last)) {
 		return "", errCursor
 	}
 	return last, nil
@@ -266,6 +267,6 @@ func (s *Server) readDirectory(ctx context.Context, rec *record, uri string) (ca
 	return list, nil
 }
 
-func failed(e *rpcError) mcp.JSONRPCMessage {
+func failed(e *jsonrpc.Error) mcp.JSONRPCMessage {
 	return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.JSONRPCErrorDetails{Code: e.Code, Message: e.Message, Data: e.Data}}
 }

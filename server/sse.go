@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 )
@@ -53,10 +54,10 @@ func (s *sseStreams) find(id string) *sseStream {
 }
 
 // take hands a message to the connection. It is false for one that wants an answer when none is given any more.
-func (x *sseStream) take(at *place, env envelope, fault *envelopeError, body []byte) bool {
+func (x *sseStream) take(at *place, env jsonrpc.Envelope, fault *jsonrpc.Fault, body []byte) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	if env.idKind != idNone && x.conn.table.closing() {
+	if env.IDKind != jsonrpc.IDNone && x.conn.table.Closing() {
 		return false
 	}
 	x.conn.at = at // its rights may have changed since the stream was opened
@@ -73,17 +74,17 @@ func (x *sseStream) take(at *place, env envelope, fault *envelopeError, body []b
 func (x *sseStream) close() <-chan struct{} {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	return x.conn.table.close()
+	return x.conn.table.Close()
 }
 
 // left says that nobody reads the stream any more: no more requests are taken, and the calls that run learn of it. What only
 // reads ends.
 func (x *sseStream) left() {
-	x.conn.table.close()
-	for _, f := range x.conn.table.list() {
-		f.lost()
-		if !f.orphan {
-			f.abort(errConnection)
+	x.conn.table.Close()
+	for _, f := range x.conn.table.List() {
+		f.Lost()
+		if !f.Orphan {
+			f.Abort(jsonrpc.ErrClosed)
 		}
 	}
 }
@@ -105,9 +106,9 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	calls, stop := context.WithCancelCause(e.base)
-	defer stop(errConnection)
+	defer stop(jsonrpc.ErrClosed)
 	out := &sseWriter{w: w, control: http.NewResponseController(w), limits: c.limits}
-	conn, err := e.s.newConn(r.Context(), "sse", place, newLineWriter(out, e.s.patience))
+	conn, err := e.s.newConn(r.Context(), "sse", place, jsonrpc.NewLineWriter(out, e.s.patience))
 	if err != nil {
 		e.s.internal(r.Context(), "sse", err)
 		deny(w, r, err)
@@ -120,7 +121,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	conn.limits = c.limits
 	conn.mute = true // one of its clients declares elicitation and never answers: its calls would hang
 	conn.from = pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}
-	conn.key = func(env envelope) (session.Key, *rpcError) { return httpKey(c.who, env, "", kindSSE+id) }
+	conn.key = func(env jsonrpc.Envelope) (session.Key, *jsonrpc.Error) { return httpKey(c.who, env, "", kindSSE+id) }
 	conn.gone = func() bool { return r.Context().Err() != nil } // as over Streamable HTTP
 	entry := &active{who: c.who, kind: "sse"}
 	entry.cancel = func(cause error) {
@@ -131,8 +132,8 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 				conn.listens.endAll()
 				within(x.close(), e.s.cfg.HTTP.Drain)
 			case errors.Is(cause, errRevoked): // its calls have no right to go on, and one on its way has none to begin
-				conn.table.close()
-				conn.table.cancelAll(cause)
+				conn.table.Close()
+				conn.table.CancelAll(cause)
 			}
 			cancel(cause)
 		}()
@@ -153,7 +154,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	defer e.sse.remove(id)
 	began := time.Now()
 	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
-	if conn.out.write([]byte(first), 0, nil) == nil {
+	if conn.out.WriteLine([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}
 	if errors.Is(context.Cause(ctx), errDraining) { // what the reading side has answered goes out, too
@@ -161,10 +162,10 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 		within(conn.replied, restTime)
 	}
 	x.left() // before what may take its time: a call that ends meanwhile has no reader any more
-	conn.out.shut(errConnection)
-	if !conn.out.rest(restTime) { // w is not ours any more when this returns, so nobody may be inside of it
+	conn.out.Shut(jsonrpc.ErrClosed)
+	if !conn.out.Rest(restTime) { // w is not ours any more when this returns, so nobody may be inside of it
 		_ = out.control.SetWriteDeadline(time.Now())
-		conn.out.rest(writeTime)
+		conn.out.Rest(writeTime)
 	}
 	e.orphans(conn)
 	e.t.metrics.ended(conn.version(), "sse", time.Since(began))
@@ -179,21 +180,21 @@ func (e *httpEndpoint) hold(ctx context.Context, c *conn) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.out.failed:
+		case <-c.out.Failed:
 			return
 		case <-beat.C:
-			_ = c.out.write([]byte(": keep-alive\n\n"), c.out.patience, nil) // an event on its way is as good
+			_ = c.out.WriteLine([]byte(": keep-alive\n\n"), c.out.Patience, nil) // an event on its way is as good
 		}
 	}
 }
 
 // orphans lets calls that change something finish when their client is gone, for a while.
 func (e *httpEndpoint) orphans(c *conn) {
-	drained := c.table.close()
+	drained := c.table.Close()
 	c.asks.close()
 	c.listens.endAll()
 	if !within(drained, e.s.cfg.HTTP.OrphanGrace) {
-		c.table.cancelAll(errConnection)
+		c.table.CancelAll(jsonrpc.ErrClosed)
 		within(drained, cancelGrace)
 	}
 }
@@ -214,7 +215,7 @@ func (e *httpEndpoint) message(w http.ResponseWriter, r *http.Request, c caller)
 		deny(w, r, bad)
 		return
 	}
-	env, fault := scanEnvelope(body)
+	env, fault := jsonrpc.Scan(body)
 	if fault != nil && !fault.InArguments {
 		ex := &exchange{e: e, w: w, r: r, c: c, rec: &record{env: env}}
 		ex.malformed(fault)

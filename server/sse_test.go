@@ -21,6 +21,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -372,7 +373,7 @@ func TestSSELeavesNothing(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		x := serveHTTP(t, siteSetup{})
-		c, err := x.server.newConn(t.Context(), "sse", x.server.local, newLineWriter(&lockedBuffer{}, progressPatience))
+		c, err := x.server.newConn(t.Context(), "sse", x.server.local, jsonrpc.NewLineWriter(&lockedBuffer{}, jsonrpc.ProgressPatience))
 		must(t, err)
 		c.close() // as openSSE does when it may not begin
 		ended(t, "refused", c)

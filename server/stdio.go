@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/tools/session"
 )
@@ -35,26 +36,26 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	if _, err := s.engines.kept.of(journalOf(s.local.who.ID)); err != nil {
 		return &StateError{err}
 	}
-	c, err := s.newConn(ctx, "stdio", s.local, newLineWriter(out, s.patience))
+	c, err := s.newConn(ctx, "stdio", s.local, jsonrpc.NewLineWriter(out, s.patience))
 	if err != nil {
 		return err
 	}
 	defer c.close()
 	c.from = pipeline.From{Auth: "none", Transport: "stdio"}
-	c.key = func(env envelope) (session.Key, *rpcError) {
+	c.key = func(env jsonrpc.Envelope) (session.Key, *jsonrpc.Error) {
 		if err := checkHandle(env); err != nil {
-			return session.Key{}, &rpcError{Code: mcp.INVALID_PARAMS, Message: err.Error()}
+			return session.Key{}, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error()}
 		}
 		return s.stdioKey(env), nil
 	}
 
 	// Calls outlive ctx by their grace, so they hang on a context of their own.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(errConnection)
+	defer cancel(jsonrpc.ErrClosed)
 	ctx, grace, err := pipe{
-		grace: s.cfg.Stdio.EOFGrace, watch: s.cfg.Stdio.ParentWatch, failed: c.out.failed, log: s.log,
-		handle: func(l line) { c.handle(calls, l) },
-		busy:   func() bool { return c.table.calls() > 0 },
+		grace: s.cfg.Stdio.EOFGrace, watch: s.cfg.Stdio.ParentWatch, failed: c.out.Failed, log: s.log,
+		handle: func(l jsonrpc.Line) { c.handle(calls, l) },
+		busy:   func() bool { return c.table.Calls() > 0 },
 	}.serve(ctx, in)
 	c.end(ctx, grace)
 	return err
@@ -62,11 +63,11 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // A pipe is one client on standard input and output, as the server and the bridge serve it.
 type pipe struct {
-	grace  time.Duration   // for what runs after the end of the input
-	watch  bool            // the end of the parent process is the end, too
-	handle func(line)      // takes a line, on the reading goroutine
-	busy   func() bool     // a call runs
-	failed <-chan struct{} // closed when writing fails
+	grace  time.Duration      // for what runs after the end of the input
+	watch  bool               // the end of the parent process is the end, too
+	handle func(jsonrpc.Line) // takes a line, on the reading goroutine
+	busy   func() bool        // a call runs
+	failed <-chan struct{}    // closed when writing fails
 	log    *slog.Logger
 }
 
@@ -78,9 +79,9 @@ func (p pipe) serve(ctx context.Context, in io.Reader) (hurry context.Context, g
 	defer parent.stop()
 	ended := make(chan error, 1)
 	go func() {
-		r := newLineReader(in, maxMessage)
+		r := jsonrpc.NewLineReader(in, jsonrpc.MaxMessage)
 		for {
-			l, err := r.next()
+			l, err := r.Next()
 			if err != nil {
 				ended <- err
 				return

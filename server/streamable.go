@@ -10,6 +10,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 )
 
@@ -25,19 +26,19 @@ func (e *httpEndpoint) post(w http.ResponseWriter, r *http.Request, c caller, ha
 		deny(w, r, bad)
 		return
 	}
-	env, fault := scanEnvelope(body)
+	env, fault := jsonrpc.Scan(body)
 	x := &exchange{e: e, w: w, r: r, c: c, body: body, handle: handle}
 	x.rec = &record{
-		env: env, limits: c.limits, modern: env.modern() || r.Header.Get(headerVersion) >= firstModern,
-		from: pipeline.From{Auth: c.who.Via, Transport: "http", Era: env.era(), IP: c.ip},
+		env: env, limits: c.limits, modern: env.Modern() || r.Header.Get(headerVersion) >= jsonrpc.FirstModern,
+		from: pipeline.From{Auth: c.who.Via, Transport: "http", Era: env.Era(), IP: c.ip},
 	}
 	if fault != nil {
 		x.malformed(fault)
 		return
 	}
-	isAnswer := env.method == "" && (env.hasResult || env.hasError)
-	if !isAnswer && (env.method == "" || env.hasResult || env.hasError) {
-		x.refuse(http.StatusBadRequest, &rpcError{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"})
+	isAnswer := env.Method == "" && (env.HasResult || env.HasError)
+	if !isAnswer && (env.Method == "" || env.HasResult || env.HasError) {
+		x.refuse(http.StatusBadRequest, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: "neither a request nor an answer"})
 		return
 	}
 	var err error
@@ -93,7 +94,7 @@ func notAcceptable() *auth.Error {
 
 // get opens the stream of a legacy session for messages that answer nothing.
 func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
-	if r.Header.Get(headerVersion) >= firstModern {
+	if r.Header.Get(headerVersion) >= jsonrpc.FirstModern {
 		w.Header().Set("Allow", http.MethodPost)
 		deny(w, r, onlyPost("no GET; use subscriptions/listen"))
 		return
@@ -124,9 +125,9 @@ func (e *httpEndpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	defer e.work.end(entry)
 	e.sessions.hold(s, entry)
 	defer e.leave(s, entry)
-	f := &flight{cancel: cancel}
+	f := &jsonrpc.Flight{Cancel: cancel}
 	x := &exchange{e: e, w: w, r: r, c: c, rec: &record{newID: s.id, limits: c.limits, client: s.client.Load()}, scope: s}
-	left := func() { cancel(errConnection) }
+	left := func() { cancel(jsonrpc.ErrClosed) }
 	out := e.newResponder(w, x.rec, f, true, left)
 	stop := context.AfterFunc(r.Context(), left)
 	defer stop()
@@ -147,7 +148,7 @@ var errDeaf = errors.New("the session's first stream has ended")
 
 // delete ends a legacy session for good.
 func (e *httpEndpoint) delete(w http.ResponseWriter, r *http.Request, c caller) {
-	if r.Header.Get(headerVersion) >= firstModern {
+	if r.Header.Get(headerVersion) >= jsonrpc.FirstModern {
 		w.Header().Set("Allow", http.MethodPost)
 		deny(w, r, onlyPost("no sessions"))
 		return

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -29,7 +31,7 @@ type responder struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	rec     *record
-	f       *flight
+	f       *jsonrpc.Flight
 	stream  bool   // may become an event stream
 	lost    func() // the connection broke
 
@@ -46,7 +48,7 @@ type responder struct {
 
 // newResponder begins the answer to a request. lost is called when a write fails. stream says that it may become an event
 // stream.
-func (e *httpEndpoint) newResponder(w http.ResponseWriter, rec *record, f *flight, stream bool, lost func()) *responder {
+func (e *httpEndpoint) newResponder(w http.ResponseWriter, rec *record, f *jsonrpc.Flight, stream bool, lost func()) *responder {
 	r := &responder{e: e, w: w, control: http.NewResponseController(w), rec: rec, f: f, stream: stream, lost: lost}
 	_ = r.control.SetWriteDeadline(time.Time{}) // each write has its own
 	if stream {
@@ -112,12 +114,12 @@ func (r *responder) Write(p []byte) (int, error) {
 	if _, after, ok := bytes.Cut(data, []byte("data: ")); ok {
 		data = after
 	}
-	env, bad := scanEnvelope(data)
-	if bad == nil && env.method == "" {
+	env, bad := jsonrpc.Scan(data)
+	if bad == nil && env.Method == "" {
 		r.body = append(r.body[:0], data...)
 		return len(p), nil
 	}
-	if r.phase != replyStream || !r.f.waits() {
+	if r.phase != replyStream || !r.f.Waits() {
 		return len(p), nil
 	}
 	if err := r.event(r.rec.retag(data)); err != nil {
@@ -135,8 +137,8 @@ func (r *responder) Write(p []byte) (int, error) {
 func (r *responder) notify(message []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.stream || r.phase == replyDone || !r.f.waits() {
-		return errAnswered
+	if !r.stream || r.phase == replyDone || !r.f.Waits() {
+		return jsonrpc.ErrAnswered
 	}
 	r.open()
 	return r.event(bytes.TrimSuffix(message, []byte("\n")))
@@ -203,7 +205,7 @@ func (r *responder) broken() {
 func (r *responder) silence() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.phase == replyDone || !r.f.waits() {
+	if r.phase == replyDone || !r.f.Waits() {
 		return
 	}
 	r.open()
@@ -223,8 +225,8 @@ func (r *responder) finish(ctx context.Context, answer []byte, status int) {
 	if r.phase == replyDone {
 		return
 	}
-	if !r.f.settle() { // cancelled: no answer, and the stream ends
-		if r.phase == replyFresh && !errors.Is(context.Cause(ctx), errConnection) {
+	if !r.f.Settle() { // cancelled: no answer, and the stream ends
+		if r.phase == replyFresh && !errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
 			r.open()
 		}
 		return
@@ -255,7 +257,7 @@ func (r *responder) end(ctx context.Context) {
 
 // tell sends one notification before the answer.
 func (r *responder) tell(method string, params any) error {
-	line, err := noticeLine(method, params)
+	line, err := jsonrpc.NoticeLine(method, params)
 	if err != nil {
 		return err
 	}
@@ -302,19 +304,19 @@ func (r *responder) answer(ctx context.Context) (line []byte, status int) {
 	switch {
 	case rec.override != nil:
 		line, status = rec.fail(rec.override), r.statusOf(rec.override.Code)
-	case len(body) == 0 && (status == http.StatusAccepted || rec.env.idKind == idNone && status != 0):
+	case len(body) == 0 && (status == http.StatusAccepted || rec.env.IDKind == jsonrpc.IDNone && status != 0):
 		return nil, status
 	case len(body) == 0 && rec.listens() && errors.Is(context.Cause(ctx), errDraining):
 		line, status = s.encode(ctx, rec, mcp.JSONRPCResponse{Result: s.completed()}), http.StatusOK
 	case len(body) == 0 && errors.Is(context.Cause(ctx), errDraining):
-		line, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
+		line, status = rec.fail(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: errDraining.Error()}), http.StatusServiceUnavailable
 	case len(body) == 0:
-		line, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"}), http.StatusOK
+		line, status = rec.fail(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"}), http.StatusOK
 	case !isJSON: // mcp-go refuses in plain text
-		line = refusalBody(rec.env.id, &rpcError{Code: mcp.INVALID_REQUEST, Message: clip(string(body), 300)})
+		line = refusalBody(rec.env.ID, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: clip(string(body), 300)})
 	case json.Unmarshal(body, &parts) != nil:
 		ref := s.report(ctx, "mcp-go's answer", errors.New("not JSON"), nil)
-		line, status = rec.fail(&rpcError{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}), http.StatusOK
+		line, status = rec.fail(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}), http.StatusOK
 	case parts.Error != nil:
 		if own, ok := s.extended(ctx, rec, parts.Error.Code); ok {
 			line, status = s.encode(ctx, rec, own), http.StatusOK
@@ -331,9 +333,9 @@ func (r *responder) answer(ctx context.Context) (line []byte, status int) {
 	case rec.result != nil:
 		line = s.encode(ctx, rec, s.decorate(rec.env, rec.result))
 	default:
-		line = resultLine(rec.env.id, rec.retag(parts.Result))
+		line = jsonrpc.ResultLine(rec.env.ID, rec.retag(parts.Result))
 	}
-	if len(line) >= maxResponse {
+	if len(line) >= jsonrpc.MaxResponse {
 		line = s.tooLarge(rec, len(line))
 	}
 	if status == 0 {
@@ -373,14 +375,14 @@ func (s *Server) completed() mcp.SubscriptionsListenResult {
 }
 
 // listens says whether the request is a subscriptions/listen.
-func (r *record) listens() bool { return r.env.method == string(mcp.MethodSubscriptionsListen) }
+func (r *record) listens() bool { return r.env.Method == string(mcp.MethodSubscriptionsListen) }
 
 // exactID is the id as sent if mcp-go, which decodes it to a float, would change it; else nil.
 func (r *record) exactID() json.RawMessage {
-	if r.env.idKind != idInteger || len(bytes.TrimPrefix(r.env.id, []byte("-"))) <= 15 {
+	if r.env.IDKind != jsonrpc.IDInteger || len(bytes.TrimPrefix(r.env.ID, []byte("-"))) <= 15 {
 		return nil
 	}
-	return r.env.id
+	return r.env.ID
 }
 
 // retag puts the exact id of a listen back where mcp-go wrote a rounded one.

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ type idFinder struct {
 	done    bool
 	taken   []byte // the key or the value that is being read
 	id      json.RawMessage
-	kind    idKind
+	kind    IDKind
 }
 
 // Write looks at the next bytes of the message. It never fails.
@@ -44,9 +44,9 @@ func (f *idFinder) ID() json.RawMessage {
 	return id
 }
 
-func (f *idFinder) found() (json.RawMessage, idKind) {
+func (f *idFinder) found() (json.RawMessage, IDKind) {
 	if f.array {
-		return nil, idUnreadable
+		return nil, IDUnreadable
 	}
 	return f.id, f.kind
 }
@@ -115,14 +115,14 @@ func (f *idFinder) endKey() {
 }
 
 func (f *idFinder) endValue() {
-	if f.value && f.isID && f.kind == idNone {
-		f.kind = idUnreadable
+	if f.value && f.isID && f.kind == IDNone {
+		f.kind = IDUnreadable
 		raw := bytes.Trim(f.taken, " ")
-		s := envelopeScan{msg: raw}
+		s := scan{msg: raw}
 		if !f.long && s.begin() && s.pos == len(raw) && s.depth == 0 {
 			f.kind = kindOfID(raw)
 		}
-		if f.kind != idUnreadable {
+		if f.kind != IDUnreadable {
 			f.id = bytes.Clone(raw)
 		}
 	}

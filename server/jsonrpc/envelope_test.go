@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ func TestEnvelopeFields(t *testing.T) {
 		`"io.modelcontextprotocol/logLevel":"debug","codehand/session":"s","codehand/call":"c","threadId":"t","other":{"a":[1]}},` +
 		`"arguments":{"a":"\ud83d\ude00","A":1},"name":"read\u005ffile","uri":"u","requestId":-7,"reason":"r"},` +
 		`"method":"tools/call","jsonrpc":"2.0","id":"last\n"}`
-	e, bad := scanEnvelope([]byte(msg))
+	e, bad := Scan([]byte(msg))
 	if bad != nil {
 		t.Fatal(bad.Message)
 	}
 	got := []string{
-		string(e.id), e.method, e.name, e.uri, string(e.arguments), string(e.progressToken), string(e.requestID), e.reason,
-		e.version, e.session, e.call, e.threadID, e.logLevel,
+		string(e.ID), e.Method, e.Name, e.URI, string(e.Arguments), string(e.ProgressToken), string(e.RequestID), e.Reason,
+		e.Version, e.Session, e.Call, e.ThreadID, e.logLevel,
 	}
 	want := []string{
 		`"last\n"`, "tools/call", "read_file", "u", `{"a":"\ud83d\ude00","A":1}`, `"p\u0031"`, "-7", "r",
@@ -34,10 +34,10 @@ func TestEnvelopeFields(t *testing.T) {
 			t.Errorf("field %d: got %s, want %s", i, got[i], want[i])
 		}
 	}
-	if at := e.argumentsAt; !strings.HasPrefix(msg[at:], string(e.arguments)) || at != strings.Index(msg, `{"a":`+`"\ud83d`) {
+	if at := e.ArgumentsAt; !strings.HasPrefix(msg[at:], string(e.Arguments)) || at != strings.Index(msg, `{"a":`+`"\ud83d`) {
 		t.Errorf("the arguments begin at %d", at)
 	}
-	if e.idKind != idString || !e.hasVersion || !e.hasSession || !e.hasCall || !e.hasThreadID || !e.hasLogLevel || e.hasResult || e.hasError {
+	if e.IDKind != IDString || !e.hasVersion || !e.HasSession || !e.HasCall || !e.HasThreadID || !e.hasLogLevel || e.HasResult || e.HasError {
 		t.Errorf("wrong flags: %+v", e)
 	}
 }
@@ -46,25 +46,25 @@ func TestEnvelopeKinds(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		msg  string
-		kind idKind
+		kind IDKind
 		id   string
 	}{
-		{`{"jsonrpc":"2.0","method":"x"}`, idNone, ""},
-		{`{"jsonrpc":"2.0","method":"x","id":""}`, idString, `""`},
-		{`{"jsonrpc":"2.0","method":"x","id":0}`, idInteger, `0`},
-		{`{"jsonrpc":"2.0","method":"x","id":-123456789012345678901234567890}`, idInteger, `-123456789012345678901234567890`},
-		{"\t{ \"jsonrpc\" : \"2.0\" , \"id\" : 5 , \"result\" : { } }\r\n ", idInteger, `5`},
-		{`{"jsonrpc":"2.\u0030","id":"s-1","error":{"code":1,"Code":2}}`, idString, `"s-1"`},
+		{`{"jsonrpc":"2.0","method":"x"}`, IDNone, ""},
+		{`{"jsonrpc":"2.0","method":"x","id":""}`, IDString, `""`},
+		{`{"jsonrpc":"2.0","method":"x","id":0}`, IDInteger, `0`},
+		{`{"jsonrpc":"2.0","method":"x","id":-123456789012345678901234567890}`, IDInteger, `-123456789012345678901234567890`},
+		{"\t{ \"jsonrpc\" : \"2.0\" , \"id\" : 5 , \"result\" : { } }\r\n ", IDInteger, `5`},
+		{`{"jsonrpc":"2.\u0030","id":"s-1","error":{"code":1,"Code":2}}`, IDString, `"s-1"`},
 	}
 	for _, tt := range tests {
-		e, bad := scanEnvelope([]byte(tt.msg))
-		if bad != nil || e.idKind != tt.kind || string(e.id) != tt.id {
-			t.Errorf("%s: got %v %s, error %+v", tt.msg, e.idKind, e.id, bad)
+		e, bad := Scan([]byte(tt.msg))
+		if bad != nil || e.IDKind != tt.kind || string(e.ID) != tt.id {
+			t.Errorf("%s: got %v %s, error %+v", tt.msg, e.IDKind, e.ID, bad)
 		}
 	}
 	// Only a call has arguments; a value of another type is there, but empty.
-	e, bad := scanEnvelope([]byte(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":7,"arguments":{},"requestId":1.5,"_meta":{"codehand/session":5,"progressToken":null}}}`))
-	if bad != nil || e.arguments != nil || e.name != "" || e.requestID != nil || e.progressToken != nil || !e.hasSession || e.session != "" {
+	e, bad := Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":7,"arguments":{},"requestId":1.5,"_meta":{"codehand/session":5,"progressToken":null}}}`))
+	if bad != nil || e.Arguments != nil || e.Name != "" || e.RequestID != nil || e.ProgressToken != nil || !e.HasSession || e.Session != "" {
 		t.Errorf("got %+v, error %+v", e, bad)
 	}
 }
@@ -142,14 +142,14 @@ func TestEnvelopeChecks(t *testing.T) {
 		{"arguments elsewhere", `{"jsonrpc":"2.0","id":1,"method":"tools/call","arguments":{"a":1,"a":1}}`, `-32600 duplicate key "a"`, "1"},
 	}
 	for _, tt := range tests {
-		e, bad := scanEnvelope([]byte(tt.msg))
-		if got := showEnvelopeError(bad); got != tt.want || string(e.id) != tt.id {
-			t.Errorf("%s: got %s with id %q, want %s with id %q", tt.name, got, e.id, tt.want, tt.id)
+		e, bad := Scan([]byte(tt.msg))
+		if got := showFault(bad); got != tt.want || string(e.ID) != tt.id {
+			t.Errorf("%s: got %s with id %q, want %s with id %q", tt.name, got, e.ID, tt.want, tt.id)
 		}
 	}
 }
 
-func showEnvelopeError(e *envelopeError) string {
+func showFault(e *Fault) string {
 	if e == nil {
 		return "none"
 	}
@@ -173,7 +173,7 @@ func TestEnvelopeAccepts(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"x","params":{"_meta":null,"Foo":1}}`,
 		`{"jsonrpc":"2.0","method":"x","params":{"x":{"Method":1}}}`,
 	} {
-		if _, bad := scanEnvelope([]byte(msg)); bad != nil {
+		if _, bad := Scan([]byte(msg)); bad != nil {
 			t.Errorf("%s: %s", msg, bad.Message)
 		}
 	}
@@ -190,19 +190,19 @@ func TestEnvelopeLargeObject(t *testing.T) {
 		return b.String() + `"` + last + `":0}}}`
 	}
 	for _, n := range []int{15, 16, 63, 64, 65, 200, 50_000} {
-		if _, bad := scanEnvelope([]byte(object(n, "last"))); bad != nil {
+		if _, bad := Scan([]byte(object(n, "last"))); bad != nil {
 			t.Errorf("%d keys: %s", n, bad.Message)
 		}
 		for _, i := range []int{0, n / 2, n - 1} {
 			key := fmt.Sprintf("k%d", i)
-			if _, bad := scanEnvelope([]byte(object(n, key))); bad == nil || bad.Message != `duplicate key "`+key+`"` {
+			if _, bad := Scan([]byte(object(n, key))); bad == nil || bad.Message != `duplicate key "`+key+`"` {
 				t.Errorf("%d keys: %s again was not found: %+v", n, key, bad)
 			}
 		}
 	}
 	// Equal keys without end must cost no more than different ones.
 	msg := envelopeHead + `{"arguments":{` + strings.Repeat(`"a":0,`, 500_000) + `"b":0}}}`
-	if _, bad := scanEnvelope([]byte(msg)); bad == nil || !bad.InArguments {
+	if _, bad := Scan([]byte(msg)); bad == nil || !bad.InArguments {
 		t.Errorf("got %+v", bad)
 	}
 }
@@ -217,7 +217,7 @@ func TestEnvelopeAllocations(t *testing.T) {
 	n := 3.0
 	for tries := 0; n > 2 && tries < 20; tries++ { // what other tests have left running allocates, too
 		n = testing.AllocsPerRun(5, func() {
-			if _, bad := scanEnvelope(msg); bad != nil {
+			if _, bad := Scan(msg); bad != nil {
 				t.Fatal(bad.Message)
 			}
 		})
@@ -230,13 +230,13 @@ func TestEnvelopeAllocations(t *testing.T) {
 
 func TestEnvelopeTooLong(t *testing.T) {
 	t.Parallel()
-	fill := strings.Repeat("x", maxMessage)
-	e, bad := scanEnvelope([]byte(`{"jsonrpc":"2.0","params":{"id":1,"a":"` + fill + `"},"id":"z"}`))
-	if bad == nil || bad.Message != "message exceeds 33554432 bytes" || string(e.id) != `"z"` || e.idKind != idString {
-		t.Errorf("got %+v, id %s", bad, e.id)
+	fill := strings.Repeat("x", MaxMessage)
+	e, bad := Scan([]byte(`{"jsonrpc":"2.0","params":{"id":1,"a":"` + fill + `"},"id":"z"}`))
+	if bad == nil || bad.Message != "message exceeds 33554432 bytes" || string(e.ID) != `"z"` || e.IDKind != IDString {
+		t.Errorf("got %+v, id %s", bad, e.ID)
 	}
 	exact := `{"jsonrpc":"2.0","method":"` + fill
-	if _, bad = scanEnvelope([]byte(exact[:maxMessage-2] + `"}`)); bad != nil {
+	if _, bad = Scan([]byte(exact[:MaxMessage-2] + `"}`)); bad != nil {
 		t.Errorf("a message of exactly the limit: %s", bad.Message)
 	}
 }
@@ -288,9 +288,9 @@ func FuzzEnvelope(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		e, bad := scanEnvelope(msg)
+		e, bad := Scan(msg)
 		wellFormed := json.Valid(msg) && utf8.Valid(msg)
-		if broken := bad != nil && bad.Code == codeParseError; broken == wellFormed && !tooDeepForOracle(msg) {
+		if broken := bad != nil && bad.Code == CodeParseError; broken == wellFormed && !tooDeepForOracle(msg) {
 			t.Fatalf("well-formed %v, but the scan says %+v", wellFormed, bad)
 		}
 		if !wellFormed {
@@ -310,19 +310,19 @@ func FuzzEnvelope(f *testing.F) {
 		}
 		var method string
 		_ = json.Unmarshal(m.Method, &method) // another type: ""
-		if !bytes.Equal(m.ID, e.id) || method != e.method {
-			t.Fatalf("got id %s and method %q, want %s and %q", e.id, e.method, m.ID, method)
+		if !bytes.Equal(m.ID, e.ID) || method != e.Method {
+			t.Fatalf("got id %s and method %q, want %s and %q", e.ID, e.Method, m.ID, method)
 		}
 		var params struct {
 			Arguments json.RawMessage `json:"arguments"`
 		}
-		if method == "tools/call" && json.Unmarshal(m.Params, &params) == nil && !bytes.Equal(params.Arguments, e.arguments) {
-			t.Fatalf("got arguments %s, want %s", e.arguments, params.Arguments)
+		if method == "tools/call" && json.Unmarshal(m.Params, &params) == nil && !bytes.Equal(params.Arguments, e.Arguments) {
+			t.Fatalf("got arguments %s, want %s", e.Arguments, params.Arguments)
 		}
 		var finder idFinder
 		_, _ = finder.Write(msg)
-		if len(e.id) <= maxFoundID && !bytes.Equal(finder.ID(), e.id) {
-			t.Fatalf("the finder got %s, want %s", finder.ID(), e.id)
+		if len(e.ID) <= maxFoundID && !bytes.Equal(finder.ID(), e.ID) {
+			t.Fatalf("the finder got %s, want %s", finder.ID(), e.ID)
 		}
 	})
 }
@@ -333,7 +333,7 @@ func tooDeepForOracle(msg []byte) bool {
 }
 
 // checkRules finds equal keys and depth with a token decoder, slowly, and compares the answer.
-func checkRules(t *testing.T, msg []byte, bad *envelopeError) {
+func checkRules(t *testing.T, msg []byte, bad *Fault) {
 	type frame struct {
 		keys map[string]bool
 		key  bool // a key comes next
@@ -362,7 +362,7 @@ func checkRules(t *testing.T, msg []byte, bad *envelopeError) {
 		case json.Delim('}'), json.Delim(']'):
 			stack = stack[:top]
 		}
-		deep = deep || len(stack) > maxEnvelopeNest
+		deep = deep || len(stack) > maxNest
 		if n := len(stack) - 1; n >= 0 && tok != json.Delim('{') && tok != json.Delim('[') {
 			stack[n].key = true
 		}
@@ -399,7 +399,7 @@ func BenchmarkEnvelope(b *testing.B) {
 			b.SetBytes(int64(len(msg)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, bad := scanEnvelope(msg); bad != nil {
+				if _, bad := Scan(msg); bad != nil {
 					b.Fatal(bad.Message)
 				}
 			}

@@ -1,19 +1,19 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
 	"encoding/json"
 )
 
-// An rpcError is a JSON-RPC error as it is sent.
-type rpcError struct {
+// An Error is a JSON-RPC error as it is sent.
+type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 }
 
-// resultLine makes the line of a result, which is body.
-func resultLine(id json.RawMessage, body []byte) []byte {
+// ResultLine makes the line of a result, which is body.
+func ResultLine(id json.RawMessage, body []byte) []byte {
 	b := make([]byte, 0, len(id)+len(body)+40)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = append(b, id...)
@@ -22,14 +22,14 @@ func resultLine(id json.RawMessage, body []byte) []byte {
 	return append(b, "}\n"...)
 }
 
-// errorLine makes the line of an error. An id that was not found is null.
-func errorLine(id json.RawMessage, e *rpcError) []byte {
+// ErrorLine makes the line of an error. An id that was not found is null.
+func ErrorLine(id json.RawMessage, e *Error) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
 	}
-	body, err := marshal(e)
+	body, err := Marshal(e)
 	if err != nil { // Data that cannot be encoded; the code and the message always can
-		body, _ = marshal(&rpcError{Code: e.Code, Message: e.Message})
+		body, _ = Marshal(&Error{Code: e.Code, Message: e.Message})
 	}
 	b := make([]byte, 0, len(id)+len(body)+40)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
@@ -39,9 +39,9 @@ func errorLine(id json.RawMessage, e *rpcError) []byte {
 	return append(b, "}\n"...)
 }
 
-// noticeLine returns the line of a notification of our own. params nil: it has none.
-func noticeLine(method string, params any) ([]byte, error) {
-	line, err := marshal(struct {
+// NoticeLine returns the line of a notification of our own. params nil: it has none.
+func NoticeLine(method string, params any) ([]byte, error) {
+	line, err := Marshal(struct {
 		JSONRPC string `json:"jsonrpc"`
 		Method  string `json:"method"`
 		Params  any    `json:"params,omitempty"`
@@ -49,8 +49,8 @@ func noticeLine(method string, params any) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// marshal is json.Marshal without HTML escapes.
-func marshal(v any) ([]byte, error) {
+// Marshal is json.Marshal without HTML escapes.
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bufio"
@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	// maxResponse bounds an answer, newline included: TypeScript clients break the connection at 10 MiB.
-	maxResponse = 8 << 20
-	// progressPatience is how long a progress note waits for a client that does not read before it is dropped.
-	progressPatience = 250 * time.Millisecond
+	// MaxResponse bounds an answer, newline included: TypeScript clients break the connection at 10 MiB.
+	MaxResponse = 8 << 20
+	// ProgressPatience is how long a progress note waits for a client that does not read before it is dropped.
+	ProgressPatience = 250 * time.Millisecond
 )
 
-// A lineReader cuts a stream into lines of at most max bytes.
-type lineReader struct {
+// A LineReader cuts a stream into lines of at most max bytes.
+type LineReader struct {
 	r     *bufio.Reader
 	max   int
 	first bool // no line was returned yet: a UTF-8 mark is dropped
 }
 
-func newLineReader(r io.Reader, max int) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max, first: true}
+func NewLineReader(r io.Reader, max int) *LineReader {
+	return &LineReader{r: bufio.NewReaderSize(r, 64<<10), max: max, first: true}
 }
 
-// A line is one line without its end and the blanks around it.
-type line struct {
-	bytes []byte // the caller's
-	long  bool   // over the limit: bytes is nil, and id is what was found in what was thrown away
-	id    json.RawMessage
+// A Line is one line without its end and the blanks around it.
+type Line struct {
+	Bytes []byte // the caller's
+	Long  bool   // over the limit: bytes is nil, and id is what was found in what was thrown away
+	ID    json.RawMessage
 }
 
-// next returns the next line. The last one may lack a newline. io.EOF comes alone, after it.
-func (l *lineReader) next() (line, error) {
+// Next returns the next line. The last one may lack a newline. io.EOF comes alone, after it.
+func (l *LineReader) Next() (Line, error) {
 	var chunks [][]byte
 	size := 0
 	var over *idFinder
@@ -44,7 +44,7 @@ func (l *lineReader) next() (line, error) {
 		frag, err := l.r.ReadSlice('\n')
 		full := errors.Is(err, bufio.ErrBufferFull)
 		if err != nil && !full && len(frag) == 0 && size == 0 && over == nil {
-			return line{}, err
+			return Line{}, err
 		}
 		end := !full // a newline, the end of the input or an error: the line is over
 		if over == nil && size+len(frag) > l.max+2 {
@@ -68,7 +68,7 @@ func (l *lineReader) next() (line, error) {
 		}
 		if over != nil {
 			l.first = false
-			return line{long: true, id: over.ID()}, nil
+			return Line{Long: true, ID: over.ID()}, nil
 		}
 		whole := make([]byte, 0, size)
 		for i, c := range chunks {
@@ -80,11 +80,11 @@ func (l *lineReader) next() (line, error) {
 }
 
 // whole makes a line of all its bytes. It may still be over the limit: the blanks around the value do not count.
-func (l *lineReader) whole(b []byte) line {
+func (l *LineReader) whole(b []byte) Line {
 	if b = l.trim(b); len(b) > l.max {
-		return line{long: true, id: findID(b)}
+		return Line{Long: true, ID: findID(b)}
 	}
-	return line{bytes: b}
+	return Line{Bytes: b}
 }
 
 func findID(b []byte) json.RawMessage {
@@ -93,7 +93,7 @@ func findID(b []byte) json.RawMessage {
 	return f.ID()
 }
 
-func (l *lineReader) trim(b []byte) []byte {
+func (l *LineReader) trim(b []byte) []byte {
 	if l.first {
 		b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 		l.first = false
@@ -101,19 +101,19 @@ func (l *lineReader) trim(b []byte) []byte {
 	return bytes.Trim(b, " \t\r\n")
 }
 
-// A lineWriter writes whole lines, one Write each. It is safe for concurrent use.
-type lineWriter struct {
+// A LineWriter writes whole lines, one Write each. It is safe for concurrent use.
+type LineWriter struct {
 	w      io.Writer
 	turn   chan struct{} // holds one token: who has it may write
-	failed chan struct{} // closed at the first write error, or by shut
+	Failed chan struct{} // closed at the first write error, or by shut
 	once   sync.Once     // closes failed
 	err    error         // valid after failed is closed
 
-	patience time.Duration // of progress notes
+	Patience time.Duration // of progress notes
 }
 
-func newLineWriter(w io.Writer, patience time.Duration) *lineWriter {
-	lw := &lineWriter{w: w, turn: make(chan struct{}, 1), failed: make(chan struct{}), patience: patience}
+func NewLineWriter(w io.Writer, patience time.Duration) *LineWriter {
+	lw := &LineWriter{w: w, turn: make(chan struct{}, 1), Failed: make(chan struct{}), Patience: patience}
 	lw.turn <- struct{}{}
 	return lw
 }
@@ -121,8 +121,8 @@ func newLineWriter(w io.Writer, patience time.Duration) *lineWriter {
 // errBusyLine says that the client did not read in time, so a droppable line was dropped.
 var errBusyLine = errors.New("the client does not read")
 
-// write sends b, which must end in a newline. patience 0 waits as long as it takes.
-func (lw *lineWriter) write(b []byte, patience time.Duration, wanted func() bool) error {
+// WriteLine sends b, which must end in a newline. patience 0 waits as long as it takes.
+func (lw *LineWriter) WriteLine(b []byte, patience time.Duration, wanted func() bool) error {
 	select {
 	case <-lw.turn:
 	default:
@@ -134,7 +134,7 @@ func (lw *lineWriter) write(b []byte, patience time.Duration, wanted func() bool
 		}
 		select {
 		case <-lw.turn:
-		case <-lw.failed:
+		case <-lw.Failed:
 			return lw.err
 		case <-late:
 			return errBusyLine
@@ -142,22 +142,22 @@ func (lw *lineWriter) write(b []byte, patience time.Duration, wanted func() bool
 	}
 	defer func() { lw.turn <- struct{}{} }()
 	select {
-	case <-lw.failed:
+	case <-lw.Failed:
 		return lw.err
 	default:
 	}
 	if wanted != nil && !wanted() {
-		return errAnswered
+		return ErrAnswered
 	}
 	if _, err := lw.w.Write(b); err != nil {
-		lw.shut(err)
+		lw.Shut(err)
 		return err
 	}
 	return nil
 }
 
-// rest waits at most d until nobody writes, and lets nobody write after that. It says whether it could.
-func (lw *lineWriter) rest(d time.Duration) bool {
+// Rest waits at most d until nobody writes, and lets nobody write after that. It says whether it could.
+func (lw *LineWriter) Rest(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -168,10 +168,10 @@ func (lw *lineWriter) rest(d time.Duration) bool {
 	}
 }
 
-// shut refuses all further writes with err.
-func (lw *lineWriter) shut(err error) {
+// Shut refuses all further writes with err.
+func (lw *LineWriter) Shut(err error) {
 	lw.once.Do(func() {
 		lw.err = err
-		close(lw.failed)
+		close(lw.Failed)
 	})
 }

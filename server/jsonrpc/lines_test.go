@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// readLines returns what a lineReader finds in data: each line, or "LONG id".
+// readLines returns what a LineReader finds in data: each line, or "LONG id".
 func readLines(t testing.TB, r io.Reader, max int) []string {
 	t.Helper()
-	l := newLineReader(r, max)
+	l := NewLineReader(r, max)
 	var lines []string
 	for {
-		one, err := l.next()
+		one, err := l.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
 			return lines
 		}
-		if one.long {
-			lines = append(lines, "LONG "+string(one.id))
+		if one.Long {
+			lines = append(lines, "LONG "+string(one.ID))
 		} else {
-			lines = append(lines, string(one.bytes))
+			lines = append(lines, string(one.Bytes))
 		}
 	}
 }
@@ -81,19 +81,19 @@ func FuzzLineReader(f *testing.F) {
 			want = append(want, expected{string(one), len(one) > limit, len(one) <= limit && raw > limit})
 		}
 		for _, r := range []io.Reader{bytes.NewReader(data), iotest.OneByteReader(bytes.NewReader(data))} {
-			l := newLineReader(r, limit)
+			l := NewLineReader(r, limit)
 			for i, w := range want {
-				got, err := l.next()
+				got, err := l.Next()
 				switch {
 				case err != nil:
 					t.Fatalf("line %d: %v", i, err)
-				case got.long && (w.long || w.either):
-				case got.long || w.long || string(got.bytes) != w.text:
-					t.Fatalf("line %d is %q (too long: %v), want %q (too long: %v)", i, got.bytes, got.long, w.text, w.long)
+				case got.Long && (w.long || w.either):
+				case got.Long || w.long || string(got.Bytes) != w.text:
+					t.Fatalf("line %d is %q (too long: %v), want %q (too long: %v)", i, got.Bytes, got.Long, w.text, w.long)
 				}
 			}
-			if got, err := l.next(); !errors.Is(err, io.EOF) {
-				t.Fatalf("after the last line: %q, %v", got.bytes, err)
+			if got, err := l.Next(); !errors.Is(err, io.EOF) {
+				t.Fatalf("after the last line: %q, %v", got.Bytes, err)
 			}
 		}
 	})
@@ -104,22 +104,22 @@ func FuzzLineReader(f *testing.F) {
 func TestLineWriterGivesUp(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
-	lw := newLineWriter(w, progressPatience)
+	lw := NewLineWriter(w, ProgressPatience)
 	first := make(chan error, 1)
-	go func() { first <- lw.write([]byte("held\n"), 0, nil) }()
+	go func() { first <- lw.WriteLine([]byte("held\n"), 0, nil) }()
 	for len(lw.turn) > 0 { // until the first write holds the turn
 		runtime.Gosched()
 	}
-	if err := lw.write([]byte("note\n"), time.Millisecond, nil); !errors.Is(err, errBusyLine) {
+	if err := lw.WriteLine([]byte("note\n"), time.Millisecond, nil); !errors.Is(err, errBusyLine) {
 		t.Errorf("a note: %v", err)
 	}
 	waiting := make(chan error, 1)
-	go func() { waiting <- lw.write([]byte("answer\n"), 0, nil) }()
+	go func() { waiting <- lw.WriteLine([]byte("answer\n"), 0, nil) }()
 	_ = r.CloseWithError(errors.New("gone"))
 	for _, c := range []chan error{first, waiting} {
 		if err := <-c; err == nil {
 			t.Error("a write to a closed pipe went through")
 		}
 	}
-	<-lw.failed
+	<-lw.Failed
 }

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func TestWithCall(t *testing.T) {
 		{`{"params":{"_meta":null}}`, ""},
 		{`{"params":{"_meta":"{"}}`, ""},
 	} {
-		got, ok := withCall([]byte(c.in), "KEY")
+		got, ok := WithCall([]byte(c.in), "KEY")
 		if want := c.want; ok != (want != "") || ok && string(got) != want || !ok && string(got) != c.in {
 			t.Errorf("%s: %t, got\n%s, want\n%s", c.in, ok, got, want)
 		}
@@ -46,19 +46,19 @@ func FuzzWithCall(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		msg = bytes.Clone(bytes.Trim(msg, " \t\r\n"))
-		env, bad := scanEnvelope(msg)
-		if bad != nil || env.hasCall {
+		env, bad := Scan(msg)
+		if bad != nil || env.HasCall {
 			return
 		}
-		out, ok := withCall(msg, "KEY")
+		out, ok := WithCall(msg, "KEY")
 		if !ok {
 			if !bytes.Equal(out, msg) {
 				t.Fatalf("changed: %s", out)
 			}
 			return
 		}
-		again, bad := scanEnvelope(out)
-		if bad != nil || again.call != "KEY" || !bytes.Equal(again.id, env.id) || again.method != env.method || !bytes.Equal(again.arguments, env.arguments) {
+		again, bad := Scan(out)
+		if bad != nil || again.Call != "KEY" || !bytes.Equal(again.ID, env.ID) || again.Method != env.Method || !bytes.Equal(again.Arguments, env.Arguments) {
 			t.Fatalf("%+v: %s", bad, out)
 		}
 		extra := len(out) - len(msg)
@@ -83,7 +83,7 @@ func TestWithID(t *testing.T) {
 		{`{"jsonrpc":"2.0","result":{"id":1},"id" : 12 }`, `"a"`, `{"jsonrpc":"2.0","result":{"id":1},"id" : "a" }`},
 		{`{"error":{"id":4}}`, `5`, `{"id":5,"error":{"id":4}}`},
 	} {
-		if got := withID([]byte(c.in), json.RawMessage(c.id)); string(got) != c.want {
+		if got := WithID([]byte(c.in), json.RawMessage(c.id)); string(got) != c.want {
 			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestSameID(t *testing.T) {
 		{`1`, `1`, true}, {`1`, `2`, false}, {`1`, `"1"`, false}, {`"1"`, `1`, false}, {`1`, ``, true},
 		{`9007199254740993`, `9007199254740992`, true}, {`"\u0061"`, `"a"`, true}, {`"a"`, `"b"`, false}, {`007`, `7`, true},
 	} {
-		if got := sameID(json.RawMessage(c.sent), nilIfEmpty(c.got)); got != c.want {
+		if got := SameID(json.RawMessage(c.sent), nilIfEmpty(c.got)); got != c.want {
 			t.Errorf("%s, %s: %t", c.sent, c.got, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 )
 
 // quoted reads a string. It stands on the quote.
-func (s *envelopeScan) quoted() (jsonText, bool) {
+func (s *scan) quoted() (jsonText, bool) {
 	t := jsonText{from: s.pos + 1}
 	i := t.from
 	for {

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -9,111 +9,111 @@ import (
 
 // Limits of one message.
 const (
-	maxMessage      = 32 << 20 // bytes, without the newline
-	maxEnvelopeNest = 64       // open objects and arrays, the message itself included
-	maxFoundID      = 4096     // bytes of an id that is looked for in a message too long to be kept
-	linearKeys      = 64       // up to so many keys of one object are compared one by one: cheaper than a map
-	maxKeyInError   = 60       // runes of a client's key that an error repeats
+	MaxMessage    = 32 << 20 // bytes, without the newline
+	maxNest       = 64       // open objects and arrays, the message itself included
+	maxFoundID    = 4096     // bytes of an id that is looked for in a message too long to be kept
+	linearKeys    = 64       // up to so many keys of one object are compared one by one: cheaper than a map
+	maxKeyInError = 60       // runes of a client's key that an error repeats
 )
 
 // The JSON-RPC codes that the layer itself answers with: the first two end a scan.
 const (
-	codeParseError     = -32700
-	codeInvalidRequest = -32600
-	codeInternal       = -32603
+	CodeParseError     = -32700
+	CodeInvalidRequest = -32600
+	CodeInternal       = -32603
 )
 
-// An idKind says what is known about a message's id.
-type idKind int
+// An IDKind says what is known about a message's id.
+type IDKind int
 
 const (
-	idNone       idKind = iota // there is none: the message is a notification, and nothing answers it
-	idString                   // usable
-	idInteger                  // usable
-	idUnreadable               // invalid, or the message is no object: answered with the id null
+	IDNone       IDKind = iota // there is none: the message is a notification, and nothing answers it
+	IDString                   // usable
+	IDInteger                  // usable
+	IDUnreadable               // invalid, or the message is no object: answered with the id null
 )
 
-// An envelope is what the layer needs to know of a message before anything else parses it. The raw
+// An Envelope is what the layer needs to know of a message before anything else parses it. The raw
 // fields are slices of the scanned message. A has flag says that the key is there; the text beside it
 // stays empty if the value is not a string.
-type envelope struct {
-	id     json.RawMessage // as sent; nil: no usable one
-	idKind idKind
-	method string
+type Envelope struct {
+	ID     json.RawMessage // as sent; nil: no usable one
+	IDKind IDKind
+	Method string
 
-	hasResult, hasError bool
+	HasResult, HasError bool
 
-	name, uri     string          // of params
-	arguments     json.RawMessage // of a tools/call; nil: absent
-	argumentsAt   int             // where arguments begins in the message
-	progressToken json.RawMessage // string or integer; nil: none
-	requestID     json.RawMessage // params.requestId, string or integer; nil: none
-	reason        string
-	cursor        string
-	hasCursor     bool // one that says something, or is no text
+	Name, URI     string          // of params
+	Arguments     json.RawMessage // of a tools/call; nil: absent
+	ArgumentsAt   int             // where arguments begins in the message
+	ProgressToken json.RawMessage // string or integer; nil: none
+	RequestID     json.RawMessage // params.requestId, string or integer; nil: none
+	Reason        string
+	Cursor        string
+	HasCursor     bool // one that says something, or is no text
 
 	// Of params._meta.
-	version, session, call, threadID, logLevel                string
-	hasVersion, hasSession, hasCall, hasThreadID, hasLogLevel bool
+	Version, Session, Call, ThreadID, logLevel                string
+	hasVersion, HasSession, HasCall, HasThreadID, hasLogLevel bool
 }
 
-// modern says that the request is of protocol 2026-07-28 or later.
-func (e envelope) modern() bool { return e.version >= firstModern }
+// Modern says that the request is of protocol 2026-07-28 or later.
+func (e Envelope) Modern() bool { return e.Version >= FirstModern }
 
-// firstModern is the first version without the initialize handshake.
-const firstModern = "2026-07-28"
+// FirstModern is the first version without the initialize handshake.
+const FirstModern = "2026-07-28"
 
-// era is modern or legacy, for the record.
-func (e envelope) era() string {
-	if e.modern() {
+// Era is modern or legacy, for the record.
+func (e Envelope) Era() string {
+	if e.Modern() {
 		return "modern"
 	}
 	return "legacy"
 }
 
-// unnamed is an envelope without what gives a single request a session of its own: tools/list brings none of it.
-func (e envelope) unnamed() envelope {
-	e.hasSession, e.hasThreadID = false, false
+// Unnamed is the envelope without what gives a single request a session of its own: tools/list brings none of it.
+func (e Envelope) Unnamed() Envelope {
+	e.HasSession, e.HasThreadID = false, false
 	return e
 }
 
-// named says that a request may have another session than its connection.
-func (e envelope) named() bool { return e.hasSession || e.hasThreadID }
+// Named says that a request may have another session than its connection.
+func (e Envelope) Named() bool { return e.HasSession || e.HasThreadID }
 
-// An envelopeError is the answer to a message that fails a check. InArguments says that the model
+// A Fault is the answer to a message that fails a check. InArguments says that the model
 // wrote what is wrong and can repair it: a tool result with isError, not a JSON-RPC error.
-type envelopeError struct {
+type Fault struct {
 	Code        int
 	Message     string
 	InArguments bool
 }
 
-// rpc is the answer to a message that failed, unless a tool result is.
-func (e *envelopeError) rpc() *rpcError { return &rpcError{Code: e.Code, Message: e.Message} }
+// Answer is the answer to a message that failed, unless a tool result is.
+func (f *Fault) Answer() *Error { return &Error{Code: f.Code, Message: f.Message} }
 
-// tooLong is the answer to a message of more than maxMessage bytes.
-func tooLong() *envelopeError {
-	return &envelopeError{Code: codeInvalidRequest, Message: fmt.Sprintf("message exceeds %d bytes", maxMessage)}
+// TooLong is the answer to a message of more than MaxMessage bytes.
+func TooLong() *Fault {
+	return &Fault{Code: CodeInvalidRequest, Message: fmt.Sprintf("message exceeds %d bytes", MaxMessage)}
 }
 
-// scanEnvelope checks one message and returns what it says about itself. It keeps and copies nothing
+// Scan checks one message and returns what it says about itself. It keeps and copies nothing
 // but short strings. With an error the envelope still holds what was found, id and method above all;
 // after a parse error it holds nothing, since nothing of a broken message can be trusted.
 //
 // The answer is the first failure in the order of the checks, wherever it stands in the message. A
 // failure inside the arguments of a tools/call comes last: a tool result can only answer a message
 // that is otherwise right.
-func scanEnvelope(msg []byte) (envelope, *envelopeError) {
-	if len(msg) > maxMessage {
+func Scan(msg []byte) (Envelope, *Fault) {
+	if len(msg) > MaxMessage {
 		var f idFinder
 		_, _ = f.Write(msg) // it never fails
 		id, kind := f.found()
-		return envelope{id: id, idKind: kind}, tooLong()
+		return Envelope{ID: id, IDKind: kind}, TooLong()
 	}
-	s := envelopeScan{msg: msg}
+	s := scan{msg: msg}
 	if !s.message() {
 		text := fmt.Sprintf("parse error at byte %d", s.pos)
-		return envelope{idKind: idUnreadable}, &envelopeError{Code: codeParseError, Message: text}
+		return Envelope{IDKind: IDUnreadable}, &Fault{Code: CodeParseError, Message: text}
 	}
 	s.finish()
 	return s.env, s.verdict()
@@ -137,18 +137,18 @@ type checkFailure struct {
 	text  string
 }
 
-// An envelopeScan reads one message from front to back. Methods that read return false at a syntax
+// An scan reads one message from front to back. Methods that read return false at a syntax
 // error, with pos at the byte that cannot be.
-type envelopeScan struct {
+type scan struct {
 	msg []byte
 	pos int
-	env envelope
+	env Envelope
 
 	depth   int
-	objects []uint64                   // one bit per open container: an object
-	bases   [maxEnvelopeNest + 1]int32 // by depth: where an object's keys begin in keys
-	keys    []envelopeKey              // of all open objects
-	index   []map[uint64]int32         // by depth: the keys of a large object; nil: no object was large so far
+	objects []uint64           // one bit per open container: an object
+	bases   [maxNest + 1]int32 // by depth: where an object's keys begin in keys
+	keys    []scannedKey       // of all open objects
+	index   []map[uint64]int32 // by depth: the keys of a large object; nil: no object was large so far
 
 	exact       bool // keys may differ in case only: arguments, result, error
 	inArguments bool
@@ -157,13 +157,13 @@ type envelopeScan struct {
 	inner       checkFailure // inside params.arguments
 
 	// Where keys and objects begin, so that a message with few keys costs this one allocation.
-	keyBuf    [24]envelopeKey
+	keyBuf    [24]scannedKey
 	objectBuf [2]uint64
 	textBuf   [2][64]byte
 }
 
-// An envelopeKey is one key of an open object.
-type envelopeKey struct {
+// An scannedKey is one key of an open object.
+type scannedKey struct {
 	hash     uint64 // of the text; where case must not decide, of the folded text
 	from, to int32  // between the quotes
 	next     int32  // index of another key with this hash, -1: none; kept only by large objects
@@ -177,7 +177,7 @@ type jsonText struct {
 }
 
 // fail notes that a check failed. text is only formatted if the failure counts.
-func (s *envelopeScan) fail(check int, format string, args ...any) {
+func (s *scan) fail(check int, format string, args ...any) {
 	at := &s.outer
 	if s.inArguments {
 		at = &s.inner
@@ -188,31 +188,31 @@ func (s *envelopeScan) fail(check int, format string, args ...any) {
 }
 
 // verdict turns the failures into the one answer.
-func (s *envelopeScan) verdict() *envelopeError {
+func (s *scan) verdict() *Fault {
 	switch {
-	case s.outer.check != 0 && (s.inner.check == 0 || s.env.method == "tools/call" || s.outer.check <= s.inner.check):
-		return &envelopeError{Code: codeInvalidRequest, Message: s.outer.text}
+	case s.outer.check != 0 && (s.inner.check == 0 || s.env.Method == "tools/call" || s.outer.check <= s.inner.check):
+		return &Fault{Code: CodeInvalidRequest, Message: s.outer.text}
 	case s.inner.check != 0:
-		return &envelopeError{Code: codeInvalidRequest, Message: s.inner.text, InArguments: s.env.method == "tools/call"}
+		return &Fault{Code: CodeInvalidRequest, Message: s.inner.text, InArguments: s.env.Method == "tools/call"}
 	}
 	return nil
 }
 
 // finish makes the checks that need the whole message.
-func (s *envelopeScan) finish() {
+func (s *scan) finish() {
 	if !s.versionOK {
 		s.fail(checkVersion, `jsonrpc must be "2.0"`)
 	}
-	if s.env.idKind == idUnreadable {
+	if s.env.IDKind == IDUnreadable {
 		s.fail(checkID, "invalid id")
 	}
-	if s.env.method != "tools/call" {
-		s.env.arguments, s.env.argumentsAt = nil, 0
+	if s.env.Method != "tools/call" {
+		s.env.Arguments, s.env.ArgumentsAt = nil, 0
 	}
 }
 
 // message reads the one value that the message is.
-func (s *envelopeScan) message() bool {
+func (s *scan) message() bool {
 	s.keys, s.objects = s.keyBuf[:0], s.objectBuf[:0]
 	s.space()
 	var ok bool
@@ -233,9 +233,9 @@ func (s *envelopeScan) message() bool {
 	return s.pos == len(s.msg)
 }
 
-func (s *envelopeScan) notObject(text string) {
+func (s *scan) notObject(text string) {
 	s.fail(checkObject, "%s", text)
-	s.env.idKind = idUnreadable
+	s.env.IDKind = IDUnreadable
 }
 
 // A level is one of the three objects whose members we know.
@@ -273,7 +273,7 @@ const (
 )
 
 // members reads an object whose keys mean something to us. It stands on the brace.
-func (s *envelopeScan) members(at level) bool {
+func (s *scan) members(at level) bool {
 	s.open(true)
 	s.pos++
 	s.space()
@@ -310,7 +310,7 @@ func (s *envelopeScan) members(at level) bool {
 }
 
 // known returns the known key that text spells, or "".
-func (s *envelopeScan) known(at level, text jsonText) string {
+func (s *scan) known(at level, text jsonText) string {
 	b := s.plain(text, 0)
 	for _, k := range knownKeys[at] {
 		if string(b) == k {
@@ -327,7 +327,7 @@ func (s *envelopeScan) known(at level, text jsonText) string {
 }
 
 // member reads the value of one known key under the rules of its place.
-func (s *envelopeScan) member(at level, key string) bool {
+func (s *scan) member(at level, key string) bool {
 	object := s.peek() == '{'
 	switch {
 	case at == topLevel && key == "params" && object:
@@ -346,7 +346,7 @@ func (s *envelopeScan) member(at level, key string) bool {
 
 // keep takes what the envelope holds of one member. Of a key that stands twice the first counts; the
 // message is refused anyway.
-func (s *envelopeScan) keep(at level, key string, raw []byte) {
+func (s *scan) keep(at level, key string, raw []byte) {
 	e := &s.env
 	switch at {
 	case topLevel:
@@ -354,58 +354,58 @@ func (s *envelopeScan) keep(at level, key string, raw []byte) {
 		case "jsonrpc":
 			s.versionOK = string(s.textBytes(raw)) == "2.0"
 		case "id":
-			if e.idKind == idNone {
-				if e.idKind = kindOfID(raw); e.idKind != idUnreadable {
-					e.id = raw
+			if e.IDKind == IDNone {
+				if e.IDKind = kindOfID(raw); e.IDKind != IDUnreadable {
+					e.ID = raw
 				}
 			}
 		case "method":
-			first(&e.method, s.text(raw))
+			first(&e.Method, s.text(raw))
 		case "result":
-			e.hasResult = true
+			e.HasResult = true
 		case "error":
-			e.hasError = true
+			e.HasError = true
 		}
 	case inParams:
 		switch key {
 		case "name":
-			first(&e.name, s.text(raw))
+			first(&e.Name, s.text(raw))
 		case "uri":
-			first(&e.uri, s.text(raw))
+			first(&e.URI, s.text(raw))
 		case "cursor":
-			first(&e.cursor, s.text(raw))
-			e.hasCursor = e.hasCursor || string(raw) != "null" && string(raw) != `""`
+			first(&e.Cursor, s.text(raw))
+			e.HasCursor = e.HasCursor || string(raw) != "null" && string(raw) != `""`
 		case "reason":
-			first(&e.reason, s.text(raw))
+			first(&e.Reason, s.text(raw))
 		case "arguments":
-			if e.arguments == nil {
-				e.arguments, e.argumentsAt = raw, s.pos-len(raw)
+			if e.Arguments == nil {
+				e.Arguments, e.ArgumentsAt = raw, s.pos-len(raw)
 			}
 		case "requestId":
-			firstID(&e.requestID, raw)
+			firstID(&e.RequestID, raw)
 		}
 	case inMeta:
 		s.keepMeta(key, raw)
 	}
 }
 
-func (s *envelopeScan) keepMeta(key string, raw []byte) {
+func (s *scan) keepMeta(key string, raw []byte) {
 	e := &s.env
 	switch key {
 	case "progressToken":
-		firstID(&e.progressToken, raw)
+		firstID(&e.ProgressToken, raw)
 	case metaVersion:
 		e.hasVersion = true
-		first(&e.version, s.text(raw))
+		first(&e.Version, s.text(raw))
 	case metaSession:
-		e.hasSession = true
-		first(&e.session, s.text(raw))
+		e.HasSession = true
+		first(&e.Session, s.text(raw))
 	case metaCall:
-		e.hasCall = true
-		first(&e.call, s.text(raw))
+		e.HasCall = true
+		first(&e.Call, s.text(raw))
 	case metaThread:
-		e.hasThreadID = true
-		first(&e.threadID, s.text(raw))
+		e.HasThreadID = true
+		first(&e.ThreadID, s.text(raw))
 	case metaLogLevel:
 		e.hasLogLevel = true
 		first(&e.logLevel, s.text(raw))
@@ -419,35 +419,35 @@ func first(at *string, text string) {
 }
 
 func firstID(at *json.RawMessage, raw []byte) {
-	if *at == nil && kindOfID(raw) != idUnreadable {
+	if *at == nil && kindOfID(raw) != IDUnreadable {
 		*at = raw
 	}
 }
 
 // kindOfID judges a well-formed value: a string, or an integer literal of any size.
-func kindOfID(raw []byte) idKind {
+func kindOfID(raw []byte) IDKind {
 	if raw[0] == '"' {
-		return idString
+		return IDString
 	}
 	digits := bytes.TrimPrefix(raw, []byte("-"))
 	for _, c := range digits {
 		if c < '0' || c > '9' {
-			return idUnreadable
+			return IDUnreadable
 		}
 	}
 	if len(digits) == 0 {
-		return idUnreadable
+		return IDUnreadable
 	}
-	return idInteger
+	return IDInteger
 }
 
 // text returns the string that raw is, or "" if it is something else.
-func (s *envelopeScan) text(raw []byte) string {
+func (s *scan) text(raw []byte) string {
 	return string(s.textBytes(raw))
 }
 
 // textBytes is text in a buffer that the next string overwrites, or in the message itself.
-func (s *envelopeScan) textBytes(raw []byte) []byte {
+func (s *scan) textBytes(raw []byte) []byte {
 	if raw[0] != '"' {
 		return nil
 	}

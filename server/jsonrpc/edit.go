@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // member returns where the value of a member begins in the object whose brace is at msg[at]; -1: it has no such member.
 func member(msg []byte, at int, name string) int {
-	s := envelopeScan{msg: msg, pos: at}
+	s := scan{msg: msg, pos: at}
 	s.keys, s.objects = s.keyBuf[:0], s.objectBuf[:0]
 	s.open(true)
 	s.pos++
@@ -49,9 +49,9 @@ func withMember(msg []byte, at int, text string) []byte {
 	return append(out, rest...)
 }
 
-// withCall returns msg with `_meta["codehand/call"]` in its params. ok is false for a message whose params or _meta are
+// WithCall returns msg with `_meta["codehand/call"]` in its params. ok is false for a message whose params or _meta are
 // no objects: whoever answers it must say so.
-func withCall(msg []byte, call string) (_ []byte, ok bool) {
+func WithCall(msg []byte, call string) (_ []byte, ok bool) {
 	top := bytes.IndexByte(msg, '{')
 	pair := strconv.Quote(metaCall) + ":" + strconv.Quote(call)
 	params := member(msg, top, "params")
@@ -71,14 +71,14 @@ func withCall(msg []byte, call string) (_ []byte, ok bool) {
 	return withMember(msg, meta, pair), true
 }
 
-// withID returns an answer with the id that the client gave, instead of what the endpoint made of it.
-func withID(answer []byte, id json.RawMessage) []byte {
+// WithID returns an answer with the id that the client gave, instead of what the endpoint made of it.
+func WithID(answer []byte, id json.RawMessage) []byte {
 	top := bytes.IndexByte(answer, '{')
 	at := member(answer, top, "id")
 	if at < 0 {
 		return withMember(answer, top, `"id":`+string(id))
 	}
-	s := envelopeScan{msg: answer, pos: at}
+	s := scan{msg: answer, pos: at}
 	s.keys, s.objects = s.keyBuf[:0], s.objectBuf[:0]
 	s.value() // it passed the scan
 	out := make([]byte, 0, len(answer)+len(id))
@@ -87,9 +87,9 @@ func withID(answer []byte, id json.RawMessage) []byte {
 	return append(out, answer[s.pos:]...)
 }
 
-// sameID says whether got, the id of an answer, may be what an endpoint made of sent: some decode integers to floating
+// SameID says whether got, the id of an answer, may be what an endpoint made of sent: some decode integers to floating
 // point, write strings anew, or know no id in the answer to a message that they could not read.
-func sameID(sent, got json.RawMessage) bool {
+func SameID(sent, got json.RawMessage) bool {
 	if got == nil || bytes.Equal(sent, got) {
 		return true
 	}

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 // key reads a key with its colon, and compares it with the others of its object. Keys below the
 // allowed depth are not compared: the message is refused for its depth.
-func (s *envelopeScan) key() (jsonText, bool) {
+func (s *scan) key() (jsonText, bool) {
 	if s.peek() != '"' {
 		return jsonText{}, false
 	}
@@ -23,20 +23,20 @@ func (s *envelopeScan) key() (jsonText, bool) {
 		return text, false
 	}
 	s.pos++
-	if s.depth <= maxEnvelopeNest {
+	if s.depth <= maxNest {
 		s.addKey(text)
 	}
 	return text, true
 }
 
-// envelopeSeed makes the hashes of keys unpredictable, so that nobody can choose keys that collide.
-var envelopeSeed = maphash.MakeSeed()
+// keySeed makes the hashes of keys unpredictable, so that nobody can choose keys that collide.
+var keySeed = maphash.MakeSeed()
 
 // addKey compares a key with those of its object and remembers it. Small objects are searched from
 // end to end, large ones by a map, so the time is linear in the message.
-func (s *envelopeScan) addKey(text jsonText) {
-	k := envelopeKey{from: int32(text.from), to: int32(text.to), next: -1, escaped: text.escaped}
-	k.hash = maphash.Bytes(envelopeSeed, s.normal(text, 0))
+func (s *scan) addKey(text jsonText) {
+	k := scannedKey{from: int32(text.from), to: int32(text.to), next: -1, escaped: text.escaped}
+	k.hash = maphash.Bytes(keySeed, s.normal(text, 0))
 	base := int(s.bases[s.depth])
 	own := s.keys[base:]
 	if len(own) < linearKeys {
@@ -49,7 +49,7 @@ func (s *envelopeScan) addKey(text jsonText) {
 		return
 	}
 	if s.index == nil {
-		s.index = make([]map[uint64]int32, maxEnvelopeNest+1)
+		s.index = make([]map[uint64]int32, maxNest+1)
 	}
 	m := s.index[s.depth]
 	if m == nil {
@@ -76,7 +76,7 @@ func (s *envelopeScan) addKey(text jsonText) {
 }
 
 // sameHash compares two keys of an object that have the same hash.
-func (s *envelopeScan) sameHash(k envelopeKey, text jsonText) {
+func (s *scan) sameHash(k scannedKey, text jsonText) {
 	old := jsonText{from: int(k.from), to: int(k.to), escaped: k.escaped}
 	a, b := s.plain(old, 0), s.plain(text, 1)
 	switch {
@@ -88,7 +88,7 @@ func (s *envelopeScan) sameHash(k envelopeKey, text jsonText) {
 }
 
 // plain returns a string of the message unescaped, in one of the two buffers if it has escapes.
-func (s *envelopeScan) plain(t jsonText, buf int) []byte {
+func (s *scan) plain(t jsonText, buf int) []byte {
 	if !t.escaped {
 		return s.msg[t.from:t.to]
 	}
@@ -97,7 +97,7 @@ func (s *envelopeScan) plain(t jsonText, buf int) []byte {
 
 // normal returns a key as it is compared at this place: unescaped, and folded where case must not
 // decide.
-func (s *envelopeScan) normal(t jsonText, buf int) []byte {
+func (s *scan) normal(t jsonText, buf int) []byte {
 	if s.exact {
 		return s.plain(t, buf)
 	}

@@ -1,8 +1,8 @@
-package server
+package jsonrpc
 
 // value reads one value of any kind. It does not recurse: the message decides how deep it nests, and
 // it must be read to its end even if that is too deep.
-func (s *envelopeScan) value() bool {
+func (s *scan) value() bool {
 	floor := s.depth
 	for {
 		if !s.begin() {
@@ -25,7 +25,7 @@ func (s *envelopeScan) value() bool {
 
 // begin reads a scalar or an empty container, or enters containers until a scalar or an empty one has
 // been read.
-func (s *envelopeScan) begin() bool {
+func (s *scan) begin() bool {
 	for {
 		s.space()
 		switch c := s.peek(); c {
@@ -60,7 +60,7 @@ func (s *envelopeScan) begin() bool {
 
 // next reads what follows a value in the innermost container: the container's end, or (again) the way
 // to its next value.
-func (s *envelopeScan) next() (again, ok bool) {
+func (s *scan) next() (again, ok bool) {
 	object := s.inObject()
 	s.space()
 	switch c := s.peek(); {
@@ -81,14 +81,14 @@ func (s *envelopeScan) next() (again, ok bool) {
 }
 
 // peek returns the byte at pos; 0, which can stand nowhere outside a string, at the end.
-func (s *envelopeScan) peek() byte {
+func (s *scan) peek() byte {
 	if s.pos < len(s.msg) {
 		return s.msg[s.pos]
 	}
 	return 0
 }
 
-func (s *envelopeScan) space() {
+func (s *scan) space() {
 	for s.pos < len(s.msg) {
 		switch s.msg[s.pos] {
 		case ' ', '\t', '\n', '\r':
@@ -100,7 +100,7 @@ func (s *envelopeScan) space() {
 }
 
 // open enters a container.
-func (s *envelopeScan) open(object bool) {
+func (s *scan) open(object bool) {
 	word, bit := s.depth/64, uint64(1)<<(s.depth%64)
 	if word == len(s.objects) {
 		s.objects = append(s.objects, 0)
@@ -110,9 +110,9 @@ func (s *envelopeScan) open(object bool) {
 		s.objects[word] |= bit
 	}
 	s.depth++
-	if s.depth > maxEnvelopeNest {
-		if s.depth == maxEnvelopeNest+1 {
-			s.fail(checkNest, "nested deeper than %d", maxEnvelopeNest)
+	if s.depth > maxNest {
+		if s.depth == maxNest+1 {
+			s.fail(checkNest, "nested deeper than %d", maxNest)
 		}
 		return
 	}
@@ -123,19 +123,19 @@ func (s *envelopeScan) open(object bool) {
 }
 
 // close leaves the innermost container and forgets its keys.
-func (s *envelopeScan) close() {
-	if s.depth <= maxEnvelopeNest {
+func (s *scan) close() {
+	if s.depth <= maxNest {
 		s.keys = s.keys[:s.bases[s.depth]]
 	}
 	s.depth--
 }
 
-func (s *envelopeScan) inObject() bool {
+func (s *scan) inObject() bool {
 	i := s.depth - 1
 	return s.objects[i/64]>>(i%64)&1 == 1
 }
 
-func (s *envelopeScan) literal(word string) bool {
+func (s *scan) literal(word string) bool {
 	for i := range len(word) {
 		if s.peek() != word[i] {
 			return false
@@ -146,7 +146,7 @@ func (s *envelopeScan) literal(word string) bool {
 }
 
 // number reads a number, and refuses what is no value at all.
-func (s *envelopeScan) number() bool {
+func (s *scan) number() bool {
 	if s.peek() == '-' {
 		s.pos++
 	}
@@ -172,7 +172,7 @@ func (s *envelopeScan) number() bool {
 }
 
 // digits reads at least one digit.
-func (s *envelopeScan) digits() bool {
+func (s *scan) digits() bool {
 	from := s.pos
 	for s.pos < len(s.msg) && '0' <= s.msg[s.pos] && s.msg[s.pos] <= '9' {
 		s.pos++
