@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -156,58 +155,6 @@ func openTestAudit(t testing.TB, dir string, change func(*auditOptions)) *auditL
 		}
 	})
 	return a
-}
-
-// auditDir is a directory for a log.
-func auditDir(t testing.TB) string { return filepath.Join(t.TempDir(), "audit") }
-
-// allAudit returns all lines of a directory in the order of their numbers.
-func allAudit(t testing.TB, dir string) []map[string]any {
-	t.Helper()
-	files, err := auditFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []map[string]any
-	for _, f := range files {
-		b, err := os.ReadFile(filepath.Join(dir, f.name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(b) {
-			var m map[string]any
-			if err := json.Unmarshal(line, &m); err != nil {
-				t.Fatalf("%s: %v: %q", f.name, err, line)
-			}
-			all = append(all, m)
-		}
-	}
-	slices.SortFunc(all, func(a, b map[string]any) int { return int(a["seq"].(float64) - b["seq"].(float64)) })
-	return all
-}
-
-// events are the events of all lines.
-func events(t testing.TB, dir string) string {
-	t.Helper()
-	var all []string
-	for _, m := range allAudit(t, dir) {
-		all = append(all, m["ev"].(string))
-	}
-	return strings.Join(all, " ")
-}
-
-func mustCheck(t *testing.T, dir string, lines int) {
-	t.Helper()
-	if n, err := CheckAudit(dir); err != nil || n != lines {
-		t.Errorf("CheckAudit: %d lines, %v; want %d", n, err, lines)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // The chain goes on over restarts, and over files.
@@ -558,6 +505,17 @@ func TestAuditOpenRefuses(t *testing.T) {
 	}
 	if b, err := os.ReadFile(target); err != nil || len(b) > 0 {
 		t.Errorf("the target of the link holds %q (%v)", b, err)
+	}
+}
+
+// TestAuditClosed: no call may be made that cannot be recorded any more.
+func TestAuditClosed(t *testing.T) {
+	t.Parallel()
+	a, err := openAudit(auditOptions{dir: auditDir(t), replica: "r"})
+	must(t, err)
+	must(t, a.close())
+	if err := a.failed(); !errors.Is(err, errAuditClosed) {
+		t.Errorf("the record that is closed: %v", err)
 	}
 }
 
