@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/audit"
 )
 
 // A person at a desk can have a record, too: of every call, also across kill -9, and a broken chain shows.
@@ -31,7 +33,7 @@ func TestAuditOnStdio(t *testing.T) {
 	b, err := os.ReadFile(log)
 	must(t, err)
 	must(t, os.WriteFile(log, []byte(strings.Replace(string(b), `"op":"create"`, `"op":"delete"`, 1)), 0o600))
-	if _, err := CheckAudit(dir); err == nil {
+	if _, err := audit.Check(dir); err == nil {
 		t.Error("a changed line was not found")
 	}
 

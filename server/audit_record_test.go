@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/server/audit"
 )
 
 // auditDir is a directory for a log.
@@ -55,8 +57,8 @@ func events(t testing.TB, dir string) string {
 
 func mustCheck(t *testing.T, dir string, lines int) {
 	t.Helper()
-	if n, err := CheckAudit(dir); err != nil || n != lines {
-		t.Errorf("CheckAudit: %d lines, %v; want %d", n, err, lines)
+	if n, err := audit.Check(dir); err != nil || n != lines {
+		t.Errorf("audit.Check: %d lines, %v; want %d", n, err, lines)
 	}
 }
 

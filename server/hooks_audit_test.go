@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/audit"
 )
 
 // What hooks decide is in the record, with the line of the hook that did, and nothing of what they say or write
@@ -82,7 +84,7 @@ func TestSEC44HooksInTheRecord(t *testing.T) {
 	if strings.Contains(string(whole), secret) {
 		t.Error("what a hook said is in the record")
 	}
-	if _, err := CheckAudit(dir); err != nil {
+	if _, err := audit.Check(dir); err != nil {
 		t.Error(err)
 	}
 }
