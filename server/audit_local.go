@@ -25,14 +25,14 @@ func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit,
 		return nil, nil
 	}
 	if cfg.Audit.Dir == "-" {
-		return nil, &ConfigError{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the protocol here; name a directory")}
+		return nil, &config.Unusable{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the protocol here; name a directory")}
 	}
 	log, err := audit.Open(audit.Options{
 		Dir: cfg.Audit.Dir, Replica: "r" + newID()[:8], Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
 		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": version, "auth": modeNone}, Log: s.log,
 	})
 	if err != nil {
-		return nil, &ConfigError{Err: fmt.Errorf("audit.dir: %w", err)}
+		return nil, &config.Unusable{Err: fmt.Errorf("audit.dir: %w", err)}
 	}
 	// One person at a desk is told, and goes on; whoever wants more says so.
 	refuse := cfg.Audit.OnError == "refuse" && cfg.Origin("audit.on_error") != "default"

@@ -505,7 +505,7 @@ func TestRevoked(t *testing.T) {
 	theirs := bob.launch(t.Context(), "1", "tend", "bob's", "")
 	x.expect(t, x.began, "bob's")
 
-	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
 	if _, err := file.Revoke(func(t auth.Token) bool { return t.Principal == "alice" }); err != nil {
 		t.Fatal(err)
 	}

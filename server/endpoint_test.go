@@ -40,7 +40,7 @@ func soon(t *testing.T) context.Context {
 // revoke takes all tokens away.
 func (x *httpSite) revoke(t *testing.T) {
 	t.Helper()
-	gone, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).Revoke(func(auth.Token) bool { return true })
+	gone, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).Revoke(func(auth.Token) bool { return true })
 	if err != nil || len(gone) == 0 {
 		t.Fatalf("%d tokens were revoked: %v", len(gone), err)
 	}

@@ -87,7 +87,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	}
 	if x.tokens == nil {
 		x.tokens = map[string]string{}
-		file := auth.OpenTokenFile(TokenFile(cfg))
+		file := auth.OpenTokenFile(cfg.TokenFile())
 		for _, p := range o.principals {
 			_, text, err := file.New(auth.Token{Principal: p, Values: o.values[p]})
 			if err != nil {

@@ -524,7 +524,7 @@ func TestSSEDrainCalls(t *testing.T) {
 func TestSSEOtherToken(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, tools: []tool.Tool{echoing()}})
-	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
 	made, text, err := file.New(auth.Token{Principal: "alice"})
 	must(t, err)
 	must(t, x.server.Reload(x.server.cfg.Principals))

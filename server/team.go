@@ -13,6 +13,7 @@ import (
 
 	"codehand/server/audit"
 	"codehand/server/auth"
+	"codehand/server/config"
 	"codehand/server/pipeline"
 	"codehand/server/state"
 )
@@ -49,16 +50,16 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 		return nil, err
 	}
 	if t.porter, err = auth.New(auth.Options{
-		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: TokenFile(cfg), Local: s.localPrincipal(),
+		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: s.localPrincipal(),
 		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
 		Trusted: cfg.HTTP.TrustedProxies, Log: s.log,
 	}); err != nil {
-		return nil, &ConfigError{Err: err}
+		return nil, &config.Unusable{Err: err}
 	}
 	if name := cfg.Metrics.TokenFile; name != "" {
 		token, err := os.ReadFile(name)
 		if err != nil {
-			return nil, &ConfigError{Err: fmt.Errorf("metrics.token_file: %w", err)}
+			return nil, &config.Unusable{Err: fmt.Errorf("metrics.token_file: %w", err)}
 		}
 		t.scrapeToken = strings.TrimSpace(string(token))
 	}
