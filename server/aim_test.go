@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/tool"
@@ -60,7 +61,7 @@ func TestThroughQueues(t *testing.T) {
 		{"Bash", `{"command":"true"}`, "run_shell", 2, true},
 		{"read_file", `{}`, "read_file", 1, false},
 	} {
-		env, bad := scanEnvelope([]byte(callLine(1, c.name, c.args, "")))
+		env, bad := jsonrpc.Scan([]byte(callLine(1, c.name, c.args, "")))
 		if bad != nil {
 			t.Fatal(bad.Message)
 		}
@@ -71,8 +72,8 @@ func TestThroughQueues(t *testing.T) {
 		if e := s.arrive(rec, key, &release); e != nil {
 			t.Fatal(e.Message)
 		}
-		if len(rec.turns) != c.turns || f.orphan != c.orphan || rec.called() != c.tool {
-			t.Errorf("%s %s: %s, %d turns, orphan %t", c.name, c.args, rec.called(), len(rec.turns), f.orphan)
+		if len(rec.turns) != c.turns || f.Orphan != c.orphan || rec.called() != c.tool {
+			t.Errorf("%s %s: %s, %d turns, orphan %t", c.name, c.args, rec.called(), len(rec.turns), f.Orphan)
 		}
 		rec.leave()
 		rec.visit.Leave()

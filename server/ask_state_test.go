@@ -293,7 +293,7 @@ func TestAskOtherRights(t *testing.T) {
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings(), principals: []string{"ann"}})
 	c := onHTTP(t, x, "ann", true, declared)
 	state := c.call("change", `{"text":"one"}`, always(stop)).state
-	_, narrow, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).New(auth.Token{Principal: "ann", Values: auth.Values{Scopes: []string{"mcp:read"}}})
+	_, narrow, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).New(auth.Token{Principal: "ann", Values: auth.Values{Scopes: []string{"mcp:read"}}})
 	must(t, err)
 	must(t, x.server.Reload(x.server.cfg.Principals))
 	h := x.client("ann")

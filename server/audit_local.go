@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"sync"
 
+	"codehand/server/audit"
 	"codehand/server/config"
 	"codehand/server/pipeline"
 )
 
 // A localAudit is the record of calls of a process for one person. There is one if the operator named audit.dir.
 type localAudit struct {
-	log    *auditLog
+	log    *audit.Log
 	refuse bool // calls, while nothing can be written; else the log says once that nothing is
 	warned sync.Once
 	out    *slog.Logger
@@ -24,14 +25,14 @@ func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit,
 		return nil, nil
 	}
 	if cfg.Audit.Dir == "-" {
-		return nil, &ConfigError{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the protocol here; name a directory")}
+		return nil, &config.Unusable{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the protocol here; name a directory")}
 	}
-	log, err := openAudit(auditOptions{
-		dir: cfg.Audit.Dir, replica: "r" + strings.ToLower(rand.Text()[:8]), sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
-		digest: cfg.Audit.Commands == "digest", start: map[string]any{"version": version, "auth": auth.ModeNone}, log: s.log,
+	log, err := audit.Open(audit.Options{
+		Dir: cfg.Audit.Dir, Replica: "r" + strings.ToLower(rand.Text()[:8]), Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
+		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": version, "auth": auth.ModeNone}, Log: s.log,
 	})
 	if err != nil {
-		return nil, &ConfigError{Err: fmt.Errorf("audit.dir: %w", err)}
+		return nil, &config.Unusable{Err: fmt.Errorf("audit.dir: %w", err)}
 	}
 	// One person at a desk is told, and goes on; whoever wants more says so.
 	refuse := cfg.Audit.OnError == "refuse" && cfg.Origin("audit.on_error") != "default"
@@ -40,7 +41,7 @@ func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit,
 
 // write takes a call into the record.
 func (a *localAudit) write(r pipeline.Record) error {
-	err := a.log.call(r)
+	err := a.log.Call(r)
 	if err == nil || a.refuse {
 		return err
 	}
@@ -51,7 +52,7 @@ func (a *localAudit) write(r pipeline.Record) error {
 // ready says whether calls can be recorded.
 func (a *localAudit) ready() error {
 	if a.refuse {
-		return a.log.failed()
+		return a.log.Failed()
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func (a *localAudit) close() error {
 	if a == nil {
 		return nil
 	}
-	return a.log.close()
+	return a.log.Close()
 }
 
 // event takes what is no call into the record, if there is one.
@@ -69,6 +70,6 @@ func (s *Server) event(ev string, fields map[string]any) {
 	case s.team != nil:
 		s.team.event(ev, fields)
 	case s.audit != nil:
-		_ = s.audit.log.event(ev, fields) // the next call says that it fails
+		_ = s.audit.log.Event(ev, fields) // the next call says that it fails
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/audit"
 )
 
 // A person at a desk can have a record, too: of every call, also across kill -9, and a broken chain shows.
@@ -24,16 +26,14 @@ func TestAuditOnStdio(t *testing.T) {
 	if got := events(t, dir); got != "serve.start call.start call.done call.done" {
 		t.Error(got)
 	}
-	files, err := auditFiles(dir)
-	must(t, err)
-	log := filepath.Join(dir, files[0].name)
+	log := recordFiles(t, dir)[0]
 	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the log: %v, %v", info.Mode(), err)
 	}
 	b, err := os.ReadFile(log)
 	must(t, err)
 	must(t, os.WriteFile(log, []byte(strings.Replace(string(b), `"op":"create"`, `"op":"delete"`, 1)), 0o600))
-	if _, err := CheckAudit(dir); err == nil {
+	if _, err := audit.Check(dir); err == nil {
 		t.Error("a changed line was not found")
 	}
 

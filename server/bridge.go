@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -52,10 +53,10 @@ func (o BridgeOptions) whole() BridgeOptions {
 // A bridge is one client on a pair of pipes, and the endpoint that it talks to.
 type bridge struct {
 	remote   *remote
-	out      *lineWriter
+	out      *jsonrpc.LineWriter
 	log      *slog.Logger
 	words    *Server // makes the refusals that stdio makes, and nothing else
-	table    inflight
+	table    jsonrpc.InFlight
 	sessions *bridgeSessions
 	ctx      context.Context // of everything that runs; ends when the bridge does
 	streams  sync.WaitGroup  // the GET stream
@@ -90,16 +91,16 @@ func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) e
 	close(first)
 	// What runs outlives ctx by its grace.
 	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(errConnection)
+	defer stop(jsonrpc.ErrClosed)
 	b := &bridge{
-		remote: p, out: newLineWriter(out, progressPatience), log: o.Log, ctx: running, last: first,
+		remote: p, out: jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience), log: o.Log, ctx: running, last: first,
 		words:    &Server{implementation: mcp.Implementation{Name: "codehand", Version: o.Version}},
-		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, maxInFlight),
+		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, jsonrpc.MaxInFlight),
 	}
-	defer b.out.shut(errConnection) // a reader that was left behind writes nothing any more
+	defer b.out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
 	ctx, grace, err := pipe{
-		grace: o.EOFGrace, watch: o.ParentWatch, failed: b.out.failed, log: o.Log,
-		handle: b.handle, busy: func() bool { return b.table.calls() > 0 },
+		grace: o.EOFGrace, watch: o.ParentWatch, failed: b.out.Failed, log: o.Log,
+		handle: b.handle, busy: func() bool { return b.table.Calls() > 0 },
 	}.serve(ctx, in)
 	b.end(ctx, grace, stop)
 	return err
@@ -112,11 +113,11 @@ func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.Canc
 	b.closed = true
 	for _, r := range b.open {
 		if r.listen() {
-			r.stop(errConnection)
+			r.stop(jsonrpc.ErrClosed)
 		}
 	}
 	b.mu.Unlock()
-	b.table.close()
+	b.table.Close()
 	done := make(chan struct{})
 	go func() {
 		b.work.Wait()
@@ -124,11 +125,11 @@ func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.Canc
 	}()
 	finished := finishes(ctx, done, grace, signalGrace)
 	if !finished {
-		b.table.cancelAll(errConnection)
+		b.table.CancelAll(jsonrpc.ErrClosed)
 	}
 	b.closeStream()
 	b.leave()
-	stop(errConnection)
+	stop(jsonrpc.ErrClosed)
 	if !finished {
 		within(done, cancelGrace)
 	}
@@ -141,64 +142,64 @@ func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.Canc
 }
 
 // handle takes one line in the order of arrival. It waits for nothing but a client that does not read.
-func (b *bridge) handle(l line) {
-	if l.long {
-		b.say(errorLine(l.id, tooLong().rpc()))
+func (b *bridge) handle(l jsonrpc.Line) {
+	if l.Long {
+		b.say(jsonrpc.ErrorLine(l.ID, jsonrpc.TooLong().Answer()))
 		return
 	}
-	if len(l.bytes) == 0 {
+	if len(l.Bytes) == 0 {
 		return
 	}
-	env, bad := scanEnvelope(l.bytes)
+	env, bad := jsonrpc.Scan(l.Bytes)
 	switch {
 	case bad != nil:
 		b.say(b.refusal(env, bad))
-	case env.method == "" && (env.hasResult || env.hasError):
-		b.reply(env, l.bytes)
-	case env.idKind != idNone && (env.method == "" || env.hasResult || env.hasError):
-		b.say(errorLine(env.id, &rpcError{Code: codeInvalidRequest, Message: "neither a request nor an answer"}))
-	case env.idKind == idNone:
-		b.notification(env, l.bytes)
+	case env.Method == "" && (env.HasResult || env.HasError):
+		b.reply(env, l.Bytes)
+	case env.IDKind != jsonrpc.IDNone && (env.Method == "" || env.HasResult || env.HasError):
+		b.say(jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"}))
+	case env.IDKind == jsonrpc.IDNone:
+		b.notification(env, l.Bytes)
 	default:
-		if env.version >= mcp.ProtocolVersion20260728 {
-			b.version.Store(&env.version)
+		if env.Version >= mcp.ProtocolVersion20260728 {
+			b.version.Store(&env.Version)
 		}
-		b.request(env, l.bytes)
+		b.request(env, l.Bytes)
 	}
 }
 
 // refusal answers a message that failed the scan. A notification is never answered.
-func (b *bridge) refusal(env envelope, bad *envelopeError) []byte {
+func (b *bridge) refusal(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
 	switch {
-	case env.idKind == idNone:
+	case env.IDKind == jsonrpc.IDNone:
 		return nil
 	case bad.InArguments:
-		return b.refuse(env, unusable(env.name, bad))
+		return b.refuse(env, unusable(env.Name, bad))
 	}
-	return errorLine(env.id, bad.rpc())
+	return jsonrpc.ErrorLine(env.ID, bad.Answer())
 }
 
 // full answers a request that the table does not take; at the end of the connection, not at all.
-func (b *bridge) full(env envelope, err error) []byte {
+func (b *bridge) full(env jsonrpc.Envelope, err error) []byte {
 	switch {
-	case errors.Is(err, errConnection):
+	case errors.Is(err, jsonrpc.ErrClosed):
 		return nil
-	case errors.Is(err, errIDInUse):
-		return errorLine(env.id, &rpcError{Code: codeInvalidRequest, Message: err.Error()})
-	case env.method != string(mcp.MethodToolsCall):
-		return errorLine(env.id, &rpcError{Code: codeInternal, Message: err.Error()})
+	case errors.Is(err, jsonrpc.ErrIDInUse):
+		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()})
+	case env.Method != string(mcp.MethodToolsCall):
+		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
 	}
 	return b.refuse(env, tool.Refuse(tool.Busy,
-		"%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", maxInFlight))
+		"%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", jsonrpc.MaxInFlight))
 }
 
 // refuse makes the tool result that a refusal is.
-func (b *bridge) refuse(env envelope, err error) []byte {
-	body, failed := encodeResult(b.words.decorate(env, b.words.describeError(err, env.name)).Result)
+func (b *bridge) refuse(env jsonrpc.Envelope, err error) []byte {
+	body, failed := encodeResult(b.words.decorate(env, b.words.describeError(err, env.Name)).Result)
 	if failed != nil {
-		return errorLine(env.id, &rpcError{Code: codeInternal, Message: "result could not be encoded"})
+		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "result could not be encoded"})
 	}
-	return resultLine(env.id, body)
+	return jsonrpc.ResultLine(env.ID, body)
 }
 
 // say writes a line of the bridge's own, without keeping the reading goroutine.
@@ -206,11 +207,11 @@ func (b *bridge) say(line []byte) {
 	if line == nil {
 		return
 	}
-	b.aside(func() { _ = b.out.write(line, 0, nil) }) // a write error ends the connection by itself
+	b.aside(func() { _ = b.out.WriteLine(line, 0, nil) }) // a write error ends the connection by itself
 }
 
 // reply passes on the client's answer to a request of the endpoint. Only sessions have any.
-func (b *bridge) reply(env envelope, msg []byte) {
+func (b *bridge) reply(env jsonrpc.Envelope, msg []byte) {
 	b.post(env, msg, "", func(err error) {
 		if err != nil {
 			b.log.Warn("an answer did not reach the endpoint", "host", b.remote.url.Host, "err", err)
@@ -220,12 +221,12 @@ func (b *bridge) reply(env envelope, msg []byte) {
 
 // notification passes on a notification of the client. A cancel of what is not running goes no further: some clients
 // cancel every finished call.
-func (b *bridge) notification(env envelope, msg []byte) {
-	switch mcp.MCPMethod(env.method) {
+func (b *bridge) notification(env jsonrpc.Envelope, msg []byte) {
+	switch mcp.MCPMethod(env.Method) {
 	case mcp.MethodNotificationCancelled:
-		if r := b.find(env.requestID); r != nil && r.waits() && r.env.method != string(mcp.MethodInitialize) {
-			b.table.cancelID(env.requestID, errClientCancel)
-			if r.state.Load() == flightCancelled {
+		if r := b.find(env.RequestID); r != nil && r.Waits() && r.env.Method != string(mcp.MethodInitialize) {
+			b.table.Cancel(env.RequestID, jsonrpc.ErrCancelled)
+			if r.Cancelled() {
 				b.abandon(r, env, msg)
 			}
 		}
@@ -234,13 +235,13 @@ func (b *bridge) notification(env envelope, msg []byte) {
 		b.greet(env, msg)
 		return
 	}
-	version := env.version
+	version := env.Version
 	if v := b.version.Load(); version == "" && v != nil && b.sessions.current().hello == nil {
 		version = *v
 	}
 	b.post(env, msg, version, func(err error) {
 		if err != nil {
-			b.log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.method, "err", err)
+			b.log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
 		}
 	})
 }

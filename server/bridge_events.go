@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"codehand/server/jsonrpc"
 )
 
 // errTooLong says that a message of the endpoint is over the limit of one message.
-var errTooLong = fmt.Errorf("a message exceeds %d bytes", maxMessage)
+var errTooLong = fmt.Errorf("a message exceeds %d bytes", jsonrpc.MaxMessage)
 
 // errStreamEnd says that a stream ended, in whatever way, before what was waited for.
 var errStreamEnd = errors.New("the stream ended")

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/jsonrpc"
 )
 
 // forgetful answers like bridgeLegacy, but knows only its newest session, and forgets that when it is told to.
@@ -330,16 +332,16 @@ func TestBridgeCancel(t *testing.T) {
 				}
 				got, key := cancels[0], ""
 				if c.modern {
-					env, _ := scanEnvelope([]byte(b.only("tools/call")[0].body))
-					if key = env.call; key == "" {
+					env, _ := jsonrpc.Scan([]byte(b.only("tools/call")[0].body))
+					if key = env.Call; key == "" {
 						t.Error("the call has no key")
 					}
 					if v := got.header.Get("Mcp-Protocol-Version"); v != "2026-07-28" {
 						t.Errorf("posted with version %q", v)
 					}
 				}
-				env, bad := scanEnvelope([]byte(got.body))
-				if bad != nil || env.call != key || string(env.requestID) != "5" || env.reason != "enough" || !c.modern && got.body != cancelLine("5") {
+				env, bad := jsonrpc.Scan([]byte(got.body))
+				if bad != nil || env.Call != key || string(env.RequestID) != "5" || env.Reason != "enough" || !c.modern && got.body != cancelLine("5") {
 					t.Errorf("posted %s, want key %q", got.body, key)
 				}
 			})
@@ -399,8 +401,8 @@ func TestBridgeOrder(t *testing.T) {
 			if r.Method != http.MethodPost {
 				return &http.Response{StatusCode: 405, Body: http.NoBody, Header: http.Header{}}, nil
 			}
-			env, _ := scanEnvelope(body)
-			s := started{env.method + string(env.id), func() { trace.WroteRequest(httptrace.WroteRequestInfo{}) }, make(chan string)}
+			env, _ := jsonrpc.Scan(body)
+			s := started{env.Method + string(env.ID), func() { trace.WroteRequest(httptrace.WroteRequestInfo{}) }, make(chan string)}
 			begun <- s
 			select {
 			case text := <-s.reply:

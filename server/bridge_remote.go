@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 )
 
 // The reasons for which the bridge itself refuses to send or to go on.
@@ -194,7 +195,7 @@ func newStatusError(resp *http.Response) *statusError {
 	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
 	case "application/json":
 		body = bytes.TrimSpace(body)
-		if env, bad := scanEnvelope(body); env.hasError && (bad == nil || bad.Code != codeParseError) {
+		if env, bad := jsonrpc.Scan(body); env.HasError && (bad == nil || bad.Code != jsonrpc.CodeParseError) {
 			flatten(body)
 			e.message = body
 		}
@@ -255,7 +256,7 @@ func (p *remote) explain(id json.RawMessage, err error, lost bool) []byte {
 	case ok && status.denied():
 		text = "not authorised at " + p.url.Host
 	case ok && status.message != nil:
-		return append(withID(status.message, id), '\n')
+		return append(jsonrpc.WithID(status.message, id), '\n')
 	case ok:
 		text = p.url.Host + " answered " + err.Error()
 	case errors.Is(err, errTooLong), errors.Is(err, errNoAnswer):
@@ -267,7 +268,7 @@ func (p *remote) explain(id json.RawMessage, err error, lost bool) []byte {
 	default:
 		text = "cannot reach " + p.shown() + ": " + err.Error()
 	}
-	return errorLine(id, &rpcError{Code: codeInternal, Message: clip(text, 300)})
+	return jsonrpc.ErrorLine(id, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: clip(text, 300)})
 }
 
 // unconnected says that the endpoint got nothing.
@@ -278,6 +279,3 @@ func unconnected(err error) bool {
 	_, ok := errors.AsType[*net.DNSError](err)
 	return ok
 }
-
-// codeInternal is the JSON-RPC code of whatever keeps the bridge from an answer.
-const codeInternal = -32603

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -23,8 +25,8 @@ const steady = 5 * time.Second
 
 // A bridgeRequest is one request of the client.
 type bridgeRequest struct {
-	flight
-	env       envelope
+	jsonrpc.Flight
+	env       jsonrpc.Envelope
 	swallowed bool // the client does not get the answer: it did not ask
 
 	stop  context.CancelCauseFunc // ends what runs for it
@@ -44,28 +46,28 @@ type bridgeRequest struct {
 }
 
 // modern says that the request belongs to no session.
-func (r *bridgeRequest) modern() bool { return r.env.version >= mcp.ProtocolVersion20260728 }
+func (r *bridgeRequest) modern() bool { return r.env.Version >= mcp.ProtocolVersion20260728 }
 
 func (r *bridgeRequest) listen() bool {
-	return r.modern() && r.env.method == string(mcp.MethodSubscriptionsListen)
+	return r.modern() && r.env.Method == string(mcp.MethodSubscriptionsListen)
 }
 
 // repeatable says whether the request may be sent again when nobody knows what became of it.
-func (r *bridgeRequest) repeatable() bool { return !r.call || r.key != "" }
+func (r *bridgeRequest) repeatable() bool { return !r.Call || r.key != "" }
 
 // request takes a request in its turn and runs it.
-func (b *bridge) request(env envelope, msg []byte) {
+func (b *bridge) request(env jsonrpc.Envelope, msg []byte) {
 	ctx, stop := context.WithCancelCause(b.ctx)
 	r := &bridgeRequest{env: env, msg: msg, stop: stop, gone: make(chan struct{}), ended: make(chan struct{})}
-	r.id, r.call = env.id, env.method == string(mcp.MethodToolsCall)
-	r.cancel = func(cause error) {
-		if errors.Is(cause, errClientCancel) {
+	r.ID, r.Call = env.ID, env.Method == string(mcp.MethodToolsCall)
+	r.Cancel = func(cause error) {
+		if errors.Is(cause, jsonrpc.ErrCancelled) {
 			close(r.gone) // the endpoint must hear of it first
 			return
 		}
 		stop(cause)
 	}
-	if err := b.table.add(&r.flight); err != nil {
+	if err := b.table.Add(&r.Flight); err != nil {
 		stop(nil)
 		b.say(b.full(env, err))
 		return
@@ -75,7 +77,7 @@ func (b *bridge) request(env envelope, msg []byte) {
 		stop(nil)
 		close(r.ended)
 		b.forget(r)
-		b.table.done(&r.flight)
+		b.table.Done(&r.Flight)
 	}
 	wait, pass := b.turn()
 	started := b.start(func() {
@@ -92,7 +94,7 @@ func (b *bridge) request(env envelope, msg []byte) {
 
 // run gets the answer of a request, if it takes several attempts. pass lets the next message begin.
 func (b *bridge) run(ctx context.Context, r *bridgeRequest, pass func()) {
-	if r.env.method == string(mcp.MethodInitialize) {
+	if r.env.Method == string(mcp.MethodInitialize) {
 		pass = func() {} // what comes next depends on its answer
 	}
 	var wait backoff
@@ -105,7 +107,7 @@ func (b *bridge) run(ctx context.Context, r *bridgeRequest, pass func()) {
 		err := b.attempt(ctx, r, pass)
 		pass()
 		switch {
-		case err == nil || !r.waits():
+		case err == nil || !r.Waits():
 			return
 		case ctx.Err() != nil:
 			b.complete(r)
@@ -128,12 +130,12 @@ func (b *bridge) run(ctx context.Context, r *bridgeRequest, pass func()) {
 		}
 		d, ok := wait.next(after, total)
 		if permanent(err) || !r.repeatable() || !ok {
-			_ = b.out.write(b.remote.explain(r.id, err, !r.repeatable()), 0, r.settle) // a write error ends the connection by itself
+			_ = b.out.WriteLine(b.remote.explain(r.ID, err, !r.repeatable()), 0, r.Settle) // a write error ends the connection by itself
 			return
 		}
-		b.log.Debug("trying again", "method", r.env.method, "in", d, "err", err)
+		b.log.Debug("trying again", "method", r.env.Method, "in", d, "err", err)
 		if !pause(ctx, d, r.gone) {
-			if r.waits() {
+			if r.Waits() {
 				b.complete(r)
 			}
 			return
@@ -146,16 +148,16 @@ func (b *bridge) run(ctx context.Context, r *bridgeRequest, pass func()) {
 func (r *bridgeRequest) begin(keeps bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.waits() {
+	if !r.Waits() {
 		return false
 	}
-	if !r.sent && r.call && keeps {
+	if !r.sent && r.Call && keeps {
 		switch {
-		case r.env.hasCall:
-			r.key = r.env.call
+		case r.env.HasCall:
+			r.key = r.env.Call
 		default:
 			key := newID()
-			if msg, ok := withCall(r.msg, key); ok {
+			if msg, ok := jsonrpc.WithCall(r.msg, key); ok {
 				r.msg, r.key = msg, key
 			}
 		}
@@ -169,12 +171,12 @@ func (b *bridge) complete(r *bridgeRequest) {
 	if !r.listen() {
 		return
 	}
-	body, err := marshal(map[string]any{
+	body, err := jsonrpc.Marshal(map[string]any{
 		"resultType": mcp.ResultTypeComplete,
-		"_meta":      map[string]any{mcp.MetaKeySubscriptionID: r.id},
+		"_meta":      map[string]any{mcp.MetaKeySubscriptionID: r.ID},
 	})
 	if err == nil { // an id that passed the scan can always be encoded
-		_ = b.out.write(resultLine(r.id, body), 0, r.settle) // the connection ends anyway
+		_ = b.out.WriteLine(jsonrpc.ResultLine(r.ID, body), 0, r.Settle) // the connection ends anyway
 	}
 }
 
@@ -194,7 +196,7 @@ func (b *bridge) attempt(ctx context.Context, r *bridgeRequest, sent func()) err
 	}
 	s := b.sessions.current()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
-	resp, err := b.remote.send(traced, http.MethodPost, b.header(r.env, r.env.version, s), r.msg)
+	resp, err := b.remote.send(traced, http.MethodPost, b.header(r.env, r.env.Version, s), r.msg)
 	if e, ok := errors.AsType[*statusError](err); ok && e.code == http.StatusNotFound && b.lost(r.env, s) && !r.renewed && !r.swallowed {
 		if err := b.renew(outer, s.number); err != nil {
 			return err
@@ -215,15 +217,15 @@ func (b *bridge) attempt(ctx context.Context, r *bridgeRequest, sent func()) err
 }
 
 // lost says whether a 404 means that the session is gone.
-func (b *bridge) lost(env envelope, s bridgeSession) bool {
-	return env.version < mcp.ProtocolVersion20260728 && env.method != string(mcp.MethodInitialize) && s.id != "" && s.hello != nil
+func (b *bridge) lost(env jsonrpc.Envelope, s bridgeSession) bool {
+	return env.Version < mcp.ProtocolVersion20260728 && env.Method != string(mcp.MethodInitialize) && s.id != "" && s.hello != nil
 }
 
 // header returns the headers of a POST. version is that of the era; "" or a legacy one: the session's.
-func (b *bridge) header(env envelope, version string, s bridgeSession) http.Header {
+func (b *bridge) header(env jsonrpc.Envelope, version string, s bridgeSession) http.Header {
 	h := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 	if version < mcp.ProtocolVersion20260728 {
-		if env.method != string(mcp.MethodInitialize) {
+		if env.Method != string(mcp.MethodInitialize) {
 			s.put(h)
 		}
 		return h
@@ -234,12 +236,12 @@ func (b *bridge) header(env envelope, version string, s bridgeSession) http.Head
 		}
 	}
 	set(mcp.HeaderProtocolVersion, version)
-	set(mcp.HeaderMethod, env.method)
-	switch mcp.MCPMethod(env.method) {
+	set(mcp.HeaderMethod, env.Method)
+	switch mcp.MCPMethod(env.Method) {
 	case mcp.MethodToolsCall, mcp.MethodPromptsGet:
-		set(mcp.HeaderName, env.name)
+		set(mcp.HeaderName, env.Name)
 	case mcp.MethodResourcesRead:
-		set(mcp.HeaderName, env.uri)
+		set(mcp.HeaderName, env.URI)
 	}
 	return h
 }
@@ -248,11 +250,11 @@ func (b *bridge) header(env envelope, version string, s bridgeSession) http.Head
 func (b *bridge) answer(r *bridgeRequest, resp *http.Response, body io.Reader, end func(error)) error {
 	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
 	case "application/json":
-		data, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
+		data, err := io.ReadAll(io.LimitReader(body, jsonrpc.MaxMessage+1))
 		switch {
 		case err != nil:
 			return fmt.Errorf("%w: %w", errStreamEnd, err)
-		case len(data) > maxMessage:
+		case len(data) > jsonrpc.MaxMessage:
 			return errTooLong
 		case !b.receive(r, data):
 			return errNoAnswer
@@ -267,7 +269,7 @@ func (b *bridge) answer(r *bridgeRequest, resp *http.Response, body io.Reader, e
 	for {
 		ev, err := events.next()
 		switch {
-		case answered && err != nil, !r.waits() && err != nil:
+		case answered && err != nil, !r.Waits() && err != nil:
 			return nil
 		case errors.Is(err, errTooLong):
 			return err
@@ -286,7 +288,7 @@ func (b *bridge) answer(r *bridgeRequest, resp *http.Response, body io.Reader, e
 
 // events reads a stream of the endpoint.
 func (b *bridge) events(body io.Reader) *eventReader {
-	return newEventReader(body, maxMessage, func() { b.remote.beats.Store(true) })
+	return newEventReader(body, jsonrpc.MaxMessage, func() { b.remote.beats.Store(true) })
 }
 
 // isMessage says whether the event is one: others, and the empty ones that some servers begin with, are not.
@@ -296,16 +298,16 @@ func (e event) isMessage() bool { return (e.name == "" || e.name == "message") &
 // the message is the answer to r.
 func (b *bridge) receive(r *bridgeRequest, data []byte) bool {
 	msg := bytes.TrimSpace(data)
-	env, bad := scanEnvelope(msg)
-	if bad != nil && (bad.Code == codeParseError || len(msg) > maxMessage || msg[0] != '{') {
+	env, bad := jsonrpc.Scan(msg)
+	if bad != nil && (bad.Code == jsonrpc.CodeParseError || len(msg) > jsonrpc.MaxMessage || msg[0] != '{') {
 		b.log.Warn("what the endpoint sent is no message and is dropped", "host", b.remote.url.Host, "why", bad.Message)
 		return false
 	}
 	flatten(msg)
 	switch {
-	case env.method != "":
+	case env.Method != "":
 		b.pass(r, env, msg)
-	case env.hasResult || env.hasError:
+	case env.HasResult || env.HasError:
 		return b.settle(r, env, msg)
 	default:
 		b.log.Warn("what the endpoint sent is neither a request nor an answer and is dropped", "host", b.remote.url.Host)
@@ -314,61 +316,61 @@ func (b *bridge) receive(r *bridgeRequest, data []byte) bool {
 }
 
 // pass writes a notification or a request of the endpoint.
-func (b *bridge) pass(r *bridgeRequest, env envelope, msg []byte) {
-	if r != nil && r.listen() && env.method == string(mcp.MethodNotificationSubscriptionsAcknowledged) {
+func (b *bridge) pass(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) {
+	if r != nil && r.listen() && env.Method == string(mcp.MethodNotificationSubscriptionsAcknowledged) {
 		if r.acked {
 			return // the client does not know that the listen was posted again
 		}
 		r.acked = true
 	}
-	_ = b.out.write(append(msg, '\n'), 0, func() bool { // a write error ends the connection by itself
-		return r == nil || r.state.Load() != flightCancelled
+	_ = b.out.WriteLine(append(msg, '\n'), 0, func() bool { // a write error ends the connection by itself
+		return r == nil || !r.Cancelled()
 	})
 }
 
 // settle writes an answer, with the id that the client gave.
-func (b *bridge) settle(r *bridgeRequest, env envelope, msg []byte) bool {
+func (b *bridge) settle(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) bool {
 	to := r
-	if r == nil || !sameID(r.id, env.id) {
-		if to = b.find(env.id); to == nil {
+	if r == nil || !jsonrpc.SameID(r.ID, env.ID) {
+		if to = b.find(env.ID); to == nil {
 			b.log.Warn("an answer to nothing is dropped", "host", b.remote.url.Host)
 			return false
 		}
 	}
 	b.learn(to, msg)
-	if !bytes.Equal(env.id, to.id) {
-		msg = withID(msg, to.id)
+	if !bytes.Equal(env.ID, to.ID) {
+		msg = jsonrpc.WithID(msg, to.ID)
 	}
 	if to.swallowed {
-		return to.flight.settle()
+		return to.Flight.Settle()
 	}
-	_ = b.out.write(append(msg, '\n'), 0, to.flight.settle) // a write error ends the connection by itself
+	_ = b.out.WriteLine(append(msg, '\n'), 0, to.Flight.Settle) // a write error ends the connection by itself
 	return to == r
 }
 
 // abandon tells the endpoint that the client has cancelled r, which is out of the table already.
-func (b *bridge) abandon(r *bridgeRequest, env envelope, msg []byte) {
+func (b *bridge) abandon(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) {
 	r.mu.Lock()
 	sent, key := r.sent, r.key
 	r.mu.Unlock()
 	if r.modern() {
 		if sent && key != "" {
-			if msg, ok := withCall(msg, key); ok {
-				b.post(env, msg, r.env.version, func(error) { r.stop(errClientCancel) })
+			if msg, ok := jsonrpc.WithCall(msg, key); ok {
+				b.post(env, msg, r.env.Version, func(error) { r.stop(jsonrpc.ErrCancelled) })
 				return
 			}
 		}
-		r.stop(errClientCancel) // the end of its stream is the message
+		r.stop(jsonrpc.ErrCancelled) // the end of its stream is the message
 		return
 	}
 	if !sent {
-		r.stop(errClientCancel)
+		r.stop(jsonrpc.ErrCancelled)
 		return
 	}
 	// The end of a connection is no cancel here, but an endpoint that does not end the stream must not keep it.
 	b.post(env, msg, "", func(error) {
 		if pause(b.ctx, cancelGrace, r.ended) {
-			r.stop(errClientCancel)
+			r.stop(jsonrpc.ErrCancelled)
 		}
 	})
 }

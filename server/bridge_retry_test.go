@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/jsonrpc"
 )
 
 // TestBackoff: waits double up to a limit, the last one ends with the time that there is, and what the endpoint asks
@@ -125,9 +127,9 @@ func TestBridgeRetries(t *testing.T) {
 							t.Errorf("repeated as %s, not %s", p.body, calls[0].body)
 						}
 					}
-					env, bad := scanEnvelope([]byte(calls[0].body))
-					if bad != nil || env.hasCall != (c.name == "kept call") || env.hasCall && len(env.call) != 26 {
-						t.Errorf("key %q: %s", env.call, calls[0].body)
+					env, bad := jsonrpc.Scan([]byte(calls[0].body))
+					if bad != nil || env.HasCall != (c.name == "kept call") || env.HasCall && len(env.Call) != 26 {
+						t.Errorf("key %q: %s", env.Call, calls[0].body)
 					}
 				})
 			})

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -73,8 +75,8 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 		return nil // somebody else did
 	}
 	b.log.Info("the endpoint does not know the session any more: initializing again", "host", b.remote.url.Host)
-	env, _ := scanEnvelope(s.hello) // it was sent before
-	r := &bridgeRequest{flight: flight{id: env.id}, env: env, msg: s.hello, swallowed: true}
+	env, _ := jsonrpc.Scan(s.hello) // it was sent before
+	r := &bridgeRequest{Flight: jsonrpc.Flight{ID: env.ID}, env: env, msg: s.hello, swallowed: true}
 	if err := b.attempt(ctx, r, func() {}); err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 	if s.ready == nil {
 		return nil
 	}
-	env, _ = scanEnvelope(s.ready) // likewise
+	env, _ = jsonrpc.Scan(s.ready) // likewise
 	if err := b.deliver(ctx, env, s.ready, "", func() {}); err != nil {
 		return err
 	}
@@ -94,8 +96,8 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 
 // learn takes from an answer what the bridge must know. It runs before the client gets the answer.
 func (b *bridge) learn(r *bridgeRequest, answer []byte) {
-	hello := r.env.method == string(mcp.MethodInitialize)
-	if !hello && r.env.method != string(mcp.MethodServerDiscover) {
+	hello := r.env.Method == string(mcp.MethodInitialize)
+	if !hello && r.env.Method != string(mcp.MethodServerDiscover) {
 		return
 	}
 	var m struct {

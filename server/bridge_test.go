@@ -18,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/jsonrpc"
 )
 
 // A remoteStub is an endpoint that does what a test says, on pipes in memory: its time is that of a synctest bubble.
@@ -510,7 +512,7 @@ func TestBridgeTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
-			size := maxMessage
+			size := jsonrpc.MaxMessage
 			if m.Method == "long" {
 				size++
 			}
@@ -524,7 +526,7 @@ func TestBridgeTooLong(t *testing.T) {
 		})
 		for _, id := range []string{"1", "2"} {
 			b.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"fits"}`)
-			if got := b.receive(); len(got) != maxMessage {
+			if got := b.receive(); len(got) != jsonrpc.MaxMessage {
 				t.Errorf("%d bytes: %.100s", len(got), got)
 			}
 			b.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"long"}`)
@@ -543,7 +545,7 @@ func TestBridgeRefusals(t *testing.T) {
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"read_file","arguments":{"a":1,"a":2}}}`,
 		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read_file","arguments":{"a":"\ud800"}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}`, `{"jsonrpc":"2.0","method":"x","Method":"y"}`, "", "  ",
-		`{"jsonrpc":"2.0","id":8,"method":"` + strings.Repeat("x", maxMessage) + `"}`,
+		`{"jsonrpc":"2.0","id":8,"method":"` + strings.Repeat("x", jsonrpc.MaxMessage) + `"}`,
 	}
 	f := start(t, setup{silent: true})
 	var want []string
@@ -592,7 +594,7 @@ func TestBridgeTable(t *testing.T) {
 		})
 		b.send(bridgePing("1"), bridgePing("1"))
 		b.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"request id already in use"}}`)
-		for i := 2; i <= maxInFlight; i++ {
+		for i := 2; i <= jsonrpc.MaxInFlight; i++ {
 			b.send(bridgePing(fmt.Sprint(i)))
 		}
 		b.send(bridgePing(`"many"`), `{"jsonrpc":"2.0","id":"busy","method":"tools/call","params":{"name":"a"}}`)
@@ -603,8 +605,8 @@ func TestBridgeTable(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		close(release)
-		if rest := b.finish(); len(rest) != maxInFlight {
-			t.Errorf("%d answers, want %d", len(rest), maxInFlight)
+		if rest := b.finish(); len(rest) != jsonrpc.MaxInFlight {
+			t.Errorf("%d answers, want %d", len(rest), jsonrpc.MaxInFlight)
 		}
 	})
 }

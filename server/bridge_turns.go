@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -39,7 +41,7 @@ func (b *bridge) start(f func()) bool {
 func (b *bridge) aside(f func()) {
 	select {
 	case b.slots <- struct{}{}:
-	case <-b.out.failed:
+	case <-b.out.Failed:
 		return
 	}
 	if !b.start(func() {
@@ -54,15 +56,15 @@ func (b *bridge) aside(f func()) {
 func (b *bridge) keep(r *bridgeRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.open[string(r.id)] = r
+	b.open[string(r.ID)] = r
 }
 
 // forget ends that, unless another request has the id by now.
 func (b *bridge) forget(r *bridgeRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.open[string(r.id)] == r {
-		delete(b.open, string(r.id))
+	if b.open[string(r.ID)] == r {
+		delete(b.open, string(r.ID))
 	}
 }
 
@@ -74,7 +76,7 @@ func (b *bridge) find(id json.RawMessage) *bridgeRequest {
 }
 
 // post sends a message that nothing answers, in its turn. then gets how it ended.
-func (b *bridge) post(env envelope, msg []byte, version string, then func(error)) {
+func (b *bridge) post(env jsonrpc.Envelope, msg []byte, version string, then func(error)) {
 	wait, pass := b.turn()
 	b.aside(func() {
 		defer pass()
@@ -85,7 +87,7 @@ func (b *bridge) post(env envelope, msg []byte, version string, then func(error)
 }
 
 // greet passes on notifications/initialized, before anything that comes later, and opens the GET stream.
-func (b *bridge) greet(env envelope, msg []byte) {
+func (b *bridge) greet(env jsonrpc.Envelope, msg []byte) {
 	wait, pass := b.turn()
 	b.aside(func() {
 		defer pass()
@@ -93,7 +95,7 @@ func (b *bridge) greet(env envelope, msg []byte) {
 			return
 		}
 		if err := b.insist(env, msg, "", func() {}); err != nil {
-			b.log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.method, "err", err)
+			b.log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
 			return
 		}
 		if b.sessions.current().hello != nil {
@@ -104,7 +106,7 @@ func (b *bridge) greet(env envelope, msg []byte) {
 }
 
 // insist delivers a message that nothing answers, if it takes several attempts. sent is called when it is on its way.
-func (b *bridge) insist(env envelope, msg []byte, version string, sent func()) error {
+func (b *bridge) insist(env jsonrpc.Envelope, msg []byte, version string, sent func()) error {
 	wait := backoff{since: time.Now()}
 	renewed := false
 	for {
@@ -139,12 +141,12 @@ func (b *bridge) insist(env envelope, msg []byte, version string, sent func()) e
 
 // aboutSession says whether a message that nothing answers means anything to a new session. The answer to a request
 // and the cancel of one do not: what they are about is lost.
-func aboutSession(env envelope) bool {
-	return env.method != "" && env.method != string(mcp.MethodNotificationCancelled)
+func aboutSession(env jsonrpc.Envelope) bool {
+	return env.Method != "" && env.Method != string(mcp.MethodNotificationCancelled)
 }
 
 // deliver sends a message that nothing answers, once.
-func (b *bridge) deliver(ctx context.Context, env envelope, msg []byte, version string, sent func()) error {
+func (b *bridge) deliver(ctx context.Context, env jsonrpc.Envelope, msg []byte, version string, sent func()) error {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
 	ctx, cancel := context.WithTimeout(ctx, retryFor) // what it does is done before it is answered, which is at once
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -125,7 +126,7 @@ func async(q *http.Request) <-chan httpReply {
 			if !isData && strings.HasPrefix(out.kind, "text/event-stream") {
 				continue
 			}
-			if env, bad := scanEnvelope([]byte(data)); bad == nil && env.method == "" {
+			if env, bad := jsonrpc.Scan([]byte(data)); bad == nil && env.Method == "" {
 				out.answer = data
 			} else {
 				out.notes = append(out.notes, data)
@@ -504,7 +505,7 @@ func TestRevoked(t *testing.T) {
 	theirs := bob.launch(t.Context(), "1", "tend", "bob's", "")
 	x.expect(t, x.began, "bob's")
 
-	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
 	if _, err := file.Revoke(func(t auth.Token) bool { return t.Principal == "alice" }); err != nil {
 		t.Fatal(err)
 	}

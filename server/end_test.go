@@ -263,11 +263,4 @@ func TestNothingAfterClose(t *testing.T) {
 	if _, err := j.of("p"); !errors.Is(err, errClosed) {
 		t.Errorf("a journal after the end: %v", err)
 	}
-
-	a, err := openAudit(auditOptions{dir: auditDir(t), replica: "r"})
-	must(t, err)
-	must(t, a.close())
-	if err := a.failed(); !errors.Is(err, errAuditClosed) {
-		t.Errorf("the record that is closed: %v", err)
-	}
 }

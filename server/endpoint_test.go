@@ -19,6 +19,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/state"
 	"codehand/tools"
@@ -39,7 +40,7 @@ func soon(t *testing.T) context.Context {
 // revoke takes all tokens away.
 func (x *httpSite) revoke(t *testing.T) {
 	t.Helper()
-	gone, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).Revoke(func(auth.Token) bool { return true })
+	gone, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).Revoke(func(auth.Token) bool { return true })
 	if err != nil || len(gone) == 0 {
 		t.Fatalf("%d tokens were revoked: %v", len(gone), err)
 	}
@@ -83,7 +84,7 @@ func TestArrivalOrder(t *testing.T) {
 		start := make(chan struct{})
 		var all sync.WaitGroup
 		for i := range calls {
-			env, bad := scanEnvelope([]byte(callLine(1, "mark", fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", i)), "")))
+			env, bad := jsonrpc.Scan([]byte(callLine(1, "mark", fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", i)), "")))
 			if bad != nil {
 				t.Fatal(bad.Message)
 			}
@@ -121,7 +122,7 @@ func TestArrivalOrder(t *testing.T) {
 		order = nil
 		for _, rec := range recs {
 			all.Go(func() {
-				if _, err := rec.visit.Call(t.Context(), s.table["mark"], rec.env.arguments, pipeline.Arrival{}); err != nil {
+				if _, err := rec.visit.Call(t.Context(), s.table["mark"], rec.env.Arguments, pipeline.Arrival{}); err != nil {
 					t.Error(err)
 				}
 				rec.visit.Leave()
@@ -331,7 +332,7 @@ func TestDeleteBeatsRequest(t *testing.T) {
 	if got := c.delete(); got != http.StatusOK {
 		t.Fatalf("DELETE: %d", got)
 	}
-	env, _ := scanEnvelope([]byte(body))
+	env, _ := jsonrpc.Scan([]byte(body))
 	w := httptest.NewRecorder()
 	late := &exchange{e: e, w: w, r: q, c: from, body: []byte(body), scope: scope, rec: &record{env: env, limits: from.limits, place: at}}
 	late.request()

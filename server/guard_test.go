@@ -62,7 +62,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 	if _, err := config.OpenState(x.data); err != nil {
 		t.Fatal(err)
 	}
-	file := auth.OpenTokenFile(TokenFile(cfg))
+	file := auth.OpenTokenFile(cfg.TokenFile())
 	for _, p := range principals {
 		if _, x.tokens[p.Principal], err = file.New(p); err != nil {
 			t.Fatal(err)
@@ -81,9 +81,11 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		t.Fatal(err)
 	}
 	x.at = l.Addr().String()
-	secure, _, err := loadTLS(cfg, log)
-	if err != nil {
-		t.Fatal(err)
+	var secure *tls.Config
+	if cfg.HTTP.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(cfg.HTTP.TLSCert, cfg.HTTP.TLSKey)
+		must(t, err)
+		secure = &tls.Config{Certificates: []tls.Certificate{pair}}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/audit"
 )
 
 // What hooks decide is in the record, with the line of the hook that did, and nothing of what they say or write
@@ -77,14 +79,12 @@ func TestSEC44HooksInTheRecord(t *testing.T) {
 			t.Errorf("%s: %v by %v, from %q, want %q", c.tool, m["dec"], m["by"], at, line[c.matcher])
 		}
 	}
-	files, err := auditFiles(dir)
-	must(t, err)
-	whole, err := os.ReadFile(filepath.Join(dir, files[0].name))
+	whole, err := os.ReadFile(recordFiles(t, dir)[0])
 	must(t, err)
 	if strings.Contains(string(whole), secret) {
 		t.Error("what a hook said is in the record")
 	}
-	if _, err := CheckAudit(dir); err != nil {
+	if _, err := audit.Check(dir); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -86,7 +87,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	}
 	if x.tokens == nil {
 		x.tokens = map[string]string{}
-		file := auth.OpenTokenFile(TokenFile(cfg))
+		file := auth.OpenTokenFile(cfg.TokenFile())
 		for _, p := range o.principals {
 			_, text, err := file.New(auth.Token{Principal: p, Values: o.values[p]})
 			if err != nil {
@@ -182,11 +183,11 @@ func (c *httpClient) request(ctx context.Context, method, url, body string) *htt
 		r.Header.Set("Mcp-Session-Id", c.session)
 	}
 	if c.modern {
-		env, _ := scanEnvelope([]byte(body))
-		r.Header.Set("Mcp-Protocol-Version", firstModern)
-		r.Header.Set("Mcp-Method", env.method)
-		if env.name != "" {
-			r.Header.Set("Mcp-Name", env.name)
+		env, _ := jsonrpc.Scan([]byte(body))
+		r.Header.Set("Mcp-Protocol-Version", jsonrpc.FirstModern)
+		r.Header.Set("Mcp-Method", env.Method)
+		if env.Name != "" {
+			r.Header.Set("Mcp-Name", env.Name)
 		}
 	}
 	for k, v := range c.extra {
@@ -270,7 +271,7 @@ func readReply(t testing.TB, r *http.Response) httpReply {
 		if !ok {
 			continue
 		}
-		if env, bad := scanEnvelope([]byte(data)); bad == nil && env.method == "" {
+		if env, bad := jsonrpc.Scan([]byte(data)); bad == nil && env.Method == "" {
 			out.answer = data
 		} else {
 			out.notes = append(out.notes, data)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/tools/session"
 )
 
@@ -16,16 +17,16 @@ func TestStdioKey(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
 		handle, conversation string // of the environment
-		env                  envelope
+		env                  jsonrpc.Envelope
 		want                 string
 	}{
-		{"explicit handle", "envhandle", "conv", envelope{hasSession: true, session: "my-handle", hasThreadID: true, threadID: "t1"}, "h:my-handle"},
-		{"handle of the environment", "envhandle", "conv", envelope{hasThreadID: true, threadID: "t1"}, "h:envhandle"},
-		{"thread", "", "conv", envelope{hasThreadID: true, threadID: "t1"}, "t:t1"},
-		{"malformed thread is skipped", "", "conv", envelope{hasThreadID: true, threadID: "a b"}, "e:conv"},
-		{"empty thread is skipped", "", "conv", envelope{hasThreadID: true}, "e:conv"},
-		{"conversation of the client", "", "conv", envelope{}, "e:conv"},
-		{"process", "", "", envelope{}, "p:process"},
+		{"explicit handle", "envhandle", "conv", jsonrpc.Envelope{HasSession: true, Session: "my-handle", HasThreadID: true, ThreadID: "t1"}, "h:my-handle"},
+		{"handle of the environment", "envhandle", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "h:envhandle"},
+		{"thread", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "t:t1"},
+		{"malformed thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "a b"}, "e:conv"},
+		{"empty thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true}, "e:conv"},
+		{"conversation of the client", "", "conv", jsonrpc.Envelope{}, "e:conv"},
+		{"process", "", "", jsonrpc.Envelope{}, "p:process"},
 	} {
 		s := &Server{cfg: config.Config{StdioHandle: c.handle, StdioProcessID: c.conversation}, process: "process"}
 		if got := s.stdioKey(c.env); got != (session.Key{Principal: "local", Session: c.want}) {
@@ -33,7 +34,7 @@ func TestStdioKey(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("x", 65), "with blank", "ä-umlaut-x"} {
-		if checkHandle(envelope{hasSession: true, session: bad}) == nil {
+		if checkHandle(jsonrpc.Envelope{HasSession: true, Session: bad}) == nil {
 			t.Errorf("handle %q is taken", bad)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/server/jsonrpc"
 )
 
 // A clientKind is what matters of a client to how it gets at a tool that is not listed.
@@ -56,8 +58,8 @@ func (c *httpClient) ask(t *testing.T, method string, params map[string]any) (no
 		t.Fatalf("%s: %d %s", method, got.status, got.answer)
 	}
 	for _, n := range got.notes {
-		env, _ := scanEnvelope([]byte(n))
-		notes = append(notes, env.method)
+		env, _ := jsonrpc.Scan([]byte(n))
+		notes = append(notes, env.Method)
 	}
 	return notes, r.Result
 }
@@ -69,7 +71,7 @@ func (c *httpClient) params(params map[string]any) map[string]any {
 	}
 	if c.modern {
 		params["_meta"] = map[string]any{
-			"io.modelcontextprotocol/protocolVersion":    firstModern,
+			"io.modelcontextprotocol/protocolVersion":    jsonrpc.FirstModern,
 			"io.modelcontextprotocol/clientInfo":         map[string]any{"name": c.info, "version": "1"},
 			"io.modelcontextprotocol/clientCapabilities": map[string]any{},
 		}

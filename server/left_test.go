@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -84,25 +85,25 @@ func TestLeftAtWrite(t *testing.T) {
 	e, by := x.host()
 	rec, never := &record{limits: by.limits}, make(chan struct{})
 	defer close(never)
-	r := e.newResponder(deadWriter{httptest.NewRecorder()}, rec, &flight{}, true, func() { <-never })
+	r := e.newResponder(deadWriter{httptest.NewRecorder()}, rec, &jsonrpc.Flight{}, true, func() { <-never })
 	if err := r.tell("notifications/message", nil); err == nil {
 		t.Fatal("a note was written to a broken connection")
 	}
 	if !rec.left() {
 		t.Error("the call believes that its client is there")
 	}
-	var out *lineWriter
+	var out *jsonrpc.LineWriter
 	told := false
 	dead := deadWriter{httptest.NewRecorder()}
-	out = newLineWriter(&sseWriter{w: dead, control: http.NewResponseController(dead), limits: by.limits, lost: func() {
+	out = jsonrpc.NewLineWriter(&sseWriter{w: dead, control: http.NewResponseController(dead), limits: by.limits, lost: func() {
 		select {
-		case <-out.failed:
+		case <-out.Failed:
 			t.Error("the calls of a stream are told after all others")
 		default:
 			told = true
 		}
-	}}, progressPatience)
-	if err := out.write([]byte("{}\n"), 0, nil); err == nil || !told {
+	}}, jsonrpc.ProgressPatience)
+	if err := out.WriteLine([]byte("{}\n"), 0, nil); err == nil || !told {
 		t.Errorf("a broken stream: %v, its calls were told: %v", err, told)
 	}
 }
@@ -173,9 +174,9 @@ func TestLeftStream(t *testing.T) {
 	}
 	<-began
 	s.leave()
-	<-s.conn.out.failed // nothing is written any more
+	<-s.conn.out.Failed // nothing is written any more
 	close(release)
-	x.await(t, "the call ends", func() bool { return s.conn.table.calls() == 0 })
+	x.await(t, "the call ends", func() bool { return s.conn.table.Calls() == 0 })
 	mustRead(t, c.call("3", "edit_file", edit, inSession))
 	w.breakOff()
 	<-s.ended

@@ -18,18 +18,8 @@ import (
 	"codehand/server/config"
 )
 
-// A ConfigError is a configuration that serve does not start with. Hint says which command or key mends it; "": the
-// error says all.
-type ConfigError struct {
-	Err  error
-	Hint string
-}
-
-func (e *ConfigError) Error() string { return e.Err.Error() }
-func (e *ConfigError) Unwrap() error { return e.Err }
-
 func misconfigured(hint, format string, args ...any) error {
-	return &ConfigError{Err: fmt.Errorf(format, args...), Hint: hint}
+	return &config.Unusable{Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
 // A BindError is an address that could not be bound, although nothing is wrong with the configuration as such.
@@ -146,24 +136,8 @@ func onThisMachine(a net.Addr) bool {
 	return false
 }
 
-// TokenFile is where the tokens are.
-func TokenFile(c config.Config) string {
-	if c.Auth.TokenFile != "" {
-		return c.Auth.TokenFile
-	}
-	return filepath.Join(DataDir(c), "tokens.jsonl")
-}
-
-// DataDir is where serve keeps what must survive it. It need not exist.
-func DataDir(c config.Config) string {
-	if c.HTTP.DataDir != "" {
-		return c.HTTP.DataDir
-	}
-	return c.StateDir
-}
-
 // AuthMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
-// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a ConfigError.
+// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a config.Unusable.
 func AuthMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
 		return c.Auth.Mode, nil
@@ -172,10 +146,10 @@ func AuthMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tokens, err := auth.OpenTokenFile(TokenFile(c)).List()
+	tokens, err := auth.OpenTokenFile(c.TokenFile()).List()
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return "", &ConfigError{Err: err}
+		return "", &config.Unusable{Err: err}
 	case len(tokens) > 0:
 		return "token", nil
 	}
@@ -193,7 +167,7 @@ func needsAuthentication(a address) error {
 
 // CheckListen refuses what must not be served as it is configured, before anything is bound: an empty host, and an
 // address that other machines reach without authentication, without TLS or a named proxy, or without a name that it is
-// called by; a certificate that cannot be used. The error is a ConfigError.
+// called by; a certificate that cannot be used. The error is a config.Unusable.
 func CheckListen(c config.Config, inherited ...net.Listener) error {
 	all, err := addresses(c, inherited)
 	if err != nil {
@@ -221,7 +195,7 @@ func CheckListen(c config.Config, inherited ...net.Listener) error {
 	return err
 }
 
-// Listen binds all addresses or none, and checks them as CheckListen does. The error is a ConfigError, or a BindError
+// Listen binds all addresses or none, and checks them as CheckListen does. The error is a config.Unusable, or a BindError
 // with the address.
 func Listen(ctx context.Context, c config.Config, o ListenOptions) (_ []Listener, err error) {
 	if o.Log == nil {

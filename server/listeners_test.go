@@ -3,18 +3,13 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -101,7 +96,7 @@ func TestCheckListen(t *testing.T) {
 				}
 				return
 			}
-			wrong, ok := errors.AsType[*ConfigError](err)
+			wrong, ok := errors.AsType[*config.Unusable](err)
 			if !ok || wrong.Error() != test.want || wrong.Hint != test.hint {
 				t.Errorf("got %v (%+v)\nwant %s\nhint %s", err, wrong, test.want, test.hint)
 			}
@@ -114,7 +109,7 @@ func TestAuthMode(t *testing.T) {
 	t.Parallel()
 	with := func(revoked bool) func(*testing.T, config.Config) {
 		return func(t *testing.T, c config.Config) {
-			f := auth.OpenTokenFile(TokenFile(c))
+			f := auth.OpenTokenFile(c.TokenFile())
 			if _, _, err := f.New(auth.Token{Principal: "alice"}); err != nil {
 				t.Fatal(err)
 			}
@@ -153,12 +148,12 @@ func TestAuthMode(t *testing.T) {
 	t.Run("broken file", func(t *testing.T) {
 		t.Parallel()
 		c := listening(t, "127.0.0.1:0")
-		if err := os.WriteFile(TokenFile(c), []byte("{\n"), 0o600); err != nil {
+		if err := os.WriteFile(c.TokenFile(), []byte("{\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := AuthMode(c)
-		if _, ok := errors.AsType[*ConfigError](err); !ok || !strings.Contains(err.Error(), "tokens.jsonl:1: ") {
-			t.Errorf("got %v, want a ConfigError with file and line", err)
+		if _, ok := errors.AsType[*config.Unusable](err); !ok || !strings.Contains(err.Error(), "tokens.jsonl:1: ") {
+			t.Errorf("got %v, want a config.Unusable with file and line", err)
 		}
 	})
 }
@@ -221,7 +216,7 @@ func TestListenChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Listen(t.Context(), listening(t, "0.0.0.0:0", "systemd:"), ListenOptions{Inherited: []net.Listener{inherited}})
-	if _, ok := errors.AsType[*ConfigError](err); !ok {
+	if _, ok := errors.AsType[*config.Unusable](err); !ok {
 		t.Errorf("got %v", err)
 	}
 	if _, err := inherited.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -269,14 +264,15 @@ func TestUnixSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
-		_ = l.Close()                            // as a kill leaves it
-		until(t, "nobody listens", func() bool { // a child that another test forks has it until it runs its program
+		_ = l.Close() // as a kill leaves it
+
+		for { // a child that another test forks has it until it runs its program
 			c, err := net.Dial("unix", path)
-			if err == nil {
-				_ = c.Close() // it only asked
+			if err != nil {
+				return
 			}
-			return err != nil
-		})
+			_ = c.Close() // it only asked
+		}
 	}
 	for name, test := range map[string]struct {
 		before func(*testing.T, string)
@@ -422,69 +418,6 @@ func TestLimitedConn(t *testing.T) {
 	}
 	if _, ok := got.(interface{ NetConn() net.Conn }).NetConn().(*net.TCPConn); !ok {
 		t.Error("the TCP connection is not below")
-	}
-}
-
-// A certificateAuthority signs for tests.
-type certificateAuthority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *certificateAuthority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &certificateAuthority{cert, key}
-}
-
-// issue returns certificate and key in PEM form.
-func (ca *certificateAuthority) issue(t *testing.T, name string) (cert, key []byte) {
-	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"localhost"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, k.Public(), ca.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
-}
-
-// pool trusts this authority.
-func (ca *certificateAuthority) pool() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AddCert(ca.cert)
-	return p
-}
-
-func write(t *testing.T, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

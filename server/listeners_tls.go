@@ -15,7 +15,7 @@ import (
 // the cost of a handshake.
 const pairEvery = 2 * time.Second
 
-// loadTLS reads what the configuration says about TLS; nil: none is served. The error is a ConfigError. Client
+// loadTLS reads what the configuration says about TLS; nil: none is served. The error is a config.Unusable. Client
 // authorities are read once, since a change of whom to trust is worth a restart.
 func loadTLS(c config.Config, log *slog.Logger) (*tls.Config, *keyPair, error) {
 	h := c.HTTP

@@ -12,6 +12,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -235,7 +236,7 @@ func TestDeniedIsHidden(t *testing.T) {
 // stored puts a denied tool among those that the session of a wire has found, as if the rule had come later.
 func (s *Server) stored(t *testing.T, w *wire) ([]string, error) {
 	t.Helper()
-	st, release, err := s.sessions.acquire(s.stdioKey(envelope{}), s.local)
+	st, release, err := s.sessions.acquire(s.stdioKey(jsonrpc.Envelope{}), s.local)
 	must(t, err)
 	defer release()
 	return st.Active.Change(t.Context(), func([]string) ([]string, error) { return []string{"exit_plan_mode", "todo_write"}, nil })
@@ -298,8 +299,8 @@ func TestClientIsKnown(t *testing.T) {
 		modern, all  bool
 		revision     string
 	}{
-		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, firstModern},
-		{"claude-code", "auto", true, true, firstModern}, {"claude-code", "on", false, false, "2025-11-25"},
+		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, jsonrpc.FirstModern},
+		{"claude-code", "auto", true, true, jsonrpc.FirstModern}, {"claude-code", "on", false, false, "2025-11-25"},
 	} {
 		var got session.Client
 		look := fixtureTool("look", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
@@ -383,7 +384,7 @@ func TestSelfCheckLists(t *testing.T) {
 		t.Errorf("a list with a schema that is none: %v", err)
 	}
 	huge := named("one")
-	huge.Spec.Description = strings.Repeat("x", maxResponse)
+	huge.Spec.Description = strings.Repeat("x", jsonrpc.MaxResponse)
 	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "the list of all tools has ") {
 		t.Errorf("a list that no client gets: %v", err)
 	}

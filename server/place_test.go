@@ -290,7 +290,7 @@ func TestSharedRootIsEverybodys(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(base, "shared", "sub"), 0o755))
 	shared, sub := []string{filepath.Join(base, "shared")}, []string{filepath.Join(base, "shared", "sub")}
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, values: map[string]auth.Values{"alice": {Roots: shared}, "bob": {Roots: shared}}})
-	_, text, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).New(auth.Token{Principal: "bob", Values: auth.Values{Roots: sub}})
+	_, text, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).New(auth.Token{Principal: "bob", Values: auth.Values{Roots: sub}})
 	must(t, err)
 	x.say(t, nil)
 	for _, who := range []string{"alice", "bob"} {
@@ -505,7 +505,7 @@ func TestReadonlyProfile(t *testing.T) {
 func TestTokenRights(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
-	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
 	mint := func(v auth.Values) *httpClient {
 		t.Helper()
 		_, text, err := file.New(auth.Token{Principal: "alice", Values: v})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -15,12 +17,12 @@ func TestPromptsChangedEarly(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	e, by := x.host()
 	body := listenLine("7", `{"promptsListChanged":true}`)
-	env, bad := scanEnvelope([]byte(body))
+	env, bad := jsonrpc.Scan([]byte(body))
 	if bad != nil {
 		t.Fatal(bad)
 	}
 	w := httptest.NewRecorder()
-	r := e.newResponder(w, &record{env: env, limits: by.limits, modern: true}, &flight{}, true, func() {})
+	r := e.newResponder(w, &record{env: env, limits: by.limits, modern: true}, &jsonrpc.Flight{}, true, func() {})
 	r.announce(mcp.MethodNotificationPromptsListChanged)
 	r.announce(mcp.MethodNotificationPromptsListChanged)
 	if w.Body.Len() > 0 {

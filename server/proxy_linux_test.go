@@ -27,6 +27,8 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/jsonrpc"
+
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 )
@@ -485,11 +487,11 @@ func (a *coming) outcome() (text string, failed bool, err error) {
 		if err != nil {
 			return "", false, fmt.Errorf("%s: the answer ends: %w", a.r.Status, err)
 		}
-		env, bad := scanEnvelope([]byte(answer))
-		if bad != nil || env.method != "" {
+		env, bad := jsonrpc.Scan([]byte(answer))
+		if bad != nil || env.Method != "" {
 			continue // a note
 		}
-		if !env.hasResult {
+		if !env.HasResult {
 			return "", false, fmt.Errorf("%s: no result: %s", a.r.Status, answer)
 		}
 		if a.r.Request.Method == http.MethodPost {

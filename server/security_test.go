@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/audit"
 	"codehand/tools/permission"
 )
 
@@ -174,9 +175,8 @@ func TestSEC44Audit(t *testing.T) {
 	if done != calls || starts != changes {
 		t.Errorf("%d calls and %d changes; the record has %d and %d", calls, changes, done, starts)
 	}
-	files, err := auditFiles(dir)
-	must(t, err)
-	whole, err := os.ReadFile(filepath.Join(dir, files[0].name))
+	files := recordFiles(t, dir)
+	whole, err := os.ReadFile(files[0])
 	must(t, err)
 	for _, secret := range planted {
 		if at := strings.Index(string(whole), secret.secret); at >= 0 {
@@ -195,8 +195,8 @@ func TestSEC44Audit(t *testing.T) {
 		} {
 			other := filepath.Join(t.TempDir(), "audit")
 			must(t, os.Mkdir(other, 0o700))
-			must(t, os.WriteFile(filepath.Join(other, files[0].name), []byte(strings.Join(damaged, "")), 0o600))
-			if _, err := CheckAudit(other); err == nil {
+			must(t, os.WriteFile(filepath.Join(other, filepath.Base(files[0])), []byte(strings.Join(damaged, "")), 0o600))
+			if _, err := audit.Check(other); err == nil {
 				t.Errorf("line %d %s: not found", i, what)
 			}
 			found++

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -65,18 +66,18 @@ func TestSSERevokedOnTheWay(t *testing.T) {
 	w := newFirstWriter()
 	s := streamInto(t, e, by, w, w.first)
 	there, goOn := make(chan struct{}), make(chan struct{})
-	held := &flight{id: []byte(`"held"`), lost: func() {}, cancel: func(error) { // it holds the revocation just there
+	held := &jsonrpc.Flight{ID: []byte(`"held"`), Lost: func() {}, Cancel: func(error) { // it holds the revocation just there
 		close(there)
 		<-goOn
 	}}
-	must(t, s.conn.table.add(held))
+	must(t, s.conn.table.Add(held))
 	e.sseEntry(t).cancel(errRevoked)
 	<-there
 	s.post(t, x.client("").callBody("1", "change", `{}`, ""))
-	if n := s.conn.table.calls(); n != 0 {
+	if n := s.conn.table.Calls(); n != 0 {
 		t.Errorf("after the revocation %d calls were taken", n)
 	}
-	s.conn.table.done(held)
+	s.conn.table.Done(held)
 	close(goOn)
 }
 

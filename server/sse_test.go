@@ -21,6 +21,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -372,7 +373,7 @@ func TestSSELeavesNothing(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		x := serveHTTP(t, siteSetup{})
-		c, err := x.server.newConn(t.Context(), "sse", x.server.local, newLineWriter(&lockedBuffer{}, progressPatience))
+		c, err := x.server.newConn(t.Context(), "sse", x.server.local, jsonrpc.NewLineWriter(&lockedBuffer{}, jsonrpc.ProgressPatience))
 		must(t, err)
 		c.close() // as openSSE does when it may not begin
 		ended(t, "refused", c)
@@ -523,7 +524,7 @@ func TestSSEDrainCalls(t *testing.T) {
 func TestSSEOtherToken(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, tools: []tool.Tool{echoing()}})
-	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
 	made, text, err := file.New(auth.Token{Principal: "alice"})
 	must(t, err)
 	must(t, x.server.Reload(x.server.cfg.Principals))

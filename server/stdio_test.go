@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -125,17 +126,17 @@ func TestNotifierIsSynchronous(t *testing.T) {
 	t.Parallel()
 	const notes = 5000
 	outR, outW := io.Pipe()
-	out := newLineWriter(outW, progressPatience)
-	f := &flight{id: json.RawMessage("1")}
+	out := jsonrpc.NewLineWriter(outW, jsonrpc.ProgressPatience)
+	f := &jsonrpc.Flight{ID: json.RawMessage("1")}
 	go func() {
 		for i := range notes {
 			line := progressNotification(json.RawMessage(`"t"`), note{done: float64(i + 1)})
-			if err := out.write(line, 0, f.waits); err != nil {
+			if err := out.WriteLine(line, 0, f.Waits); err != nil {
 				t.Errorf("note %d: %v", i, err)
 			}
 		}
-		_ = out.write(resultLine(f.id, []byte("{}")), 0, f.settle)
-		if err := out.write([]byte("late\n"), 0, f.waits); !errors.Is(err, errAnswered) {
+		_ = out.WriteLine(jsonrpc.ResultLine(f.ID, []byte("{}")), 0, f.Settle)
+		if err := out.WriteLine([]byte("late\n"), 0, f.Waits); !errors.Is(err, jsonrpc.ErrAnswered) {
 			t.Errorf("a note after the answer: %v", err)
 		}
 		_ = outW.Close()

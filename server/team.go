@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/audit"
 	"codehand/server/auth"
+	"codehand/server/config"
 	"codehand/server/pipeline"
 	"codehand/server/state"
 )
@@ -22,7 +24,7 @@ type team struct {
 	porter  *auth.Porter
 	tenants *tenants.Registry
 	mode    string // none, token
-	audit   *auditLog
+	audit   *audit.Log
 	metrics *metrics
 	health  *health
 
@@ -50,16 +52,16 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 		return nil, err
 	}
 	if t.porter, err = auth.New(auth.Options{
-		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: TokenFile(cfg), Local: s.localPrincipal(),
+		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: s.localPrincipal(),
 		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
 		Trusted: cfg.HTTP.TrustedProxies, Log: s.log,
 	}); err != nil {
-		return nil, &ConfigError{Err: err}
+		return nil, &config.Unusable{Err: err}
 	}
 	if name := cfg.Metrics.TokenFile; name != "" {
 		token, err := os.ReadFile(name)
 		if err != nil {
-			return nil, &ConfigError{Err: fmt.Errorf("metrics.token_file: %w", err)}
+			return nil, &config.Unusable{Err: fmt.Errorf("metrics.token_file: %w", err)}
 		}
 		t.scrapeToken = strings.TrimSpace(string(token))
 	}
@@ -73,9 +75,9 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 	if audits == "" {
 		audits = filepath.Join(dir, "audit")
 	}
-	if t.audit, err = openAudit(auditOptions{
-		dir: audits, out: o.AuditOut, replica: t.replica, sync: cfg.Audit.Sync, rotate: cfg.Audit.Rotate, keep: cfg.Audit.Keep,
-		digest: cfg.Audit.Commands == "digest", start: map[string]any{"version": o.Version, "auth": t.mode}, log: s.log,
+	if t.audit, err = audit.Open(audit.Options{
+		Dir: audits, Out: o.AuditOut, Replica: t.replica, Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
+		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": o.Version, "auth": t.mode}, Log: s.log,
 	}); err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func (t *team) watch(s *Server, version string) {
 		}
 		return "", store.Ping(ctx)
 	})
-	t.health.check("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.failed() })
+	t.health.check("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.Failed() })
 	t.health.check("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
 	t.metrics = newMetrics(version, gauges{
 		tools: s.tools.all,
@@ -161,7 +163,7 @@ func (t *team) record(r pipeline.Record) { t.metrics.call(r) }
 
 // write takes a call into the audit. With audit.on_error = continue a call goes on without its line.
 func (t *team) write(r pipeline.Record) error {
-	err := t.audit.call(r)
+	err := t.audit.Call(r)
 	t.metrics.audited(err)
 	if err != nil && t.keepGoing {
 		return nil
@@ -174,12 +176,12 @@ func (t *team) ready() error {
 	if t.keepGoing {
 		return nil
 	}
-	return t.audit.failed()
+	return t.audit.Failed()
 }
 
 // event takes what is no call into the audit.
 func (t *team) event(ev string, fields map[string]any) {
-	t.metrics.audited(t.audit.event(ev, fields)) // the next call says that the audit fails
+	t.metrics.audited(t.audit.Event(ev, fields)) // the next call says that the audit fails
 }
 
 // refused notes who was not let in.
@@ -239,7 +241,7 @@ func (t *team) close() error {
 	if t == nil || t.audit == nil {
 		return nil
 	}
-	return t.audit.close()
+	return t.audit.Close()
 }
 
 // workspacesDir is where principals without configured roots have theirs, below the data directory.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server"
+	"codehand/server/audit"
 	"codehand/server/config"
 )
 
@@ -128,8 +129,8 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 
 // checkAudit follows the chains of an audit log. It has no limit of time: a log can have gigabytes.
 func checkAudit(dir string) finding {
-	lines, err := server.CheckAudit(dir)
-	if damage, ok := errors.AsType[*server.AuditBreak](err); ok {
+	lines, err := audit.Check(dir)
+	if damage, ok := errors.AsType[*audit.Break](err); ok {
 		return finding{"audit", "FAIL", fmt.Sprintf("%v (%d lines before it are in order)", damage, lines),
 			"keep the files as they are, and find out who could write to the directory"}
 	}

@@ -134,7 +134,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		return startError(err)
 	}
 	// One directory holds all that serve keeps.
-	if cfg.StateDir, err = config.OpenState(server.DataDir(cfg)); err != nil {
+	if cfg.StateDir, err = config.OpenState(cfg.DataDir()); err != nil {
 		return &exitError{code: exitConfig, err: err, hint: "--http-data-dir names another directory"}
 	}
 	cfg.HTTP.DataDir = cfg.StateDir
@@ -272,7 +272,7 @@ func failed(err error) error {
 
 // startError gives a refusal its exit code and its hint.
 func startError(err error) error {
-	if wrong, ok := errors.AsType[*server.ConfigError](err); ok {
+	if wrong, ok := errors.AsType[*config.Unusable](err); ok {
 		return &exitError{code: exitConfig, err: err, hint: wrong.Hint}
 	}
 	exit := &exitError{code: exitFailed, err: err}
@@ -321,9 +321,9 @@ func (run *serving) describe(urls []string) {
 	case "none":
 		run.say("auth mode none: whoever may call is the one principal local")
 	default:
-		run.say("auth mode %s: tokens are in %s", run.mode, server.TokenFile(cfg))
+		run.say("auth mode %s: tokens are in %s", run.mode, cfg.TokenFile())
 	}
-	run.say("store %s in %s", cfg.Store.URL, server.DataDir(cfg))
+	run.say("store %s in %s", cfg.Store.URL, cfg.DataDir())
 	run.say("sandbox level 1 (limits), policy %s", cfg.Sandbox.Policy)
 	for _, root := range run.roots() {
 		run.say("root %s", root)
@@ -344,7 +344,7 @@ func (run *serving) roots() []string {
 	case len(roots) > 0:
 		return roots
 	}
-	return []string{filepath.Join(server.DataDir(run.cfg), "workspaces", "{principal}")}
+	return []string{filepath.Join(run.cfg.DataDir(), "workspaces", "{principal}")}
 }
 
 // weaker is everything that holds less than its name promises.
@@ -364,7 +364,7 @@ func (run *serving) weaker() []string {
 				out = append(out, "root "+root+" is shared by all principals")
 			}
 		}
-		if tokens, err := auth.OpenTokenFile(server.TokenFile(cfg)).List(); err == nil && len(tokens) == 0 {
+		if tokens, err := auth.OpenTokenFile(cfg.TokenFile()).List(); err == nil && len(tokens) == 0 {
 			out = append(out, "there is no token yet, so nobody can call; make one: codehand token new NAME")
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"codehand/server"
 	"codehand/server/auth"
 	"codehand/server/config"
 )
@@ -61,11 +60,11 @@ func tokenFile(cmd *cobra.Command, roots []string, writes bool) (*auth.TokenFile
 		}
 	}
 	if writes && cfg.Auth.TokenFile == "" {
-		if _, err := config.OpenState(server.DataDir(cfg)); err != nil {
+		if _, err := config.OpenState(cfg.DataDir()); err != nil {
 			return nil, &exitError{code: exitConfig, err: err}
 		}
 	}
-	return auth.OpenTokenFile(server.TokenFile(cfg)), nil
+	return auth.OpenTokenFile(cfg.TokenFile()), nil
 }
 
 // A tokenWish is what the options of token new say.

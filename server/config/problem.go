@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -43,3 +44,29 @@ type Warning struct {
 }
 
 func (w Warning) String() string { return Problem(w).Error() }
+
+// An Unusable is a configuration that was read without a problem and that serve does not start with. Hint says which command
+// or key mends it; "": the error says all.
+type Unusable struct {
+	Err  error
+	Hint string
+}
+
+func (u *Unusable) Error() string { return u.Err.Error() }
+func (u *Unusable) Unwrap() error { return u.Err }
+
+// TokenFile is where the tokens are.
+func (c Config) TokenFile() string {
+	if c.Auth.TokenFile != "" {
+		return c.Auth.TokenFile
+	}
+	return filepath.Join(c.DataDir(), "tokens.jsonl")
+}
+
+// DataDir is where serve keeps what must survive it. It need not exist.
+func (c Config) DataDir() string {
+	if c.HTTP.DataDir != "" {
+		return c.HTTP.DataDir
+	}
+	return c.StateDir
+}

@@ -77,7 +77,7 @@ func (e Envelope) Era() string {
 	return "legacy"
 }
 
-// Unnamed is an envelope without what gives a single request a session of its own: tools/list brings none of it.
+// Unnamed is the envelope without what gives a single request a session of its own: tools/list brings none of it.
 func (e Envelope) Unnamed() Envelope {
 	e.HasSession, e.HasThreadID = false, false
 	return e
@@ -86,7 +86,7 @@ func (e Envelope) Unnamed() Envelope {
 // Named says that a request may have another session than its connection.
 func (e Envelope) Named() bool { return e.HasSession || e.HasThreadID }
 
-// An Fault is the answer to a message that fails a check. InArguments says that the model
+// A Fault is the answer to a message that fails a check. InArguments says that the model
 // wrote what is wrong and can repair it: a tool result with isError, not a JSON-RPC error.
 type Fault struct {
 	Code        int
@@ -95,7 +95,7 @@ type Fault struct {
 }
 
 // Answer is the answer to a message that failed, unless a tool result is.
-func (e *Fault) Answer() *Error { return &Error{Code: e.Code, Message: e.Message} }
+func (f *Fault) Answer() *Error { return &Error{Code: f.Code, Message: f.Message} }
 
 // TooLong is the answer to a message of more than MaxMessage bytes.
 func TooLong() *Fault {

@@ -1,4 +1,4 @@
-package server
+package audit
 
 import (
 	"bufio"
@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// auditStamp is the time in the name of a file that is written no more.
-const auditStamp = "20060102T150405.000000Z"
+// fileStamp is the time in the name of a file that is written no more.
+const fileStamp = "20060102T150405.000000Z"
 
-// auditName is the name of the file that began at t; zero: of the one that is written.
-func auditName(replica string, t time.Time) string {
+// fileName is the name of the file that began at t; zero: of the one that is written.
+func fileName(replica string, t time.Time) string {
 	if t.IsZero() {
 		return "audit-" + replica + ".jsonl"
 	}
-	return "audit-" + replica + "-" + t.UTC().Format(auditStamp) + ".jsonl"
+	return "audit-" + replica + "-" + t.UTC().Format(fileStamp) + ".jsonl"
 }
 
-// An auditEntry is a file of a log, by its name.
-type auditEntry struct {
+// An logFile is a file of a log, by its name.
+type logFile struct {
 	name    string
 	replica string
 	active  bool // the one that is written
@@ -36,16 +36,16 @@ type auditEntry struct {
 	changed time.Time
 }
 
-// auditFiles lists the files of all replicas in a directory, those of one together, by name and the active one last.
-func auditFiles(dir string) ([]auditEntry, error) { return listAudit(dir, 10, os.ReadDir) }
+// listFiles lists the files of all replicas in a directory, those of one together, by name and the active one last.
+func listFiles(dir string) ([]logFile, error) { return listAgain(dir, 10, os.ReadDir) }
 
-// listAudit reads the directory at most tries times: again when a file has left its name meanwhile.
-func listAudit(dir string, tries int, read func(dir string) ([]os.DirEntry, error)) ([]auditEntry, error) {
+// listAgain reads the directory at most tries times: again when a file has left its name meanwhile.
+func listAgain(dir string, tries int, read func(dir string) ([]os.DirEntry, error)) ([]logFile, error) {
 	entries, err := read(dir)
 	if err != nil {
 		return nil, err
 	}
-	var files []auditEntry
+	var files []logFile
 	for _, e := range entries {
 		name, ok := strings.CutPrefix(e.Name(), "audit-")
 		name, tail := strings.CutSuffix(name, ".jsonl")
@@ -54,28 +54,28 @@ func listAudit(dir string, tries int, read func(dir string) ([]os.DirEntry, erro
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) && tries > 1 {
-			return listAudit(dir, tries-1, read) // it may have a new name, which is not in entries
+			return listAgain(dir, tries-1, read) // it may have a new name, which is not in entries
 		} else if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted meanwhile
 		} else if err != nil {
 			return nil, err
 		}
-		f := auditEntry{name: e.Name(), replica: name, active: true, size: info.Size(), changed: info.ModTime()}
+		f := logFile{name: e.Name(), replica: name, active: true, size: info.Size(), changed: info.ModTime()}
 		if at := strings.LastIndexByte(name, '-'); at > 0 {
-			if _, err := time.Parse(auditStamp, name[at+1:]); err == nil {
+			if _, err := time.Parse(fileStamp, name[at+1:]); err == nil {
 				f.replica, f.active = name[:at], false
 			}
 		}
 		files = append(files, f)
 	}
-	slices.SortFunc(files, func(a, b auditEntry) int {
+	slices.SortFunc(files, func(a, b logFile) int {
 		return cmp.Or(strings.Compare(a.replica, b.replica), strings.Compare(a.name, b.name)) // "." comes after "-"
 	})
 	return files, nil
 }
 
-// An auditHead is what the chain needs of a line.
-type auditHead struct {
+// An lineHead is what the chain needs of a line.
+type lineHead struct {
 	V    int       `json:"v"`
 	Seq  int64     `json:"seq"`
 	T    time.Time `json:"t"`
@@ -86,9 +86,9 @@ type auditHead struct {
 
 var errNotWhole = errors.New("is not whole JSON")
 
-// parseAudit reads a line without its newline.
-func parseAudit(line []byte, replica string) (auditHead, error) {
-	var h auditHead
+// parseHead reads a line without its newline.
+func parseHead(line []byte, replica string) (lineHead, error) {
+	var h lineHead
 	err := json.Unmarshal(line, &h)
 	_, cut := errors.AsType[*json.SyntaxError](err)
 	switch {
@@ -106,8 +106,8 @@ func parseAudit(line []byte, replica string) (auditHead, error) {
 	return h, nil
 }
 
-// An auditEnd is where a chain ends.
-type auditEnd struct {
+// An chainEnd is where a chain ends.
+type chainEnd struct {
 	seq   int64     // of the last line; 0: there is none
 	hash  string    // of the last line
 	size  int64     // of the active file, its half line not counted
@@ -115,15 +115,15 @@ type auditEnd struct {
 	begun time.Time // of its first line; zero: it has none
 }
 
-// findAuditEnd finds the last line of a replica.
-func findAuditEnd(dir, replica string) (auditEnd, error) {
-	end := auditEnd{hash: noLine}
-	files, err := auditFiles(dir)
+// findEnd finds the last line of a replica.
+func findEnd(dir, replica string) (chainEnd, error) {
+	end := chainEnd{hash: noLine}
+	files, err := listFiles(dir)
 	if err != nil {
 		return end, err
 	}
-	files = slices.DeleteFunc(files, func(f auditEntry) bool { return f.replica != replica })
-	sortAudit(dir, files)
+	files = slices.DeleteFunc(files, func(f logFile) bool { return f.replica != replica })
+	sortFiles(dir, files)
 	for _, f := range slices.Backward(files) {
 		line, whole, err := lastLine(filepath.Join(dir, f.name))
 		if err != nil {
@@ -135,7 +135,7 @@ func findAuditEnd(dir, replica string) (auditEnd, error) {
 		if line == nil {
 			continue // the process ended before the first line
 		}
-		h, err := parseAudit(line, replica)
+		h, err := parseHead(line, replica)
 		if err != nil {
 			return end, fmt.Errorf("the last line of %s %w; look at it with codehand doctor --audit %s, then move the file away",
 				filepath.Join(dir, f.name), err, dir)
@@ -156,7 +156,7 @@ func findAuditEnd(dir, replica string) (auditEnd, error) {
 
 // lastLine returns the last whole line of a file, nil if it has none, and how many bytes there are up to its end.
 func lastLine(path string) (line []byte, whole int64, err error) {
-	f, err := openAuditFile(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -165,7 +165,7 @@ func lastLine(path string) (line []byte, whole int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	from := max(0, info.Size()-2*maxAuditLine) // room for a half line behind a whole one
+	from := max(0, info.Size()-2*maxLine) // room for a half line behind a whole one
 	tail := make([]byte, info.Size()-from)
 	if _, err := io.ReadFull(io.NewSectionReader(f, from, info.Size()-from), tail); err != nil {
 		return nil, 0, err
@@ -181,21 +181,21 @@ func lastLine(path string) (line []byte, whole int64, err error) {
 	return tail[start:end], from + int64(end) + 1, nil
 }
 
-func firstLine(path, replica string) (auditHead, error) {
-	f, err := openAuditFile(path)
+func firstLine(path, replica string) (lineHead, error) {
+	f, err := openFile(path)
 	if err != nil {
-		return auditHead{}, err
+		return lineHead{}, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	line, err := bufio.NewReaderSize(f, maxAuditLine).ReadSlice('\n')
+	line, err := bufio.NewReaderSize(f, maxLine).ReadSlice('\n')
 	if err != nil {
-		return auditHead{}, errNotWhole
+		return lineHead{}, errNotWhole
 	}
-	return parseAudit(line[:len(line)-1], replica)
+	return parseHead(line[:len(line)-1], replica)
 }
 
-// openAuditFile opens a file for reading. A pipe at its name would never answer.
-func openAuditFile(path string) (*os.File, error) {
+// openFile opens a file for reading. A pipe at its name would never answer.
+func openFile(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
@@ -204,9 +204,9 @@ func openAuditFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|noFollow, 0)
 }
 
-// sortAudit brings the files of one replica into the order in which they were written. Their names are in this order,
+// sortFiles brings the files of one replica into the order in which they were written. Their names are in this order,
 // too, unless the clock was set back; where the first line of a file before the active one cannot be read, they must do.
-func sortAudit(dir string, files []auditEntry) {
+func sortFiles(dir string, files []logFile) {
 	seq := map[string]int64{}
 	for _, f := range files {
 		h, err := firstLine(filepath.Join(dir, f.name), f.replica)
@@ -217,11 +217,11 @@ func sortAudit(dir string, files []auditEntry) {
 			seq[f.name] = 1<<63 - 1
 		}
 	}
-	slices.SortStableFunc(files, func(a, b auditEntry) int { return cmp.Compare(seq[a.name], seq[b.name]) })
+	slices.SortStableFunc(files, func(a, b logFile) int { return cmp.Compare(seq[a.name], seq[b.name]) })
 }
 
-// An AuditBreak is the first place at which a log is not what was written.
-type AuditBreak struct {
+// An Break is the first place at which a log is not what was written.
+type Break struct {
 	File string // its name in the directory
 	Line int    // from 1
 	Kind string // changed, missing, cut
@@ -229,7 +229,7 @@ type AuditBreak struct {
 }
 
 // Error names file, line and kind.
-func (b *AuditBreak) Error() string {
+func (b *Break) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", b.File, b.Line, b.Kind, b.Text)
 }
 
@@ -243,19 +243,19 @@ const (
 // auditNoEnd is the text of a break that may be none: perhaps the line is being written.
 const auditNoEnd = "the line has no end"
 
-// CheckAudit checks the chains of all replicas whose files are in dir, and says how many lines it found in order. The
-// error is an *AuditBreak, for the first break; any other means that the check could not be made. A log may be written
+// Check checks the chains of all replicas whose files are in dir, and says how many lines it found in order. The
+// error is an *Break, for the first break; any other means that the check could not be made. A log may be written
 // meanwhile.
 //
 // Two things do not show: that the oldest files are gone, since that is what happens to them, and that whole lines are
 // gone from the end of the last file, since nothing comes after them. While the server runs, its next line shows it.
-func CheckAudit(dir string) (lines int, err error) {
-	chains := map[string]auditChain{}
+func Check(dir string) (lines int, err error) {
+	chains := map[string]chain{}
 	// A writer may be held up within a line, by a busy disk. A line that has no end after 2 s of pauses gets none.
 	for pause := time.Duration(0); pause < 2*time.Second; pause = max(2*pause, time.Millisecond) {
 		time.Sleep(pause)
-		var before, after []auditEntry
-		if before, err = auditFiles(dir); err != nil {
+		var before, after []logFile
+		if before, err = listFiles(dir); err != nil {
 			return 0, err
 		}
 		if len(before) == 0 {
@@ -264,8 +264,8 @@ func CheckAudit(dir string) (lines int, err error) {
 		if lines, err = checkChains(dir, before, chains); err == nil {
 			return lines, nil
 		}
-		after, _ = auditFiles(dir) // a file that is rotated while it is read looks like one that is missing
-		if b, ok := errors.AsType[*AuditBreak](err); slices.Equal(before, after) && (!ok || b.Text != auditNoEnd) {
+		after, _ = listFiles(dir) // a file that is rotated while it is read looks like one that is missing
+		if b, ok := errors.AsType[*Break](err); slices.Equal(before, after) && (!ok || b.Text != auditNoEnd) {
 			break
 		}
 	}
@@ -274,17 +274,17 @@ func CheckAudit(dir string) (lines int, err error) {
 
 // checkChains checks the files replica by replica. chains is where a check before came to: it goes on behind the last file
 // that was in order, or else a long log would never be through before the next file begins.
-func checkChains(dir string, files []auditEntry, chains map[string]auditChain) (lines int, err error) {
+func checkChains(dir string, files []logFile, chains map[string]chain) (lines int, err error) {
 	for len(files) > 0 {
-		n := slices.IndexFunc(files, func(f auditEntry) bool { return f.replica != files[0].replica })
+		n := slices.IndexFunc(files, func(f logFile) bool { return f.replica != files[0].replica })
 		if n < 0 {
 			n = len(files)
 		}
 		own := slices.Clone(files[:n])
 		files = files[n:]
-		sortAudit(dir, own)
-		c := auditChain{replica: own[0].replica}
-		last := slices.IndexFunc(own, func(f auditEntry) bool { return f.name == chains[c.replica].at.file })
+		sortFiles(dir, own)
+		c := chain{replica: own[0].replica}
+		last := slices.IndexFunc(own, func(f logFile) bool { return f.name == chains[c.replica].at.file })
 		if last >= 0 { // else it may be deleted, and some after it
 			c = chains[c.replica]
 		}
@@ -300,25 +300,25 @@ func checkChains(dir string, files []auditEntry, chains map[string]auditChain) (
 	return lines, nil
 }
 
-// An auditChain follows the lines of one replica.
-type auditChain struct {
+// An chain follows the lines of one replica.
+type chain struct {
 	replica string
 	lines   int
 
 	// The last line; file "" before the first.
-	at   auditPlace
+	at   position
 	seq  int64
 	hash string
 }
 
-type auditPlace struct {
+type position struct {
 	file string
 	line int
 }
 
 // file checks one file.
-func (c *auditChain) file(dir string, f auditEntry) error {
-	in, err := openAuditFile(filepath.Join(dir, f.name))
+func (c *chain) file(dir string, f logFile) error {
+	in, err := openFile(filepath.Join(dir, f.name))
 	if err != nil {
 		return err
 	}
@@ -326,11 +326,11 @@ func (c *auditChain) file(dir string, f auditEntry) error {
 	return c.read(in, f)
 }
 
-func (c *auditChain) read(in io.Reader, f auditEntry) error {
-	r := bufio.NewReaderSize(in, maxAuditLine)
+func (c *chain) read(in io.Reader, f logFile) error {
+	r := bufio.NewReaderSize(in, maxLine)
 	for n := 1; ; n++ {
 		line, err := r.ReadSlice('\n')
-		here := auditPlace{f.name, n}
+		here := position{f.name, n}
 		switch {
 		case err == io.EOF && len(line) == 0:
 			if n == 1 && !f.active {
@@ -351,13 +351,13 @@ func (c *auditChain) read(in io.Reader, f auditEntry) error {
 	}
 }
 
-func (p auditPlace) broken(kind, format string, args ...any) error {
-	return &AuditBreak{File: p.file, Line: p.line, Kind: kind, Text: fmt.Sprintf(format, args...)}
+func (p position) broken(kind, format string, args ...any) error {
+	return &Break{File: p.file, Line: p.line, Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
 // line checks that a line follows the one before.
-func (c *auditChain) line(here auditPlace, line []byte) error {
-	h, err := parseAudit(line, c.replica)
+func (c *chain) line(here position, line []byte) error {
+	h, err := parseHead(line, c.replica)
 	if err != nil {
 		kind := auditChanged
 		if errors.Is(err, errNotWhole) {
@@ -367,7 +367,7 @@ func (c *auditChain) line(here auditPlace, line []byte) error {
 	}
 	first := c.at.file == ""
 	switch {
-	case here.line == 1 && h.Ev != auditStart && h.Ev != auditRotate:
+	case here.line == 1 && h.Ev != eventStart && h.Ev != eventRotate:
 		return here.broken(auditMissing, "the beginning of the file is gone: number %d is no first line", h.Seq)
 	case first && h.Seq == 1 && h.Prev != noLine:
 		return here.broken(auditChanged, "the first line of all follows another")

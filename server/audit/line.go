@@ -1,4 +1,4 @@
-package server
+package audit
 
 import (
 	"fmt"
@@ -15,105 +15,105 @@ import (
 
 // Limits of one line.
 const (
-	maxAuditLine  = 16 << 10 // bytes, its newline included
-	maxAuditFrame = 256      // of them for what only the log knows: number, hash of the line before
-	maxAuditHead  = 40       // of these before the fields: len(`{"v":1,"seq":`) and the digits of an int64
-	maxAuditText  = 200      // runes of one text
-	maxAuditPath  = 4 << 10  // bytes of one path: the longest that a system takes
-	maxAuditFiles = 100      // of one call
+	maxLine  = 16 << 10 // bytes, its newline included
+	maxFrame = 256      // of them for what only the log knows: number, hash of the line before
+	maxHead  = 40       // of these before the fields: len(`{"v":1,"seq":`) and the digits of an int64
+	maxText  = 200      // runes of one text
+	maxPath  = 4 << 10  // bytes of one path: the longest that a system takes
+	maxFiles = 100      // of one call
 )
 
-// auditTime is RFC 3339 with microseconds, in UTC.
-const auditTime = "2006-01-02T15:04:05.000000Z"
+// timeFormat is RFC 3339 with microseconds, in UTC.
+const timeFormat = "2006-01-02T15:04:05.000000Z"
 
 // The events that a file begins with.
 const (
-	auditStart  = "serve.start"
-	auditRotate = "rotate"
+	eventStart  = "serve.start"
+	eventRotate = "rotate"
 )
 
-// An auditLine is a line under construction: room for its beginning, which only the log knows, then its fields, each with
-// the comma before it. Our own encoder, because every call pays for two lines (BenchmarkAuditLine).
-type auditLine []byte
+// An logLine is a line under construction: room for its beginning, which only the log knows, then its fields, each with
+// the comma before it. Our own encoder, because every call pays for two lines (BenchmarkLine).
+type logLine []byte
 
-// newAuditLine begins a line with what all have.
-func newAuditLine(t time.Time, ev, replica string) auditLine {
-	l := make(auditLine, maxAuditHead, 1280) // of most calls, with its frame
+// newLine begins a line with what all have.
+func newLine(t time.Time, ev, replica string) logLine {
+	l := make(logLine, maxHead, 1280) // of most calls, with its frame
 	l.key("t")
 	l = append(l, '"')
-	l = t.UTC().AppendFormat(l, auditTime)
+	l = t.UTC().AppendFormat(l, timeFormat)
 	l = append(l, '"')
 	l.text("ev", ev)
 	l.text("rep", replica)
 	return l
 }
 
-func (l *auditLine) key(name string) {
+func (l *logLine) key(name string) {
 	*l = append(*l, ',', '"')
 	*l = append(*l, name...)
 	*l = append(*l, '"', ':')
 }
 
 // text adds a string of at most 200 runes in which nothing is invisible.
-func (l *auditLine) text(name, s string) {
+func (l *logLine) text(name, s string) {
 	l.key(name)
 	if !plainText(s) {
-		s = auditText(s)
+		s = showText(s)
 	}
 	*l = tool.AppendText(*l, s)
 }
 
-// plainText says whether auditText would leave s as it is: most texts are short words.
+// plainText says whether showText would leave s as it is: most texts are short words.
 func plainText(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
 		}
 	}
-	return len(s) <= maxAuditText
+	return len(s) <= maxText
 }
 
 // path adds a path, which is longer than a text and must be whole to be of use.
-func (l *auditLine) path(name, s string) {
+func (l *logLine) path(name, s string) {
 	l.key(name)
 	s, _ = results.Show(s)
-	*l = tool.AppendText(*l, s[:min(len(s), maxAuditPath)])
+	*l = tool.AppendText(*l, s[:min(len(s), maxPath)])
 }
 
-// auditText shows what could deceive a reader as an escape, and cuts the rest. What comes out is valid UTF-8 and has of
+// showText shows what could deceive a reader as an escape, and cuts the rest. What comes out is valid UTF-8 and has of
 // all controls only tab and line feed.
-func auditText(s string) string {
-	s, _ = results.Show(s[:min(len(s), maxAuditPath)])
-	if len(s) <= maxAuditText {
+func showText(s string) string {
+	s, _ = results.Show(s[:min(len(s), maxPath)])
+	if len(s) <= maxText {
 		return s
 	}
 	n := 0
 	for i := range s {
-		if n++; n == maxAuditText && utf8.RuneCountInString(s[i:]) > 1 {
+		if n++; n == maxText && utf8.RuneCountInString(s[i:]) > 1 {
 			return s[:i] + "…"
 		}
 	}
 	return s
 }
 
-func (l *auditLine) number(name string, n int64) {
+func (l *logLine) number(name string, n int64) {
 	l.key(name)
 	*l = strconv.AppendInt(*l, n, 10)
 }
 
-func (l *auditLine) flag(name string, b bool) {
+func (l *logLine) flag(name string, b bool) {
 	l.key(name)
 	*l = strconv.AppendBool(*l, b)
 }
 
 // millis adds a duration in milliseconds, with one digit behind the point.
-func (l *auditLine) millis(name string, d time.Duration) {
+func (l *logLine) millis(name string, d time.Duration) {
 	l.key(name)
 	*l = strconv.AppendFloat(*l, float64(d.Microseconds())/1000, 'f', 1, 64)
 }
 
 // digest adds a SHA-256 or its beginning, in hex as we made it; "" stays "".
-func (l *auditLine) digest(name, hex string) {
+func (l *logLine) digest(name, hex string) {
 	l.key(name)
 	if hex == "" {
 		*l = append(*l, `""`...)
@@ -125,7 +125,7 @@ func (l *auditLine) digest(name, hex string) {
 }
 
 // value adds a plain value.
-func (l *auditLine) value(name string, v any) {
+func (l *logLine) value(name string, v any) {
 	switch v := v.(type) {
 	case string:
 		l.text(name, v)
@@ -142,7 +142,7 @@ func (l *auditLine) value(name string, v any) {
 			if i > 0 {
 				*l = append(*l, ',')
 			}
-			*l = tool.AppendText(*l, auditText(s))
+			*l = tool.AppendText(*l, showText(s))
 		}
 		*l = append(*l, ']')
 	default:
@@ -151,12 +151,12 @@ func (l *auditLine) value(name string, v any) {
 }
 
 // eventLine is the line of an event. Fields that do not fit in are left out, from the last of the alphabet on.
-func eventLine(t time.Time, ev, replica string, fields map[string]any) auditLine {
-	l := newAuditLine(t, ev, replica)
+func eventLine(t time.Time, ev, replica string, fields map[string]any) logLine {
+	l := newLine(t, ev, replica)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		whole := len(l)
 		l.value(name, fields[name])
-		if len(l) > maxAuditLine-maxAuditFrame {
+		if len(l) > maxLine-maxFrame {
 			l = l[:whole]
 			l.flag("cut", true)
 			break
@@ -166,8 +166,8 @@ func eventLine(t time.Time, ev, replica string, fields map[string]any) auditLine
 }
 
 // startLine is the line of a call that is about to run.
-func startLine(t time.Time, replica string, r pipeline.Record, digest bool) auditLine {
-	l := newAuditLine(t, "call.start", replica)
+func startLine(t time.Time, replica string, r pipeline.Record, digest bool) logLine {
+	l := newLine(t, "call.start", replica)
 	l.text("p", r.Key.Principal)
 	l.text("auth", r.From.Auth)
 	l.text("sk", r.Key.Session)
@@ -180,7 +180,7 @@ func startLine(t time.Time, replica string, r pipeline.Record, digest bool) audi
 }
 
 // caller adds who sent a call, and how.
-func (l *auditLine) caller(r *pipeline.Record) {
+func (l *logLine) caller(r *pipeline.Record) {
 	client := r.Client
 	if r.ClientVersion != "" {
 		client += "/" + r.ClientVersion
@@ -192,7 +192,7 @@ func (l *auditLine) caller(r *pipeline.Record) {
 }
 
 // reason adds what a call is, and why it may run or may not.
-func (l *auditLine) reason(r *pipeline.Record, digest bool) {
+func (l *logLine) reason(r *pipeline.Record, digest bool) {
 	l.text("via", r.Via)
 	l.digest("args", r.Digest)
 	sum := r.Summary.Text
@@ -211,8 +211,8 @@ func (l *auditLine) reason(r *pipeline.Record, digest bool) {
 }
 
 // doneLine is the line of a call that is over. One that had no line when it began says here what that would have said.
-func doneLine(t time.Time, replica string, r pipeline.Record, digest bool) auditLine {
-	l := newAuditLine(t, "call.done", replica)
+func doneLine(t time.Time, replica string, r pipeline.Record, digest bool) logLine {
+	l := newLine(t, "call.done", replica)
 	l.text("p", r.Key.Principal)
 	l.text("sk", r.Key.Session)
 	l.text("call", r.Call)
@@ -234,9 +234,9 @@ func doneLine(t time.Time, replica string, r pipeline.Record, digest bool) audit
 	l.number("runes", int64(r.Runes))
 	l.path("kept", r.Kept)
 
-	room := maxAuditLine - maxAuditFrame
+	room := maxLine - maxFrame
 	if len(r.Files) > 0 {
-		var end auditLine
+		var end logLine
 		end.end(&r, digest)
 		room -= len(end)
 	}
@@ -249,7 +249,7 @@ func doneLine(t time.Time, replica string, r pipeline.Record, digest bool) audit
 }
 
 // end adds what stands behind the files of a call.
-func (l *auditLine) end(r *pipeline.Record, digest bool) {
+func (l *logLine) end(r *pipeline.Record, digest bool) {
 	l.key("exit")
 	if r.Exit == nil {
 		*l = append(*l, "null"...)
@@ -279,7 +279,7 @@ func (l *auditLine) end(r *pipeline.Record, digest bool) {
 }
 
 // files adds the files that a call changed, as many as fit into a line of size bytes, and says whether some do not.
-func (l *auditLine) files(files []tool.FileChange, size int) (cut bool) {
+func (l *logLine) files(files []tool.FileChange, size int) (cut bool) {
 	l.key("files")
 	*l = append(*l, '[')
 	for i, f := range files {
@@ -290,7 +290,7 @@ func (l *auditLine) files(files []tool.FileChange, size int) (cut bool) {
 		one.digest("before", f.SumBefore)
 		one.digest("after", f.SumAfter)
 		one = append(one, '}')
-		if len(one) >= size || i == maxAuditFiles {
+		if len(one) >= size || i == maxFiles {
 			*l, cut = one[:whole], true
 			break
 		}

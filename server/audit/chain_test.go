@@ -1,4 +1,4 @@
-package server
+package audit
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// writtenAudit is a log of three files, by name, as it was written.
-func writtenAudit(t testing.TB) (dir string, names []string) {
+// written is a log of three files, by name, as it was written.
+func written(t testing.TB) (dir string, names []string) {
 	t.Helper()
-	dir = auditDir(t)
-	a := openTestAudit(t, dir, func(o *auditOptions) { o.rotate = 2500 })
+	dir = logDir(t)
+	a := openTest(t, dir, func(o *Options) { o.Rotate = 2500 })
 	for len(names) < 3 {
-		must(t, a.call(auditRecord()))
-		files, err := auditFiles(dir)
+		must(t, a.Call(testRecord()))
+		files, err := listFiles(dir)
 		must(t, err)
 		names = nil
 		for _, f := range files {
@@ -32,17 +32,17 @@ func writtenAudit(t testing.TB) (dir string, names []string) {
 		}
 	}
 	for range 2 {
-		must(t, a.event("login", map[string]any{"p": "corp/1234"}))
+		must(t, a.Event("login", map[string]any{"p": "corp/1234"}))
 	}
-	must(t, a.close())
-	if n, err := CheckAudit(dir); err != nil || n < 12 {
+	must(t, a.Close())
+	if n, err := Check(dir); err != nil || n < 12 {
 		t.Fatalf("%d lines, %v", n, err)
 	}
 	return dir, names
 }
 
-// TestCheckAudit damages one thing at a time: each is found, and at its place.
-func TestCheckAudit(t *testing.T) {
+// TestCheck damages one thing at a time: each is found, and at its place.
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	edit := func(name int, change func(lines [][]byte) [][]byte) func(*testing.T, string, []string) {
 		return func(t *testing.T, dir string, names []string) {
@@ -93,17 +93,17 @@ func TestCheckAudit(t *testing.T) {
 		{"the end cut", edit(2, func(l [][]byte) [][]byte { n := len(l) - 1; l[n] = l[n][:20]; return l }), 2, 5, "cut"},
 		{"an empty line", edit(0, func(l [][]byte) [][]byte { return slices.Insert(l, 1, []byte("\n")) }), 0, 2, "cut"},
 		{"zeros", edit(0, func(l [][]byte) [][]byte { l[1] = append(make([]byte, 100), '\n'); return l }), 0, 2, "cut"},
-		{"a very long line", edit(0, func(l [][]byte) [][]byte { l[1] = append(bytes.Repeat([]byte{' '}, maxAuditLine), l[1]...); return l }), 0, 2, "changed"},
+		{"a very long line", edit(0, func(l [][]byte) [][]byte { l[1] = append(bytes.Repeat([]byte{' '}, maxLine), l[1]...); return l }), 0, 2, "changed"},
 		{"an empty file", edit(0, func([][]byte) [][]byte { return nil }), 0, 1, "cut"},
 		{"a file deleted", func(t *testing.T, dir string, names []string) { must(t, os.Remove(filepath.Join(dir, names[1]))) }, 2, 1, "missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir, names := writtenAudit(t)
+			dir, names := written(t)
 			c.damage(t, dir, names)
 			var err error
-			synctest.Test(t, func(*testing.T) { _, err = CheckAudit(dir) }) // the clock of its pauses takes no time
-			b, ok := errors.AsType[*AuditBreak](err)
+			synctest.Test(t, func(*testing.T) { _, err = Check(dir) }) // the clock of its pauses takes no time
+			b, ok := errors.AsType[*Break](err)
 			if !ok {
 				t.Fatalf("got %v", err)
 			}
@@ -118,7 +118,7 @@ func TestCheckAudit(t *testing.T) {
 }
 
 // What is no damage is none: the oldest file is gone, the clock was set back, the process has only just begun a file.
-func TestCheckAuditTakes(t *testing.T) {
+func TestCheckTakes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -126,10 +126,10 @@ func TestCheckAuditTakes(t *testing.T) {
 	}{
 		{"the oldest file is gone", func(t *testing.T, dir string, names []string) { must(t, os.Remove(filepath.Join(dir, names[0]))) }},
 		{"names in another order", func(t *testing.T, dir string, names []string) {
-			must(t, os.Rename(filepath.Join(dir, names[1]), filepath.Join(dir, auditName("r4k2", time.Unix(1, 0)))))
+			must(t, os.Rename(filepath.Join(dir, names[1]), filepath.Join(dir, fileName("r4k2", time.Unix(1, 0)))))
 		}},
 		{"an empty file that is written", func(t *testing.T, dir string, names []string) {
-			must(t, os.Rename(filepath.Join(dir, names[2]), filepath.Join(dir, auditName("r4k2", time.Now()))))
+			must(t, os.Rename(filepath.Join(dir, names[2]), filepath.Join(dir, fileName("r4k2", time.Now()))))
 			must(t, os.WriteFile(filepath.Join(dir, names[2]), nil, 0o600))
 		}},
 		{"other files", func(t *testing.T, dir string, _ []string) {
@@ -139,52 +139,52 @@ func TestCheckAuditTakes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir, names := writtenAudit(t)
+			dir, names := written(t)
 			c.change(t, dir, names)
-			if n, err := CheckAudit(dir); err != nil || n == 0 {
+			if n, err := Check(dir); err != nil || n == 0 {
 				t.Errorf("%d lines, %v", n, err)
 			}
 		})
 	}
 }
 
-func TestCheckAuditCannot(t *testing.T) {
+func TestCheckCannot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := CheckAudit(dir); err == nil || err.Error() != "there is no audit log in "+dir {
+	if _, err := Check(dir); err == nil || err.Error() != "there is no audit log in "+dir {
 		t.Errorf("an empty directory: %v", err)
 	}
-	if _, err := CheckAudit(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Check(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
 	must(t, os.Mkdir(filepath.Join(dir, "audit-x.jsonl"), 0o700))
-	if _, err := CheckAudit(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+	if _, err := Check(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("a directory at the name: %v", err)
 	}
 }
 
 // A line that is gone from the end of what is written shows as soon as the next one is there.
-func TestCheckAuditWhileWritten(t *testing.T) {
+func TestCheckWhileWritten(t *testing.T) {
 	t.Parallel()
-	dir := auditDir(t)
-	a := openTestAudit(t, dir, nil)
-	must(t, a.event("login", nil))
+	dir := logDir(t)
+	a := openTest(t, dir, nil)
+	must(t, a.Event("login", nil))
 	path := filepath.Join(dir, "audit-r4k2.jsonl")
 	b, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.WriteFile(path, b[:bytes.IndexByte(b, '\n')+1], 0o600))
 	mustCheck(t, dir, 1)
-	must(t, a.event("logout", nil))
-	if _, err := CheckAudit(dir); err == nil || !strings.Contains(err.Error(), "audit-r4k2.jsonl:2: missing: numbers 2 to 2 are gone") {
+	must(t, a.Event("logout", nil))
+	if _, err := Check(dir); err == nil || !strings.Contains(err.Error(), "audit-r4k2.jsonl:2: missing: numbers 2 to 2 are gone") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // A writer can be held up within a line: what ends while it is looked at is whole, what does not is cut.
-func TestCheckAuditHalfLine(t *testing.T) {
+func TestCheckHalfLine(t *testing.T) {
 	t.Parallel()
-	dir, names := writtenAudit(t)
-	lines, err := CheckAudit(dir)
+	dir, names := written(t)
+	lines, err := Check(dir)
 	must(t, err)
 	path := filepath.Join(dir, names[2])
 	b, err := os.ReadFile(path)
@@ -193,7 +193,7 @@ func TestCheckAuditHalfLine(t *testing.T) {
 	must(t, os.WriteFile(path, b[:half], 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		if _, err := CheckAudit(dir); err == nil || !strings.Contains(err.Error(), "cut: the line has no end") {
+		if _, err := Check(dir); err == nil || !strings.Contains(err.Error(), "cut: the line has no end") {
 			t.Errorf("it never gets an end: %v", err)
 		}
 		if took := time.Since(began); took > 3*time.Second {
@@ -203,7 +203,7 @@ func TestCheckAuditHalfLine(t *testing.T) {
 		defer writer.Wait()
 		writer.Go(func() {
 			time.Sleep(time.Second)
-			f, err := createAudit(path)
+			f, err := createFile(path)
 			if err == nil {
 				_, err = f.Write(b[half:])
 				err = errors.Join(err, f.Close())
@@ -222,11 +222,11 @@ type goneEntry struct{ os.DirEntry }
 func (goneEntry) Info() (os.FileInfo, error) { return nil, os.ErrNotExist }
 
 // The only file there is gets another name while the directory is listed.
-func TestAuditFilesMove(t *testing.T) {
+func TestFilesMove(t *testing.T) {
 	t.Parallel()
-	dir := auditDir(t)
-	must(t, openTestAudit(t, dir, nil).close())
-	moved := auditName("r4k2", time.Now())
+	dir := logDir(t)
+	must(t, openTest(t, dir, nil).Close())
+	moved := fileName("r4k2", time.Now())
 	reads := 0
 	move := func(dir string) ([]os.DirEntry, error) {
 		entries, err := os.ReadDir(dir)
@@ -236,7 +236,7 @@ func TestAuditFilesMove(t *testing.T) {
 		}
 		return entries, err
 	}
-	if files, err := listAudit(dir, 2, move); err != nil || len(files) != 1 || files[0].name != moved {
+	if files, err := listAgain(dir, 2, move); err != nil || len(files) != 1 || files[0].name != moved {
 		t.Errorf("got %v, %v", files, err)
 	}
 	reads = 0
@@ -248,13 +248,13 @@ func TestAuditFilesMove(t *testing.T) {
 		reads++
 		return entries, err
 	}
-	if files, err := listAudit(dir, 5, stale); err != nil || len(files) != 0 || reads != 5 {
+	if files, err := listAgain(dir, 5, stale); err != nil || len(files) != 0 || reads != 5 {
 		t.Errorf("a directory that lists what is gone: %v, %v, read %d times", files, err, reads)
 	}
 }
 
 // A file is set aside between the listing and the reading: the next try goes on where this one came to.
-func TestCheckAuditRotated(t *testing.T) {
+func TestCheckRotated(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -273,24 +273,24 @@ func TestCheckAuditRotated(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir, names := writtenAudit(t)
-			old, err := auditFiles(dir)
+			dir, names := written(t)
+			old, err := listFiles(dir)
 			must(t, err)
-			must(t, os.Rename(filepath.Join(dir, names[2]), filepath.Join(dir, auditName("r4k2", time.Now()))))
-			must(t, openTestAudit(t, dir, nil).close())
-			all, err := CheckAudit(dir)
+			must(t, os.Rename(filepath.Join(dir, names[2]), filepath.Join(dir, fileName("r4k2", time.Now()))))
+			must(t, openTest(t, dir, nil).Close())
+			all, err := Check(dir)
 			must(t, err)
 
-			chains := map[string]auditChain{}
+			chains := map[string]chain{}
 			before, err := checkChains(dir, old, chains)
-			if b, ok := errors.AsType[*AuditBreak](err); !ok || b.Kind != auditMissing || b.File != names[2] {
+			if b, ok := errors.AsType[*Break](err); !ok || b.Kind != auditMissing || b.File != names[2] {
 				t.Fatalf("got %v", err)
 			}
 			c.change(t, filepath.Join(dir, names[0]), filepath.Join(dir, names[1]))
 			if c.gone {
 				all -= before
 			}
-			now, err := auditFiles(dir)
+			now, err := listFiles(dir)
 			must(t, err)
 			if n, err := checkChains(dir, now, chains); err != nil || n != all {
 				t.Errorf("%d lines, %v; want %d", n, err, all)
@@ -300,15 +300,15 @@ func TestCheckAuditRotated(t *testing.T) {
 }
 
 // The first line of the file that is written is half there: the files before it have their order all the same.
-func TestSortAuditHalfLine(t *testing.T) {
+func TestSortHalfLine(t *testing.T) {
 	t.Parallel()
-	dir, names := writtenAudit(t)
-	early := auditName("r4k2", time.Unix(1, 0))
+	dir, names := written(t)
+	early := fileName("r4k2", time.Unix(1, 0))
 	must(t, os.Rename(filepath.Join(dir, names[1]), filepath.Join(dir, early)))
 	must(t, os.WriteFile(filepath.Join(dir, names[2]), []byte(`{"v":1,`), 0o600))
-	files, err := auditFiles(dir)
+	files, err := listFiles(dir)
 	must(t, err)
-	sortAudit(dir, files)
+	sortFiles(dir, files)
 	if files[0].name != names[0] || files[1].name != early || !files[2].active {
 		t.Errorf("got %v", files)
 	}
@@ -349,17 +349,17 @@ func slowCheck(data []byte) (lines int, whole bool) {
 	return lines, whole
 }
 
-// FuzzCheckAudit: the checker agrees with a slow one on any bytes, and finds every change of a byte, every line that is
+// FuzzCheck: the checker agrees with a slow one on any bytes, and finds every change of a byte, every line that is
 // gone and every cut of a log that was written, but at its very end.
-func FuzzCheckAudit(f *testing.F) {
+func FuzzCheck(f *testing.F) {
 	var lines [][]byte
 	var out bytes.Buffer
-	a, err := openAudit(auditOptions{dir: "-", out: &out, replica: "r", start: map[string]any{"version": "1"}})
+	a, err := Open(Options{Dir: "-", Out: &out, Replica: "r", Start: map[string]any{"version": "1"}})
 	must(f, err)
 	for range 4 {
-		must(f, a.call(auditRecord()))
+		must(f, a.Call(testRecord()))
 	}
-	must(f, a.close())
+	must(f, a.Close())
 	good := out.Bytes()
 	lines = slices.Collect(bytes.Lines(good))
 	f.Add([]byte(nil), uint(0), byte(0))
@@ -367,8 +367,8 @@ func FuzzCheckAudit(f *testing.F) {
 	f.Add(bytes.Join(lines[1:], nil), uint(len(good)/2), byte(0x20))
 	f.Add(append(slices.Clone(good), "{}\n"...), uint(len(good)-1), byte(0xff))
 	check := func(data []byte) (int, error) {
-		c := auditChain{replica: "r"}
-		err := c.read(bytes.NewReader(data), auditEntry{name: "audit-r.jsonl", replica: "r", active: true})
+		c := chain{replica: "r"}
+		err := c.read(bytes.NewReader(data), logFile{name: "audit-r.jsonl", replica: "r", active: true})
 		return c.lines, err
 	}
 	f.Fuzz(func(t *testing.T, data []byte, at uint, flip byte) {

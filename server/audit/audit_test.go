@@ -1,4 +1,4 @@
-package server
+package audit
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 )
 
 // The record of one call, with every field set.
-func auditRecord() pipeline.Record {
+func testRecord() pipeline.Record {
 	exit := 3
 	return pipeline.Record{
 		Announced: true,
@@ -40,19 +40,19 @@ func auditRecord() pipeline.Record {
 	}
 }
 
-func TestAuditLine(t *testing.T) {
+func TestLine(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 11, 11, 12, 123456789, time.FixedZone("", 3600))
 	bare := pipeline.Record{Code: "INPUT_INVALID", Cancelled: true, FilesCut: true}
-	r := auditRecord()
+	r := testRecord()
 	plain := r
 	plain.Origin, plain.Ref, plain.Job = "", "", ""
-	failed := auditRecord()
+	failed := testRecord()
 	failed.Code, failed.Announced, failed.Files = "PERMISSION_DENIED", false, nil
 	const head = `,"t":"2026-11-20T10:11:12.123456Z","ev":"call.`
 	for _, c := range []struct {
 		name string
-		line auditLine
+		line logLine
 		want string
 	}{
 		{
@@ -84,7 +84,7 @@ func TestAuditLine(t *testing.T) {
 			`,"t":"2026-11-20T10:11:12.123456Z","ev":"auth.fail","rep":"r","big":1099511627776,"ip":"10.0.0.7","list":["a","b\n"],"n":3,"ok":false,"took":"1s"`,
 		},
 	} {
-		fields := c.line[maxAuditHead:]
+		fields := c.line[maxHead:]
 		if string(fields) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, fields, c.want)
 		}
@@ -95,13 +95,13 @@ func TestAuditLine(t *testing.T) {
 }
 
 // Whatever a client, a path or a file name holds, a line is one line of JSON, shows what is invisible, and is not long.
-func TestAuditLineHostile(t *testing.T) {
+func TestLineHostile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"a\"b\\c\n\td\x00\x1b[31m\u202ee\u2028f\xff", strings.Repeat("\U000e0041", 5000), strings.Repeat("\"", 20_000), strings.Repeat("\x01", 20_000),
 		strings.Repeat("é", 200), strings.Repeat("é", 201),
 	} {
-		r := auditRecord()
+		r := testRecord()
 		r.Announced = false
 		r.Key.Session, r.Client, r.ClientVersion, r.From.Trace, r.From.Auth, r.Tool, r.Via = text, text, text, text, text, text, text
 		r.Files = nil
@@ -112,13 +112,13 @@ func TestAuditLineHostile(t *testing.T) {
 		for i := range 400 {
 			fields[fmt.Sprint("field", i)] = []string{text, text}
 		}
-		for i, l := range []auditLine{startLine(time.Now(), "r", r, false), doneLine(time.Now(), "r", r, false), eventLine(time.Now(), "x", "r", fields)} {
-			l = l[maxAuditHead:]
+		for i, l := range []logLine{startLine(time.Now(), "r", r, false), doneLine(time.Now(), "r", r, false), eventLine(time.Now(), "x", "r", fields)} {
+			l = l[maxHead:]
 			var got map[string]any
 			if err := json.Unmarshal(fmt.Appendf(nil, `{"v":1%s}`, l), &got); err != nil {
 				t.Fatalf("%.40q, line %d: %v", text, i, err)
 			}
-			if len(l) > maxAuditLine-maxAuditFrame {
+			if len(l) > maxLine-maxFrame {
 				t.Errorf("%.40q, line %d has %d bytes", text, i, len(l))
 			}
 			if bytes.ContainsFunc(l, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' || r == '\u2028' || r >= 0xe0000 }) {
@@ -128,43 +128,43 @@ func TestAuditLineHostile(t *testing.T) {
 				t.Errorf("%.40q, line %d does not say that it is cut", text, i)
 			}
 			for name, v := range got {
-				if s, ok := v.(string); ok && name != "kept" && len([]rune(s)) > maxAuditText {
+				if s, ok := v.(string); ok && name != "kept" && len([]rune(s)) > maxText {
 					t.Errorf("%.40q, line %d: %s has %d runes", text, i, name, len([]rune(s)))
 				}
 			}
 		}
 	}
-	if got := auditText(strings.Repeat("é", 200)); len([]rune(got)) != 200 || strings.HasSuffix(got, "…") {
+	if got := showText(strings.Repeat("é", 200)); len([]rune(got)) != 200 || strings.HasSuffix(got, "…") {
 		t.Errorf("a text of 200 runes became %q", got)
 	}
 }
 
-// openTestAudit opens a log in dir that is closed with the test.
-func openTestAudit(t testing.TB, dir string, change func(*auditOptions)) *auditLog {
+// openTest opens a log in dir that is closed with the test.
+func openTest(t testing.TB, dir string, change func(*Options)) *Log {
 	t.Helper()
-	o := auditOptions{dir: dir, replica: "r4k2", sync: -1}
+	o := Options{Dir: dir, Replica: "r4k2", Sync: -1}
 	if change != nil {
 		change(&o)
 	}
-	a, err := openAudit(o)
+	a, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := a.close(); err != nil {
+		if err := a.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	return a
 }
 
-// auditDir is a directory for a log.
-func auditDir(t testing.TB) string { return filepath.Join(t.TempDir(), "audit") }
+// logDir is a directory for a log.
+func logDir(t testing.TB) string { return filepath.Join(t.TempDir(), "audit") }
 
-// allAudit returns all lines of a directory in the order of their numbers.
-func allAudit(t testing.TB, dir string) []map[string]any {
+// allLines returns all lines of a directory in the order of their numbers.
+func allLines(t testing.TB, dir string) []map[string]any {
 	t.Helper()
-	files, err := auditFiles(dir)
+	files, err := listFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func allAudit(t testing.TB, dir string) []map[string]any {
 func events(t testing.TB, dir string) string {
 	t.Helper()
 	var all []string
-	for _, m := range allAudit(t, dir) {
+	for _, m := range allLines(t, dir) {
 		all = append(all, m["ev"].(string))
 	}
 	return strings.Join(all, " ")
@@ -198,8 +198,8 @@ func events(t testing.TB, dir string) string {
 
 func mustCheck(t *testing.T, dir string, lines int) {
 	t.Helper()
-	if n, err := CheckAudit(dir); err != nil || n != lines {
-		t.Errorf("CheckAudit: %d lines, %v; want %d", n, err, lines)
+	if n, err := Check(dir); err != nil || n != lines {
+		t.Errorf("Check: %d lines, %v; want %d", n, err, lines)
 	}
 }
 
@@ -211,15 +211,15 @@ func must(t testing.TB, err error) {
 }
 
 // The chain goes on over restarts, and over files.
-func TestAuditGoesOn(t *testing.T) {
+func TestGoesOn(t *testing.T) {
 	t.Parallel()
-	dir := auditDir(t)
+	dir := logDir(t)
 	for range 2 {
-		a := openTestAudit(t, dir, func(o *auditOptions) { o.start = map[string]any{"version": "1.2"} })
-		must(t, a.event("login", map[string]any{"p": "x"}))
-		must(t, a.close())
-		must(t, a.close())
-		if err := a.event("login", nil); !errors.Is(err, errAuditClosed) {
+		a := openTest(t, dir, func(o *Options) { o.Start = map[string]any{"version": "1.2"} })
+		must(t, a.Event("login", map[string]any{"p": "x"}))
+		must(t, a.Close())
+		must(t, a.Close())
+		if err := a.Event("login", nil); !errors.Is(err, errClosed) {
 			t.Errorf("a line after the end: %v", err)
 		}
 	}
@@ -237,29 +237,29 @@ func TestAuditGoesOn(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.WriteFile(path, append(whole, `{"v":1,"seq":7,"t":"2026`...), 0o600))
-	must(t, openTestAudit(t, dir, nil).close())
+	must(t, openTest(t, dir, nil).Close())
 	mustCheck(t, dir, 8)
-	must(t, os.Rename(path, filepath.Join(dir, auditName("r4k2", time.Now()))))
-	must(t, openTestAudit(t, dir, nil).close())
+	must(t, os.Rename(path, filepath.Join(dir, fileName("r4k2", time.Now()))))
+	must(t, openTest(t, dir, nil).Close())
 	mustCheck(t, dir, 10)
-	must(t, os.Rename(path, filepath.Join(dir, auditName("r4k2", time.Now().Add(time.Second)))))
+	must(t, os.Rename(path, filepath.Join(dir, fileName("r4k2", time.Now().Add(time.Second)))))
 	must(t, os.WriteFile(path, []byte(`{"v":1,`), 0o600))
-	must(t, openTestAudit(t, dir, nil).close())
+	must(t, openTest(t, dir, nil).Close())
 	mustCheck(t, dir, 12)
 	// Another replica has a chain of its own, whatever its name.
-	must(t, openTestAudit(t, dir, func(o *auditOptions) { o.replica = "r4k2-b" }).close())
+	must(t, openTest(t, dir, func(o *Options) { o.Replica = "r4k2-b" }).Close())
 	mustCheck(t, dir, 14)
 }
 
-func TestAuditRotates(t *testing.T) {
+func TestRotates(t *testing.T) {
 	t.Parallel()
-	dir := auditDir(t)
-	a := openTestAudit(t, dir, func(o *auditOptions) { o.rotate = 3000 })
+	dir := logDir(t)
+	a := openTest(t, dir, func(o *Options) { o.Rotate = 3000 })
 	for range 50 {
-		must(t, a.call(auditRecord()))
+		must(t, a.Call(testRecord()))
 	}
-	must(t, a.close())
-	files, err := auditFiles(dir)
+	must(t, a.Close())
+	files, err := listFiles(dir)
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
@@ -275,21 +275,21 @@ func TestAuditRotates(t *testing.T) {
 }
 
 // A day has its file, also one in which nothing happened, and old ones go.
-func TestAuditMidnight(t *testing.T) {
+func TestMidnight(t *testing.T) {
 	t.Parallel()
-	dir := auditDir(t)
+	dir := logDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		// It is 2000-01-01 00:00 UTC, and the files have the real time.
-		a, err := openAudit(auditOptions{dir: dir, replica: "r", sync: time.Second})
+		a, err := Open(Options{Dir: dir, Replica: "r", Sync: time.Second})
 		must(t, err)
 		time.Sleep(24*time.Hour - time.Second)
-		must(t, a.event("login", nil))
+		must(t, a.Event("login", nil))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		must(t, a.event("logout", nil))
+		must(t, a.Event("logout", nil))
 		time.Sleep(48 * time.Hour)
 		synctest.Wait()
-		must(t, a.close())
+		must(t, a.Close())
 	})
 	if got := events(t, dir); got != "serve.start login rotate logout rotate rotate serve.stop" {
 		t.Error(got)
@@ -308,9 +308,9 @@ func TestAuditMidnight(t *testing.T) {
 	for _, name := range []string{filepath.Join(dir, "audit-r-20000101T000000.000000Z.jsonl"), dead, other} {
 		must(t, os.Chtimes(name, old, old))
 	}
-	a := openTestAudit(t, dir, func(o *auditOptions) { o.replica, o.keep = "r", 90*24*time.Hour })
-	must(t, a.close())
-	files, err := auditFiles(dir)
+	a := openTest(t, dir, func(o *Options) { o.Replica, o.Keep = "r", 90*24*time.Hour })
+	must(t, a.Close())
+	files, err := listFiles(dir)
 	if err != nil || len(files) != 4 || exists(dead) || !exists(other) { // of days 2 to 4, and today's
 		t.Errorf("%+v, %v", files, err)
 	}
@@ -319,7 +319,7 @@ func TestAuditMidnight(t *testing.T) {
 
 // A fakeFile is a file on a disk that is full, slow, or broken.
 type fakeFile struct {
-	auditFile
+	output
 	mu    sync.Mutex
 	room  int   // bytes that can still be written
 	cut   error // of Truncate
@@ -332,7 +332,7 @@ func (f *fakeFile) Write(b []byte) (int, error) {
 	defer f.mu.Unlock()
 	n := min(len(b), f.room)
 	f.room -= n
-	n, err := f.auditFile.Write(b[:n])
+	n, err := f.output.Write(b[:n])
 	if err == nil && n < len(b) {
 		err = &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	}
@@ -345,7 +345,7 @@ func (f *fakeFile) Truncate(n int64) error {
 	if f.cut != nil {
 		return f.cut
 	}
-	return f.auditFile.Truncate(n)
+	return f.output.Truncate(n)
 }
 
 func (f *fakeFile) Sync() error {
@@ -362,61 +362,61 @@ func (f *fakeFile) set(change func(*fakeFile)) {
 }
 
 // openFake opens a log on a fakeFile.
-func openFake(t testing.TB, o auditOptions) (*auditLog, *fakeFile) {
+func openFake(t testing.TB, o Options) (*Log, *fakeFile) {
 	t.Helper()
 	f := &fakeFile{room: 1 << 30}
-	a := newAudit(o)
-	a.create = func(path string) (auditFile, error) {
-		file, err := createAudit(path)
-		f.auditFile = file
+	a := newLog(o)
+	a.create = func(path string) (output, error) {
+		file, err := createFile(path)
+		f.output = file
 		return f, err
 	}
 	if err := a.open(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = a.close() })
+	t.Cleanup(func() { _ = a.Close() })
 	return a, f
 }
 
 // A line that cannot be written whole leaves nothing behind. What has happened is written when there is room again, and
 // what was about to happen is not.
-func TestAuditDiskFull(t *testing.T) {
+func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	for _, cutFails := range []bool{false, true} {
 		t.Run(fmt.Sprint("cut fails: ", cutFails), func(t *testing.T) {
 			t.Parallel()
-			dir := auditDir(t)
-			a, f := openFake(t, auditOptions{dir: dir, replica: "r", sync: -1})
-			must(t, a.event("login", nil))
+			dir := logDir(t)
+			a, f := openFake(t, Options{Dir: dir, Replica: "r", Sync: -1})
+			must(t, a.Event("login", nil))
 			f.set(func(f *fakeFile) {
 				f.room = 100
 				if cutFails {
 					f.cut = syscall.EIO
 				}
 			})
-			start := auditRecord()
+			start := testRecord()
 			start.Started = true
-			if err := a.call(start); !errors.Is(err, syscall.ENOSPC) || a.failed() == nil {
-				t.Errorf("half a line: %v, failed: %v", err, a.failed())
+			if err := a.Call(start); !errors.Is(err, syscall.ENOSPC) || a.Failed() == nil {
+				t.Errorf("half a line: %v, failed: %v", err, a.Failed())
 			}
 			f.set(func(f *fakeFile) { f.room, f.cut = 0, nil })
-			for range maxAuditPending + 5 {
-				if err := a.call(auditRecord()); !errors.Is(err, syscall.ENOSPC) {
+			for range maxPending + 5 {
+				if err := a.Call(testRecord()); !errors.Is(err, syscall.ENOSPC) {
 					t.Fatalf("no room: %v", err)
 				}
 			}
 			f.set(func(f *fakeFile) { f.room = 1 << 30 })
-			must(t, a.event("logout", nil))
-			if a.failed() != nil {
-				t.Errorf("still failed: %v", a.failed())
+			must(t, a.Event("logout", nil))
+			if a.Failed() != nil {
+				t.Errorf("still failed: %v", a.Failed())
 			}
-			must(t, a.close())
-			want := "serve.start login" + strings.Repeat(" call.done", maxAuditPending) + " logout serve.stop"
+			must(t, a.Close())
+			want := "serve.start login" + strings.Repeat(" call.done", maxPending) + " logout serve.stop"
 			if got := events(t, dir); got != want {
 				t.Errorf("%.300s", got)
 			}
 			lost := 0.0
-			for _, m := range allAudit(t, dir) {
+			for _, m := range allLines(t, dir) {
 				if n, ok := m["lost"].(float64); ok {
 					lost += n
 				}
@@ -424,12 +424,12 @@ func TestAuditDiskFull(t *testing.T) {
 			if lost != 5 {
 				t.Errorf("%v lines are said to be lost, want 5", lost)
 			}
-			mustCheck(t, dir, 4+maxAuditPending)
+			mustCheck(t, dir, 4+maxPending)
 		})
 	}
 }
 
-func TestAuditSync(t *testing.T) {
+func TestSync(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	syncs := func(f *fakeFile) (n int) {
@@ -437,24 +437,24 @@ func TestAuditSync(t *testing.T) {
 		return n
 	}
 	synctest.Test(t, func(t *testing.T) {
-		always, f := openFake(t, auditOptions{dir: filepath.Join(dir, "a"), replica: "r", sync: 0})
-		must(t, always.event("login", nil))
+		always, f := openFake(t, Options{Dir: filepath.Join(dir, "a"), Replica: "r", Sync: 0})
+		must(t, always.Event("login", nil))
 		if n := syncs(f); n != 2 {
 			t.Errorf("always: %d syncs after two lines", n)
 		}
 		f.set(func(f *fakeFile) { f.bad = syscall.EIO })
-		if err := always.event("logout", nil); !errors.Is(err, syscall.EIO) {
+		if err := always.Event("logout", nil); !errors.Is(err, syscall.EIO) {
 			t.Errorf("always: a sync that fails: %v", err)
 		}
 		f.set(func(f *fakeFile) { f.bad = nil })
-		must(t, always.close())
+		must(t, always.Close())
 		if got := events(t, filepath.Join(dir, "a")); got != "serve.start login logout serve.stop" {
 			t.Errorf("a line that was not synced is there once: %s", got)
 		}
 
-		late, f := openFake(t, auditOptions{dir: filepath.Join(dir, "b"), replica: "r", sync: time.Second})
+		late, f := openFake(t, Options{Dir: filepath.Join(dir, "b"), Replica: "r", Sync: time.Second})
 		for range 10 {
-			must(t, late.event("login", nil))
+			must(t, late.Event("login", nil))
 			time.Sleep(50 * time.Millisecond)
 		}
 		if n := syncs(f); n != 0 {
@@ -470,19 +470,19 @@ func TestAuditSync(t *testing.T) {
 			t.Errorf("1s: %d syncs although nothing is written", n)
 		}
 		f.set(func(f *fakeFile) { f.bad = syscall.EIO })
-		must(t, late.event("login", nil))
+		must(t, late.Event("login", nil))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := late.failed(); !errors.Is(err, syscall.EIO) {
+		if err := late.Failed(); !errors.Is(err, syscall.EIO) {
 			t.Errorf("1s: a sync that fails: %v", err)
 		}
 		f.set(func(f *fakeFile) { f.bad = nil })
-		must(t, late.close())
+		must(t, late.Close())
 
-		never, f := openFake(t, auditOptions{dir: filepath.Join(dir, "c"), replica: "r", sync: -1})
-		must(t, never.event("login", nil))
+		never, f := openFake(t, Options{Dir: filepath.Join(dir, "c"), Replica: "r", Sync: -1})
+		must(t, never.Event("login", nil))
 		time.Sleep(time.Hour)
-		must(t, never.close())
+		must(t, never.Close())
 		if n := syncs(f); n != 0 {
 			t.Errorf("never: %d syncs", n)
 		}
@@ -490,60 +490,60 @@ func TestAuditSync(t *testing.T) {
 }
 
 // An output that is no file gets whole lines: half of one is ended, and its chain goes on behind it.
-func TestAuditStream(t *testing.T) {
+func TestStream(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	f := &fakeFile{room: 1 << 30, auditFile: streamFile{&out}}
-	a := openTestAudit(t, "-", func(o *auditOptions) { o.out, o.rotate = f, 10 })
+	f := &fakeFile{room: 1 << 30, output: streamFile{&out}}
+	a := openTest(t, "-", func(o *Options) { o.Out, o.Rotate = f, 10 })
 	f.set(func(f *fakeFile) { f.room = 50 })
-	if err := a.event("login", nil); !errors.Is(err, syscall.ENOSPC) {
+	if err := a.Event("login", nil); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
 	f.set(func(f *fakeFile) { f.room = 1 << 30 })
-	must(t, a.close())
+	must(t, a.Close())
 	lines := strings.SplitAfter(out.String(), "\n")
 	if len(lines) != 5 || json.Valid([]byte(lines[1])) {
 		t.Fatalf("%q", lines)
 	}
-	c := auditChain{replica: "r4k2"}
-	if err := c.read(strings.NewReader(lines[0]+lines[2]+lines[3]), auditEntry{name: "x", active: true}); err != nil || c.lines != 3 {
+	c := chain{replica: "r4k2"}
+	if err := c.read(strings.NewReader(lines[0]+lines[2]+lines[3]), logFile{name: "x", active: true}); err != nil || c.lines != 3 {
 		t.Errorf("%d lines, %v", c.lines, err)
 	}
 }
 
-func TestAuditOpenRefuses(t *testing.T) {
+func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o755))
-	closed := auditDir(t)
+	closed := logDir(t)
 	must(t, os.Mkdir(closed, 0o700))
-	damaged := auditDir(t)
-	must(t, openTestAudit(t, damaged, nil).close())
+	damaged := logDir(t)
+	must(t, openTest(t, damaged, nil).Close())
 	path := filepath.Join(damaged, "audit-r4k2.jsonl")
 	b, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.WriteFile(path, append(b, "\x00\x00\n"...), 0o600))
-	link := auditDir(t)
+	link := logDir(t)
 	must(t, os.Mkdir(link, 0o700))
 	file := filepath.Join(closed, "f")
 	must(t, os.WriteFile(file, nil, 0o600))
 	for _, c := range []struct {
 		name string
-		o    auditOptions
+		o    Options
 		want string
 		unix bool
 	}{
-		{"replica", auditOptions{dir: closed, replica: "../x"}, `replica "../x"`, false},
-		{"no replica", auditOptions{dir: closed}, `replica ""`, false},
-		{"open directory", auditOptions{dir: dir, replica: "r"}, "has mode 0755; run chmod 700 on it", true},
-		{"no directory", auditOptions{dir: file, replica: "r"}, "is not a directory", false},
-		{"damaged", auditOptions{dir: damaged, replica: "r4k2"}, "is not whole JSON; look at it with codehand doctor --audit " + damaged, false},
-		{"no output", auditOptions{dir: "-", replica: "r"}, "no output", false},
+		{"replica", Options{Dir: closed, Replica: "../x"}, `replica "../x"`, false},
+		{"no replica", Options{Dir: closed}, `replica ""`, false},
+		{"open directory", Options{Dir: dir, Replica: "r"}, "has mode 0755; run chmod 700 on it", true},
+		{"no directory", Options{Dir: file, Replica: "r"}, "is not a directory", false},
+		{"damaged", Options{Dir: damaged, Replica: "r4k2"}, "is not whole JSON; look at it with codehand doctor --audit " + damaged, false},
+		{"no output", Options{Dir: "-", Replica: "r"}, "no output", false},
 	} {
 		if c.unix && noFollow == 0 {
 			continue // mode bits say nothing here
 		}
-		if a, err := openAudit(c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if a, err := Open(c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, %v", c.name, a, err)
 		}
 	}
@@ -553,7 +553,7 @@ func TestAuditOpenRefuses(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "target")
 	must(t, os.WriteFile(target, nil, 0o600))
 	must(t, os.Symlink(target, filepath.Join(link, "audit-r.jsonl")))
-	if _, err := openAudit(auditOptions{dir: link, replica: "r"}); err == nil {
+	if _, err := Open(Options{Dir: link, Replica: "r"}); err == nil {
 		t.Error("a link at the name of the log is followed")
 	}
 	if b, err := os.ReadFile(target); err != nil || len(b) > 0 {
@@ -561,16 +561,27 @@ func TestAuditOpenRefuses(t *testing.T) {
 	}
 }
 
-// Many calls at the same time make one chain.
-func TestAuditAtTheSameTime(t *testing.T) {
+// TestClosed: no call may be made that cannot be recorded any more.
+func TestClosed(t *testing.T) {
 	t.Parallel()
-	dir := auditDir(t)
-	a := openTestAudit(t, dir, func(o *auditOptions) { o.rotate, o.sync = 20_000, time.Millisecond })
+	a, err := Open(Options{Dir: logDir(t), Replica: "r"})
+	must(t, err)
+	must(t, a.Close())
+	if err := a.Failed(); !errors.Is(err, errClosed) {
+		t.Errorf("the record that is closed: %v", err)
+	}
+}
+
+// Many calls at the same time make one chain.
+func TestAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	dir := logDir(t)
+	a := openTest(t, dir, func(o *Options) { o.Rotate, o.Sync = 20_000, time.Millisecond })
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 50 {
-				if err := errors.Join(a.call(auditRecord()), a.failed()); err != nil {
+				if err := errors.Join(a.Call(testRecord()), a.Failed()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -584,23 +595,23 @@ func TestAuditAtTheSameTime(t *testing.T) {
 			open = false
 		default:
 		}
-		if _, err := CheckAudit(dir); err != nil {
+		if _, err := Check(dir); err != nil {
 			t.Errorf("a check while lines are written: %v", err)
 		}
 	}
-	must(t, a.close())
-	files, err := auditFiles(dir)
+	must(t, a.Close())
+	files, err := listFiles(dir)
 	must(t, err)
 	mustCheck(t, dir, 400+2+len(files)-1)
 }
 
-// BenchmarkAuditLine is what a call pays for one of its lines.
-func BenchmarkAuditLine(b *testing.B) {
-	a := openTestAudit(b, auditDir(b), func(o *auditOptions) { o.sync = time.Second })
-	r := auditRecord()
+// BenchmarkLine is what a call pays for one of its lines.
+func BenchmarkLine(b *testing.B) {
+	a := openTest(b, logDir(b), func(o *Options) { o.Sync = time.Second })
+	r := testRecord()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := a.call(r); err != nil {
+		if err := a.Call(r); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package audit
 
 import (
 	"crypto/sha256"
@@ -19,34 +19,34 @@ import (
 	"codehand/server/pipeline"
 )
 
-// auditOptions of an audit log.
-type auditOptions struct {
-	dir     string         // absolute, mode 0700, made if it is missing; "-": lines go to out
-	out     io.Writer      // only if dir is "-"; never rotated, its chain begins anew
-	replica string         // in the file name and in every line: letters, digits, dot, dash, underscore
-	sync    time.Duration  // how long after a line it is safe on the disk at the latest; 0: before it counts; <0: never asked for
-	rotate  int64          // bytes after which a new file begins; 0: only at midnight
-	keep    time.Duration  // older files are deleted; 0: none
-	digest  bool           // commands only as hash and first word
-	start   map[string]any // fields of the line serve.start
-	log     *slog.Logger   // nil: nothing is logged
+// Options of an audit log.
+type Options struct {
+	Dir     string         // absolute, mode 0700, made if it is missing; "-": lines go to out
+	Out     io.Writer      // only if dir is "-"; never rotated, its chain begins anew
+	Replica string         // in the file name and in every line: letters, digits, dot, dash, underscore
+	Sync    time.Duration  // how long after a line it is safe on the disk at the latest; 0: before it counts; <0: never asked for
+	Rotate  int64          // bytes after which a new file begins; 0: only at midnight
+	Keep    time.Duration  // older files are deleted; 0: none
+	Digest  bool           // commands only as hash and first word
+	Start   map[string]any // fields of the line serve.start
+	Log     *slog.Logger   // nil: nothing is logged
 }
 
-// An auditLog writes one JSON object a line, each bound to the one before. It is safe for concurrent use.
+// An Log writes one JSON object a line, each bound to the one before. It is safe for concurrent use.
 //
 // A line that cannot be written leaves nothing behind. If it says what has happened, it is kept, and written with the
 // next line that can be; one that says what is about to happen is not, since then it does not happen.
-type auditLog struct {
-	o       auditOptions
-	path    string                               // of the file that is written; "": o.out
-	create  func(path string) (auditFile, error) // a test can put in its own
-	failure atomic.Pointer[auditFailure]         // of the last write, or that it is closed; nil: it went well
-	dirty   chan struct{}                        // a line waits for its sync
-	quit    chan struct{}                        // closed by close
-	behind  sync.WaitGroup                       // the goroutine that syncs, and rotates at midnight
+type Log struct {
+	o       Options
+	path    string                            // of the file that is written; "": o.out
+	create  func(path string) (output, error) // a test can put in its own
+	failure atomic.Pointer[failure]           // of the last write, or that it is closed; nil: it went well
+	dirty   chan struct{}                     // a line waits for its sync
+	quit    chan struct{}                     // closed by close
+	behind  sync.WaitGroup                    // the goroutine that syncs, and rotates at midnight
 
 	mu       sync.Mutex // covers what follows
-	file     auditFile  // nil: it could not be opened
+	file     output     // nil: it could not be opened
 	size     int64      // of the file
 	torn     bool       // the file ends with half a line, which could not be taken back
 	closed   bool
@@ -56,63 +56,63 @@ type auditLog struct {
 	midnight time.Time // after it
 	retry    time.Time // no new file is begun before
 	opening  bool      // serve.start was not yet written
-	pending  []auditLine
+	pending  []logLine
 	lost     int64 // lines that were neither written nor kept
 }
 
-// An auditFile is what a log needs of a file.
-type auditFile interface {
+// An output is what a log needs of a file.
+type output interface {
 	io.WriteCloser
 	Sync() error
 	Truncate(size int64) error
 }
 
-type auditFailure struct{ err error }
+type failure struct{ err error }
 
-// maxAuditPending is how many lines are kept while nothing can be written.
-const maxAuditPending = 256
+// maxPending is how many lines are kept while nothing can be written.
+const maxPending = 256
 
 // noLine is what the first line of all is bound to.
 var noLine = strings.Repeat("0", 2*sha256.Size)
 
-var errAuditClosed = errors.New("the audit log is closed")
+var errClosed = errors.New("the audit log is closed")
 
-// openAudit continues the chain of the replica, writes serve.start and starts the goroutine that close ends. An error
+// Open continues the chain of the replica, writes serve.start and starts the goroutine that close ends. An error
 // says that there is no log; nothing is left open.
-func openAudit(o auditOptions) (*auditLog, error) {
-	a := newAudit(o)
+func Open(o Options) (*Log, error) {
+	a := newLog(o)
 	if err := a.open(); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-func newAudit(o auditOptions) *auditLog {
-	if o.log == nil {
-		o.log = slog.New(slog.DiscardHandler)
+func newLog(o Options) *Log {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &auditLog{
-		o: o, create: createAudit, prev: noLine, seq: 1,
+	return &Log{
+		o: o, create: createFile, prev: noLine, seq: 1,
 		dirty: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 }
 
-func (a *auditLog) open() error {
+func (a *Log) open() error {
 	switch {
-	case !replicaName().MatchString(a.o.replica):
-		return fmt.Errorf("audit log: replica %q: only letters, digits, dot, dash and underscore, at most 64", a.o.replica)
-	case a.o.dir == "-":
-		if a.o.out == nil {
+	case !replicaName().MatchString(a.o.Replica):
+		return fmt.Errorf("audit log: replica %q: only letters, digits, dot, dash and underscore, at most 64", a.o.Replica)
+	case a.o.Dir == "-":
+		if a.o.Out == nil {
 			return errors.New("audit log: no output")
 		}
-		a.file = streamFile{a.o.out}
+		a.file = streamFile{a.o.Out}
 	default:
 		if err := a.openDir(); err != nil {
 			return err
 		}
 	}
 	a.opening = true
-	err := a.write(eventLine(time.Now(), auditStart, a.o.replica, a.o.start), false)
+	err := a.write(eventLine(time.Now(), eventStart, a.o.Replica, a.o.Start), false)
 	a.opening = false
 	if err != nil {
 		return errors.Join(err, a.shut())
@@ -124,27 +124,27 @@ func (a *auditLog) open() error {
 func replicaName() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) }
 
 // openDir finds where the chain ends, and opens the file that goes on.
-func (a *auditLog) openDir() error {
-	if err := os.Mkdir(a.o.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+func (a *Log) openDir() error {
+	if err := os.Mkdir(a.o.Dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("audit log: %w", err)
 	}
-	info, err := os.Lstat(a.o.dir)
+	info, err := os.Lstat(a.o.Dir)
 	switch {
 	case err != nil:
 		return fmt.Errorf("audit log: %w", err)
 	case !info.IsDir():
-		return fmt.Errorf("audit log: %s is not a directory", a.o.dir)
-	case auditOpen(info):
-		return fmt.Errorf("audit log: %s has mode %04o; run chmod 700 on it", a.o.dir, info.Mode().Perm())
+		return fmt.Errorf("audit log: %s is not a directory", a.o.Dir)
+	case openToOthers(info):
+		return fmt.Errorf("audit log: %s has mode %04o; run chmod 700 on it", a.o.Dir, info.Mode().Perm())
 	}
-	a.path = filepath.Join(a.o.dir, auditName(a.o.replica, time.Time{}))
-	end, err := findAuditEnd(a.o.dir, a.o.replica)
+	a.path = filepath.Join(a.o.Dir, fileName(a.o.Replica, time.Time{}))
+	end, err := findEnd(a.o.Dir, a.o.Replica)
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	if end.torn > 0 {
 		// What was being written when the machine or the process ended. No call got an answer for it.
-		a.o.log.Warn("audit log: half a line at the end is taken back", "file", a.path, "bytes", end.torn)
+		a.o.Log.Warn("audit log: half a line at the end is taken back", "file", a.path, "bytes", end.torn)
 		if err := os.Truncate(a.path, end.size); err != nil {
 			return fmt.Errorf("audit log: %w", err)
 		}
@@ -155,8 +155,8 @@ func (a *auditLog) openDir() error {
 	return nil
 }
 
-// createAudit opens a file for appending, and makes it if it is missing.
-func createAudit(path string) (auditFile, error) {
+// createFile opens a file for appending, and makes it if it is missing.
+func createFile(path string) (output, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
 		return nil, err
@@ -174,46 +174,46 @@ func (streamFile) Close() error         { return nil } // it belongs to whoever 
 func (streamFile) Sync() error          { return nil }
 func (streamFile) Truncate(int64) error { return errors.ErrUnsupported }
 
-// call writes call.start or call.done.
-func (a *auditLog) call(r pipeline.Record) error {
+// Call writes call.start or call.done.
+func (a *Log) Call(r pipeline.Record) error {
 	if r.Started {
-		return a.write(startLine(time.Now(), a.o.replica, r, a.o.digest), false)
+		return a.write(startLine(time.Now(), a.o.Replica, r, a.o.Digest), false)
 	}
-	return a.write(doneLine(time.Now(), a.o.replica, r, a.o.digest), true)
+	return a.write(doneLine(time.Now(), a.o.Replica, r, a.o.Digest), true)
 }
 
-// event writes a line that is not of a call: auth.fail, session.start and the like; serve.start, serve.stop and rotate
+// Event writes a line that is not of a call: auth.fail, session.start and the like; serve.start, serve.stop and rotate
 // are written by the log itself. fields are plain values: strings, numbers, booleans, lists of strings. They must hold
 // no secret and no content, and none of the names v, seq, t, ev, rep, lost, cut and prev.
-func (a *auditLog) event(ev string, fields map[string]any) error {
-	return a.write(eventLine(time.Now(), ev, a.o.replica, fields), true)
+func (a *Log) Event(ev string, fields map[string]any) error {
+	return a.write(eventLine(time.Now(), ev, a.o.Replica, fields), true)
 }
 
-// failed says why the last write failed, or that there will be none; nil: it did not. It does not wait for a write that is under way.
-func (a *auditLog) failed() error {
+// Failed says why the last write failed, or that there will be none; nil: it did not. It does not wait for a write that is under way.
+func (a *Log) Failed() error {
 	if f := a.failure.Load(); f != nil {
 		return f.err
 	}
 	return nil
 }
 
-// close writes serve.stop, brings all to the disk and ends the goroutine. The second time it does nothing.
-func (a *auditLog) close() error {
-	err := a.event("serve.stop", nil)
-	if errors.Is(err, errAuditClosed) {
+// Close writes serve.stop, brings all to the disk and ends the goroutine. The second time it does nothing.
+func (a *Log) Close() error {
+	err := a.Event("serve.stop", nil)
+	if errors.Is(err, errClosed) {
 		return nil
 	}
 	return errors.Join(err, a.shut())
 }
 
-func (a *auditLog) shut() error {
+func (a *Log) shut() error {
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
 		return nil
 	}
 	a.closed = true
-	a.failure.Store(&auditFailure{errAuditClosed}) // no call may be made that cannot be recorded
+	a.failure.Store(&failure{errClosed}) // no call may be made that cannot be recorded
 	f := a.file
 	a.file = nil
 	a.mu.Unlock()
@@ -223,18 +223,18 @@ func (a *auditLog) shut() error {
 		return nil
 	}
 	var err error
-	if a.o.sync >= 0 {
+	if a.o.Sync >= 0 {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
 }
 
 // write puts a line behind all that wait. keep: if it cannot be written now, it waits, too.
-func (a *auditLog) write(line auditLine, keep bool) error {
+func (a *Log) write(line logLine, keep bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return errAuditClosed
+		return errClosed
 	}
 	written, err := false, a.catchUp()
 	if err == nil {
@@ -244,10 +244,10 @@ func (a *auditLog) write(line auditLine, keep bool) error {
 		a.failure.Store(nil)
 		return nil
 	}
-	a.failure.Store(&auditFailure{err})
+	a.failure.Store(&failure{err})
 	switch {
 	case written || !keep:
-	case len(a.pending) < maxAuditPending:
+	case len(a.pending) < maxPending:
 		a.pending = append(a.pending, line)
 	default:
 		a.lost++
@@ -256,7 +256,7 @@ func (a *auditLog) write(line auditLine, keep bool) error {
 }
 
 // catchUp writes what waits.
-func (a *auditLog) catchUp() error {
+func (a *Log) catchUp() error {
 	for len(a.pending) > 0 {
 		written, err := a.put(a.pending[0])
 		if written {
@@ -272,10 +272,10 @@ func (a *auditLog) catchUp() error {
 
 // put writes a line at the end of the chain. written may be true together with an error: the line is in the file, and
 // it is not known whether it is on the disk.
-func (a *auditLog) put(line auditLine) (written bool, err error) {
+func (a *Log) put(line logLine) (written bool, err error) {
 	now := time.Now()
 	if a.path != "" {
-		if err := a.prepare(now, int64(len(line)+maxAuditFrame)); err != nil {
+		if err := a.prepare(now, int64(len(line)+maxFrame)); err != nil {
 			return false, err
 		}
 	}
@@ -284,12 +284,12 @@ func (a *auditLog) put(line auditLine) (written bool, err error) {
 
 // prepare sees to it that there is a file of today with room for more bytes, and with a first line that says what came
 // before.
-func (a *auditLog) prepare(now time.Time, more int64) error {
-	full := a.o.rotate > 0 && a.size+more > a.o.rotate
+func (a *Log) prepare(now time.Time, more int64) error {
+	full := a.o.Rotate > 0 && a.size+more > a.o.Rotate
 	if a.size > 0 && (full || !now.Before(a.midnight)) && !now.Before(a.retry) {
 		if err := a.setAside(); err != nil {
 			// The old file does as well for a while.
-			a.o.log.Warn("audit log: begin a new file", "error", err)
+			a.o.Log.Warn("audit log: begin a new file", "error", err)
 			a.retry = now.Add(time.Minute)
 		}
 		a.prune(now)
@@ -308,12 +308,12 @@ func (a *auditLog) prepare(now time.Time, more int64) error {
 	if a.opening {
 		return nil // serve.start comes
 	}
-	_, err := a.append(eventLine(now, auditRotate, a.o.replica, nil))
+	_, err := a.append(eventLine(now, eventRotate, a.o.Replica, nil))
 	return err
 }
 
 // born notes when the file began.
-func (a *auditLog) born(t time.Time) {
+func (a *Log) born(t time.Time) {
 	a.begun = t.UTC()
 	y, m, d := a.begun.Date()
 	a.midnight = time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
@@ -321,22 +321,22 @@ func (a *auditLog) born(t time.Time) {
 
 // setAside gives the file the name that it keeps. It is closed before, because an open file cannot be renamed
 // everywhere.
-func (a *auditLog) setAside() error {
+func (a *Log) setAside() error {
 	if a.file != nil {
 		var err error
-		if a.o.sync >= 0 {
+		if a.o.Sync >= 0 {
 			err = a.file.Sync()
 		}
 		if err = errors.Join(err, a.file.Close()); err != nil {
-			a.o.log.Warn("audit log: close a file", "error", err)
+			a.o.Log.Warn("audit log: close a file", "error", err)
 		}
 		a.file = nil
 	}
-	name := auditName(a.o.replica, a.begun)
-	for n := 1; exists(filepath.Join(a.o.dir, name)); n++ {
-		name = auditName(a.o.replica, a.begun.Add(time.Duration(n)*time.Microsecond))
+	name := fileName(a.o.Replica, a.begun)
+	for n := 1; exists(filepath.Join(a.o.Dir, name)); n++ {
+		name = fileName(a.o.Replica, a.begun.Add(time.Duration(n)*time.Microsecond))
 	}
-	if err := os.Rename(a.path, filepath.Join(a.o.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Rename(a.path, filepath.Join(a.o.Dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	a.size, a.torn = 0, false
@@ -350,31 +350,31 @@ func exists(path string) bool {
 
 // prune deletes files that are older than the operator keeps, of other replicas, too: one that is alive begins a new
 // file every day.
-func (a *auditLog) prune(now time.Time) {
-	if a.o.keep <= 0 {
+func (a *Log) prune(now time.Time) {
+	if a.o.Keep <= 0 {
 		return
 	}
-	files, err := auditFiles(a.o.dir)
+	files, err := listFiles(a.o.Dir)
 	for _, f := range files {
-		if path := filepath.Join(a.o.dir, f.name); path != a.path && now.Sub(f.changed) > a.o.keep {
+		if path := filepath.Join(a.o.Dir, f.name); path != a.path && now.Sub(f.changed) > a.o.Keep {
 			err = errors.Join(err, os.Remove(path))
 		}
 	}
 	if err != nil {
-		a.o.log.Warn("audit log: delete old files", "error", err)
+		a.o.Log.Warn("audit log: delete old files", "error", err)
 	}
 }
 
 // append writes a line with its place in the chain.
-func (a *auditLog) append(line auditLine) (written bool, err error) {
+func (a *Log) append(line logLine) (written bool, err error) {
 	if a.torn {
 		if err := a.mend(); err != nil {
 			return false, fmt.Errorf("audit log: take back half a line: %w", err)
 		}
 	}
-	var head [maxAuditHead]byte
+	var head [maxHead]byte
 	begin := strconv.AppendInt(append(head[:0], `{"v":1,"seq":`...), a.seq, 10)
-	full := line[maxAuditHead-len(begin):] // the room before the fields; a line that is written again has it again
+	full := line[maxHead-len(begin):] // the room before the fields; a line that is written again has it again
 	copy(full, begin)
 	if a.lost > 0 {
 		full = append(full, `,"lost":`...)
@@ -400,12 +400,12 @@ func (a *auditLog) append(line auditLine) (written bool, err error) {
 	if a.path == "" {
 		return true, nil
 	}
-	if a.o.sync == 0 {
+	if a.o.Sync == 0 {
 		if err := a.file.Sync(); err != nil {
 			return true, fmt.Errorf("audit log: %w", err)
 		}
 	}
-	if a.o.sync > 0 {
+	if a.o.Sync > 0 {
 		select {
 		case a.dirty <- struct{}{}:
 		default:
@@ -416,7 +416,7 @@ func (a *auditLog) append(line auditLine) (written bool, err error) {
 
 // mend takes back the half line at the end of a file. An output that is no file gets a line end after it, so that the
 // next line begins properly.
-func (a *auditLog) mend() error {
+func (a *Log) mend() error {
 	err := a.file.Truncate(a.size)
 	switch {
 	case err == nil:
@@ -435,7 +435,7 @@ func hashLine(line []byte) string {
 }
 
 // tend brings lines to the disk in time, and begins a new file at midnight although nobody calls.
-func (a *auditLog) tend() {
+func (a *Log) tend() {
 	if a.path == "" {
 		return
 	}
@@ -449,7 +449,7 @@ func (a *auditLog) tend() {
 		case <-a.quit:
 			return
 		case <-a.dirty:
-			wait.Reset(a.o.sync)
+			wait.Reset(a.o.Sync)
 			select {
 			case <-a.quit:
 				return // close syncs
@@ -464,14 +464,14 @@ func (a *auditLog) tend() {
 }
 
 // untilMidnight is how long the file may still be written; at least a second, whatever the clock does.
-func (a *auditLog) untilMidnight() time.Duration {
+func (a *Log) untilMidnight() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return max(time.Until(a.midnight), time.Second)
 }
 
 // flush syncs without keeping anybody from writing.
-func (a *auditLog) flush() {
+func (a *Log) flush() {
 	a.mu.Lock()
 	f := a.file
 	a.mu.Unlock()
@@ -479,18 +479,18 @@ func (a *auditLog) flush() {
 		return
 	}
 	if err := f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // closed: it was synced before
-		a.failure.Store(&auditFailure{fmt.Errorf("audit log: %w", err)})
+		a.failure.Store(&failure{fmt.Errorf("audit log: %w", err)})
 	}
 }
 
 // turn begins the file of a new day.
-func (a *auditLog) turn() {
+func (a *Log) turn() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return
 	}
 	if err := a.prepare(time.Now(), 0); err != nil {
-		a.failure.Store(&auditFailure{err})
+		a.failure.Store(&failure{err})
 	}
 }
