@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"codehand/server/listen"
 )
 
 // shutdownTime is how long connections get to close after the last answer.
@@ -12,7 +14,7 @@ const shutdownTime = 2 * time.Second
 
 // drain ends the endpoint: balancers are told first, then nothing new is taken, streams are ended, calls may finish,
 // and what is left is cancelled.
-func (e *httpEndpoint) drain(servers []*http.Server, ls []Listener) {
+func (e *httpEndpoint) drain(servers []*http.Server, ls []listen.Listener) {
 	cfg := e.s.cfg.HTTP
 	e.t.health.drain()
 	if wait := lameDuck(cfg.LameDuck, ls); wait > 0 {
@@ -44,7 +46,7 @@ func (e *httpEndpoint) drain(servers []*http.Server, ls []Listener) {
 }
 
 // lameDuck is how long the server still takes work after it said that it ends: none if only this machine reaches it.
-func lameDuck(configured time.Duration, ls []Listener) time.Duration {
+func lameDuck(configured time.Duration, ls []listen.Listener) time.Duration {
 	if configured >= 0 {
 		return configured
 	}

@@ -19,6 +19,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
+	"codehand/server/listen"
 )
 
 // A caller is who sent a request that passed the guard.
@@ -37,7 +38,7 @@ const (
 
 // on returns the handler of one listener. It makes the checks that come before the body is read, in the order in which
 // they cost least and say least.
-func (e *httpEndpoint) on(l Listener) http.Handler {
+func (e *httpEndpoint) on(l listen.Listener) http.Handler {
 	hosts := slices.Clone(e.hosts)
 	if l.Loopback {
 		hosts = append(hosts, loopbackHosts(l.Listener)...)
@@ -255,7 +256,7 @@ func how(via string) string {
 }
 
 // origin says whether the page that sent r may do so, and repeats its origin for the answer. "", true: no page did.
-func (e *httpEndpoint) origin(r *http.Request, l Listener) (origin string, ok bool) {
+func (e *httpEndpoint) origin(r *http.Request, l listen.Listener) (origin string, ok bool) {
 	all := r.Header["Origin"]
 	switch {
 	case len(all) == 0:

@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/listen"
 )
 
 // Deadlines and limits of the listener.
@@ -79,7 +80,7 @@ func (s *Server) newEndpoint() *httpEndpoint {
 
 // HTTP serves on the listeners until ctx ends, then drains: calls that run may finish, streams are ended. It closes the
 // listeners. The error is that of a listener; after a clean drain it is nil.
-func (s *Server) HTTP(ctx context.Context, ls []Listener) error {
+func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")
 	}
