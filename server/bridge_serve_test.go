@@ -24,6 +24,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -68,7 +69,7 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &endpointHere{server: s, work: work, data: data, addr: l.Addr().String(), cancel: cancel, ended: make(chan error, 1)}
 	go func() {
-		err := s.HTTP(ctx, []Listener{{Listener: l, URL: "http://" + e.addr, Loopback: true}})
+		err := s.HTTP(ctx, []listen.Listener{{Listener: l, URL: "http://" + e.addr, Loopback: true}})
 		if closing := s.Close(); err == nil {
 			err = closing
 		}

@@ -20,6 +20,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
+	"codehand/server/listen"
 	"codehand/server/pipeline"
 	"codehand/server/state"
 	"codehand/tools"
@@ -775,7 +776,7 @@ func TestUnixListener(t *testing.T) {
 	flags := map[string]string{"state-dir": filepath.Join(dir, "data"), "http-listen": "unix:" + path}
 	cfg, _, err := config.Load(config.Sources{WorkDir: dir, Home: dir, Flags: flags, Serve: true})
 	must(t, err)
-	ls, err := Listen(t.Context(), cfg, ListenOptions{})
+	ls, err := listen.Open(t.Context(), cfg, listen.Options{})
 	must(t, err)
 	s, err := New(Options{Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: hangAfter})
 	must(t, err)

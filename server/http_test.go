@@ -23,6 +23,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
+	"codehand/server/listen"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -114,7 +115,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		err := s.HTTP(ctx, []Listener{{Listener: l, URL: x.url, Loopback: true}})
+		err := s.HTTP(ctx, []listen.Listener{{Listener: l, URL: x.url, Loopback: true}})
 		if closing := s.Close(); err == nil {
 			err = closing
 		}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+
+	"codehand/server/listen"
 )
 
 // ServeMetrics answers GET /metrics, and nothing else, to whoever reaches l, until ctx ends. It closes l. The error is
 // that of the listener.
-func (s *Server) ServeMetrics(ctx context.Context, l Listener) error {
+func (s *Server) ServeMetrics(ctx context.Context, l listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")
 	}

@@ -14,6 +14,7 @@ import (
 	"codehand/server/audit"
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/server/pipeline"
 	"codehand/server/state"
 )
@@ -48,7 +49,7 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 			err = errors.Join(err, t.close())
 		}
 	}()
-	if t.mode, err = AuthMode(cfg); err != nil {
+	if t.mode, err = listen.AuthMode(cfg); err != nil {
 		return nil, err
 	}
 	if t.porter, err = auth.New(auth.Options{

@@ -32,14 +32,15 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/config", "server/clients", "server/logging", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
-	"cmd/conformance": {"server", "server/config"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/config", "server/clients", "server/listen", "server/logging", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
+	"cmd/conformance": {"server", "server/config", "server/listen"},
 
-	"server": {"server/audit", "server/auth", "server/clients", "server/config", "server/jsonrpc", "server/pipeline", "server/state", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
+	"server": {"server/audit", "server/auth", "server/clients", "server/config", "server/jsonrpc", "server/listen", "server/pipeline", "server/state", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
 		"tools/tool", "tools/workspace"},
 	"server/audit":    {"server/pipeline", "tools/results", "tools/tool"},
 	"server/jsonrpc":  {},
+	"server/listen":   {"server/auth", "server/config"},
 	"server/pipeline": {"tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
 	"server/auth":     {},
 	"server/config":   {"server/auth", "tools/permission"},

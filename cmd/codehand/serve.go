@@ -21,6 +21,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/clients"
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/tools"
 	"codehand/tools/sandbox"
 )
@@ -127,10 +128,10 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 			return &exitError{code: exitFailed, err: err}
 		}
 	}
-	if err := server.CheckListen(cfg, passed...); err != nil {
+	if err := listen.Check(cfg, passed...); err != nil {
 		return startError(err)
 	}
-	if cfg.Auth.Mode, err = server.AuthMode(cfg, passed...); err != nil {
+	if cfg.Auth.Mode, err = listen.AuthMode(cfg, passed...); err != nil {
 		return startError(err)
 	}
 	// One directory holds all that serve keeps.
@@ -156,7 +157,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		run.say("ready to serve; nothing was bound")
 		return failed(s.Close())
 	}
-	ls, err := server.Listen(cmd.Context(), cfg, server.ListenOptions{Inherited: passed, Log: log})
+	ls, err := listen.Open(cmd.Context(), cfg, listen.Options{Inherited: passed, Log: log})
 	if err != nil {
 		return startError(errors.Join(err, s.Close()))
 	}
@@ -223,7 +224,7 @@ func localRoots(templates []string) ([]string, error) {
 
 // metrics serves metrics.listen, if there is one, until end is called: also during the drain.
 func (run *serving) metrics(ctx context.Context, s *server.Server) (end func(), err error) {
-	l, ok, err := server.ListenMetrics(ctx, run.cfg)
+	l, ok, err := listen.OpenMetrics(ctx, run.cfg)
 	if err != nil || !ok {
 		return func() {}, err
 	}
@@ -276,14 +277,14 @@ func startError(err error) error {
 		return &exitError{code: exitConfig, err: err, hint: wrong.Hint}
 	}
 	exit := &exitError{code: exitFailed, err: err}
-	if bind, ok := errors.AsType[*server.BindError](err); ok {
+	if bind, ok := errors.AsType[*listen.BindError](err); ok {
 		exit.hint = bind.Hint
 	}
 	return exit
 }
 
 // reload is what SIGHUP does. It is false if the terminal that showed us is gone: then the signal means the end.
-func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server, ls []server.Listener) bool {
+func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server, ls []listen.Listener) bool {
 	principals := run.read.Principals
 	cfg, _, err := load(cmd, roots)
 	errs := []error{err}

@@ -15,11 +15,12 @@ import (
 
 	"codehand/server"
 	"codehand/server/config"
+	"codehand/server/listen"
 )
 
 // serve runs the fixture until ctx ends. It writes the URL to out once it listens. Its state lives in a directory that
 // is removed at the end, and it looks at no configuration of the user's.
-func serve(ctx context.Context, listen string, out, errs io.Writer) (err error) {
+func serve(ctx context.Context, address string, out, errs io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "codehand-conformance-")
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func serve(ctx context.Context, listen string, out, errs io.Writer) (err error) 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg, _, err := config.Load(config.Sources{
 		Roots: []string{dir}, WorkDir: dir, Home: dir,
-		Flags: map[string]string{"http-listen": listen, "sandbox-policy": "off", "audit-dir": dir + "/audit"},
+		Flags: map[string]string{"http-listen": address, "sandbox-policy": "off", "audit-dir": dir + "/audit"},
 		Env:   []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + dir},
 	})
 	if err != nil {
@@ -39,7 +40,7 @@ func serve(ctx context.Context, listen string, out, errs io.Writer) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	ls, err := server.Listen(ctx, cfg, server.ListenOptions{Log: log})
+	ls, err := listen.Open(ctx, cfg, listen.Options{Log: log})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package server
+package listen
 
 import (
 	"net"
@@ -12,10 +12,14 @@ func TestUnixSocketBeginsPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{Control: private}).Listen(t.Context(), "unix", path)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer l.Close()
 	info, err := os.Stat(path)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the mode is %v", info.Mode())
 	}

@@ -1,4 +1,4 @@
-package server
+package listen
 
 import (
 	"context"
@@ -51,8 +51,8 @@ func (l Listener) Reload() error {
 	return l.pair.reload()
 }
 
-// ListenOptions are what Listen needs besides the configuration.
-type ListenOptions struct {
+// Options are what Open needs besides the configuration.
+type Options struct {
 	Inherited []net.Listener // sockets that systemd opened, for the item `systemd:`; they are Listen's afterwards
 	Log       *slog.Logger   // nil: nothing is logged
 }
@@ -165,10 +165,10 @@ func needsAuthentication(a address) error {
 	return misconfigured(`--auth-mode token, then "codehand token new NAME"`, "listen %s needs authentication", a.text)
 }
 
-// CheckListen refuses what must not be served as it is configured, before anything is bound: an empty host, and an
+// Check refuses what must not be served as it is configured, before anything is bound: an empty host, and an
 // address that other machines reach without authentication, without TLS or a named proxy, or without a name that it is
 // called by; a certificate that cannot be used. The error is a config.Unusable.
-func CheckListen(c config.Config, inherited ...net.Listener) error {
+func Check(c config.Config, inherited ...net.Listener) error {
 	all, err := addresses(c, inherited)
 	if err != nil {
 		return err
@@ -195,9 +195,9 @@ func CheckListen(c config.Config, inherited ...net.Listener) error {
 	return err
 }
 
-// Listen binds all addresses or none, and checks them as CheckListen does. The error is a config.Unusable, or a BindError
+// Open binds all addresses or none, and checks them as Check does. The error is a config.Unusable, or a BindError
 // with the address.
-func Listen(ctx context.Context, c config.Config, o ListenOptions) (_ []Listener, err error) {
+func Open(ctx context.Context, c config.Config, o Options) (_ []Listener, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -212,7 +212,7 @@ func Listen(ctx context.Context, c config.Config, o ListenOptions) (_ []Listener
 			}
 		}
 	}()
-	if err := CheckListen(c, o.Inherited...); err != nil {
+	if err := Check(c, o.Inherited...); err != nil {
 		return nil, err
 	}
 	all, err := addresses(c, o.Inherited)

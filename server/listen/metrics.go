@@ -1,4 +1,4 @@
-package server
+package listen
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"codehand/server/config"
 )
 
-// ListenMetrics binds metrics.listen. ok is false if there is no such address. The error is as that of Listen.
-func ListenMetrics(ctx context.Context, c config.Config) (l Listener, ok bool, err error) {
+// OpenMetrics binds metrics.listen. ok is false if there is no such address. The error is as that of Open.
+func OpenMetrics(ctx context.Context, c config.Config) (l Listener, ok bool, err error) {
 	if c.Metrics.Listen == "" {
 		return Listener{}, false, nil
 	}

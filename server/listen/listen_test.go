@@ -1,4 +1,4 @@
-package server
+package listen
 
 import (
 	"bytes"
@@ -89,7 +89,7 @@ func TestCheckListen(t *testing.T) {
 			if test.with != nil {
 				test.with(&c)
 			}
-			err := CheckListen(c)
+			err := Check(c)
 			if test.want == "" {
 				if err != nil {
 					t.Fatalf("refused: %v", err)
@@ -158,10 +158,10 @@ func TestAuthMode(t *testing.T) {
 	})
 }
 
-// listen binds, and closes at the end of the test.
-func listen(t *testing.T, c config.Config, o ListenOptions) []Listener {
+// opened binds, and closes at the end of the test.
+func opened(t *testing.T, c config.Config, o Options) []Listener {
 	t.Helper()
-	ls, err := Listen(t.Context(), c, o)
+	ls, err := Open(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func listen(t *testing.T, c config.Config, o ListenOptions) []Listener {
 func TestListenDescribes(t *testing.T) {
 	t.Parallel()
 	sock := filepath.Join(t.TempDir(), "s")
-	ls := listen(t, listening(t, "127.0.0.1:0", "unix:"+sock), ListenOptions{})
+	ls := opened(t, listening(t, "127.0.0.1:0", "unix:"+sock), Options{})
 	if len(ls) != 2 {
 		t.Fatalf("%d listeners", len(ls))
 	}
@@ -198,7 +198,7 @@ func TestListenAllOrNothing(t *testing.T) {
 	defer taken.Close()
 	sock := filepath.Join(t.TempDir(), "s")
 	at := taken.Addr().String()
-	_, err = Listen(t.Context(), listening(t, "unix:"+sock, at), ListenOptions{})
+	_, err = Open(t.Context(), listening(t, "unix:"+sock, at), Options{})
 	bind, ok := errors.AsType[*BindError](err)
 	if !ok || bind.Error() != "listen "+at+": address already in use" || !strings.HasSuffix(bind.Hint, "name another one with --listen") {
 		t.Errorf("got %v (%+v)", err, bind)
@@ -208,14 +208,14 @@ func TestListenAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestListenChecks: what CheckListen refuses is not bound by somebody who did not ask it.
+// TestListenChecks: what Check refuses is not bound by somebody who did not ask it.
 func TestListenChecks(t *testing.T) {
 	t.Parallel()
 	inherited, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Listen(t.Context(), listening(t, "0.0.0.0:0", "systemd:"), ListenOptions{Inherited: []net.Listener{inherited}})
+	_, err = Open(t.Context(), listening(t, "0.0.0.0:0", "systemd:"), Options{Inherited: []net.Listener{inherited}})
 	if _, ok := errors.AsType[*config.Unusable](err); !ok {
 		t.Errorf("got %v", err)
 	}
@@ -230,7 +230,7 @@ func TestListenInherited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls := listen(t, listening(t, "127.0.0.1:0", "systemd:"), ListenOptions{Inherited: []net.Listener{inherited}})
+	ls := opened(t, listening(t, "127.0.0.1:0", "systemd:"), Options{Inherited: []net.Listener{inherited}})
 	if len(ls) != 2 || ls[1].Addr().String() != inherited.Addr().String() || !ls[1].Loopback {
 		t.Errorf("got %+v", ls)
 	}
@@ -240,17 +240,17 @@ func TestListenInherited(t *testing.T) {
 func TestListenMetrics(t *testing.T) {
 	t.Parallel()
 	c := listening(t, "127.0.0.1:0")
-	if _, ok, err := ListenMetrics(t.Context(), c); ok || err != nil {
+	if _, ok, err := OpenMetrics(t.Context(), c); ok || err != nil {
 		t.Errorf("without an address: %v, %v", ok, err)
 	}
 	c.Metrics.Listen = "127.0.0.1:0"
-	l, ok, err := ListenMetrics(t.Context(), c)
+	l, ok, err := OpenMetrics(t.Context(), c)
 	if !ok || err != nil || l.URL != "http://"+l.Addr().String() {
 		t.Fatalf("got %+v, %v, %v", l, ok, err)
 	}
 	defer l.Close()
 	c.Metrics.Listen = l.Addr().String()
-	if _, _, err := ListenMetrics(t.Context(), c); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, _, err := OpenMetrics(t.Context(), c); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("the same address again: %v", err)
 	}
 }
@@ -310,7 +310,7 @@ func TestUnixSocket(t *testing.T) {
 			before, _ := os.Lstat(path) // nil if nothing is there
 			c := listening(t, "unix:"+path)
 			c.HTTP.UnixMode = test.mode
-			ls, err := Listen(t.Context(), c, ListenOptions{})
+			ls, err := Open(t.Context(), c, Options{})
 			if !errors.Is(err, test.want) {
 				t.Fatalf("got %v, want %v", err, test.want)
 			}
@@ -340,7 +340,7 @@ func TestMaxConnections(t *testing.T) {
 	t.Parallel()
 	c := listening(t, "127.0.0.1:0", "127.0.0.1:0")
 	c.HTTP.MaxConnections = 2
-	ls := listen(t, c, ListenOptions{})
+	ls := opened(t, c, Options{})
 	accepted := make(chan net.Conn)
 	var accepting sync.WaitGroup
 	for _, l := range ls {
@@ -396,7 +396,7 @@ func TestMaxConnections(t *testing.T) {
 // TestLimitedConn keeps what others look for below a net.Conn.
 func TestLimitedConn(t *testing.T) {
 	t.Parallel()
-	ls := listen(t, listening(t, "127.0.0.1:0"), ListenOptions{})
+	ls := opened(t, listening(t, "127.0.0.1:0"), Options{})
 	conn, err := net.Dial("tcp", ls[0].Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -486,7 +486,7 @@ func TestTLS(t *testing.T) {
 			if test.clientCA {
 				c.HTTP.ClientCA = dir + "/ca"
 			}
-			l := listen(t, c, ListenOptions{})[0]
+			l := opened(t, c, Options{})[0]
 			if l.URL != "https://"+l.Addr().String() {
 				t.Errorf("URL %s", l.URL)
 			}
@@ -519,7 +519,7 @@ func TestCertificateRenewed(t *testing.T) {
 	var log bytes.Buffer
 	c := listening(t, "127.0.0.1:0")
 	c.HTTP.TLSCert, c.HTTP.TLSKey = dir+"/cert", dir+"/key"
-	l := listen(t, c, ListenOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})[0]
+	l := opened(t, c, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})[0]
 	now := start
 	l.pair.now = func() time.Time { return now }
 	l.pair.looked = now
