@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/tools/catalog"
+	"codehand/tools/results"
 	"codehand/tools/tool"
 )
 
@@ -91,7 +92,7 @@ func (s *Server) find(name string) (t tool.Tool, ok bool) {
 
 // noSuchTool is unknownTool for a model that chose the name by itself.
 func (s *Server) noSuchTool(at *place, known []catalog.Entry, name string) *tool.Refusal {
-	text := "Unknown tool: " + clip(name, 80) + "."
+	text := "Unknown tool: " + results.Line(name, 80) + "."
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		text += " Nearest: " + strings.Join(near, ", ") + "."
 	}

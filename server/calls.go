@@ -16,6 +16,7 @@ import (
 	"codehand/server/pipeline"
 	"codehand/tools/catalog"
 	"codehand/tools/permission"
+	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -305,7 +306,7 @@ func internalRefusal(ref string) error {
 
 // unknownTool is the error for a tool name that does not exist, with the names of known that may have been meant.
 func (s *Server) unknownTool(known []catalog.Entry, name string) *jsonrpc.Error {
-	e := &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", clip(name, 80))}
+	e := &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", results.Line(name, 80))}
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
 		e.Data = map[string]any{"nearest": near}

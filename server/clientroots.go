@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/tools/results"
 	"codehand/tools/workspace"
 )
 
@@ -225,7 +226,7 @@ func fileRoot(uri string) string {
 		return uri
 	}
 	if len(uri) > maxClientRoot || !strings.EqualFold(head, scheme) || !strings.HasPrefix(rest, "/") {
-		return "not used: " + clip(uri, maxClientName)
+		return "not used: " + results.Line(uri, maxClientName)
 	}
 	if !strings.HasPrefix(rest, "//") {
 		rest = "//" + rest
@@ -241,7 +242,7 @@ func (s *Server) narrow(rec *record, space *workspace.Space) *workspace.Space {
 	}
 	part, fresh := rec.roots.in(rec.place)
 	for _, root := range fresh {
-		s.log.Warn("a root that the client names has nothing in common with the configured ones and is ignored", "root", clip(root, maxClientName))
+		s.log.Warn("a root that the client names has nothing in common with the configured ones and is ignored", "root", results.Line(root, maxClientName))
 	}
 	if part == nil {
 		return space

@@ -135,7 +135,7 @@ func (r *record) skillFiles(ctx context.Context, k skills.Skill) ([]string, erro
 // alternatives are the words that a hint such as `[major|minor|patch] <file>` offers for argument n, from 0. An argument
 // whose description offers no choice has none.
 func alternatives(hint string, n int) []string {
-	hint = strings.NewReplacer(" | ", "|", " |", "|", "| ", "|").Replace(clip(hint, maxHint))
+	hint = strings.NewReplacer(" | ", "|", " |", "|", "| ", "|").Replace(results.Line(hint, maxHint))
 	for part := range strings.FieldsSeq(hint) {
 		if n > 0 {
 			n--

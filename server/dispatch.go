@@ -15,6 +15,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -221,12 +222,12 @@ func (s *Server) mapError(rec *record, e mcp.JSONRPCErrorDetails) *jsonrpc.Error
 		return rec.noResource()
 	}
 	if rec.env.Method == string(mcp.MethodPromptsGet) && e.Code == mcp.INVALID_PARAMS && strings.Contains(e.Message, "not found") {
-		return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", clip(rec.env.Name, 80))}
+		return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", results.Line(rec.env.Name, 80))}
 	}
 	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
-		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+clip(rec.env.Method, 80)
+		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+results.Line(rec.env.Method, 80)
 	}
-	return &jsonrpc.Error{Code: e.Code, Message: clip(e.Message, 300), Data: e.Data}
+	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
 }
 
 // tooLarge answers when an answer does not fit the wire. Results are cut long before; this is the backstop.
@@ -273,13 +274,4 @@ func (s *Server) report(ctx context.Context, where string, err error, stack []by
 	}
 	s.log.ErrorContext(ctx, "internal error", attrs...)
 	return ref
-}
-
-// clip cuts s to n characters, on one line.
-func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }

@@ -56,10 +56,10 @@ func (s *Server) prompts(ctx context.Context, rec *record) ([]promptCall, error)
 		}
 		hint := "Free text."
 		if k.Hint != "" {
-			hint = clip(results.Clean(k.Hint), skills.MaxLine)
+			hint = results.Line(results.Clean(k.Hint), skills.MaxLine)
 		}
 		p := promptCall{skill: &k, prompt: mcp.NewPrompt(k.Name,
-			mcp.WithPromptDescription(clip(results.Clean(k.Description), skills.MaxLine)),
+			mcp.WithPromptDescription(results.Line(results.Clean(k.Description), skills.MaxLine)),
 			mcp.WithArgument(promptArgument, mcp.ArgumentDescription(hint)))}
 		if k.Name == commitPrompt {
 			all[0] = p
@@ -148,7 +148,7 @@ func (e *promptError) Error() string { return e.text }
 func (s *Server) promptText(ctx context.Context, rec *record, arguments map[string]string) (string, error) {
 	for name := range arguments {
 		if name != promptArgument {
-			return "", &promptError{fmt.Sprintf("the prompt %s has no argument %q; there is %s", rec.prompt.prompt.Name, clip(name, 80), promptArgument)}
+			return "", &promptError{fmt.Sprintf("the prompt %s has no argument %q; there is %s", rec.prompt.prompt.Name, results.Line(name, 80), promptArgument)}
 		}
 	}
 	given := arguments[promptArgument]

@@ -148,7 +148,7 @@ func (r *record) readJobs(ctx context.Context) (string, error) {
 	}
 	list := []jobEntry{}
 	for _, j := range jobs {
-		e := jobEntry{ID: j.ID, Command: clip(results.Clean(j.Command), maxJobCommand), State: string(j.State), Start: j.Start.UTC().Truncate(time.Millisecond)}
+		e := jobEntry{ID: j.ID, Command: results.Line(results.Clean(j.Command), maxJobCommand), State: string(j.State), Start: j.Start.UTC().Truncate(time.Millisecond)}
 		if j.State == shell.Completed || j.State == shell.Failed {
 			e.Exit = &j.Exit
 		}

@@ -192,7 +192,7 @@ func (r *record) listJobs(ctx context.Context) ([]mcp.Resource, error) {
 	}
 	list := []mcp.Resource{jobsResource}
 	for _, j := range jobs[:min(len(jobs), listedResources)] {
-		list = append(list, mcp.Resource{URI: jobURI(j.ID), Name: j.ID, Title: "Output of " + clip(results.Clean(j.Command), 60), MIMEType: textPlain})
+		list = append(list, mcp.Resource{URI: jobURI(j.ID), Name: j.ID, Title: "Output of " + results.Line(results.Clean(j.Command), 60), MIMEType: textPlain})
 	}
 	return list, nil
 }

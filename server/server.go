@@ -19,6 +19,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -161,13 +162,13 @@ func (s *Server) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, r
 	rec, caps := recordFrom(ctx), req.Params.Capabilities
 	rec.askable = caps.Elicitation != nil || caps.Sampling != nil || caps.Roots != nil
 	rec.hello = &clientRecord{
-		Name: clip(info.Name, maxClientName), Version: clip(info.Version, maxClientName), Protocol: result.ProtocolVersion,
+		Name: results.Line(info.Name, maxClientName), Version: results.Line(info.Version, maxClientName), Protocol: result.ProtocolVersion,
 		CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
 	}
 	result.Instructions = s.instruct(ctx, rec.place, session.Client{
 		Name: rec.hello.Name, CanAsk: rec.hello.CanAsk, SeesAll: s.lists.showsAll(s.profile(rec.hello.Name)),
 	})
-	s.log.InfoContext(ctx, "client initialized", "name", clip(info.Name, 80), "version", clip(info.Version, 80))
+	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80), "version", results.Line(info.Version, 80))
 }
 
 // meet instructs the model of a client of a protocol without a handshake.

@@ -192,7 +192,7 @@ func frontName(k skills.Skill) string {
 	}
 	_ = json.Unmarshal(k.Front, &front) // the engine made it; without a name there is another
 	if name, ok := front.Name.(string); ok && name != "" {
-		return clip(results.Clean(name), maxSkillTitle)
+		return results.Line(results.Clean(name), maxSkillTitle)
 	}
 	return k.Name
 }
@@ -202,7 +202,7 @@ func skillResources(set skills.Set) []mcp.Resource {
 	list := make([]mcp.Resource, 0, len(set.Skills))
 	for _, k := range set.Skills {
 		list = append(list, mcp.Resource{
-			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: clip(results.Clean(k.Description), skills.MaxLine), MIMEType: mediaType(skillFile),
+			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: results.Line(results.Clean(k.Description), skills.MaxLine), MIMEType: mediaType(skillFile),
 		})
 	}
 	return list

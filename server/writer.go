@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codehand/server/jsonrpc"
+	"codehand/tools/results"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -313,7 +314,7 @@ func (r *responder) answer(ctx context.Context) (line []byte, status int) {
 	case len(body) == 0:
 		line, status = rec.fail(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"}), http.StatusOK
 	case !isJSON: // mcp-go refuses in plain text
-		line = refusalBody(rec.env.ID, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: clip(string(body), 300)})
+		line = refusalBody(rec.env.ID, &jsonrpc.Error{Code: mcp.INVALID_REQUEST, Message: results.Line(string(body), 300)})
 	case json.Unmarshal(body, &parts) != nil:
 		ref := s.report(ctx, "mcp-go's answer", errors.New("not JSON"), nil)
 		line, status = rec.fail(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"}), http.StatusOK
