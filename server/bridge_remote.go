@@ -21,6 +21,7 @@ import (
 
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
+	"codehand/tools/results"
 )
 
 // The reasons for which the bridge itself refuses to send or to go on.
@@ -200,7 +201,7 @@ func newStatusError(resp *http.Response) *statusError {
 			e.message = body
 		}
 	case "text/plain":
-		e.text = clip(strings.Map(printable, string(body)), 200)
+		e.text = results.Line(strings.Map(printable, string(body)), 200)
 	}
 	return e
 }
@@ -268,7 +269,7 @@ func (p *remote) explain(id json.RawMessage, err error, lost bool) []byte {
 	default:
 		text = "cannot reach " + p.shown() + ": " + err.Error()
 	}
-	return jsonrpc.ErrorLine(id, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: clip(text, 300)})
+	return jsonrpc.ErrorLine(id, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: results.Line(text, 300)})
 }
 
 // unconnected says that the endpoint got nothing.

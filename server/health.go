@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"codehand/tools/results"
 )
 
 const (
@@ -230,10 +232,10 @@ func (c *check) ask(ctx context.Context) (f finding) {
 		return finding{c, noAnswer, false}
 	}
 	if err != nil {
-		return finding{c, clip("degraded: "+err.Error(), maxHealthText), false}
+		return finding{c, results.Line("degraded: "+err.Error(), maxHealthText), false}
 	}
 	if text == "" {
 		text = "ok"
 	}
-	return finding{c, clip(text, maxHealthText), true}
+	return finding{c, results.Line(text, maxHealthText), true}
 }

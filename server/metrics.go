@@ -4,11 +4,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"codehand/server/pipeline"
+	"codehand/tools/tool"
 )
 
 // metrics are the numbers of one process, for Prometheus. They are safe for concurrent use. A nil *metrics counts
@@ -17,8 +17,9 @@ import (
 // No label ever holds a principal, a session, a path, a host or free text: every value is one of a closed list, or the
 // word that stands for the rest of them.
 type metrics struct {
-	registry *prometheus.Registry
-	tools    map[string]string // by name and alias: the label
+	registry          *prometheus.Registry
+	tools             map[string]string // by name and alias: the label
+	methods, versions []string          // that are labels
 
 	operations *children[operation, prometheus.Observer]
 	lives      *children[[2]string, prometheus.Observer] // of sessions: version, network transport
@@ -41,13 +42,21 @@ var (
 	storeSeconds     = []float64{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2}
 )
 
-// newMetrics makes the numbers of a process of this version of codehand.
-func newMetrics(version string, g gauges) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), tools: toolLabels(g.tools)}
+// metricsOptions are what the numbers know of their process.
+type metricsOptions struct {
+	version           string      // of codehand
+	tools             []tool.Tool // whose names may be labels; any other is unknown
+	methods, versions []string    // of MCP, that may be labels; any other method is other, any other version empty
+	gauges            gauges
+}
+
+// newMetrics makes the numbers of a process.
+func newMetrics(o metricsOptions) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry(), tools: toolLabels(o.tools), methods: o.methods, versions: o.versions}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newScrape(version, g),
+		newScrape(o.version, o.gauges),
 	)
 
 	operations := m.histogram("mcp_server_operation_duration_seconds", "How long requests of MCP took.", operationSeconds,
@@ -105,7 +114,7 @@ func (m *metrics) request(method, tool, failure, version, transport string, took
 	if m == nil {
 		return
 	}
-	o := operation{known(methods, method, otherLabel), "", knownFailure(failure), known(mcp.ValidProtocolVersions, version, ""), network(transport)}
+	o := operation{known(m.methods, method, otherLabel), "", knownFailure(failure), known(m.versions, version, ""), network(transport)}
 	if tool != "" {
 		o.tool = m.tool(tool)
 	}
@@ -145,7 +154,7 @@ func (m *metrics) limited(quota string) {
 // ended counts a session's end after it lived for d.
 func (m *metrics) ended(version, transport string, d time.Duration) {
 	if m != nil {
-		m.lives.at([2]string{known(mcp.ValidProtocolVersions, version, ""), network(transport)}).Observe(d.Seconds())
+		m.lives.at([2]string{known(m.versions, version, ""), network(transport)}).Observe(d.Seconds())
 	}
 }
 

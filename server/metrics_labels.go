@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"codehand/server/pipeline"
 	"codehand/tools/tool"
 )
@@ -21,17 +19,6 @@ const (
 	otherLabel   = "other"
 	unknownLabel = "unknown"
 )
-
-// methods are those that a client may send to a server. What mcp-go does not know by itself is missing on purpose.
-var methods = []string{
-	string(mcp.MethodToolsCall), string(mcp.MethodToolsList), string(mcp.MethodInitialize), string(mcp.MethodServerDiscover),
-	string(mcp.MethodPing), string(mcp.MethodSubscriptionsListen), string(mcp.MethodNotificationInitialized),
-	string(mcp.MethodNotificationCancelled), string(mcp.MethodNotificationProgress), string(mcp.MethodSetLogLevel),
-	string(mcp.MethodResourcesList), string(mcp.MethodResourcesTemplatesList), string(mcp.MethodResourcesRead),
-	string(mcp.MethodResourcesSubscribe), string(mcp.MethodResourcesUnsubscribe), string(mcp.MethodPromptsList),
-	string(mcp.MethodPromptsGet), string(mcp.MethodCompletionComplete), methodSkillsList, methodSkillsGet, methodDirectoryRead,
-	"notifications/roots/list_changed",
-}
 
 func known(list []string, value, otherwise string) string {
 	if slices.Contains(list, value) {

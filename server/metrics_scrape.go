@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"codehand/tools/shell"
-	"codehand/tools/tool"
 )
 
 // handler answers GET and HEAD of /metrics, in Prometheus' text. It asks nobody who they are: see mayScrape.
@@ -44,7 +43,6 @@ func mayScrape(modeNone, loopback bool, bearer, token string, admin bool) bool {
 // gauges are asked when somebody scrapes. A nil function is a gauge that is not there. The keys of the maps become
 // labels, so they are constants of this program.
 type gauges struct {
-	tools             []tool.Tool           // whose names may be labels; any other is unknown
 	sessions, streams func() map[string]int // by transport, by kind
 	jobs              func() map[string]int // by state
 	inFlight, waiting func() int

@@ -23,12 +23,19 @@ import (
 	"codehand/tools/tool"
 )
 
+// numbers are those of a process with these tools and plain values for every gauge.
+func numbers(version string, tools ...tool.Tool) *metrics {
+	return newMetrics(metricsOptions{
+		version: version, tools: tools, gauges: gaugesOf(),
+		methods: []string{"tools/call", "tools/list", "ping"}, versions: []string{"2025-06-18", "2025-11-25", "2026-07-28"},
+	})
+}
+
 // gaugesOf are plain values for every gauge.
-func gaugesOf(tools ...tool.Tool) gauges {
+func gaugesOf() gauges {
 	number := func(n int) func() int { return func() int { return n } }
 	truth := func(v bool) func() bool { return func() bool { return v } }
 	return gauges{
-		tools:    tools,
 		sessions: func() map[string]int { return map[string]int{"http": 3, "sse": 1} },
 		streams:  func() map[string]int { return map[string]int{"get": 2, "console": 1} },
 		jobs:     func() map[string]int { return map[string]int{"running": 4} },
@@ -129,7 +136,7 @@ func TestMetricsTable(t *testing.T) {
 // everything is metrics in which everything was counted once.
 func everything(t *testing.T) *metrics {
 	t.Helper()
-	m := newMetrics("1.2.3", gaugesOf(named("read_file")...))
+	m := numbers("1.2.3", named("read_file")...)
 	m.request("tools/call", "read_file", "", "2025-11-25", "http", time.Millisecond)
 	m.call(pipeline.Record{Tool: "read_file", Code: "ok", Decision: "allow", By: "mode", Runes: 12})
 	m.call(pipeline.Record{Tool: "read_file", Code: "FILE_NOT_FOUND", Verdict: "allow"})
@@ -182,14 +189,14 @@ func TestMetricsLabelsAreClosed(t *testing.T) {
 		{"ping", "", "-1", "", "http", operation{"ping", "", "other", "", "tcp"}},
 		{"ping", "", "32700", "", "http", operation{"ping", "", "other", "", "tcp"}},
 	} {
-		m := newMetrics("1", gaugesOf(read))
+		m := numbers("1", read)
 		m.request(c.method, c.tool, c.failure, c.version, c.transport, time.Second)
 		if got := slices.Collect(maps.Keys(*m.operations.all.Load())); len(got) != 1 || got[0] != c.want {
 			t.Errorf("%q %q %q %q %q: got %+v, want %+v", c.method, c.tool, c.failure, c.version, c.transport, got, c.want)
 		}
 	}
 
-	m := newMetrics("1", gaugesOf(read))
+	m := numbers("1", read)
 	m.call(pipeline.Record{
 		Key: session.Key{Principal: "planted", Session: "planted"}, Client: "planted", ClientVersion: "planted", Tool: "planted", Via: "planted",
 		Rule: "planted", Origin: "planted", Mode: "planted", Verdict: "allow", Code: "ok", Kept: "planted", Call: "planted", Ref: "planted",
@@ -208,7 +215,7 @@ func TestMetricsToolsAreBounded(t *testing.T) {
 	for i := range maxToolLabels + 50 {
 		names = append(names, fmt.Sprintf("tool_%03d", i))
 	}
-	m := newMetrics("1", gaugesOf(named(names...)...))
+	m := numbers("1", named(names...)...)
 	for _, n := range append(names, "no_such_tool") {
 		m.call(pipeline.Record{Tool: n, Code: "ok"})
 	}
@@ -249,7 +256,7 @@ func TestMetricsCalls(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := newMetrics("1", gaugesOf(named("x")...))
+			m := numbers("1", named("x")...)
 			c.record.Tool, c.record.Decision, c.record.By = "x", "ask.allow", "user"
 			m.call(c.record)
 			m.call(pipeline.Record{Tool: "x", Code: "ok"}) // came not so far as to a decision
@@ -300,7 +307,7 @@ func TestMetricsNil(t *testing.T) {
 
 func TestMetricsAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	m := newMetrics("1", gaugesOf(named("a", "b")...))
+	m := numbers("1", named("a", "b")...)
 	const goroutines, times = 8, 100
 	var wg sync.WaitGroup
 	for i := range goroutines {
@@ -326,7 +333,7 @@ func TestMetricsAtTheSameTime(t *testing.T) {
 func TestMetricsMethod(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	newMetrics("1", gauges{}).handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/metrics", nil))
+	newMetrics(metricsOptions{version: "1"}).handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/metrics", nil))
 	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST /metrics: %d, Allow %q", w.Code, w.Header().Get("Allow"))
 	}
@@ -367,7 +374,7 @@ func (failing) Get(context.Context, string) ([]byte, uint64, error) {
 
 func TestMeasuredStore(t *testing.T) {
 	t.Parallel()
-	m := newMetrics("1", gauges{})
+	m := newMetrics(metricsOptions{version: "1"})
 	inner := state.NewMemory(state.MemoryOptions{})
 	s := m.measured(inner, "memory")
 	t.Cleanup(func() { _ = s.Close() })
@@ -473,7 +480,7 @@ var (
 
 // BenchmarkMetrics is what one tool call pays.
 func BenchmarkMetrics(b *testing.B) {
-	m := newMetrics("1", gaugesOf(named("read_file", "edit_file")...))
+	m := numbers("1", named("read_file", "edit_file")...)
 	b.ReportAllocs()
 	for b.Loop() {
 		m.call(pipeline.Record{Tool: "read_file", Code: "ok", Decision: "allow", By: "mode", Runes: 100})

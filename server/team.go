@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/audit"
 	"codehand/server/auth"
 	"codehand/server/config"
@@ -104,8 +106,16 @@ func (t *team) watch(s *Server, version string) {
 	})
 	t.health.check("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.Failed() })
 	t.health.check("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
-	t.metrics = newMetrics(version, gauges{
-		tools: s.tools.all,
+	t.metrics = newMetrics(metricsOptions{
+		version: version, tools: s.tools.all, methods: measuredMethods, versions: mcp.ValidProtocolVersions,
+		gauges: t.gauges(s, stats, level),
+	})
+	s.engines.store = t.metrics.measured(store, strings.TrimSuffix(s.cfg.Store.URL, ":"))
+}
+
+// gauges are what is asked when somebody scrapes. stats nil: the Store cannot say how it is.
+func (t *team) gauges(s *Server, stats state.Stater, level int) gauges {
+	return gauges{
 		sessions: func() map[string]int {
 			if e := t.endpoint.Load(); e != nil {
 				n := e.Count()
@@ -139,8 +149,7 @@ func (t *team) watch(s *Server, version string) {
 		},
 		draining: t.health.draining, backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
 		sandboxLevel: func() int { return level },
-	})
-	s.engines.store = t.metrics.measured(store, strings.TrimSuffix(s.cfg.Store.URL, ":"))
+	}
 }
 
 // shown is what the endpoint tells people of the team, and tells the team.

@@ -204,7 +204,4 @@ func (c *call) event() hooks.Event {
 }
 
 // hookText is what of a hook's text is used: without control sequences, cut.
-func hookText(text string) string { return clip(results.Clean(clip(text))) }
-
-// clip cuts what a hook or a person said.
-func clip(text string) string { return hooks.Clip(text) }
+func hookText(text string) string { return hooks.Clip(results.Clean(hooks.Clip(text))) }
