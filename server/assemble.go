@@ -185,7 +185,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
-		Skills:   at.Bare.Skills,     // of all sessions of the tenant: a copy each would be most of what a session holds
+		Skills:   at.Bare.Skills,           // of all sessions of the tenant: a copy each would be most of what a session holds
 		Catalog:  at.Offers(false).Catalog, // a call says whether its client can be asked
 		Tasks:    e.tenants.TaskList(at, memory),
 	}

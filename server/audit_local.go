@@ -1,12 +1,15 @@
 package server
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"codehand/server/audit"
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/pipeline"
 )

@@ -26,12 +26,12 @@ import (
 
 // A round is one run of a call through the corridor. A call has another one when a legacy client answers its question.
 type round struct {
-	number int                 // from 0
-	token  string              // names the question that said answers; "": none does
-	said   *asking.Elicited    // the answer; nil: none came
-	silent bool                // the person was asked and did not answer: there is no further question
-	asks   *asking.Question    // what this round wants to know
-	note   tool.Progress       // nil: the client gave no token
+	number int              // from 0
+	token  string           // names the question that said answers; "": none does
+	said   *asking.Elicited // the answer; nil: none came
+	silent bool             // the person was asked and did not answer: there is no further question
+	asks   *asking.Question // what this round wants to know
+	note   tool.Progress    // nil: the client gave no token
 }
 
 // call runs a call of a tool of ours, with as many rounds as a legacy client is asked questions. mcp-go never sees it: it
@@ -192,7 +192,7 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	if !t.req.Client.Modern {
 		name = t.req.Client.Name
 	}
-	ticker := startTicker(t.s.profile(name).Beat, func(n note) {
+	ticker := startTicker(t.s.profile(name).Beat, func(n progressNote) {
 		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
 	})
 	return ticker.set, sync.OnceFunc(ticker.stop)
@@ -422,7 +422,9 @@ type noPeer struct{}
 
 func (noPeer) Notify(string, any) error { return jsonrpc.ErrAnswered }
 
-func (noPeer) Call(context.Context, string, any) (json.RawMessage, error) { return nil, jsonrpc.ErrNoCalls }
+func (noPeer) Call(context.Context, string, any) (json.RawMessage, error) {
+	return nil, jsonrpc.ErrNoCalls
+}
 
 func (noPeer) Gone() <-chan struct{} { return nil }
 

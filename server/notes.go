@@ -16,8 +16,8 @@ const (
 	maxNote = 200
 )
 
-// A note is one state of a call's progress.
-type note struct {
+// A progressNote is one state of a call's progress.
+type progressNote struct {
 	done, total float64 // total 0: unknown
 	text        string
 }
@@ -25,20 +25,20 @@ type note struct {
 // A ticker sends the progress of one call: the first note at once, then the newest of each window, and what is
 // pending when it is stopped. When the call is silent for beat it says that it still runs. Set never blocks.
 type ticker struct {
-	send func(note) // writes one notification; its error is not ours
+	send func(progressNote) // writes one notification; its error is not ours
 	beat time.Duration
 
 	mu      sync.Mutex
-	told    bool   // the first note of the call was taken
-	newest  note   // what set stored last
-	pending []note // to be sent: the newest, and before it the first of the call
+	told    bool           // the first note of the call was taken
+	newest  progressNote   // what set stored last
+	pending []progressNote // to be sent: the newest, and before it the first of the call
 	wake    chan struct{}
 	quit    chan struct{}
 	ended   chan struct{}
 }
 
 // startTicker starts the sender's goroutine; stop ends it and waits for it.
-func startTicker(beat time.Duration, send func(note)) *ticker {
+func startTicker(beat time.Duration, send func(progressNote)) *ticker {
 	t := &ticker{send: send, beat: beat, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
 	go t.run(time.Now())
 	return t
@@ -53,7 +53,7 @@ func (t *ticker) set(done, total float64, text string) {
 		total = 0
 	}
 	t.mu.Lock()
-	t.newest = note{done, total, oneLine(text)}
+	t.newest = progressNote{done, total, oneLine(text)}
 	// The first note of a call is never overwritten, however fast the next one comes.
 	if n := len(t.pending); n == 0 || n == 1 && !t.told {
 		t.pending = append(t.pending, t.newest)
@@ -73,7 +73,7 @@ func (t *ticker) stop() {
 	<-t.ended
 }
 
-func (t *ticker) take() []note {
+func (t *ticker) take() []progressNote {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ns := t.pending
@@ -84,7 +84,7 @@ func (t *ticker) take() []note {
 func (t *ticker) run(start time.Time) {
 	defer close(t.ended)
 	last := 0.0
-	emit := func(n note) {
+	emit := func(n progressNote) {
 		// The value must grow, whatever the tool says.
 		n.done = max(n.done, last+0.001)
 		last = n.done
@@ -106,7 +106,7 @@ func (t *ticker) run(start time.Time) {
 			t.mu.Lock()
 			text := t.newest.text
 			t.mu.Unlock()
-			emit(note{done: last + 0.001, text: stillRunning(time.Since(start), text)})
+			emit(progressNote{done: last + 0.001, text: stillRunning(time.Since(start), text)})
 			beat.Reset(t.beat)
 			continue
 		case <-t.wake:
@@ -159,4 +159,6 @@ type progressParams struct {
 	Message  string          `json:"message,omitempty"`
 }
 
-func (n note) params(token json.RawMessage) progressParams { return progressParams{token, n.done, n.total, n.text} }
+func (n progressNote) params(token json.RawMessage) progressParams {
+	return progressParams{token, n.done, n.total, n.text}
+}

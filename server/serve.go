@@ -256,7 +256,7 @@ func (s *Server) observe(r request.Request, a request.Answer, took time.Duration
 	if !r.Client.Modern {
 		version = r.Client.Protocol
 	}
-	s.team.metrics.request(r.Method, a.Tool, a.Failed, version, r.Caller.From.Transport, took)
+	s.team.metrics.Request(r.Method, a.Tool, a.Failed, version, r.Caller.From.Transport, took)
 }
 
 // internal is the answer to a request that failed for a reason of ours.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
+	"codehand/server/stdio"
 	"codehand/server/tenants"
 	"codehand/tools/tool"
 )
@@ -168,7 +168,7 @@ func (s *Server) CloseNow() error {
 func (s *Server) Close() error {
 	s.life.closing.Do(func() {
 		close(s.life.ended)
-		within(s.sessions.CloseAll(), recordGrace)
+		stdio.Within(s.sessions.CloseAll(), recordGrace)
 		if err := s.team.close(); err != nil {
 			s.life.closed = fmt.Errorf("close audit: %w", err)
 		}

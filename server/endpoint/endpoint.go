@@ -21,9 +21,6 @@ import (
 	"codehand/tools/session"
 )
 
-// errRevoked is the cause of a cancel when a token is revoked.
-var errRevoked = errors.New("the token was revoked")
-
 // Deadlines and limits of the listener.
 const (
 	headerTime   = 5 * time.Second  // for the header of a request
@@ -69,13 +66,13 @@ type Options struct {
 
 // A Team is what serve has to tell people and to be told: its numbers, its health, its record.
 type Team struct {
-	Metrics     *metrics.Metrics
+	Metrics     *metrics.Counts
 	Health      *metrics.Health
 	Mode        string // of auth: none, token
 	ScrapeToken string // opens /metrics; "": there is none
 	MetricsAway bool   // /metrics has an address of its own
 	Event       func(name string, fields map[string]any)
-	Refused     func(ip string, err error)     // notes who was not let in
+	Refused     func(ip string, err error)    // notes who was not let in
 	Limited     func(principal, quota string) // notes that a quota refused a request
 }
 

@@ -145,7 +145,9 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	defer e.work.end(entry)
-	e.sseWarned.Do(func() { e.o.Log.Warn("a client uses the deprecated SSE transport of 2024-11-05; /mcp is its successor") })
+	e.sseWarned.Do(func() {
+		e.o.Log.Warn("a client uses the deprecated SSE transport of 2024-11-05; /mcp is its successor")
+	})
 
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")

@@ -18,9 +18,9 @@ import (
 // The skills extension of MCP (SEP-2640): what it is called in the capabilities, and its methods.
 const (
 	skillsExtension     = "io.modelcontextprotocol/skills"
-	methodSkillsList    = "skills/list"
-	methodSkillsGet     = "skills/get"
-	methodDirectoryRead = "resources/directory/read"
+	MethodSkillsList    = "skills/list"
+	MethodSkillsGet     = "skills/get"
+	MethodDirectoryRead = "resources/directory/read"
 )
 
 // directoryType is the media type of a directory.
@@ -45,7 +45,7 @@ func Extensions() map[string]any {
 
 // Extends says whether a method is one that mcp-go does not know and we do.
 func Extends(method string) bool {
-	return method == methodSkillsList || method == methodSkillsGet || method == methodDirectoryRead
+	return method == MethodSkillsList || method == MethodSkillsGet || method == MethodDirectoryRead
 }
 
 // A skillEntry is a skill as the extension publishes it.
@@ -107,9 +107,9 @@ type Asked struct {
 // fault of ours.
 func (l *Library) Extend(ctx context.Context, v View, a Asked) (Cacheable, error) {
 	switch a.Method {
-	case methodSkillsList:
+	case MethodSkillsList:
 		return l.listSkills(ctx, v, a)
-	case methodSkillsGet:
+	case MethodSkillsGet:
 		return l.getSkill(ctx, v, a.URI)
 	}
 	return l.readDirectory(ctx, v, a)

@@ -3,12 +3,12 @@ package server
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/endpoint"
 	"codehand/server/listen"
+	"codehand/server/resources"
 )
 
 // measuredMethods are the methods with labels of their own: those that a client may send to a server. What mcp-go
@@ -19,31 +19,15 @@ var measuredMethods = []string{
 	string(mcp.MethodNotificationCancelled), string(mcp.MethodNotificationProgress), string(mcp.MethodSetLogLevel),
 	string(mcp.MethodResourcesList), string(mcp.MethodResourcesTemplatesList), string(mcp.MethodResourcesRead),
 	string(mcp.MethodResourcesSubscribe), string(mcp.MethodResourcesUnsubscribe), string(mcp.MethodPromptsList),
-	string(mcp.MethodPromptsGet), string(mcp.MethodCompletionComplete), methodSkillsList, methodSkillsGet, methodDirectoryRead,
-	"notifications/roots/list_changed",
+	string(mcp.MethodPromptsGet), string(mcp.MethodCompletionComplete), resources.MethodSkillsList,
+	resources.MethodSkillsGet, resources.MethodDirectoryRead, "notifications/roots/list_changed",
 }
 
-// ServeMetrics answers GET /metrics, and nothing else, to whoever reaches l, until ctx ends. It closes l. The error is
-// that of the listener.
+// ServeMetrics answers GET /metrics, and nothing else, to all that reach l, until ctx ends. It closes l. The error is that of
+// the listener.
 func (s *Server) ServeMetrics(ctx context.Context, l listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.team.metrics.handler())
-	h := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: bodyTime, IdleTimeout: idleTime,
-		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		_ = h.Close() // nothing is lost: who scrapes comes again
-		close(closed)
-	})
-	err := h.Serve(l.Listener)
-	if stop() { // it ended by itself
-		return err
-	}
-	<-closed
-	return nil
+	return endpoint.ServeMetrics(ctx, l, s.team.metrics.Handler(), s.log)
 }
