@@ -383,7 +383,7 @@ func (c *conn) perform(ctx context.Context, f *jsonrpc.Flight, rec *record, msg 
 		if modern {
 			version = rec.env.Version
 		}
-		c.s.team.metrics.request(rec.env.Method, rec.called(), rec.failed, version, c.from.Transport, time.Since(began))
+		c.s.team.metrics.Request(rec.env.Method, rec.called(), rec.failed, version, c.from.Transport, time.Since(began))
 	}
 	if rec.hello != nil {
 		rec.hello.CanAsk = rec.hello.CanAsk && !c.mute

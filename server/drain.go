@@ -16,7 +16,7 @@ const shutdownTime = 2 * time.Second
 // and what is left is cancelled.
 func (e *httpEndpoint) drain(servers []*http.Server, ls []listen.Listener) {
 	cfg := e.s.cfg.HTTP
-	e.t.health.drain()
+	e.t.health.Drain()
 	if wait := lameDuck(cfg.LameDuck, ls); wait > 0 {
 		for _, h := range servers {
 			h.SetKeepAlivesEnabled(false) // each answer says that the connection ends

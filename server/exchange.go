@@ -291,7 +291,7 @@ func (x *exchange) dispatch(ctx context.Context, f *jsonrpc.Flight) {
 			e.free(x.scope.id)
 		}
 	}
-	e.t.metrics.request(rec.env.Method, rec.called(), rec.failed, x.version(), "http", time.Since(began)) // who has the answer may look
+	e.t.metrics.Request(rec.env.Method, rec.called(), rec.failed, x.version(), "http", time.Since(began)) // who has the answer may look
 	w.finish(ctx, answer, status)
 }
 

@@ -20,6 +20,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
+	"codehand/server/metrics"
 )
 
 // A caller is who sent a request that passed the guard.
@@ -49,7 +50,7 @@ func (e *httpEndpoint) on(l listen.Listener) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		switch r.URL.Path {
 		case "/healthz":
-			e.t.health.serveAlive(w, r)
+			e.t.health.ServeAlive(w, r)
 			return
 		case "/readyz":
 			e.ready(w, r)
@@ -169,7 +170,7 @@ func (e *httpEndpoint) admit(r *http.Request) (caller, error) {
 		e.t.refused(ip, err)
 		return caller{}, err
 	}
-	e.t.metrics.authenticated(how(who.Via), "ok")
+	e.t.metrics.Authenticated(how(who.Via), "ok")
 	c := caller{who: who, limits: e.t.porter.Limits(who), ip: ip}
 	size := r.ContentLength
 	if size < 0 {
@@ -186,7 +187,7 @@ func (e *httpEndpoint) admit(r *http.Request) (caller, error) {
 
 // limited notes that a quota refused a request.
 func (e *httpEndpoint) limited(c caller, quota string, err error) error {
-	e.t.metrics.limited(quota)
+	e.t.metrics.Limited(quota)
 	if n := e.t.quiet.due("quota " + c.who.ID); n > 0 {
 		e.t.event("quota", map[string]any{"p": c.who.ID, "quota": quota, "count": n})
 	}
@@ -206,7 +207,7 @@ func (e *httpEndpoint) ready(w http.ResponseWriter, r *http.Request) {
 		}
 		full = full || err == nil && who.Admin
 	}
-	e.t.health.serveReady(w, r, full)
+	e.t.health.ServeReady(w, r, full)
 }
 
 func isLoopbackPeer(r *http.Request) bool {
@@ -228,14 +229,14 @@ func (e *httpEndpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
 		bearer = ""
 	}
 	peer := isLoopbackPeer(r)
-	if mayScrape(e.t.mode == modeNone, peer, bearer, e.t.scrapeToken, false) {
+	if metrics.MayScrape(e.t.mode == modeNone, peer, bearer, e.t.scrapeToken, false) {
 		if e.t.mode == modeNone {
 			if _, err := e.t.porter.Authenticate(r); err != nil { // another user of this machine
 				deny(w, r, err)
 				return
 			}
 		}
-		e.t.metrics.handler().ServeHTTP(w, r)
+		e.t.metrics.Handler().ServeHTTP(w, r)
 		return
 	}
 	who, err := e.t.porter.Authenticate(r)
@@ -246,7 +247,7 @@ func (e *httpEndpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, err)
 		return
 	}
-	e.t.metrics.handler().ServeHTTP(w, r)
+	e.t.metrics.Handler().ServeHTTP(w, r)
 }
 
 // how is the kind of an authentication, without its id.

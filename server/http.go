@@ -115,7 +115,7 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	var jobs sync.WaitGroup
 	jobs.Go(func() { e.t.porter.Watch(background, e.revoke) })
 	jobs.Go(func() { e.sessions.sweepLoop(background, e) })
-	e.t.health.ready()
+	e.t.health.Ready()
 
 	var failed error
 	select {

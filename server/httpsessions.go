@@ -255,7 +255,7 @@ func (h *httpSessions) ended(x *httpSession) {
 	if c := x.client.Load(); c != nil {
 		version = c.Protocol
 	}
-	h.s.team.metrics.ended(version, "http", h.now().Sub(x.began))
+	h.s.team.metrics.Ended(version, "http", h.now().Sub(x.began))
 }
 
 // count returns how many sessions are in use.

@@ -30,7 +30,7 @@ func (s *Server) ServeMetrics(ctx context.Context, l listen.Listener) error {
 		return errors.New("this server was not made to serve HTTP")
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.team.metrics.handler())
+	mux.Handle("GET /metrics", s.team.metrics.Handler())
 	h := &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: bodyTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

@@ -168,7 +168,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 		conn.out.Rest(writeTime)
 	}
 	e.orphans(conn)
-	e.t.metrics.ended(conn.version(), "sse", time.Since(began))
+	e.t.metrics.Ended(conn.version(), "sse", time.Since(began))
 	e.t.event("session.end", map[string]any{"p": c.who.ID, "sk": kindSSE + id})
 }
 

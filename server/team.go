@@ -17,6 +17,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/listen"
+	"codehand/server/metrics"
 	"codehand/server/pipeline"
 	"codehand/server/state"
 )
@@ -29,8 +30,8 @@ type team struct {
 	signer  *signer
 	mode    string // none, token
 	audit   *audit.Log
-	metrics *metrics
-	health  *health
+	metrics *metrics.Counts
+	health  *metrics.Health
 
 	scrapeToken string // opens /metrics; "": there is none
 	keepGoing   bool   // calls go on when the audit cannot be written
@@ -93,8 +94,8 @@ func (t *team) watch(s *Server, version string) {
 	if s.cfg.Sandbox.Policy == "off" {
 		level = 0
 	}
-	t.health = newHealth(t.replica, version)
-	t.health.check("store", false, func(ctx context.Context) (string, error) {
+	t.health = metrics.NewHealth(t.replica, version)
+	t.health.AddCheck("store", false, func(ctx context.Context) (string, error) {
 		if stats != nil {
 			if lag := stats.Stats().Lag; lag != nil {
 				return "", fmt.Errorf("its log grows: %w", lag)
@@ -102,25 +103,25 @@ func (t *team) watch(s *Server, version string) {
 		}
 		return "", store.Ping(ctx)
 	})
-	t.health.check("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.Failed() })
-	t.health.check("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
-	t.metrics = newMetrics(metricsOptions{
-		version: version, tools: s.tools, methods: measuredMethods, versions: mcp.ValidProtocolVersions,
-		gauges: t.gauges(s, stats, level),
+	t.health.AddCheck("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.Failed() })
+	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
+	t.metrics = metrics.New(metrics.Options{
+		Version: version, Tools: s.tools, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
+		Gauges: t.gauges(s, stats, level),
 	})
-	s.engines.store = t.metrics.measured(store, strings.TrimSuffix(s.cfg.Store.URL, ":"))
+	s.engines.store = t.metrics.Measure(store, strings.TrimSuffix(s.cfg.Store.URL, ":"))
 }
 
 // gauges are what is asked when somebody scrapes. stats nil: the Store cannot say how it is.
-func (t *team) gauges(s *Server, stats state.Stater, level int) gauges {
-	return gauges{
-		sessions: func() map[string]int {
+func (t *team) gauges(s *Server, stats state.Stater, level int) metrics.Gauges {
+	return metrics.Gauges{
+		Sessions: func() map[string]int {
 			if e := s.endpoint.Load(); e != nil {
 				return map[string]int{"http": e.sessions.count(), "sse": e.work.count()["sse"]}
 			}
 			return nil
 		},
-		streams: func() map[string]int {
+		Streams: func() map[string]int {
 			n := map[string]int{"get": 0, "sse": 0, "listen": 0}
 			if e := s.endpoint.Load(); e != nil {
 				for kind, open := range e.work.count() {
@@ -131,32 +132,32 @@ func (t *team) gauges(s *Server, stats state.Stater, level int) gauges {
 			}
 			return n
 		},
-		jobs: s.sessions.jobs,
-		inFlight: func() int {
+		Jobs: s.sessions.jobs,
+		InFlight: func() int {
 			if e := s.endpoint.Load(); e != nil {
 				return e.work.count()[""]
 			}
 			return 0
 		},
-		storeUp: func() bool { return stats == nil || stats.Stats().Down == nil },
-		storeBytes: func() int64 {
+		StoreUp: func() bool { return stats == nil || stats.Stats().Down == nil },
+		StoreBytes: func() int64 {
 			if stats == nil {
 				return 0
 			}
 			return stats.Stats().Bytes
 		},
-		draining: t.health.draining, backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
-		sandboxLevel: func() int { return level },
+		Draining: t.health.Draining, Backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
+		SandboxLevel: func() int { return level },
 	}
 }
 
 // record takes a finished call into the numbers.
-func (t *team) record(r pipeline.Record) { t.metrics.call(r) }
+func (t *team) record(r pipeline.Record) { t.metrics.Call(r) }
 
 // write takes a call into the audit. With audit.on_error = continue a call goes on without its line.
 func (t *team) write(r pipeline.Record) error {
 	err := t.audit.Call(r)
-	t.metrics.audited(err)
+	t.metrics.Audited(err)
 	if err != nil && t.keepGoing {
 		return nil
 	}
@@ -173,7 +174,7 @@ func (t *team) ready() error {
 
 // event takes what is no call into the audit.
 func (t *team) event(ev string, fields map[string]any) {
-	t.metrics.audited(t.audit.Event(ev, fields)) // the next call says that the audit fails
+	t.metrics.Audited(t.audit.Event(ev, fields)) // the next call says that the audit fails
 }
 
 // refused notes who was not let in.
@@ -182,7 +183,7 @@ func (t *team) refused(ip string, err error) {
 	if !ok {
 		return
 	}
-	t.metrics.authenticated(t.mode, refusal.Code)
+	t.metrics.Authenticated(t.mode, refusal.Code)
 	if n := t.quiet.due(ip); n > 0 {
 		t.event("auth.fail", map[string]any{"ip": ip, "code": refusal.Code, "reason": refusal.Reason, "count": n})
 	}

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"maps"
@@ -124,7 +124,7 @@ func toolLabels(tools []tool.Tool) map[string]string {
 	return labels
 }
 
-func (m *metrics) tool(name string) string {
+func (m *Counts) tool(name string) string {
 	if label, ok := m.tools[name]; ok {
 		return label
 	}

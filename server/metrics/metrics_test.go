@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"context"
@@ -24,24 +24,24 @@ import (
 )
 
 // numbers are those of a process with these tools and plain values for every gauge.
-func numbers(version string, tools ...tool.Tool) *metrics {
-	return newMetrics(metricsOptions{
-		version: version, tools: tools, gauges: gaugesOf(),
-		methods: []string{"tools/call", "tools/list", "ping"}, versions: []string{"2025-06-18", "2025-11-25", "2026-07-28"},
+func numbers(version string, tools ...tool.Tool) *Counts {
+	return New(Options{
+		Version: version, Tools: tools, Gauges: gaugesOf(),
+		Methods: []string{"tools/call", "tools/list", "ping"}, Versions: []string{"2025-06-18", "2025-11-25", "2026-07-28"},
 	})
 }
 
 // gaugesOf are plain values for every gauge.
-func gaugesOf() gauges {
+func gaugesOf() Gauges {
 	number := func(n int) func() int { return func() int { return n } }
 	truth := func(v bool) func() bool { return func() bool { return v } }
-	return gauges{
-		sessions: func() map[string]int { return map[string]int{"http": 3, "sse": 1} },
-		streams:  func() map[string]int { return map[string]int{"get": 2, "console": 1} },
-		jobs:     func() map[string]int { return map[string]int{"running": 4} },
-		inFlight: number(5), waiting: number(6), sandboxLevel: number(2),
-		storeUp: truth(true), draining: truth(false), tokensReadable: truth(true),
-		storeBytes: func() int64 { return 7 }, backend: "embedded",
+	return Gauges{
+		Sessions: func() map[string]int { return map[string]int{"http": 3, "sse": 1} },
+		Streams:  func() map[string]int { return map[string]int{"get": 2, "console": 1} },
+		Jobs:     func() map[string]int { return map[string]int{"running": 4} },
+		InFlight: number(5), Waiting: number(6), SandboxLevel: number(2),
+		StoreUp: truth(true), Draining: truth(false), TokensReadable: truth(true),
+		StoreBytes: func() int64 { return 7 }, Backend: "embedded",
 	}
 }
 
@@ -54,19 +54,19 @@ func named(names ...string) (tools []tool.Tool) {
 }
 
 // scraped is what a scraper reads.
-func scraped(t testing.TB, m *metrics) string {
+func scraped(t testing.TB, m *Counts) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusOK {
 		t.Fatalf("GET /metrics: %d %s", w.Code, w.Body)
 	}
 	return w.Body.String()
 }
 
-// TestMetricsTable holds what is scraped against the table of names, types and labels on which dashboards and alerts
+// TestTable holds what is scraped against the table of names, types and labels on which dashboards and alerts
 // depend.
-func TestMetricsTable(t *testing.T) {
+func TestTable(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"mcp_server_operation_duration_seconds":     "HISTOGRAM error_type,gen_ai_tool_name,mcp_method_name,mcp_protocol_version,network_transport",
@@ -134,18 +134,18 @@ func TestMetricsTable(t *testing.T) {
 }
 
 // everything is metrics in which everything was counted once.
-func everything(t *testing.T) *metrics {
+func everything(t *testing.T) *Counts {
 	t.Helper()
 	m := numbers("1.2.3", named("read_file")...)
-	m.request("tools/call", "read_file", "", "2025-11-25", "http", time.Millisecond)
-	m.call(pipeline.Record{Tool: "read_file", Code: "ok", Decision: "allow", By: "mode", Runes: 12})
-	m.call(pipeline.Record{Tool: "read_file", Code: "FILE_NOT_FOUND", Verdict: "allow"})
-	m.authenticated("none", "ok")
-	m.limited("calls_per_minute")
-	m.ended("2025-11-25", "http", time.Hour)
-	m.audited(nil)
-	m.audited(errors.New("disk full"))
-	s := m.measured(state.NewMemory(state.MemoryOptions{}), "embedded")
+	m.Request("tools/call", "read_file", "", "2025-11-25", "http", time.Millisecond)
+	m.Call(pipeline.Record{Tool: "read_file", Code: "ok", Decision: "allow", By: "mode", Runes: 12})
+	m.Call(pipeline.Record{Tool: "read_file", Code: "FILE_NOT_FOUND", Verdict: "allow"})
+	m.Authenticated("none", "ok")
+	m.Limited("calls_per_minute")
+	m.Ended("2025-11-25", "http", time.Hour)
+	m.Audited(nil)
+	m.Audited(errors.New("disk full"))
+	s := m.Measure(state.NewMemory(state.MemoryOptions{}), "embedded")
 	t.Cleanup(func() { _ = s.Close() })
 	if err := s.Ping(t.Context()); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func everything(t *testing.T) *metrics {
 }
 
 // table is the type and the labels of each family.
-func table(t *testing.T, m *metrics) map[string]string {
+func table(t *testing.T, m *Counts) map[string]string {
 	t.Helper()
 	families, err := m.registry.Gather()
 	if err != nil {
@@ -173,7 +173,7 @@ func table(t *testing.T, m *metrics) map[string]string {
 
 // A client chooses the method, the tool and the version, and none of its words may become a label: series are never
 // freed, and a label is public.
-func TestMetricsLabelsAreClosed(t *testing.T) {
+func TestLabelsAreClosed(t *testing.T) {
 	t.Parallel()
 	read := tool.Tool{Spec: tool.Spec{Name: "read_file", Aliases: []string{"Read"}}}
 	for _, c := range []struct {
@@ -190,26 +190,26 @@ func TestMetricsLabelsAreClosed(t *testing.T) {
 		{"ping", "", "32700", "", "http", operation{"ping", "", "other", "", "tcp"}},
 	} {
 		m := numbers("1", read)
-		m.request(c.method, c.tool, c.failure, c.version, c.transport, time.Second)
+		m.Request(c.method, c.tool, c.failure, c.version, c.transport, time.Second)
 		if got := slices.Collect(maps.Keys(*m.operations.all.Load())); len(got) != 1 || got[0] != c.want {
 			t.Errorf("%q %q %q %q %q: got %+v, want %+v", c.method, c.tool, c.failure, c.version, c.transport, got, c.want)
 		}
 	}
 
 	m := numbers("1", read)
-	m.call(pipeline.Record{
+	m.Call(pipeline.Record{
 		Key: session.Key{Principal: "planted", Session: "planted"}, Client: "planted", ClientVersion: "planted", Tool: "planted", Via: "planted",
 		Rule: "planted", Origin: "planted", Mode: "planted", Verdict: "allow", Code: "ok", Kept: "planted", Call: "planted", Ref: "planted",
 		From: pipeline.From{Auth: "planted", IP: "planted", Trace: "planted"}, Files: []tool.FileChange{{Path: "planted"}},
 	})
-	m.request("planted", "planted", "planted", "planted", "planted", time.Second)
-	m.ended("planted", "planted", time.Second)
+	m.Request("planted", "planted", "planted", "planted", "planted", time.Second)
+	m.Ended("planted", "planted", time.Second)
 	if text := scraped(t, m); strings.Contains(text, "planted") {
 		t.Errorf("what a call said is scraped:\n%s", text)
 	}
 }
 
-func TestMetricsToolsAreBounded(t *testing.T) {
+func TestToolsAreBounded(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for i := range maxToolLabels + 50 {
@@ -217,7 +217,7 @@ func TestMetricsToolsAreBounded(t *testing.T) {
 	}
 	m := numbers("1", named(names...)...)
 	for _, n := range append(names, "no_such_tool") {
-		m.call(pipeline.Record{Tool: n, Code: "ok"})
+		m.Call(pipeline.Record{Tool: n, Code: "ok"})
 	}
 	labels := map[string]bool{}
 	for k := range *m.calls.all.Load() {
@@ -232,7 +232,7 @@ func TestMetricsToolsAreBounded(t *testing.T) {
 	}
 }
 
-func TestMetricsCalls(t *testing.T) {
+func TestCalls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -258,8 +258,8 @@ func TestMetricsCalls(t *testing.T) {
 			t.Parallel()
 			m := numbers("1", named("x")...)
 			c.record.Tool, c.record.Decision, c.record.By = "x", "ask.allow", "user"
-			m.call(c.record)
-			m.call(pipeline.Record{Tool: "x", Code: "ok"}) // came not so far as to a decision
+			m.Call(c.record)
+			m.Call(pipeline.Record{Tool: "x", Code: "ok"}) // came not so far as to a decision
 			want := map[string]int{`codehand_calls_total{outcome="ok",tool="x"}`: 1}
 			if c.outcome != "" {
 				want[`codehand_calls_total{outcome="`+c.outcome+`",tool="x"}`]++
@@ -284,28 +284,28 @@ func TestMetricsCalls(t *testing.T) {
 	}
 }
 
-func TestMetricsNil(t *testing.T) {
+func TestNil(t *testing.T) {
 	t.Parallel()
-	var m *metrics
-	m.request("ping", "", "", "", "http", 0)
-	m.call(pipeline.Record{})
-	m.authenticated("none", "ok")
-	m.limited("streams")
-	m.ended("", "http", 0)
-	m.audited(nil)
+	var m *Counts
+	m.Request("ping", "", "", "", "http", 0)
+	m.Call(pipeline.Record{})
+	m.Authenticated("none", "ok")
+	m.Limited("streams")
+	m.Ended("", "http", 0)
+	m.Audited(nil)
 	s := state.NewMemory(state.MemoryOptions{})
 	t.Cleanup(func() { _ = s.Close() })
-	if m.measured(s, "memory") != s {
+	if m.Measure(s, "memory") != s {
 		t.Error("a Store that nobody measures is wrapped")
 	}
 	w := httptest.NewRecorder()
-	m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("GET /metrics: %d, want 404", w.Code)
 	}
 }
 
-func TestMetricsAtTheSameTime(t *testing.T) {
+func TestAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	m := numbers("1", named("a", "b")...)
 	const goroutines, times = 8, 100
@@ -313,8 +313,8 @@ func TestMetricsAtTheSameTime(t *testing.T) {
 	for i := range goroutines {
 		wg.Go(func() {
 			for j := range times {
-				m.call(pipeline.Record{Tool: string(rune('a' + (i+j)%2)), Code: "ok", Decision: "allow", By: "mode", Runes: 1})
-				m.request("tools/call", "a", fmt.Sprint(-32000-j), "", "http", 0)
+				m.Call(pipeline.Record{Tool: string(rune('a' + (i+j)%2)), Code: "ok", Decision: "allow", By: "mode", Runes: 1})
+				m.Request("tools/call", "a", fmt.Sprint(-32000-j), "", "http", 0)
 			}
 			if text := scraped(t, m); !strings.Contains(text, "codehand_calls_total") {
 				t.Error("nothing is scraped")
@@ -330,10 +330,10 @@ func TestMetricsAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestMetricsMethod(t *testing.T) {
+func TestMethod(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	newMetrics(metricsOptions{version: "1"}).handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/metrics", nil))
+	New(Options{Version: "1"}).Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/metrics", nil))
 	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST /metrics: %d, Allow %q", w.Code, w.Header().Get("Allow"))
 	}
@@ -359,7 +359,7 @@ func TestMayScrape(t *testing.T) {
 		{name: "no token shown", token: "scrape-me"},
 		{name: "an admin", admin: true, want: true},
 	} {
-		if got := mayScrape(c.modeNone, c.loopback, c.bearer, c.token, c.admin); got != c.want {
+		if got := MayScrape(c.modeNone, c.loopback, c.bearer, c.token, c.admin); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -374,9 +374,9 @@ func (failing) Get(context.Context, string) ([]byte, uint64, error) {
 
 func TestMeasuredStore(t *testing.T) {
 	t.Parallel()
-	m := newMetrics(metricsOptions{version: "1"})
+	m := New(Options{Version: "1"})
 	inner := state.NewMemory(state.MemoryOptions{})
-	s := m.measured(inner, "memory")
+	s := m.Measure(inner, "memory")
 	t.Cleanup(func() { _ = s.Close() })
 	ctx := t.Context()
 	check := func(err error) {
@@ -408,7 +408,7 @@ func TestMeasuredStore(t *testing.T) {
 	}
 	check(s.Delete(ctx, key))
 	check(s.Ping(ctx))
-	if _, _, err := m.measured(failing{inner}, "memory").Get(ctx, key); err == nil {
+	if _, _, err := m.Measure(failing{inner}, "memory").Get(ctx, key); err == nil {
 		t.Error("an error is lost")
 	}
 	text := scraped(t, m)
@@ -427,7 +427,7 @@ func TestMeasuredStore(t *testing.T) {
 // TestAlerts: an alert on a metric or a label that does not exist never fires, and nobody notices.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../packaging/prometheus/alerts.yaml")
+	data, err := os.ReadFile("../../packaging/prometheus/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,9 +483,9 @@ func BenchmarkMetrics(b *testing.B) {
 	m := numbers("1", named("read_file", "edit_file")...)
 	b.ReportAllocs()
 	for b.Loop() {
-		m.call(pipeline.Record{Tool: "read_file", Code: "ok", Decision: "allow", By: "mode", Runes: 100})
-		m.request("tools/call", "read_file", "", "2025-11-25", "http", time.Millisecond)
-		m.authenticated("token", "ok")
-		m.audited(nil)
+		m.Call(pipeline.Record{Tool: "read_file", Code: "ok", Decision: "allow", By: "mode", Runes: 100})
+		m.Request("tools/call", "read_file", "", "2025-11-25", "http", time.Millisecond)
+		m.Authenticated("token", "ok")
+		m.Audited(nil)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"crypto/sha256"
@@ -14,8 +14,8 @@ import (
 	"codehand/tools/shell"
 )
 
-// handler answers GET and HEAD of /metrics, in Prometheus' text. It asks nobody who they are: see mayScrape.
-func (m *metrics) handler() http.Handler {
+// Handler answers GET and HEAD of /metrics, in Prometheus' text. It asks nobody who they are: see MayScrape.
+func (m *Counts) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
 	}
@@ -28,10 +28,10 @@ func (m *metrics) handler() http.Handler {
 	})
 }
 
-// mayScrape says who may read the metrics on a main listener; on one of their own, whoever reaches it may. In mode none
+// MayScrape says who may read the metrics on a main listener; on one of their own, whoever reaches it may. In mode none
 // that is a peer on this machine, otherwise who shows the token of metrics.token_file, or an admin. An empty token opens
 // to nobody. The caller looks at the Authorization header before the Porter, which removes it.
-func mayScrape(modeNone, loopback bool, bearer, token string, admin bool) bool {
+func MayScrape(modeNone, loopback bool, bearer, token string, admin bool) bool {
 	if admin || modeNone && loopback {
 		return true
 	}
@@ -40,29 +40,29 @@ func mayScrape(modeNone, loopback bool, bearer, token string, admin bool) bool {
 	return token != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// gauges are asked when somebody scrapes. A nil function is a gauge that is not there. The keys of the maps become
+// Gauges are asked when somebody scrapes. A nil function is a gauge that is not there. The keys of the maps become
 // labels, so they are constants of this program.
-type gauges struct {
-	sessions, streams func() map[string]int // by transport, by kind
-	jobs              func() map[string]int // by state
-	inFlight, waiting func() int
-	storeUp, draining func() bool
-	storeBytes        func() int64
-	backend           string
-	sandboxLevel      func() int
-	tokensReadable    func() bool // the tokens in force are those of the file; not there in mode none
+type Gauges struct {
+	Sessions, Streams func() map[string]int // by transport, by kind
+	Jobs              func() map[string]int // by state
+	InFlight, Waiting func() int
+	StoreUp, Draining func() bool
+	StoreBytes        func() int64
+	Backend           string
+	SandboxLevel      func() int
+	TokensReadable    func() bool // the tokens in force are those of the file; not there in mode none
 }
 
 // A scrape asks the gauges, each time that somebody reads the metrics. It is safe for concurrent use if they are.
 type scrape struct {
-	g      gauges
+	g      Gauges
 	labels []string // of codehand_build_info
 
 	sessions, streams, jobs, inFlight, waiting, storeUp, storeBytes *prometheus.Desc
 	sandbox, draining, replicas, tokens, build                      *prometheus.Desc
 }
 
-func newScrape(version string, g gauges) *scrape {
+func newScrape(version string, g Gauges) *scrape {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("codehand_"+name, help, labels, nil)
 	}
@@ -141,18 +141,18 @@ func (s *scrape) Collect(out chan<- prometheus.Metric) {
 		}
 		send(d, v, labels...)
 	}
-	each(s.sessions, s.g.sessions, "http", "sse", "stdio")
-	each(s.streams, s.g.streams, "get", "sse", "listen")
-	each(s.jobs, s.g.jobs, string(shell.Running), string(shell.Lost))
-	number(s.inFlight, s.g.inFlight)
-	number(s.waiting, s.g.waiting)
-	truth(s.storeUp, s.g.storeUp, s.g.backend)
-	if s.g.storeBytes != nil {
-		send(s.storeBytes, float64(s.g.storeBytes()), s.g.backend)
+	each(s.sessions, s.g.Sessions, "http", "sse", "stdio")
+	each(s.streams, s.g.Streams, "get", "sse", "listen")
+	each(s.jobs, s.g.Jobs, string(shell.Running), string(shell.Lost))
+	number(s.inFlight, s.g.InFlight)
+	number(s.waiting, s.g.Waiting)
+	truth(s.storeUp, s.g.StoreUp, s.g.Backend)
+	if s.g.StoreBytes != nil {
+		send(s.storeBytes, float64(s.g.StoreBytes()), s.g.Backend)
 	}
-	number(s.sandbox, s.g.sandboxLevel)
-	truth(s.draining, s.g.draining)
+	number(s.sandbox, s.g.SandboxLevel)
+	truth(s.draining, s.g.Draining)
 	send(s.replicas, 1)
-	truth(s.tokens, s.g.tokensReadable)
+	truth(s.tokens, s.g.TokensReadable)
 	send(s.build, 1, s.labels...)
 }

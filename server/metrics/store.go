@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"codehand/server/state"
 )
 
-// measured returns a Store that counts what s does, by operation and outcome: ok, lost (a Swap that came too late) or
+// Measure returns a Store that counts what s does, by operation and outcome: ok, lost (a Swap that came too late) or
 // error. A Watch is not measured, since it lasts until nobody wants it. backend is memory or embedded.
-func (m *metrics) measured(s state.Store, backend string) state.Store {
+func (m *Counts) Measure(s state.Store, backend string) state.Store {
 	if m == nil {
 		return s
 	}

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"slices"
@@ -11,12 +11,12 @@ import (
 	"codehand/tools/tool"
 )
 
-// metrics are the numbers of one process, for Prometheus. They are safe for concurrent use. A nil *metrics counts
+// Counts are the numbers of one process, for Prometheus. They are safe for concurrent use. A nil *Counts counts
 // nothing.
 //
 // No label ever holds a principal, a session, a path, a host or free text: every value is one of a closed list, or the
 // word that stands for the rest of them.
-type metrics struct {
+type Counts struct {
 	registry          *prometheus.Registry
 	tools             map[string]string // by name and alias: the label
 	methods, versions []string          // that are labels
@@ -42,21 +42,21 @@ var (
 	storeSeconds     = []float64{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2}
 )
 
-// metricsOptions are what the numbers know of their process.
-type metricsOptions struct {
-	version           string      // of codehand
-	tools             []tool.Tool // whose names may be labels; any other is unknown
-	methods, versions []string    // of MCP, that may be labels; any other method is other, any other version empty
-	gauges            gauges
+// Options are what the numbers know of their process.
+type Options struct {
+	Version           string      // of codehand
+	Tools             []tool.Tool // whose names may be labels; any other is unknown
+	Methods, Versions []string    // of MCP, that may be labels; any other method is other, any other version empty
+	Gauges            Gauges
 }
 
-// newMetrics makes the numbers of a process.
-func newMetrics(o metricsOptions) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), tools: toolLabels(o.tools), methods: o.methods, versions: o.versions}
+// New makes the numbers of a process.
+func New(o Options) *Counts {
+	m := &Counts{registry: prometheus.NewRegistry(), tools: toolLabels(o.Tools), methods: o.Methods, versions: o.Versions}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newScrape(o.version, o.gauges),
+		newScrape(o.Version, o.Gauges),
 	)
 
 	operations := m.histogram("mcp_server_operation_duration_seconds", "How long requests of MCP took.", operationSeconds,
@@ -83,24 +83,24 @@ func newMetrics(o metricsOptions) *metrics {
 	return m
 }
 
-func (m *metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
+func (m *Counts) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(v)
 	return v
 }
 
-func (m *metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func (m *Counts) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	m.registry.MustRegister(v)
 	return v
 }
 
-func (m *metrics) pairs(name, help, first, second string) *children[[2]string, prometheus.Counter] {
+func (m *Counts) pairs(name, help, first, second string) *children[[2]string, prometheus.Counter] {
 	v := m.counter(name, help, first, second)
 	return newChildren(func(l [2]string) prometheus.Counter { return v.WithLabelValues(l[0], l[1]) })
 }
 
-func (m *metrics) singles(name, help, label string) *children[string, prometheus.Counter] {
+func (m *Counts) singles(name, help, label string) *children[string, prometheus.Counter] {
 	v := m.counter(name, help, label)
 	return newChildren(func(l string) prometheus.Counter { return v.WithLabelValues(l) })
 }
@@ -108,9 +108,9 @@ func (m *metrics) singles(name, help, label string) *children[string, prometheus
 // An operation is the labels of one request.
 type operation struct{ method, tool, failure, version, network string }
 
-// request counts one MCP request: its method, tool or "", JSON-RPC error code, "tool_error" or "", protocol version and
+// Request counts one MCP request: its method, tool or "", JSON-RPC error code, "tool_error" or "", protocol version and
 // transport (http, sse, unix, stdio).
-func (m *metrics) request(method, tool, failure, version, transport string, took time.Duration) {
+func (m *Counts) Request(method, tool, failure, version, transport string, took time.Duration) {
 	if m == nil {
 		return
 	}
@@ -121,8 +121,8 @@ func (m *metrics) request(method, tool, failure, version, transport string, took
 	m.operations.at(o).Observe(took.Seconds())
 }
 
-// call counts a finished call. One that begins, or that waits for a person, is not finished.
-func (m *metrics) call(r pipeline.Record) {
+// Call counts a finished call. One that begins, or that waits for a person, is not finished.
+func (m *Counts) Call(r pipeline.Record) {
 	if m == nil || r.Started || r.Code == pending {
 		return
 	}
@@ -137,29 +137,29 @@ func (m *metrics) call(r pipeline.Record) {
 	m.shown.at(name).Add(float64(r.Runes))
 }
 
-// authenticated counts an attempt: method none, token; outcome ok, or the code of the refusal.
-func (m *metrics) authenticated(method, outcome string) {
+// Authenticated counts an attempt: method none, token; outcome ok, or the code of the refusal.
+func (m *Counts) Authenticated(method, outcome string) {
 	if m != nil {
 		m.auth.at([2]string{method, outcome}).Inc()
 	}
 }
 
-// limited counts a refusal for a quota.
-func (m *metrics) limited(quota string) {
+// Limited counts a refusal for a quota.
+func (m *Counts) Limited(quota string) {
 	if m != nil {
 		m.limits.at(quota).Inc()
 	}
 }
 
-// ended counts a session's end after it lived for d.
-func (m *metrics) ended(version, transport string, d time.Duration) {
+// Ended counts a session's end after it lived for d.
+func (m *Counts) Ended(version, transport string, d time.Duration) {
 	if m != nil {
 		m.lives.at([2]string{known(m.versions, version, ""), network(transport)}).Observe(d.Seconds())
 	}
 }
 
-// audited counts a line of the audit, or a failure to write one.
-func (m *metrics) audited(err error) {
+// Audited counts a line of the audit, or a failure to write one.
+func (m *Counts) Audited(err error) {
 	switch {
 	case m == nil:
 	case err != nil:

@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	maxHealthText = 200
 )
 
-// A health answers the probes of /healthz and /readyz. It begins as starting. It is safe for concurrent use.
-type health struct {
+// Health answers the probes of /healthz and /readyz. It begins as starting. It is safe for concurrent use.
+type Health struct {
 	replica, version string
 
 	mu    sync.Mutex // of the phase and the checks
@@ -51,21 +51,21 @@ type finding struct {
 	ok    bool
 }
 
-func newHealth(replica, version string) *health {
-	return &health{replica: replica, version: version, phase: "starting", round: make(chan struct{}, 1)}
+func NewHealth(replica, version string) *Health {
+	return &Health{replica: replica, version: version, phase: "starting", round: make(chan struct{}, 1)}
 }
 
-// check adds one. Its text is shown to operators, "" as ok; with an error the server is degraded, or not ready if the
+// AddCheck adds one. Its text is shown to operators, "" as ok; with an error the server is degraded, or not ready if the
 // check is essential. run is called at most once a second, by one goroutine at a time, never while the server starts or
 // drains, and should return when its context ends.
-func (h *health) check(name string, essential bool, run func(context.Context) (string, error)) {
+func (h *Health) AddCheck(name string, essential bool, run func(context.Context) (string, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, &check{name: name, essential: essential, run: run})
 }
 
-// ready says that the start is over.
-func (h *health) ready() {
+// Ready says that the start is over.
+func (h *Health) Ready() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.phase == "starting" {
@@ -73,21 +73,21 @@ func (h *health) ready() {
 	}
 }
 
-// drain says that no more work is wanted, for good.
-func (h *health) drain() {
+// Drain says that no more work is wanted, for good.
+func (h *Health) Drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.phase = "draining"
 }
 
-func (h *health) draining() bool {
+func (h *Health) Draining() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.phase == "draining"
 }
 
-// serveAlive answers /healthz: the process answers, and nothing more.
-func (h *health) serveAlive(w http.ResponseWriter, r *http.Request) {
+// ServeAlive answers /healthz: the process answers, and nothing more.
+func (h *Health) ServeAlive(w http.ResponseWriter, r *http.Request) {
 	if !looks(w, r) {
 		return
 	}
@@ -106,10 +106,10 @@ type readiness struct {
 	Checks  map[string]string `json:"checks,omitempty"`
 }
 
-// serveReady answers /readyz: 503 while the server starts or drains, or while an essential check fails; with
+// ServeReady answers /readyz: 503 while the server starts or drains, or while an essential check fails; with
 // `?strict=1` while any fails. Who gets full, a peer on this machine or an admin, reads what each check says, the others
 // only whether.
-func (h *health) serveReady(w http.ResponseWriter, r *http.Request, full bool) {
+func (h *Health) ServeReady(w http.ResponseWriter, r *http.Request, full bool) {
 	if !looks(w, r) {
 		return
 	}
@@ -155,7 +155,7 @@ func looks(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // look returns what the checks found, at most healthAge ago, or why they were not asked.
-func (h *health) look() (found []finding, phase string) {
+func (h *Health) look() (found []finding, phase string) {
 	h.mu.Lock()
 	phase, all := h.phase, h.all
 	h.mu.Unlock()

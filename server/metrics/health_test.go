@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 )
 
 // probe asks h and returns status and body.
-func probe(h *health, target string, full bool) (int, string) {
+func probe(h *Health, target string, full bool) (int, string) {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	if strings.HasPrefix(target, "/healthz") {
-		h.serveAlive(w, r)
+		h.ServeAlive(w, r)
 	} else {
-		h.serveReady(w, r, full)
+		h.ServeReady(w, r, full)
 	}
 	return w.Code, strings.TrimSuffix(w.Body.String(), "\n")
 }
@@ -59,16 +59,16 @@ func TestReadyz(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHealth("r1", "1.2")
-			h.check("store", false, says("", c.store))
-			h.check("audit", true, says("", c.audit))
-			h.check("sandbox", false, says("3", nil))
+			h := NewHealth("r1", "1.2")
+			h.AddCheck("store", false, says("", c.store))
+			h.AddCheck("audit", true, says("", c.audit))
+			h.AddCheck("sandbox", false, says("3", nil))
 			switch c.phase {
 			case "":
-				h.ready()
+				h.Ready()
 			case "draining":
-				h.ready()
-				h.drain()
+				h.Ready()
+				h.Drain()
 			}
 			if status, body := probe(h, c.target, c.full); status != c.status || body != c.wantBody {
 				t.Errorf("got %d %s\nwant %d %s", status, body, c.status, c.wantBody)
@@ -82,7 +82,7 @@ func TestReadyz(t *testing.T) {
 
 func TestHealthMethods(t *testing.T) {
 	t.Parallel()
-	h := newHealth("r1", "1.2")
+	h := NewHealth("r1", "1.2")
 	for _, c := range []struct {
 		method string
 		status [2]int // of /healthz and /readyz
@@ -90,8 +90,8 @@ func TestHealthMethods(t *testing.T) {
 		{http.MethodHead, [2]int{200, 503}}, {http.MethodPost, [2]int{405, 405}}, {http.MethodOptions, [2]int{405, 405}},
 	} {
 		alive, ready := httptest.NewRecorder(), httptest.NewRecorder()
-		h.serveAlive(alive, httptest.NewRequest(c.method, "/healthz", nil))
-		h.serveReady(ready, httptest.NewRequest(c.method, "/readyz", nil), true)
+		h.ServeAlive(alive, httptest.NewRequest(c.method, "/healthz", nil))
+		h.ServeReady(ready, httptest.NewRequest(c.method, "/readyz", nil), true)
 		for i, w := range []*httptest.ResponseRecorder{alive, ready} {
 			if w.Code != c.status[i] || w.Body.Len() > 0 {
 				t.Errorf("%s: got %d %q, want %d and no body", c.method, w.Code, w.Body, c.status[i])
@@ -106,25 +106,25 @@ func TestHealthMethods(t *testing.T) {
 // Once it drains, a server never becomes ready again, even if the start ends later.
 func TestHealthDrainStays(t *testing.T) {
 	t.Parallel()
-	h := newHealth("r1", "1.2")
-	h.drain()
-	h.ready()
-	if status, _ := probe(h, "/readyz", false); status != 503 || !h.draining() {
-		t.Errorf("%d, draining %v", status, h.draining())
+	h := NewHealth("r1", "1.2")
+	h.Drain()
+	h.Ready()
+	if status, _ := probe(h, "/readyz", false); status != 503 || !h.Draining() {
+		t.Errorf("%d, draining %v", status, h.Draining())
 	}
 }
 
 func TestHealthIsCached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHealth("r1", "1.2")
+		h := NewHealth("r1", "1.2")
 		var asked atomic.Int32
-		h.check("store", false, func(context.Context) (string, error) {
+		h.AddCheck("store", false, func(context.Context) (string, error) {
 			time.Sleep(100 * time.Millisecond)
 			asked.Add(1)
 			return "", nil
 		})
-		h.ready()
+		h.Ready()
 		var wg sync.WaitGroup
 		for range 20 { // at the same time
 			wg.Go(func() { probe(h, "/readyz", false) })
@@ -140,7 +140,7 @@ func TestHealthIsCached(t *testing.T) {
 		if n := asked.Load(); n != 2 {
 			t.Errorf("asked %d times after it, want 2", n)
 		}
-		h.drain()
+		h.Drain()
 		time.Sleep(healthAge)
 		probe(h, "/readyz", false)
 		if n := asked.Load(); n != 2 {
@@ -154,24 +154,24 @@ func TestHealthIsCached(t *testing.T) {
 func TestHealthHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHealth("r1", "1.2")
+		h := NewHealth("r1", "1.2")
 		release := make(chan struct{})
 		var asked, polite atomic.Int32
-		h.check("store", false, func(context.Context) (string, error) {
+		h.AddCheck("store", false, func(context.Context) (string, error) {
 			if asked.Add(1) == 1 {
 				<-release
 				return "old", nil
 			}
 			return "new", nil
 		})
-		h.check("polite", false, func(ctx context.Context) (string, error) {
+		h.AddCheck("polite", false, func(ctx context.Context) (string, error) {
 			if polite.Add(1) == 1 {
 				<-ctx.Done()
 			}
 			return "", ctx.Err()
 		})
-		h.check("audit", true, says("", nil))
-		h.ready()
+		h.AddCheck("audit", true, says("", nil))
+		h.Ready()
 		read := func() map[string]string {
 			start := time.Now()
 			_, body := probe(h, "/readyz", true)
@@ -202,10 +202,10 @@ func TestHealthHangs(t *testing.T) {
 
 func TestHealthPanics(t *testing.T) {
 	t.Parallel()
-	h := newHealth("r1", "1.2")
-	h.check("store", false, func(context.Context) (string, error) { panic("secret") })
-	h.check("long", false, says("", errors.New(strings.Repeat("x", 1000))))
-	h.ready()
+	h := NewHealth("r1", "1.2")
+	h.AddCheck("store", false, func(context.Context) (string, error) { panic("secret") })
+	h.AddCheck("long", false, says("", errors.New(strings.Repeat("x", 1000))))
+	h.Ready()
 	status, body := probe(h, "/readyz", true)
 	if status != 200 || strings.Contains(body, "secret") || !strings.Contains(body, "degraded: internal error") || len(body) > 400 {
 		t.Errorf("%d %s", status, body)
