@@ -93,34 +93,6 @@ func (c *conn) end(ctx context.Context, grace time.Duration) {
 	finishes(ctx, c.replied, signalGrace, replyGrace)
 }
 
-// finishes says whether done is closed within grace. If ctx ends, what counts is hurried, from the same begin: many clients
-// close our input, send SIGTERM 2 s later, and SIGKILL 2 s after that.
-func finishes(ctx context.Context, done <-chan struct{}, grace, hurried time.Duration) bool {
-	began := time.Now()
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	case <-ctx.Done():
-		return within(done, min(grace, hurried)-time.Since(began))
-	}
-}
-
-// within says whether done is closed within d.
-func within(done <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
-}
-
 // reply writes what the reading goroutine answers. At the end of the connection it writes what is left.
 func (c *conn) reply() {
 	defer close(c.replied)
