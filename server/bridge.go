@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/jsonrpc"
+	"codehand/server/stdio"
 	"codehand/tools/tool"
 )
 
@@ -98,10 +99,10 @@ func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) e
 		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, jsonrpc.MaxInFlight),
 	}
 	defer b.out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
-	ctx, grace, err := pipe{
-		grace: o.EOFGrace, watch: o.ParentWatch, failed: b.out.Failed, log: o.Log,
-		handle: b.handle, busy: func() bool { return b.table.Calls() > 0 },
-	}.serve(ctx, in)
+	ctx, grace, err := stdio.Pipe{
+		Grace: o.EOFGrace, Watch: o.ParentWatch, Failed: b.out.Failed, Log: o.Log,
+		Handle: b.handle, Busy: func() bool { return b.table.Calls() > 0 },
+	}.Serve(ctx, in)
 	b.end(ctx, grace, stop)
 	return err
 }
@@ -123,7 +124,7 @@ func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.Canc
 		b.work.Wait()
 		close(done)
 	}()
-	finished := finishes(ctx, done, grace, signalGrace)
+	finished := stdio.Finishes(ctx, done, grace, stdio.SignalGrace)
 	if !finished {
 		b.table.CancelAll(jsonrpc.ErrClosed)
 	}
@@ -131,14 +132,14 @@ func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.Canc
 	b.leave()
 	stop(jsonrpc.ErrClosed)
 	if !finished {
-		within(done, cancelGrace)
+		stdio.Within(done, stdio.CancelGrace)
 	}
 	gone := make(chan struct{})
 	go func() {
 		b.streams.Wait()
 		close(gone)
 	}()
-	within(gone, cancelGrace)
+	stdio.Within(gone, stdio.CancelGrace)
 }
 
 // handle takes one line in the order of arrival. It waits for nothing but a client that does not read.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/server/jsonrpc"
+	"codehand/server/stdio"
 )
 
 // forgetful answers like bridgeLegacy, but knows only its newest session, and forgets that when it is told to.
@@ -261,7 +262,7 @@ func TestBridgeCancel(t *testing.T) {
 	}{
 		{name: "legacy", hello: bridgeWelcome, told: true},
 		{name: "legacy, answered all the same", hello: bridgeWelcome, late: true, told: true},
-		{name: "legacy, stuck", hello: bridgeWelcome, stuck: true, took: cancelGrace, told: true},
+		{name: "legacy, stuck", hello: bridgeWelcome, stuck: true, took: stdio.CancelGrace, told: true},
 		{name: "modern", modern: true, hello: bridgeWelcome, stuck: true},
 		{name: "modern, kept", modern: true, hello: bridgeKeeps, stuck: true, told: true},
 	} {
@@ -555,7 +556,7 @@ func TestBridgeSignal(t *testing.T) {
 		if err := <-b.ended; err != nil {
 			t.Errorf("Bridge: %v", err)
 		}
-		if took := time.Since(began); took != signalGrace {
+		if took := time.Since(began); took != stdio.SignalGrace {
 			t.Errorf("it took %s", took)
 		}
 		if n := len(b.only(http.MethodDelete)); n != 1 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/server/jsonrpc"
+	"codehand/server/stdio"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -369,7 +370,7 @@ func (b *bridge) abandon(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) {
 	}
 	// The end of a connection is no cancel here, but an endpoint that does not end the stream must not keep it.
 	b.post(env, msg, "", func(error) {
-		if pause(b.ctx, cancelGrace, r.ended) {
+		if pause(b.ctx, stdio.CancelGrace, r.ended) {
 			r.stop(jsonrpc.ErrCancelled)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codehand/server/jsonrpc"
+	"codehand/server/stdio"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -234,7 +235,7 @@ func (b *bridge) leave() {
 	if s.id == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), cancelGrace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), stdio.CancelGrace)
 	defer cancel()
 	h := http.Header{}
 	s.put(h)

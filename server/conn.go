@@ -14,6 +14,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/server/stdio"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -85,12 +86,12 @@ func (c *conn) end(ctx context.Context, grace time.Duration) {
 	c.asks.close()                                             // no answer can come any more
 	drained := c.table.Close()
 	c.listens.endAll()
-	if !finishes(ctx, drained, grace, signalGrace) {
+	if !stdio.Finishes(ctx, drained, grace, stdio.SignalGrace) {
 		c.table.CancelAll(jsonrpc.ErrClosed)
-		finishes(ctx, drained, cancelGrace, hurriedGrace)
+		stdio.Finishes(ctx, drained, stdio.CancelGrace, stdio.HurriedGrace)
 	}
 	c.endReplies()
-	finishes(ctx, c.replied, signalGrace, replyGrace)
+	stdio.Finishes(ctx, c.replied, stdio.SignalGrace, stdio.ReplyGrace)
 }
 
 // reply writes what the reading goroutine answers. At the end of the connection it writes what is left.

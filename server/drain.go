@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codehand/server/listen"
+	"codehand/server/stdio"
 )
 
 // shutdownTime is how long connections get to close after the last answer.
@@ -27,9 +28,9 @@ func (e *httpEndpoint) drain(servers []*http.Server, ls []listen.Listener) {
 	drained := e.work.close()
 	e.sessions.unask()
 	e.work.endStreams(errDraining)
-	if !within(drained, cfg.Drain) {
+	if !stdio.Within(drained, cfg.Drain) {
 		e.stop(errDraining)
-		within(drained, cancelGrace)
+		stdio.Within(drained, stdio.CancelGrace)
 	}
 	e.stop(errDraining)
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)

@@ -15,6 +15,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
 	"codehand/server/state"
+	"codehand/server/stdio"
 	"codehand/tools/session"
 )
 
@@ -188,7 +189,7 @@ func (h *httpSessions) forget(ctx context.Context, e *httpEndpoint, x *httpSessi
 	x.asks.close()
 	x.table.CancelAll(errSessionEnded)
 	e.work.cancelIf(func(a *active) bool { return a.session == x.id }, errSessionEnded)
-	within(drained, cancelGrace)
+	stdio.Within(drained, stdio.CancelGrace)
 	e.free(x.id)
 	h.s.sessions.end(x.key)
 	h.s.clear(ctx, x.key)

@@ -19,6 +19,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/server/stdio"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -194,7 +195,7 @@ func (s *Server) CloseNow() error {
 // The second call waits for the first.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
-		within(s.sessions.closeAll(), recordGrace)
+		stdio.Within(s.sessions.closeAll(), recordGrace)
 		if err := s.team.close(); err != nil {
 			s.closed = fmt.Errorf("close audit: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/server/stdio"
 	"codehand/tools/session"
 )
 
@@ -130,7 +131,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 			case errors.Is(cause, errDraining):
 				conn.asks.close() // nothing is taken any more, an answer neither
 				conn.listens.endAll()
-				within(x.close(), e.s.cfg.HTTP.Drain)
+				stdio.Within(x.close(), e.s.cfg.HTTP.Drain)
 			case errors.Is(cause, errRevoked): // its calls have no right to go on, and one on its way has none to begin
 				conn.table.Close()
 				conn.table.CancelAll(cause)
@@ -159,7 +160,7 @@ func (e *httpEndpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller)
 	}
 	if errors.Is(context.Cause(ctx), errDraining) { // what the reading side has answered goes out, too
 		conn.endReplies()
-		within(conn.replied, restTime)
+		stdio.Within(conn.replied, restTime)
 	}
 	x.left() // before what may take its time: a call that ends meanwhile has no reader any more
 	conn.out.Shut(jsonrpc.ErrClosed)
@@ -193,9 +194,9 @@ func (e *httpEndpoint) orphans(c *conn) {
 	drained := c.table.Close()
 	c.asks.close()
 	c.listens.endAll()
-	if !within(drained, e.s.cfg.HTTP.OrphanGrace) {
+	if !stdio.Within(drained, e.s.cfg.HTTP.OrphanGrace) {
 		c.table.CancelAll(jsonrpc.ErrClosed)
-		within(drained, cancelGrace)
+		stdio.Within(drained, stdio.CancelGrace)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/server/stdio"
 	"codehand/tools/session"
 )
 
@@ -35,11 +36,11 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	// Calls outlive ctx by their grace, so they hang on a context of their own.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(jsonrpc.ErrClosed)
-	ctx, grace, err := pipe{
-		grace: s.cfg.Stdio.EOFGrace, watch: s.cfg.Stdio.ParentWatch, failed: c.out.Failed, log: s.log,
-		handle: func(l jsonrpc.Line) { c.handle(calls, l) },
-		busy:   func() bool { return c.table.Calls() > 0 },
-	}.serve(ctx, in)
+	ctx, grace, err := stdio.Pipe{
+		Grace: s.cfg.Stdio.EOFGrace, Watch: s.cfg.Stdio.ParentWatch, Failed: c.out.Failed, Log: s.log,
+		Handle: func(l jsonrpc.Line) { c.handle(calls, l) },
+		Busy:   func() bool { return c.table.Calls() > 0 },
+	}.Serve(ctx, in)
 	c.end(ctx, grace)
 	return err
 }

@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/config", "server/clients", "server/listen", "server/logging", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
-	"server": {"server/audit", "server/auth", "server/clients", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/state", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
+	"server": {"server/audit", "server/auth", "server/clients", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/state", "server/stdio", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
 		"tools/tool", "tools/workspace"},
 	"server/audit":    {"server/pipeline", "tools/results", "tools/tool"},
@@ -46,6 +46,7 @@ var rooms = map[string][]string{
 	"server/auth":     {},
 	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},
+	"server/stdio":    {"server/jsonrpc"},
 	"server/clients":  {"filestate"},
 	"server/logging":  {},
 
