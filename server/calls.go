@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/answers"
 	"codehand/server/asking"
 	"codehand/server/clients"
 	"codehand/server/jsonrpc"
@@ -54,7 +55,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			return answer
 		}
 		if now.asks == nil || client.Modern {
-			t.s.decorate(client.Modern, result)
+			answers.Decorate(result, client.Modern, t.s.implementation)
 			interrupted := answer.Interrupted
 			answer = t.s.finish(ctx, t.req.Envelope, client.Modern, result)
 			answer.Interrupted = interrupted
@@ -126,7 +127,7 @@ func (t *turn) result(
 ) (*mcp.CallToolResult, *jsonrpc.Error) {
 	name := t.target.tool.Spec.Name
 	if err == nil {
-		return describeResult(name, result), nil
+		return answers.Result(name, result), nil
 	}
 	if errors.Is(err, tool.ErrPending) {
 		return now.asks.Result(), nil
@@ -135,15 +136,15 @@ func (t *turn) result(
 		if bad := t.lacksAsking(refusal); bad != nil {
 			return nil, bad
 		}
-		return describeError(refusal, name), nil
+		return answers.Refusal(refusal, name), nil
 	}
 	if inner, ok := errors.AsType[*pipeline.InternalError](err); ok {
 		if inner.Panic {
 			return nil, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + inner.Ref + ")"}
 		}
-		return describeError(internalRefusal(inner.Ref), name), nil
+		return answers.Refusal(internalRefusal(inner.Ref), name), nil
 	}
-	return describeError(internalRefusal(t.s.report(ctx, name, err, nil)), name), nil
+	return answers.Refusal(internalRefusal(t.s.report(ctx, name, err, nil)), name), nil
 }
 
 func internalRefusal(ref string) error {

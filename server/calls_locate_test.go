@@ -3,12 +3,15 @@ package server
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"codehand/server/audit"
+	"codehand/server/metrics"
 	"codehand/server/state"
 	"codehand/tools/session"
 )
@@ -146,4 +149,15 @@ func TestCancelledWhileAsked(t *testing.T) {
 	if want := []string{"call.done PENDING false", "call.done CANCELLED true"}; !slices.Equal(got, want) || runs.count() != 0 {
 		t.Errorf("got %q, want %q; ran %d times", got, want, runs.count())
 	}
+}
+
+// scraped is what a scraper reads.
+func scraped(t testing.TB, m *metrics.Counts) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("GET /metrics: %d %s", w.Code, w.Body)
+	}
+	return w.Body.String()
 }

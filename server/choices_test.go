@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -170,4 +172,11 @@ func TestChoicesAfterQuestions(t *testing.T) {
 			t.Errorf("a write after a move: %+v", a)
 		}
 	})
+}
+
+// failing is a Store that reads nothing.
+type failing struct{ state.Store }
+
+func (failing) Get(context.Context, string) ([]byte, uint64, error) {
+	return nil, 0, errors.New("down")
 }

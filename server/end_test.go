@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/stdio"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -48,8 +49,8 @@ func startEnding(t *testing.T, cfg config.Config, hold func(context.Context)) *e
 
 // endings are when a signal comes after the end of the input, and when what runs is cancelled then.
 var endings = []struct{ signal, cancelled time.Duration }{
-	{500 * time.Millisecond, signalGrace},
-	{signalGrace, signalGrace},
+	{500 * time.Millisecond, stdio.SignalGrace},
+	{stdio.SignalGrace, stdio.SignalGrace},
 	{3 * time.Second, 3 * time.Second},
 	{time.Hour, 5 * time.Second},
 }
@@ -140,12 +141,12 @@ func TestSignalLeavesTimeForJobs(t *testing.T) {
 		ends := make(chan struct{})
 		h := startEnding(t, cfg, func(context.Context) { <-ends })
 		must(t, h.in.Close())
-		time.Sleep(signalGrace)
+		time.Sleep(stdio.SignalGrace)
 		h.signal()
 		began := time.Now()
 		must(t, <-h.done)
-		if took := time.Since(began); took != hurriedGrace {
-			t.Errorf("Stdio returned %s after the signal, want %s", took, hurriedGrace)
+		if took := time.Since(began); took != stdio.HurriedGrace {
+			t.Errorf("Stdio returned %s after the signal, want %s", took, stdio.HurriedGrace)
 		}
 		close(ends)
 		must(t, h.s.Close())
@@ -163,9 +164,9 @@ func TestSignalWhileEnding(t *testing.T) {
 		signal, stdio  time.Duration
 		during, behind bool // there is a hurry when Stdio has returned, and when the server closes
 	}{
-		{"while calls end", true, grace + 200*time.Millisecond, grace + hurriedGrace, true, true},
-		{"while the server closes", true, grace + cancelGrace + 200*time.Millisecond, grace + cancelGrace, false, true},
-		{"first", false, 0, signalGrace + cancelGrace, false, false},
+		{"while calls end", true, grace + 200*time.Millisecond, grace + stdio.HurriedGrace, true, true},
+		{"while the server closes", true, grace + stdio.CancelGrace + 200*time.Millisecond, grace + stdio.CancelGrace, false, true},
+		{"first", false, 0, stdio.SignalGrace + stdio.CancelGrace, false, false},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/answers"
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
@@ -201,26 +202,15 @@ func failed(e *jsonrpc.Error) request.Answer {
 // Refuse answers a call that never begins: its arguments are not usable, or too many are in flight. It is for transports;
 // env need not be whole.
 func (s *Server) Refuse(env jsonrpc.Envelope, modern bool, err error) request.Answer {
-	result := describeError(err, env.Name)
-	s.decorate(modern, result)
+	result := answers.Refusal(err, env.Name)
+	answers.Decorate(result, modern, s.implementation)
 	return s.finish(context.Background(), env, modern, result)
-}
-
-// decorate adds to the result of a call what mcp-go adds to others in the modern era.
-func (s *Server) decorate(modern bool, r *mcp.CallToolResult) {
-	if !modern {
-		return
-	}
-	if !r.NeedsInput() {
-		r.ResultType = mcp.ResultTypeComplete
-	}
-	r.EnsureResultMeta().SetServerInfo(s.implementation)
 }
 
 // finish encodes the result of a call. One that does not fit the wire becomes a refusal; results are cut long before, so
 // this is the backstop.
 func (s *Server) finish(ctx context.Context, env jsonrpc.Envelope, modern bool, r *mcp.CallToolResult) request.Answer {
-	body, err := encodeCall(r)
+	body, err := answers.Encode(r)
 	if err != nil {
 		ref := s.report(ctx, "encode", err, nil)
 		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref + ")"})
@@ -230,13 +220,13 @@ func (s *Server) finish(ctx context.Context, env jsonrpc.Envelope, modern bool, 
 		a.Failed = "tool_error"
 	}
 	if n := len(body) + len(env.ID); n >= jsonrpc.MaxResponse-answerFrame {
-		result := describeError(&tool.Refusal{
+		result := answers.Refusal(&tool.Refusal{
 			Code: tool.ResultTooLarge,
 			Text: fmt.Sprintf("The result is larger than the wire allows (%d bytes, limit 8 MiB). "+
 				"Ask for less: a smaller range, a narrower pattern.", n),
 		}, env.Name)
-		s.decorate(modern, result)
-		if a.Result, err = encodeCall(result); err != nil {
+		answers.Decorate(result, modern, s.implementation)
+		if a.Result, err = answers.Encode(result); err != nil {
 			return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
 		}
 		a.Failed = "tool_error"

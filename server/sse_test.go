@@ -22,6 +22,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
+	"codehand/server/stdio"
 	"codehand/tools/tool"
 )
 
@@ -349,7 +350,7 @@ func TestSSELeavesNothing(t *testing.T) {
 	t.Parallel()
 	ended := func(t *testing.T, what string, c *conn) {
 		t.Helper()
-		if !within(c.replied, hangAfter) {
+		if !stdio.Within(c.replied, hangAfter) {
 			t.Fatalf("%s: the goroutine of its answers runs on", what)
 		}
 	}

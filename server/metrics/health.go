@@ -20,7 +20,7 @@ const (
 	maxHealthText = 200
 )
 
-// A Health answers the probes of /healthz and /readyz. It begins as starting. It is safe for concurrent use.
+// Health answers the probes of /healthz and /readyz. It begins as starting. It is safe for concurrent use.
 type Health struct {
 	replica, version string
 

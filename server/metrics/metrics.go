@@ -11,7 +11,7 @@ import (
 	"codehand/tools/tool"
 )
 
-// Counts are the numbers of one process, for Prometheus. They are safe for concurrent use. A nil *metrics counts
+// Counts are the numbers of one process, for Prometheus. They are safe for concurrent use. A nil *Counts counts
 // nothing.
 //
 // No label ever holds a principal, a session, a path, a host or free text: every value is one of a closed list, or the

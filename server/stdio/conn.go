@@ -117,12 +117,12 @@ func (c *Conn) Close() {
 func (c *Conn) End(ctx context.Context, grace time.Duration) {
 	context.AfterFunc(ctx, c.o.Hurry) // until the process ends
 	drained := c.Drain()
-	if !finishes(ctx, drained, grace, signalGrace) {
+	if !Finishes(ctx, drained, grace, SignalGrace) {
 		c.Flights.CancelAll(jsonrpc.ErrClosed)
-		finishes(ctx, drained, CancelGrace, hurriedGrace)
+		Finishes(ctx, drained, CancelGrace, HurriedGrace)
 	}
 	c.endReplies()
-	finishes(ctx, c.replied, signalGrace, replyGrace)
+	Finishes(ctx, c.replied, SignalGrace, ReplyGrace)
 }
 
 // Drain takes no more requests and ends what waits for the client: questions get no answer any more, and listens end with
@@ -146,34 +146,6 @@ func (c *Conn) Revision() string {
 		return client.Protocol
 	}
 	return ""
-}
-
-// finishes says whether done is closed within grace. Once ctx ends the limit is hurried, counted from the same start: many
-// clients close our input, send SIGTERM 2 s later, and SIGKILL 2 s after that.
-func finishes(ctx context.Context, done <-chan struct{}, grace, hurried time.Duration) bool {
-	began := time.Now()
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	case <-ctx.Done():
-		return Within(done, min(grace, hurried)-time.Since(began))
-	}
-}
-
-// Within says whether done is closed within d.
-func Within(done <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
 }
 
 // reply writes what the reading goroutine answers. At the end of the connection it writes what is left.

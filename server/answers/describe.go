@@ -1,4 +1,4 @@
-package server
+package answers
 
 import (
 	"encoding/base64"
@@ -11,9 +11,9 @@ import (
 	"codehand/tools/tool"
 )
 
-// describeResult is what a call gave back as the client reads it. Machine data goes to _meta only: two large clients
+// Result is what a call gave back as the client reads it. Machine data goes to _meta only: two large clients
 // drop the text of a result that has structuredContent.
-func describeResult(name string, r tool.Result) *mcp.CallToolResult {
+func Result(name string, r tool.Result) *mcp.CallToolResult {
 	meta := metaFields(r.Meta)
 	out := &mcp.CallToolResult{IsError: r.Failed != ""}
 	if r.Failed != "" {
@@ -48,8 +48,8 @@ func retryable(c tool.Code) bool {
 	return false
 }
 
-// describeError is a refusal as the client reads it. An error that is no refusal is ours and says nothing.
-func describeError(err error, name string) *mcp.CallToolResult {
+// Refusal is a refusal as the client reads it. An error that is no refusal is ours and says nothing.
+func Refusal(err error, name string) *mcp.CallToolResult {
 	refusal, ok := errors.AsType[*tool.Refusal](err)
 	if !ok {
 		refusal = &tool.Refusal{Code: tool.Internal, Text: "Internal error. Report it to the operator."}

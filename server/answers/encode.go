@@ -1,4 +1,4 @@
-package server
+package answers
 
 import (
 	"slices"
@@ -10,9 +10,21 @@ import (
 	"codehand/tools/tool"
 )
 
-// encodeCall writes the fields that calls of this server have. mcp-go's own MarshalJSON goes through maps and escapes
+// Decorate adds to the result of a call what the modern era wants, and mcp-go adds to others. In the legacy era it adds
+// nothing.
+func Decorate(r *mcp.CallToolResult, modern bool, by mcp.Implementation) {
+	if !modern {
+		return
+	}
+	if !r.NeedsInput() {
+		r.ResultType = mcp.ResultTypeComplete
+	}
+	r.EnsureResultMeta().SetServerInfo(by)
+}
+
+// Encode writes the fields that calls of this server have. mcp-go's own MarshalJSON goes through maps and escapes
 // HTML, which every call would pay for; a result that asks the client for input keeps it.
-func encodeCall(r *mcp.CallToolResult) ([]byte, error) {
+func Encode(r *mcp.CallToolResult) ([]byte, error) {
 	if len(r.InputRequests) > 0 || r.RequestState != "" || r.StructuredContent != nil || r.RawStructuredContent != nil {
 		return jsonrpc.Marshal(r)
 	}
