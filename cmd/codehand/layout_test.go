@@ -73,11 +73,15 @@ var rooms = map[string][]string{
 	"filestate/disk":     {},
 	"filestate/exchange": {"filestate/disk", "filestate/fault"},
 	"filestate/fault":    {},
+	"filestate/leaktest": {},
 	"filestate/lines":    {},
 	"filestate/lock":     {"filestate/disk"},
 	"filestate/owner":    {},
 	"filestate/seen":     {"filestate/disk", "filestate/lines"},
 }
+
+// ofTests are the rooms that only tests may import. Their files may use what tests may.
+var ofTests = []string{"filestate/leaktest"}
 
 // modules are the third-party modules, each with the rooms that may import it.
 var modules = []struct {
@@ -88,7 +92,7 @@ var modules = []struct {
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"tools/skills"}},
-	{path: "github.com/gofrs/flock", rooms: []string{"filestate/lock", "server/auth", "server/state"}},
+	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},
@@ -97,6 +101,7 @@ var modules = []struct {
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
+	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
 	{path: "golang.org/x/text", rooms: []string{"tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/permission"}},
@@ -263,13 +268,17 @@ func TestImports(t *testing.T) {
 
 // forbidden says why a file may not import p, and what to do.
 func forbidden(r *room, f *file, p string) string {
+	test := f.test || slices.Contains(ofTests, r.name)
 	if other, ok := strings.CutPrefix(p, module+"/"); ok {
-		if f.test || slices.Contains(rooms[r.name], other) {
+		if !test && slices.Contains(ofTests, other) {
+			return "the room is for tests only"
+		}
+		if test || slices.Contains(rooms[r.name], other) {
 			return ""
 		}
 		return "the table of rooms does not allow it; hand the data down as an argument, or add the edge with its reason"
 	}
-	if g, ok := guarded[p]; ok && !f.test && !slices.Contains(g.rooms, r.name) {
+	if g, ok := guarded[p]; ok && !test && !slices.Contains(g.rooms, r.name) {
 		return "only " + strings.Join(g.rooms, ", ") + " may; " + g.instead
 	}
 	if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") {
@@ -282,7 +291,7 @@ func forbidden(r *room, f *file, p string) string {
 		switch {
 		case !slices.Contains(m.rooms, r.name):
 			return "only " + strings.Join(m.rooms, ", ") + " may; use the door of that room"
-		case m.testsOnly && !f.test:
+		case m.testsOnly && !test:
 			return "the module is for tests only"
 		}
 		return ""
