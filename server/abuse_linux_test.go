@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // The tests of this file are about time and memory of the built program, so they do not run beside others of this
@@ -549,14 +551,7 @@ func TestOtherUser(t *testing.T) {
 		}
 	}
 	d := deploy(t)
-	dir, err := os.MkdirTemp("", "sock") //nolint:usetesting // another user cannot get at those, and the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Public(t)
 	socket := filepath.Join(dir, "s")
 	s := startDaemon(t, d.codehand("serve", d.work, "--listen", "127.0.0.1:0", "--listen", "unix:"+socket, "--http-unix-mode", "0666", "--auth-mode", "none"))
 	file := filepath.Join(dir, "hello")

@@ -112,7 +112,7 @@ func TestAuditIsClean(t *testing.T) {
 				call("multi_edit", false, "file_path", path, "edits", []any{map[string]any{"old_string": p.secret + p.secret, "new_string": p.secret}})
 				call("grep_search", true, "pattern", "password = "+p.secret, "output_mode", "content")
 				call("list_files", true, "pattern", "*", "path", f.work)
-				call("run_shell", true, "command", "cat "+path)
+				call("run_shell", true, "command", "cat '"+path+"'")
 				call("job_output", true, "job_id", p.secret, "filter", p.secret)
 				call("job_stop", false, "job_id", p.secret)
 				call("edit_file", false, "file_path", path, "old_string", p.secret+"no", "new_string", p.secret)
@@ -156,7 +156,7 @@ func TestAuditOfCalls(t *testing.T) {
 	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{client: "claude-code"})
 	path := filepath.Join(f.work, "a.txt")
 	f.must(t, "Write", asJSON(t, "file_path", path, "content", "one\n"))
-	f.must(t, "run_shell", asJSON(t, "command", "echo two > "+path+"; exit 3"))
+	f.must(t, "run_shell", asJSON(t, "command", "echo two > '"+path+"'; exit 3"))
 	f.must(t, "read_file", asJSON(t, "file_path", filepath.Join(f.work, "missing")))
 	must(t, a.close())
 	lines := allAudit(t, dir)
@@ -174,7 +174,7 @@ func TestAuditOfCalls(t *testing.T) {
 		{2, map[string]any{"tool": "write_file", "ok": true, "code": "", "cancelled": false, "exit": nil, "sandbox": nil, "files": []any{
 			map[string]any{"path": path, "op": "create", "before": "", "after": "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"},
 		}}},
-		{3, map[string]any{"tool": "run_shell", "sum": "command=echo two > " + path + "; exit 3"}},
+		{3, map[string]any{"tool": "run_shell", "sum": "command=echo two > '" + path + "'; exit 3"}},
 		{4, map[string]any{"ok": false, "code": "COMMAND_FAILED", "exit": 3.0, "sandbox": "1", "files": []any{
 			map[string]any{"path": path, "op": "shell", "before": "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806", "after": "sha256:27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"},
 		}}},

@@ -56,7 +56,7 @@ func TestAuditFullDisk(t *testing.T) {
 	}
 	for name, args := range map[string]string{
 		"read_file":  asJSON(t, "file_path", filepath.Join(f.work, "before")),
-		"run_shell":  asJSON(t, "command", "touch "+filepath.Join(f.work, "during")),
+		"run_shell":  asJSON(t, "command", "touch '"+filepath.Join(f.work, "during")+"'"),
 		"list_files": `{"pattern":5,"no":1}`,
 	} {
 		if text := f.must(t, name, args); text != want {

@@ -88,7 +88,7 @@ func TestShellPipeHolder(t *testing.T) {
 		t.Skip("the child waits on a FIFO: ", err)
 	}
 	// Nobody writes to the FIFO, so a call that waited for its reader would be a hang.
-	text := p.must(t, "run_shell", fmt.Sprintf(`{"command":"cat %s & echo hi"}`, fifo))
+	text := p.must(t, "run_shell", fmt.Sprintf(`{"command":"cat '%s' & echo hi"}`, fifo))
 	if !strings.HasPrefix(text, "hi\n") || !strings.Contains(text, "[1 background process") {
 		t.Errorf("got %q", text)
 	}
@@ -122,7 +122,7 @@ func TestShellLargeOutput(t *testing.T) {
 		t.Errorf("peak memory grew by %d KiB, limit 32 MiB", grown)
 	}
 	first, rest, _ := strings.Cut(text, "\n")
-	m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (\S+) Read it with`).FindStringSubmatch(first)
+	m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (.+?) Read it with`).FindStringSubmatch(first)
 	if m == nil {
 		t.Fatalf("first line %q", first)
 	}

@@ -86,7 +86,7 @@ func keepsNothing(t *testing.T, home, cause string, script []string) {
 	if script != nil {
 		return // the limit is one of single files
 	}
-	text, err = p.call("run_shell", json.RawMessage(`{"command":"echo begin; head -c 10000000 /dev/zero 2>/dev/null >`+home+`/full; seq 1 3000; true"}`))
+	text, err = p.call("run_shell", json.RawMessage(`{"command":"echo begin; head -c 10000000 /dev/zero 2>/dev/null >'`+home+`/full'; seq 1 3000; true"}`))
 	must(t, err)
 	if !strings.HasPrefix(text, "begin\n1\n2\n") || strings.Contains(text, "3000") || !strings.HasSuffix(text, "\n[it may have printed more: "+cause+"]") {
 		t.Errorf("a command that filled the disk and then printed: %q … %q", text[:min(len(text), 100)], text[max(0, len(text)-200):])

@@ -105,7 +105,7 @@ func TestJournalsLog(t *testing.T) {
 	if err := all.close(); err != nil { // which looks at what comes late for the last time
 		t.Fatal(err)
 	}
-	if got := log.String(); !strings.Contains(got, "level=ERROR msg=\"what a program saved late into a file that was changed is lost\" path="+path) {
+	if got := log.String(); !strings.Contains(got, "level=ERROR msg=\"what a program saved late into a file that was changed is lost\" path=") || !strings.Contains(got, path) {
 		t.Errorf("the log says %q", got)
 	}
 }

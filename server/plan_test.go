@@ -122,7 +122,7 @@ func (p *planner) refused(code, name, args string) {
 func (p *planner) enter() {
 	p.t.Helper()
 	text := p.allowed("enter_plan_mode", `{}`)
-	m := regexp.MustCompile(`(?m)^Plan mode is on\. Plan file: (/\S+)$`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`(?m)^Plan mode is on\. Plan file: (/.+)$`).FindStringSubmatch(text)
 	if m == nil {
 		p.t.Fatalf("enter_plan_mode: %s", text)
 	}

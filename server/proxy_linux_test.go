@@ -528,7 +528,7 @@ func letEnd(t *testing.T, dir string, names ...string) {
 
 // command is one that prints begun at once and does the rest when it is let go.
 func (h held) command(rest string) string {
-	return fmt.Sprintf(`{"command":"echo begun; while [ -e %s ]; do sleep 0.02; done; %s"}`, h.path, rest)
+	return fmt.Sprintf(`{"command":"echo begun; while [ -e '%s' ]; do sleep 0.02; done; %s"}`, h.path, rest)
 }
 
 func (h held) release() {
@@ -730,12 +730,15 @@ func TestService(t *testing.T) {
 	if !ok {
 		t.Fatal("the unit starts no codehand")
 	}
-	command = replace(t, command, "/etc/codehand/config.toml", dir+"/config.toml")
-	out, err := d.codehand(append(strings.Fields(command), "--check")...).CombinedOutput()
+	var args []string
+	for arg := range strings.FieldsSeq(replace(t, command, "/etc/codehand/config.toml", "$CONFIG")) {
+		args = append(args, strings.Replace(arg, "$CONFIG", dir+"/config.toml", 1))
+	}
+	out, err := d.codehand(append(args, "--check")...).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "store embedded: in "+dir+"/data\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	write(t, dir+"/codehand.service", []byte(replace(t, unit, "ExecStart=/usr/bin/codehand", "ExecStart="+d.program)))
+	write(t, dir+"/codehand.service", []byte(replace(t, unit, "ExecStart=/usr/bin/codehand", "ExecStart=\""+d.program+"\"")))
 	out, err = exec.Command(debian(t, "systemd-analyze", "systemd"), "verify", dir+"/codehand.service").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "codehand.service") {
 		t.Errorf("systemd-analyze: %v\n%s", err, out)
@@ -830,7 +833,7 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 	c.say(`"read"`, "read_file", `{"file_path":"f.txt"}`, handle)
 	letEnd(t, d.work, "busy", "running")
 	busy, running := hold(t, d.work, "busy"), hold(t, d.work, "running")
-	job, _ := c.say(`"job"`, "run_shell", fmt.Sprintf(`{"command":"while [ -e %s ]; do sleep 0.1; done","run_in_background":true}`, busy.path), handle)
+	job, _ := c.say(`"job"`, "run_shell", fmt.Sprintf(`{"command":"while [ -e '%s' ]; do sleep 0.1; done","run_in_background":true}`, busy.path), handle)
 	wait := fmt.Sprintf(`{"job_id":%q,"block":true,"timeout_ms":600000}`, job[strings.Index(job, "job_"):][:16])
 
 	// A message of legacy SSE has come in when it is accepted, and all answers come on one stream.
@@ -848,7 +851,7 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 	}
 	// It resists for 2 s, so a cancel of the edit does not come too late.
 	resists := filepath.Join(d.work, "resists")
-	send(c, "1", "run_shell", strings.Replace(running.command("echo changed >> "+marker), "echo begun", "trap '' TERM; : > "+resists, 1))
+	send(c, "1", "run_shell", strings.Replace(running.command("echo changed >> '"+marker+"'"), "echo begun", "trap '' TERM; : > '"+resists+"'", 1))
 	until(t, "the command begins", func() bool {
 		_, err := os.Stat(resists)
 		return err == nil

@@ -425,7 +425,7 @@ func TestPlanResource(t *testing.T) {
 			t.Parallel()
 			a.t = t
 			text := a.call("enter_plan_mode", `{}`).Content[0].Text
-			path := regexp.MustCompile(`/\S+/plans/[a-z-]+\.md`).FindString(text)
+			path := regexp.MustCompile(`/[^"\n]+/plans/[a-z-]+\.md`).FindString(text)
 			if path == "" {
 				t.Fatalf("no plan file in %q", text)
 			}

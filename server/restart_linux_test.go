@@ -257,7 +257,7 @@ func TestKilled(t *testing.T) {
 			large := must("run_shell", `{"command":"seq 1 100000"}`)
 			letEnd(t, d.work, "busy", "more")
 			busy, more := hold(t, d.work, "busy"), hold(t, d.work, "more")
-			job := must("run_shell", fmt.Sprintf(`{"command":"echo early; while [ -e %s ]; do sleep 0.02; done; echo late; while [ -e %s ]; do sleep 0.1; done","run_in_background":true}`, more.path, busy.path))
+			job := must("run_shell", fmt.Sprintf(`{"command":"echo early; while [ -e '%s' ]; do sleep 0.02; done; echo late; while [ -e '%s' ]; do sleep 0.1; done","run_in_background":true}`, more.path, busy.path))
 			job = job[strings.Index(job, "job_"):][:16]
 			output := fmt.Sprintf(`{"job_id":%q}`, job)
 			until(t, "the job begins", func() bool { return strings.Contains(must("job_output", output), "early") })
@@ -296,7 +296,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("the log of the job: %q", got)
 			}
 			kept := large[strings.Index(large, "Full output: ")+len("Full output: "):]
-			kept, _, _ = strings.Cut(kept, " ")
+			kept, _, _ = strings.Cut(kept, " Read it with ")
 			if got := must("read_file", fmt.Sprintf(`{"file_path":%q,"offset":50000,"limit":1}`, kept)); !strings.HasPrefix(got, "50000\t50000\n") {
 				t.Errorf("the kept result: %.200q", got)
 			}

@@ -111,7 +111,7 @@ func TestTenAtOnce(t *testing.T) {
 		total, whole := 0, 0
 		for _, text := range texts {
 			total += utf8.RuneCountInString(text)
-			m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (\S+) Read it with read_file offset/limit or grep_search\.(?: The other results of this turn leave no room for it; called on its own it is shown\.)?\n`).FindStringSubmatch(text)
+			m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (.+?) Read it with read_file offset/limit or grep_search\.(?: The other results of this turn leave no room for it; called on its own it is shown\.)?\n`).FindStringSubmatch(text)
 			if m == nil {
 				if len(text) < 39_000 {
 					t.Errorf("%.200q", text)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // nobody is who the program runs as when root runs the tests, since root reads and writes everything.
@@ -22,16 +24,9 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := os.MkdirTemp("", "codehand-rights-") //nolint:usetesting // t.TempDir cannot be entered by others
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := leaktest.Public(t)
 	work := filepath.Join(base, "work")
 	locked := filepath.Join(work, "locked")
-	t.Cleanup(func() {
-		_ = os.Chmod(locked, 0o700) // or it could not be removed
-		_ = os.RemoveAll(base)
-	})
 	if err := os.MkdirAll(locked, 0o755); err != nil {
 		t.Fatal(err)
 	}

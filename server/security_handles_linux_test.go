@@ -137,7 +137,7 @@ func (o *outsider) works() {
 		{"here inside", "run_readonly", []any{"command", "cat in.txt"}},
 		{"here deep", "run_shell", []any{"command", "cd dir && cat deep.txt"}},
 		{o.work + "/dir", "run_shell", []any{"command", "pwd"}},
-		{"", "run_shell", []any{"command", "cd " + o.work}},
+		{"", "run_shell", []any{"command", "cd '" + o.work + "'"}},
 		{"The good text.", "skill", []any{"skill", "good"}},
 		{"", "write_file", []any{"file_path", "made.txt", "content", "here new\n"}},
 		{"", "edit_file", []any{"file_path", "made.txt", "old_string", "here", "new_string", "there"}},

@@ -289,11 +289,11 @@ func (u *undoer) goodLink(second, link, target string) (calls int) {
 	if text := u.did("grep_search", "pattern", "there", "path", link); !strings.Contains(text, "f.txt") {
 		u.Errorf("grep_search %s: %s", link, text)
 	}
-	u.did("run_shell", "command", "cd "+link)
+	u.did("run_shell", "command", "cd '"+link+"'")
 	if text := u.did("read_file", "file_path", "f.txt"); !strings.Contains(text, "there") {
 		u.Errorf("after cd %s: %s", link, text)
 	}
-	if text := u.did("run_shell", "command", "pwd -P; cd "+u.work); !strings.HasSuffix(strings.SplitN(text, "\n", 2)[0], "/real") {
+	if text := u.did("run_shell", "command", "pwd -P; cd '"+u.work+"'"); !strings.HasSuffix(strings.SplitN(text, "\n", 2)[0], "/real") {
 		u.Errorf("after cd %s: pwd is %s", link, text)
 	}
 	return calls + 5
@@ -324,7 +324,7 @@ func (u *undoer) badLink(outside, link, target, code string) (calls int) {
 	}
 	refused("list_files", "pattern", "*", "path", link)
 	refused("grep_search", "pattern", "needle", "path", link)
-	u.say("run_shell", asJSON(u.T, "command", "cd "+link)) // whether or not the command may look there
+	u.say("run_shell", asJSON(u.T, "command", "cd '"+link+"'")) // whether or not the command may look there
 	if text := u.did("run_shell", "command", "pwd -P"); strings.SplitN(text, "\n", 2)[0] != u.work {
 		u.Errorf("after cd %s: pwd is %s", link, text)
 	}

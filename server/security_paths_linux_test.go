@@ -29,9 +29,10 @@ type outsider struct {
 	ask              func(method string, params map[string]any) reply
 }
 
-// fill puts places into a path or a target.
+// fill puts places into a path or a target. $UP leads from the root of the work to that of the machine.
 func (o *outsider) fill(path string) string {
-	return strings.NewReplacer("$TOP", o.top, "$WS", o.work, "$STATE", o.state, "$PID", strconv.Itoa(o.pid), "$OTHER", o.other).Replace(path)
+	up := strings.TrimSuffix(strings.Repeat("../", strings.Count(o.work, "/")), "/")
+	return strings.NewReplacer("$UP", up, "$TOP", o.top, "$WS", o.work, "$STATE", o.state, "$PID", strconv.Itoa(o.pid), "$OTHER", o.other).Replace(path)
 }
 
 // notebookOf is the path that stands for a path where only notebooks are taken.
@@ -227,7 +228,7 @@ func outsiderOverHTTP(t *testing.T) *outsider {
 func keptAt(t *testing.T, text string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(text, "Full output: ")
-	path, _, _ := strings.Cut(after, " ")
+	path, _, _ := strings.Cut(after, " Read it with ")
 	if !ok || !filepath.IsAbs(path) {
 		t.Fatalf("no kept result: %.300s", text)
 	}

@@ -63,7 +63,7 @@ var outsidePaths = []string{
 	// Up, in many forms.
 	"..", "../", "../.", "../outside", "../outside/secret.txt", "./../outside/secret.txt", "..//outside///secret.txt", "dir/../../outside/secret.txt", "dir/./.././../outside/secret.txt",
 	"none/../../outside/secret.txt", "in.txt/../../outside/secret.txt", "../ws/../outside/secret.txt", "../outside/secret.txt/", "../outside/secret.txt/.", "../outside/./secret.txt", "../outside./secret.txt",
-	`../outside\secret.txt`, "$WS/../outside/secret.txt", "$WS/dir/../../outside/secret.txt", "$WS//..//outside/secret.txt", "../outside/new.txt", "../outside/new/deep/file.txt", "../../../../../../../../../../../../etc/passwd",
+	`../outside\secret.txt`, "$WS/../outside/secret.txt", "$WS/dir/../../outside/secret.txt", "$WS//..//outside/secret.txt", "../outside/new.txt", "../outside/new/deep/file.txt", "$UP/etc/passwd",
 	// A sibling whose name begins like the root's.
 	"$TOP/ws-evil", "$TOP/ws-evil/secret.txt", "../ws-evil/secret.txt", "$WS-evil/secret.txt", "$WS/../ws-evil/new.txt", "$TOP/ws./secret.txt", "$TOP/ws /secret.txt", "$TOP/ws\u200b/secret.txt", "$TOP/w",
 	// Absolute.
@@ -84,7 +84,7 @@ var outwardLinks = map[string]string{
 	"dangling.txt": "../outside/absent.txt", "dangling-absolute.txt": "$TOP/outside/absent.txt", "dangling-deep.txt": "$TOP/outside/none/absent.txt", "dangling-chain.txt": "dangling.txt",
 	"linkdir": "../outside", "linkdir-absolute": "$TOP/outside", "dir/linkdir": "../linkdir", "up": "..", "top": "$TOP", "slash": "/", "evil": "$TOP/ws-evil",
 	"proc-root": "/proc/self/root", "proc-cwd": "/proc/self/cwd", "proc-fd": "/proc/self/fd", "pid-root": "/proc/$PID/root", "environ.txt": "/proc/self/environ", "fd.txt": "/proc/self/fd/0", "stdin.txt": "/dev/stdin", "null.txt": "/dev/null",
-	"through-cwd.txt": "/proc/self/cwd/../outside/secret.txt", "state": "$STATE", "other.txt": "$OTHER", "passwd.txt": "../../../../../../../../../../etc/passwd",
+	"through-cwd.txt": "/proc/self/cwd/../outside/secret.txt", "state": "$STATE", "other.txt": "$OTHER", "passwd.txt": "$UP/etc/passwd",
 	"loop.txt": "loop.txt", "loop-a.txt": "loop-b.txt", "loop-b.txt": "loop-a.txt", "loopdir": "loopdir/deeper",
 }
 

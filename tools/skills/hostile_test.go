@@ -35,7 +35,7 @@ func TestHostileTree(t *testing.T) {
 	write(t, at("SKILL.md"), "a file, no directory")
 	write(t, at("bad name/SKILL.md"), "text")
 	link(t, outside, at("out"))
-	link(t, "../../../../../../etc", at("up"))
+	link(t, strings.Repeat("../", strings.Count(d.dir, string(filepath.Separator)))+"etc", at("up"))
 	link(t, "self", at("self"))
 	if err := os.Mkdir(at("linked"), 0o755); err != nil {
 		t.Fatal(err)
