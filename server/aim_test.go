@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/tool"
@@ -276,8 +277,7 @@ func TestTaughtInPart(t *testing.T) {
 // TestThroughInProcess: `codehand call` and `codehand permissions check` follow call_tool.
 func TestThroughInProcess(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work := realDir(t)
 	run := func(args ...string) string {
 		cmd := exec.Command(path, append(args, "--permissions-deny=Bash(git push *)", "--state-dir="+filepath.Join(t.TempDir(), "state"))...)

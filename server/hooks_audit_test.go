@@ -8,14 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // What hooks decide is in the record, with the line of the hook that did, and nothing of what they say or write
 // (SEC-44).
 func TestSEC44HooksInTheRecord(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	work, dir, secret := filepath.Join(base, "work"), filepath.Join(base, "audit"), "ghp_"+strings.Repeat("a1B2", 9)

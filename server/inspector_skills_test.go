@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestInspectorSkills shows prompts, resources and skills with the MCP Inspector, in both eras, on stdio and over HTTP. It
@@ -13,8 +15,7 @@ import (
 func TestInspectorSkills(t *testing.T) {
 	t.Parallel()
 	node, launcher := inspector(t)
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work, home := realDir(t), realDir(t)
 	lay(t, work, skillsOf)
 	x := serveHTTP(t, siteSetup{})

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // A clientKind is what matters of a client to how it gets at a tool that is not listed.
@@ -82,8 +84,7 @@ func (k clientKind) converses(t *testing.T, transport string) kindWire {
 	t.Helper()
 	switch transport {
 	case "stdio":
-		path, err := program()
-		must(t, err)
+		path := replaytest.Program(t)
 		return spawn(t, path, realDir(t), k.info, k.modern, nil).wire
 	case "bridge":
 		d := deploy(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/replaytest"
 	"codehand/tools"
 )
 
@@ -35,10 +36,7 @@ func eachPlanner(t *testing.T, caps string, set map[string]string, test func(t *
 
 func planOnPipe(t *testing.T, modern bool, caps string, set map[string]string) *planner {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	work, home := resolved(t), resolved(t)
 	args := []string{"stdio", work}
 	for k, v := range set {

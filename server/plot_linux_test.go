@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/server/replaytest"
 )
 
 // This file is what the tests of the write path share (SEC-11 to SEC-17): the built program over one workspace, started
@@ -29,8 +30,7 @@ type plot struct {
 
 func newPlot(t *testing.T, flags ...string) *plot {
 	t.Helper()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	p := &plot{T: t, program: path, work: realDir(t), home: realDir(t), flags: flags}
 	t.Cleanup(func() {
 		if p.now != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // nobody is who the program runs as when root runs the tests, since root reads and writes everything.
@@ -18,10 +20,7 @@ const nobody = 65534
 // nothing changes.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	base, err := os.MkdirTemp("", "codehand-rights-") //nolint:usetesting // t.TempDir cannot be entered by others
 	if err != nil {
 		t.Fatal(err)

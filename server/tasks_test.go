@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
 
@@ -134,10 +135,7 @@ func (s *switchboard) create(subject string) (string, error) {
 // sharing starts the built program over a shared directory of tasks.
 func sharing(t *testing.T, dir string) *switchboard {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	return newSwitchboard(spawn(t, path, realDir(t), "tasks-test", false, map[string]string{"tasks.directory": dir}))
 }
 
