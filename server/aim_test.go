@@ -136,7 +136,7 @@ func TestThroughStates(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	f := start(t, setup{tools: []tool.Tool{changing("change", runs), changing("other", runs), dispatcher(t)}, settings: askingSettings(), silent: true})
-	c := onPipe(t, f, true, declared)
+	c := onPipe(t, f.wire, true, declared)
 	pending := func() string { return c.call("call_tool", through("change", `{"text":"x"}`), always(stop)).state }
 	for _, again := range []struct {
 		name, args string

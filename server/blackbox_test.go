@@ -59,12 +59,12 @@ func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	limit := time.After(hang)
+	limit := time.After(hangAfter)
 	for !holds() {
 		select {
 		case <-look.C:
 		case <-limit:
-			t.Fatalf("%s: not within %v", what, hang)
+			t.Fatalf("%s: not within %v", what, hangAfter)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (p *plot) left(alone ...func(path string) bool) (all []string) {
 // journal opens the one journal that the program keeps.
 func (p *plot) journal() *journal.Journal {
 	p.Helper()
-	dirs, err := filepath.Glob(filepath.Join(p.home, "codehand", journalsDir, "*"))
+	dirs, err := filepath.Glob(filepath.Join(p.home, "codehand", "journal", "*"))
 	if err != nil || len(dirs) != 1 {
 		p.Fatalf("journals are %v, %v", dirs, err)
 	}

@@ -173,9 +173,9 @@ func TestSEC44Audit(t *testing.T) {
 	if done != calls || starts != changes {
 		t.Errorf("%d calls and %d changes; the record has %d and %d", calls, changes, done, starts)
 	}
-	files, err := auditFiles(dir)
+	files, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
 	must(t, err)
-	whole, err := os.ReadFile(filepath.Join(dir, files[0].name))
+	whole, err := os.ReadFile(files[0])
 	must(t, err)
 	for _, secret := range planted {
 		if at := strings.Index(string(whole), secret.secret); at >= 0 {
@@ -194,7 +194,7 @@ func TestSEC44Audit(t *testing.T) {
 		} {
 			other := filepath.Join(t.TempDir(), "audit")
 			must(t, os.Mkdir(other, 0o700))
-			must(t, os.WriteFile(filepath.Join(other, files[0].name), []byte(strings.Join(damaged, "")), 0o600))
+			must(t, os.WriteFile(filepath.Join(other, filepath.Base(files[0])), []byte(strings.Join(damaged, "")), 0o600))
 			if _, err := CheckAudit(other); err == nil {
 				t.Errorf("line %d %s: not found", i, what)
 			}
