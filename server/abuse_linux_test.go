@@ -26,6 +26,13 @@ import (
 // The tests of this file are about time and memory of the built program, so they do not run beside others of this
 // package. They take seconds; with CODEHAND_LONG=1 they take as long as the design says.
 
+// The limits of an HTTP server.
+const (
+	headerLimit = 5 * time.Second
+	bodyLimit   = 30 * time.Second
+	writeLimit  = 30 * time.Second
+)
+
 // span is short, or whole with CODEHAND_LONG=1.
 func span(short, whole time.Duration) time.Duration {
 	if os.Getenv("CODEHAND_LONG") == "1" {
@@ -280,12 +287,12 @@ func TestSlowClients(t *testing.T) {
 		limit time.Duration
 		say   string // the first line of an answer; "": none
 	}{
-		"header":                 {"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: ", "a", 500, headerTime, "HTTP/1.1 408"},
-		"body with a token":      {head + "Authorization: Bearer " + alice + "\r\nContent-Length: 1000000\r\n\r\n{", " ", 200, bodyTime, "HTTP/1.1 408"},
-		"body without a token":   {head + "Content-Length: 1000\r\n\r\n{", " ", 200, bodyTime, "HTTP/1.1 401"},
-		"body of what is not":    {strings.Replace(head, "/mcp", "/nothing", 1) + "Transfer-Encoding: chunked\r\n\r\n5\r\n", "", 50, bodyTime, "HTTP/1.1 404"},
-		"body for another host":  {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\n", "", 25, bodyTime, "HTTP/1.1 403"},
-		"body of general option": {"OPTIONS * HTTP/1.1\r\nHost: " + s.at + "\r\nContent-Length: 1000\r\n\r\n", "", 25, bodyTime, "HTTP/1.1 4"},
+		"header":                 {"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: ", "a", 500, headerLimit, "HTTP/1.1 408"},
+		"body with a token":      {head + "Authorization: Bearer " + alice + "\r\nContent-Length: 1000000\r\n\r\n{", " ", 200, bodyLimit, "HTTP/1.1 408"},
+		"body without a token":   {head + "Content-Length: 1000\r\n\r\n{", " ", 200, bodyLimit, "HTTP/1.1 401"},
+		"body of what is not":    {strings.Replace(head, "/mcp", "/nothing", 1) + "Transfer-Encoding: chunked\r\n\r\n5\r\n", "", 50, bodyLimit, "HTTP/1.1 404"},
+		"body for another host":  {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\n", "", 25, bodyLimit, "HTTP/1.1 403"},
+		"body of general option": {"OPTIONS * HTTP/1.1\r\nHost: " + s.at + "\r\nContent-Length: 1000\r\n\r\n", "", 25, bodyLimit, "HTTP/1.1 4"},
 	}
 	const slack = 5 * time.Second // of a machine with better things to do
 	var wg sync.WaitGroup
@@ -329,7 +336,7 @@ func TestSlowClients(t *testing.T) {
 				said, err := io.ReadAll(c)
 				if errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("slow %s: still open after %v, limit %v", name, time.Since(began), kind.limit)
-				} else if err == nil && !strings.HasPrefix(string(said), kind.say) && !(len(said) == 0 && kind.limit == headerTime) {
+				} else if err == nil && !strings.HasPrefix(string(said), kind.say) && !(len(said) == 0 && kind.limit == headerLimit) {
 					t.Errorf("slow %s: closed with %.60q, want %s", name, said, kind.say)
 				}
 				open.Add(-1)
@@ -368,7 +375,7 @@ func TestUnreadAnswers(t *testing.T) {
 			}
 			defer c.Close()
 			block := []byte(strings.Repeat(ask, 1+100_000/len(ask)))
-			_ = c.SetWriteDeadline(time.Now().Add(bodyTime + writeTime + 30*time.Second))
+			_ = c.SetWriteDeadline(time.Now().Add(bodyLimit + writeLimit + 30*time.Second))
 			for err == nil {
 				_, err = c.Write(block)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/tool"
@@ -135,7 +136,7 @@ func TestThroughStates(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	f := start(t, setup{tools: []tool.Tool{changing("change", runs), changing("other", runs), dispatcher(t)}, settings: askingSettings(), silent: true})
-	c := onPipe(t, f, true, declared)
+	c := onPipe(t, f.wire, true, declared)
 	pending := func() string { return c.call("call_tool", through("change", `{"text":"x"}`), always(stop)).state }
 	for _, again := range []struct {
 		name, args string
@@ -276,8 +277,7 @@ func TestTaughtInPart(t *testing.T) {
 // TestThroughInProcess: `codehand call` and `codehand permissions check` follow call_tool.
 func TestThroughInProcess(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work := realDir(t)
 	run := func(args ...string) string {
 		cmd := exec.Command(path, append(args, "--permissions-deny=Bash(git push *)", "--state-dir="+filepath.Join(t.TempDir(), "state"))...)

@@ -32,7 +32,7 @@ func TestAnsweredName(t *testing.T) {
 	c := x.client("alice").of2026()
 	c.call("1", "watch", `{"no":1}`, "") // from now on there is an endpoint
 	e := x.server.endpoint.Load()
-	r := c.inside(t.Context(), c.callBody("1", "watch", `{"no":1}`, name))
+	r := arriving(t.Context(), c, c.callBody("1", "watch", `{"no":1}`, name))
 	who, err := e.t.porter.Authenticate(r)
 	must(t, err)
 	w, ended := newLateWriter(), make(chan struct{})
@@ -60,7 +60,7 @@ func TestAnsweredFailedInitialize(t *testing.T) {
 	w, ended := newLateWriter(), make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.post(w, x.client("").inside(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`), by, "")
+		e.post(w, arriving(t.Context(), x.client(""), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`), by, "")
 	}()
 	<-w.answered
 	if got := e.sessions.count(); got != before {
@@ -79,7 +79,7 @@ func TestAnsweredCounted(t *testing.T) {
 	w, ended := newLateWriter(), make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.post(w, c.inside(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`), by, "")
+		e.post(w, arriving(t.Context(), c, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), by, "")
 	}()
 	<-w.answered
 	if text := scraped(t, e.t.metrics); !strings.Contains(text, `mcp_method_name="ping"`) {

@@ -224,23 +224,23 @@ func (c *elicitClient) asksNobody() {
 }
 
 // onPipe is a client on standard input and output.
-func onPipe(t *testing.T, f *fixture, modern bool, caps string) *elicitClient {
+func onPipe(t *testing.T, w *wire, modern bool, caps string) *elicitClient {
 	t.Helper()
-	return onPipeAs(t, f, &elicitClient{t: t, name: "stdio", modern: modern, caps: caps})
+	return onPipeAs(t, w, &elicitClient{t: t, name: "stdio", modern: modern, caps: caps})
 }
 
 // onPipeAs is onPipe for a client that is ready but for its connection.
-func onPipeAs(t *testing.T, f *fixture, c *elicitClient) *elicitClient {
+func onPipeAs(t *testing.T, w *wire, c *elicitClient) *elicitClient {
 	t.Helper()
 	c.send = func(l string) {
-		if err := f.send(l); err != nil {
+		if err := w.send(l); err != nil {
 			t.Error(err)
 		}
 	}
 	c.request = func(l string) nextReply {
 		c.send(l)
 		return func() []byte {
-			msg, err := f.receive()
+			msg, err := w.receive()
 			if err != nil && err != io.EOF {
 				t.Fatal(err)
 			}
@@ -384,7 +384,7 @@ func eachWire(t *testing.T, caps string, tools func(*runCount) []tool.Tool, test
 			runs, modern := &runCount{}, k.era == "modern"
 			if k.transport == "stdio" {
 				f := start(t, setup{tools: tools(runs), settings: askingSettings(), silent: true})
-				test(t, onPipe(t, f, modern, caps), runs)
+				test(t, onPipe(t, f.wire, modern, caps), runs)
 				return
 			}
 			x := serveHTTP(t, siteSetup{tools: tools(runs), settings: askingSettings()})

@@ -49,7 +49,7 @@ func TestAskNoAnswer(t *testing.T) {
 				if !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
 					t.Errorf("%s: %+v", name, a)
 				}
-				c.forgive(s)
+				forgive(c, s)
 			}
 			impatient(s)
 			came := make(chan string, 1)
@@ -120,7 +120,7 @@ func (c *elicitClient) questionID() string {
 }
 
 // forgive forgets the declines of all sessions, since three of them end the questions.
-func (c *elicitClient) forgive(s *Server) {
+func forgive(c *elicitClient, s *Server) {
 	c.t.Helper()
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
@@ -137,7 +137,7 @@ func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool)
 	all := append(oneChange(runs), more...)
 	if transport == "stdio" {
 		f := start(t, setup{tools: all, settings: askingSettings(), silent: true})
-		return onPipe(t, f, false, declared), f.server
+		return onPipe(t, f.wire, false, declared), f.server
 	}
 	x := serveHTTP(t, siteSetup{tools: all, settings: askingSettings()})
 	return onHTTP(t, x, "", false, declared), x.server
@@ -235,7 +235,7 @@ func TestAskConnectionEnds(t *testing.T) {
 		t.Parallel()
 		runs := &runCount{}
 		f := start(t, setup{tools: oneChange(runs), settings: askingSettings(), silent: true})
-		c := onPipe(t, f, false, declared)
+		c := onPipe(t, f.wire, false, declared)
 		next := c.request(c.line("change", `{"text":"one"}`, ""))
 		if q := next(); !strings.Contains(string(q), "elicitation/create") {
 			t.Fatalf("%s", q)

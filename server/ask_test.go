@@ -100,7 +100,7 @@ func TestAskClientFallback(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	f := start(t, setup{tools: oneChange(runs), silent: true})
-	c := onPipe(t, f, false, declared)
+	c := onPipe(t, f.wire, false, declared)
 	if a := c.call("change", `{"text":"one"}`, never(t)); a.failed || runs.count() != 1 {
 		t.Errorf("%+v", a)
 	}

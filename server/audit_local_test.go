@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // A person at a desk can have a record, too: of every call, also across kill -9, and a broken chain shows.
 func TestAuditOnStdio(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	dir, work := filepath.Join(t.TempDir(), "audit"), t.TempDir()
 	p := spawn(t, path, work, "claude-code", false, map[string]string{"audit.dir": dir})
 	name := filepath.Join(work, "a.txt")
@@ -24,9 +25,9 @@ func TestAuditOnStdio(t *testing.T) {
 	if got := events(t, dir); got != "serve.start call.start call.done call.done" {
 		t.Error(got)
 	}
-	files, err := auditFiles(dir)
+	files, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
 	must(t, err)
-	log := filepath.Join(dir, files[0].name)
+	log := files[0]
 	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the log: %v, %v", info.Mode(), err)
 	}
@@ -47,8 +48,7 @@ func TestAuditOnStdio(t *testing.T) {
 // Standard output belongs to the protocol, and a directory that others may write to is no evidence.
 func TestAuditOnStdioRefused(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	open := t.TempDir()
 	must(t, os.Chmod(open, 0o777))
 	for dir, want := range map[string]string{"-": "standard output", open: "chmod 700"} {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // textLine is so short that 2,000 lines with their numbers are within the limits of a page.
@@ -49,10 +51,7 @@ const pagesOfTurn = 4
 // launchFiles starts our program on a directory. base is its peak of memory after one small read, in MiB.
 func launchFiles(b *testing.B, dir string) (c *contender, base float64) {
 	b.Helper()
-	path, err := program()
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := replaytest.Program(b)
 	writeText(b, filepath.Join(dir, "small"), 1000)
 	c, _ = launch(b, path, "stdio", "--client-profile", "builder", dir) // that of 50,000 characters for one result
 	c.tool(b, "read_file", `{"file_path":"small"}`, "a line of text")

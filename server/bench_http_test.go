@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // The benchmarks of this file run `codehand serve` as it is by default, with a token, audit and the embedded Store,
@@ -81,10 +83,7 @@ func (s *site) end() {
 // openOurs starts codehand with a principal that has no quotas and may run the command that makes a job.
 func openOurs(b *testing.B) *site {
 	b.Helper()
-	path, err := program()
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := replaytest.Program(b)
 	home, work := b.TempDir(), b.TempDir()
 	if err := os.WriteFile(filepath.Join(work, "a.txt"), []byte("one\n"), 0o644); err != nil {
 		b.Fatal(err)

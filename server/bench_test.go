@@ -12,9 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // The benchmarks of this file run the built program beside a trivial server of the official Go SDK (testdata/bench/gosdk),
@@ -24,15 +25,10 @@ import (
 // costs that touches the disk.
 
 // peer builds the Go SDK's server. It is a module of its own, so that its dependencies are not ours.
-var peer = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "codehand-bench-")
-	if err != nil {
-		return "", err
-	}
-	built = append(built, dir)
-	path := filepath.Join(dir, "gosdk")
-	return path, build("../testdata/bench/gosdk", path, ".")
-})
+func peer() (string, error) {
+	dir, err := replaytest.Build("gosdk", func(dir string) error { return replaytest.GoBuild("../testdata/bench/gosdk", dir, ".") })
+	return filepath.Join(dir, "gosdk"), err
+}
 
 // A contender is one server under measurement.
 type contender struct {
@@ -114,10 +110,7 @@ func (c *contender) rss(b *testing.B) float64 {
 // both starts the two servers.
 func both(b *testing.B) (ours, sdk *contender) {
 	b.Helper()
-	mine, err := program()
-	if err != nil {
-		b.Fatal(err)
-	}
+	mine := replaytest.Program(b)
 	theirs, err := peer()
 	if err != nil {
 		b.Skipf("the peer cannot be built (%v); its modules come from the module proxy", err)
@@ -225,10 +218,7 @@ func BenchmarkStdioInFlight(b *testing.B) {
 
 // BenchmarkColdStart: from the start of the process to the answer of tools/list, and the memory then.
 func BenchmarkColdStart(b *testing.B) {
-	mine, err := program()
-	if err != nil {
-		b.Fatal(err)
-	}
+	mine := replaytest.Program(b)
 	theirs, err := peer()
 	if err != nil {
 		b.Skipf("the peer cannot be built (%v); its modules come from the module proxy", err)

@@ -14,18 +14,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // blackbox starts the built program over a new workspace.
 func blackbox(t *testing.T) (p *spawned, work string) {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if work, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
+	work = realDir(t)
 	return spawn(t, path, work, "mcp-inspector", false, nil), work
 }
 
@@ -62,12 +59,12 @@ func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	limit := time.After(hang)
+	limit := time.After(hangAfter)
 	for !holds() {
 		select {
 		case <-look.C:
 		case <-limit:
-			t.Fatalf("%s: not within %v", what, hang)
+			t.Fatalf("%s: not within %v", what, hangAfter)
 		}
 	}
 }

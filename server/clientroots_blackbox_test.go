@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // The built program over stdio: a legacy client's roots narrow its session, down to nothing, and no later answer gives back
@@ -70,8 +72,7 @@ func TestClientRootsBinary(t *testing.T) {
 // rootedWire starts the built program over work. The caller says hello.
 func rootedWire(t *testing.T, work, home string) *wire {
 	t.Helper()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	cmd := exec.Command(path, "stdio", "--permissions-mode=acceptEdits", work)
 	cmd.Dir = work
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home}

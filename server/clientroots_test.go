@@ -38,7 +38,7 @@ func rootedFor(t *testing.T, transport string, patience time.Duration, more ...s
 	if transport == "stdio" {
 		f := start(t, setup{settings: settings, silent: true, roots: patience})
 		plant(t, f.work)
-		return &rooted{elicitClient: onPipe(t, f, false, withRoots)}, f.work
+		return &rooted{elicitClient: onPipe(t, f.wire, false, withRoots)}, f.work
 	}
 	x := serveHTTP(t, siteSetup{tools: tools.All(), settings: settings, roots: patience})
 	plant(t, x.work)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/replaytest"
 	"codehand/tools"
 )
 
@@ -55,8 +56,7 @@ func TestDigest(t *testing.T) {
 // prints.
 func TestListHoldsNothingForeign(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	const bait = "IGNORE-ALL-PREVIOUS-INSTRUCTIONS"
 	var first json.RawMessage
 	for _, modern := range []bool{false, true, false} {

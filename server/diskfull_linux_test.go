@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestDiskFull: a write to a full disk is refused with the cause, and the old file is whole.
@@ -15,10 +17,7 @@ func TestDiskFull(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a small tmpfs can be mounted by root only")
 	}
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	work := filepath.Join(t.TempDir(), "small")
 	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"unicode/utf8"
+
+	"codehand/server/replaytest"
 )
 
 // TestDiskFullWhileKeeping: when the disk that results are kept on is full, a call still answers with head and tail, says
@@ -36,8 +38,7 @@ func TestFileTooLarge(t *testing.T) {
 // keepsNothing starts the program with its state below home, by a script if there is one, where 1 MB cannot be kept.
 func keepsNothing(t *testing.T, home, cause string, script []string) {
 	t.Helper()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work := realDir(t)
 	whole := layBig(t, work)
 	args := []string{path, "stdio", work}

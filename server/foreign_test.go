@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // The tests of this file drive `codehand serve` with clients that nobody here wrote. What they must get is said by
@@ -42,35 +44,19 @@ type wireKind struct{ transport, era string }
 
 var wireKinds = []wireKind{{"http", "legacy"}, {"http", "modern"}, {"sse", "legacy"}}
 
-// foreignDir is where the programs of this file are: beside ours, and removed with it.
-func foreignDir() (string, error) {
-	path, err := program()
-	return filepath.Dir(path), err
-}
-
 // goClients builds the programs of testdata/clients. They are a module of their own, so that their dependencies are
 // not ours.
-var goClients = sync.OnceValues(func() (string, error) {
-	dir, err := foreignDir()
-	if err != nil {
-		return "", err
-	}
-	return dir, build("../testdata/clients", dir+string(filepath.Separator), "./...")
-})
+func goClients() (string, error) {
+	return replaytest.Build("clients", func(dir string) error { return replaytest.GoBuild("../testdata/clients", dir, "./...") })
+}
 
 // fixtureProgram builds cmd/conformance.
-var fixtureProgram = sync.OnceValues(func() (string, error) {
-	dir, err := foreignDir()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "conformance")
-	cmd := exec.Command("go", "build", "-tags", "conformance", "-o", path, "codehand/cmd/conformance")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", &buildError{string(out), err}
-	}
-	return path, nil
-})
+func fixtureProgram() (string, error) {
+	dir, err := replaytest.Build("conformance", func(dir string) error {
+		return replaytest.GoBuild("", dir, "-tags", "conformance", "codehand/cmd/conformance")
+	})
+	return filepath.Join(dir, "conformance"), err
+}
 
 // command makes the client's command line. Without what it needs the test is skipped, but never in CI.
 func (f foreign) command(t *testing.T, k wireKind, part, url string, more ...string) *exec.Cmd {
@@ -197,15 +183,10 @@ type deployment struct {
 // deploy makes a workspace and a token. set is environment of the server.
 func deploy(t *testing.T, set ...string) *deployment {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	set = append([]string{"CODEHAND_PLAN_APPROVAL_FALLBACK=auto"}, set...) // a test may say another
 	d := &deployment{t: t, program: path, home: t.TempDir(), address: reserved(t), set: append(set, "CODEHAND_SANDBOX_POLICY=off", "CODEHAND_PERMISSIONS_ASK_FALLBACK=client")}
-	if d.work, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
+	d.work = realDir(t)
 	d.token = d.mint()
 	return d
 }

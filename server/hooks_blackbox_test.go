@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/replaytest"
 	"codehand/tools/hooks"
 )
 
@@ -35,10 +36,7 @@ sed -i 's/^  */\t/' "$path"
 // says so.
 func TestHooksBinary(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	for _, trusted := range []bool{false, true} {
 		t.Run(fmt.Sprint("project trusted ", trusted), func(t *testing.T) {
 			t.Parallel()

@@ -182,17 +182,24 @@ func (c *httpClient) request(ctx context.Context, method, url, body string) *htt
 		r.Header.Set("Mcp-Session-Id", c.session)
 	}
 	if c.modern {
-		env, _ := scanEnvelope([]byte(body))
-		r.Header.Set("Mcp-Protocol-Version", firstModern)
-		r.Header.Set("Mcp-Method", env.method)
-		if env.name != "" {
-			r.Header.Set("Mcp-Name", env.name)
+		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+		r.Header.Set("Mcp-Method", methodOf(body))
+		var m struct{ Params struct{ Name string } }
+		if _ = json.Unmarshal([]byte(body), &m); m.Params.Name != "" { // a body may be none
+			r.Header.Set("Mcp-Name", m.Params.Name)
 		}
 	}
 	for k, v := range c.extra {
 		r.Header.Set(k, v)
 	}
 	return r
+}
+
+// methodOf is the method of a message; "": it is an answer, or no message.
+func methodOf(message string) string {
+	var m struct{ Method string }
+	_ = json.Unmarshal([]byte(message), &m) // "" it is
+	return m.Method
 }
 
 func (c *httpClient) post(body string) *http.Response {
@@ -270,7 +277,7 @@ func readReply(t testing.TB, r *http.Response) httpReply {
 		if !ok {
 			continue
 		}
-		if env, bad := scanEnvelope([]byte(data)); bad == nil && env.method == "" {
+		if methodOf(data) == "" {
 			out.answer = data
 		} else {
 			out.notes = append(out.notes, data)

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestInspectorResources lists and reads resources with the MCP Inspector, in both eras. Each of its commands is a process
@@ -13,8 +15,7 @@ import (
 func TestInspectorResources(t *testing.T) {
 	t.Parallel()
 	node, launcher := inspector(t)
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()

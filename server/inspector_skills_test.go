@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestInspectorSkills shows prompts, resources and skills with the MCP Inspector, in both eras, on stdio and over HTTP. It
@@ -13,13 +15,12 @@ import (
 func TestInspectorSkills(t *testing.T) {
 	t.Parallel()
 	node, launcher := inspector(t)
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work, home := realDir(t), realDir(t)
 	lay(t, work, skillsOf)
-	x := serveHTTP(t, siteSetup{})
-	lay(t, x.work, skillsOf)
-	targets := map[string][]string{"stdio": {path, "stdio", work}, "http": {x.url + "/mcp"}}
+	d := deploy(t)
+	lay(t, d.work, skillsOf)
+	targets := map[string][]string{"stdio": {path, "stdio", work}, "http": {d.serve().url + "/mcp", "--header", "Authorization: Bearer " + d.token}}
 	for transport, target := range targets {
 		for _, era := range []string{"legacy", "modern"} {
 			t.Run(transport+" "+era, func(t *testing.T) {
@@ -49,16 +50,16 @@ func TestInspectorSkills(t *testing.T) {
 				if len(got.Messages) != 1 || strings.TrimSpace(got.Messages[0].Content.Text) != "Say hello to you and me." {
 					t.Errorf("%+v", got)
 				}
-				if out := run("resources/templates/list"); !strings.Contains(out, skillTemplate) {
+				if out := run("resources/templates/list"); !strings.Contains(out, "skill://{name}/{+path}") {
 					t.Error(out)
 				}
-				if out := run("resources/list"); !strings.Contains(out, "skill://look/SKILL.md") || !strings.Contains(out, guideURI) {
+				if out := run("resources/list"); !strings.Contains(out, "skill://look/SKILL.md") || !strings.Contains(out, "codehand://guide/tools") {
 					t.Error(out)
 				}
 				if out := run("resources/read", "--uri", "skill://deploy/a%20b/notes%3F.txt"); !strings.Contains(out, `"text": "one\ntwo\nthree\n"`) {
 					t.Error(out)
 				}
-				if out := run("resources/directory/read", "--uri", "skill://deploy"); strings.Count(out, directoryType) != 2 {
+				if out := run("resources/directory/read", "--uri", "skill://deploy"); strings.Count(out, "inode/directory") != 2 {
 					t.Error(out)
 				}
 				reports := strings.Split(strings.TrimSpace(run("skills/list", "--verify", "--require-digests")), "\n")

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // inspector finds the MCP Inspector that .ci/run installs. Without it the test is skipped, but never in CI.
@@ -55,10 +57,7 @@ func goRoot(t *testing.T) string {
 func TestInspector(t *testing.T) {
 	t.Parallel()
 	node, launcher := inspector(t)
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	src, err := filepath.EvalSymlinks(filepath.Join(goRoot(t), "src"))
 	if err != nil {
 		t.Fatal(err)

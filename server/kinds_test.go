@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // A clientKind is what matters of a client to how it gets at a tool that is not listed.
@@ -56,8 +58,7 @@ func (c *httpClient) ask(t *testing.T, method string, params map[string]any) (no
 		t.Fatalf("%s: %d %s", method, got.status, got.answer)
 	}
 	for _, n := range got.notes {
-		env, _ := scanEnvelope([]byte(n))
-		notes = append(notes, env.method)
+		notes = append(notes, methodOf(n))
 	}
 	return notes, r.Result
 }
@@ -69,7 +70,7 @@ func (c *httpClient) params(params map[string]any) map[string]any {
 	}
 	if c.modern {
 		params["_meta"] = map[string]any{
-			"io.modelcontextprotocol/protocolVersion":    firstModern,
+			"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
 			"io.modelcontextprotocol/clientInfo":         map[string]any{"name": c.info, "version": "1"},
 			"io.modelcontextprotocol/clientCapabilities": map[string]any{},
 		}
@@ -78,12 +79,11 @@ func (c *httpClient) params(params map[string]any) map[string]any {
 }
 
 // converses begins a conversation of a kind of clients with the built program.
-func (k clientKind) converses(t *testing.T, transport string) kindWire {
+func converses(t *testing.T, k clientKind, transport string) kindWire {
 	t.Helper()
 	switch transport {
 	case "stdio":
-		path, err := program()
-		must(t, err)
+		path := replaytest.Program(t)
 		return spawn(t, path, realDir(t), k.info, k.modern, nil).wire
 	case "bridge":
 		d := deploy(t)
@@ -170,7 +170,7 @@ func TestClientKinds(t *testing.T) {
 		for _, transport := range []string{"stdio", "http", "bridge"} {
 			t.Run(strings.ReplaceAll(k.name+"/"+transport, " ", "_"), func(t *testing.T) {
 				t.Parallel()
-				k.findsAndUses(t, k.converses(t, transport))
+				findsAndUses(t, k, converses(t, k, transport))
 			})
 		}
 	}
@@ -178,10 +178,10 @@ func TestClientKinds(t *testing.T) {
 
 const changedList = "notifications/tools/list_changed"
 
-func (k clientKind) findsAndUses(t *testing.T, w kindWire) {
+func findsAndUses(t *testing.T, k clientKind, w kindWire) {
 	const wanted = "todo_write"
 	first, all, _ := toldTools(t, w)
-	k.checkFirst(t, all, wanted)
+	checkFirst(t, k, all, wanted)
 
 	text, notes := uses(t, w, "tool_search", map[string]any{"query": "keep a todo list"})
 	if names := found(t, text); len(names) == 0 || names[0] != wanted {
@@ -201,7 +201,7 @@ func (k clientKind) findsAndUses(t *testing.T, w kindWire) {
 
 	switch {
 	case told && k.obeys:
-		k.checkSecond(t, w, all, wanted)
+		checkSecond(t, k, w, all, wanted)
 	case !told:
 		if second, _, _ := toldTools(t, w); !bytes.Equal(second, first) {
 			t.Errorf("two lists:\n%s\n%s", first, second)
@@ -229,7 +229,7 @@ func (k clientKind) findsAndUses(t *testing.T, w kindWire) {
 }
 
 // checkFirst looks at a list before anything was found.
-func (k clientKind) checkFirst(t *testing.T, all []shownTool, wanted string) {
+func checkFirst(t *testing.T, k clientKind, all []shownTool, wanted string) {
 	t.Helper()
 	names := namesOf(all)
 	for _, name := range []string{"read_file", "tool_search", "call_tool"} {
@@ -261,7 +261,7 @@ func (k clientKind) checkFirst(t *testing.T, all []shownTool, wanted string) {
 }
 
 // checkSecond looks at a list after something was found: it has that more, and nothing else.
-func (k clientKind) checkSecond(t *testing.T, w kindWire, before []shownTool, wanted string) {
+func checkSecond(t *testing.T, k clientKind, w kindWire, before []shownTool, wanted string) {
 	t.Helper()
 	_, all, entries := toldTools(t, w)
 	names := namesOf(all)

@@ -27,8 +27,8 @@ func (x *httpSite) host() (*httpEndpoint, caller) {
 	return x.server.endpoint.Load(), caller{who: who, limits: x.server.team.porter.Limits(who), done: func() {}}
 }
 
-// inside is a request as the endpoint gets it from net/http.
-func (c *httpClient) inside(ctx context.Context, body string) *http.Request {
+// arriving is a request as the endpoint gets it from net/http.
+func arriving(ctx context.Context, c *httpClient, body string) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
 	r.Header = c.request(ctx, http.MethodPost, c.url, body).Header
 	return r
@@ -64,7 +64,7 @@ func TestLeftUntold(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	e, by := x.host()
 	c, file, edit := x.readFirst(t)
-	e.post(httptest.NewRecorder(), c.inside(goneContext{context.Background()}, c.callBody("2", "edit_file", edit, inSession)), by, "")
+	e.post(httptest.NewRecorder(), arriving(goneContext{context.Background()}, c, c.callBody("2", "edit_file", edit, inSession)), by, "")
 	if got, err := os.ReadFile(file); err != nil || string(got) != "one more\n" {
 		t.Fatalf("the edit of a client that left: %q, %v", got, err)
 	}

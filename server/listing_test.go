@@ -395,7 +395,7 @@ func TestNearestCanBeCalled(t *testing.T) {
 	t.Parallel()
 	for _, modern := range []bool{false, true} {
 		for caps, asks := range map[string]bool{undeclared: false, declared: true} {
-			c := onPipe(t, start(t, setup{silent: true}), modern, caps)
+			c := onPipe(t, start(t, setup{silent: true}).wire, modern, caps)
 			if a := c.call("call_tool", `{"name":"ask_user_questoin"}`, always(stop)); !strings.HasPrefix(a.text, "UNKNOWN_TOOL") || strings.Contains(a.text, "ask_user_question") != asks {
 				t.Errorf("modern %v, asks %v: %+v", modern, asks, a)
 			}

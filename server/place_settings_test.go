@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
 
@@ -71,8 +72,7 @@ func TestRulesOfTokens(t *testing.T) {
 // on.
 func TestProjectSwitchesPDFOff(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	for _, c := range []struct{ project, user, want string }{
 		{"false", "true", "a project file switched that off (read.pdf)"},
 		{"true", "false", "the operator switched that off (read.pdf)"},

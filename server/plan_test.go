@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/replaytest"
 	"codehand/tools"
 )
 
@@ -28,17 +29,15 @@ func eachPlanner(t *testing.T, caps string, set map[string]string, test func(t *
 			if k.transport == "http" {
 				p = planOnHTTP
 			}
-			test(t, p(t, k.era == "modern", caps, set))
+			test(t, p(t, &elicitClient{t: t, modern: k.era == "modern", caps: caps}, set))
 		})
 	}
 }
 
-func planOnPipe(t *testing.T, modern bool, caps string, set map[string]string) *planner {
+// planOnPipe connects a client that is ready but for its connection.
+func planOnPipe(t *testing.T, c *elicitClient, set map[string]string) *planner {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	work, home := resolved(t), resolved(t)
 	args := []string{"stdio", work}
 	for k, v := range set {
@@ -57,7 +56,7 @@ func planOnPipe(t *testing.T, modern bool, caps string, set map[string]string) *
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w := newWire(in, out, "plan-test", modern)
+	w := newWire(in, out, "plan-test", c.modern)
 	t.Cleanup(func() {
 		_ = in.Close()
 		for range w.lines { // to the end of its output, as Wait demands
@@ -66,11 +65,11 @@ func planOnPipe(t *testing.T, modern bool, caps string, set map[string]string) *
 			t.Errorf("the program ended with %v", err)
 		}
 	})
-	return &planner{elicitClient: onPipe(t, &fixture{wire: w}, modern, caps), work: work, state: filepath.Join(home, "codehand")}
+	return &planner{elicitClient: onPipeAs(t, w, c), work: work, state: filepath.Join(home, "codehand")}
 }
 
 // planOnHTTP has a handle, so its session is the conversation's own in both eras.
-func planOnHTTP(t *testing.T, modern bool, caps string, set map[string]string) *planner {
+func planOnHTTP(t *testing.T, c *elicitClient, set map[string]string) *planner {
 	t.Helper()
 	var env []string
 	for k, v := range set {
@@ -78,7 +77,7 @@ func planOnHTTP(t *testing.T, modern bool, caps string, set map[string]string) *
 	}
 	d := deploy(t, env...)
 	h := &httpClient{t: t, url: d.serve().url + "/mcp/s/plan-test-handle", token: d.token}
-	return &planner{elicitClient: overHTTP(t, h, modern, caps), work: d.work, state: filepath.Join(d.home, "state", "codehand")}
+	return &planner{elicitClient: overHTTPAs(t, h, c), work: d.work, state: filepath.Join(d.home, "state", "codehand")}
 }
 
 func resolved(t *testing.T) string {

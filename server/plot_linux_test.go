@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/server/replaytest"
 )
 
 // This file is what the tests of the write path share (SEC-11 to SEC-17): the built program over one workspace, started
@@ -29,8 +30,7 @@ type plot struct {
 
 func newPlot(t *testing.T, flags ...string) *plot {
 	t.Helper()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	p := &plot{T: t, program: path, work: realDir(t), home: realDir(t), flags: flags}
 	t.Cleanup(func() {
 		if p.now != nil {
@@ -162,7 +162,7 @@ func (p *plot) left(alone ...func(path string) bool) (all []string) {
 // journal opens the one journal that the program keeps.
 func (p *plot) journal() *journal.Journal {
 	p.Helper()
-	dirs, err := filepath.Glob(filepath.Join(p.home, "codehand", journalsDir, "*"))
+	dirs, err := filepath.Glob(filepath.Join(p.home, "codehand", "journal", "*"))
 	if err != nil || len(dirs) != 1 {
 		p.Fatalf("journals are %v, %v", dirs, err)
 	}

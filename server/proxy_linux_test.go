@@ -485,11 +485,11 @@ func (a *coming) outcome() (text string, failed bool, err error) {
 		if err != nil {
 			return "", false, fmt.Errorf("%s: the answer ends: %w", a.r.Status, err)
 		}
-		env, bad := scanEnvelope([]byte(answer))
-		if bad != nil || env.method != "" {
+		if methodOf(answer) != "" {
 			continue // a note
 		}
-		if !env.hasResult {
+		var m struct{ Result json.RawMessage }
+		if err := json.Unmarshal([]byte(answer), &m); err != nil || m.Result == nil {
 			return "", false, fmt.Errorf("%s: no result: %s", a.r.Status, answer)
 		}
 		if a.r.Request.Method == http.MethodPost {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"codehand/tools"
 )
 
 // twoQuestions has a choice and a list of choices.
@@ -154,7 +152,7 @@ func TestQuestionExpired(t *testing.T) {
 	})
 }
 
-// TestQuestionUndeclared: nobody is asked by a client that cannot, or over SSE, whatever the client declares.
+// TestQuestionUndeclared: nobody is asked by a client that cannot.
 func TestQuestionUndeclared(t *testing.T) {
 	t.Parallel()
 	eachPlanner(t, undeclared, nil, func(t *testing.T, p *planner) {
@@ -168,24 +166,13 @@ func TestQuestionUndeclared(t *testing.T) {
 		p.refused("TOOL_DISABLED", "call_tool", `{"name":"ask_user_question","arguments":`+twoQuestions+`}`)
 		p.asksNobody()
 	})
-	c, _ := onSSE(t, serveHTTP(t, siteSetup{tools: tools.All(), settings: askingSettings()}), "", declared)
-	if a := c.call("ask_user_question", twoQuestions, never(t)); !strings.HasPrefix(a.text, "TOOL_DISABLED: ") {
-		t.Errorf("%+v", a)
-	}
-	c.asksNobody()
 }
 
 // TestQuestionOfOldRevision: clients of revisions without lists of choices get a flag for each choice.
 func TestQuestionOfOldRevision(t *testing.T) {
 	t.Parallel()
-	old := func(name string) *elicitClient {
-		return &elicitClient{t: t, name: name, caps: declared, speaks: "2025-06-18"}
-	}
-	settings := askingSettings()
-	for _, c := range []*elicitClient{
-		onPipeAs(t, start(t, setup{tools: tools.All(), settings: settings, silent: true}), old("stdio")),
-		overHTTPAs(t, serveHTTP(t, siteSetup{tools: tools.All(), settings: settings}).client(""), old("http")),
-	} {
+	for _, open := range []func(*testing.T, *elicitClient, map[string]string) *planner{planOnPipe, planOnHTTP} {
+		c := open(t, &elicitClient{t: t, caps: declared, speaks: "2025-06-18"}, nil)
 		for say, want := range map[string]string{
 			`{"q1":"b","q2_1":true,"q2_2":true}`:          "Store: b\nParts: c, d",
 			`{"q1":"b","q2_1":false,"q2_2":true}`:         "Store: b\nParts: d",
@@ -220,7 +207,7 @@ func TestQuestionsThatAreLong(t *testing.T) {
 	input := `{"questions":[` + strings.Join(items, ",") + `]}`
 	eachPlanner(t, declared, nil, func(t *testing.T, p *planner) {
 		a := p.call("ask_user_question", input, func(q string) string {
-			if n := len([]rune(q)); n > maxAskMessage || strings.Count(q, strings.Repeat("é", 499)+"?") != 4 || strings.Contains(q, "truncated") {
+			if n := len([]rune(q)); n > 4_000 || strings.Count(q, strings.Repeat("é", 499)+"?") != 4 || strings.Contains(q, "truncated") {
 				t.Errorf("%d characters: %s", n, q)
 			}
 			return accepts(fmt.Sprintf(`{"q1":["0%[1]s","3%[1]s"],"q2":[],"q3_other":"x"}`, strings.Repeat("é", 59)))

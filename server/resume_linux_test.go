@@ -157,8 +157,8 @@ func TestGrantsEndWithTheProcess(t *testing.T) {
 	add := func(key string, value any) {
 		file["values"] = append(file["values"].([]any), map[string]any{"k": key, "b": []byte(asText(t, value))})
 	}
-	add(modeCell, permission.Bypass)
-	add(grantsCell, []permission.Grant{{Rule: "Bash(touch *)", At: time.Now()}})
+	add("cell.mode", permission.Bypass)
+	add("cell.grants", []permission.Grant{{Rule: "Bash(touch *)", At: time.Now()}})
 	must(t, os.WriteFile(planted[0], []byte(asText(t, file)), 0o600))
 
 	p.flags = []string{"--permissions-mode=default", "--permissions-ask-fallback=deny"}
@@ -184,7 +184,7 @@ func (p *plot) end(s *spawned) {
 
 func (p *plot) snapshots(s *spawned) []string {
 	p.Helper()
-	found, err := filepath.Glob(filepath.Join(s.state, sessionsDir, "*", "*", "state.json"))
+	found, err := filepath.Glob(filepath.Join(s.state, "sessions", "*", "*", "state.json"))
 	must(p, err)
 	return found
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
 )
 
 // nobody is who the program runs as when root runs the tests, since root reads and writes everything.
@@ -20,10 +21,7 @@ const nobody = 65534
 // nothing changes.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	base := leaktest.Public(t)
 	work := filepath.Join(base, "work")
 	locked := filepath.Join(work, "locked")

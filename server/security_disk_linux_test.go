@@ -130,7 +130,7 @@ func TestSEC12JournalFull(t *testing.T) {
 	p.lay("a.txt", "old\n")
 	s := p.start()
 	p.must(s, "edit_file", "file_path", "a.txt", "old_string", "old", "new_string", "new")
-	journals, err := filepath.Glob(filepath.Join(p.home, "codehand", journalsDir, "*", "*"))
+	journals, err := filepath.Glob(filepath.Join(p.home, "codehand", "journal", "*", "*"))
 	if err != nil || len(journals) != 1 {
 		t.Fatalf("the journal has %v, %v", journals, err)
 	}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // stateCalls leave in the state directory what there is to leave: an entry of the journal, a lock, a job, a kept result,
@@ -55,8 +57,7 @@ func newStateRun(t *testing.T) *stateRun {
 
 func (r *stateRun) command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Stderr = r.work, &r.stderr
 	cmd.Env = []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + r.home, "TMPDIR=" + r.temp, "CODEHAND_SESSION=" + handleOf}

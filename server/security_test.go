@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
 
@@ -30,8 +31,7 @@ var harmless = map[string]string{
 // operator denied stays denied whatever stands beside it (SEC-22).
 func TestSEC22NoArgumentWeakens(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	for _, modern := range []bool{false, true} {
 		t.Run(fmt.Sprint("modern: ", modern), func(t *testing.T) {
 			t.Parallel()
@@ -129,8 +129,7 @@ func TestSEC22NoArgumentWeakens(t *testing.T) {
 // (SEC-44). TestAuditIsClean has the 30 kinds of secrets, TestAuditFullDisk the disk that fills up in the middle.
 func TestSEC44Audit(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work, dir := t.TempDir(), filepath.Join(t.TempDir(), "audit")
 	p := spawn(t, path, work, "claude-code", false, map[string]string{"audit.dir": dir, "permissions.deny": "Edit(denied/**),Bash(false *)"})
 	calls, changes := 0, 0
@@ -174,9 +173,9 @@ func TestSEC44Audit(t *testing.T) {
 	if done != calls || starts != changes {
 		t.Errorf("%d calls and %d changes; the record has %d and %d", calls, changes, done, starts)
 	}
-	files, err := auditFiles(dir)
+	files, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
 	must(t, err)
-	whole, err := os.ReadFile(filepath.Join(dir, files[0].name))
+	whole, err := os.ReadFile(files[0])
 	must(t, err)
 	for _, secret := range planted {
 		if at := strings.Index(string(whole), secret.secret); at >= 0 {
@@ -195,7 +194,7 @@ func TestSEC44Audit(t *testing.T) {
 		} {
 			other := filepath.Join(t.TempDir(), "audit")
 			must(t, os.Mkdir(other, 0o700))
-			must(t, os.WriteFile(filepath.Join(other, files[0].name), []byte(strings.Join(damaged, "")), 0o600))
+			must(t, os.WriteFile(filepath.Join(other, filepath.Base(files[0])), []byte(strings.Join(damaged, "")), 0o600))
 			if _, err := CheckAudit(other); err == nil {
 				t.Errorf("line %d %s: not found", i, what)
 			}
@@ -217,8 +216,7 @@ var protectedSpellings = []string{
 // kernel must hold for commands comes with the sandbox.
 func TestSEC08ProtectedNames(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	for _, mode := range []string{"default", "acceptEdits", "dontAsk"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -302,8 +300,7 @@ func tree(t *testing.T, dir string) string {
 // (SEC-10). Letter case is tried by the workspace's own tests on a file system that ignores it.
 func TestSEC10RulesMatchTheTarget(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Join(work, "a/deep"), 0o700))
@@ -376,8 +373,7 @@ func TestSEC10RulesMatchTheTarget(t *testing.T) {
 // project's files, not into the user's (SEC-45).
 func TestSEC45WorkspaceFilesOnlyNarrow(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	work, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	for name, text := range map[string]string{

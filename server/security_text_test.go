@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"codehand/server/replaytest"
 )
 
 // hostileTexts are bytes that a terminal, or a reader, would take for something else than they are. Each is put between
@@ -83,8 +85,7 @@ func eachString(v any, f func(string)) {
 // searches, edits, errors or progress (SEC-33).
 func TestSEC33CleanText(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must(t, err)
+	path := replaytest.Program(t)
 	if n := len(hostileTexts()); n < 60 || len(harmlessWords) < 20 {
 		t.Fatalf("%d sequences and %d harmless texts are too few", n, len(harmlessWords))
 	}

@@ -9,11 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -199,41 +199,9 @@ func play(t *testing.T, file *scriptFile, w *wire, work, state, home string, upd
 	r.compare(t, got, update)
 }
 
-// program builds the program once for all tests of the package.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "codehand-test-")
-	if err != nil {
-		return "", err
-	}
-	built = append(built, dir)
-	path := filepath.Join(dir, "codehand")
-	return path, build("", path, "codehand/cmd/codehand")
-})
-
-// build builds a package as it is released: without cgo, so that nothing is linked at the start.
-func build(dir, to, pkg string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", to, pkg)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return &buildError{string(out), err}
-	}
-	return nil
-}
-
-type buildError struct {
-	out string
-	err error
-}
-
-func (e *buildError) Error() string { return e.err.Error() + "\n" + e.out }
-
 // TestSessionsBinary replays every session file against the built program, over its standard input and output.
 func TestSessionsBinary(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	for _, script := range scripts(t) {
 		t.Run(scriptName(script), func(t *testing.T) {
 			t.Parallel()

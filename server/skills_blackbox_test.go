@@ -7,16 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestHostileSkillsBinary: a repository with skills that want commands, rights, files outside, the name of one of the user's, and
 // the conversation's whole room, on the built program whose operator lets skills run commands.
 func TestHostileSkillsBinary(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	base := realDir(t)
 	work, mark := filepath.Join(base, "work"), filepath.Join(base, "ran")
 	lay := func(rel, text string) {

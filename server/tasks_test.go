@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
 
@@ -134,10 +135,7 @@ func (s *switchboard) create(subject string) (string, error) {
 // sharing starts the built program over a shared directory of tasks.
 func sharing(t *testing.T, dir string) *switchboard {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := replaytest.Program(t)
 	return newSwitchboard(spawn(t, path, realDir(t), "tasks-test", false, map[string]string{"tasks.directory": dir}))
 }
 
@@ -239,8 +237,8 @@ func TestTasksOfTwoProcesses(t *testing.T) {
 	linked(t, files)
 	lists := make([]string, 2)
 	for i, p := range processes {
-		lists[i] = p.shows(t, tasksURI) // whole, however long
-		if todos := p.shows(t, todosURI); !strings.Contains(todos, fmt.Sprint("process ", i)) || strings.Contains(todos, fmt.Sprint("process ", 1-i)) {
+		lists[i] = p.shows(t, "codehand://tasks") // whole, however long
+		if todos := p.shows(t, "codehand://todos"); !strings.Contains(todos, fmt.Sprint("process ", i)) || strings.Contains(todos, fmt.Sprint("process ", 1-i)) {
 			t.Errorf("process %d has the todos %s", i, todos)
 		}
 	}
@@ -388,11 +386,11 @@ func (k *listKeeper) do(name, args string) string {
 // todos are those of the conversation, as a resource shows them.
 func (k *listKeeper) todos() string {
 	k.t.Helper()
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": k.withHandle(map[string]any{"uri": todosURI})})
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": k.withHandle(map[string]any{"uri": "codehand://todos"})})
 	must(k.t, err)
 	r := k.request(k.t.Context(), http.MethodPost, k.url, string(body))
 	if k.modern {
-		r.Header.Set("Mcp-Name", todosURI)
+		r.Header.Set("Mcp-Name", "codehand://todos")
 	}
 	return k.httpClient.do(r).answer
 }

@@ -45,6 +45,8 @@ var rooms = map[string][]string{
 	"server/clients":  {"filestate"},
 	"server/logging":  {},
 
+	"server/replaytest": {"filestate/leaktest"},
+
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
@@ -81,7 +83,7 @@ var rooms = map[string][]string{
 }
 
 // ofTests are the rooms that only tests may import. Their files may use what tests may.
-var ofTests = []string{"filestate/leaktest"}
+var ofTests = []string{"filestate/leaktest", "server/replaytest"}
 
 // modules are the third-party modules, each with the rooms that may import it.
 var modules = []struct {
@@ -92,7 +94,7 @@ var modules = []struct {
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"tools/skills"}},
-	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/state"}},
+	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},

@@ -115,7 +115,7 @@ func leftProcesses(run *runDir) (left []string) {
 // leftOpen names the files that are open and were not before.
 func leftOpen(before map[string]bool) (left []string) {
 	for _, name := range slices.Sorted(maps.Keys(openFiles())) {
-		if !before[name] {
+		if _, kept := keptOpen.Load(name); !before[name] && !kept {
 			left = append(left, name+" is still open: close what the tests open")
 		}
 	}
