@@ -39,7 +39,7 @@ var scenes = map[string]func(){
 		})
 		Child(announced)
 		seen := sit(ownGroup)
-		fmt.Println("hangs", announced, seen, os.Getenv("TMPDIR"))
+		fmt.Printf("hangs %d %d %q\n", announced, seen, os.Getenv("TMPDIR"))
 		<-time.After(time.Hour)
 	},
 }
@@ -146,7 +146,7 @@ func TestKilled(t *testing.T) {
 	}
 	var announced, seen int
 	var dir string
-	if _, err := fmt.Sscan(strings.TrimPrefix(line, "hangs "), &announced, &seen, &dir); err != nil {
+	if _, err := fmt.Sscanf(line, "hangs %d %d %q", &announced, &seen, &dir); err != nil {
 		t.Fatal(line, err)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 || filepath.Dir(dir) != parentDir(temp) {

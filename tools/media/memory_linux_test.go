@@ -11,11 +11,8 @@ import (
 	"time"
 )
 
-// memoryOf names a file for TestMemoryChild, and memoryTime how long its decoder may take.
-const (
-	memoryOf   = "CODEHAND_TEST_MEMORY_OF"
-	memoryTime = "CODEHAND_TEST_MEMORY_TIME"
-)
+// memoryTime says to TestMemoryChild how long its decoder may take.
+const memoryTime = "CODEHAND_TEST_MEMORY_TIME"
 
 // peak is the most memory that this process ever had, in KiB.
 func peak(t *testing.T) int {
