@@ -1,9 +1,12 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,8 +24,14 @@ func TestAuditOnStdio(t *testing.T) {
 	p.must(t, "read_file", asJSON(t, "file_path", filepath.Join(work, "missing")))
 	must(t, p.cmd.Process.Kill())
 	_ = p.cmd.Wait() // it was killed
-	mustCheck(t, dir, 4)
-	if got := events(t, dir); got != "serve.start call.start call.done call.done" {
+	if n, err := CheckAudit(dir); err != nil || n != 4 {
+		t.Errorf("%d lines, %v", n, err)
+	}
+	var events []string
+	for _, m := range auditOf(t, dir) {
+		events = append(events, m["ev"].(string))
+	}
+	if got := strings.Join(events, " "); got != "serve.start call.start call.done call.done" {
 		t.Error(got)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
@@ -59,4 +68,23 @@ func TestAuditOnStdioRefused(t *testing.T) {
 			t.Errorf("--audit-dir=%s: %v\n%s", dir, err, out)
 		}
 	}
+}
+
+// auditOf returns all lines of the record in dir, in the order of their numbers.
+func auditOf(t *testing.T, dir string) []map[string]any {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
+	must(t, err)
+	var all []map[string]any
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		must(t, err)
+		for line := range bytes.Lines(b) {
+			var m map[string]any
+			must(t, json.Unmarshal(line, &m))
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b map[string]any) int { return int(a["seq"].(float64) - b["seq"].(float64)) })
+	return all
 }

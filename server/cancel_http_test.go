@@ -125,7 +125,7 @@ func async(q *http.Request) <-chan httpReply {
 			if !isData && strings.HasPrefix(out.kind, "text/event-stream") {
 				continue
 			}
-			if env, bad := scanEnvelope([]byte(data)); bad == nil && env.method == "" {
+			if methodOf(data) == "" {
 				out.answer = data
 			} else {
 				out.notes = append(out.notes, data)

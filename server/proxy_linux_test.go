@@ -29,6 +29,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/config"
+	"codehand/tools"
 )
 
 // The tests of this file have a real proxy between client and server: nginx as it is configured when nobody thinks of
@@ -631,6 +634,32 @@ func waiting(m *mcpserver.MCPServer) {
 	})
 }
 
+// serveWaiting serves a tool that is none of ours from this process, and returns the address.
+func serveWaiting(t *testing.T) string {
+	t.Helper()
+	cfg, _, err := config.Load(config.Sources{
+		WorkDir: realDir(t), Home: t.TempDir(), Serve: true, Flags: map[string]string{"state-dir": filepath.Join(t.TempDir(), "data"), "auth-local-peer": "any"},
+	})
+	must(t, err)
+	_, err = config.OpenState(cfg.StateDir)
+	must(t, err)
+	s, err := New(Options{Config: cfg, Tools: tools.All(), Version: "test", Serve: true, Extend: waiting})
+	must(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	url := "http://" + l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.HTTP(ctx, []Listener{{Listener: l, URL: url, Loopback: true}}) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ended, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return url
+}
+
 // TestProxiesSilence: a call during which nothing is said for longer than a proxy's patience is answered.
 func TestProxiesSilence(t *testing.T) {
 	t.Parallel()
@@ -660,7 +689,7 @@ func TestProxiesSilence(t *testing.T) {
 				t.Logf("%s: answered after %v, the proxy waits %v", who, time.Since(began).Round(time.Millisecond), r.patience)
 			})
 		}
-		x := serveHTTP(t, siteSetup{extend: waiting})
+		waits := serveWaiting(t)
 		for _, p := range fronts {
 			d := deploy(t, "CODEHAND_CLIENT_PROFILE=claude-code") // one that waits for commands; others get a job after 45 s
 			tokens := map[wireKind]string{}
@@ -673,7 +702,7 @@ func TestProxiesSilence(t *testing.T) {
 				said(p.name, k, d.talk(f.url, f.client, k), "run_shell", fmt.Sprintf(`{"command":"sleep %.0f; echo survived"}`, r.silence.Seconds()), r.meta)
 			}
 			if p.shipped == "" {
-				d, f := &deployment{t: t}, p.open(t, x.url, r.patience)
+				d, f := &deployment{t: t}, p.open(t, waits, r.patience)
 				for _, k := range wireKinds {
 					said(p.name, k, d.talk(f.url, f.client, k), "wait_for", fmt.Sprintf(`{"seconds":%.0f}`, r.silence.Seconds()), "")
 				}

@@ -159,7 +159,7 @@ func TestSEC44Audit(t *testing.T) {
 	must(t, p.in.Close())
 	must(t, p.cmd.Wait())
 	done, starts := 0, 0
-	for _, m := range allAudit(t, dir) {
+	for _, m := range auditOf(t, dir) {
 		switch m["ev"] {
 		case "call.done":
 			done++
