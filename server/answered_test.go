@@ -29,10 +29,10 @@ func TestAnsweredName(t *testing.T) {
 	t.Parallel()
 	const name = `,"codehand/call":"call-1"`
 	x := staged(t, nil)
-	c := x.client("alice").of2026()
-	c.call("1", "watch", `{"no":1}`, "") // from now on there is an endpoint
+	c := x.client("alice").Of2026()
+	c.Call("1", "watch", `{"no":1}`, "") // from now on there is an endpoint
 	e := x.server.endpoint.Load()
-	r := arriving(t.Context(), c, c.callBody("1", "watch", `{"no":1}`, name))
+	r := arriving(t.Context(), c, c.CallBody("1", "watch", `{"no":1}`, name))
 	who, err := e.t.porter.Authenticate(r)
 	must(t, err)
 	w, ended := newLateWriter(), make(chan struct{})
@@ -41,11 +41,11 @@ func TestAnsweredName(t *testing.T) {
 		e.post(w, r, caller{who: who, limits: e.t.porter.Limits(who), done: func() {}}, "")
 	}()
 	<-w.answered
-	second := c.launch(t.Context(), "1", "hold", "a", name)
+	second := c.Launch(t.Context(), "1", "hold", "a", name)
 	x.expect(t, x.began, "a")
 	close(w.goOn)
 	<-ended
-	c.cancel("1", name)
+	c.Cancel("1", name)
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, second))
 }
@@ -75,7 +75,7 @@ func TestAnsweredCounted(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
 	e, by := x.host()
-	c := x.client("").hello()
+	c := x.client("").Hello()
 	w, ended := newLateWriter(), make(chan struct{})
 	go func() {
 		defer close(ended)

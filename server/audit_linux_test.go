@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestAuditFullDisk: while the log cannot be written nothing is done, and the model is told so. With room again
@@ -23,7 +25,7 @@ func TestAuditFullDisk(t *testing.T) {
 	dir := filepath.Join(small, "audit")
 	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{})
 	write := func(name string) string {
-		return f.must(t, "write_file", asJSON(t, "file_path", filepath.Join(f.work, name), "content", "x\n"))
+		return f.Must(t, "write_file", replaytest.AsJSON(t, "file_path", filepath.Join(f.work, name), "content", "x\n"))
 	}
 	if text := write("before"); strings.HasPrefix(text, "!") {
 		t.Fatal(text)
@@ -55,11 +57,11 @@ func TestAuditFullDisk(t *testing.T) {
 		t.Error("the file was written although the call was refused")
 	}
 	for name, args := range map[string]string{
-		"read_file":  asJSON(t, "file_path", filepath.Join(f.work, "before")),
-		"run_shell":  asJSON(t, "command", "touch '"+filepath.Join(f.work, "during")+"'"),
+		"read_file":  replaytest.AsJSON(t, "file_path", filepath.Join(f.work, "before")),
+		"run_shell":  replaytest.AsJSON(t, "command", "touch '"+filepath.Join(f.work, "during")+"'"),
 		"list_files": `{"pattern":5,"no":1}`,
 	} {
-		if text := f.must(t, name, args); text != want {
+		if text := f.Must(t, name, args); text != want {
 			t.Errorf("%s: %q", name, text)
 		}
 	}

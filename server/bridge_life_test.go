@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // forgetful answers like bridgeLegacy, but knows only its newest session, and forgets that when it is told to.
@@ -57,7 +59,7 @@ func TestBridgeSessionLost(t *testing.T) {
 		b.open(bridgeWelcome)
 		for range 2 {
 			f.forget()
-			b.send(callLine(5, "a", "{}", ""), bridgePing("6"), bridgePing("7"))
+			b.send(replaytest.CallLine(5, "a", "{}", ""), bridgePing("6"), bridgePing("7"))
 			got := []string{b.receive(), b.receive(), b.receive()}
 			slices.Sort(got)
 			if !slices.Equal(got, []string{bridgePong("5"), bridgePong("6"), bridgePong("7")}) {
@@ -304,7 +306,7 @@ func TestBridgeCancel(t *testing.T) {
 				} else {
 					b.open(c.hello)
 				}
-				b.send(callLine(5, "a", "{}", meta))
+				b.send(replaytest.CallLine(5, "a", "{}", meta))
 				b.want(`{"jsonrpc":"2.0","method":"notifications/begun"}`)
 				began := time.Now()
 				b.send(cancelLine("99"), cancelLine("5"), cancelLine("5"))
@@ -419,7 +421,7 @@ func TestBridgeOrder(t *testing.T) {
 		go func() {
 			ended <- Bridge(t.Context(), BridgeOptions{URL: "http://127.0.0.1/mcp", Base: base, EOFGrace: time.Hour}, in, io.Discard)
 		}()
-		lines := bridgeHello + "\n" + bridgeReady + "\n" + bridgePing("1") + "\n" + callLine(2, "a", "{}", "") + "\n" +
+		lines := bridgeHello + "\n" + bridgeReady + "\n" + bridgePing("1") + "\n" + replaytest.CallLine(2, "a", "{}", "") + "\n" +
 			`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` + "\n" + bridgePing("3") + "\n"
 		if _, err := io.WriteString(out, lines); err != nil {
 			t.Fatal(err)

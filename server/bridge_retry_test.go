@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // TestBackoff: waits double up to a limit, the last one ends with the time that there is, and what the endpoint asks
@@ -141,7 +143,7 @@ func TestBridgeKeepsTheClientsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeKeeps, bridgeEcho))
 		b.open(bridgeKeeps)
-		call := callLine(5, "a", "{}", `"codehand/call":"mine-1"`)
+		call := replaytest.CallLine(5, "a", "{}", `"codehand/call":"mine-1"`)
 		b.send(call)
 		b.want(bridgePong("5"))
 		b.done()
@@ -275,7 +277,7 @@ func TestBridgeBrokenCall(t *testing.T) {
 					}
 				}))
 				b.open(c.hello)
-				b.send(callLine(5, "a", "{}", ""))
+				b.send(replaytest.CallLine(5, "a", "{}", ""))
 				b.want(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 				if got := b.receive(); !strings.Contains(got, c.want) {
 					t.Errorf("got %s", got)
@@ -349,7 +351,7 @@ func TestBridgeAlive(t *testing.T) {
 			write("data: " + bridgePong("5") + "\n\n")
 		}))
 		b.open(bridgeKeeps)
-		b.send(callLine(5, "a", "{}", ""))
+		b.send(replaytest.CallLine(5, "a", "{}", ""))
 		b.want(bridgePong("5"))
 		b.done()
 		if n := len(b.only("tools/call")); n != 1 {
@@ -361,12 +363,12 @@ func TestBridgeAlive(t *testing.T) {
 // remoteBridge runs a bridge on a real connection for one message, and returns its answer and what was logged.
 func remoteBridge(t *testing.T, o BridgeOptions, msg string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), hangAfter)
+	ctx, cancel := context.WithTimeout(t.Context(), replaytest.HangAfter)
 	defer cancel()
 	in, out := io.Pipe()
 	var lines strings.Builder
 	ended := make(chan error, 1)
-	o.EOFGrace = hangAfter
+	o.EOFGrace = replaytest.HangAfter
 	go func() { ended <- Bridge(ctx, o, in, &lines) }()
 	go func() {
 		_, _ = io.WriteString(out, msg+"\n")

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/replaytest"
 )
 
 // A remoteStub is an endpoint that does what a test says, on pipes in memory: its time is that of a synctest bubble.
@@ -39,7 +41,7 @@ type bridgePosted struct {
 	header http.Header
 	body   string
 	at     time.Duration // since the start
-	reply
+	replaytest.Reply
 	ctx context.Context
 }
 
@@ -145,7 +147,7 @@ func startBridge(t *testing.T, o BridgeOptions, serve func(w http.ResponseWriter
 		}
 		p := bridgePosted{verb: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body), at: time.Since(began), ctx: r.Context()}
 		if r.Method == http.MethodPost {
-			if err := json.Unmarshal(body, &p.reply); err != nil {
+			if err := json.Unmarshal(body, &p.Reply); err != nil {
 				t.Errorf("the stub got %q: %v", body, err)
 			}
 		}
@@ -548,13 +550,13 @@ func TestBridgeRefusals(t *testing.T) {
 	f := start(t, setup{silent: true})
 	var want []string
 	for _, l := range bad {
-		if err := f.wire.send(l); err != nil {
+		if err := f.Wire.Send(l); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_ = f.wire.in.Close()
+	_ = f.Wire.In.Close()
 	for {
-		l, err := f.receive()
+		l, err := f.Receive()
 		if errors.Is(err, io.EOF) {
 			break
 		}

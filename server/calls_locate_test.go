@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/tools/session"
 )
@@ -57,17 +58,17 @@ func TestCallsRecordedBeforeTheCorridor(t *testing.T) {
 				moveWith(x.server, c.memory(x))
 				client := x.client("alice")
 				if era == "modern" {
-					client.of2026()
+					client.Of2026()
 				} else {
-					client.hello()
+					client.Hello()
 				}
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
-				answer := client.launch(ctx, "1", "watch", "a", "")
+				answer := client.Launch(ctx, "1", "watch", "a", "")
 				if c.cancelled {
 					x.expect(t, x.began, "the Store is asked")
 					leave()
-				} else if text, failed := arrived(t, answer).text(); !failed || text != down {
+				} else if text, failed := arrived(t, answer).Text(); !failed || text != down {
 					t.Errorf("the answer is %q", text)
 				}
 				x.open(t, 0)
@@ -125,12 +126,12 @@ func TestCancelledWhileAsked(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-	c := onHTTP(t, x, "", false, declared)
-	question := c.request(c.line("change", `{"text":"one"}`, ""))()
+	c := onHTTP(t, x, "", false, replaytest.Declared)
+	question := c.Request(c.Line("change", `{"text":"one"}`, ""))()
 	if !strings.Contains(string(question), "elicitation/create") {
 		t.Fatalf("%s", question)
 	}
-	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	c.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	if n := x.server.openCalls(); n != 0 {
 		t.Errorf("%d calls are open", n)
 	}

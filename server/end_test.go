@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -40,7 +41,7 @@ func startEnding(t *testing.T, cfg config.Config, hold func(context.Context)) *e
 	in, w := io.Pipe()
 	h := &ending{s: s, in: w, signal: signal, done: make(chan error, 1)}
 	go func() { h.done <- s.Stdio(ctx, in, io.Discard) }()
-	_, err = io.WriteString(w, callLine(1, "hold", "{}", "")+"\n")
+	_, err = io.WriteString(w, replaytest.CallLine(1, "hold", "{}", "")+"\n")
 	must(t, err)
 	<-begun
 	return h

@@ -9,6 +9,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/pipeline"
+	"codehand/server/replaytest"
 	"codehand/tools/tool"
 )
 
@@ -104,7 +105,7 @@ func TestInnerOrder(t *testing.T) {
 	at, err := s.team.places.of(s.localPrincipal())
 	must(t, err)
 	arrive := func(name string) *record {
-		env, bad := scanEnvelope([]byte(callLine(1, name, `{}`, "")))
+		env, bad := scanEnvelope([]byte(replaytest.CallLine(1, name, `{}`, "")))
 		if bad != nil {
 			t.Fatal(bad.Message)
 		}

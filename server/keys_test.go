@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools/session"
 )
 
@@ -113,7 +114,7 @@ func TestSessionBeginsAlone(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(hangAfter):
+	case <-time.After(replaytest.HangAfter):
 		t.Error("another session waits")
 	}
 	close(goOn)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -22,15 +23,15 @@ func (goneContext) Err() error { return context.Canceled }
 
 // host is the endpoint of a site, and the caller that it knows without a token.
 func (x *httpSite) host() (*httpEndpoint, caller) {
-	x.client("").hello() // from now on there is an endpoint
+	x.client("").Hello() // from now on there is an endpoint
 	who := x.server.localPrincipal()
 	return x.server.endpoint.Load(), caller{who: who, limits: x.server.team.porter.Limits(who), done: func() {}}
 }
 
 // arriving is a request as the endpoint gets it from net/http.
-func arriving(ctx context.Context, c *httpClient, body string) *http.Request {
+func arriving(ctx context.Context, c *replaytest.HTTPClient, body string) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
-	r.Header = c.request(ctx, http.MethodPost, c.url, body).Header
+	r.Header = c.Request(ctx, http.MethodPost, c.URL, body).Header
 	return r
 }
 
@@ -38,21 +39,21 @@ func arriving(ctx context.Context, c *httpClient, body string) *http.Request {
 const inSession = `,"codehand/session":"session-1"`
 
 // readFirst begins a session that has read a file, in which an edit can be made any number of times.
-func (x *httpSite) readFirst(t *testing.T) (c *httpClient, file, edit string) {
+func (x *httpSite) readFirst(t *testing.T) (c *replaytest.HTTPClient, file, edit string) {
 	t.Helper()
 	file = filepath.Join(x.work, "a.txt")
 	must(t, os.WriteFile(file, []byte("one\n"), 0o600))
-	c = x.client("").hello()
-	if text, failed := c.call("1", "read_file", `{"file_path":"`+file+`"}`, inSession).text(); failed {
+	c = x.client("").Hello()
+	if text, failed := c.Call("1", "read_file", `{"file_path":"`+file+`"}`, inSession).Text(); failed {
 		t.Fatalf("read_file: %s", text)
 	}
 	return c, file, `{"file_path":"` + file + `","old_string":"one","new_string":"one more"}`
 }
 
 // mustRead checks that an edit is refused, since the client has not seen the file as it is.
-func mustRead(t *testing.T, r httpReply) {
+func mustRead(t *testing.T, r replaytest.HTTPReply) {
 	t.Helper()
-	if text, failed := r.text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
+	if text, failed := r.Text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
 		t.Errorf("what nobody was told of counts as seen; the same edit again: %q", text)
 	}
 }
@@ -64,11 +65,11 @@ func TestLeftUntold(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	e, by := x.host()
 	c, file, edit := x.readFirst(t)
-	e.post(httptest.NewRecorder(), arriving(goneContext{context.Background()}, c, c.callBody("2", "edit_file", edit, inSession)), by, "")
+	e.post(httptest.NewRecorder(), arriving(goneContext{context.Background()}, c, c.CallBody("2", "edit_file", edit, inSession)), by, "")
 	if got, err := os.ReadFile(file); err != nil || string(got) != "one more\n" {
 		t.Fatalf("the edit of a client that left: %q, %v", got, err)
 	}
-	mustRead(t, c.call("3", "edit_file", edit, inSession))
+	mustRead(t, c.Call("3", "edit_file", edit, inSession))
 }
 
 // deadWriter is a response to a client that cannot be written to.
@@ -168,7 +169,7 @@ func TestLeftStream(t *testing.T) {
 		t.Fatalf("ping: %d", got)
 	}
 	<-w.stuck
-	if got := s.post(t, c.callBody("2", "late", `{"text":"`+file+`"}`, inSession)); got != http.StatusAccepted {
+	if got := s.post(t, c.CallBody("2", "late", `{"text":"`+file+`"}`, inSession)); got != http.StatusAccepted {
 		t.Fatalf("the call: %d", got)
 	}
 	<-began
@@ -176,7 +177,7 @@ func TestLeftStream(t *testing.T) {
 	<-s.conn.out.failed // nothing is written any more
 	close(release)
 	x.await(t, "the call ends", func() bool { return s.conn.table.calls() == 0 })
-	mustRead(t, c.call("3", "edit_file", edit, inSession))
+	mustRead(t, c.Call("3", "edit_file", edit, inSession))
 	w.breakOff()
 	<-s.ended
 }

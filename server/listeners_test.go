@@ -26,6 +26,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/replaytest"
 )
 
 // listening is a configuration that listens on addresses, with an empty data directory.
@@ -269,8 +270,8 @@ func TestUnixSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
-		_ = l.Close()                            // as a kill leaves it
-		until(t, "nobody listens", func() bool { // a child that another test forks has it until it runs its program
+		_ = l.Close()                                       // as a kill leaves it
+		replaytest.Until(t, "nobody listens", func() bool { // a child that another test forks has it until it runs its program
 			c, err := net.Dial("unix", path)
 			if err == nil {
 				_ = c.Close() // it only asked
@@ -481,13 +482,6 @@ func (ca *certificateAuthority) pool() *x509.CertPool {
 	return p
 }
 
-func write(t *testing.T, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // shake makes one TLS handshake with a listener, and returns the certificate that the server showed.
 func shake(t *testing.T, l Listener, client *tls.Config) (*x509.Certificate, error) {
 	t.Helper()
@@ -524,9 +518,9 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir, ca, clients := t.TempDir(), newAuthority(t), newAuthority(t)
 	cert, key := ca.issue(t, "server")
-	write(t, dir+"/cert", cert)
-	write(t, dir+"/key", key)
-	write(t, dir+"/ca", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: clients.cert.Raw}))
+	replaytest.WriteFile(t, dir+"/cert", cert)
+	replaytest.WriteFile(t, dir+"/key", key)
+	replaytest.WriteFile(t, dir+"/ca", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: clients.cert.Raw}))
 	pair := func(of *certificateAuthority) []tls.Certificate {
 		p, err := tls.X509KeyPair(of.issue(t, "client"))
 		if err != nil {
@@ -573,8 +567,8 @@ func TestCertificateRenewed(t *testing.T) {
 	dir, ca := t.TempDir(), newAuthority(t)
 	put := func(name string, at time.Time) {
 		cert, key := ca.issue(t, name)
-		write(t, dir+"/cert", cert)
-		write(t, dir+"/key", key)
+		replaytest.WriteFile(t, dir+"/cert", cert)
+		replaytest.WriteFile(t, dir+"/key", key)
 		for _, f := range []string{"/cert", "/key"} {
 			if err := os.Chtimes(dir+f, at, at); err != nil {
 				t.Fatal(err)
@@ -604,7 +598,7 @@ func TestCertificateRenewed(t *testing.T) {
 	now = now.Add(1)
 	expect("after the look", "second")
 
-	write(t, dir+"/cert", []byte("half a cert"))
+	replaytest.WriteFile(t, dir+"/cert", []byte("half a cert"))
 	now = now.Add(pairEvery)
 	expect("with a broken file", "second")
 	now = now.Add(pairEvery)

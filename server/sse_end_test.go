@@ -24,9 +24,12 @@ func newFirstWriter() *firstWriter {
 	return &firstWriter{header: http.Header{}, first: make(chan string, 1)}
 }
 
-func (w *firstWriter) Header() http.Header              { return w.header }
-func (w *firstWriter) WriteHeader(int)                  {}
-func (w *firstWriter) FlushError() error                { return nil }
+func (w *firstWriter) Header() http.Header { return w.header }
+
+func (w *firstWriter) WriteHeader(int) {}
+
+func (w *firstWriter) FlushError() error { return nil }
+
 func (w *firstWriter) SetWriteDeadline(time.Time) error { return nil }
 
 func (w *firstWriter) Write(p []byte) (int, error) {
@@ -72,7 +75,7 @@ func TestSSERevokedOnTheWay(t *testing.T) {
 	must(t, s.conn.table.add(held))
 	e.sseEntry(t).cancel(errRevoked)
 	<-there
-	s.post(t, x.client("").callBody("1", "change", `{}`, ""))
+	s.post(t, x.client("").CallBody("1", "change", `{}`, ""))
 	if n := s.conn.table.calls(); n != 0 {
 		t.Errorf("after the revocation %d calls were taken", n)
 	}

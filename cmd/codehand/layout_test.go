@@ -45,6 +45,7 @@ var rooms = map[string][]string{
 	"server/clients":  {"filestate"},
 	"server/logging":  {},
 
+	"server/blackbox":   {},
 	"server/replaytest": {"filestate/leaktest"},
 
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
@@ -83,7 +84,7 @@ var rooms = map[string][]string{
 }
 
 // ofTests are the rooms that only tests may import. Their files may use what tests may.
-var ofTests = []string{"filestate/leaktest", "server/replaytest"}
+var ofTests = []string{"filestate/leaktest", "server/blackbox", "server/replaytest"}
 
 // modules are the third-party modules, each with the rooms that may import it.
 var modules = []struct {
@@ -97,10 +98,10 @@ var modules = []struct {
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
-	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},
+	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "server/blackbox", "cmd/conformance"}},
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
 	{path: "github.com/prometheus/client_golang", rooms: []string{"server"}},
-	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
+	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/replaytest"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
