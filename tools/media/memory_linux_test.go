@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // memoryTime says to TestMemoryChild how long its decoder may take.
@@ -119,7 +121,7 @@ func TestFitLarge(t *testing.T) {
 		t.Skip("measured without the race detector")
 	}
 	kinds := []string{"420.jpg", "progressive.jpg", "rgba.png"}
-	if os.Getenv("CODEHAND_LONG") == "1" {
+	if leaktest.Long() {
 		kinds = append(kinds, "444.jpg", "cmyk.jpg", "large.gif", "lossy.webp", "alpha.webp", "lossless.webp")
 	}
 	dir := t.TempDir()
