@@ -19,6 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/replaytest"
@@ -160,7 +161,7 @@ func notifying(notes int) func(*mcpserver.MCPServer) {
 // stream of its own call, before its answer.
 func TestNotificationsHTTP(t *testing.T) {
 	t.Parallel()
-	const calls, notes, runs = 8, 20, 20
+	calls, notes, runs := 8, 20, leaktest.Rounds(5, 20)
 	x := serveHTTP(t, siteSetup{extend: notifying(notes)})
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {

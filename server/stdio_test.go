@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -62,10 +63,10 @@ func (f *fixture) collect(t testing.TB, n int) (map[string]replaytest.Reply, []r
 	return byID, all
 }
 
-// TestProgressBeforeAnswers: every one of 5,000 progress notes comes before the answer of its call, and in order.
+// TestProgressBeforeAnswers: every progress note comes before the answer of its call, and in order.
 func TestProgressBeforeAnswers(t *testing.T) {
 	t.Parallel()
-	const calls = 2500
+	calls := window * leaktest.Rounds(1, 5)
 	f := start(t, setup{tools: []tool.Tool{fixtureTool("two_notes", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
 		env.Progress(1, 2, "first")
 		env.Progress(2, 2, "second")
@@ -151,7 +152,7 @@ func TestNotifierIsSynchronous(t *testing.T) {
 // TestPipelinedReadAndEdit: an edit that is sent right behind the read that licenses it never runs before it.
 func TestPipelinedReadAndEdit(t *testing.T) {
 	t.Parallel()
-	const tries = 1000
+	tries := window / 2 * leaktest.Rounds(1, 4)
 	f := start(t, setup{settings: map[string]string{"write.durability": "fast", "permissions.mode": "acceptEdits"}})
 	write := func(from int) {
 		for i := from; i < from+window/2; i++ {
@@ -243,7 +244,7 @@ func TestEndOfInput(t *testing.T) {
 // TestRepliesBeforeTheEnd: a bad line is answered also when the input ends right behind it.
 func TestRepliesBeforeTheEnd(t *testing.T) {
 	t.Parallel()
-	for range 200 {
+	for range leaktest.Rounds(20, 200) {
 		f := start(t, setup{silent: true})
 		if err := f.Send("garbage\n{\"jsonrpc\":\"2.0\",\"id\":1}"); err != nil {
 			t.Fatal(err)

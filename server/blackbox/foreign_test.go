@@ -312,7 +312,9 @@ func TestForeignQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startDaemon(t, exec.Command(path, "--listen", "127.0.0.1:0"))
+	cmd := exec.Command(path, "--listen", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // it is killed, and leaves its directory
+	s := startDaemon(t, cmd)
 	t.Run("clients", func(t *testing.T) { // so that the server outlives them
 		for _, f := range foreigners {
 			for _, k := range wireKinds {

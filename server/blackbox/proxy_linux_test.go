@@ -30,6 +30,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/filestate/leaktest"
 	"codehand/server"
 	"codehand/server/config"
 	"codehand/server/replaytest"
@@ -41,9 +42,6 @@ import (
 
 // proxied is the name under which clients call the server of packaging/.
 const proxied = "tools.example.com"
-
-// long says whether the figures of the design are tried in full. The short ones take their place in CI.
-func long() bool { return os.Getenv("CODEHAND_LONG") == "1" }
 
 // debian finds a program of Debian. Without it the test is skipped, but never in CI.
 func debian(t *testing.T, name, pkg string) string {
@@ -669,11 +667,12 @@ func TestProxiesSilence(t *testing.T) {
 		patience, silence time.Duration
 		meta              string // of commands
 	}
-	// Three comments on the way, 10 s apart: a machine may be 15 s late with one, and no proxy gives up.
-	rounds := []round{{25 * time.Second, 40 * time.Second, ""}}
-	if long() {
+	leaktest.OnlyLong(t, "waits for longer than a proxy does")
+	rounds := []round{
+		// Three comments on the way, 10 s apart: a machine may be 15 s late with one, and no proxy gives up.
+		{25 * time.Second, 40 * time.Second, ""},
 		// A command of this length moves to the background unless its client is shown progress.
-		rounds = append(rounds, round{time.Minute, 90 * time.Second, noted})
+		{time.Minute, 90 * time.Second, noted},
 	}
 	var calls sync.WaitGroup
 	for _, r := range rounds {
@@ -971,10 +970,7 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 // the edit that got no answer is done or not, and nothing else; and the audit says which.
 func TestProxyDiesUnderLoad(t *testing.T) {
 	t.Parallel()
-	rounds := 10
-	if long() {
-		rounds = 100
-	}
+	rounds := leaktest.Rounds(3, 100)
 	for _, k := range wireKinds[:2] {
 		t.Run(k.era, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -155,7 +156,7 @@ func TestDrain(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			t.Logf("the process ended %v after the signal, %v after the last answer", time.Since(began), time.Since(answered))
-			if took := time.Since(began); !busy && took > 1500*time.Millisecond {
+			if took := time.Since(began); leaktest.Long() && !busy && took > 1500*time.Millisecond {
 				t.Errorf("it took %v with nothing running, want at most 1.5 s", took)
 			}
 			d.auditHolds()
@@ -169,7 +170,7 @@ func TestDrainEnds(t *testing.T) {
 	for _, k := range wireKinds {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {
 			t.Parallel()
-			const drain = time.Second
+			const drain, cancelled = time.Second, 3 * time.Second // what calls get, and then once they are cancelled
 			d := deploy(t, "CODEHAND_HTTP_DRAIN="+drain.String())
 			s := d.serve()
 			c := d.talk(s.url, over(t, d.address, nil), k)
@@ -186,7 +187,7 @@ func TestDrainEnds(t *testing.T) {
 				t.Error("it was answered")
 			case k.transport == "sse": // its stream ends, no more
 			case strings.Contains(call.err.Error(), `"code":-32603,"message":"server is shutting down"`):
-			case strings.Contains(call.err.Error(), "no result: "), ended.Sub(began) < drain+3*time.Second, /* what cancelled calls get */
+			case strings.Contains(call.err.Error(), "no result: "), ended.Sub(began) < drain+cancelled,
 				slices.ContainsFunc(d.recorded("call.done", "run_shell"), func(r auditRow) bool { return ended.Sub(r.T) > time.Second }):
 				t.Error("it was not told that the server ends")
 			default: // a busy machine needs longer than the server has to end the processes
@@ -378,10 +379,7 @@ func (d *deployment) clean(s *daemon) {
 // is there, what was not is there or not, and nothing else; the session goes on with what it has read.
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	rounds := 10
-	if long() {
-		rounds = 100
-	}
+	rounds := leaktest.Rounds(3, 100)
 	d := crowded(t)
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))

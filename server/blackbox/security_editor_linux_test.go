@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -24,10 +25,7 @@ const readBack = 500
 // what changed (SEC-14).
 func TestSEC14Editor(t *testing.T) {
 	t.Parallel()
-	lasts := 3 * time.Second
-	if long() {
-		lasts = time.Minute
-	}
+	lasts := time.Duration(leaktest.Rounds(1, 60)) * time.Second
 	p := newPlot(t)
 	p.lay("a.txt", "version -1\n"+editorKeep)
 	s := p.start()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -35,7 +36,7 @@ func TestSEC12FailedSteps(t *testing.T) {
 			}
 			tr := p.trace(s)
 			faults := []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE}
-			if !long() {
+			if !leaktest.Long() {
 				faults = faults[:2]
 			}
 			var calls, refused, made, noted int

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -189,10 +190,7 @@ func (x *storm) all(made int) {
 // once, no file is torn, an edit of two files is in both or in none, and no temporary file is left (SEC-11).
 func TestSEC11RandomKills(t *testing.T) {
 	t.Parallel()
-	want := 300
-	if long() {
-		want = 10_000
-	}
+	want := leaktest.Rounds(100, 10_000)
 	x := newStorm(t)
 	rounds, made, ahead, left := 0, 0, 0, 0
 	for ; made < want; rounds++ {

@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -116,7 +117,7 @@ func repeated(head, text string, n int, tail string) func(io.Writer) error {
 // bombs are those of SEC-47, but for the 5 million files. CODEHAND_LONG=1 has them in full size.
 func bombs() []bomb {
 	line, drawing := 1<<20, 200 // the rest of the line is a hole
-	if os.Getenv("CODEHAND_LONG") == "1" {
+	if leaktest.Long() {
 		line, drawing = 2<<30, 10<<10
 	}
 	const read, pdfTime, grepTime = `{"file_path":"FILE"}`, 20*time.Second + readTime, 20 * time.Second
@@ -218,7 +219,7 @@ func bombed(t *testing.T, work string, pid int, call func(tool, args string) str
 		if !strings.Contains(text, b.want) || strings.Contains(text, "INTERNAL") {
 			t.Errorf("%s: %.300q, want %q", b.name, text, b.want)
 		}
-		if took > most+slack {
+		if leaktest.Long() && took > most+slack {
 			t.Errorf("%s took %v, want at most %v", b.name, took, most)
 		}
 	}
@@ -233,7 +234,7 @@ func bombed(t *testing.T, work string, pid int, call func(tool, args string) str
 // took 576 MiB more.
 func TestSEC47Notebooks(t *testing.T) {
 	t.Parallel()
-	const calls, size = 10, 40 << 20
+	calls, size := leaktest.Rounds(5, 10), 40<<20
 	p, work := blackbox(t)
 	image := `{"output_type":"display_data","data":{"image/png":"` + strings.Repeat("A", 16<<20) + `"}}`
 	content := `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[{"id":"a","cell_type":"code","source":"x","outputs":[` + image + `]}]}`
@@ -281,7 +282,7 @@ func together(t *testing.T, p *replaytest.Spawned, calls int, tool, args, want s
 // eight calls together took 299 MiB more, and one edit 130 MiB (SEC-47).
 func TestSEC47WideNotebooks(t *testing.T) {
 	t.Parallel()
-	const calls, size = 10, 12 << 20
+	calls, size := leaktest.Rounds(6, 10), 12<<20
 	p, work := blackbox(t)
 	content := "\ufeff" + `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[{"id":"a","metadata":{},"cell_type":"code","source":"x","outputs":[]}],"long":"`
 	content += strings.Repeat("\u65e5", size/2-len(content)) + `"}` // of three bytes each in UTF-8, the most that a unit takes
@@ -312,10 +313,7 @@ func TestSEC47WideNotebooks(t *testing.T) {
 // million only if CODEHAND_LONG=1: making them takes minutes.
 func TestSEC47ManyFiles(t *testing.T) {
 	t.Parallel()
-	files, most := 30_000, 20*time.Second // the searches' own limit
-	if os.Getenv("CODEHAND_LONG") == "1" {
-		files = 5_000_000
-	}
+	files, most := leaktest.Rounds(10_000, 5_000_000), 20*time.Second // the searches' own limit
 	p, work := blackbox(t)
 	p.Must(t, "list_files", `{"pattern":"*"}`)
 	before := peak(t, p.Cmd.Process.Pid)
@@ -336,7 +334,7 @@ func TestSEC47ManyFiles(t *testing.T) {
 		text := p.Must(t, c.tool, c.args)
 		took := time.Since(start)
 		t.Logf("%s %s: %d ms: …%.200q", c.tool, c.args, took.Milliseconds(), text[max(0, len(text)-200):])
-		if took > most+slack {
+		if leaktest.Long() && took > most+slack {
 			t.Errorf("%s %s took %v, want at most %v", c.tool, c.args, took, most)
 		}
 	}

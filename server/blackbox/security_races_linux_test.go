@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -260,10 +261,7 @@ func stamps(t *testing.T, dir string) string {
 // are there, others are not. The usual way, to resolve and then to open, leaks (SEC-02).
 func TestSEC02Races(t *testing.T) {
 	t.Parallel()
-	reads := map[string]int{"stdio": 5_000, "http": 500}
-	if long() {
-		reads = map[string]int{"stdio": 100_000, "http": 10_000}
-	}
+	reads := map[string]int{"stdio": leaktest.Rounds(2_000, 100_000), "http": leaktest.Rounds(500, 10_000)}
 	for name, begin := range map[string]func(t *testing.T) (work string, call func() func(tool, args string) (string, error)){"stdio": racedStdio, "http": racedHTTP} {
 		t.Run(name, func(t *testing.T) {
 			work, connect := begin(t)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -26,7 +27,7 @@ func TestSEC12FailedReads(t *testing.T) {
 		"n.ipynb": `{"cells":[{"cell_type":"code","id":"a","metadata":{},"outputs":[],"source":[]}],"metadata":{},"nbformat":4,"nbformat_minor":5}`,
 	}
 	faults := []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINVAL, syscall.ESTALE, syscall.ETIMEDOUT}
-	if !long() {
+	if !leaktest.Long() {
 		faults = faults[:2]
 	}
 	for _, c := range []struct {

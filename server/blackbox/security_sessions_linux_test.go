@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -61,10 +62,7 @@ type editing struct {
 // share the workspace and the state directory (SEC-15).
 func TestSEC15Ourselves(t *testing.T) {
 	t.Parallel()
-	edits := 50
-	if long() {
-		edits = 1000
-	}
+	edits := leaktest.Rounds(15, 1000)
 	t.Run("one process", func(t *testing.T) {
 		d := crowded(t)
 		s := d.serve()

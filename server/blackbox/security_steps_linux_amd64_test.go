@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -83,7 +84,7 @@ func (p *plot) outcome(c changeCase) (made bool) {
 func TestSEC11WritePath(t *testing.T) {
 	t.Parallel()
 	calls := changingCalls
-	if long() {
+	if leaktest.Long() {
 		calls = lookingCalls
 	}
 	for _, c := range changeCases() {

@@ -11,16 +11,14 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
 // The program is killed again and again: after the next start no temporary file is there, and nothing is lost (SEC-17).
 func TestSEC17Sweep(t *testing.T) {
 	t.Parallel()
-	kills := 30
-	if long() {
-		kills = 600
-	}
+	kills := leaktest.Rounds(10, 600)
 	x := newStorm(t)
 	most := 0
 	for range kills {

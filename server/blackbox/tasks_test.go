@@ -17,18 +17,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
 // The tests of this file have the built program keep todos and tasks, for several sessions and processes at once.
-
-// turns is how often something is done: often enough for every change, or whole with CODEHAND_LONG=1.
-func turns(short, whole int) int {
-	if os.Getenv("CODEHAND_LONG") == "1" {
-		return whole
-	}
-	return short
-}
 
 // A switchboard lets several callers use one connection at the same time.
 type switchboard struct {
@@ -185,7 +178,7 @@ func TestTasksOfTwoProcesses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tasks")
 	processes := []*switchboard{sharing(t, dir), sharing(t, dir)}
 	const writers = 8
-	each := turns(5, 50)
+	each := leaktest.Rounds(5, 50)
 	var mu sync.Mutex
 	subjects := map[string]string{} // by id, of what was acknowledged
 	var all sync.WaitGroup
@@ -251,7 +244,7 @@ func TestTasksAfterAKill(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "tasks")
 	survivor := sharing(t, dir)
-	rounds := turns(4, 40)
+	rounds := leaktest.Rounds(4, 40)
 	k := &ledgerOfTasks{t: t, subjects: map[string]string{}, gone: map[string]bool{}, doubt: map[string]bool{}}
 	for round := range rounds {
 		victim := sharing(t, dir)
@@ -429,7 +422,7 @@ func TestListsOfTwoConversations(t *testing.T) {
 			d.token = d.mint("--quota", "calls_per_minute=0", "--quota", "requests_per_minute=0")
 			s := d.serve()
 			two := keepers(d, s.url, modern)
-			each := turns(3, 30)
+			each := leaktest.Rounds(3, 30)
 			var all sync.WaitGroup
 			for w := range 8 {
 				k := two[w%2]

@@ -24,10 +24,10 @@ func Program(t testing.TB) string {
 	return filepath.Join(dir, "codehand")
 }
 
-// GoBuild builds packages into the directory to, as they are released: without cgo, so that nothing is linked at the start.
-// It works in dir; "": the current directory. args are packages, and flags before them. The error has what the compiler said.
+// GoBuild builds packages into the directory to, without cgo as they are released, so that nothing is linked at their start.
+// It leaves paths as they are, so that Go's cache has the packages already where there is no C compiler. It works in dir; "": the current directory. args are packages, and flags before them. The error has what the compiler said.
 func GoBuild(dir, to string, args ...string) error {
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", to + string(filepath.Separator)}, args...)...)
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", to + string(filepath.Separator)}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
