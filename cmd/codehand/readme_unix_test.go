@@ -49,7 +49,7 @@ func replayReadme(t *testing.T, session string) string {
 	t.Helper()
 	const shownDir = "/home/you/demo"
 	dir, home := t.TempDir(), t.TempDir()
-	cmd := program(t, []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "PATH=" + os.Getenv("PATH"), "PWD=" + dir}, "stdio")
+	cmd := program(t, []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "PATH=" + os.Getenv("PATH"), "PWD=" + dir}, "stdio", "--log-level", "error")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
