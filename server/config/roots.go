@@ -24,7 +24,7 @@ func (l *loader) roots() {
 		l.config.Roots = l.rootArguments(absolute)
 		l.config.origins["roots"] = rootArgument
 	case len(l.config.Roots) == 0:
-		l.startedIn("add a ROOT argument")
+		l.startedIn(`add a directory after "stdio" in the client's configuration`)
 	}
 	l.checkRoots()
 }
@@ -51,7 +51,7 @@ func (l *loader) rootsOfServe() {
 	case len(c.Roots) > 0:
 		l.checkRoots()
 	default:
-		l.startedIn("without tokens, add a ROOT argument")
+		l.startedIn(`without tokens, add a directory after "serve"`)
 	}
 }
 

@@ -339,7 +339,7 @@ func TestRootsOfServe(t *testing.T) {
 		"template argument": {args: []string{"../a/{principal}", "../b"}, want: want{nil, []string{"a/{principal}", "b"}}},
 		"tokens":            {file: "auth.mode = 'token'\nroots = ['$TOP/missing']\n", want: want{}},
 		"tokens, anywhere":  {file: "auth.mode = 'token'\n", workDir: "/", want: want{}},
-		"started in /":      {workDir: "/", want: want{}, warns: "started in /, which is never a root by itself; without tokens, add a ROOT argument"},
+		"started in /":      {workDir: "/", want: want{}, warns: "started in /, which is never a root by itself; without tokens, add a directory after \"serve\""},
 		"started at home":   {workDir: "home", want: want{}, warns: "never a root by itself"},
 		"in the data":       {workDir: "state/codehand", want: want{}, warns: "never a root by itself"},
 		"around the data":   {workDir: "state", want: want{}, warns: "never a root by itself"},
