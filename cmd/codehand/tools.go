@@ -21,7 +21,7 @@ func newTools(t *terminal) *cobra.Command {
 		Short: "List the tools, or show one",
 		Long: `List the tools with their traits and what each costs in a model's context
 (bytes of its entry in tools/list, divided by 4), or show the description and
-the input schema of one.
+input schema of one tool.
 
 Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
 		Args: wanted(cobra.MaximumNArgs(1)),

@@ -65,7 +65,7 @@ type peers struct {
 // newPeers returns nil if the system does not say whose a connection is.
 func newPeers(log *slog.Logger) *peers {
 	if !canLook() {
-		log.Warn("this system does not say whose a connection is: auth.local_peer acts as any")
+		log.Warn("this system does not say which user connects: auth.local_peer acts as any")
 		return nil
 	}
 	return &peers{uid: os.Geteuid(), look: tcpOwner, open: map[string][]*peerConn{}}

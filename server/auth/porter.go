@@ -107,7 +107,7 @@ func New(o Options) (*Porter, error) {
 		return nil, err
 	}
 	if used, err := p.file.LastUse(); err != nil {
-		o.Log.Warn("the last use of the tokens is forgotten", "err", err)
+		o.Log.Warn("cannot read when tokens were last used", "err", err)
 	} else {
 		p.uses.merge(used)
 	}

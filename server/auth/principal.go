@@ -38,13 +38,13 @@ func CheckID(id string) error {
 	case id == "":
 		return errors.New("the principal has no name")
 	case len(id) > maxID:
-		return fmt.Errorf("the principal's name has %d bytes; the most is %d", len(id), maxID)
+		return fmt.Errorf("the principal's name has %d bytes; at most %d are allowed", len(id), maxID)
 	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
 		return errors.New("the principal's name is not UTF-8")
 	}
 	for _, r := range id {
 		if !unicode.IsPrint(r) {
-			return fmt.Errorf("the principal's name has %U, which is not printable", r)
+			return fmt.Errorf("the principal's name contains %U, which is not printable", r)
 		}
 	}
 	return nil

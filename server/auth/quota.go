@@ -68,7 +68,7 @@ func (q *Quota) set(key, value string) (err error) {
 	case "sessions":
 		q.Sessions, err = parseCount(value)
 	default:
-		return fmt.Errorf("unknown quota %q; there are %s", key, strings.Join(quotaKeys, ", "))
+		return fmt.Errorf("unknown quota %q; the quotas are %s", key, strings.Join(quotaKeys, ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("quota %s: %q %w", key, value, err)

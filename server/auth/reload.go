@@ -123,7 +123,7 @@ func (p *Porter) look() bool {
 	changed, err := p.load()
 	if err != nil && err.Error() != p.seen.problem {
 		p.seen.problem = err.Error() // once, not every 2 s
-		p.o.Log.Error("the tokens stay as they were", "err", err)
+		p.o.Log.Error("cannot reload tokens; the old ones stay in use", "err", err)
 	}
 	return changed
 }
@@ -151,7 +151,7 @@ func (p *Porter) saveUse(always bool, failed *bool) {
 		return
 	}
 	if err != nil && !*failed {
-		p.o.Log.Warn("the last use of the tokens cannot be written", "err", err)
+		p.o.Log.Warn("cannot write when tokens were last used", "err", err)
 	}
 	*failed = err != nil
 }

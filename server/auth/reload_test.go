@@ -387,7 +387,7 @@ func TestLastUseCannotBeWritten(t *testing.T) {
 			}
 			pass(time.Minute + lookEvery)
 		}
-		if n := w.log.count("cannot be written"); n != 1 {
+		if n := w.log.count("cannot write when"); n != 1 {
 			t.Errorf("logged %d times: %s", n, w.log.text.String())
 		}
 	})

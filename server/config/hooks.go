@@ -115,7 +115,7 @@ func checkMatcher(s string) error {
 		return err
 	}
 	if strings.Trim(s, " ,|") == "" {
-		return fmt.Errorf("%q names nothing", s)
+		return fmt.Errorf("%q names no tool", s)
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func (l *loader) auto() {
 	if len(c.Permissions.Classifier) > 0 {
 		return
 	}
-	const text = "auto acts as default, as there is no permissions.classifier"
+	const text = "auto acts like default, because there is no permissions.classifier"
 	if c.Permissions.Mode == permission.Auto {
 		c.Permissions.Mode = permission.Default
 		l.warnings = append(l.warnings, Warning{Origin: c.origins[modeKey], Text: modeKey + ": " + text})
@@ -281,7 +281,7 @@ func (l *loader) additionalDirs() {
 		for _, list := range l.templates() {
 			for _, root := range list.roots {
 				if personal(root) && overlap(canonical(root), Canonical(dir)) {
-					l.problems.add(l.config.origins[key], fmt.Sprintf("%s: %s and %s of the root %s meet, so that everybody would reach somebody's files", key, dir, placeholder, root))
+					l.problems.add(l.config.origins[key], fmt.Sprintf("%s: %s overlaps with %s of the root %s, so everyone could reach somebody's files", key, dir, placeholder, root))
 				}
 			}
 		}
@@ -294,7 +294,7 @@ func (l *loader) planDirectory(before, origin string) {
 	const key = "plan.directory"
 	c := &l.config
 	if c.Plan.Directory != before && !l.inRoots(c.Plan.Directory) {
-		l.warnings = append(l.warnings, Warning{Origin: c.origins[key], Text: key + ": ignored: " + c.Plan.Directory + " lies in no root"})
+		l.warnings = append(l.warnings, Warning{Origin: c.origins[key], Text: key + ": ignored: " + c.Plan.Directory + " is not inside a root"})
 		c.Plan.Directory, c.origins[key] = before, origin
 	}
 	if c.Plan.Directory != "" && !l.inRoots(c.Plan.Directory) {

@@ -26,7 +26,7 @@ const idRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.
 func (l *loader) session() {
 	if handle := l.env["CODEHAND_SESSION"]; handle != "" {
 		if !Handle(handle) {
-			l.problems.add("CODEHAND_SESSION", "must be 8-64 of [A-Za-z0-9._-]")
+			l.problems.add("CODEHAND_SESSION", "must be 8-64 characters of [A-Za-z0-9._-]")
 		}
 		l.config.StdioHandle = handle
 	}
@@ -37,7 +37,7 @@ func (l *loader) session() {
 		case Conversation(id):
 			l.config.StdioProcessID = id
 		default:
-			l.warnings = append(l.warnings, Warning{Origin: name, Text: "is no session id and is ignored"})
+			l.warnings = append(l.warnings, Warning{Origin: name, Text: "is not a session id; ignored"})
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (l *loader) together() {
 			fmt.Sprintf("shell.default_timeout_ms: %d is more than shell.max_timeout_ms, %d", sh.DefaultTimeoutMS, sh.MaxTimeoutMS))
 	}
 	if len(c.Protocol.Versions) == 0 {
-		l.problems.add(c.origins["protocol.versions"], "protocol.versions: at least one version must be spoken")
+		l.problems.add(c.origins["protocol.versions"], "protocol.versions: name at least one version")
 	}
 	l.serveTogether()
 }

@@ -26,7 +26,7 @@ func readTemplate(s string, in input) (string, error) {
 		return "", err
 	}
 	if personal(s) && !personal(path) {
-		return "", fmt.Errorf("%s: .. takes %s away again", s, placeholder)
+		return "", fmt.Errorf("%s: .. must not follow %s", s, placeholder)
 	}
 	return path, auth.CheckRoot(path)
 }
@@ -175,7 +175,7 @@ func (l *loader) checkTemplate(list rootList, root string) error {
 	if !personal(root) {
 		for _, other := range list.roots {
 			if personal(other) && contains(Canonical(root), Canonical(fixed(other))) {
-				return fmt.Errorf("%s contains %s, so that everybody would reach everybody's files", root, other)
+				return fmt.Errorf("%s contains %s, so everyone could reach everyone's files", root, other)
 			}
 		}
 		l.warnAboutHome(root)
@@ -189,7 +189,7 @@ func (l *loader) checkTemplate(list rootList, root string) error {
 		return fmt.Errorf("%s: %w", root, err)
 	}
 	if err := writable(parent); err != nil {
-		return fmt.Errorf("%s: directories cannot be made in %s: %w", root, parent, err)
+		return fmt.Errorf("%s: cannot create directories in %s: %w", root, parent, err)
 	}
 	return nil
 }

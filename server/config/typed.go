@@ -41,7 +41,7 @@ func (l *loader) unknownVariable(name string) {
 	case strings.Contains(words, "_"):
 		l.problems.add(name, "unknown setting in the environment")
 	default:
-		l.warnings = append(l.warnings, Warning{Origin: name, Text: "is no setting and is ignored"})
+		l.warnings = append(l.warnings, Warning{Origin: name, Text: "is not a setting; ignored"})
 	}
 }
 

@@ -130,7 +130,7 @@ type mode struct{ p *permission.Mode }
 func (v mode) set(in input) error {
 	s, ok := in.raw.(string)
 	if !ok {
-		return errors.New("must be a mode's name")
+		return errors.New("must be the name of a mode")
 	}
 	m, err := permission.ParseMode(strings.TrimSpace(s))
 	if err != nil {
