@@ -123,6 +123,9 @@ var topLevel = []string{
 // mechanisms are names that say nothing about what a room is for.
 var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers", "types", "base", "manager", "misc"}
 
+// testRooms are for tests: their code is imported by _test files and by each other, and so never shipped.
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/tooltest"}
+
 // A room is one package as it is on disk.
 type room struct {
 	name  string // its path below the module
@@ -135,12 +138,11 @@ type file struct {
 	test   bool
 	source []byte
 	tree   *ast.File
-	fset   *token.FileSet
 }
 
 // at is a place in a file, for a failure.
 func (r *room) at(f *file, n ast.Node) string {
-	return path.Join(r.name, f.name) + ":" + strconv.Itoa(f.fset.Position(n.Pos()).Line)
+	return path.Join(r.name, f.name) + ":" + strconv.Itoa(positions.Position(n.Pos()).Line)
 }
 
 // imported is the path of an import.
@@ -179,16 +181,25 @@ func readFiles(dir string) ([]*file, error) {
 	}
 	var files []*file
 	for _, name := range names {
-		f := &file{name: filepath.Base(name), test: strings.HasSuffix(name, "_test.go"), fset: token.NewFileSet()}
-		if f.source, err = os.ReadFile(name); err != nil {
+		source, err := os.ReadFile(name)
+		if err != nil {
 			return nil, err
 		}
-		if f.tree, err = parser.ParseFile(f.fset, name, f.source, parser.ParseComments); err != nil {
+		f, err := parseFile(name, source)
+		if err != nil {
 			return nil, err
 		}
 		files = append(files, f)
 	}
 	return files, nil
+}
+
+// positions are those of all files, since the types of several rooms are checked together.
+var positions = token.NewFileSet()
+
+func parseFile(name string, source []byte) (*file, error) {
+	tree, err := parser.ParseFile(positions, name, source, parser.ParseComments)
+	return &file{name: filepath.Base(name), test: strings.HasSuffix(name, "_test.go"), source: source, tree: tree}, err
 }
 
 func goTool(args ...string) ([]byte, error) {
@@ -261,9 +272,31 @@ func TestImports(t *testing.T) {
 	}
 }
 
+func TestImportsOfTestRooms(t *testing.T) {
+	t.Parallel()
+	product, test := &file{name: "a.go"}, &file{name: "a_test.go", test: true}
+	for _, c := range []struct {
+		room string
+		file *file
+		bad  bool
+	}{
+		{"server", product, true},
+		{"server", test, false},
+		{"server/replaytest", test, false},
+	} {
+		text := forbidden(&room{name: c.room}, c.file, module+"/filestate/leaktest")
+		if bad := strings.Contains(text, "for tests"); bad != c.bad {
+			t.Errorf("%s/%s imports a room for tests: the rule says %q", c.room, c.file.name, text)
+		}
+	}
+}
+
 // forbidden says why a file may not import p, and what to do.
 func forbidden(r *room, f *file, p string) string {
 	if other, ok := strings.CutPrefix(p, module+"/"); ok {
+		if slices.Contains(testRooms, other) && !f.test && !slices.Contains(testRooms, r.name) {
+			return "the room is for tests: import it in a _test file, or move what the product needs to a room of the product"
+		}
 		if f.test || slices.Contains(rooms[r.name], other) {
 			return ""
 		}
