@@ -25,9 +25,9 @@ func (p *Porter) Listener(l net.Listener) net.Listener {
 	return &peerListener{l, p.peers}
 }
 
-// LocalPeer says which local_peer is in force: any also where same-user was asked for but the system cannot tell users
+// localPeer says which local_peer is in force: any also where same-user was asked for but the system cannot tell users
 // apart, which is weaker. It is "" in mode token.
-func (p *Porter) LocalPeer() string {
+func (p *Porter) localPeer() string {
 	switch {
 	case p.o.Mode != modeNone:
 		return ""

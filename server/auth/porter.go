@@ -254,8 +254,8 @@ func (p *Porter) Valid(who Principal) bool {
 	return ok && h != nil && h.enabled && h.token.State(p.o.Now()) == "active" && h.principal.sameRights(who)
 }
 
-// LastUse returns when each token was last used, by id. TokenFile.LastUse has it for other processes.
-func (p *Porter) LastUse() map[string]time.Time { return p.uses.all() }
+// lastUse returns when each token was last used, by id. TokenFile.LastUse has it for other processes.
+func (p *Porter) lastUse() map[string]time.Time { return p.uses.all() }
 
 // Limits returns the quotas of a principal: the same ones for all its tokens, with the numbers of who.Quota. They are
 // kept while they are in use, and 10 min after that.

@@ -26,7 +26,7 @@ func (c *call) hookDecision(ctx context.Context, d permission.Decision) (v permi
 	reason = hookText(o.Reason)
 	switch {
 	case slices.Contains(o.Opinions, permission.Deny):
-		c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "deny", Denied, ByHook, o.Origin
+		c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "deny", denied, byHook, o.Origin
 		return permission.Deny, reason, blocked(reason)
 	case slices.Contains(o.Opinions, permission.Ask) || !slices.Contains(o.Opinions, permission.Allow):
 		return permission.Ask, reason, nil
@@ -38,7 +38,7 @@ func (c *call) hookDecision(ctx context.Context, d permission.Decision) (v permi
 		c.log().WarnContext(ctx, "a PermissionRequest hook's allow for another input does not count", "tool", c.bound.Spec.Name, "call", c.visit.id)
 		return permission.Ask, reason, nil
 	}
-	c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "allow", AskAllowed, ByHook, o.Origin
+	c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "allow", askAllowed, byHook, o.Origin
 	return permission.Allow, reason, nil
 }
 

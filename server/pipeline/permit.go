@@ -18,7 +18,7 @@ import (
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
 	c.record.decided(d, r)
-	if c.record.By == ByHook {
+	if c.record.By == byHook {
 		c.record.Origin = c.found.Hooks.Origin
 	}
 	if d.Verdict != permission.Deny && c.saidNo() {
@@ -49,7 +49,7 @@ func (c *call) refusedNow(ctx context.Context, d permission.Decision) error {
 	if d.Verdict == permission.Allow { // that rule did not decide
 		c.record.Rule, c.record.Origin = "", ""
 	}
-	c.record.Asked, c.record.By = true, ByUser
+	c.record.Asked, c.record.By = true, byUser
 	return c.declined(ctx, c.arrival.Reply.Answer)
 }
 
@@ -80,7 +80,7 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 	case v == permission.Allow:
 		return nil
 	case !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil:
-		c.record.Decision, c.record.By = AskAllowed, ByClient
+		c.record.Decision, c.record.By = askAllowed, byClient
 		return nil
 	}
 	return c.askPermission(ctx, d, r, why)

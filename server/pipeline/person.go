@@ -32,7 +32,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 		c.found.Shown, c.found.Allowed = shown, false
 	}
 	if c.found.Allowed { // said before the tool's own question went out
-		c.record.Asked, c.record.Verdict, c.record.Decision, c.record.By = true, "allow", AskAllowed, ByUser
+		c.record.Asked, c.record.Verdict, c.record.Decision, c.record.By = true, "allow", askAllowed, byUser
 		return nil
 	}
 	if !d.Hard && c.canAsk() && !c.replied(askedPermission) {
@@ -47,7 +47,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	if a.Outcome == tool.Unanswered {
 		return c.unavailable(d, q.rule)
 	}
-	c.record.Asked, c.record.By = true, ByUser
+	c.record.Asked, c.record.By = true, byUser
 	said := a.Values[decisionField]
 	switch {
 	case a.Outcome != tool.Accepted || len(said) != 1 || !slices.Contains(q.choices, said[0]) || said[0] == denyIt:
@@ -57,15 +57,15 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	}
 	c.accepted(ctx)
 	c.found.Allowed = true
-	c.record.Verdict, c.record.Decision = "allow", AskAllowed
+	c.record.Verdict, c.record.Decision = "allow", askAllowed
 	return nil
 }
 
 // unavailable refuses a call that needs a person where there is none. rule would allow it; "": none would.
 func (c *call) unavailable(d permission.Decision, rule string) error {
-	c.record.Decision, c.record.By = AskDenied, ByClient
+	c.record.Decision, c.record.By = askDenied, byClient
 	if c.arrival.inside != nil {
-		c.record.By = ByTool
+		c.record.By = byTool
 		return c.alone(d, rule)
 	}
 	text, name := "Permission denied: %s needs a person's approval and this client cannot ask one. ", c.bound.Spec.Name
@@ -106,13 +106,13 @@ func (c *call) tired(ctx context.Context) error {
 	if !time.Now().Before(d.Until) {
 		return nil
 	}
-	c.record.Verdict, c.record.Decision, c.record.By = "deny", AskDenied, ByUser
+	c.record.Verdict, c.record.Decision, c.record.By = "deny", askDenied, byUser
 	return tool.Refuse(tool.UserDeclined, "Several requests were declined. Change the approach or talk to the user.")
 }
 
 // declined counts a no, and is the refusal. Where nobody answered, nobody declined: that is not counted.
 func (c *call) declined(ctx context.Context, a tool.Answer) error {
-	c.record.Verdict, c.record.Decision = "deny", AskDenied
+	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
 		return tool.Refuse(tool.UserDeclined, "The user was asked about this action and has not answered, so it was not done. Ask them, or try again later.")
 	}

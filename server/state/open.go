@@ -12,7 +12,7 @@ const defaultTimeout = 2 * time.Second
 // Options of Open.
 type Options struct {
 	Dir         string        // data directory, absolute; it is made if it is missing. memory: does not use it
-	SessionLife time.Duration // of family sess; 0: DefaultSessionLife
+	SessionLife time.Duration // of family sess; 0: 30 days
 	MaxBytes    int64         // of all values; 0: 4 GiB
 	Sync        time.Duration // how long what was written may stay in the operating system's cache; 0: every write is synced
 	Timeout     time.Duration // of one operation; 0: 2 s

@@ -82,12 +82,12 @@ func formatOf(kind Kind) (format, bool) {
 	return format{}, false
 }
 
-// Fit makes an image fit to be shown: turned upright as its EXIF says, its first frame alone, and scaled down, never
+// fit makes an image fit to be shown: turned upright as its EXIF says, its first frame alone, and scaled down, never
 // up, to the sizes of o. What fits already is returned as it is, but only after all of it was decoded. Colour profiles
 // are ignored. Errors: ErrKind, ErrDamaged, ErrSlow, a *LimitError, or the reason for which ctx ended.
 //
 // It is safe for concurrent use, but each call may hold 100 MiB: use Reader.Fit in a server.
-func Fit(ctx context.Context, data []byte, o FitOptions) (Image, error) {
+func fit(ctx context.Context, data []byte, o FitOptions) (Image, error) {
 	kind := Sniff(data)
 	f, ok := formatOf(kind)
 	if !ok {

@@ -153,7 +153,7 @@ func (r *Reader) text(ctx context.Context, d *desk, from, to int) (string, error
 // draw makes the image of a page, no larger than is shown.
 func (r *Reader) draw(ctx context.Context, d *desk, number int) (*Image, error) {
 	n := strconv.Itoa(number)
-	// Not larger than usual even if the options allow it: 8,192 by 8,192 pixels would be more than Fit takes.
+	// Not larger than usual even if the options allow it: 8,192 by 8,192 pixels would be more than fit takes.
 	edge := min(cmp.Or(r.options.Fit.MaxEdge, defaultEdge), defaultEdge)
 	data, err := r.run(ctx, d, maxPageBytes, "pdftoppm", "-png", "-f", n, "-l", n, "-scale-to", strconv.Itoa(edge), input)
 	if err != nil {

@@ -43,13 +43,13 @@ func New(o Options) *Reader {
 	return &Reader{options: o, decoding: make(turns, 1), printing: make(turns, maxPrinting), holding: newRoom()}
 }
 
-// Fit is the function Fit with the options of the Reader, after those who came before. An end of ctx ends the wait.
+// Fit is the function fit with the options of the Reader, after those who came before. An end of ctx ends the wait.
 func (r *Reader) Fit(ctx context.Context, data []byte) (Image, error) {
 	if err := r.decoding.wait(ctx); err != nil {
 		return Image{}, err
 	}
 	defer r.decoding.leave()
-	return Fit(ctx, data, r.options.Fit)
+	return fit(ctx, data, r.options.Fit)
 }
 
 // Hold waits until there is room for a file of size bytes that is held whole in memory, after those who came before: an
