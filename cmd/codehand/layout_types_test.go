@@ -174,6 +174,9 @@ type (
 	is         interface{ Is(error) bool }
 	as         interface{ As(any) bool }
 	timeout    interface{ Timeout() bool }
+	marshals   interface{ MarshalText() ([]byte, error) }
+	unmarshals interface{ UnmarshalText([]byte) error }
+	halfCloses interface{ CloseWrite() error }
 )
 `
 
