@@ -58,8 +58,8 @@ func syntaxError(text []byte, at int, reason string) *contentError {
 	return &contentError{Line: bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(line) + 1, Reason: reason}
 }
 
-// blanked returns a copy of JSON with comments in which these, and a comma behind the last value of a list or an object,
-// are blanks. All offsets are as before. The error is a comment that does not end.
+// blanked returns a copy of JSON with comments in which these, and a comma behind the last value of a list or an
+// object, are blanks. All offsets are as before. The error is a comment that does not end.
 func blanked(text []byte) ([]byte, error) {
 	out := bytes.Clone(text)
 	comma := -1 // of a comma with nothing behind it so far
