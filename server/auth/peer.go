@@ -44,7 +44,8 @@ func (p *Porter) local(r *http.Request) (Principal, error) {
 	}
 	if p.peers != nil && !p.peers.ours(r.RemoteAddr) {
 		return Principal{}, &Error{Status: http.StatusForbidden, Code: "not_local_user",
-			Message: "Only the user who runs this server may use it. The operator can set auth.mode = \"token\", or auth.local_peer = \"any\"."}
+			Message: "Only the user who runs this server may use it. The operator can set auth.mode = \"token\", or " +
+				"auth.local_peer = \"any\"."}
 	}
 	return p.o.Local.clone(), nil
 }

@@ -83,7 +83,8 @@ func newToken() (id, text string) {
 // once. Times have whole seconds.
 func (f *TokenFile) New(t Token) (made Token, text string, err error) {
 	if t.Values.Enabled != nil || t.Values.Seed != nil {
-		return Token{}, "", errors.New("a token has no enabled and no seed; set them for the principal in the configuration")
+		return Token{}, "",
+			errors.New("a token has no enabled and no seed; set them for the principal in the configuration")
 	}
 	t.Created, t.Expires, t.Revoked = second(f.now()), second(t.Expires), second(t.Revoked)
 	if err := t.check(); err != nil {
@@ -180,7 +181,8 @@ func (f *TokenFile) change(edit func([]*line) ([]*line, error)) error {
 	var text []byte
 	for _, l := range lines {
 		if len(l.raw) > maxLine {
-			return fmt.Errorf("write %s: the line of token %s would be longer than %d bytes", f.path, l.token.ID, maxLine)
+			return fmt.Errorf("write %s: the line of token %s would be longer than %d bytes", f.path, l.token.ID,
+				maxLine)
 		}
 		text = append(append(text, l.raw...), '\n')
 	}

@@ -123,7 +123,8 @@ func decider(d permission.Decision, about permission.Request) string {
 		return byConfig
 	case d.Hard && about.Own == permission.Ask, d.Verdict == permission.Deny && !own:
 		return byTool
-	case d.Hard, d.Verdict == permission.Allow && about.Mode != permission.Bypass && slices.Contains(about.Opinions, permission.Allow):
+	case d.Hard, d.Verdict == permission.Allow && about.Mode != permission.Bypass &&
+		slices.Contains(about.Opinions, permission.Allow):
 		return byHook
 	}
 	return byMode
@@ -254,7 +255,8 @@ func (c *call) fault(panicked any, err error) error {
 	switch {
 	case panicked != nil:
 		e := &InternalError{Ref: newRef(), Panic: true, Err: fmt.Errorf("panic: %v", panicked)}
-		c.log().Error("internal error", "ref", e.Ref, "tool", c.tool.Spec.Name, "call", c.visit.id, "panic", panicked, "stack", string(debug.Stack()))
+		c.log().Error("internal error", "ref", e.Ref, "tool", c.tool.Spec.Name, "call", c.visit.id, "panic", panicked,
+			"stack", string(debug.Stack()))
 		c.record.Ref = e.Ref
 		return e
 	case err == nil, refused, errors.Is(err, tool.ErrPending):

@@ -75,18 +75,20 @@ func (c *call) unavailable(d permission.Decision, rule string) error {
 	case d.Hard:
 		return tool.Refuse(tool.AskUnavailable, text+"Ask the user to do it, or find another way.", name)
 	}
-	return tool.Refuse(tool.AskUnavailable, text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
+	return tool.Refuse(tool.AskUnavailable,
+		text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
 }
 
-// grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person is
-// asked again the next time.
+// grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person
+// is asked again the next time.
 func (c *call) grant(ctx context.Context, rule string) {
 	now := time.Now()
 	_, err := c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
 		return permission.WithGrant(all, rule, now), nil
 	})
 	if err != nil {
-		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)
+		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name,
+			"call", c.visit.id, "error", err)
 	}
 }
 
@@ -114,7 +116,9 @@ func (c *call) tired(ctx context.Context) error {
 func (c *call) declined(ctx context.Context, a tool.Answer) error {
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
-		return tool.Refuse(tool.UserDeclined, "The user was asked about this action and has not answered, so it was not done. Ask them, or try again later.")
+		return tool.Refuse(tool.UserDeclined,
+			"The user was asked about this action and has not answered, so it was not done. Ask them, or try "+
+				"again later.")
 	}
 	c.countDecline(ctx)
 	text := "The user declined this action."

@@ -56,7 +56,8 @@ type memory struct {
 	watchers []*watcher
 }
 
-// enter takes the lock for one operation, removes what is over, and says when that is. The caller unlocks if err is nil.
+// enter takes the lock for one operation, removes what is over, and says when that is. The caller unlocks if err is
+// nil.
 func (m *memory) enter(ctx context.Context) (now int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
