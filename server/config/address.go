@@ -161,7 +161,8 @@ func readListen(s string, in input) (string, error) {
 
 func readMetricsListen(s string, in input) (string, error) {
 	if strings.HasPrefix(s, "systemd:") {
-		return "", fmt.Errorf("listen %q: the sockets of systemd are for http.listen; write host:port, [v6]:port or unix:/path", s)
+		return "", fmt.Errorf("listen %q: the sockets of systemd are for http.listen; write host:port, [v6]:port or "+
+			"unix:/path", s)
 	}
 	return readListen(s, in)
 }
@@ -182,7 +183,8 @@ func readName(s string) (string, error) {
 	}
 	labels := strings.Split(strings.TrimSuffix(s, "."), ".")
 	for _, label := range labels {
-		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool { return r != '-' && !nameRune(r) }) {
+		if label == "" || len(label) > 63 ||
+			strings.ContainsFunc(label, func(r rune) bool { return r != '-' && !nameRune(r) }) {
 			return "", fmt.Errorf("%q is neither a host name in ASCII nor an address", s)
 		}
 	}
@@ -258,7 +260,8 @@ func isScheme(s string) bool {
 	if s == "" || s[0]|0x20 < 'a' || s[0]|0x20 > 'z' {
 		return false
 	}
-	return !strings.ContainsFunc(s, func(r rune) bool { return r == '_' || !nameRune(r) && !strings.ContainsRune("+-.", r) })
+	return !strings.ContainsFunc(s,
+		func(r rune) bool { return r == '_' || !nameRune(r) && !strings.ContainsRune("+-.", r) })
 }
 
 func origin(scheme, host, port string) string {
