@@ -66,7 +66,8 @@ Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.
 			return out.Flush()
 		},
 	}
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "a `DIR` whose files commands may read by absolute path; may be repeated (default: the current directory)")
+	cmd.Flags().StringArrayVar(&roots, "root", nil,
+		"a `DIR` whose files commands may read by absolute path; may be repeated (default: the current directory)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per command")
 	return cmd
 }
@@ -161,7 +162,8 @@ func commandOf(line string) string {
 	if json.Unmarshal([]byte(line), &command) != nil {
 		return line
 	}
-	if strings.ContainsRune(command, utf8.RuneError) && !strings.ContainsRune(line, utf8.RuneError) && !strings.Contains(strings.ToLower(line), `\ufffd`) {
+	if strings.ContainsRune(command, utf8.RuneError) && !strings.ContainsRune(line, utf8.RuneError) &&
+		!strings.Contains(strings.ToLower(line), `\ufffd`) {
 		// Half a surrogate pair came out as U+FFFD, an ordinary character. It is none.
 		command = strings.ReplaceAll(command, string(utf8.RuneError), "\xed\xa0\x80")
 	}

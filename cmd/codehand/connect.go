@@ -62,7 +62,8 @@ Exit codes: 0 the input ended or a signal came, 1 the input broke, 2 usage,
 // connect passes one client on. Nothing else may write to standard output meanwhile.
 func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error {
 	if isTerminal(t.in) {
-		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin/stdout; normally a client starts this. Ctrl-D ends it.\n", buildVersion())
+		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin/stdout; normally a client starts this. Ctrl-D ends it.\n",
+			buildVersion())
 	}
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
 		fmt.Fprintf(t.errs, "codehand: other processes can read the environment of this one: %v\n", err)
@@ -135,8 +136,8 @@ func (t *terminal) connectSettings(cmd *cobra.Command) (config.Config, error) {
 // conversationVariables name the conversation, the first one that is set first.
 var conversationVariables = []string{"CODEHAND_SESSION", "CLAUDE_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID"}
 
-// conversationOf finds the handle of the conversation; "": none is given. What a client calls its conversation is hashed if
-// it has not the form of a handle, so that the same conversation is the same one again.
+// conversationOf finds the handle of the conversation; "": none is given. What a client calls its conversation is
+// hashed if it has not the form of a handle, so that the same conversation is the same one again.
 func conversationOf(given bool, flag string, env func(string) string) (string, error) {
 	if given {
 		if !config.Handle(flag) {
@@ -158,8 +159,8 @@ func conversationOf(given bool, flag string, env func(string) string) (string, e
 	return "", nil
 }
 
-// bearer returns what gives the token, and how an operator knows it. A variable is taken out of the environment, so that
-// no child can have it.
+// bearer returns what gives the token, and how an operator knows it. A variable is taken out of the environment, so
+// that no child can have it.
 func bearer(f connectFlags) (get func() string, from string, err error) {
 	switch {
 	case f.tokenEnv != "" && f.tokenFile != "":
@@ -170,13 +171,15 @@ func bearer(f connectFlags) (get func() string, from string, err error) {
 			return nil, "", usage("codehand connect --help", "--token-env %q is no name of a variable", f.tokenEnv)
 		}
 		if err := checkBearer(value); err != nil {
-			return nil, "", &exitError{code: exitConfig, err: fmt.Errorf("variable %s: %w", f.tokenEnv, err), hint: "set it where the client starts this command"}
+			return nil, "", &exitError{code: exitConfig, err: fmt.Errorf("variable %s: %w", f.tokenEnv, err),
+				hint: "set it where the client starts this command"}
 		}
 		return func() string { return value }, "variable " + f.tokenEnv, nil
 	case f.tokenFile != "":
 		value, err := readBearer(f.tokenFile)
 		if err != nil {
-			return nil, "", &exitError{code: exitConfig, err: err, hint: "a line with the token, in a file with mode 0600"}
+			return nil, "", &exitError{code: exitConfig, err: err,
+				hint: "a line with the token, in a file with mode 0600"}
 		}
 		file := &bearerFile{path: f.tokenFile, last: value}
 		return file.get, "file " + f.tokenFile, nil
@@ -257,7 +260,8 @@ func authorities(path string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(b) {
-		return nil, &exitError{code: exitConfig, err: fmt.Errorf("%s: no certificate is in it", path), hint: "a PEM file: -----BEGIN CERTIFICATE-----"}
+		return nil, &exitError{code: exitConfig, err: fmt.Errorf("%s: no certificate is in it", path),
+			hint: "a PEM file: -----BEGIN CERTIFICATE-----"}
 	}
 	return pool, nil
 }

@@ -14,6 +14,7 @@ const roomLines = 3000
 // largeRooms are the rooms that are larger, each with the reason. No row has a number: a sum of lines would forbid the
 // next tool or setting, and not the next tangle.
 var largeRooms = map[string]string{
+	"cmd/codehand":     "one file per command, and what it says to people",
 	"server":           "it is being taken apart: each transport, the audit and the metrics become rooms of their own",
 	"server/config":    "one table of all settings; what is in it grows with the settings and not with the rules",
 	"server/pipeline":  "ten stages that share one call; the files are named by stage",

@@ -82,7 +82,8 @@ Exit codes: 0 ended by a signal after the drain, 1 the start or a listener faile
 	}
 	f.String("config", "", "the configuration file, instead of the user's")
 	f.BoolVar(&check, "check", false, "do everything but listen, say what would be served, and end")
-	f.BoolVar(&snippets, "snippets", false, "print what to paste into each client, also where standard error is no terminal")
+	f.BoolVar(&snippets, "snippets", false,
+		"print what to paste into each client, also where standard error is no terminal")
 	return cmd
 }
 
@@ -353,7 +354,8 @@ func (run *serving) weaker() []string {
 	var out []string
 	if run.mode == "none" {
 		if cfg.HTTP.PublicURL != "" {
-			out = append(out, "nobody must sign in, so whoever reaches the proxy is you; --auth-mode token changes that")
+			out = append(out,
+				"nobody must sign in, so whoever reaches the proxy is you; --auth-mode token changes that")
 		}
 		if cfg.Auth.LocalPeer == "any" || runtime.GOOS != "linux" {
 			out = append(out, "every user of this machine may call")
@@ -371,7 +373,8 @@ func (run *serving) weaker() []string {
 	if cfg.Sandbox.Policy == "off" {
 		out = append(out, "sandbox.policy is off: commands may do all that this user may")
 	} else {
-		out = append(out, `commands are not run, because this version has no sandbox that confines them; sandbox.policy = "off" runs them unconfined`)
+		out = append(out, "commands are not run, because this version has no sandbox that confines them; "+
+			`sandbox.policy = "off" runs them unconfined`)
 	}
 	if cfg.Store.URL == "memory:" {
 		out = append(out, "store memory: forgets everything when this process ends")
@@ -406,7 +409,8 @@ func (run *serving) paste(urls []string) {
 		fmt.Fprintf(errs, "\n%s", s.Text)
 	}
 	if e.TokenEnv != "" {
-		fmt.Fprintf(errs, "\n%s is a variable of the client's environment that holds a token: codehand token new NAME\n", e.TokenEnv)
+		fmt.Fprintf(errs,
+			"\n%s is a variable of the client's environment that holds a token: codehand token new NAME\n", e.TokenEnv)
 	}
 	fmt.Fprintln(errs)
 }

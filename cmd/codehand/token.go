@@ -107,7 +107,8 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&w.roots, "root", nil, "directory to work in, with {principal} for each one's own; repeatable")
-	f.StringArrayVar(&w.scopes, "scope", nil, "mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all or mcp:admin; repeatable")
+	f.StringArrayVar(&w.scopes, "scope", nil,
+		"mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all or mcp:admin; repeatable")
 	f.StringArrayVar(&w.quotas, "quota", nil, "a limit as KEY=VALUE, such as calls_per_minute=60; repeatable")
 	f.StringVar(&w.mode, "mode", "", "permission mode at the start of a session")
 	f.StringVar(&w.maxMode, "max-mode", "", "permission mode that no session goes above")
@@ -202,12 +203,14 @@ func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
 		_, err = fmt.Fprintln(t.out, text)
 	}
 	if err != nil {
-		return &exitError{code: exitFailed, err: fmt.Errorf("token %s was made, but cannot be shown: %w", made.ID, err), hint: "codehand token revoke " + made.ID}
+		return &exitError{code: exitFailed, err: fmt.Errorf("token %s was made, but cannot be shown: %w", made.ID, err),
+			hint: "codehand token revoke " + made.ID}
 	}
 	fmt.Fprintf(t.errs, "codehand: token %s for %s, scopes %s, expires %s; it is shown only this once\n",
 		made.ID, made.Principal, scopesOf(made.Values.Scopes), dayOf(made.Expires, "never"))
 	if made.Expires.IsZero() {
-		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; end it with: codehand token revoke %s\n", made.ID)
+		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; end it with: codehand token revoke %s\n",
+			made.ID)
 	}
 	return nil
 }
@@ -285,7 +288,8 @@ Exit codes: 0 done, 1 the file cannot be read, 2 usage, 3 configuration.`,
 			fmt.Fprintln(tw, "ID\tPRINCIPAL\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tSTATE\tNOTE")
 			for _, r := range rows {
 				fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Principal, scopesOf(r.Scopes),
-					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State, printable(r.Note))
+					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State,
+					printable(r.Note))
 			}
 			return tw.Flush()
 		},
