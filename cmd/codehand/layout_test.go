@@ -123,7 +123,8 @@ var topLevel = []string{
 // mechanisms are names that say nothing about what a room is for.
 var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers", "types", "base", "manager", "misc"}
 
-// testRooms are for tests: their code is imported by _test files and by each other, and so never shipped.
+// testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
+// may.
 var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/tooltest"}
 
 // A room is one package as it is on disk.
@@ -293,16 +294,17 @@ func TestImportsOfTestRooms(t *testing.T) {
 
 // forbidden says why a file may not import p, and what to do.
 func forbidden(r *room, f *file, p string) string {
+	test := f.test || slices.Contains(testRooms, r.name)
 	if other, ok := strings.CutPrefix(p, module+"/"); ok {
-		if slices.Contains(testRooms, other) && !f.test && !slices.Contains(testRooms, r.name) {
+		if !test && slices.Contains(testRooms, other) {
 			return "the room is for tests: import it in a _test file, or move what the product needs to a room of the product"
 		}
-		if f.test || slices.Contains(rooms[r.name], other) {
+		if test || slices.Contains(rooms[r.name], other) {
 			return ""
 		}
 		return "the table of rooms does not allow it; hand the data down as an argument, or add the edge with its reason"
 	}
-	if g, ok := guarded[p]; ok && !f.test && !slices.Contains(g.rooms, r.name) {
+	if g, ok := guarded[p]; ok && !test && !slices.Contains(g.rooms, r.name) {
 		return "only " + strings.Join(g.rooms, ", ") + " may; " + g.instead
 	}
 	if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") {
@@ -315,7 +317,7 @@ func forbidden(r *room, f *file, p string) string {
 		switch {
 		case !slices.Contains(m.rooms, r.name):
 			return "only " + strings.Join(m.rooms, ", ") + " may; use the door of that room"
-		case m.testsOnly && !f.test:
+		case m.testsOnly && !test:
 			return "the module is for tests only"
 		}
 		return ""
