@@ -61,7 +61,8 @@ func wideLines(house []*room) map[string]int {
 
 func width(line string) int { return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t") }
 
-// unbreakable returns the lines of a file that cannot be wrapped: tags of structs, and texts of several lines in quotes.
+// unbreakable returns the lines of a file that cannot be wrapped: tags of structs, and texts of several lines in
+// quotes.
 func unbreakable(f *file) map[int]bool {
 	apart := map[int]bool{}
 	for n := range ast.Preorder(f.tree) {

@@ -44,8 +44,9 @@ func exportFailures(lonely []string, reasons map[string]string) []string {
 	stale := maps.Clone(reasons)
 	for _, name := range lonely {
 		if reasons[name] == "" {
-			failures = append(failures, name+" is exported and nobody outside of its room uses it: unexport or delete it; "+
-				"if what comes next needs it, say so in keptExports")
+			failures = append(failures,
+				name+" is exported and nobody outside of its room uses it: unexport or delete it; "+
+					"if what comes next needs it, say so in keptExports")
 		}
 		delete(stale, name)
 	}
@@ -77,7 +78,8 @@ func (c *checked) lonelyExports() []string {
 			}
 		}
 		for _, n := range scope.Names() {
-			if o := scope.Lookup(n); o.Exported() && !used[o] && !mentioned[o] && !groups[o] && !ofSet(o, used, mentioned) {
+			if o := scope.Lookup(n); o.Exported() && !used[o] && !mentioned[o] && !groups[o] &&
+				!ofSet(o, used, mentioned) {
 				lonely = append(lonely, name+" "+n)
 			}
 		}
@@ -366,8 +368,10 @@ func test(h a.Handle) {
 }
 `)
 	lonely := c.lonelyExports()
-	wantFailures(t, exportFailures(lonely, nil), "a Alone is exported", "a ErrSecret is exported", "a Forgotten is exported",
-		"a Handle.Unused is exported")
-	reasons := map[string]string{"a Alone": "a reason", "a ErrSecret": "", "a Handle.Unused": "a reason", "a Tested": "a reason"}
-	wantFailures(t, exportFailures(lonely, reasons), "a ErrSecret is exported", "a Forgotten is exported", "a Tested is used")
+	wantFailures(t, exportFailures(lonely, nil), "a Alone is exported", "a ErrSecret is exported",
+		"a Forgotten is exported", "a Handle.Unused is exported")
+	reasons := map[string]string{"a Alone": "a reason", "a ErrSecret": "", "a Handle.Unused": "a reason",
+		"a Tested": "a reason"}
+	wantFailures(t, exportFailures(lonely, reasons), "a ErrSecret is exported", "a Forgotten is exported",
+		"a Tested is used")
 }

@@ -22,7 +22,8 @@ func TestRulesFileNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range append(lostInComments(house, files), lostInDocument("ARCHITECTURE.md", string(architecture), files)...) {
+	for _, text := range append(lostInComments(house, files), lostInDocument("ARCHITECTURE.md", string(architecture),
+		files)...) {
 		t.Error(text)
 	}
 }
@@ -50,7 +51,8 @@ func listFiles(dir string) ([]string, error) {
 
 var goFile = regexp.MustCompile(`[\w./-]+\.go\b`)
 
-// lostInComments says which files the package comments name that are neither in the room nor, with a path, in the module.
+// lostInComments says which files the package comments name that are neither in the room nor, with a path, in the
+// module.
 func lostInComments(house []*room, files []string) []string {
 	var failures []string
 	for _, r := range house {
@@ -97,6 +99,7 @@ package a
 `)
 	files := []string{"a/a.go", "a/here.go", "b/far.go"}
 	wantFailures(t, lostInComments(house, files), "a/a.go: the package comment names gone.go")
-	wantFailures(t, lostInDocument("X.md", "`here.go`, `a/here.go`, `stdio.go:379`, `SKILL.md`, `ere.go`, `b/here.go`", files),
+	wantFailures(t, lostInDocument("X.md", "`here.go`, `a/here.go`, `stdio.go:379`, `SKILL.md`, `ere.go`, `b/here.go`",
+		files),
 		"X.md names ere.go", "X.md names b/here.go")
 }

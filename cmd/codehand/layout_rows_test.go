@@ -62,14 +62,16 @@ func (l limit) failures(found, rows map[string]int) []string {
 		case has > max(l.most, row):
 			failures = append(failures, fmt.Sprintf(l.advice, key, has, max(l.most, row)))
 		case has > l.most && has < row:
-			failures = append(failures, fmt.Sprintf("%s has only %d now: lower its row in testdata/layout/%s.txt from %d "+
-				"(go test ./cmd/codehand -run Rules -update does it)", key, has, l.name, row))
+			failures = append(failures,
+				fmt.Sprintf("%s has only %d now: lower its row in testdata/layout/%s.txt from %d "+
+					"(go test ./cmd/codehand -run Rules -update does it)", key, has, l.name, row))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		if found[key] <= l.most {
-			failures = append(failures, fmt.Sprintf("%s is within the limit of %d: delete its row in testdata/layout/%s.txt "+
-				"(go test ./cmd/codehand -run Rules -update does it)", key, l.most, l.name))
+			failures = append(failures,
+				fmt.Sprintf("%s is within the limit of %d: delete its row in testdata/layout/%s.txt "+
+					"(go test ./cmd/codehand -run Rules -update does it)", key, l.most, l.name))
 		}
 	}
 	return failures
@@ -121,8 +123,8 @@ func TestRuleRowsShrink(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]int{"same": 12, "grew": 13, "less": 11, "within": 10, "added": 11, "small": 1}
-	wantFailures(t, l.failures(found, rows), "added has 11, at most 10", "grew has 13, at most 12", "less has only 11 now",
-		"gone is within", "within is within")
+	wantFailures(t, l.failures(found, rows), "added has 11, at most 10", "grew has 13, at most 12",
+		"less has only 11 now", "gone is within", "within is within")
 	shrunk := l.shrink(found, rows)
 	wantFailures(t, l.failures(found, shrunk), "added has 11", "grew has 13")
 	if got, want := string(writeRows(head, shrunk)), "# head\n12 grew\n11 less\n12 same\n"; got != want {

@@ -44,12 +44,15 @@ func largeFailures(house []*room, reasons map[string]string) []string {
 		case lines > roomLines && reason != "":
 			delete(stale, r.name)
 		case lines > roomLines:
-			failures = append(failures, fmt.Sprintf("%s has %d lines without tests, at most %d: find a seam and move what is on "+
-				"one side of it into a room of its own, or give the reason in largeRooms", r.name, lines, roomLines))
+			failures = append(failures,
+				fmt.Sprintf("%s has %d lines without tests, at most %d: find a seam and move what is on "+
+					"one side of it into a room of its own, or give the reason in largeRooms", r.name, lines,
+					roomLines))
 			delete(stale, r.name)
 		case known:
-			failures = append(failures, fmt.Sprintf("%s has %d lines without tests, which needs no reason: delete its row in "+
-				"largeRooms", r.name, lines))
+			failures = append(failures,
+				fmt.Sprintf("%s has %d lines without tests, which needs no reason: delete its row in "+
+					"largeRooms", r.name, lines))
 			delete(stale, r.name)
 		}
 	}

@@ -24,7 +24,8 @@ import (
 var (
 	manyFields = limit{
 		name: "fields", most: 15,
-		advice: "%s has %d fields, at most %d: what changes together, or is made at another time, is a struct of its own",
+		advice: "%s has %d fields, at most %d: what changes together, or is made at another time, is a struct of " +
+			"its own",
 	}
 	manyMethods = limit{
 		name: "methods", most: 25,
@@ -32,7 +33,8 @@ var (
 	}
 	manyNamesakes = limit{
 		name: "namesakes", most: 3,
-		advice: "%s is the name of %d methods, at most %d: give the verb its object, as beginAudit (those of an interface " +
+		advice: "%s is the name of %d methods, at most %d: give the verb its object, as beginAudit (those of an " +
+			"interface " +
 			"do not count)",
 	}
 )
@@ -250,7 +252,8 @@ func (c *checked) implementations(room string, i *types.Interface) int {
 	n := 0
 	scope := c.pkgs[room].Scope()
 	for _, name := range scope.Names() {
-		if o, ok := scope.Lookup(name).(*types.TypeName); ok && !types.IsInterface(o.Type()) && implements(o.Type(), i) {
+		if o, ok := scope.Lookup(name).(*types.TypeName); ok && !types.IsInterface(o.Type()) &&
+			implements(o.Type(), i) {
 			n++
 		}
 	}
@@ -417,7 +420,7 @@ type inTest struct{ a, b, c, d, e int }
 	fields, methods, names := manyFields, manyMethods, manyNamesakes
 	fields.most, methods.most, names.most = 3, 2, 1
 	wantFailures(t, fields.failures(fieldCounts(c.house), nil), "server in has 5 fields", "server wide has 4 fields")
-	wantFailures(t, methods.failures(methodCounts(c.house), nil), "server narrow has 4 methods", "server third has 3 methods",
-		"server wide has 3 methods")
+	wantFailures(t, methods.failures(methodCounts(c.house), nil), "server narrow has 4 methods",
+		"server third has 3 methods", "server wide has 3 methods")
 	wantFailures(t, names.failures(c.namesakes(), nil), "server begin is the name of 2 methods")
 }
