@@ -160,7 +160,8 @@ func commandOf(line string) string {
 	if json.Unmarshal([]byte(line), &command) != nil {
 		return line
 	}
-	if strings.ContainsRune(command, utf8.RuneError) && !strings.ContainsRune(line, utf8.RuneError) && !strings.Contains(strings.ToLower(line), `\ufffd`) {
+	if strings.ContainsRune(command, utf8.RuneError) && !strings.ContainsRune(line, utf8.RuneError) &&
+		!strings.Contains(strings.ToLower(line), `\ufffd`) {
 		// Half a surrogate pair came out as U+FFFD, an ordinary character. It is none.
 		command = strings.ReplaceAll(command, string(utf8.RuneError), "\xed\xa0\x80")
 	}

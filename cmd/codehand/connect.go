@@ -134,8 +134,8 @@ func (t *terminal) connectSettings(cmd *cobra.Command) (config.Config, error) {
 // conversationVariables name the conversation, the first one that is set first.
 var conversationVariables = []string{"CODEHAND_SESSION", "CLAUDE_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID"}
 
-// conversationOf finds the handle of the conversation; "": none is given. What a client calls its conversation is hashed if
-// it has not the form of a handle, so that the same conversation is the same one again.
+// conversationOf finds the handle of the conversation; "": none is given. What a client calls its conversation is
+// hashed if it has not the form of a handle, so that the same conversation is the same one again.
 func conversationOf(given bool, flag string, env func(string) string) (string, error) {
 	if given {
 		if !config.Handle(flag) {
@@ -157,8 +157,8 @@ func conversationOf(given bool, flag string, env func(string) string) (string, e
 	return "", nil
 }
 
-// bearer returns what gives the token, and how an operator knows it. A variable is taken out of the environment, so that
-// no child can have it.
+// bearer returns what gives the token, and how an operator knows it. A variable is taken out of the environment, so
+// that no child can have it.
 func bearer(f connectFlags) (get func() string, from string, err error) {
 	switch {
 	case f.tokenEnv != "" && f.tokenFile != "":

@@ -141,7 +141,8 @@ func checkAudit(dir string) finding {
 func checkBinary() finding {
 	exe, err := os.Executable()
 	if err != nil {
-		return finding{"binary", "warn", "the path of this program is not known: " + err.Error(), "start it by its absolute path"}
+		return finding{"binary", "warn", "the path of this program is not known: " + err.Error(),
+			"start it by its absolute path"}
 	}
 	f := finding{"binary", "ok", fmt.Sprintf("%s, version %s", exe, buildVersion()), ""}
 	first, err := exec.LookPath("codehand")
@@ -163,7 +164,9 @@ func checkConfig(cfg config.Config, warnings []config.Warning) []finding {
 	}
 	out := []finding{{"config", "ok", text, ""}}
 	for _, w := range warnings {
-		out = append(out, finding{"config", "warn", w.String(), "a project file may only narrow what the user's file and flags allow"})
+		out = append(out,
+			finding{"config", "warn", w.String(),
+				"a project file may only narrow what the user's file and flags allow"})
 	}
 	return out
 }
@@ -249,7 +252,8 @@ func checkPrograms() []finding {
 			}
 		}
 		if found == "" {
-			out = append(out, finding{"programs", p.level, p.name + " is not in /usr/bin, /bin or /usr/local/bin", p.fix})
+			out = append(out, finding{"programs", p.level, p.name + " is not in /usr/bin, /bin or /usr/local/bin",
+				p.fix})
 			continue
 		}
 		out = append(out, finding{"programs", "ok", found, ""})
@@ -283,12 +287,15 @@ func handshake(ctx context.Context, args []string, era string) finding {
 		return fail(err)
 	}
 	lines := []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"codehand-doctor","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+			`"capabilities":{},"clientInfo":{"name":"codehand-doctor","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 	}
 	if era == "modern" {
-		const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"codehand-doctor","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+		const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"codehand-doctor","version":"1"},` +
+			`"io.modelcontextprotocol/clientCapabilities":{}}}`
 		lines = []string{
 			`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":` + meta + `}`,
 			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":` + meta + `}`,

@@ -84,7 +84,8 @@ func (t *terminal) historyJSON(cmd *cobra.Command, input map[string]any, limit i
 	return enc.Encode(all)
 }
 
-func (t *terminal) historyPages(cmd *cobra.Command, s *server.Server, input map[string]any, limit int) ([]json.RawMessage, error) {
+func (t *terminal) historyPages(cmd *cobra.Command, s *server.Server, input map[string]any,
+	limit int) ([]json.RawMessage, error) {
 	all, more := []json.RawMessage{}, true
 	input["format"] = "json"
 	for more && len(all) < limit {

@@ -131,6 +131,10 @@ var topLevel = []string{
 // mechanisms are names that say nothing about what a room is for.
 var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers", "types", "base", "manager", "misc"}
 
+// testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
+// may.
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/tooltest"}
+
 // A room is one package as it is on disk.
 type room struct {
 	name  string // its path below the module
@@ -143,12 +147,11 @@ type file struct {
 	test   bool
 	source []byte
 	tree   *ast.File
-	fset   *token.FileSet
 }
 
 // at is a place in a file, for a failure.
 func (r *room) at(f *file, n ast.Node) string {
-	return path.Join(r.name, f.name) + ":" + strconv.Itoa(f.fset.Position(n.Pos()).Line)
+	return path.Join(r.name, f.name) + ":" + strconv.Itoa(positions.Position(n.Pos()).Line)
 }
 
 // imported is the path of an import.
@@ -187,16 +190,25 @@ func readFiles(dir string) ([]*file, error) {
 	}
 	var files []*file
 	for _, name := range names {
-		f := &file{name: filepath.Base(name), test: strings.HasSuffix(name, "_test.go"), fset: token.NewFileSet()}
-		if f.source, err = os.ReadFile(name); err != nil {
+		source, err := os.ReadFile(name)
+		if err != nil {
 			return nil, err
 		}
-		if f.tree, err = parser.ParseFile(f.fset, name, f.source, parser.ParseComments); err != nil {
+		f, err := parseFile(name, source)
+		if err != nil {
 			return nil, err
 		}
 		files = append(files, f)
 	}
 	return files, nil
+}
+
+// positions are those of all files, since the types of several rooms are checked together.
+var positions = token.NewFileSet()
+
+func parseFile(name string, source []byte) (*file, error) {
+	tree, err := parser.ParseFile(positions, name, source, parser.ParseComments)
+	return &file{name: filepath.Base(name), test: strings.HasSuffix(name, "_test.go"), source: source, tree: tree}, err
 }
 
 func goTool(args ...string) ([]byte, error) {
@@ -265,6 +277,25 @@ func TestImports(t *testing.T) {
 					t.Errorf("%s imports %s: %s", r.at(f, spec), p, text)
 				}
 			}
+		}
+	}
+}
+
+func TestImportsOfTestRooms(t *testing.T) {
+	t.Parallel()
+	product, test := &file{name: "a.go"}, &file{name: "a_test.go", test: true}
+	for _, c := range []struct {
+		room string
+		file *file
+		bad  bool
+	}{
+		{"server", product, true},
+		{"server", test, false},
+		{"server/replaytest", test, false},
+	} {
+		text := forbidden(&room{name: c.room}, c.file, module+"/filestate/leaktest")
+		if bad := strings.Contains(text, "for tests"); bad != c.bad {
+			t.Errorf("%s/%s imports a room for tests: the rule says %q", c.room, c.file.name, text)
 		}
 	}
 }

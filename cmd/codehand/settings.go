@@ -48,5 +48,6 @@ capitals: CODEHAND_LOG_LEVEL. Write commas between the entries of a list.
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", s.Key, value, s.Doc)
 	}
 	_ = tw.Flush() // into a string
-	return &cobra.Command{Use: "settings", Short: "All settings and their defaults", Long: strings.TrimSpace(b.String())}
+	return &cobra.Command{Use: "settings", Short: "All settings and their defaults",
+		Long: strings.TrimSpace(b.String())}
 }

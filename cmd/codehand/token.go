@@ -202,7 +202,8 @@ func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
 		_, err = fmt.Fprintln(t.out, text)
 	}
 	if err != nil {
-		return &exitError{code: exitFailed, err: fmt.Errorf("token %s was made, but cannot be shown: %w", made.ID, err), hint: "codehand token revoke " + made.ID}
+		return &exitError{code: exitFailed, err: fmt.Errorf("token %s was made, but cannot be shown: %w", made.ID, err),
+			hint: "codehand token revoke " + made.ID}
 	}
 	fmt.Fprintf(t.errs, "codehand: token %s for %s, scopes %s, expires %s; it is not shown again\n",
 		made.ID, made.Principal, scopesOf(made.Values.Scopes), dayOf(made.Expires, "never"))
@@ -285,7 +286,8 @@ Exit codes: 0 done, 1 the file cannot be read, 2 usage, 3 configuration.`,
 			fmt.Fprintln(tw, "ID\tPRINCIPAL\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tSTATE\tNOTE")
 			for _, r := range rows {
 				fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Principal, scopesOf(r.Scopes),
-					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State, printable(r.Note))
+					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State,
+					printable(r.Note))
 			}
 			return tw.Flush()
 		},

@@ -28,7 +28,8 @@ each on a line, and the instructions.`,
 				Go       string `json:"go"`
 				Platform string `json:"platform"`
 				Tools    string `json:"tools_sha256"`
-			}{Version: buildVersion(), Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			}{Version: buildVersion(), Revision: revision(), Go: runtime.Version(),
+				Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON {
 				var err error
 				if v.Tools, err = server.Digest(tools.All()); err != nil {

@@ -150,8 +150,8 @@ func lockBeside(path string, patience time.Duration) (unlock func(), err error) 
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", name, bare(err))
 	}
-	// It may have been removed since it was opened, and a lock on a file without a name keeps nobody out. A link would let
-	// the owner of the directory choose what root makes and gives away.
+	// It may have been removed since it was opened, and a lock on a file without a name keeps nobody out. A link would
+	// let the owner of the directory choose what root makes and gives away.
 	mine, err := l.Stat()
 	if err == nil {
 		var named fs.FileInfo

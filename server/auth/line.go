@@ -253,8 +253,9 @@ func (l *line) encode() ([]byte, error) {
 		Revoked   string         `json:"revoked"`
 		Note      string         `json:"note"`
 	}{
-		lineVersion, t.ID, hashPrefix + hex.EncodeToString(l.hash[:]), t.Principal, v.Roots, v.Mode, v.MaxMode, v.Profile,
-		v.Scopes, v.Allow, v.Deny, quota, v.Admin, written(t.Created), written(t.Expires), written(t.Revoked), t.Note,
+		lineVersion, t.ID, hashPrefix + hex.EncodeToString(l.hash[:]), t.Principal, v.Roots, v.Mode, v.MaxMode,
+		v.Profile, v.Scopes, v.Allow, v.Deny, quota, v.Admin,
+		written(t.Created), written(t.Expires), written(t.Revoked), t.Note,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode token: %w", err)

@@ -105,8 +105,10 @@ func endsInHash(id string) bool {
 // sameRights says whether two principals may do the same. Quotas do not count: new ones hold from the next request on,
 // and what runs need not end for them.
 func (p Principal) sameRights(o Principal) bool {
-	return p.ID == o.ID && p.Slug == o.Slug && slices.Equal(p.Roots, o.Roots) && p.Mode == o.Mode && p.MaxMode == o.MaxMode &&
-		p.Profile == o.Profile && slices.Equal(p.Allow, o.Allow) && slices.Equal(p.Deny, o.Deny) && p.Scopes == o.Scopes && p.Admin == o.Admin
+	return p.ID == o.ID && p.Slug == o.Slug && slices.Equal(p.Roots, o.Roots) && p.Mode == o.Mode &&
+		p.MaxMode == o.MaxMode &&
+		p.Profile == o.Profile && slices.Equal(p.Allow, o.Allow) && slices.Equal(p.Deny, o.Deny) &&
+		p.Scopes == o.Scopes && p.Admin == o.Admin
 }
 
 // clone makes the lists of p the caller's.

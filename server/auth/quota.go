@@ -24,8 +24,8 @@ type Quota struct {
 	Sessions          int           // sessions: legacy transport sessions alive at once
 }
 
-// DefaultQuota is what holds for a principal about whom the operator says nothing.
-func DefaultQuota() Quota {
+// defaultQuota is what holds for a principal about whom the operator says nothing.
+func defaultQuota() Quota {
 	return Quota{
 		CallsPerMinute: 600, Burst: 100, ConcurrentCalls: 16, ConcurrentShells: 4, JobLife: 2 * time.Hour,
 		BytesInPerMinute: 32 << 20, BytesOutPerMinute: 256 << 20, Connections: 64, Streams: 64,

@@ -180,7 +180,8 @@ func (f *TokenFile) change(edit func([]*line) ([]*line, error)) error {
 	var text []byte
 	for _, l := range lines {
 		if len(l.raw) > maxLine {
-			return fmt.Errorf("write %s: the line of token %s would be longer than %d bytes", f.path, l.token.ID, maxLine)
+			return fmt.Errorf("write %s: the line of token %s would be longer than %d bytes", f.path, l.token.ID,
+				maxLine)
 		}
 		text = append(append(text, l.raw...), '\n')
 	}

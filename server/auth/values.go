@@ -100,7 +100,7 @@ func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled boo
 		Profile: said(sources, defaultProfile, func(v Values) *string { return v.Profile }),
 		Admin:   said(sources, false, func(v Values) *bool { return v.Admin }),
 		Scopes:  everything,
-		Quota:   DefaultQuota(),
+		Quota:   defaultQuota(),
 	}
 	if modes[p.Mode] > modes[p.MaxMode] {
 		p.Mode = p.MaxMode

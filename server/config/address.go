@@ -182,7 +182,8 @@ func readName(s string) (string, error) {
 	}
 	labels := strings.Split(strings.TrimSuffix(s, "."), ".")
 	for _, label := range labels {
-		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool { return r != '-' && !nameRune(r) }) {
+		if label == "" || len(label) > 63 ||
+			strings.ContainsFunc(label, func(r rune) bool { return r != '-' && !nameRune(r) }) {
 			return "", fmt.Errorf("%q is neither a host name in ASCII nor an address", s)
 		}
 	}
@@ -258,7 +259,8 @@ func isScheme(s string) bool {
 	if s == "" || s[0]|0x20 < 'a' || s[0]|0x20 > 'z' {
 		return false
 	}
-	return !strings.ContainsFunc(s, func(r rune) bool { return r == '_' || !nameRune(r) && !strings.ContainsRune("+-.", r) })
+	return !strings.ContainsFunc(s,
+		func(r rune) bool { return r == '_' || !nameRune(r) && !strings.ContainsRune("+-.", r) })
 }
 
 func origin(scheme, host, port string) string {

@@ -172,7 +172,8 @@ func checkEnvName(name string) error {
 
 // checkToolName refuses what cannot be the name of a tool. Whether there is one is not known here.
 func checkToolName(name string) error {
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '-' }) {
+	if name == "" || len(name) > 64 ||
+		strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '-' }) {
 		return fmt.Errorf("%s: must be the name of a tool", name)
 	}
 	return nil

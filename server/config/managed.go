@@ -63,7 +63,8 @@ func (l *loader) managedFile() {
 	}
 	l.managed = managed{path: path, fixed: map[string]bool{}}
 	for _, e := range entries {
-		l.manage(e, input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)), home: l.config.Home, file: true})
+		l.manage(e, input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)),
+			home: l.config.Home, file: true})
 	}
 }
 
@@ -144,7 +145,8 @@ func (l *loader) holdManaged() {
 	})
 	if len(ignored) > 0 {
 		l.warnings = append(l.warnings, Warning{
-			Origin: l.managed.path, Text: managedRulesOnly + ": rules that allow are ignored: " + strings.Join(ignored, ", "),
+			Origin: l.managed.path,
+			Text:   managedRulesOnly + ": rules that allow are ignored: " + strings.Join(ignored, ", "),
 		})
 	}
 }

@@ -88,7 +88,8 @@ func (v patterns) set(in input) error { return grow(v, in) }
 func (v patterns) read(in input) (add func(), count int, bad Problems) {
 	var good []permission.Rule
 	names, bad := parseNames(in, func(name string) permission.Options {
-		return permission.Options{Home: in.home, Deny: []permission.Rule{{Text: patternHead + name + patternTail, Dir: in.ruleDir}}}
+		return permission.Options{Home: in.home,
+			Deny: []permission.Rule{{Text: patternHead + name + patternTail, Dir: in.ruleDir}}}
 	})
 	for _, name := range names {
 		good = append(good, permission.Rule{Text: patternHead + name + patternTail, Origin: in.origin, Dir: in.ruleDir})
@@ -110,7 +111,8 @@ type protects struct{ p *[]string }
 func (v protects) set(in input) error { return grow(v, in) }
 
 func (v protects) read(in input) (add func(), count int, bad Problems) {
-	good, bad := parseNames(in, func(name string) permission.Options { return permission.Options{Protect: []string{name}} })
+	good, bad := parseNames(in,
+		func(name string) permission.Options { return permission.Options{Protect: []string{name}} })
 	return func() {
 		for _, name := range good {
 			if !slices.Contains(*v.p, name) {
@@ -126,7 +128,8 @@ func (v protects) text() string { return strings.Join(*v.p, ",") }
 type unprotects struct{ p *[]string }
 
 func (v unprotects) set(in input) error {
-	good, bad := parseNames(in, func(name string) permission.Options { return permission.Options{Unprotect: []string{name}} })
+	good, bad := parseNames(in,
+		func(name string) permission.Options { return permission.Options{Unprotect: []string{name}} })
 	if len(bad) > 0 {
 		return bad
 	}

@@ -88,16 +88,19 @@ func (l *loader) byAccident(dir string) bool {
 	}
 	real := Canonical(dir)
 	never := []string{l.config.Home, l.env["SYSTEMROOT"], l.env["WINDIR"]}
-	if real == filepath.Dir(real) || slices.ContainsFunc(never, func(d string) bool { return d != "" && Canonical(d) == real }) {
+	if real == filepath.Dir(real) ||
+		slices.ContainsFunc(never, func(d string) bool { return d != "" && Canonical(d) == real }) {
 		return true
 	}
 	if windows := l.env["SYSTEMROOT"]; windows != "" && contains(Canonical(windows), real) {
 		return true
 	}
-	if l.src.Serve && slices.ContainsFunc(l.config.keptDirs(), func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
+	if l.src.Serve && slices.ContainsFunc(l.config.keptDirs(),
+		func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
 		return true // a unit of systemd likes to start where the data is
 	}
-	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"}, func(d string) bool { return contains(d, real) })
+	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"},
+		func(d string) bool { return contains(d, real) })
 }
 
 func (l *loader) checkRoots() {
@@ -175,8 +178,11 @@ func (l *loader) keepFilesFrom(root string) {
 		if file.path == "" || file.path == "-" {
 			continue
 		}
-		if at, root := Canonical(file.path), canonical(root); len(components(root)) <= len(components(at)) && overlap(root, at) {
-			l.problems.add(c.origins[file.key], fmt.Sprintf("%s: %s lies in the root %s, where sessions could read or change it", file.key, file.path, root))
+		if at, root := Canonical(file.path),
+			canonical(root); len(components(root)) <= len(components(at)) && overlap(root, at) {
+			l.problems.add(c.origins[file.key],
+				fmt.Sprintf("%s: %s lies in the root %s, where sessions could read or change it", file.key, file.path,
+					root))
 		}
 	}
 }

@@ -137,7 +137,8 @@ func (l *loader) serveTogether() {
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
 	if c.Session.Idle > c.Session.TTL {
-		wrong("session.idle", "%s is more than session.ttl, %s", showDuration(c.Session.Idle), showDuration(c.Session.TTL))
+		wrong("session.idle", "%s is more than session.ttl, %s", showDuration(c.Session.Idle),
+			showDuration(c.Session.TTL))
 	}
 }
 
@@ -170,7 +171,8 @@ func (l *loader) serveModes(narrowed bool) {
 	}
 }
 
-const noBypass = "bypassPermissions in serve needs permissions.allow_bypass, which is not in this version; use acceptEdits"
+const noBypass = "bypassPermissions in serve needs permissions.allow_bypass, which is not in this version; use " +
+	"acceptEdits"
 
 // stricterMode returns the stricter of two modes; said is nil if nothing is said, which stays so.
 func stricterMode(said *string, mode string) *string {

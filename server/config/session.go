@@ -48,7 +48,8 @@ func (l *loader) together() {
 	c := &l.config
 	if sh := c.Shell; sh.DefaultTimeoutMS > sh.MaxTimeoutMS {
 		l.problems.add(c.origins["shell.default_timeout_ms"],
-			fmt.Sprintf("shell.default_timeout_ms: %d is more than shell.max_timeout_ms, %d", sh.DefaultTimeoutMS, sh.MaxTimeoutMS))
+			fmt.Sprintf("shell.default_timeout_ms: %d is more than shell.max_timeout_ms, %d", sh.DefaultTimeoutMS,
+				sh.MaxTimeoutMS))
 	}
 	if len(c.Protocol.Versions) == 0 {
 		l.problems.add(c.origins["protocol.versions"], "protocol.versions: name at least one version")
@@ -60,7 +61,8 @@ func (l *loader) together() {
 func (l *loader) bypass() {
 	c := &l.config
 	if c.Permissions.Mode == permission.Bypass && os.Geteuid() == 0 && !l.inContainer() {
-		l.problems.add(c.origins["permissions.mode"], "permissions.mode: bypassPermissions is refused for root outside a container")
+		l.problems.add(c.origins["permissions.mode"],
+			"permissions.mode: bypassPermissions is refused for root outside a container")
 	}
 }
 

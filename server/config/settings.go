@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"codehand/tools/permission"
@@ -37,38 +38,45 @@ var versions = [...]string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26
 // defaults returns the Config without any source.
 func defaults() Config {
 	return Config{
-		Permissions: Permissions{Mode: permission.Default, Highest: permission.Bypass, AskFallback: "client", AskTimeout: 10 * time.Minute},
-		Hooks:       Hooks{ToolNames: "claude"},
-		Plan:        Plan{ApprovalFallback: "client"},
-		Results:     Results{KeepDays: 30},
-		Tools:       Tools{MaxParallel: 10, Profile: "default", Deferral: "auto"},
-		Read:        Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto", ImageMaxEdge: 1568, PDF: true},
-		Edit:        Edit{Guard: "strict"},
-		Write:       Write{Durability: "full"},
-		Journal:     Journal{KeepDays: 30, MaxBytes: gib},
-		List:        List{Limit: 100, TimeoutMS: 20 * second},
-		Grep:        Grep{DefaultMode: "files_with_matches", TimeoutMS: 20 * second},
-		Shell:       Shell{Enabled: true, DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second, AutoBackgroundMS: 110 * second},
-		Protocol:    Protocol{Versions: append([]string(nil), versions[:]...)},
-		Stdio:       Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
-		Search:      Search{OutsideIgnores: "auto"},
-		Log:         Log{Level: slog.LevelInfo},
+		Permissions: Permissions{Mode: permission.Default, Highest: permission.Bypass, AskFallback: "client",
+			AskTimeout: 10 * time.Minute},
+		Hooks:   Hooks{ToolNames: "claude"},
+		Plan:    Plan{ApprovalFallback: "client"},
+		Results: Results{KeepDays: 30},
+		Tools:   Tools{MaxParallel: 10, Profile: "default", Deferral: "auto"},
+		Read: Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto",
+			ImageMaxEdge: 1568, PDF: true},
+		Edit:    Edit{Guard: "strict"},
+		Write:   Write{Durability: "full"},
+		Journal: Journal{KeepDays: 30, MaxBytes: gib},
+		List:    List{Limit: 100, TimeoutMS: 20 * second},
+		Grep:    Grep{DefaultMode: "files_with_matches", TimeoutMS: 20 * second},
+		Shell: Shell{Enabled: true, DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second,
+			AutoBackgroundMS: 110 * second},
+		Protocol: Protocol{Versions: append([]string(nil), versions[:]...)},
+		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
+		Search:   Search{OutsideIgnores: "auto"},
+		Log:      Log{Level: slog.LevelInfo},
 		HTTP: HTTP{
-			Listen: []string{"127.0.0.1:7433"}, MaxBody: 4 << 20, Drain: 30 * time.Second, OrphanGrace: 30 * time.Second,
-			LameDuck: -1, SSE: true, UnixMode: 0o600, MaxConnections: 4096,
+			Listen: []string{"127.0.0.1:7433"}, MaxBody: 4 << 20, Drain: 30 * time.Second,
+			OrphanGrace: 30 * time.Second,
+			LameDuck:    -1, SSE: true, UnixMode: 0o600, MaxConnections: 4096,
 		},
 		Auth:    Auth{Mode: "auto", LocalPeer: "same-user"},
 		Session: Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200},
 		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
-		Audit:   Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour, Commands: "redacted"},
+		Audit: Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
+			Commands: "redacted"},
 	}
 }
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
-func table(c *Config) []setting { return append(baseTable(c), serveTable(c)...) }
+func table(c *Config) []setting {
+	return slices.Concat(ruleTable(c), toolTable(c), processTable(c), serveTable(c))
+}
 
-// baseTable is the part that counts in every command.
-func baseTable(c *Config) []setting {
+// ruleTable is about what may be done, and who decides.
+func ruleTable(c *Config) []setting {
 	return []setting{
 		{"roots", "directories that sessions may use; ROOT arguments replace them", operatorOnly, dirs{&c.Roots}},
 		{"state_dir", "directory for state that outlives the process", operatorOnly, file{&c.StateDir}},
@@ -135,8 +143,10 @@ func baseTable(c *Config) []setting {
 		{"stdio.parent_watch", "exit when the client's process is gone", operatorOnly, toggle{&c.Stdio.ParentWatch}},
 		{"client.profile", "client profile to use, whatever name the client gives", operatorOnly, text{&c.Client.Profile}},
 
-		{"search.workers", "threads of the search engine, 0 for one per processor", operatorOnly, number{&c.Search.Workers, 0, 64, true}},
-		{"search.outside_ignores", "obey ignore files above a root: auto or off", guidance, choice{&c.Search.OutsideIgnores, []string{"auto", "off"}}},
+		{"search.workers", "threads of the search engine, 0 for one per processor", operatorOnly,
+			number{&c.Search.Workers, 0, 64, true}},
+		{"search.outside_ignores", "obey ignore files above a root: auto or off", guidance,
+			choice{&c.Search.OutsideIgnores, []string{"auto", "off"}}},
 
 		{"log.level", "debug, info, warn or error", operatorOnly, level{&c.Log.Level}},
 		{"log.file", "file for the log instead of stderr", operatorOnly, file{&c.Log.File}},

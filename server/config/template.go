@@ -119,8 +119,8 @@ func components(path string) []string {
 	return strings.Split(path, string(filepath.Separator))
 }
 
-// couldBeName says whether one component of a template could be name, for a principal with a fitting ID. What stands for
-// it has lower case; on some disks names in upper case mean the same.
+// couldBeName says whether one component of a template could be name, for a principal with a fitting ID. What stands
+// for it has lower case; on some disks names in upper case mean the same.
 func couldBeName(template, name string) bool {
 	parts := strings.Split(template, placeholder)
 	if len(parts) == 1 {
@@ -131,7 +131,8 @@ func couldBeName(template, name string) bool {
 	if len(name) <= len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
 		return false
 	}
-	return len(parts) > 2 || strings.Trim(name[len(first):len(name)-len(last)], "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+	return len(parts) > 2 || strings.Trim(name[len(first):len(name)-len(last)],
+		"abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
 // A rootList are the roots that one source says, for messages.

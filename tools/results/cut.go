@@ -2,8 +2,8 @@ package results
 
 import "fmt"
 
-// CutMiddle cuts a text that a person reads to n characters, but never to fewer than 100: the end of a command is as important
-// as its beginning. It says what is left out.
+// CutMiddle cuts a text that a person reads to n characters, but never to fewer than 100: the end of a command is as
+// important as its beginning. It says what is left out.
 func CutMiddle(text string, n int) string {
 	n = max(n, 100)
 	r := []rune(text)
@@ -13,5 +13,6 @@ func CutMiddle(text string, n int) string {
 	const said = 60 // room for the words
 	keep := n - said
 	head, tail := keep*2/3, keep-keep*2/3
-	return fmt.Sprintf("%s\n[%d characters in the middle are not shown]\n%s", string(r[:head]), len(r)-head-tail, string(r[len(r)-tail:]))
+	return fmt.Sprintf("%s\n[%d characters in the middle are not shown]\n%s", string(r[:head]), len(r)-head-tail,
+		string(r[len(r)-tail:]))
 }
