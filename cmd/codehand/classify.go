@@ -65,7 +65,8 @@ Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.
 			return out.Flush()
 		},
 	}
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "`DIR` whose files commands may read by absolute path; repeatable (default: the current directory)")
+	cmd.Flags().StringArrayVar(&roots, "root", nil,
+		"`DIR` whose files commands may read by absolute path; repeatable (default: the current directory)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per command")
 	return cmd
 }

@@ -61,7 +61,8 @@ Exit codes: 0 the input ended or a signal came, 1 reading the input failed,
 // connect passes one client on. Nothing else may write to standard output meanwhile.
 func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error {
 	if isTerminal(t.in) {
-		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin and stdout, usually started by a client. Ctrl-D ends it.\n", buildVersion())
+		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin and stdout, usually started by a client. Ctrl-D ends it.\n",
+			buildVersion())
 	}
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
 		fmt.Fprintf(t.errs, "codehand: warning: other processes can read the environment of this one: %v\n", err)
@@ -169,13 +170,15 @@ func bearer(f connectFlags) (get func() string, from string, err error) {
 			return nil, "", usage("codehand connect --help", "--token-env %q is not the name of a variable", f.tokenEnv)
 		}
 		if err := checkBearer(value); err != nil {
-			return nil, "", &exitError{code: exitConfig, err: fmt.Errorf("variable %s: %w", f.tokenEnv, err), hint: "set it in the client's configuration of this command"}
+			return nil, "", &exitError{code: exitConfig, err: fmt.Errorf("variable %s: %w", f.tokenEnv, err),
+				hint: "set it in the client's configuration of this command"}
 		}
 		return func() string { return value }, "variable " + f.tokenEnv, nil
 	case f.tokenFile != "":
 		value, err := readBearer(f.tokenFile)
 		if err != nil {
-			return nil, "", &exitError{code: exitConfig, err: err, hint: "put the token alone into a file with mode 0600"}
+			return nil, "", &exitError{code: exitConfig, err: err,
+				hint: "put the token alone into a file with mode 0600"}
 		}
 		file := &bearerFile{path: f.tokenFile, last: value}
 		return file.get, "file " + f.tokenFile, nil
@@ -256,7 +259,8 @@ func authorities(path string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(b) {
-		return nil, &exitError{code: exitConfig, err: fmt.Errorf("%s: no certificate found", path), hint: "use a PEM file, with a line -----BEGIN CERTIFICATE-----"}
+		return nil, &exitError{code: exitConfig, err: fmt.Errorf("%s: no certificate found", path),
+			hint: "use a PEM file, with a line -----BEGIN CERTIFICATE-----"}
 	}
 	return pool, nil
 }

@@ -87,7 +87,8 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 func diagnose(cmd *cobra.Command, roots []string) []finding {
 	cfg, warnings, err := load(cmd, roots)
 	if err != nil {
-		return []finding{checkBinary(), {ID: "config", Level: "FAIL", Text: err.Error(), Fix: "fix the file or the setting that is named"}}
+		return []finding{checkBinary(),
+			{ID: "config", Level: "FAIL", Text: err.Error(), Fix: "fix the file or the setting that is named"}}
 	}
 	args := append([]string{"stdio"}, cfg.Roots...)
 	for flag, value := range given(cmd) {
@@ -100,7 +101,9 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 		func(ctx context.Context) []finding { return append(checkState(cfg), checkJournal(ctx, cfg)...) },
 		func(context.Context) []finding { return checkPrograms() },
 		func(context.Context) []finding {
-			return []finding{{ID: "sandbox", Level: "note", Text: "level 1 (limits): commands run with a filtered environment, and codehand ends their whole process tree; the kernel does not confine them",
+			return []finding{{ID: "sandbox", Level: "note",
+				Text: "level 1 (limits): commands run with a filtered environment, and codehand ends their whole " +
+					"process tree; the kernel does not confine them",
 				Fix: "use only roots whose programs you would run yourself"}}
 		},
 		func(ctx context.Context) []finding { return []finding{handshake(ctx, args, "legacy")} },
@@ -117,7 +120,8 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 			select {
 			case all[i] = <-done:
 			case <-ctx.Done():
-				all[i] = []finding{{"time", "FAIL", fmt.Sprintf("check %d of %d did not end within %s", i+1, len(checks), checkLimit), "look for a network mount that does not answer"}}
+				all[i] = []finding{{"time", "FAIL", fmt.Sprintf("check %d of %d did not end within %s", i+1,
+					len(checks), checkLimit), "look for a network mount that does not answer"}}
 			}
 		})
 	}
@@ -133,7 +137,8 @@ func checkAudit(dir string) finding {
 			"keep the files as they are, and find out who could write to the directory"}
 	}
 	if err != nil {
-		return finding{"audit", "FAIL", err.Error(), "give the directory of the log: audit.dir, or else audit in the data directory"}
+		return finding{"audit", "FAIL", err.Error(),
+			"give the directory of the log: audit.dir, or else audit in the data directory"}
 	}
 	return finding{"audit", "ok", fmt.Sprintf("%d lines, each follows the one before", lines), ""}
 }
@@ -152,7 +157,8 @@ func checkBinary() finding {
 	a, errA := os.Stat(exe)
 	b, errB := os.Stat(first)
 	if errA == nil && errB == nil && !os.SameFile(a, b) {
-		return finding{"binary", "warn", f.Text + "; PATH finds another one first: " + first, "give your client the absolute path of this one"}
+		return finding{"binary", "warn", f.Text + "; PATH finds another one first: " + first,
+			"give your client the absolute path of this one"}
 	}
 	return f
 }
@@ -173,7 +179,8 @@ func checkConfig(cfg config.Config, warnings []config.Warning) []finding {
 
 func checkRoots(cfg config.Config) []finding {
 	if len(cfg.Roots) == 0 {
-		return []finding{{"roots", "warn", "there is no root, so the tools can use no file", "give a directory: codehand stdio /path/to/project"}}
+		return []finding{{"roots", "warn", "there is no root, so the tools can use no file",
+			"give a directory: codehand stdio /path/to/project"}}
 	}
 	var out []finding
 	for _, r := range cfg.Roots {
@@ -188,7 +195,8 @@ func checkRoots(cfg config.Config) []finding {
 			if _, err := os.ReadDir(r); err != nil {
 				f = finding{"roots", "FAIL", err.Error(), "give this user the right to read it"}
 			} else if same(r, cfg.Home) {
-				f = finding{"roots", "warn", r + " is your home directory: the tools can change everything in it", "give a project's directory instead"}
+				f = finding{"roots", "warn", r + " is your home directory: the tools can change everything in it",
+					"give a project's directory instead"}
 			}
 		}
 		out = append(out, f)
@@ -205,11 +213,13 @@ func same(a, b string) bool {
 func checkState(cfg config.Config) []finding {
 	dir, err := config.OpenState(cfg.StateDir)
 	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(), "the directory must belong to you and have mode 0700; or choose another one with --state-dir"}}
+		return []finding{{"state", "FAIL", err.Error(),
+			"the directory must belong to you and have mode 0700; or choose another one with --state-dir"}}
 	}
 	probe, err := os.CreateTemp(dir, "doctor-*")
 	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(), "free some space, or choose another directory with --state-dir"}}
+		return []finding{{"state", "FAIL", err.Error(),
+			"free some space, or choose another directory with --state-dir"}}
 	}
 	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	if err != nil {
@@ -225,15 +235,19 @@ const maxRecovered = 5
 func checkJournal(ctx context.Context, cfg config.Config) []finding {
 	found, err := server.RecoveredFiles(ctx, cfg.StateDir)
 	if err != nil {
-		return []finding{{"journal", "warn", "the journal cannot be read: " + err.Error(), "check the directory journal in the state directory"}}
+		return []finding{{"journal", "warn", "the journal cannot be read: " + err.Error(),
+			"check the directory journal in the state directory"}}
 	}
 	var out []finding
 	for _, r := range found[:min(len(found), maxRecovered)] {
-		out = append(out, finding{"journal", "note", fmt.Sprintf("a server that was killed left a version of %s, found on %s", r.Path, r.Time.Local().Format(time.DateTime)),
-			"to see it, run in a directory above the file: codehand history --change " + r.ID})
+		out = append(out,
+			finding{"journal", "note", fmt.Sprintf("a server that was killed left a version of %s, found on %s", r.Path,
+				r.Time.Local().Format(time.DateTime)),
+				"to see it, run in a directory above the file: codehand history --change " + r.ID})
 	}
 	if more := len(found) - maxRecovered; more > 0 {
-		out = append(out, finding{"journal", "note", fmt.Sprintf("%d more such versions are kept", more), "codehand history lists them"})
+		out = append(out, finding{"journal", "note", fmt.Sprintf("%d more such versions are kept", more),
+			"codehand history lists them"})
 	}
 	return out
 }
@@ -323,7 +337,8 @@ func handshake(ctx context.Context, args []string, era string) finding {
 		}
 		return fail(err)
 	}
-	return finding{id, "ok", fmt.Sprintf("%s: %d tools, %d tokens, in %d ms; exited cleanly", era, tools, (bytes+3)/4, answered.Milliseconds()), ""}
+	return finding{id, "ok", fmt.Sprintf("%s: %d tools, %d tokens, in %d ms; exited cleanly", era, tools, (bytes+3)/4,
+		answered.Milliseconds()), ""}
 }
 
 // countTools reads one line of the server. It returns 0 tools for every answer but that of tools/list.

@@ -83,9 +83,6 @@ var rooms = map[string][]string{
 	"filestate/seen":     {"filestate/disk", "filestate/lines"},
 }
 
-// ofTests are the rooms that only tests may import. Their files may use what tests may.
-var ofTests = []string{"filestate/leaktest", "server/blackbox", "server/replaytest"}
-
 // modules are the third-party modules, each with the rooms that may import it.
 var modules = []struct {
 	path      string
@@ -302,10 +299,10 @@ func TestImportsOfTestRooms(t *testing.T) {
 
 // forbidden says why a file may not import p, and what to do.
 func forbidden(r *room, f *file, p string) string {
-	test := f.test || slices.Contains(ofTests, r.name)
+	test := f.test || slices.Contains(testRooms, r.name)
 	if other, ok := strings.CutPrefix(p, module+"/"); ok {
-		if !test && slices.Contains(ofTests, other) {
-			return "the room is for tests only"
+		if !test && slices.Contains(testRooms, other) {
+			return "the room is for tests: import it in a _test file, or move what the product needs to a room of the product"
 		}
 		if test || slices.Contains(rooms[r.name], other) {
 			return ""

@@ -82,7 +82,8 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 	}
 	f.String("config", "", "configuration file to read instead of the user's")
 	f.BoolVar(&check, "check", false, "check everything, say what would be served, and exit without listening")
-	f.BoolVar(&snippets, "snippets", false, "print what to paste into each client, even if standard error is not a terminal")
+	f.BoolVar(&snippets, "snippets", false,
+		"print what to paste into each client, even if standard error is not a terminal")
 	return cmd
 }
 
@@ -359,7 +360,9 @@ func (run *serving) warnings() []string {
 	var out []string
 	if run.mode == "none" {
 		if cfg.HTTP.PublicURL != "" {
-			out = append(out, "no sign-in is needed, so everyone who reaches the proxy acts as you; to change that: --auth-mode token")
+			out = append(out,
+				"no sign-in is needed, so everyone who reaches the proxy acts as you; to change that: "+
+					"--auth-mode token")
 		}
 		if run.everyUser() {
 			out = append(out, "every user of this machine can connect and acts as you")
@@ -377,7 +380,9 @@ func (run *serving) warnings() []string {
 	if cfg.Sandbox.Policy == "off" {
 		out = append(out, "sandbox.policy is off: commands can do everything that your user account can")
 	} else {
-		out = append(out, "shell commands are disabled: this version cannot confine them. To enable them unconfined: --sandbox-policy off")
+		out = append(out,
+			"shell commands are disabled: this version cannot confine them. To enable them unconfined: "+
+				"--sandbox-policy off")
 	}
 	if cfg.Store.URL == "memory:" {
 		out = append(out, "store memory: sessions are forgotten when this process ends")
@@ -412,7 +417,8 @@ func (run *serving) paste(urls []string) {
 		fmt.Fprintf(errs, "\n%s", s.Text)
 	}
 	if e.TokenEnv != "" {
-		fmt.Fprintf(errs, "\nSet %s in the client's environment to a token. To make one: codehand token new NAME\n", e.TokenEnv)
+		fmt.Fprintf(errs, "\nSet %s in the client's environment to a token. To make one: codehand token new NAME\n",
+			e.TokenEnv)
 	}
 	fmt.Fprintln(errs)
 }

@@ -30,7 +30,8 @@ Exit codes: 0 the input ended or a signal came, 1 reading the input failed,
 // stdio serves one client. Nothing else may write to standard output meanwhile.
 func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 	if isTerminal(t.in) {
-		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin and stdout, usually started by a client. Ctrl-D ends it.\n", buildVersion())
+		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin and stdout, usually started by a client. Ctrl-D ends it.\n",
+			buildVersion())
 	}
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
 		fmt.Fprintf(t.errs, "codehand: warning: commands can read the environment of this process: %v\n", err)

@@ -106,8 +106,10 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&w.roots, "root", nil, "directory to work in, where {principal} stands for the principal; repeatable")
-	f.StringArrayVar(&w.scopes, "scope", nil, "mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all or mcp:admin; repeatable")
+	f.StringArrayVar(&w.roots, "root", nil,
+		"directory to work in, where {principal} stands for the principal; repeatable")
+	f.StringArrayVar(&w.scopes, "scope", nil,
+		"mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all or mcp:admin; repeatable")
 	f.StringArrayVar(&w.quotas, "quota", nil, "a limit as KEY=VALUE, such as calls_per_minute=60; repeatable")
 	f.StringVar(&w.mode, "mode", "", "permission mode at the start of a session")
 	f.StringVar(&w.maxMode, "max-mode", "", "highest permission mode of a session")
@@ -208,7 +210,8 @@ func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
 	fmt.Fprintf(t.errs, "codehand: token %s for %s, scopes %s, expires %s; it is not shown again\n",
 		made.ID, made.Principal, scopesOf(made.Values.Scopes), dayOf(made.Expires, "never"))
 	if made.Expires.IsZero() {
-		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; to revoke it: codehand token revoke %s\n", made.ID)
+		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; to revoke it: codehand token revoke %s\n",
+			made.ID)
 	}
 	return nil
 }

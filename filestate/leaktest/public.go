@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// Public returns a new directory that other users of this machine can enter; it is removed when the test is over. Its path
-// is so short that it can hold a Unix socket. Usually it lies in TMPDIR. If that is deep, or private, or lies in a directory
-// that is, Public takes the place where all users have their temporary files. It skips the test if there is none.
+// Public returns a new directory that other users of this machine can enter; it is removed when the test is over. Its
+// path is so short that it can hold a Unix socket. Usually it lies in TMPDIR. If that is deep, or private, or lies in a
+// directory that is, Public takes the place where all users have their temporary files. It skips the test if there is
+// none.
 func Public(t testing.TB) string {
 	t.Helper()
 	if len(os.TempDir()) < maxPublic && entered(os.TempDir()) {
@@ -26,7 +27,8 @@ func Public(t testing.TB) string {
 		if !entered(place) {
 			continue
 		}
-		// A run directory, since the reaper looks into TMPDIR only: if this process is killed, the next one sweeps there.
+		// A run directory, since the reaper looks into TMPDIR only: if this process is killed, the next one sweeps
+		// there.
 		if run, err := makeRun(parentDir(place)); err == nil {
 			t.Cleanup(run.remove)
 			sweep(parentDir(place))

@@ -18,8 +18,9 @@ import (
 const reaperMark = "CODEHAND_TEST_REAPER"
 
 const (
-	reapFor   = 10 * time.Second      // how long the reaper goes on to kill
-	buildWait = time.Second           // how long it waits for the end of `go`, which may have been killed with its tests
+	reapFor = 10 * time.Second // how long the reaper goes on to kill
+	// how long it waits for the end of `go`, which may have been killed with its tests
+	buildWait = time.Second
 	reapPace  = 20 * time.Millisecond // between two looks
 	watchPace = 200 * time.Millisecond
 )
@@ -86,7 +87,8 @@ func startReaper(run *runDir) error {
 	if err != nil {
 		return err
 	}
-	o := orders{Dir: run.dir, Tests: os.Getpid(), Began: run.began, Parent: os.Getppid(), Build: buildDir(self, run.temp)}
+	o := orders{Dir: run.dir, Tests: os.Getpid(), Began: run.began, Parent: os.Getppid(),
+		Build: buildDir(self, run.temp)}
 	o.ParentBegan, _ = startOf(o.Parent)
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -122,8 +124,8 @@ func endReaper() {
 // buildPattern is the path of a test binary below the temporary directory in which `go test` built it.
 var buildPattern = regexp.MustCompile(`^go-build[0-9]+[/\\]b[0-9]+[/\\][^/\\]+$`)
 
-// buildDir is the directory that `go test` removes after its run; "" if the test binary lies elsewhere, or `go` does not
-// run it itself.
+// buildDir is the directory that `go test` removes after its run; "" if the test binary lies elsewhere, or `go` does
+// not run it itself.
 func buildDir(binary, temp string) string {
 	for _, arg := range os.Args[1:] {
 		if strings.HasPrefix(arg, "-test.fuzzworker") { // its parent is another test process
@@ -194,8 +196,8 @@ func (o *orders) reap(list []child) {
 	}
 }
 
-// watchParent ends this process soon after `go test` has died, and so everything that it started. (A signal at the death
-// of the parent would come when the parent's thread ends that started this process.)
+// watchParent ends this process soon after `go test` has died, and so everything that it started. (A signal at the
+// death of the parent would come when the parent's thread ends that started this process.)
 func watchParent() {
 	parent := os.Getppid()
 	go func() {

@@ -56,7 +56,8 @@ func (v Values) Check() error {
 			continue
 		}
 		if _, ok := modes[*m.name]; !ok {
-			return fmt.Errorf("%s: unknown mode %q; the modes are plan, dontAsk, default, acceptEdits, auto, bypassPermissions", m.key, *m.name)
+			return fmt.Errorf("%s: unknown mode %q; the modes are plan, dontAsk, default, acceptEdits, auto, "+
+				"bypassPermissions", m.key, *m.name)
 		}
 	}
 	if v.Profile != nil && !slices.Contains(profiles, *v.Profile) {

@@ -161,7 +161,8 @@ func readListen(s string, in input) (string, error) {
 
 func readMetricsListen(s string, in input) (string, error) {
 	if strings.HasPrefix(s, "systemd:") {
-		return "", fmt.Errorf("listen %q: sockets of systemd are only for http.listen; write host:port, [v6]:port or unix:/path", s)
+		return "", fmt.Errorf("listen %q: sockets of systemd are only for http.listen; write host:port, [v6]:port or "+
+			"unix:/path", s)
 	}
 	return readListen(s, in)
 }

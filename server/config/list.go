@@ -74,7 +74,8 @@ func splitList(s string) ([]string, error) {
 	}
 	take(s[start:])
 	if depth > 0 && strings.Contains(s[start:], ",") {
-		return nil, errors.New("a parenthesis is not closed, so the list cannot be split at its commas; write the list in a file")
+		return nil, errors.New("a parenthesis is not closed, so the list cannot be split at its commas; write the " +
+			"list in a file")
 	}
 	return texts, nil
 }

@@ -106,7 +106,8 @@ func (l *loader) fix(s setting, in input) {
 	}
 	l.managed.fixed[s.key] = true
 	if now := s.at.text(); said != byDefault && said != serveOrigin && now != before {
-		l.problems.add(said, fmt.Sprintf("%s: %s is not allowed: %s fixes it at %s", s.key, shown(before), in.origin, shown(now)))
+		l.problems.add(said, fmt.Sprintf("%s: %s is not allowed: %s fixes it at %s", s.key, shown(before), in.origin,
+			shown(now)))
 	}
 }
 

@@ -284,7 +284,9 @@ func (l *loader) additionalDirs() {
 		for _, list := range l.templates() {
 			for _, root := range list.roots {
 				if personal(root) && overlap(canonical(root), Canonical(dir)) {
-					l.problems.add(l.config.origins[key], fmt.Sprintf("%s: %s overlaps with %s of the root %s, so everyone could reach somebody's files", key, dir, placeholder, root))
+					l.problems.add(l.config.origins[key],
+						fmt.Sprintf("%s: %s overlaps with %s of the root %s, so everyone could reach somebody's files",
+							key, dir, placeholder, root))
 				}
 			}
 		}
@@ -297,7 +299,8 @@ func (l *loader) planDirectory(before, origin string) {
 	const key = "plan.directory"
 	c := &l.config
 	if c.Plan.Directory != before && !l.inRoots(c.Plan.Directory) {
-		l.warnings = append(l.warnings, Warning{Origin: c.origins[key], Text: key + ": ignored: " + c.Plan.Directory + " is not inside a root"})
+		l.warnings = append(l.warnings,
+			Warning{Origin: c.origins[key], Text: key + ": ignored: " + c.Plan.Directory + " is not inside a root"})
 		c.Plan.Directory, c.origins[key] = before, origin
 	}
 	if c.Plan.Directory != "" && !l.inRoots(c.Plan.Directory) {

@@ -69,7 +69,8 @@ func (l *loader) projectEntries(dir, path string, data []byte) {
 		}
 	}
 	if len(ignored) > 0 {
-		l.warnings = append(l.warnings, Warning{Origin: path, Text: "a project file can only narrow; ignored: " + strings.Join(ignored, ", ")})
+		l.warnings = append(l.warnings,
+			Warning{Origin: path, Text: "a project file can only narrow; ignored: " + strings.Join(ignored, ", ")})
 	}
 }
 

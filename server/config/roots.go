@@ -73,7 +73,9 @@ func (l *loader) startedIn(remedy string) {
 	dir := l.config.WorkDir
 	switch {
 	case l.byAccident(dir):
-		l.warnings = append(l.warnings, Warning{Text: fmt.Sprintf("no directory can be used: codehand was started in %s, which is never a root by itself; %s", dir, remedy)})
+		l.warnings = append(l.warnings,
+			Warning{Text: fmt.Sprintf("no directory can be used: codehand was started in %s, which is never a root "+
+				"by itself; %s", dir, remedy)})
 	case dir != "":
 		l.config.Roots = []string{dir}
 		l.config.origins["roots"] = "working directory"
@@ -115,7 +117,8 @@ func (l *loader) checkRoots() {
 
 func (l *loader) warnAboutHome(root string) {
 	if l.isHome(root) {
-		l.warnings = append(l.warnings, Warning{Text: root + " is the home directory; use a project's directory instead"})
+		l.warnings = append(l.warnings,
+			Warning{Text: root + " is the home directory; use a project's directory instead"})
 	}
 }
 

@@ -187,19 +187,23 @@ func RealDir(t *testing.T) string {
 
 // Skills are skills for tests: what they are by path below the workspace.
 var Skills = map[string]string{
-	".claude/skills/greet/SKILL.md":        "---\nname: greet\ndescription: Says hello.\nargument-hint: \"[who]\"\n---\nSay hello to $ARGUMENTS.\n",
-	".claude/skills/deploy/SKILL.md":       "---\nname: deploy\ndescription: Deploys it.\nargument-hint: \"[staging|production] <patch | minor|major>\"\ndisable-model-invocation: true\n---\nDeploy to $0 as $1 from ${CLAUDE_SKILL_DIR}.\n",
+	".claude/skills/greet/SKILL.md": "---\nname: greet\ndescription: Says hello.\nargument-hint: " +
+		"\"[who]\"\n---\nSay hello to $ARGUMENTS.\n",
+	".claude/skills/deploy/SKILL.md": "---\nname: deploy\ndescription: Deploys it.\nargument-hint: " +
+		"\"[staging|production] <patch | minor|major>\"\ndisable-model-invocation: true\n---\nDeploy to $0 as $1 " +
+		"from ${CLAUDE_SKILL_DIR}.\n",
 	".claude/skills/deploy/scripts/go.sh":  "echo deployed\n",
 	".claude/skills/deploy/a b/notes?.txt": "one\ntwo\nthree\n",
 	".claude/skills/deploy/logo.png":       "\x89PNG\r\n\x1a\n\x00\xff",
-	".claude/skills/quiet/SKILL.md":        "---\nname: quiet\ndescription: Is for models.\nuser-invocable: false\n---\nHush.\n",
-	".claude/skills/broken/SKILL.md":       "---\nname: broken\nNever shown.\n",
-	".claude/skills/binary/SKILL.md":       "---\nname: binary\n---\n\xff\xfe\n",
-	".claude/skills/odd/SKILL.md":          "---\ndescription: [odd: {\nallowed-tools: 7\n---\nOdd, but a text.\n",
-	".claude/skills/apart/SKILL.md":        "---\nname: apart\ndescription: Works alone.\ncontext: fork\n---\nThink.\n",
-	".claude/skills/shelly/SKILL.md":       "---\nname: shelly\ndescription: Wants commands.\n---\nIt is !`touch ran` now.\n```!\ntouch ran\n```\nEnd.\n",
-	".claude/skills/other-name/SKILL.md":   "---\nname: another\ndescription: Calls itself differently.\n---\nHm.\n",
-	".claude/commands/look.md":             "Look at $1 and $0.\n",
+	".claude/skills/quiet/SKILL.md": "---\nname: quiet\ndescription: Is for models.\nuser-invocable: " +
+		"false\n---\nHush.\n", ".claude/skills/broken/SKILL.md": "---\nname: broken\nNever shown.\n",
+	".claude/skills/binary/SKILL.md": "---\nname: binary\n---\n\xff\xfe\n",
+	".claude/skills/odd/SKILL.md":    "---\ndescription: [odd: {\nallowed-tools: 7\n---\nOdd, but a text.\n",
+	".claude/skills/apart/SKILL.md":  "---\nname: apart\ndescription: Works alone.\ncontext: fork\n---\nThink.\n",
+	".claude/skills/shelly/SKILL.md": "---\nname: shelly\ndescription: Wants commands.\n---\nIt is !`touch ran` " +
+		"now.\n```!\ntouch ran\n```\nEnd.\n",
+	".claude/skills/other-name/SKILL.md": "---\nname: another\ndescription: Calls itself differently.\n---\nHm.\n",
+	".claude/commands/look.md":           "Look at $1 and $0.\n",
 }
 
 // Lay writes files below dir.

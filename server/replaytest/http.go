@@ -47,7 +47,8 @@ func Async(q *http.Request) <-chan HTTPReply {
 func (c *HTTPClient) Launch(ctx context.Context, id, name, mark, meta string) <-chan HTTPReply {
 	c.T.Helper()
 	args := fmt.Sprintf(`{"text":%q}`, mark)
-	return Async(c.Request(ctx, http.MethodPost, c.URL, c.CallBody(id, name, args, meta+`,"progressToken":"p-`+mark+`"`)))
+	return Async(c.Request(ctx, http.MethodPost, c.URL,
+		c.CallBody(id, name, args, meta+`,"progressToken":"p-`+mark+`"`)))
 }
 
 // Cancel posts notifications/cancelled. meta is what its _meta has besides what the era needs, with a comma before it.
@@ -57,7 +58,8 @@ func (c *HTTPClient) Cancel(id, meta string) int {
 	if c.Modern {
 		own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
 	}
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"_meta":{%s%s}}}`, id, own, meta)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"_meta":{%s%s}}}`,
+		id, own, meta)
 	return c.Do(c.Request(context.Background(), http.MethodPost, c.URL, body)).Status
 }
 

@@ -82,12 +82,14 @@ func (c *ElicitClient) Line(name, args, more string) string {
 	if c.Modern {
 		meta = `,"_meta":{` + c.Meta() + `}`
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s%s%s}}`, c.nextID(), name, args, meta, more)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s%s%s}}`,
+		c.nextID(), name, args, meta, more)
 }
 
 // Hello is the initialize of a legacy client.
 func (c *ElicitClient) Hello() string {
-	return `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + cmp.Or(c.Speaks, "2025-11-25") + `","capabilities":` + c.Caps + `,"clientInfo":{"name":"ask-test","version":"1"}}}`
+	return `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + cmp.Or(c.Speaks,
+		"2025-11-25") + `","capabilities":` + c.Caps + `,"clientInfo":{"name":"ask-test","version":"1"}}}`
 }
 
 // An ElicitAnswer is the answer to a call.
@@ -198,7 +200,8 @@ func (c *ElicitClient) Form() string {
 		if err := json.Unmarshal([]byte(l), &m); err != nil {
 			c.T.Fatal(err)
 		}
-		if form := append(m.Params.RequestedSchema, m.Result.InputRequests["answer"].Params.RequestedSchema...); len(form) > 0 {
+		if form := append(m.Params.RequestedSchema,
+			m.Result.InputRequests["answer"].Params.RequestedSchema...); len(form) > 0 {
 			return string(form)
 		}
 	}
@@ -215,7 +218,8 @@ func (c *ElicitClient) AsksNobody() {
 		c.T.Error("nothing was recorded")
 	}
 	for _, l := range c.Wire {
-		if strings.Contains(l, "elicitation/create") || strings.Contains(l, "input_required") || strings.Contains(l, "requestState") {
+		if strings.Contains(l, "elicitation/create") || strings.Contains(l, "input_required") ||
+			strings.Contains(l, "requestState") {
 			c.T.Errorf("asked on the wire: %s", l)
 		}
 	}

@@ -46,7 +46,8 @@ func Spawn(t testing.TB, path, work, client string, modern bool, settings map[st
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = work
-	cmd.Env = []string{"HOME=" + base, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + base, "CODEHAND_SESSION=" + Handle}
+	cmd.Env = []string{"HOME=" + base, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + base,
+		"CODEHAND_SESSION=" + Handle}
 	p := Speak(t, cmd, client, modern)
 	p.State = filepath.Join(base, "codehand")
 	return p

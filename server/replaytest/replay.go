@@ -134,7 +134,8 @@ func (r *replay) run() (string, error) {
 			args = "{}"
 		}
 		answer, err := r.Wire.Call(name, json.RawMessage(r.names.fill(args)))
-		for end := time.Now().Add(HangAfter); err == nil && name == "grep_search" && counted.MatchString(answer) && time.Now().Before(end); {
+		for end := time.Now().Add(HangAfter); err == nil && name == "grep_search" && counted.MatchString(answer) &&
+			time.Now().Before(end); {
 			answer, err = r.Wire.Call(name, json.RawMessage(r.names.fill(args)))
 		}
 		if err != nil {
@@ -210,14 +211,17 @@ func (r *replay) world(cmd string) error {
 		return Mkfifo(at(1))
 	case "wait": // wait JOB: until it is over
 		for limit := time.Now().Add(HangAfter); time.Now().Before(limit); {
-			answer, err := r.Wire.Call("job_output", json.RawMessage(fmt.Sprintf(`{"job_id":%q,"block":true,"filter":"^never matches$"}`, r.names.fill(f[1]))))
+			answer, err := r.Wire.Call("job_output",
+				json.RawMessage(fmt.Sprintf(`{"job_id":%q,"block":true,"filter":"^never matches$"}`,
+					r.names.fill(f[1]))))
 			if err != nil || !strings.HasPrefix(answer, "running") {
 				return err
 			}
 		}
 		return errors.New("the job does not end")
 	}
-	return fmt.Errorf("no such command: %s (there are write, append, rm, mv, mkdir, touch, chmod, link, fifo, wait)", f[0])
+	return fmt.Errorf("no such command: %s (there are write, append, rm, mv, mkdir, touch, chmod, link, fifo, wait)",
+		f[0])
 }
 
 // placeholders stand for what differs from run to run; equal values get equal names.
@@ -278,7 +282,8 @@ func (p *placeholders) hide(s string) string {
 
 // fill replaces names by values.
 func (p *placeholders) fill(s string) string {
-	for _, value := range slices.SortedFunc(maps.Keys(p.seen), func(a, b string) int { return len(p.seen[b]) - len(p.seen[a]) }) {
+	for _, value := range slices.SortedFunc(maps.Keys(p.seen),
+		func(a, b string) int { return len(p.seen[b]) - len(p.seen[a]) }) {
 		s = strings.ReplaceAll(s, p.seen[value], value)
 	}
 	for _, f := range slices.Backward(p.fixed) {
@@ -346,13 +351,15 @@ func (r *replay) compare(t *testing.T, got string, update bool) {
 		return
 	}
 	if old := txtar.Format(r.file.archive); !bytes.Equal(old, rendered) {
-		t.Errorf("%s differs.\ngot:\n%s\nwant:\n%s\nIf the new answers are better: go test ./server -update, and read the diff.", r.file.path, rendered, old)
+		t.Errorf("%s differs.\ngot:\n%s\nwant:\n%s\nIf the new answers are better: go test ./server -update, and "+
+			"read the diff.", r.file.path, rendered, old)
 	}
 }
 
 // outFile is a section that holds data whatever its bytes are.
 func outFile(rel string, data []byte) txtar.File {
-	if len(data) > 0 && (data[len(data)-1] != '\n' || bytes.ContainsAny(data, "\r\x00") || bytes.HasPrefix(data, []byte("-- ")) || bytes.Contains(data, []byte("\n-- ")) || !utf8.Valid(data)) {
+	if len(data) > 0 && (data[len(data)-1] != '\n' || bytes.ContainsAny(data, "\r\x00") ||
+		bytes.HasPrefix(data, []byte("-- ")) || bytes.Contains(data, []byte("\n-- ")) || !utf8.Valid(data)) {
 		return txtar.File{Name: "out/" + rel + ".hex", Data: []byte(hex.EncodeToString(data) + "\n")}
 	}
 	return txtar.File{Name: "out/" + rel, Data: data}

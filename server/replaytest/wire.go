@@ -249,7 +249,8 @@ func (w *Wire) Calls() func(tool, args string) (string, error) {
 		id := next
 		waiting[id] = answer
 		mu.Unlock()
-		err := w.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, args))
+		err := w.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`,
+			id, tool, args))
 		if err != nil {
 			return "", err
 		}
@@ -274,5 +275,6 @@ func CallLine(id any, name, args, meta string) string {
 	if meta != "" {
 		meta = `,"_meta":{` + meta + `}`
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id, name, args, meta)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id,
+		name, args, meta)
 }
