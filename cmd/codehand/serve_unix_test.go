@@ -84,6 +84,7 @@ func (s *served) run() {
 	s.t.Cleanup(func() {
 		s.hung.Stop()
 		_ = s.cmd.Process.Kill() // most have ended
+		_ = s.cmd.Wait()         // and been waited for
 	})
 }
 
