@@ -132,7 +132,8 @@ func (e *StaleError) look(ctx context.Context, rec *seen.Record, content bool) (
 	return same, nil
 }
 
-func (e *StaleError) compareWhole(ctx context.Context, rec *seen.Record, file *os.File, content bool) (same bool, err error) {
+func (e *StaleError) compareWhole(ctx context.Context, rec *seen.Record, file *os.File,
+	content bool) (same bool, err error) {
 	var sum disk.Digest
 	switch size := e.stamp.Size; {
 	case content && size <= seen.MaxHeld:
@@ -145,7 +146,8 @@ func (e *StaleError) compareWhole(ctx context.Context, rec *seen.Record, file *o
 	return sum == rec.Hash, err
 }
 
-// compareParts is compareWhole for what is known by its parts. The new version is that of the head: nobody has hashed more.
+// compareParts is compareWhole for what is known by its parts. The new version is that of the head: nobody has hashed
+// more.
 func (e *StaleError) compareParts(ctx context.Context, rec *seen.Record, file *os.File) (same bool, err error) {
 	if same, err = rec.InPlace(ctx, file); same || err != nil {
 		return same, err

@@ -31,9 +31,11 @@ func (l *Ledger) verify(ctx context.Context, w *work) error {
 	}
 	if backErr := l.putBack(ctx, w, there.content); backErr != nil {
 		w.temp = nil // what is there is not ours to remove
-		return &RollbackError{Err: w.failed(fault.Verify, disk.ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: backErr}}}
+		return &RollbackError{Err: w.failed(fault.Verify, disk.ErrMoved),
+			Files: []Left{{Path: w.path, Changed: true, Err: backErr}}}
 	}
-	if err != nil && !errors.Is(err, disk.ErrMoved) && !errors.Is(err, disk.ErrTooLarge) && !errors.Is(err, disk.ErrDirectory) && !errors.Is(err, disk.ErrNotRegular) {
+	if err != nil && !errors.Is(err, disk.ErrMoved) && !errors.Is(err, disk.ErrTooLarge) &&
+		!errors.Is(err, disk.ErrDirectory) && !errors.Is(err, disk.ErrNotRegular) {
 		return w.failed(fault.Verify, err)
 	}
 	return l.foreign(ctx, w)
@@ -77,7 +79,8 @@ func (l *Ledger) discardOurs(ctx context.Context, w *work) {
 
 // keepBeside keeps what somebody else has in the temporary file. false: it is there only, and stays.
 func (l *Ledger) keepBeside(w *work, content []byte) bool {
-	return l.journal.TryKeep(journal.KindExternal, w.by, w.path, content, filepath.Join(filepath.Dir(w.path), w.temporary))
+	return l.journal.TryKeep(journal.KindExternal, w.by, w.path, content,
+		filepath.Join(filepath.Dir(w.path), w.temporary))
 }
 
 // setAside takes the name off a file that is to be removed, and proves that it was the one that was read.
@@ -99,7 +102,8 @@ func (l *Ledger) setAside(ctx context.Context, w *work) error {
 		return nil
 	}
 	if _, err := l.nameAgain(w, there.content); err != nil {
-		return &RollbackError{Err: w.failed(fault.Verify, disk.ErrMoved), Files: []Left{{Path: w.path, Changed: true, Err: err}}}
+		return &RollbackError{Err: w.failed(fault.Verify, disk.ErrMoved),
+			Files: []Left{{Path: w.path, Changed: true, Err: err}}}
 	}
 	return l.foreign(ctx, w)
 }
@@ -231,7 +235,8 @@ func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 
 // replaceBack writes the old content anew, where nothing was displaced.
 func (l *Ledger) replaceBack(ctx context.Context, w *work) error {
-	back := &work{edit: w.edit, path: w.path, name: w.name, dir: w.dir, file: w.file, next: w.old, temporary: l.self.TempName()}
+	back := &work{edit: w.edit, path: w.path, name: w.name, dir: w.dir, file: w.file, next: w.old,
+		temporary: l.self.TempName()}
 	t, at, err := l.writeTemp(ctx, back)
 	if err != nil {
 		return w.failed(at, err)

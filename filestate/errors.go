@@ -9,8 +9,8 @@ import (
 	"codehand/filestate/fault"
 )
 
-// The errors that come out of this package, besides the types below, those of disk, lock, journal and seen, and what the system
-// says.
+// The errors that come out of this package, besides the types below, those of disk, lock, journal and seen, and what
+// the system says.
 var (
 	ErrNotRead  = errors.New("file has not been read")
 	ErrPartRead = errors.New("only part of the file has been read")
@@ -25,10 +25,11 @@ type Sums struct{ Before, After string }
 type StaleError struct {
 	Path     string
 	Was, Now Version // Now is "" if there is no such file any more
-	Named    bool    // the caller gave Was, so that only a call which gives Now can fit; the session itself may have changed the file
-	Sums     Sums    // only of Changed
-	Old      []byte  // nil if the old content is no longer held (Contents says how much is)
-	New      []byte  // nil if it was not read: the name is a link now, or Changed was asked about all files
+	// the caller gave Was, so that only a call which gives Now can fit; the session itself may have changed the file
+	Named bool
+	Sums  Sums   // only of Changed
+	Old   []byte // nil if the old content is no longer held (Contents says how much is)
+	New   []byte // nil if it was not read: the name is a link now, or Changed was asked about all files
 
 	stamp disk.Stamp // of New; the zero Stamp if it is not known
 }
@@ -40,10 +41,11 @@ func (e *StaleError) Error() string {
 
 // A PartReadError is an ErrPartRead that says which part it was.
 type PartReadError struct {
-	Path    string
-	Seen    []Lines // in order; empty if the caller's version is all that is known
-	Total   int     // lines of the file
-	Version Version // that was given, if it is that of a part of a large file and the edit changes more: the part is Seen
+	Path  string
+	Seen  []Lines // in order; empty if the caller's version is all that is known
+	Total int     // lines of the file
+	// that was given, if it is that of a part of a large file and the edit changes more: the part is Seen
+	Version Version
 }
 
 // Error names the ranges.

@@ -27,8 +27,8 @@ func (l *Ledger) guard(w *work, memErr error) error {
 	}
 }
 
-// outside returns a *PartReadError if the edit's version is that of a part, and more than that part is changed, or if the
-// edit touches what was not shown.
+// outside returns a *PartReadError if the edit's version is that of a part, and more than that part is changed, or if
+// the edit touches what was not shown.
 func (w *work) outside() error {
 	if w.edit.remove || w.file == nil {
 		return nil

@@ -14,9 +14,10 @@ func (l *Ledger) History(ctx context.Context, q journal.Query) ([]journal.Entry,
 	return l.journal.History(ctx, q)
 }
 
-// Last returns what Journal.Last does; ErrNoChange without a journal. A change that did not end is judged by what came after
-// it, or by what its files hold, since only the start of a process settles what another left that was killed: one that was
-// never made is passed over, and so is what one took back that was made. Nothing is written, and q.Fits is not asked.
+// Last returns what Journal.Last does; ErrNoChange without a journal. A change that did not end is judged by what came
+// after it, or by what its files hold, since only the start of a process settles what another left that was killed: one
+// that was never made is passed over, and so is what one took back that was made. Nothing is written, and q.Fits is not
+// asked.
 func (l *Ledger) Last(ctx context.Context, q journal.Query) (journal.Entry, error) {
 	if l.journal == nil {
 		return journal.Entry{}, journal.ErrNoChange

@@ -39,16 +39,17 @@ func OpenRegular(f File) (*os.File, error) {
 
 // Options of a Ledger. A nil field has the meaning given.
 type Options struct {
-	Memory   Memory           // what was seen; nil: in this process only
-	Locker   lock.Locker      // one writer per path; nil: one of its own, lock.New(Dir)
-	Contents *Contents        // old contents for diffs; nil: one of its own, of 25 MiB
-	Journal  *journal.Journal // before and after of every change; nil: no undo, and what is saved by others at the moment of a change may be lost
-	Dir      string           // private directory for lock files; "": locks hold in this process only
-	Fast     bool             // skip the fsyncs (config durability = "fast")
+	Memory   Memory      // what was seen; nil: in this process only
+	Locker   lock.Locker // one writer per path; nil: one of its own, lock.New(Dir)
+	Contents *Contents   // old contents for diffs; nil: one of its own, of 25 MiB
+	// before and after of every change; nil: no undo, and what is saved by others at the moment of a change may be lost
+	Journal *journal.Journal
+	Dir     string // private directory for lock files; "": locks hold in this process only
+	Fast    bool   // skip the fsyncs (config durability = "fast")
 }
 
-// largeSize is the most bytes of a file that is hashed whole because a part of it is read. The head of a larger one must cost
-// what any head costs.
+// largeSize is the most bytes of a file that is hashed whole because a part of it is read. The head of a larger one
+// must cost what any head costs.
 const largeSize = 16 << 20
 
 // A Ledger is one session's view of files. It is safe for concurrent use. All ledgers of a process

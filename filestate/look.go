@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// writerWait is how long a program is waited for that has opened a file for writing since it was read: it is about to
-	// save, and its content shall win.
+	// writerWait is how long a program is waited for that has opened a file for writing since it was read: it is about
+	// to save, and its content shall win.
 	writerWait = time.Second
-	// holderWait is the same for a file that was open for writing before it was read, as a log is, or what an editor holds
-	// locked. Such a program may keep it for hours; what it writes later is for the journal (Journal.WatchLate).
+	// holderWait is the same for a file that was open for writing before it was read, as a log is, or what an editor
+	// holds locked. Such a program may keep it for hours; what it writes later is for the journal (Journal.WatchLate).
 	holderWait = 20 * time.Millisecond
 	writerPoll = time.Millisecond
 
-	// stampedSize is the size from which a displaced file is known by its stamp, where that proves something. A smaller one
-	// is read again: that costs nothing, and sees even a program that writes and then sets the times back.
+	// stampedSize is the size from which a displaced file is known by its stamp, where that proves something. A smaller
+	// one is read again: that costs nothing, and sees even a program that writes and then sets the times back.
 	stampedSize = 1 << 20
 )
 
@@ -91,8 +91,8 @@ func (w *work) lookOnce(ctx context.Context, name string) ([]byte, disk.Stamp, e
 	return content, stamp, unmoved(file, stamp)
 }
 
-// settled opens what stands at a name. If that is the temporary one, programs that are writing to it are waited for; busy
-// says that one still is.
+// settled opens what stands at a name. If that is the temporary one, programs that are writing to it are waited for;
+// busy says that one still is.
 func (w *work) settled(ctx context.Context, name string) (file *os.File, stamp disk.Stamp, busy bool, err error) {
 	file, _, err = disk.OpenRegular(w.dir, name, w.path)
 	if err != nil {
@@ -120,9 +120,9 @@ func unmoved(file *os.File, stamp disk.Stamp) error {
 	return err
 }
 
-// awaitWriters waits until no program is writing to a displaced file, and says whether one still is. A program that saves in
-// place has opened the file before it was displaced, and writes to it just afterwards; nobody can open it under its new
-// name. All waiting for one file takes w.wait at most.
+// awaitWriters waits until no program is writing to a displaced file, and says whether one still is. A program that
+// saves in place has opened the file before it was displaced, and writes to it just afterwards; nobody can open it
+// under its new name. All waiting for one file takes w.wait at most.
 func (w *work) awaitWriters(ctx context.Context, f *os.File) (busy bool) {
 	start := time.Now()
 	defer func() { w.wait = max(0, w.wait-time.Since(start)) }()

@@ -2,43 +2,19 @@ package filestate_test
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // seed repeats the random tests of an earlier run.
 var seed = flag.Uint64("seed", 0, "seed of the random tests; 0: a new one")
 
-// TestMain also is the entrance of the child processes that some tests start, and looks for file
-// descriptors that the tests leave open.
+// TestMain also is the entrance of the child processes that some tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childMark {
 		os.Exit(child(os.Args[2:]))
 	}
-	flag.Parse()
-	before := openFiles()
-	code := m.Run()
-	if after := openFiles(); code == 0 && len(after) > len(before) {
-		fmt.Fprintf(os.Stderr, "%d files were open before the tests, %d are after: %v\n", len(before), len(after), after)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// openFiles lists what the descriptors of this process stand for, where the system says it.
-func openFiles() []string {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		name, err := os.Readlink("/proc/self/fd/" + e.Name())
-		// The runtime's poller stays open from its first use on.
-		if err == nil && name != "anon_inode:[eventpoll]" && name != "anon_inode:[eventfd]" && name != "anon_inode:[pidfd]" {
-			names = append(names, name)
-		}
-	}
-	return names
+	leaktest.Main(m)
 }

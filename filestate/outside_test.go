@@ -12,12 +12,10 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
-const (
-	outsidePace = 3 * time.Millisecond // between two saves of the other program
-	outsideEach = 500                  // edits of ours meanwhile
-)
+const outsidePace = 3 * time.Millisecond // between two saves of the other program
 
 // childEditOutside is another program that saves a file again and again, by turns by a rename and in place. It says what
 // it found just before each save, and what it saved. It ends when it is killed.
@@ -52,8 +50,8 @@ func TestAgainstAnotherProgram(t *testing.T) {
 	d := newKeptDesk(t, durable)
 	d.write("a", "outside 0")
 	cmd, lines := startChild(t, "edit outside", d.path("a"), t.TempDir(), "")
-	made, refused := 0, 0
-	for made < outsideEach && refused < 20*outsideEach {
+	made, refused, each := 0, 0, leaktest.Rounds(150, 500)
+	for made < each && refused < 20*each {
 		f := openFile(t, d.path("a"))
 		_, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: f, Unseen: true, Change: func(old []byte) ([]byte, error) {
 			head, _, _ := strings.Cut(string(old), "\n")
@@ -102,7 +100,7 @@ func TestAgainstAnotherProgram(t *testing.T) {
 		}
 	}
 	t.Logf("%d edits made, %d refused, %d versions of the other program, %d lost", made, refused, len(saved), lost)
-	if len(saved) < 20 || made < outsideEach {
+	if len(saved) < 20 || made < each {
 		t.Errorf("only %d saves and %d edits", len(saved), made)
 	}
 	d.noTemps()

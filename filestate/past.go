@@ -50,7 +50,8 @@ func (p past) held(ctx context.Context, path, sum string) bool {
 	return holds(ctx, path, sum)
 }
 
-// holds says whether the content with that SHA-256, in hex, stands at a path; "": no file. What cannot be read does not.
+// holds says whether the content with that SHA-256, in hex, stands at a path; "": no file. What cannot be read does
+// not.
 func holds(ctx context.Context, path, sum string) bool {
 	dir, err := disk.Reopen(filepath.Dir(path))
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // Without fsync, and with an fsync that does not reach the name, the double loses what was written; what is synced it keeps.
@@ -153,12 +155,9 @@ func newPowerRound(t *testing.T) *powerRound {
 // next start each file holds what was acknowledged, or for the change in flight old or new, whole; a change of two files is
 // in both or in none; the journal agrees; and the first change in a directory leaves no temporary file there (SEC-13).
 func TestSEC13PowerLoss(t *testing.T) {
-	rounds := 25
-	if os.Getenv("CODEHAND_LONG") == "1" {
-		rounds = 200
-	}
 	r := newPowerRound(t)
 	edits, made, left := 0, 0, 0
+	rounds := leaktest.Rounds(12, 200)
 	for range rounds {
 		r.disk.arm(1+r.random.IntN(100), r.random.IntN(choices))
 		flight := -1
@@ -187,15 +186,15 @@ func TestSEC13EveryOperation(t *testing.T) {
 	if !r.edit(1) { // so that the directories of the state are there
 		t.Fatal("the first change")
 	}
-	ways := []int{leavesNothing, leavesAny}
-	if os.Getenv("CODEHAND_LONG") == "1" {
-		ways = append(ways, leavesPrefix, leavesAny, leavesAny, leavesAny)
+	ways := [][]int{{leavesNothing, leavesAny}} // in turn
+	if leaktest.Long() {
+		ways = [][]int{{leavesNothing}, {leavesAny}, {leavesPrefix}, {leavesAny}, {leavesAny}, {leavesAny}}
 	}
 	for kind, name := range []string{"edit_file", "multi_edit", "write_file"} {
 		losses, made, acknowledged := 0, 0, 0
 		for _, way := range ways {
 			for at := 1; ; at++ {
-				r.disk.arm(at, way)
+				r.disk.arm(at, way[(at+kind)%len(way)])
 				acked := r.edit(kind)
 				out := r.disk.off()
 				flight := kind

@@ -77,7 +77,8 @@ func (w *work) written(t *temp) {
 	w.temp = nil
 	w.sync, w.lost = t.sync, t.lost
 	info, err := w.dir.Lstat(w.name)
-	if err != nil || !os.SameFile(info, t.info) || info.Size() != t.info.Size() || !info.ModTime().Equal(t.info.ModTime()) {
+	if err != nil || !os.SameFile(info, t.info) || info.Size() != t.info.Size() ||
+		!info.ModTime().Equal(t.info.ModTime()) {
 		w.stamp = disk.Stamp{Racy: true}
 		return
 	}

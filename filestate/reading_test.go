@@ -14,6 +14,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/disk"
+	"codehand/filestate/leaktest"
 )
 
 func TestSightOfParts(t *testing.T) {
@@ -163,8 +164,14 @@ func TestSawOfALargeFile(t *testing.T) {
 	}
 	_, err := d.edit("big", "x", "y", unseen)
 	wantError(t, err, disk.ErrTooLarge)
+}
+
+func TestChangeToALargeFile(t *testing.T) {
+	t.Parallel()
+	leaktest.OnlyLong(t, "takes a gigabyte of memory")
+	d := newDesk(t)
 	d.write("small", "x")
-	_, err = d.change("small", func([]byte) ([]byte, error) { return make([]byte, 1<<30+1), nil }, unseen)
+	_, err := d.change("small", func([]byte) ([]byte, error) { return make([]byte, 1<<30+1), nil }, unseen)
 	wantError(t, err, disk.ErrTooLarge)
 }
 

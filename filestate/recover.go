@@ -13,10 +13,10 @@ import (
 	"codehand/filestate/journal"
 )
 
-// Recover settles the changes in the journal that processes which died left half made: it removes their temporary files, or
-// puts back what an exchange had displaced, and takes back a change of several files that stopped between two of them, or
-// of one that is half written. It keeps what nobody else has. For the start of a process, before the first change; others
-// may be at work meanwhile. It also removes what is too old or too much.
+// Recover settles the changes in the journal that processes which died left half made: it removes their temporary
+// files, or puts back what an exchange had displaced, and takes back a change of several files that stopped between two
+// of them, or of one that is half written. It keeps what nobody else has. For the start of a process, before the first
+// change; others may be at work meanwhile. It also removes what is too old or too much.
 //
 // The errors of single changes are joined; those changes stay open for the next time.
 func (l *Ledger) Recover(ctx context.Context) ([]journal.Repair, error) {
@@ -34,8 +34,8 @@ func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journ
 	var backs []*back
 	for i, f := range e.Files {
 		next, known := e.Later[f.Path]
-		// What was not synced may be anything after a power loss: a temporary file of which nobody knows the content is no
-		// proof then that somebody saved it, and must not take the place of what was acknowledged.
+		// What was not synced may be anything after a power loss: a temporary file of which nobody knows the content is
+		// no proof then that somebody saved it, and must not take the place of what was acknowledged.
 		now, err := l.settleFile(ctx, f, e.Parts[i], !known && !e.Rebooted)
 		if err != nil {
 			return "", err
@@ -47,7 +47,8 @@ func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journ
 		if known {
 			now, half, n.superseded = next, nil, n.superseded+1
 		}
-		b := &back{path: f.Path, want: f.After, left: e.Parts[i].After, to: f.Before, content: e.Parts[i].Before, mode: f.Mode}
+		b := &back{path: f.Path, want: f.After, left: e.Parts[i].After, to: f.Before, content: e.Parts[i].Before,
+			mode: f.Mode}
 		switch {
 		case now.Equal(f.After):
 			n.after++
@@ -74,9 +75,10 @@ func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journ
 }
 
 // settleFile removes what a change left beside one file, and returns the hash of what the change found or left at the
-// name; nil: no file. mayPutBack says that what it left can be what somebody saved, and that no newer change has used the
-// name since.
-func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides, mayPutBack bool) (*disk.Digest, error) {
+// name; nil: no file. mayPutBack says that what it left can be what somebody saved, and that no newer change has used
+// the name since.
+func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides,
+	mayPutBack bool) (*disk.Digest, error) {
 	dir, err := disk.Reopen(filepath.Dir(f.Path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -85,7 +87,8 @@ func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }() // a directory handle holds no data
-	w := &work{path: f.Path, name: filepath.Base(f.Path), dir: dir, temporary: f.Temp, old: c.Before, next: c.After, wait: writerWait}
+	w := &work{path: f.Path, name: filepath.Base(f.Path), dir: dir, temporary: f.Temp, old: c.Before, next: c.After,
+		wait: writerWait}
 	now, err := w.sum(ctx, w.name)
 	if err != nil {
 		return nil, err
@@ -99,10 +102,11 @@ func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides
 	return w.sum(ctx, w.name)
 }
 
-// settleTemp handles the temporary file of a change. It holds the new content or a part of it, or after the exchange the
-// old one; or else what somebody had saved in between, which gets its name again if it may: the change was not made.
-// Otherwise the journal keeps it.
-func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, now *disk.Digest, mayPutBack bool) (putBack bool, err error) {
+// settleTemp handles the temporary file of a change. It holds the new content or a part of it, or after the exchange
+// the old one; or else what somebody had saved in between, which gets its name again if it may: the change was not
+// made. Otherwise the journal keeps it.
+func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, now *disk.Digest,
+	mayPutBack bool) (putBack bool, err error) {
 	content, _, err := w.look(ctx, f.Temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -111,21 +115,24 @@ func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, now *d
 		return false, err
 	}
 	switch {
-	case f.Before != nil && disk.DigestOf(content) == *f.Before, f.After != nil && f.Kept && bytes.HasPrefix(w.next, content),
+	case f.Before != nil && disk.DigestOf(content) == *f.Before,
+		f.After != nil && f.Kept && bytes.HasPrefix(w.next, content),
 		f.After != nil && disk.DigestOf(content) == *f.After:
 	case mayPutBack && now == nil:
 		return true, exchange.PublishNew(w.dir, f.Temp, w.name)
 	case mayPutBack && f.After != nil && now.Equal(f.After):
 		return true, l.putBack(ctx, w, content)
 	default:
-		if err := l.journal.Keep(journal.KindRecovered, journal.By{}, filepath.Join(filepath.Dir(w.path), f.Temp), content); err != nil {
+		if err := l.journal.Keep(journal.KindRecovered, journal.By{}, filepath.Join(filepath.Dir(w.path), f.Temp),
+			content); err != nil {
 			return false, err
 		}
 	}
 	return false, w.dir.Remove(f.Temp)
 }
 
-// sum is the hash of what stands at a name; nil: no file. What is no file, or cannot be read, has a hash that nothing has.
+// sum is the hash of what stands at a name; nil: no file. What is no file, or cannot be read, has a hash that nothing
+// has.
 func (w *work) sum(ctx context.Context, name string) (*disk.Digest, error) {
 	content, _, err := w.look(ctx, name)
 	var sum disk.Digest

@@ -25,7 +25,8 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	defer l.records.Lock(w.path)()
 	now, err := l.records.Load(ctx, w.path)
 	made := seen.Change{
-		Path: w.path, Claim: w.edit.claim(), Known: w.known, Old: w.content(), New: seen.Content{Bytes: w.next, Sum: w.after}, Stamp: w.stamp,
+		Path: w.path, Claim: w.edit.claim(), Known: w.known, Old: w.content(),
+		New: seen.Content{Bytes: w.next, Sum: w.after}, Stamp: w.stamp,
 	}
 	if w.edit.Touches != nil {
 		_, made.Wrote = w.edit.Touches()

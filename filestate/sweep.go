@@ -91,7 +91,8 @@ func (l *Ledger) settleLeft(ctx context.Context, dir *os.Root, name, path string
 	if err != nil {
 		return
 	}
-	if !l.journal.Knows(ctx, name, content) && !l.journal.TryKeep(journal.KindRecovered, journal.By{}, path, content, path) {
+	if !l.journal.Knows(ctx, name, content) &&
+		!l.journal.TryKeep(journal.KindRecovered, journal.By{}, path, content, path) {
 		return
 	}
 	_ = dir.Remove(name) // somebody else may have been faster

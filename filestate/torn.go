@@ -30,10 +30,11 @@ func isTorn(content, old, next []byte) bool {
 	return at == len(content) || len(content) == len(old) && bytes.Equal(content[at:], old[at:])
 }
 
-// tornContent returns what stands at the name of a file of a change that stopped half way, if it can be what its writing
-// in place left at that time; nil if not. now is the digest of what was there just before. A later save can look the same,
-// so the time must fit, too.
-func (l *Ledger) tornContent(ctx context.Context, f journal.File, c journal.Sides, now *disk.Digest, at time.Time) ([]byte, error) {
+// tornContent returns what stands at the name of a file of a change that stopped half way, if it can be what its
+// writing in place left at that time; nil if not. now is the digest of what was there just before. A later save can
+// look the same, so the time must fit, too.
+func (l *Ledger) tornContent(ctx context.Context, f journal.File, c journal.Sides, now *disk.Digest,
+	at time.Time) ([]byte, error) {
 	if f.Before == nil || f.After == nil || !f.Kept {
 		return nil, nil // such a file is never written in place
 	}

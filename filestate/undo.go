@@ -44,15 +44,16 @@ func (e *ConflictError) Unwrap() error { return e.Err }
 var ErrLinked = errors.New("file has other names")
 
 // Undo takes changes back, all or none, newest first: each needs a Step for every file of it. It is an Update, with a
-// change of its own in the journal that can be undone as well. What the session has seen of the files does not matter, and
-// moves along. It works on changes of any process and session whose journal this is.
+// change of its own in the journal that can be undone as well. What the session has seen of the files does not matter,
+// and moves along. It works on changes of any process and session whose journal this is.
 //
-// A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined. Only of
-// a change that stopped half way, a file that is what it was before will do, or one that is half written. ErrNoChange,
-// ErrNoCopy (of the journal): there is nothing to take back, or nothing to do it with. All other errors are those of Update.
+// A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined. Only
+// of a change that stopped half way, a file that is what it was before will do, or one that is half written.
+// ErrNoChange, ErrNoCopy (of the journal): there is nothing to take back, or nothing to do it with. All other errors
+// are those of Update.
 //
-// A single Step may name what is no change of ours but a content that was kept (Entry.Kept): the file gets it, whatever is
-// there now, which is in the journal then as with any Update. That takes nothing back: the new change names none.
+// A single Step may name what is no change of ours but a content that was kept (Entry.Kept): the file gets it, whatever
+// is there now, which is in the journal then as with any Update. That takes nothing back: the new change names none.
 func (l *Ledger) Undo(ctx context.Context, by journal.By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
 }
@@ -89,7 +90,8 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 				// What came in between is not what is there now.
 				return nil, &ConflictError{Path: f.Path, Want: e.Parts[i].After, Err: disk.ErrMoved}
 			}
-			b.path, b.to, b.content, b.mode, b.torn, b.kept = f.Path, f.Before, e.Parts[i].Before, f.Mode, b.torn || e.Torn, kept
+			b.path, b.to, b.content, b.mode, b.torn, b.kept = f.Path, f.Before, e.Parts[i].Before, f.Mode,
+				b.torn || e.Torn, kept
 		}
 	}
 	for _, s := range steps {
@@ -149,11 +151,12 @@ func (l *Ledger) gather(ctx context.Context, steps []Step) ([]*journal.Note, err
 
 // A back is how one file gets its old content again.
 type back struct {
-	path    string
-	file    File
-	want    *disk.Digest // what must be there; nil: no file
-	left    []byte
-	found   []byte       // what a change that stopped half way found: what is partly that and partly left will do; nil: it will not
+	path string
+	file File
+	want *disk.Digest // what must be there; nil: no file
+	left []byte
+	// what a change that stopped half way found: what is partly that and partly left will do; nil: it will not
+	found   []byte
 	to      *disk.Digest // what will be there; nil: no file
 	content []byte
 	mode    fs.FileMode

@@ -10,6 +10,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
 // An undoModel is what the test knows: the files, every change with what it found and left, and every version that a
@@ -39,14 +40,10 @@ func TestRandomUndos(t *testing.T) {
 		s = rand.Uint64()
 	}
 	t.Logf("repeat with -seed %d", s)
-	sequences := 200
-	if os.Getenv("CI") != "" {
-		sequences = 1000
-	}
 	rng := rand.New(rand.NewPCG(s, 0))
 	undone, refused := 0, 0
 	base := newKeptDesk(t)
-	for i := range sequences {
+	for i := range leaktest.Rounds(100, 1000) {
 		m := &undoModel{keptDesk: base, rng: rng, files: map[string]string{}, replaced: map[string]bool{}}
 		m.dir = fmt.Sprintf("%s/%d", base.dir, i)
 		var err error

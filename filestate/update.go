@@ -28,9 +28,9 @@ type Edit struct {
 	// refuses the edit, since that takes the hash of old. Its error is returned as it is with the file
 	// untouched.
 	Change func(old []byte) ([]byte, error)
-	// Touches says, after Change, what of old it replaced, and what of the new content stands for that. Of a change that
-	// needs no proof that the caller knows what is replaced: the first must have been shown, and the second counts as
-	// shown. nil: Change itself proves enough.
+	// Touches says, after Change, what of old it replaced, and what of the new content stands for that. Of a change
+	// that needs no proof that the caller knows what is replaced: the first must have been shown, and the second counts
+	// as shown. nil: Change itself proves enough.
 	Touches func() (was, is Span)
 
 	remove bool        // there is to be no file any more; what Change makes is dropped
@@ -40,18 +40,20 @@ type Edit struct {
 // A Change is one applied Edit. If Before equals After, the file had that content already and nothing
 // was written. Old and New belong to the ledger, too, and are only read.
 type Change struct {
-	Path          string
-	ID            string   // of the change in the journal, for all files of one Update; "": there is no journal, or no change
-	Before, After Version  // Before is "" for a new file, After for one that was removed
-	Sums          Sums     // of the contents before and after
-	Old, New      []byte   // Old is nil for a new file
-	Durable       bool     // false: applied, but not known to be on the disk
-	SyncErr       error    // why Durable is false; nil with Options.Fast, which never syncs
-	Links         int      // other names of the old file, which keep the old content
-	Lost          []string // extended attributes that the new file could not be given; of one written in place also setuid and setgid
-	InPlace       bool     // written into the old file, since it cannot be replaced: not atomic
-	NoCopy        bool     // over 32 MiB: the journal has no content to undo with
-	Forgotten     bool     // the memory failed: the session must read the file again before its next change
+	Path string
+	// of the change in the journal, for all files of one Update; "": there is no journal, or no change
+	ID            string
+	Before, After Version // Before is "" for a new file, After for one that was removed
+	Sums          Sums    // of the contents before and after
+	Old, New      []byte  // Old is nil for a new file
+	Durable       bool    // false: applied, but not known to be on the disk
+	SyncErr       error   // why Durable is false; nil with Options.Fast, which never syncs
+	Links         int     // other names of the old file, which keep the old content
+	// extended attributes that the new file could not be given; of one written in place also setuid and setgid
+	Lost      []string
+	InPlace   bool // written into the old file, since it cannot be replaced: not atomic
+	NoCopy    bool // over 32 MiB: the journal has no content to undo with
+	Forgotten bool // the memory failed: the session must read the file again before its next change
 }
 
 // Update applies edits, all or none. Files are locked in the order of their paths; two edits of one
@@ -172,12 +174,13 @@ func (w *work) inodeKey() string {
 	return lock.InodeKey(w.stamp.Dev, w.stamp.Ino)
 }
 
-// lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds. It
-// names the file whose lock that is, if the Locker says so.
+// lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds.
+// It names the file whose lock that is, if the Locker says so.
 func lockFailed(works []*work, err error) error {
 	w := works[0]
 	if failed, ok := errors.AsType[*lock.KeyError](err); ok {
-		if i := slices.IndexFunc(works, func(w *work) bool { return failed.Key == w.path || failed.Key == w.inodeKey() }); i >= 0 {
+		of := func(w *work) bool { return failed.Key == w.path || failed.Key == w.inodeKey() }
+		if i := slices.IndexFunc(works, of); i >= 0 {
 			w = works[i]
 		}
 	}

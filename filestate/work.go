@@ -108,8 +108,8 @@ func (w *work) failed(at fault.Step, err error) error {
 	return &WriteError{Path: w.path, Step: string(at), Err: disk.Cause(err), Absent: w.absent(at)}
 }
 
-// absent says at a step that failed that there was no such file, or that it is not known. Without a free handle, opening fails
-// as well for a name that is not there; a look at it needs none.
+// absent says at a step that failed that there was no such file, or that it is not known. Without a free handle,
+// opening fails as well for a name that is not there; a look at it needs none.
 func (w *work) absent(at fault.Step) bool {
 	switch {
 	case w.file != nil:

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
-	"codehand/server/jsonrpc"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/tool"
@@ -61,7 +60,7 @@ func TestThroughQueues(t *testing.T) {
 		{"Bash", `{"command":"true"}`, "run_shell", 2, true},
 		{"read_file", `{}`, "read_file", 1, false},
 	} {
-		env, bad := jsonrpc.Scan([]byte(callLine(1, c.name, c.args, "")))
+		env, bad := jsonrpc.Scan([]byte(replaytest.CallLine(1, c.name, c.args, "")))
 		if bad != nil {
 			t.Fatal(bad.Message)
 		}
@@ -72,8 +71,8 @@ func TestThroughQueues(t *testing.T) {
 		if e := s.arrive(rec, key, &release); e != nil {
 			t.Fatal(e.Message)
 		}
-		if len(rec.turns) != c.turns || f.Orphan != c.orphan || rec.called() != c.tool {
-			t.Errorf("%s %s: %s, %d turns, orphan %t", c.name, c.args, rec.called(), len(rec.turns), f.Orphan)
+		if len(rec.turns) != c.turns || f.orphan != c.orphan || rec.called() != c.tool {
+			t.Errorf("%s %s: %s, %d turns, orphan %t", c.name, c.args, rec.called(), len(rec.turns), f.orphan)
 		}
 		rec.leave()
 		rec.visit.Leave()
@@ -98,9 +97,9 @@ func TestThroughSideBySide(t *testing.T) {
 		}
 	})
 	f := start(t, setup{tools: []tool.Tool{meet, dispatcher(t)}})
-	must(t, f.send(callLine(10, "call_tool", through("meet", `{}`), "")))
-	must(t, f.send(callLine(11, "meet", "{}", "")))
-	must(t, f.send(callLine(12, "call_tool", through("MEET", `{}`), "")))
+	must(t, f.Send(replaytest.CallLine(10, "call_tool", through("meet", `{}`), "")))
+	must(t, f.Send(replaytest.CallLine(11, "meet", "{}", "")))
+	must(t, f.Send(replaytest.CallLine(12, "call_tool", through("MEET", `{}`), "")))
 	answers, _ := f.collect(t, 3)
 	for id, r := range answers {
 		if !strings.Contains(string(r.Result), `"met"`) {
@@ -116,13 +115,13 @@ func TestThroughAsks(t *testing.T) {
 	made := func(runs *runCount) []tool.Tool {
 		return []tool.Tool{changing("change", runs), changing("other", runs), dispatcher(t)}
 	}
-	eachWire(t, declared, made, func(t *testing.T, c *elicitClient, runs *runCount) {
+	eachWire(t, replaytest.Declared, made, func(t *testing.T, c *replaytest.ElicitClient, runs *runCount) {
 		asked := ""
-		say := func(question string) string { asked = question; return sayOnce }
-		if a := c.call("call_tool", through("change", `{"text":"x"}`), say); a.asked != 1 || a.text != "did x" || !strings.Contains(asked, "change") || strings.Contains(asked, "call_tool") {
+		say := func(question string) string { asked = question; return replaytest.SayOnce }
+		if a := c.Call("call_tool", through("change", `{"text":"x"}`), say); a.Asked != 1 || a.Text != "did x" || !strings.Contains(asked, "change") || strings.Contains(asked, "call_tool") {
 			t.Fatalf("asked %q: %+v", asked, a)
 		}
-		if a := c.call("call_tool", through("change", `{"text":"x"}`), always(`{"action":"decline"}`)); !a.failed || !strings.HasPrefix(a.text, "USER_DECLINED") {
+		if a := c.Call("call_tool", through("change", `{"text":"x"}`), replaytest.Always(`{"action":"decline"}`)); !a.Failed || !strings.HasPrefix(a.Text, "USER_DECLINED") {
 			t.Errorf("declined: %+v", a)
 		}
 		if runs.count() != 1 {
@@ -136,8 +135,10 @@ func TestThroughStates(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	f := start(t, setup{tools: []tool.Tool{changing("change", runs), changing("other", runs), dispatcher(t)}, settings: askingSettings(), silent: true})
-	c := onPipe(t, f, true, declared)
-	pending := func() string { return c.call("call_tool", through("change", `{"text":"x"}`), always(stop)).state }
+	c := replaytest.OnPipe(t, f.Wire, true, replaytest.Declared)
+	pending := func() string {
+		return c.Call("call_tool", through("change", `{"text":"x"}`), replaytest.Always(replaytest.Stop)).State
+	}
 	for _, again := range []struct {
 		name, args string
 		code       int
@@ -148,12 +149,12 @@ func TestThroughStates(t *testing.T) {
 		{"change", `{"text":"x"}`, 0, "did x"},
 		{"call_tool", through("CHANGE", `{"text":"x"}`), 0, "did x"},
 	} {
-		a := c.callWith(again.name, again.args, answering(sayOnce, pending()), always(stop))
-		if a.code != again.code || !strings.Contains(a.text, again.text) {
+		a := c.CallWith(again.name, again.args, replaytest.Answering(replaytest.SayOnce, pending()), replaytest.Always(replaytest.Stop))
+		if a.Code != again.code || !strings.Contains(a.Text, again.text) {
 			t.Errorf("%s %s: %+v", again.name, again.args, a)
 		}
 	}
-	if a := c.callWith("call_tool", through("change", `{"text":"y"}`), answering(sayOnce, pending()), always(stop)); a.asked != 1 {
+	if a := c.CallWith("call_tool", through("change", `{"text":"y"}`), replaytest.Answering(replaytest.SayOnce, pending()), replaytest.Always(replaytest.Stop)); a.Asked != 1 {
 		t.Errorf("another input is not asked about: %+v", a)
 	}
 	if runs.count() != 2 {
@@ -167,24 +168,24 @@ func TestThroughHooksAndRecord(t *testing.T) {
 	told := filepath.Join(t.TempDir(), "told")
 	x := serveHTTP(t, siteSetup{
 		principals: []string{"alice"}, settings: map[string]string{"sandbox.policy": "off", "permissions.deny": "Bash(rm *)"},
-		hooks: []config.Hook{{Event: hooks.PreToolUse, Matcher: "Bash", Command: hookScript(t, `cat >>"$1"`, told), Origin: "config.toml:1"}},
+		hooks: []config.Hook{{Event: hooks.PreToolUse, Matcher: "Bash", Command: replaytest.HookScript(t, `cat >>"$1"`, told), Origin: "config.toml:1"}},
 	})
-	c := x.client("alice").hello()
-	if text := c.does("call_tool", through("Bash", `{"command":"echo hi"}`)); strings.TrimSpace(text) != "hi" {
+	c := x.client("alice").Hello()
+	if text := c.Does("call_tool", through("Bash", `{"command":"echo hi"}`)); strings.TrimSpace(text) != "hi" {
 		t.Fatal(text)
 	}
-	m := heard(t, told, 1)[0]
+	m := replaytest.Heard(t, told, 1)[0]
 	input, _ := m["tool_input"].(map[string]any)
 	if m["tool_name"] != "Bash" && m["tool_name"] != "run_shell" || input["command"] != "echo hi" {
 		t.Errorf("the hook was told %v", m)
 	}
-	got := c.call("1", "call_tool", through("run_shell", `{"command":"rm -r x"}`), "")
-	if text, failed := got.text(); !failed || !strings.HasPrefix(text, "PERMISSION_DENIED: Permission denied: run_shell: rule Bash(rm *)") || !strings.Contains(got.answer, `"tool":"run_shell"`) {
-		t.Error(got.answer)
+	got := c.Call("1", "call_tool", through("run_shell", `{"command":"rm -r x"}`), "")
+	if text, failed := got.Text(); !failed || !strings.HasPrefix(text, "PERMISSION_DENIED: Permission denied: run_shell: rule Bash(rm *)") || !strings.Contains(got.Answer, `"tool":"run_shell"`) {
+		t.Error(got.Answer)
 	}
-	got = c.call("1", "call_tool", through("no_such_tool", `{}`), "")
-	if !strings.Contains(got.answer, `"codehand/error":{"code":"UNKNOWN_TOOL","tool":"call_tool","retryable":false}`) {
-		t.Error(got.answer)
+	got = c.Call("1", "call_tool", through("no_such_tool", `{}`), "")
+	if !strings.Contains(got.Answer, `"codehand/error":{"code":"UNKNOWN_TOOL","tool":"call_tool","retryable":false}`) {
+		t.Error(got.Answer)
 	}
 	must(t, x.stop())
 	facts := recordsOf(t, x, "call.done", "run_shell")
@@ -201,11 +202,11 @@ func TestThroughRepeats(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{})
 	const edit = `{"file_path":"a.txt","old_string":"","new_string":"one\n"}`
-	direct := f.must(t, "edit_file", edit)
+	direct := f.Must(t, "edit_file", edit)
 	if strings.HasPrefix(direct, "!") {
 		t.Fatal(direct)
 	}
-	again, other := f.must(t, "edit_file", edit), f.must(t, "call_tool", through("edit_file", edit))
+	again, other := f.Must(t, "edit_file", edit), f.Must(t, "call_tool", through("edit_file", edit))
 	if again != other {
 		t.Errorf("by name: %s\nthrough call_tool: %s", again, other)
 	}
@@ -224,13 +225,13 @@ func TestThroughCancels(t *testing.T) {
 		return tool.Result{}, ctx.Err()
 	})
 	f := start(t, setup{tools: []tool.Tool{wait, dispatcher(t)}})
-	must(t, f.send(callLine(7, "call_tool", through("wait", `{}`), `"progressToken":"p"`)))
+	must(t, f.Send(replaytest.CallLine(7, "call_tool", through("wait", `{}`), `"progressToken":"p"`)))
 	<-began
-	l, err := f.receive()
+	l, err := f.Receive()
 	if err != nil || !strings.Contains(string(l), `"message":"half"`) {
 		t.Errorf("progress: %s, %v", l, err)
 	}
-	must(t, f.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`))
+	must(t, f.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`))
 	<-ended
 }
 
@@ -238,26 +239,26 @@ func TestThroughCancels(t *testing.T) {
 func TestTaught(t *testing.T) {
 	t.Parallel()
 	const hint = `The schema of this tool was not loaded. Call tool_search with "select:todo_write".`
-	ends := func(w *wire, name, args, want string) {
+	ends := func(w *replaytest.Wire, name, args, want string) {
 		t.Helper()
-		text := w.must(t, name, args)
+		text := w.Must(t, name, args)
 		if !strings.HasPrefix(text, "! INPUT_INVALID") || want != "" && !strings.HasSuffix(text, want) || want == "" && strings.Contains(text, "schema") {
 			t.Errorf("%s %s: %s", name, args, text)
 		}
 	}
-	legacy := start(t, setup{}).wire
+	legacy := start(t, setup{}).Wire
 	ends(legacy, "todo_write", `{}`, hint)
 	ends(legacy, "TodoWrite", `{}`, hint)
-	uses(t, legacy, "tool_search", selects("todo_write"))
+	replaytest.Uses(t, legacy, "tool_search", selects("todo_write"))
 	ends(legacy, "todo_write", `{}`, "")
 	ends(legacy, "read_file", `{}`, "")
 	ends(legacy, "call_tool", through("read_file", `{}`), `"additionalProperties":false}`)
 	ends(legacy, "call_tool", `{}`, "")
-	modern := start(t, setup{modern: true}).wire
+	modern := start(t, setup{modern: true}).Wire
 	ends(modern, "todo_write", `{}`, hint)
-	ends(start(t, setup{client: "claude-code", modern: true}).wire, "todo_write", `{}`, "")
-	ends(start(t, setup{settings: map[string]string{"tools.deferral": "off"}}).wire, "todo_write", `{}`, "")
-	ends(start(t, setup{settings: map[string]string{"permissions.deny": "tool_search"}}).wire, "todo_write", `{}`, "")
+	ends(start(t, setup{client: "claude-code", modern: true}).Wire, "todo_write", `{}`, "")
+	ends(start(t, setup{settings: map[string]string{"tools.deferral": "off"}}).Wire, "todo_write", `{}`, "")
+	ends(start(t, setup{settings: map[string]string{"permissions.deny": "tool_search"}}).Wire, "todo_write", `{}`, "")
 }
 
 // TestTaughtInPart: a schema of more than 4,000 characters is cut.
@@ -267,39 +268,10 @@ func TestTaughtInPart(t *testing.T) {
 	big := tool.Wrap(tool.Spec{Name: "big", Title: "Big one", Description: "Big.", Hint: "a big schema", Traits: reader}, json.RawMessage(schema),
 		func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) { return tool.Result{}, nil })
 	f := start(t, setup{tools: []tool.Tool{big, dispatcher(t)}})
-	text := f.must(t, "call_tool", through("big", `{}`))
+	text := f.Must(t, "call_tool", through("big", `{}`))
 	_, taught, ok := strings.Cut(text, "The schema of big, cut: ")
 	if n := len([]rune(taught)); !ok || n != maxTaught || !strings.HasSuffix(taught, "…") {
 		t.Errorf("%d characters of a schema: %.200s", n, text)
-	}
-}
-
-// TestThroughInProcess: `codehand call` and `codehand permissions check` follow call_tool.
-func TestThroughInProcess(t *testing.T) {
-	t.Parallel()
-	path, err := program()
-	must(t, err)
-	work := realDir(t)
-	run := func(args ...string) string {
-		cmd := exec.Command(path, append(args, "--permissions-deny=Bash(git push *)", "--state-dir="+filepath.Join(t.TempDir(), "state"))...)
-		cmd.Dir, cmd.Env = work, []string{"HOME=" + t.TempDir(), "PATH=/bin:/usr/bin", "XDG_STATE_HOME=" + t.TempDir()}
-		out, _ := cmd.CombinedOutput() // the text says what it is
-		return string(out)
-	}
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"call", "call_tool", "name=run_shell", `arguments:={"command":"echo hi"}`}, "hi\n"},
-		{[]string{"call", "call_tool", "name=Bash", `arguments:={"command":"git push origin"}`}, "PERMISSION_DENIED: Permission denied: run_shell: rule Bash(git push *)"},
-		{[]string{"call", "call_tool", "name=no_such_tool", `arguments:={}`}, "UNKNOWN_TOOL: Unknown tool: no_such_tool."},
-		{[]string{"permissions", "check", "call_tool", "name=Bash", `arguments:={"command":"git push origin"}`}, "deny"},
-		{[]string{"permissions", "check", "call_tool", "name=Read", `arguments:={"file_path":"a"}`}, "allow"},
-		{[]string{"permissions", "check", "call_tool", "name=no_such_tool", `arguments:={}`}, "Unknown tool: no_such_tool."},
-	} {
-		if got := run(c.args...); !strings.Contains(got, c.want) {
-			t.Errorf("%v: %s", c.args, got)
-		}
 	}
 }
 
@@ -320,7 +292,7 @@ func TestExplainThrough(t *testing.T) {
 		{map[string]string{"tools.profile": "simple"}, through("read_file", `{"file_path":"a"}`), "call_tool", "deny", "TOOL_DISABLED"},
 		{map[string]string{"permissions.deny": "call_tool"}, through("read_file", `{"file_path":"a"}`), "call_tool", "deny", ""},
 	} {
-		s, err := New(Options{Config: testSettings(t, realDir(t), filepath.Join(t.TempDir(), "state"), c.set), Tools: tools.All()})
+		s, err := New(Options{Config: testSettings(t, replaytest.RealDir(t), filepath.Join(t.TempDir(), "state"), c.set), Tools: tools.All()})
 		must(t, err)
 		e, err := s.Explain(t.Context(), "call_tool", json.RawMessage(c.input))
 		if err != nil || e.Tool != c.tool || e.Verdict != c.verdict || e.Code != c.code {
@@ -337,9 +309,9 @@ func TestRulesAboutDispatchers(t *testing.T) {
 		{"permissions.deny", "call_tool"}: false, {"permissions.allow", "call_tool"}: false,
 		{"permissions.ask", "call_tool"}: true, {"permissions.deny", "call_tool(name:run_shell)"}: true,
 	} {
-		var said lockedBuffer
+		var said replaytest.LockedBuffer
 		log := slog.New(slog.NewTextHandler(&said, nil))
-		s, err := New(Options{Config: testSettings(t, realDir(t), filepath.Join(t.TempDir(), "state"), map[string]string{rules[0]: rules[1]}), Tools: tools.All(), Log: log})
+		s, err := New(Options{Config: testSettings(t, replaytest.RealDir(t), filepath.Join(t.TempDir(), "state"), map[string]string{rules[0]: rules[1]}), Tools: tools.All(), Log: log})
 		must(t, err)
 		must(t, s.Close())
 		if strings.Contains(said.String(), "decides nothing") != warned {

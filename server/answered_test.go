@@ -29,10 +29,10 @@ func TestAnsweredName(t *testing.T) {
 	t.Parallel()
 	const name = `,"codehand/call":"call-1"`
 	x := staged(t, nil)
-	c := x.client("alice").of2026()
-	c.call("1", "watch", `{"no":1}`, "") // from now on there is an endpoint
+	c := x.client("alice").Of2026()
+	c.Call("1", "watch", `{"no":1}`, "") // from now on there is an endpoint
 	e := x.server.endpoint.Load()
-	r := c.inside(t.Context(), c.callBody("1", "watch", `{"no":1}`, name))
+	r := arriving(t.Context(), c, c.CallBody("1", "watch", `{"no":1}`, name))
 	who, err := e.t.porter.Authenticate(r)
 	must(t, err)
 	w, ended := newLateWriter(), make(chan struct{})
@@ -41,11 +41,11 @@ func TestAnsweredName(t *testing.T) {
 		e.post(w, r, caller{who: who, limits: e.t.porter.Limits(who), done: func() {}}, "")
 	}()
 	<-w.answered
-	second := c.launch(t.Context(), "1", "hold", "a", name)
+	second := c.Launch(t.Context(), "1", "hold", "a", name)
 	x.expect(t, x.began, "a")
 	close(w.goOn)
 	<-ended
-	c.cancel("1", name)
+	c.Cancel("1", name)
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, second))
 }
@@ -60,7 +60,7 @@ func TestAnsweredFailedInitialize(t *testing.T) {
 	w, ended := newLateWriter(), make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.post(w, x.client("").inside(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`), by, "")
+		e.post(w, arriving(t.Context(), x.client(""), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`), by, "")
 	}()
 	<-w.answered
 	if got := e.sessions.count(); got != before {
@@ -75,11 +75,11 @@ func TestAnsweredCounted(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
 	e, by := x.host()
-	c := x.client("").hello()
+	c := x.client("").Hello()
 	w, ended := newLateWriter(), make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.post(w, c.inside(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`), by, "")
+		e.post(w, arriving(t.Context(), c, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), by, "")
 	}()
 	<-w.answered
 	if text := scraped(t, e.t.metrics); !strings.Contains(text, `mcp_method_name="ping"`) {

@@ -23,8 +23,11 @@ func (a *lateAsking) put(line []byte) error {
 	close(a.ended)
 	return nil
 }
-func (a *lateAsking) withdraw([]byte)       {}
+
+func (a *lateAsking) withdraw([]byte) {}
+
 func (a *lateAsking) gone() <-chan struct{} { return a.ended }
+
 func (a *lateAsking) questions() *questions { return &a.open }
 
 // TestAskAnsweredAtTheEnd: a person's answer was taken, and the time of the question was over or its stream had ended

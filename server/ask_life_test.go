@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/replaytest"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -23,7 +24,7 @@ func impatient(s *Server) { s.asks.life = time.Millisecond }
 func mute(came chan<- string) func(string) string {
 	return func(q string) string {
 		came <- q
-		return stop
+		return replaytest.Stop
 	}
 }
 
@@ -40,31 +41,31 @@ func TestAskNoAnswer(t *testing.T) {
 				"an error": `"error":{"code":-32601,"message":"no"}`, "no result": `"result":null`, "a text": `"result":"accept"`,
 				"no action": `"result":{"content":{"decision":"allow once"}}`, "both": `"result":{"action":"accept","content":{"decision":"allow once"}},"error":{"code":1,"message":"x"}`,
 			} {
-				a := c.call("change", `{"text":"one"}`, func(string) string {
-					id := c.questionID()
-					c.send(`{"jsonrpc":"2.0","id":"ask-unknown","result":` + sayOnce + `}`)
-					c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, answer))
-					return stop
+				a := c.Call("change", `{"text":"one"}`, func(string) string {
+					id := c.QuestionID()
+					c.Send(`{"jsonrpc":"2.0","id":"ask-unknown","result":` + replaytest.SayOnce + `}`)
+					c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, answer))
+					return replaytest.Stop
 				})
-				if !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+				if !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
 					t.Errorf("%s: %+v", name, a)
 				}
-				c.forgive(s)
+				forgive(c, s)
 			}
 			impatient(s)
 			came := make(chan string, 1)
-			a := c.call("change", `{"text":"one"}`, mute(came))
-			if !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 || len(came) != 1 {
+			a := c.Call("change", `{"text":"one"}`, mute(came))
+			if !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 || len(came) != 1 {
 				t.Errorf("late: %+v", a)
 			}
-			id := c.questionID()
-			c.mu.Lock()
-			wire := strings.Join(c.wire, "\n")
-			c.mu.Unlock()
+			id := c.QuestionID()
+			c.Mu.Lock()
+			wire := strings.Join(c.Wire, "\n")
+			c.Mu.Unlock()
 			if !strings.Contains(wire, `"method":"notifications/cancelled","params":{"requestId":`+id) {
 				t.Errorf("the question was not withdrawn:\n%s", wire)
 			}
-			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, sayOnce)) // too late
+			c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, replaytest.SayOnce)) // too late
 			if runs.count() != 0 {
 				t.Errorf("ran %d times", runs.count())
 			}
@@ -85,13 +86,13 @@ func TestAskSilence(t *testing.T) {
 				if i == 3 {
 					impatient(s)
 				}
-				a := c.call("change", `{"text":"one"}`, func(string) string {
+				a := c.Call("change", `{"text":"one"}`, func(string) string {
 					if i < 3 {
-						c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no window"}}`, c.questionID()))
+						c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no window"}}`, c.QuestionID()))
 					}
-					return stop
+					return replaytest.Stop
 				})
-				if a.asked != 1 || a.text != "USER_DECLINED: The user was asked about this action and has not answered, so it was not done. Ask them, or try again later." {
+				if a.Asked != 1 || a.Text != "USER_DECLINED: The user was asked about this action and has not answered, so it was not done. Ask them, or try again later." {
 					t.Fatalf("%d: %+v", i, a)
 				}
 			}
@@ -102,45 +103,28 @@ func TestAskSilence(t *testing.T) {
 	}
 }
 
-// questionID is the raw id of the last elicitation/create on the wire.
-func (c *elicitClient) questionID() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := len(c.wire) - 1; i >= 0; i-- {
-		var m struct {
-			ID     json.RawMessage
-			Method string
-		}
-		if json.Unmarshal([]byte(c.wire[i]), &m) == nil && m.Method == "elicitation/create" {
-			return string(m.ID)
-		}
-	}
-	c.t.Fatal("nobody was asked")
-	return ""
-}
-
 // forgive forgets the declines of all sessions, since three of them end the questions.
-func (c *elicitClient) forgive(s *Server) {
-	c.t.Helper()
+func forgive(c *replaytest.ElicitClient, s *Server) {
+	c.T.Helper()
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	for at := range s.sessions.live {
 		if err := s.engines.store.Delete(context.Background(), cellKey(at.key, "cell")+".declines"); err != nil {
-			c.t.Error(err)
+			c.T.Error(err)
 		}
 	}
 }
 
 // legacyOn is a legacy client on a transport.
-func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool) (*elicitClient, *Server) {
+func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool) (*replaytest.ElicitClient, *Server) {
 	t.Helper()
 	all := append(oneChange(runs), more...)
 	if transport == "stdio" {
 		f := start(t, setup{tools: all, settings: askingSettings(), silent: true})
-		return onPipe(t, f, false, declared), f.server
+		return replaytest.OnPipe(t, f.Wire, false, replaytest.Declared), f.server
 	}
 	x := serveHTTP(t, siteSetup{tools: all, settings: askingSettings()})
-	return onHTTP(t, x, "", false, declared), x.server
+	return onHTTP(t, x, "", false, replaytest.Declared), x.server
 }
 
 // TestAskThreeTimes: a legacy call whose questions are always over is asked three times, then declined.
@@ -151,13 +135,13 @@ func TestAskThreeTimes(t *testing.T) {
 	var mu sync.Mutex
 	now := time.Now()
 	s.asks.now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	a := c.call("change", `{"text":"one"}`, func(string) string {
+	a := c.Call("change", `{"text":"one"}`, func(string) string {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(askLife + time.Second)
-		return sayOnce
+		return replaytest.SayOnce
 	})
-	if a.asked != maxAsks || !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+	if a.Asked != maxAsks || !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
 		t.Errorf("%+v, ran %d times", a, runs.count())
 	}
 }
@@ -174,21 +158,21 @@ func TestAskMeanwhile(t *testing.T) {
 				return tool.Result{Text: "wrote"}, nil
 			})
 			c, s := legacyOn(t, transport, runs, free)
-			asked := c.request(c.line("change", `{"text":"one"}`, ""))
+			asked := c.Request(c.Line("change", `{"text":"one"}`, ""))
 			question := asked()
-			c.received(question)
+			c.Received(question)
 			if !strings.Contains(string(question), "elicitation/create") {
 				t.Fatalf("%s", question)
 			}
-			if a := c.call("write_free", `{}`, never(t)); a.text != "wrote" {
+			if a := c.Call("write_free", `{}`, replaytest.Never(t)); a.Text != "wrote" {
 				t.Fatalf("another call: %+v", a)
 			}
-			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"no"}}`)
-			if a := c.call("write_free", `{}`, never(t)); a.text != "wrote" {
+			c.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"no"}}`)
+			if a := c.Call("write_free", `{}`, replaytest.Never(t)); a.Text != "wrote" {
 				t.Fatalf("after the cancel: %+v", a)
 			}
-			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.questionID(), sayOnce))
-			if a := c.call("write_free", `{}`, never(t)); a.text != "wrote" || runs.count() != 0 {
+			c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.QuestionID(), replaytest.SayOnce))
+			if a := c.Call("write_free", `{}`, replaytest.Never(t)); a.Text != "wrote" || runs.count() != 0 {
 				t.Errorf("after a late answer: %+v, ran %d times", a, runs.count())
 			}
 			if n := s.openCalls(); n != 0 {
@@ -209,7 +193,7 @@ func (s *Server) openCalls() int {
 		}
 	}
 	s.sessions.mu.Unlock()
-	for late := time.After(hangAfter); ; {
+	for late := time.After(replaytest.HangAfter); ; {
 		n := 0
 		s.sessions.mu.Lock()
 		for _, l := range s.sessions.live {
@@ -235,12 +219,12 @@ func TestAskConnectionEnds(t *testing.T) {
 		t.Parallel()
 		runs := &runCount{}
 		f := start(t, setup{tools: oneChange(runs), settings: askingSettings(), silent: true})
-		c := onPipe(t, f, false, declared)
-		next := c.request(c.line("change", `{"text":"one"}`, ""))
+		c := replaytest.OnPipe(t, f.Wire, false, replaytest.Declared)
+		next := c.Request(c.Line("change", `{"text":"one"}`, ""))
 		if q := next(); !strings.Contains(string(q), "elicitation/create") {
 			t.Fatalf("%s", q)
 		}
-		must(t, f.in.Close())
+		must(t, f.In.Close())
 		if a := next(); !strings.Contains(string(a), "USER_DECLINED") {
 			t.Errorf("the answer at the end of the input: %s", a)
 		}
@@ -253,9 +237,9 @@ func TestAskConnectionEnds(t *testing.T) {
 		runs := &runCount{}
 		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
 		h := x.client("")
-		c := overHTTP(t, h, false, declared)
+		c := replaytest.OverHTTP(t, h, false, replaytest.Declared)
 		ctx, leave := context.WithCancel(t.Context())
-		r, err := http.DefaultClient.Do(h.request(ctx, http.MethodPost, h.url, c.line("change", `{"text":"one"}`, "")))
+		r, err := http.DefaultClient.Do(h.Request(ctx, http.MethodPost, h.URL, c.Line("change", `{"text":"one"}`, "")))
 		must(t, err)
 		defer r.Body.Close()
 		if kind := r.Header.Get("Content-Type"); kind != "text/event-stream" {
@@ -271,10 +255,10 @@ func TestAskConnectionEnds(t *testing.T) {
 		runs := &runCount{}
 		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
 		h := x.client("")
-		c := overHTTP(t, h, false, declared)
-		next := c.request(c.line("change", `{"text":"one"}`, ""))
+		c := replaytest.OverHTTP(t, h, false, replaytest.Declared)
+		next := c.Request(c.Line("change", `{"text":"one"}`, ""))
 		next()
-		if status := h.delete(); status != http.StatusOK {
+		if status := h.Delete(); status != http.StatusOK {
 			t.Fatal(status)
 		}
 		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
@@ -285,8 +269,8 @@ func TestAskConnectionEnds(t *testing.T) {
 		t.Parallel()
 		runs := &runCount{}
 		x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-		c := onHTTP(t, x, "", false, declared)
-		next := c.request(c.line("change", `{"text":"one"}`, ""))
+		c := onHTTP(t, x, "", false, replaytest.Declared)
+		next := c.Request(c.Line("change", `{"text":"one"}`, ""))
 		next()
 		must(t, x.stop())
 		if a := next(); !strings.Contains(string(a), "USER_DECLINED") || runs.count() != 0 {
@@ -300,15 +284,15 @@ func TestAskOtherSession(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings(), principals: []string{"ann", "bob"}})
-	ann := onHTTP(t, x, "ann", false, declared)
-	others := []*elicitClient{onHTTP(t, x, "ann", false, declared), onHTTP(t, x, "bob", false, declared)}
-	a := ann.call("change", `{"text":"one"}`, func(string) string {
+	ann := onHTTP(t, x, "ann", false, replaytest.Declared)
+	others := []*replaytest.ElicitClient{onHTTP(t, x, "ann", false, replaytest.Declared), onHTTP(t, x, "bob", false, replaytest.Declared)}
+	a := ann.Call("change", `{"text":"one"}`, func(string) string {
 		for _, o := range others {
-			o.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, ann.questionID(), sayOnce))
+			o.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, ann.QuestionID(), replaytest.SayOnce))
 		}
-		return sayDecline
+		return replaytest.SayDecline
 	})
-	if !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+	if !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
 		t.Errorf("%+v, ran %d times", a, runs.count())
 	}
 }
@@ -318,8 +302,8 @@ func TestAskLegacyInput(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	c, _ := legacyOn(t, "stdio", runs)
-	a := c.callWith("change", `{"text":"one"}`, answering(sayOnce, "v1.x.y"), always(sayDecline))
-	if a.asked != 1 || !strings.HasPrefix(a.text, "USER_DECLINED") || runs.count() != 0 {
+	a := c.CallWith("change", `{"text":"one"}`, replaytest.Answering(replaytest.SayOnce, "v1.x.y"), replaytest.Always(replaytest.SayDecline))
+	if a.Asked != 1 || !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
 		t.Errorf("%+v, ran %d times", a, runs.count())
 	}
 }
@@ -330,20 +314,20 @@ func TestAskShared(t *testing.T) {
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
 	h := x.client("")
-	shared := overHTTP(t, h, true, declared)
+	shared := replaytest.OverHTTP(t, h, true, replaytest.Declared)
 	own := *h
-	own.url += "/s/one-session"
-	handle := overHTTP(t, &own, true, declared)
-	for c, want := range map[*elicitClient]bool{shared: false, handle: true} {
-		a := c.call("change", `{"text":"one"}`, always(stop))
-		if got := strings.Contains(a.raw, "allow for this session"); got != want {
-			t.Errorf("%s", a.raw)
+	own.URL += "/s/one-session"
+	handle := replaytest.OverHTTP(t, &own, true, replaytest.Declared)
+	for c, want := range map[*replaytest.ElicitClient]bool{shared: false, handle: true} {
+		a := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop))
+		if got := strings.Contains(a.Raw, "allow for this session"); got != want {
+			t.Errorf("%s", a.Raw)
 		}
-		a = c.with("change", `{"text":"one"}`, saySession, a.state)
-		if a.failed == want {
+		a = c.With("change", `{"text":"one"}`, replaytest.SaySession, a.State)
+		if a.Failed == want {
 			t.Errorf("%+v", a)
 		}
-		if a = c.call("change", `{"text":"two"}`, always(stop)); (a.asked == 0) != want {
+		if a = c.Call("change", `{"text":"two"}`, replaytest.Always(replaytest.Stop)); (a.Asked == 0) != want {
 			t.Errorf("the second call: %+v", a)
 		}
 	}
@@ -368,27 +352,27 @@ func TestAskToolQuestion(t *testing.T) {
 			},
 		})}
 	}
-	eachWire(t, declared, picky, func(t *testing.T, c *elicitClient, runs *runCount) {
+	eachWire(t, replaytest.Declared, picky, func(t *testing.T, c *replaytest.ElicitClient, runs *runCount) {
 		var asked []string
 		say := func(answer string) func(string) string {
 			return func(q string) string {
 				asked = append(asked, q)
 				if strings.HasPrefix(q, "Allow change?") {
-					return sayOnce
+					return replaytest.SayOnce
 				}
 				return answer
 			}
 		}
-		a := c.call("change", `{"text":"one"}`, say(`{"action":"accept","content":{"colour":"red","more":["c","a"],"note":"n","else":1}}`))
-		if a.text != "3 map[colour:[red] more:[c a] note:[n]]" || len(asked) != 2 || asked[1] != "Which?\n\nColour \\u202e" {
+		a := c.Call("change", `{"text":"one"}`, say(`{"action":"accept","content":{"colour":"red","more":["c","a"],"note":"n","else":1}}`))
+		if a.Text != "3 map[colour:[red] more:[c a] note:[n]]" || len(asked) != 2 || asked[1] != "Which?\n\nColour \\u202e" {
 			t.Errorf("%+v, asked %q", a, asked)
 		}
 		for answer, want := range map[string]string{
-			sayDecline: "1 map[]", sayCancel: "2 map[]", `{"action":"accept","content":{"colour":"green"}}`: "1 map[]",
+			replaytest.SayDecline: "1 map[]", replaytest.SayCancel: "2 map[]", `{"action":"accept","content":{"colour":"green"}}`: "1 map[]",
 			`{"action":"accept","content":{"colour":"red","more":["a","a"]}}`: "1 map[]", `{"action":"accept","content":{"colour":["red"]}}`: "1 map[]",
 			`{"action":"accept","content":{"colour":"blue"}}`: "3 map[colour:[blue]]", `{"action":"accept","content":{"colour":"red","note":5}}`: "1 map[]",
 		} {
-			if a := c.call("change", `{"text":"one"}`, say(answer)); a.text != want || a.asked != 2 {
+			if a := c.Call("change", `{"text":"one"}`, say(answer)); a.Text != want || a.Asked != 2 {
 				t.Errorf("%s: %+v", answer, a)
 			}
 		}
@@ -403,11 +387,11 @@ func TestAskAudit(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-	c := onHTTP(t, x, "", false, declared)
-	c.call("change", `{"text":"planted-secret"}`, always(sayDeny))
-	c.call("change", `{"text":"one"}`, always(sayOnce))
-	m := onHTTP(t, x, "", true, declared)
-	m.with("change", `{"text":"one"}`, sayOnce, "v1.a.b")
+	c := onHTTP(t, x, "", false, replaytest.Declared)
+	c.Call("change", `{"text":"planted-secret"}`, replaytest.Always(replaytest.SayDeny))
+	c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.SayOnce))
+	m := onHTTP(t, x, "", true, replaytest.Declared)
+	m.With("change", `{"text":"one"}`, replaytest.SayOnce, "v1.a.b")
 	must(t, x.stop())
 	files, err := filepath.Glob(filepath.Join(x.data, "audit", "*.jsonl"))
 	if err != nil || len(files) != 1 {

@@ -11,6 +11,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/pipeline"
+	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -23,48 +24,34 @@ func twoChanges(runs *runCount) []tool.Tool {
 	return []tool.Tool{changing("change", runs), changing("alter", runs)}
 }
 
-// with makes the second half of a modern call: the answer with the state.
-func (c *elicitClient) with(name, args, answer, state string) elicitAnswer {
-	c.t.Helper()
-	return c.callWith(name, args, answering(answer, state), always(stop))
-}
-
-// altered returns s with another last letter.
-func altered(s string) string {
-	if strings.HasSuffix(s, "a") {
-		return s[:len(s)-1] + "b"
-	}
-	return s[:len(s)-1] + "a"
-}
-
 // TestAskStates: an answer counts with a state that was made for this request, once, in time, and for this input.
 func TestAskStates(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: twoChanges(runs), settings: askingSettings(), principals: []string{"ann", "bob"}})
-	ann, bob := onHTTP(t, x, "ann", true, declared), onHTTP(t, x, "bob", true, declared)
-	other := func(who string) *elicitClient {
+	ann, bob := onHTTP(t, x, "ann", true, replaytest.Declared), onHTTP(t, x, "bob", true, replaytest.Declared)
+	other := func(who string) *replaytest.ElicitClient {
 		h := x.client(who)
-		h.url += "/s/another-session"
-		return overHTTP(t, h, true, declared)
+		h.URL += "/s/another-session"
+		return replaytest.OverHTTP(t, h, true, replaytest.Declared)
 	}("ann")
 	fresh := func() string {
 		t.Helper()
-		a := ann.call("change", `{"text":"one"}`, always(stop))
-		if a.state == "" || runs.count() != 0 {
+		a := ann.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop))
+		if a.State == "" || runs.count() != 0 {
 			t.Fatalf("no question: %+v, ran %d times", a, runs.count())
 		}
-		return a.state
+		return a.State
 	}
-	refused := func(what string, a elicitAnswer) {
+	refused := func(what string, a replaytest.ElicitAnswer) {
 		t.Helper()
-		if a.code != -32602 || a.text != badStateText || runs.count() != 0 {
+		if a.Code != -32602 || a.Text != badStateText || runs.count() != 0 {
 			t.Errorf("%s: %+v, ran %d times", what, a, runs.count())
 		}
 	}
-	anew := func(what string, a elicitAnswer) {
+	anew := func(what string, a replaytest.ElicitAnswer) {
 		t.Helper()
-		if a.asked != 1 || a.state == "" || runs.count() != 0 {
+		if a.Asked != 1 || a.State == "" || runs.count() != 0 {
 			t.Errorf("%s: %+v, ran %d times", what, a, runs.count())
 		}
 	}
@@ -73,36 +60,36 @@ func TestAskStates(t *testing.T) {
 	for what, forged := range map[string]string{
 		"nonsense": "nonsense", "no mac": parts[0] + "." + parts[1], "an empty mac": parts[0] + "." + parts[1] + ".",
 		"another nonce": parts[0] + "." + newID() + "." + parts[2], "another version": "v2." + parts[1] + "." + parts[2],
-		"one more part": state + ".x", "long": state + strings.Repeat("A", 1<<16), "a changed mac": altered(state),
+		"one more part": state + ".x", "long": state + strings.Repeat("A", 1<<16), "a changed mac": replaytest.Altered(state),
 		"upper case": strings.ToUpper(state), "a path": "v1.../../key.ask." + parts[2],
 	} {
-		refused(what, ann.with("change", `{"text":"one"}`, sayOnce, forged))
+		refused(what, ann.With("change", `{"text":"one"}`, replaytest.SayOnce, forged))
 	}
-	refused("another principal", bob.with("change", `{"text":"one"}`, sayOnce, state))
-	refused("another session", other.with("change", `{"text":"one"}`, sayOnce, state))
-	refused("another tool", ann.with("alter", `{"text":"one"}`, sayOnce, state))
-	anew("an answer without a state", ann.callWith("change", `{"text":"one"}`, `,"inputResponses":{"answer":`+sayOnce+`}`, always(stop)))
-	anew("another input", ann.with("change", `{"text":"two"}`, sayOnce, state))
-	anew("a second time, after another input", ann.with("change", `{"text":"one"}`, sayOnce, state))
+	refused("another principal", bob.With("change", `{"text":"one"}`, replaytest.SayOnce, state))
+	refused("another session", other.With("change", `{"text":"one"}`, replaytest.SayOnce, state))
+	refused("another tool", ann.With("alter", `{"text":"one"}`, replaytest.SayOnce, state))
+	anew("an answer without a state", ann.CallWith("change", `{"text":"one"}`, `,"inputResponses":{"answer":`+replaytest.SayOnce+`}`, replaytest.Always(replaytest.Stop)))
+	anew("another input", ann.With("change", `{"text":"two"}`, replaytest.SayOnce, state))
+	anew("a second time, after another input", ann.With("change", `{"text":"one"}`, replaytest.SayOnce, state))
 
 	state = fresh()
-	if a := ann.with("change", `{"text":"one"}`, sayDecline, state); a.asked != 0 || !strings.HasPrefix(a.text, "USER_DECLINED") {
+	if a := ann.With("change", `{"text":"one"}`, replaytest.SayDecline, state); a.Asked != 0 || !strings.HasPrefix(a.Text, "USER_DECLINED") {
 		t.Errorf("declined: %+v", a)
 	}
-	anew("an acceptance after the decline", ann.with("change", `{"text":"one"}`, sayOnce, state))
+	anew("an acceptance after the decline", ann.With("change", `{"text":"one"}`, replaytest.SayOnce, state))
 
 	state = fresh()
-	if a := ann.callWith("change", `{"text":"one"}`, fmt.Sprintf(`,"requestState":%q`, state), always(stop)); a.asked != 0 || !strings.HasPrefix(a.text, "USER_DECLINED") {
+	if a := ann.CallWith("change", `{"text":"one"}`, fmt.Sprintf(`,"requestState":%q`, state), replaytest.Always(replaytest.Stop)); a.Asked != 0 || !strings.HasPrefix(a.Text, "USER_DECLINED") {
 		t.Errorf("a state without an answer: %+v", a)
 	}
 
 	// The same input in another spelling is the same input.
 	state = fresh()
-	if a := ann.with("change", `{ "text" : "\u006fne" }`, sayOnce, state); a.text != "did one" || runs.count() != 1 {
+	if a := ann.With("change", `{ "text" : "\u006fne" }`, replaytest.SayOnce, state); a.Text != "did one" || runs.count() != 1 {
 		t.Errorf("accepted: %+v", a)
 	}
 	runs.n = 0
-	anew("replayed", ann.with("change", `{"text":"one"}`, sayOnce, state))
+	anew("replayed", ann.With("change", `{"text":"one"}`, replaytest.SayOnce, state))
 }
 
 // TestAskTwoReplies: of two answers that come at once one counts.
@@ -111,14 +98,14 @@ func TestAskTwoReplies(t *testing.T) {
 	const rounds, replies = 10, 8 // within the calls of a minute
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-	c := onHTTP(t, x, "", true, declared)
+	c := onHTTP(t, x, "", true, replaytest.Declared)
 	for round := range rounds {
-		state := c.call("change", `{"text":"one"}`, always(stop)).state
+		state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
 		var all sync.WaitGroup
 		for range replies {
 			all.Go(func() {
-				a := c.with("change", `{"text":"one"}`, sayOnce, state)
-				if a.asked == 0 && a.text != "did one" {
+				a := c.With("change", `{"text":"one"}`, replaytest.SayOnce, state)
+				if a.Asked == 0 && a.Text != "did one" {
 					t.Errorf("round %d: %+v", round, a)
 				}
 			})
@@ -136,16 +123,16 @@ func TestAskRestart(t *testing.T) {
 	runs := &runCount{}
 	setup := siteSetup{tools: oneChange(runs), settings: askingSettings()}
 	x := serveHTTP(t, setup)
-	c := onHTTP(t, x, "", true, declared)
-	state := c.call("change", `{"text":"one"}`, always(stop)).state
+	c := onHTTP(t, x, "", true, replaytest.Declared)
+	state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
 	x = x.again(t, setup)
-	c = onHTTP(t, x, "", true, declared)
-	if a := c.with("change", `{"text":"one"}`, sayOnce, state); a.text != "did one" || runs.count() != 1 {
+	c = onHTTP(t, x, "", true, replaytest.Declared)
+	if a := c.With("change", `{"text":"one"}`, replaytest.SayOnce, state); a.Text != "did one" || runs.count() != 1 {
 		t.Fatalf("after a restart: %+v", a)
 	}
 	x = x.again(t, setup)
-	c = onHTTP(t, x, "", true, declared)
-	if a := c.with("change", `{"text":"one"}`, sayOnce, state); a.asked != 1 || runs.count() != 1 {
+	c = onHTTP(t, x, "", true, replaytest.Declared)
+	if a := c.With("change", `{"text":"one"}`, replaytest.SayOnce, state); a.Asked != 1 || runs.count() != 1 {
 		t.Errorf("a second time: %+v, ran %d times", a, runs.count())
 	}
 }
@@ -164,15 +151,15 @@ func TestAskExpires(t *testing.T) {
 			x.server.asks = newAsker(x.server.engines.store, tt.timeout)
 			now, clock := time.Now(), sync.Mutex{}
 			x.server.asks.now = func() time.Time { clock.Lock(); defer clock.Unlock(); return now }
-			c := onHTTP(t, x, "", true, declared)
-			a := c.call("change", `{"text":"one"}`, func(string) string {
+			c := onHTTP(t, x, "", true, replaytest.Declared)
+			a := c.Call("change", `{"text":"one"}`, func(string) string {
 				clock.Lock()
 				defer clock.Unlock()
 				now = now.Add(tt.later)
-				return stop
+				return replaytest.Stop
 			})
-			a = c.with("change", `{"text":"one"}`, sayOnce, a.state)
-			if runs.count() != tt.runs || a.asked != 1-tt.runs {
+			a = c.With("change", `{"text":"one"}`, replaytest.SayOnce, a.State)
+			if runs.count() != tt.runs || a.Asked != 1-tt.runs {
 				t.Errorf("%+v, ran %d times", a, runs.count())
 			}
 		})
@@ -267,20 +254,20 @@ func TestAskWithoutStore(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-	c := onHTTP(t, x, "", true, declared)
-	state := c.call("change", `{"text":"one"}`, always(stop)).state
+	c := onHTTP(t, x, "", true, replaytest.Declared)
+	state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
 	good := x.server.asks.store
 	x.server.asks.store = brokenStore{good, fmt.Errorf("the disk is gone")}
-	for what, a := range map[string]elicitAnswer{
-		"a question": c.call("change", `{"text":"one"}`, never(t)),
-		"an answer":  c.with("change", `{"text":"one"}`, sayOnce, state),
+	for what, a := range map[string]replaytest.ElicitAnswer{
+		"a question": c.Call("change", `{"text":"one"}`, replaytest.Never(t)),
+		"an answer":  c.With("change", `{"text":"one"}`, replaytest.SayOnce, state),
 	} {
-		if !strings.HasPrefix(a.text, "STATE_UNAVAILABLE: ") || runs.count() != 0 || strings.Contains(a.raw, "disk") {
+		if !strings.HasPrefix(a.Text, "STATE_UNAVAILABLE: ") || runs.count() != 0 || strings.Contains(a.Raw, "disk") {
 			t.Errorf("%s: %+v", what, a)
 		}
 	}
 	x.server.asks.store = good
-	if a := c.with("change", `{"text":"one"}`, sayOnce, state); a.text != "did one" {
+	if a := c.With("change", `{"text":"one"}`, replaytest.SayOnce, state); a.Text != "did one" {
 		t.Errorf("the Store is back: %+v", a)
 	}
 }
@@ -291,15 +278,15 @@ func TestAskOtherRights(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings(), principals: []string{"ann"}})
-	c := onHTTP(t, x, "ann", true, declared)
-	state := c.call("change", `{"text":"one"}`, always(stop)).state
-	_, narrow, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).New(auth.Token{Principal: "ann", Values: auth.Values{Scopes: []string{"mcp:read"}}})
+	c := onHTTP(t, x, "ann", true, replaytest.Declared)
+	state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
+	_, narrow, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).New(auth.Token{Principal: "ann", Values: auth.Values{Scopes: []string{"mcp:read"}}})
 	must(t, err)
 	must(t, x.server.Reload(x.server.cfg.Principals))
 	h := x.client("ann")
-	h.token = narrow
-	a := overHTTP(t, h, true, declared).with("change", `{"text":"one"}`, sayOnce, state)
-	if runs.count() != 0 || !a.failed {
+	h.Token = narrow
+	a := replaytest.OverHTTP(t, h, true, replaytest.Declared).With("change", `{"text":"one"}`, replaytest.SayOnce, state)
+	if runs.count() != 0 || !a.Failed {
 		t.Errorf("%+v, ran %d times", a, runs.count())
 	}
 }
@@ -312,9 +299,9 @@ func TestAskOverQuota(t *testing.T) {
 		tools: oneChange(runs), settings: askingSettings(), principals: []string{"ann"},
 		values: map[string]auth.Values{"ann": {Quota: map[string]string{"calls_per_minute": "1", "burst": "1"}}},
 	})
-	c := onHTTP(t, x, "ann", true, declared)
-	state := c.call("change", `{"text":"one"}`, always(stop)).state
-	if a := c.with("change", `{"text":"one"}`, sayOnce, state); !strings.HasPrefix(a.text, "RATE_LIMITED") || runs.count() != 0 {
+	c := onHTTP(t, x, "ann", true, replaytest.Declared)
+	state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
+	if a := c.With("change", `{"text":"one"}`, replaytest.SayOnce, state); !strings.HasPrefix(a.Text, "RATE_LIMITED") || runs.count() != 0 {
 		t.Fatalf("%+v, ran %d times", a, runs.count())
 	}
 	if k, err := x.server.asks.take(t.Context(), strings.Split(state, ".")[1]); k == nil || err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -16,33 +17,33 @@ func oneChange(runs *runCount) []tool.Tool { return []tool.Tool{changing("change
 // TestAsk: what a person says decides, on every transport and in both eras.
 func TestAsk(t *testing.T) {
 	t.Parallel()
-	eachWire(t, declared, oneChange, func(t *testing.T, c *elicitClient, runs *runCount) {
+	eachWire(t, replaytest.Declared, oneChange, func(t *testing.T, c *replaytest.ElicitClient, runs *runCount) {
 		for _, tt := range []struct {
 			name, say, want string
 			ran             int
 		}{
-			{"once", sayOnce, "did one", 1},
-			{"denied", sayDeny, "USER_DECLINED: The user declined this action. They said: too soon", 1},
-			{"declined", sayDecline, "USER_DECLINED: The user declined this action.", 1},
-			{"once again", sayOnce, "did one", 2},
-			{"cancelled", sayCancel, "USER_DECLINED: The user declined this action.", 2},
+			{"once", replaytest.SayOnce, "did one", 1},
+			{"denied", replaytest.SayDeny, "USER_DECLINED: The user declined this action. They said: too soon", 1},
+			{"declined", replaytest.SayDecline, "USER_DECLINED: The user declined this action.", 1},
+			{"once again", replaytest.SayOnce, "did one", 2},
+			{"cancelled", replaytest.SayCancel, "USER_DECLINED: The user declined this action.", 2},
 			{"an acceptance of nothing", `{"action":"accept"}`, "USER_DECLINED: The user declined this action.", 2},
-			{"once more", sayOnce, "did one", 3},
+			{"once more", replaytest.SayOnce, "did one", 3},
 			{"a choice that was not offered", `{"action":"accept","content":{"decision":"always"}}`, "USER_DECLINED: The user declined this action.", 3},
 			{"not an action", `{"action":"allow","content":{"decision":"allow once"}}`, "USER_DECLINED: The user declined this action.", 3},
-			{"the last time", sayOnce, "did one", 4},
+			{"the last time", replaytest.SayOnce, "did one", 4},
 		} {
-			a := c.call("change", `{"text":"one"}`, func(q string) string {
+			a := c.Call("change", `{"text":"one"}`, func(q string) string {
 				if !strings.HasPrefix(q, "Allow change?\n") || !strings.Contains(q, "Asked because: mode default asks before this.") {
 					t.Errorf("the question is %q", q)
 				}
 				return tt.say
 			})
-			if a.text != tt.want || a.asked != 1 || runs.count() != tt.ran || a.failed != strings.HasPrefix(tt.want, "USER") {
+			if a.Text != tt.want || a.Asked != 1 || runs.count() != tt.ran || a.Failed != strings.HasPrefix(tt.want, "USER") {
 				t.Fatalf("%s: %+v, ran %d times", tt.name, a, runs.count())
 			}
-			if !strings.Contains(a.raw, `"codehand/decision":{"decision":"`) || !strings.Contains(a.raw, `"asked":true`) {
-				t.Errorf("%s: %s", tt.name, a.raw)
+			if !strings.Contains(a.Raw, `"codehand/decision":{"decision":"`) || !strings.Contains(a.Raw, `"asked":true`) {
+				t.Errorf("%s: %s", tt.name, a.Raw)
 			}
 		}
 	})
@@ -51,15 +52,15 @@ func TestAsk(t *testing.T) {
 // TestAskUndeclared: a client that did not declare elicitation, or only addresses to open, is never asked.
 func TestAskUndeclared(t *testing.T) {
 	t.Parallel()
-	for name, caps := range map[string]string{"nothing": undeclared, "url": `{"elicitation":{"url":{}}}`, "other": `{"sampling":{}}`} {
+	for name, caps := range map[string]string{"nothing": replaytest.Undeclared, "url": `{"elicitation":{"url":{}}}`, "other": `{"sampling":{}}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachWire(t, caps, oneChange, func(t *testing.T, c *elicitClient, runs *runCount) {
-				a := c.call("change", `{"text":"one"}`, never(t))
-				if runs.count() != 0 || !strings.HasPrefix(a.text, "ASK_UNAVAILABLE: Permission denied: change needs a person's approval and this client cannot ask one. ") {
+			eachWire(t, caps, oneChange, func(t *testing.T, c *replaytest.ElicitClient, runs *runCount) {
+				a := c.Call("change", `{"text":"one"}`, replaytest.Never(t))
+				if runs.count() != 0 || !strings.HasPrefix(a.Text, "ASK_UNAVAILABLE: Permission denied: change needs a person's approval and this client cannot ask one. ") {
 					t.Errorf("%+v, ran %d times", a, runs.count())
 				}
-				c.asksNobody()
+				c.AsksNobody()
 			})
 		})
 	}
@@ -71,12 +72,12 @@ func TestAskNotOverSSE(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-	for _, caps := range []string{declared, undeclared} {
+	for _, caps := range []string{replaytest.Declared, replaytest.Undeclared} {
 		c, _ := onSSE(t, x, "", caps)
-		if a := c.call("change", `{"text":"one"}`, never(t)); runs.count() != 0 || !strings.HasPrefix(a.text, "ASK_UNAVAILABLE: ") {
+		if a := c.Call("change", `{"text":"one"}`, replaytest.Never(t)); runs.count() != 0 || !strings.HasPrefix(a.Text, "ASK_UNAVAILABLE: ") {
 			t.Errorf("%+v", a)
 		}
-		c.asksNobody()
+		c.AsksNobody()
 	}
 }
 
@@ -86,13 +87,13 @@ func TestAskWithoutStream(t *testing.T) {
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
 	h := x.client("")
-	h.extra = map[string]string{"Accept": "application/json"}
-	c := overHTTP(t, h, false, declared)
-	a := c.call("change", `{"text":"one"}`, never(t))
-	if runs.count() != 0 || !strings.HasPrefix(a.text, "ASK_UNAVAILABLE: ") {
+	h.Extra = map[string]string{"Accept": "application/json"}
+	c := replaytest.OverHTTP(t, h, false, replaytest.Declared)
+	a := c.Call("change", `{"text":"one"}`, replaytest.Never(t))
+	if runs.count() != 0 || !strings.HasPrefix(a.Text, "ASK_UNAVAILABLE: ") {
 		t.Errorf("%+v", a)
 	}
-	c.asksNobody()
+	c.AsksNobody()
 }
 
 // TestAskClientFallback: a default ask that is left to the client's own dialog is not put a second time.
@@ -100,22 +101,22 @@ func TestAskClientFallback(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	f := start(t, setup{tools: oneChange(runs), silent: true})
-	c := onPipe(t, f, false, declared)
-	if a := c.call("change", `{"text":"one"}`, never(t)); a.failed || runs.count() != 1 {
+	c := replaytest.OnPipe(t, f.Wire, false, replaytest.Declared)
+	if a := c.Call("change", `{"text":"one"}`, replaytest.Never(t)); a.Failed || runs.count() != 1 {
 		t.Errorf("%+v", a)
 	}
-	c.asksNobody()
+	c.AsksNobody()
 }
 
 // TestAskListing: a client that cannot be asked is told to show its own dialog where a person must see a call; one that
 // can is not, or people would be asked twice. A tool that only asks is listed for that one alone.
 func TestAskListing(t *testing.T) {
 	t.Parallel()
-	for caps, want := range map[string][]string{declared: nil, undeclared: {"exit_plan_mode"}} {
-		eachWire(t, caps, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *elicitClient, _ *runCount) {
+	for caps, want := range map[string][]string{replaytest.Declared: nil, replaytest.Undeclared: {"exit_plan_mode"}} {
+		eachWire(t, caps, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *replaytest.ElicitClient, _ *runCount) {
 			meta := ""
-			if c.modern {
-				meta = `"_meta":{` + c.meta() + `}`
+			if c.Modern {
+				meta = `"_meta":{` + c.Meta() + `}`
 			}
 			var list struct {
 				Result struct {
@@ -125,7 +126,7 @@ func TestAskListing(t *testing.T) {
 					}
 				}
 			}
-			must(t, json.Unmarshal(c.request(`{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{`+meta+`}}`)(), &list))
+			must(t, json.Unmarshal(c.Request(`{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{`+meta+`}}`)(), &list))
 			var got []string
 			asks := false
 			for _, l := range list.Result.Tools {
@@ -134,7 +135,7 @@ func TestAskListing(t *testing.T) {
 					got = append(got, l.Name)
 				}
 			}
-			if len(list.Result.Tools) < 5 || !slices.Equal(got, want) || asks != (caps == declared) {
+			if len(list.Result.Tools) < 5 || !slices.Equal(got, want) || asks != (caps == replaytest.Declared) {
 				t.Errorf("of %d tools, %q; ask_user_question is listed: %t", len(list.Result.Tools), got, asks)
 			}
 		})
@@ -146,22 +147,33 @@ func TestAskListing(t *testing.T) {
 func TestAskWords(t *testing.T) {
 	t.Parallel()
 	said, _ := json.Marshal("\x1b]0;title\atest\x1b[31m more\u202e\x00" + strings.Repeat("é", 5000))
-	eachWire(t, declared, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *elicitClient, _ *runCount) {
+	eachWire(t, replaytest.Declared, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *replaytest.ElicitClient, _ *runCount) {
 		want := `They said: test more\u202e` + strings.Repeat("é", 900)
 		for name, call := range map[string][2]string{
 			"write_file":     {`{"file_path":"a.txt","content":"x"}`, `{"action":"accept","content":{"decision":"deny","reason":%s}}`},
 			"exit_plan_mode": {`{"plan":"1. Think."}`, `{"action":"accept","content":{"decision":"keep planning","feedback":%s}}`},
 		} {
 			if name == "exit_plan_mode" {
-				c.call("enter_plan_mode", `{}`, never(t))
+				c.Call("enter_plan_mode", `{}`, replaytest.Never(t))
 			}
-			a := c.call(name, call[0], always(fmt.Sprintf(call[1], said)))
-			if a.asked != 1 || !strings.Contains(a.text, want) || strings.ContainsAny(a.text, "\x1b\x00\u202e") || strings.Count(a.text, "é") > maxAskText {
-				t.Errorf("%s: asked %d times: %.300q", name, a.asked, a.text)
+			a := c.Call(name, call[0], replaytest.Always(fmt.Sprintf(call[1], said)))
+			if a.Asked != 1 || !strings.Contains(a.Text, want) || strings.ContainsAny(a.Text, "\x1b\x00\u202e") || strings.Count(a.Text, "é") > maxAskText {
+				t.Errorf("%s: asked %d times: %.300q", name, a.Asked, a.Text)
 			}
 			if name == "exit_plan_mode" {
-				c.call(name, call[0], always(`{"action":"accept","content":{"decision":"approve, ask for edits"}}`))
+				c.Call(name, call[0], replaytest.Always(`{"action":"accept","content":{"decision":"approve, ask for edits"}}`))
 			}
 		}
 	})
+}
+
+// TestQuestionOverSSE: nobody is asked over legacy SSE, whatever the client declares.
+func TestQuestionOverSSE(t *testing.T) {
+	t.Parallel()
+	c, _ := onSSE(t, serveHTTP(t, siteSetup{tools: tools.All(), settings: askingSettings()}), "", replaytest.Declared)
+	question := `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a","description":"one"},{"label":"b","description":"two"}]}]}`
+	if a := c.Call("ask_user_question", question, replaytest.Never(t)); !strings.HasPrefix(a.Text, "TOOL_DISABLED: ") {
+		t.Errorf("%+v", a)
+	}
+	c.AsksNobody()
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"codehand/server/audit"
+	"codehand/server/replaytest"
 )
 
 // TestAuditFullDisk: while the log cannot be written nothing is done, and the model is told so. With room again
@@ -23,9 +23,9 @@ func TestAuditFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
 	dir := filepath.Join(small, "audit")
-	f, a := audited(t, audit.Options{Dir: dir, Sync: -1}, setup{})
+	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{})
 	write := func(name string) string {
-		return f.must(t, "write_file", asJSON(t, "file_path", filepath.Join(f.work, name), "content", "x\n"))
+		return f.Must(t, "write_file", replaytest.AsJSON(t, "file_path", filepath.Join(f.work, name), "content", "x\n"))
 	}
 	if text := write("before"); strings.HasPrefix(text, "!") {
 		t.Fatal(text)
@@ -57,16 +57,16 @@ func TestAuditFullDisk(t *testing.T) {
 		t.Error("the file was written although the call was refused")
 	}
 	for name, args := range map[string]string{
-		"read_file":  asJSON(t, "file_path", filepath.Join(f.work, "before")),
-		"run_shell":  asJSON(t, "command", "touch "+filepath.Join(f.work, "during")),
+		"read_file":  replaytest.AsJSON(t, "file_path", filepath.Join(f.work, "before")),
+		"run_shell":  replaytest.AsJSON(t, "command", "touch '"+filepath.Join(f.work, "during")+"'"),
 		"list_files": `{"pattern":5,"no":1}`,
 	} {
-		if text := f.must(t, name, args); text != want {
+		if text := f.Must(t, name, args); text != want {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(f.work, "during")); err == nil || a.Failed() == nil {
-		t.Errorf("the command ran, or the log says that it does not fail (%v)", a.Failed())
+	if _, err := os.Stat(filepath.Join(f.work, "during")); err == nil || a.failed() == nil {
+		t.Errorf("the command ran, or the log says that it does not fail (%v)", a.failed())
 	}
 	must(t, fill.Truncate(0)) // a child of another test may have it open for a while
 	must(t, os.Remove(filler))
@@ -75,8 +75,8 @@ func TestAuditFullDisk(t *testing.T) {
 	if text := write("after2"); strings.HasPrefix(text, "!") {
 		t.Errorf("with room again: %s", text)
 	}
-	must(t, a.Close())
-	if n, err := audit.Check(dir); err != nil || n < 8 {
+	must(t, a.close())
+	if n, err := CheckAudit(dir); err != nil || n < 8 {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	refused := 0

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
-	"codehand/server/listen"
+	"codehand/server/replaytest"
 )
 
 // A memoryResponse is what net/http gives a handler, without the connection.
@@ -21,11 +21,16 @@ type memoryResponse struct {
 	body   bytes.Buffer
 }
 
-func (m *memoryResponse) Header() http.Header            { return m.header }
-func (m *memoryResponse) WriteHeader(status int)         { m.status = status }
-func (m *memoryResponse) Write(p []byte) (int, error)    { return m.body.Write(p) }
-func (*memoryResponse) FlushError() error                { return nil }
-func (*memoryResponse) SetReadDeadline(time.Time) error  { return nil }
+func (m *memoryResponse) Header() http.Header { return m.header }
+
+func (m *memoryResponse) WriteHeader(status int) { m.status = status }
+
+func (m *memoryResponse) Write(p []byte) (int, error) { return m.body.Write(p) }
+
+func (*memoryResponse) FlushError() error { return nil }
+
+func (*memoryResponse) SetReadDeadline(time.Time) error { return nil }
+
 func (*memoryResponse) SetWriteDeadline(time.Time) error { return nil }
 
 // BenchmarkHTTPHandler is what a call costs from the guard to the answer, without net/http and the network: token,
@@ -40,21 +45,21 @@ func BenchmarkHTTPHandler(b *testing.B) {
 		principals: []string{"bench"}, values: map[string]auth.Values{"bench": {Mode: &mode, MaxMode: &mode, Quota: quota}},
 		settings: map[string]string{"sandbox.policy": "off"},
 	})
-	c := x.client("bench").hello()
-	started, failed := c.call("1", "run_shell", `{"command":"true","run_in_background":true}`, "").text()
+	c := x.client("bench").Hello()
+	started, failed := c.Call("1", "run_shell", `{"command":"true","run_in_background":true}`, "").Text()
 	if failed {
 		b.Fatal(started)
 	}
-	args := fmt.Sprintf(`{"job_id":%q`, jobID.FindString(started))
+	args := fmt.Sprintf(`{"job_id":%q`, replaytest.JobID.FindString(started))
 	for said := ""; !strings.Contains(said, "no new output"); {
-		if said, failed = c.call("2", "job_output", args+`,"block":true}`, "").text(); failed {
+		if said, failed = c.Call("2", "job_output", args+`,"block":true}`, "").Text(); failed {
 			b.Fatal(said)
 		}
 	}
-	body := callLine("3", "job_output", args+"}", "")
-	request := c.request(b.Context(), http.MethodPost, "http://localhost/mcp", body)
+	body := replaytest.CallLine("3", "job_output", args+"}", "")
+	request := c.Request(b.Context(), http.MethodPost, "http://localhost/mcp", body)
 	request.RequestURI, request.RemoteAddr = "/mcp", "127.0.0.1:40000"
-	handler := x.server.endpoint.Load().on(listen.Listener{Unix: true}) // any Host: that of the listener does not matter here
+	handler := x.server.endpoint.Load().on(Listener{Unix: true}) // any Host: that of the listener does not matter here
 
 	b.ReportAllocs()
 	for b.Loop() {

@@ -3,15 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"codehand/server/audit"
-	"codehand/server/metrics"
+	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/tools/session"
 )
@@ -32,7 +29,7 @@ func (slowMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 // moveWith gives all sessions that begin from now on a memory of their own for their current directory.
 func moveWith(s *Server, m session.Memory) {
 	build := s.sessions.build
-	s.sessions.build = func(key session.Key, at *place) (*session.State, func(), error) {
+	s.sessions.build = func(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
 		st, end, err := build(key, at)
 		if err == nil {
 			st.Cwd = session.NewCell[string](m, "cell.cwd")
@@ -61,17 +58,17 @@ func TestCallsRecordedBeforeTheCorridor(t *testing.T) {
 				moveWith(x.server, c.memory(x))
 				client := x.client("alice")
 				if era == "modern" {
-					client.of2026()
+					client.Of2026()
 				} else {
-					client.hello()
+					client.Hello()
 				}
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
-				answer := client.launch(ctx, "1", "watch", "a", "")
+				answer := client.Launch(ctx, "1", "watch", "a", "")
 				if c.cancelled {
 					x.expect(t, x.began, "the Store is asked")
 					leave()
-				} else if text, failed := arrived(t, answer).text(); !failed || text != down {
+				} else if text, failed := arrived(t, answer).Text(); !failed || text != down {
 					t.Errorf("the answer is %q", text)
 				}
 				x.open(t, 0)
@@ -112,14 +109,14 @@ func mustBeDone(t *testing.T, dir string, want map[string]any) {
 func TestEndedCallInProcess(t *testing.T) {
 	t.Parallel()
 	dir := auditDir(t)
-	f, a := audited(t, audit.Options{Dir: dir, Sync: -1}, setup{})
+	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	text, failed, err := f.server.Call(ctx, "read_file", []byte(`{"file_path":"a.txt"}`))
 	if err != nil || !failed || text != "CANCELLED: Interrupted by the client." {
 		t.Errorf("got %q, failed %v, %v", text, failed, err)
 	}
-	must(t, a.Close())
+	must(t, a.close())
 	mustBeDone(t, dir, map[string]any{"tool": "read_file", "ok": false, "code": "CANCELLED", "dec": "", "cancelled": true, "p": "local", "tr": "call"})
 }
 
@@ -129,12 +126,12 @@ func TestCancelledWhileAsked(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-	c := onHTTP(t, x, "", false, declared)
-	question := c.request(c.line("change", `{"text":"one"}`, ""))()
+	c := onHTTP(t, x, "", false, replaytest.Declared)
+	question := c.Request(c.Line("change", `{"text":"one"}`, ""))()
 	if !strings.Contains(string(question), "elicitation/create") {
 		t.Fatalf("%s", question)
 	}
-	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	c.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	if n := x.server.openCalls(); n != 0 {
 		t.Errorf("%d calls are open", n)
 	}
@@ -149,15 +146,4 @@ func TestCancelledWhileAsked(t *testing.T) {
 	if want := []string{"call.done PENDING false", "call.done CANCELLED true"}; !slices.Equal(got, want) || runs.count() != 0 {
 		t.Errorf("got %q, want %q; ran %d times", got, want, runs.count())
 	}
-}
-
-// scraped is what a scraper reads.
-func scraped(t testing.TB, m *metrics.Counts) string {
-	t.Helper()
-	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	if w.Code != http.StatusOK {
-		t.Fatalf("GET /metrics: %d %s", w.Code, w.Body)
-	}
-	return w.Body.String()
 }

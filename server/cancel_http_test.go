@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
-	"codehand/server/jsonrpc"
+	"codehand/server/replaytest"
 	"codehand/tools/tool"
 )
 
@@ -78,7 +78,7 @@ func (x *stage) expect(t *testing.T, from chan string, want string) {
 		if got != want {
 			t.Fatalf("a tool says %q, want %q", got, want)
 		}
-	case <-time.After(hangAfter):
+	case <-time.After(replaytest.HangAfter):
 		t.Fatalf("no tool says %q", want)
 	}
 }
@@ -98,7 +98,7 @@ func (x *stage) quiet(t *testing.T) {
 // open waits until so many requests are open, so that the last one has arrived.
 func (x *stage) open(t *testing.T, want int) {
 	t.Helper()
-	for limit := time.Now().Add(hangAfter); time.Now().Before(limit); runtime.Gosched() {
+	for limit := time.Now().Add(replaytest.HangAfter); time.Now().Before(limit); runtime.Gosched() {
 		if x.server.endpoint.Load().work.count()[""] == want {
 			return
 		}
@@ -106,79 +106,25 @@ func (x *stage) open(t *testing.T, want int) {
 	t.Fatalf("%v requests are open, want %d", x.server.endpoint.Load().work.count(), want)
 }
 
-// async sends a request and reads its answer beside the test. Status 0 is one that broke off.
-func async(q *http.Request) <-chan httpReply {
-	done := make(chan httpReply, 1)
-	go func() {
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			done <- httpReply{}
-			return
-		}
-		defer r.Body.Close()
-		out := httpReply{status: r.StatusCode, kind: r.Header.Get("Content-Type")}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			out.status = 0
-		}
-		for line := range strings.Lines(string(body)) {
-			data, isData := strings.CutPrefix(strings.TrimSpace(line), "data: ")
-			if !isData && strings.HasPrefix(out.kind, "text/event-stream") {
-				continue
-			}
-			if env, bad := jsonrpc.Scan([]byte(data)); bad == nil && env.Method == "" {
-				out.answer = data
-			} else {
-				out.notes = append(out.notes, data)
-			}
-		}
-		done <- out
-	}()
-	return done
-}
-
-// launch makes a call whose request lives as long as ctx.
-func (c *httpClient) launch(ctx context.Context, id, name, mark, meta string) <-chan httpReply {
-	c.t.Helper()
-	args := fmt.Sprintf(`{"text":%q}`, mark)
-	return async(c.request(ctx, http.MethodPost, c.url, c.callBody(id, name, args, meta+`,"progressToken":"p-`+mark+`"`)))
-}
-
-// cancel posts notifications/cancelled. meta is what its _meta has besides what the era needs, with a comma before it.
-func (c *httpClient) cancel(id, meta string) int {
-	c.t.Helper()
-	own := `"x":1`
-	if c.modern {
-		own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
-	}
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"_meta":{%s%s}}}`, id, own, meta)
-	return c.do(c.request(context.Background(), http.MethodPost, c.url, body)).status
-}
-
-func (c *httpClient) of2026() *httpClient {
-	c.modern = true
-	return c
-}
-
 // arrived reads a reply that must come.
-func arrived(t *testing.T, from <-chan httpReply) httpReply {
+func arrived(t *testing.T, from <-chan replaytest.HTTPReply) replaytest.HTTPReply {
 	t.Helper()
 	select {
 	case r := <-from:
 		return r
-	case <-time.After(hangAfter):
+	case <-time.After(replaytest.HangAfter):
 		t.Fatal("no response")
-		return httpReply{}
+		return replaytest.HTTPReply{}
 	}
 }
 
 // unanswered checks that a cancelled request got neither an answer nor a note after its cancel.
-func unanswered(t *testing.T, r httpReply) {
+func unanswered(t *testing.T, r replaytest.HTTPReply) {
 	t.Helper()
-	if r.status != http.StatusOK || !strings.HasPrefix(r.kind, "text/event-stream") || r.answer != "" || len(r.notes) > 1 {
+	if r.Status != http.StatusOK || !strings.HasPrefix(r.Kind, "text/event-stream") || r.Answer != "" || len(r.Notes) > 1 {
 		t.Errorf("a cancelled request got %+v", r)
 	}
-	for _, n := range r.notes {
+	for _, n := range r.Notes {
 		if strings.Contains(n, "after the cancel") {
 			t.Errorf("a note after the cancel: %s", n)
 		}
@@ -189,27 +135,27 @@ func unanswered(t *testing.T, r httpReply) {
 func TestCancelHTTPLegacy(t *testing.T) {
 	t.Parallel()
 	x := staged(t, nil)
-	c := x.client("alice").hello()
-	running := c.launch(t.Context(), "1", "hold", "a", "")
+	c := x.client("alice").Hello()
+	running := c.Launch(t.Context(), "1", "hold", "a", "")
 	x.expect(t, x.began, "a")
-	queued := c.launch(t.Context(), "2", "hold", "b", "")
+	queued := c.Launch(t.Context(), "2", "hold", "b", "")
 	x.open(t, 2)
-	if got := c.cancel("2", ""); got != http.StatusAccepted {
+	if got := c.Cancel("2", ""); got != http.StatusAccepted {
 		t.Errorf("cancel: %d", got)
 	}
 	unanswered(t, arrived(t, queued))
 	x.quiet(t)
-	c.cancel("1", "")
+	c.Cancel("1", "")
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, running))
 
 	// Its id is free, and so is the gate.
-	again := c.launch(t.Context(), "1", "hold", "c", "")
+	again := c.Launch(t.Context(), "1", "hold", "c", "")
 	x.expect(t, x.began, "c")
-	c.cancel("2", "") // of what is over
+	c.Cancel("2", "") // of what is over
 	x.release("c")
 	x.expect(t, x.ended, "c released")
-	if text, failed := arrived(t, again).text(); failed || text != "done c" {
+	if text, failed := arrived(t, again).Text(); failed || text != "done c" {
 		t.Errorf("after a cancel: %s", text)
 	}
 }
@@ -218,13 +164,13 @@ func TestCancelHTTPLegacy(t *testing.T) {
 func TestCancelHTTPModern(t *testing.T) {
 	t.Parallel()
 	x := staged(t, map[string]string{"http.orphan_grace": "1h"})
-	c := x.client("alice").of2026()
+	c := x.client("alice").Of2026()
 	one, cancelOne := context.WithCancel(t.Context())
 	two, cancelTwo := context.WithCancel(t.Context())
 	defer cancelTwo()
-	c.launch(one, "1", "hold", "a", "")
+	c.Launch(one, "1", "hold", "a", "")
 	x.expect(t, x.began, "a")
-	c.launch(two, "1", "hold", "b", "")
+	c.Launch(two, "1", "hold", "b", "")
 	x.open(t, 2)
 	cancelTwo()
 	x.open(t, 1)
@@ -232,17 +178,17 @@ func TestCancelHTTPModern(t *testing.T) {
 	cancelOne()
 	x.expect(t, x.ended, "a cancelled")
 	x.open(t, 0)
-	again := c.launch(t.Context(), "1", "hold", "c", "")
+	again := c.Launch(t.Context(), "1", "hold", "c", "")
 	x.expect(t, x.began, "c")
 	x.release("c")
-	if text, failed := arrived(t, again).text(); failed || text != "done c" {
+	if text, failed := arrived(t, again).Text(); failed || text != "done c" {
 		t.Errorf("after a cancel: %s", text)
 	}
 }
 
 // An sseClient is one client of legacy SSE.
 type sseClient struct {
-	*httpClient
+	*replaytest.HTTPClient
 	events chan string
 	close  func()
 }
@@ -253,11 +199,11 @@ func (x *stage) sse(t *testing.T, who string) *sseClient {
 	c := x.client(who)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	r, err := http.DefaultClient.Do(c.request(ctx, http.MethodGet, x.url+"/sse", ""))
+	r, err := http.DefaultClient.Do(c.Request(ctx, http.MethodGet, x.url+"/sse", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sseClient{httpClient: c, events: make(chan string, 100), close: cancel}
+	s := &sseClient{HTTPClient: c, events: make(chan string, 100), close: cancel}
 	go func() {
 		defer close(s.events)
 		defer r.Body.Close()
@@ -267,7 +213,7 @@ func (x *stage) sse(t *testing.T, who string) *sseClient {
 			}
 		}
 	}()
-	s.url = x.url + <-s.events
+	s.URL = x.url + <-s.events
 	s.post(hello)
 	if got := <-s.events; !strings.Contains(got, `"result"`) {
 		t.Fatalf("initialize: %s", got)
@@ -276,15 +222,15 @@ func (x *stage) sse(t *testing.T, who string) *sseClient {
 }
 
 func (s *sseClient) post(body string) {
-	s.t.Helper()
-	if r := s.do(s.request(context.Background(), http.MethodPost, s.url, body)); r.status != http.StatusAccepted {
-		s.t.Fatalf("message: %d %s", r.status, r.answer)
+	s.T.Helper()
+	if r := s.Do(s.Request(context.Background(), http.MethodPost, s.URL, body)); r.Status != http.StatusAccepted {
+		s.T.Fatalf("message: %d %s", r.Status, r.Answer)
 	}
 }
 
 func (s *sseClient) begin(id, name, mark string) {
-	s.t.Helper()
-	s.post(s.callBody(id, name, fmt.Sprintf(`{"text":%q}`, mark), ""))
+	s.T.Helper()
+	s.post(s.CallBody(id, name, fmt.Sprintf(`{"text":%q}`, mark), ""))
 }
 
 // TestCancelSSE: a running and a queued call are cancelled by a notification on the same stream.
@@ -295,9 +241,9 @@ func TestCancelSSE(t *testing.T) {
 	s.begin("10", "hold", "a")
 	x.expect(t, x.began, "a")
 	s.begin("11", "hold", "b")
-	other.cancel("10", "") // not its stream
-	s.cancel("11", "")
-	s.cancel("10", "")
+	other.Cancel("10", "") // not its stream
+	s.Cancel("11", "")
+	s.Cancel("10", "")
 	x.expect(t, x.ended, "a cancelled")
 	s.begin("10", "hold", "c")
 	x.expect(t, x.began, "c") // and not b
@@ -314,62 +260,62 @@ func TestCancelOfOthers(t *testing.T) {
 	t.Parallel()
 	x := staged(t, map[string]string{"http.orphan_grace": "1h"})
 	t.Run("legacy", func(t *testing.T) {
-		c := x.client("alice").hello()
-		running := c.launch(t.Context(), "1", "hold", "legacy", "")
+		c := x.client("alice").Hello()
+		running := c.Launch(t.Context(), "1", "hold", "legacy", "")
 		x.expect(t, x.began, "legacy")
 		stolen := x.client("bob")
-		stolen.session = c.session
+		stolen.Session = c.Session
 		for name, try := range map[string]struct {
-			c    *httpClient
+			c    *replaytest.HTTPClient
 			id   string
 			want int
 		}{
-			"bob in his own session":    {x.client("bob").hello(), "1", http.StatusAccepted},
+			"bob in his own session":    {x.client("bob").Hello(), "1", http.StatusAccepted},
 			"bob in alice's":            {stolen, "1", http.StatusNotFound},
-			"alice in another session":  {x.client("alice").hello(), "1", http.StatusAccepted},
-			"alice in the modern era":   {x.client("alice").of2026(), "1", http.StatusAccepted},
-			"alice on SSE":              {x.sse(t, "alice").httpClient, "1", http.StatusAccepted},
+			"alice in another session":  {x.client("alice").Hello(), "1", http.StatusAccepted},
+			"alice in the modern era":   {x.client("alice").Of2026(), "1", http.StatusAccepted},
+			"alice on SSE":              {x.sse(t, "alice").HTTPClient, "1", http.StatusAccepted},
 			"unknown id":                {c, "2", http.StatusAccepted},
 			"the id as a string":        {c, `"1"`, http.StatusAccepted},
 			"the id in another writing": {c, "1.0", http.StatusAccepted},
 			"no id":                     {c, "null", http.StatusAccepted},
 			"a list of ids":             {c, "[1]", http.StatusAccepted},
 		} {
-			if got := try.c.cancel(try.id, ""); got != try.want {
+			if got := try.c.Cancel(try.id, ""); got != try.want {
 				t.Errorf("%s: %d, want %d", name, got, try.want)
 			}
 		}
-		if got := stolen.do(stolen.request(t.Context(), http.MethodDelete, stolen.url, "")); got.status != http.StatusNotFound {
-			t.Errorf("bob deletes alice's session: %d", got.status)
+		if got := stolen.Do(stolen.Request(t.Context(), http.MethodDelete, stolen.URL, "")); got.Status != http.StatusNotFound {
+			t.Errorf("bob deletes alice's session: %d", got.Status)
 		}
 		x.release("legacy")
 		x.expect(t, x.ended, "legacy released")
-		if text, failed := arrived(t, running).text(); failed || text != "done legacy" {
+		if text, failed := arrived(t, running).Text(); failed || text != "done legacy" {
 			t.Errorf("alice's call: %s", text)
 		}
 	})
 	for _, who := range []string{"alice", "bob"} {
 		t.Run("modern, "+who, func(t *testing.T) {
 			mark := "modern-" + who
-			a := x.client("alice").of2026()
-			running := a.launch(t.Context(), "1", "hold", mark, `,"codehand/call":"`+mark+`"`)
+			a := x.client("alice").Of2026()
+			running := a.Launch(t.Context(), "1", "hold", mark, `,"codehand/call":"`+mark+`"`)
 			x.expect(t, x.began, mark)
-			b := x.client(who).of2026()
+			b := x.client(who).Of2026()
 			ctx, cancel := context.WithCancel(t.Context())
-			b.launch(ctx, "1", "watch", mark+"-2", `,"codehand/session":"another-one"`)
+			b.Launch(ctx, "1", "watch", mark+"-2", `,"codehand/session":"another-one"`)
 			x.expect(t, x.began, mark+"-2")
-			b.cancel("1", "")
-			b.cancel("1", `,"codehand/call":"unknown"`)
-			b.cancel("1", `,"codehand/call":""`)
+			b.Cancel("1", "")
+			b.Cancel("1", `,"codehand/call":"unknown"`)
+			b.Cancel("1", `,"codehand/call":""`)
 			if who == "bob" {
-				b.cancel("1", `,"codehand/call":"`+mark+`"`) // the names are each principal's own
+				b.Cancel("1", `,"codehand/call":"`+mark+`"`) // the names are each principal's own
 			}
 			x.quiet(t)
 			cancel()
 			x.expect(t, x.ended, mark+"-2 cancelled")
 			x.release(mark)
 			x.expect(t, x.ended, mark+" released")
-			if text, failed := arrived(t, running).text(); failed || text != "done "+mark {
+			if text, failed := arrived(t, running).Text(); failed || text != "done "+mark {
 				t.Errorf("alice's call: %s", text)
 			}
 		})
@@ -380,19 +326,19 @@ func TestCancelOfOthers(t *testing.T) {
 func TestCancelByName(t *testing.T) {
 	t.Parallel()
 	x := staged(t, nil)
-	c := x.client("alice").of2026()
-	running := c.launch(t.Context(), "1", "hold", "a", `,"codehand/call":"call-1"`)
+	c := x.client("alice").Of2026()
+	running := c.Launch(t.Context(), "1", "hold", "a", `,"codehand/call":"call-1"`)
 	x.expect(t, x.began, "a")
-	queued := c.launch(t.Context(), "1", "hold", "b", `,"codehand/call":"call-2"`)
+	queued := c.Launch(t.Context(), "1", "hold", "b", `,"codehand/call":"call-2"`)
 	x.open(t, 2)
-	c.cancel("7", `,"codehand/call":"call-2"`)
+	c.Cancel("7", `,"codehand/call":"call-2"`)
 	unanswered(t, arrived(t, queued))
-	c.cancel("7", `,"codehand/call":"call-1"`)
+	c.Cancel("7", `,"codehand/call":"call-1"`)
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, running))
-	again := c.launch(t.Context(), "1", "hold", "c", `,"codehand/call":"call-1"`)
+	again := c.Launch(t.Context(), "1", "hold", "c", `,"codehand/call":"call-1"`)
 	x.expect(t, x.began, "c")
-	c.cancel("7", `,"codehand/call":"call-1"`)
+	c.Cancel("7", `,"codehand/call":"call-1"`)
 	x.expect(t, x.ended, "c cancelled")
 	unanswered(t, arrived(t, again))
 	x.quiet(t)
@@ -419,12 +365,12 @@ func TestConnectionLost(t *testing.T) {
 			lose := func(x *stage) {
 				c := x.client("alice")
 				if test.modern {
-					c.modern = true
+					c.Modern = true
 				} else {
-					c.hello()
+					c.Hello()
 				}
 				ctx, cancel := context.WithCancel(t.Context())
-				c.launch(ctx, "1", test.tool, "a", test.meta)
+				c.Launch(ctx, "1", test.tool, "a", test.meta)
 				x.expect(t, x.began, "a")
 				cancel()
 			}
@@ -436,8 +382,8 @@ func TestConnectionLost(t *testing.T) {
 			}
 			// Once another call of the same kind was seen to be lost, this one was, too.
 			ctx, cancel := context.WithCancel(t.Context())
-			c := x.client("bob").of2026()
-			c.launch(ctx, "1", "watch", "b", "")
+			c := x.client("bob").Of2026()
+			c.Launch(ctx, "1", "watch", "b", "")
 			x.expect(t, x.began, "b")
 			cancel()
 			x.expect(t, x.ended, "b cancelled")
@@ -491,21 +437,21 @@ func TestStreamLost(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	x := staged(t, map[string]string{"http.orphan_grace": "1h"})
-	legacy, modern := x.client("alice").hello(), x.client("alice").of2026()
-	stream := async(legacy.request(t.Context(), http.MethodGet, legacy.url, ""))
+	legacy, modern := x.client("alice").Hello(), x.client("alice").Of2026()
+	stream := replaytest.Async(legacy.Request(t.Context(), http.MethodGet, legacy.URL, ""))
 	x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
 	s := x.sse(t, "alice")
 	s.begin("1", "tend", "sse")
 	x.expect(t, x.began, "sse")
-	first := legacy.launch(t.Context(), "1", "tend", "legacy", "")
+	first := legacy.Launch(t.Context(), "1", "tend", "legacy", "")
 	x.expect(t, x.began, "legacy")
-	second := modern.launch(t.Context(), "1", "tend", "modern", `,"codehand/session":"another-one"`)
+	second := modern.Launch(t.Context(), "1", "tend", "modern", `,"codehand/session":"another-one"`)
 	x.expect(t, x.began, "modern")
-	bob := x.client("bob").hello()
-	theirs := bob.launch(t.Context(), "1", "tend", "bob's", "")
+	bob := x.client("bob").Hello()
+	theirs := bob.Launch(t.Context(), "1", "tend", "bob's", "")
 	x.expect(t, x.began, "bob's")
 
-	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
+	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
 	if _, err := file.Revoke(func(t auth.Token) bool { return t.Principal == "alice" }); err != nil {
 		t.Fatal(err)
 	}
@@ -517,7 +463,7 @@ func TestRevoked(t *testing.T) {
 		select {
 		case mark := <-x.ended:
 			ended[mark] = true
-		case <-time.After(hangAfter):
+		case <-time.After(replaytest.HangAfter):
 			t.Fatalf("only these ended: %v", ended)
 		}
 	}
@@ -526,7 +472,7 @@ func TestRevoked(t *testing.T) {
 	}
 	unanswered(t, arrived(t, first))
 	unanswered(t, arrived(t, second))
-	if r := arrived(t, stream); r.status != http.StatusOK {
+	if r := arrived(t, stream); r.Status != http.StatusOK {
 		t.Errorf("the GET stream: %+v", r)
 	}
 	for e := range s.events { // to its end
@@ -534,11 +480,11 @@ func TestRevoked(t *testing.T) {
 			t.Errorf("after the revocation: %s", e)
 		}
 	}
-	if got := legacy.call("2", "watch", `{"text":"x"}`, ""); got.status != http.StatusUnauthorized {
-		t.Errorf("a call with a revoked token: %d", got.status)
+	if got := legacy.Call("2", "watch", `{"text":"x"}`, ""); got.Status != http.StatusUnauthorized {
+		t.Errorf("a call with a revoked token: %d", got.Status)
 	}
 	x.release("bob's")
-	if text, failed := arrived(t, theirs).text(); failed || text != "done bob's" {
+	if text, failed := arrived(t, theirs).Text(); failed || text != "done bob's" {
 		t.Errorf("bob's call: %s", text)
 	}
 }
@@ -547,22 +493,22 @@ func TestRevoked(t *testing.T) {
 func TestDeleteSession(t *testing.T) {
 	t.Parallel()
 	x := staged(t, nil)
-	one, two := x.client("alice").hello(), x.client("alice").hello()
-	stream := async(one.request(t.Context(), http.MethodGet, one.url, ""))
+	one, two := x.client("alice").Hello(), x.client("alice").Hello()
+	stream := replaytest.Async(one.Request(t.Context(), http.MethodGet, one.URL, ""))
 	x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
-	first := one.launch(t.Context(), "1", "tend", "a", "")
+	first := one.Launch(t.Context(), "1", "tend", "a", "")
 	x.expect(t, x.began, "a")
-	second := two.launch(t.Context(), "1", "tend", "b", "")
+	second := two.Launch(t.Context(), "1", "tend", "b", "")
 	x.expect(t, x.began, "b")
-	if got := one.do(one.request(t.Context(), http.MethodDelete, one.url, "")); got.status != http.StatusOK {
-		t.Fatalf("DELETE: %d %s", got.status, got.answer)
+	if got := one.Do(one.Request(t.Context(), http.MethodDelete, one.URL, "")); got.Status != http.StatusOK {
+		t.Fatalf("DELETE: %d %s", got.Status, got.Answer)
 	}
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, first))
 	arrived(t, stream)
 	x.quiet(t)
 	x.release("b")
-	if text, failed := arrived(t, second).text(); failed || text != "done b" {
+	if text, failed := arrived(t, second).Text(); failed || text != "done b" {
 		t.Errorf("the call of another session: %s", text)
 	}
 }
@@ -572,14 +518,14 @@ func TestVanish(t *testing.T) {
 	t.Parallel()
 	x := staged(t, map[string]string{"http.orphan_grace": "1s"})
 	at := strings.TrimPrefix(x.url, "http://")
-	head := func(c *httpClient, line, more string) string {
-		h := line + " HTTP/1.1\r\nHost: " + at + "\r\nAccept: text/event-stream\r\nAuthorization: Bearer " + c.token + "\r\n" + more
-		if c.session != "" {
-			h += "Mcp-Session-Id: " + c.session + "\r\n"
+	head := func(c *replaytest.HTTPClient, line, more string) string {
+		h := line + " HTTP/1.1\r\nHost: " + at + "\r\nAccept: text/event-stream\r\nAuthorization: Bearer " + c.Token + "\r\n" + more
+		if c.Session != "" {
+			h += "Mcp-Session-Id: " + c.Session + "\r\n"
 		}
 		return h + "\r\n"
 	}
-	post := func(c *httpClient, more, body string) string {
+	post := func(c *replaytest.HTTPClient, more, body string) string {
 		return head(c, "POST /mcp", fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n", more, len(body))) + body
 	}
 	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -587,13 +533,13 @@ func TestVanish(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			legacy, now := x.client("alice").hello(), x.client("alice").of2026()
+			legacy, now := x.client("alice").Hello(), x.client("alice").Of2026()
 			for _, raw := range []string{
 				head(now, "GET /sse", ""),
 				head(legacy, "GET /mcp", ""),
 				post(now, modern+"subscriptions/listen\r\n", listen),
-				post(now, modern+"tools/call\r\nMcp-Name: watch\r\n", now.callBody("1", "watch", `{"text":"x"}`, `,"progressToken":"p"`)),
-				post(legacy, "", legacy.callBody("1", "tend", `{"text":"x"}`, `,"progressToken":"p"`)),
+				post(now, modern+"tools/call\r\nMcp-Name: watch\r\n", now.CallBody("1", "watch", `{"text":"x"}`, `,"progressToken":"p"`)),
+				post(legacy, "", legacy.CallBody("1", "tend", `{"text":"x"}`, `,"progressToken":"p"`)),
 			} {
 				c, err := net.Dial("tcp", at)
 				if err != nil {
@@ -614,12 +560,12 @@ func TestVanish(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for limit := time.Now().Add(hangAfter); len(x.server.endpoint.Load().work.list()) > 0; runtime.Gosched() {
+	for limit := time.Now().Add(replaytest.HangAfter); len(x.server.endpoint.Load().work.list()) > 0; runtime.Gosched() {
 		if time.Now().After(limit) {
 			t.Fatalf("still open: %v", x.server.endpoint.Load().work.count())
 		}
 	}
-	if text, failed := x.client("alice").hello().call("2", "watch", `{"no":1}`, "").text(); !failed || !strings.HasPrefix(text, "INPUT_INVALID") {
+	if text, failed := x.client("alice").Hello().Call("2", "watch", `{"no":1}`, "").Text(); !failed || !strings.HasPrefix(text, "INPUT_INVALID") {
 		t.Errorf("afterwards: %s", text)
 	}
 }

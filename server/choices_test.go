@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,35 +8,17 @@ import (
 	"testing"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
 // chooser is a client of the session with a handle, which calls itself name.
-func chooser(x *httpSite, handle, name string) *httpClient {
+func chooser(x *httpSite, handle, name string) *replaytest.HTTPClient {
 	c := x.client("")
-	c.url, c.info = c.url+"/s/"+handle, name
-	return c.hello()
-}
-
-// chooses sets an option.
-func (c *httpClient) chooses(key, value string) {
-	c.t.Helper()
-	got := c.does("session_config", fmt.Sprintf(`{"key":%q,"value":%q}`, key, value))
-	if !strings.HasPrefix(got, key+" = "+value+", chosen in this session (") {
-		c.t.Fatalf("%s = %s: %q", key, value, got)
-	}
-}
-
-// has checks an option.
-func (c *httpClient) has(key, want string) {
-	c.t.Helper()
-	got := c.does("session_config", fmt.Sprintf(`{"key":%q}`, key))
-	value, _, _ := strings.Cut(strings.TrimPrefix(got, key+" = "), " (")
-	if value, _, _ = strings.Cut(value, ","); value != want {
-		c.t.Errorf("%s of %s is %q, want %s", key, c.info, got, want)
-	}
+	c.URL, c.Info = c.URL+"/s/"+handle, name
+	return c.Hello()
 }
 
 // TestChoicesOutliveConnections: what a session has chosen holds for its other connections and after a restart, never
@@ -49,42 +29,42 @@ func TestChoicesOutliveConnections(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(x.work, "sub"), 0o700))
 	must(t, os.WriteFile(filepath.Join(x.work, "sub/a.txt"), []byte(strings.Repeat("word ", 4000)+"\n"), 0o600))
 	one := chooser(x, "choosing-handle", "one")
-	one.chooses("result_cap", "15000")
-	one.chooses("grep_mode", "count")
-	one.chooses("shell_timeout_ms", "300000")
-	one.chooses("read_dedup", "off")
-	if got := one.does("session_config", `{"key":"cwd","value":"sub"}`); !strings.HasPrefix(got, "cwd = "+x.work+"/sub (") {
+	one.Chooses("result_cap", "15000")
+	one.Chooses("grep_mode", "count")
+	one.Chooses("shell_timeout_ms", "300000")
+	one.Chooses("read_dedup", "off")
+	if got := one.Does("session_config", `{"key":"cwd","value":"sub"}`); !strings.HasPrefix(got, "cwd = "+x.work+"/sub (") {
 		t.Fatal(got)
 	}
 	for range 2 { // before a restart and after it, with less of the operator's
 		again := chooser(x, "choosing-handle", "again")
-		again.has("result_cap", "15000")
-		again.has("grep_mode", "count")
-		again.has("read_dedup", "off")
-		again.has("cwd", x.work+"/sub")
-		if got := again.does("grep_search", `{"pattern":"word"}`); !strings.HasPrefix(got, "a.txt:1\n") {
+		again.Has("result_cap", "15000")
+		again.Has("grep_mode", "count")
+		again.Has("read_dedup", "off")
+		again.Has("cwd", x.work+"/sub")
+		if got := again.Does("grep_search", `{"pattern":"word"}`); !strings.HasPrefix(got, "a.txt:1\n") {
 			t.Errorf("a search: %q", got)
 		}
 		for range 2 {
-			if got := again.does("read_file", `{"file_path":"a.txt"}`); strings.HasPrefix(got, "File unchanged") {
+			if got := again.Does("read_file", `{"file_path":"a.txt"}`); strings.HasPrefix(got, "File unchanged") {
 				t.Errorf("a second read: %q", got)
 			}
 		}
 		small := chooser(x, "choosing-handle", "lmstudio") // its profile has 8,000
-		small.has("result_cap", "8000")
+		small.Has("result_cap", "8000")
 		other := chooser(x, "another-handle", "other")
-		other.has("result_cap", "20000")
-		other.has("grep_mode", "files_with_matches")
-		other.has("cwd", x.work)
+		other.Has("result_cap", "20000")
+		other.Has("grep_mode", "files_with_matches")
+		other.Has("cwd", x.work)
 		x = x.again(t, siteSetup{settings: map[string]string{"shell.max_timeout_ms": "200000"}})
 	}
 	last := chooser(x, "choosing-handle", "last")
-	last.has("shell_timeout_ms", "200000")
-	last.does("session_config", `{"key":"shell_timeout_ms","value":"default"}`)
-	last.has("shell_timeout_ms", "120000")
+	last.Has("shell_timeout_ms", "200000")
+	last.Does("session_config", `{"key":"shell_timeout_ms","value":"default"}`)
+	last.Has("shell_timeout_ms", "120000")
 	must(t, os.RemoveAll(filepath.Join(x.work, "sub")))
 	must(t, os.Symlink("/", filepath.Join(x.work, "sub"))) // it leads out of the roots by now
-	last.has("cwd", x.work)
+	last.Has("cwd", x.work)
 }
 
 // TestChoicesShared: where several conversations share a session, the answer says so, and no read is a stub.
@@ -93,21 +73,21 @@ func TestChoicesShared(t *testing.T) {
 	const shared = "\n[all conversations of this user in this workspace share these options]"
 	x := serveHTTP(t, siteSetup{})
 	must(t, os.WriteFile(filepath.Join(x.work, "a.txt"), []byte("one\n"), 0o600))
-	one, two := x.client("").of2026(), x.client("").of2026()
-	if got := one.does("session_config", `{"key":"grep_mode","value":"count"}`); got != "grep_mode = count, chosen in this session (files_with_matches, content, count)"+shared {
+	one, two := x.client("").Of2026(), x.client("").Of2026()
+	if got := one.Does("session_config", `{"key":"grep_mode","value":"count"}`); got != "grep_mode = count, chosen in this session (files_with_matches, content, count)"+shared {
 		t.Errorf("set: %q", got)
 	}
-	if got := two.does("session_config", `{"key":"grep_mode"}`); !strings.HasPrefix(got, "grep_mode = count, ") || !strings.HasSuffix(got, shared) {
+	if got := two.Does("session_config", `{"key":"grep_mode"}`); !strings.HasPrefix(got, "grep_mode = count, ") || !strings.HasSuffix(got, shared) {
 		t.Errorf("of the other: %q", got)
 	}
-	if got := one.does("session_config", `{}`); !strings.Contains(got, "\nread_dedup = off (off: several conversations share this session)\n") || !strings.HasSuffix(got, shared) {
+	if got := one.Does("session_config", `{}`); !strings.Contains(got, "\nread_dedup = off (off: several conversations share this session)\n") || !strings.HasSuffix(got, shared) {
 		t.Errorf("all: %q", got)
 	}
-	if got := one.does("session_config", `{"key":"read_dedup","value":"on"}`); !strings.HasPrefix(got, "! INPUT_INVALID: ") {
+	if got := one.Does("session_config", `{"key":"read_dedup","value":"on"}`); !strings.HasPrefix(got, "! INPUT_INVALID: ") {
 		t.Errorf("dedup: %q", got)
 	}
-	one.does("read_file", `{"file_path":"a.txt"}`)
-	if got := two.does("session_config", `{"key":"read_state","value":"reset"}`); got != "Forgot what was read of 1 file. Read a file again before you change it."+shared {
+	one.Does("read_file", `{"file_path":"a.txt"}`)
+	if got := two.Does("session_config", `{"key":"read_state","value":"reset"}`); got != "Forgot what was read of 1 file. Read a file again before you change it."+shared {
 		t.Errorf("reset: %q", got)
 	}
 }
@@ -118,7 +98,7 @@ func TestConfigurationIsFixed(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
 	c := chooser(x, "fixed-handle", "fixed")
-	before := c.does("session_config", `{}`)
+	before := c.Does("session_config", `{}`)
 	for _, s := range config.Settings() {
 		section, _, _ := strings.Cut(s.Key, ".")
 		for _, key := range []string{s.Key, s.Env, s.Flag, section, strings.ToUpper(s.Key)} {
@@ -126,11 +106,11 @@ func TestConfigurationIsFixed(t *testing.T) {
 				t.Errorf("%s is the operator's, and session.Fixed does not know it", key)
 			}
 		}
-		if got := c.does("session_config", fmt.Sprintf(`{"key":%q,"value":"on"}`, s.Key)); !strings.HasPrefix(got, "! CONFIG_FIXED: "+s.Key+" is set by the operator. A session can set: cwd, ") {
+		if got := c.Does("session_config", fmt.Sprintf(`{"key":%q,"value":"on"}`, s.Key)); !strings.HasPrefix(got, "! CONFIG_FIXED: "+s.Key+" is set by the operator. A session can set: cwd, ") {
 			t.Errorf("%s: %q", s.Key, got)
 		}
 	}
-	if after := c.does("session_config", `{}`); after != before {
+	if after := c.Does("session_config", `{}`); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }
@@ -145,38 +125,4 @@ func TestChoicesWithoutStore(t *testing.T) {
 	if refusal == nil || refusal.Code != tool.StateUnavailable || strings.Contains(refusal.Text, "down") {
 		t.Errorf("got %+v", refusal)
 	}
-}
-
-// TestChoicesAfterQuestions: a call that asked a person took the directory to which the session had moved for that in
-// which it began: `default` answered that nothing had changed, and what moved back while a legacy client's person thought
-// did not count.
-func TestChoicesAfterQuestions(t *testing.T) {
-	t.Parallel()
-	eachPlanner(t, declared, map[string]string{"permissions.ask": "session_config,write_file"}, func(t *testing.T, p *planner) {
-		must(t, os.Mkdir(filepath.Join(p.work, "sub"), 0o700))
-		move := func(to, want string) {
-			t.Helper()
-			a := p.call("session_config", fmt.Sprintf(`{"key":"cwd","value":%q}`, to), always(accepts(`{"decision":"allow once"}`)))
-			if a.failed || a.asked != 1 || !strings.HasPrefix(a.text, "cwd = "+want+" (") {
-				t.Errorf("to %s: %+v", to, a)
-			}
-		}
-		move("sub", p.work+"/sub")
-		move("default", p.work)
-		move("sub", p.work+"/sub")
-		a := p.call("write_file", `{"file_path":"a.txt","content":"x\n"}`, func(string) string {
-			p.allowed("run_shell", `{"command":"cd .."}`)
-			return accepts(`{"decision":"allow once"}`)
-		})
-		if a.failed || a.asked != 2 || !strings.Contains(a.text, " "+p.work+"/a.txt ") { // the file that the person was shown is another
-			t.Errorf("a write after a move: %+v", a)
-		}
-	})
-}
-
-// failing is a Store that reads nothing.
-type failing struct{ state.Store }
-
-func (failing) Get(context.Context, string) ([]byte, uint64, error) {
-	return nil, 0, errors.New("down")
 }

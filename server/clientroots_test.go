@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/replaytest"
 	"codehand/tools"
 )
 
@@ -17,7 +18,7 @@ const withRoots = `{"roots":{"listChanged":true}}`
 
 // A rooted client has roots. It counts how often it is asked for them.
 type rooted struct {
-	*elicitClient
+	*replaytest.ElicitClient
 	answer string // a result, or an error with "!" before it; "": it never answers
 	asked  int
 }
@@ -37,35 +38,26 @@ func rootedFor(t *testing.T, transport string, patience time.Duration, more ...s
 	}
 	if transport == "stdio" {
 		f := start(t, setup{settings: settings, silent: true, roots: patience})
-		plant(t, f.work)
-		return &rooted{elicitClient: onPipe(t, f, false, withRoots)}, f.work
+		replaytest.PlantRoots(t, f.work)
+		return &rooted{ElicitClient: replaytest.OnPipe(t, f.Wire, false, withRoots)}, f.work
 	}
 	x := serveHTTP(t, siteSetup{tools: tools.All(), settings: settings, roots: patience})
-	plant(t, x.work)
+	replaytest.PlantRoots(t, x.work)
 	if transport == "sse" {
 		e, _ := onSSE(t, x, "", withRoots)
-		return &rooted{elicitClient: e}, x.work
+		return &rooted{ElicitClient: e}, x.work
 	}
-	return &rooted{elicitClient: onHTTP(t, x, "", false, withRoots)}, x.work
-}
-
-// plant makes two directories in a workspace.
-func plant(t *testing.T, work string) {
-	t.Helper()
-	for _, name := range []string{"a/f.txt", "b/f.txt"} {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(work, name)), 0o700))
-		must(t, os.WriteFile(filepath.Join(work, name), []byte("content\n"), 0o600))
-	}
+	return &rooted{ElicitClient: onHTTP(t, x, "", false, withRoots)}, x.work
 }
 
 // uses calls a tool and says what came of it: its text, with the code of a refusal first.
 func (c *rooted) uses(name, args string) string {
-	c.t.Helper()
-	next := c.request(c.line(name, args, ""))
+	c.T.Helper()
+	next := c.Request(c.Line(name, args, ""))
 	for {
 		msg := next()
 		if msg == nil {
-			c.t.Fatal("the connection has ended")
+			c.T.Fatal("the connection has ended")
 		}
 		var m struct {
 			ID     json.RawMessage
@@ -74,7 +66,7 @@ func (c *rooted) uses(name, args string) string {
 				Content []struct{ Text string }
 			}
 		}
-		must(c.t, json.Unmarshal(msg, &m))
+		must(c.T, json.Unmarshal(msg, &m))
 		switch {
 		case m.Method == "roots/list":
 			c.asked++
@@ -82,7 +74,7 @@ func (c *rooted) uses(name, args string) string {
 		case m.Method == "" && m.Result != nil && m.Result.Content != nil:
 			return m.Result.Content[0].Text
 		case m.Method == "" && m.Result == nil:
-			c.t.Fatalf("got %s", msg)
+			c.T.Fatalf("got %s", msg)
 		}
 	}
 }
@@ -90,26 +82,16 @@ func (c *rooted) uses(name, args string) string {
 func (c *rooted) reply(id json.RawMessage) {
 	switch fault, isError := strings.CutPrefix(c.answer, "!"); {
 	case isError:
-		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, id, fault))
+		c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, id, fault))
 	case c.answer != "":
-		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, c.answer))
+		c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, c.answer))
 	}
-}
-
-// names makes the answer of a client.
-func names(roots ...string) string {
-	list := []map[string]string{}
-	for _, r := range roots {
-		list = append(list, map[string]string{"uri": r})
-	}
-	raw, _ := json.Marshal(map[string]any{"roots": list}) // of strings alone
-	return string(raw)
 }
 
 func (c *rooted) says(answer string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.answer = answer
-	c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	c.Send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 }
 
 // A client's roots only take away: what it names is all that its calls reach, and what it names outside reaches nothing.
@@ -121,8 +103,8 @@ func TestClientRoots(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			c, work := rootedOn(t, transport)
-			in := func(dir string) string { return asJSON(t, "file_path", filepath.Join(work, dir, "f.txt")) }
-			out := asJSON(t, "file_path", filepath.Join(outside, "f.txt"))
+			in := func(dir string) string { return replaytest.AsJSON(t, "file_path", filepath.Join(work, dir, "f.txt")) }
+			out := replaytest.AsJSON(t, "file_path", filepath.Join(outside, "f.txt"))
 			check := func(step, args string, reached bool) {
 				t.Helper()
 				text := c.uses("read_file", args)
@@ -130,59 +112,59 @@ func TestClientRoots(t *testing.T) {
 					t.Errorf("%s: %s: %q", step, args, text)
 				}
 			}
-			c.answer = names("file://" + work + "/a")
+			c.answer = replaytest.RootsAnswer("file://" + work + "/a")
 			check("one", in("a"), true)
 			check("one", in("b"), false)
-			check("one", asJSON(t, "file_path", "f.txt"), true) // the cwd is the one that is left
-			if text := c.uses("write_file", asJSON(t, "file_path", filepath.Join(work, "b/new"), "content", "x")); !strings.HasPrefix(text, "OUTSIDE_ROOTS") && !strings.HasPrefix(text, "ASK_UNAVAILABLE") {
+			check("one", replaytest.AsJSON(t, "file_path", "f.txt"), true) // the cwd is the one that is left
+			if text := c.uses("write_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "b/new"), "content", "x")); !strings.HasPrefix(text, "OUTSIDE_ROOTS") && !strings.HasPrefix(text, "ASK_UNAVAILABLE") {
 				t.Errorf("a write: %s", text)
 			}
-			if text := c.uses("grep_search", asJSON(t, "pattern", "content", "path", work)); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+			if text := c.uses("grep_search", replaytest.AsJSON(t, "pattern", "content", "path", work)); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
 				t.Errorf("a search: %s", text)
 			}
 			if c.asked != 1 {
 				t.Errorf("asked %d times", c.asked)
 			}
-			c.says(names("file://" + work + "/b"))
+			c.says(replaytest.RootsAnswer("file://" + work + "/b"))
 			check("the other", in("a"), false)
 			check("the other", in("b"), true)
 			if c.asked != 2 {
 				t.Errorf("asked %d times", c.asked)
 			}
-			c.says(names("file://"+outside, "file:///", "file://"+work+"-evil"))
+			c.says(replaytest.RootsAnswer("file://"+outside, "file:///", "file://"+work+"-evil"))
 			check("all and more", in("a"), true)
 			check("all and more", out, false)
-			c.says(names("file://" + outside))
+			c.says(replaytest.RootsAnswer("file://" + outside))
 			check("nothing of ours", in("b"), false)
 			check("nothing of ours", out, false)
 			if text := c.uses("read_file", in("b")); !strings.Contains(text, "have nothing in common") || !strings.Contains(text, outside) || !strings.Contains(text, work) {
 				t.Errorf("nothing of ours: %s", text)
 			}
-			for tool, args := range map[string]string{"grep_search": asJSON(t, "pattern", "content"), "list_files": "{}", "run_shell": asJSON(t, "command", "cat b/f.txt")} {
+			for tool, args := range map[string]string{"grep_search": replaytest.AsJSON(t, "pattern", "content"), "list_files": "{}", "run_shell": replaytest.AsJSON(t, "command", "cat b/f.txt")} {
 				if text := c.uses(tool, args); strings.Contains(text, "content\n") || strings.Contains(text, "f.txt") && tool == "list_files" {
 					t.Errorf("%s: %s", tool, text)
 				}
 			}
-			c.says(names())
+			c.says(replaytest.RootsAnswer())
 			check("none after that", in("b"), false)
-			c.says(names("file:" + work + "/a")) // as Java spells a file
+			c.says(replaytest.RootsAnswer("file:" + work + "/a")) // as Java spells a file
 			check("one slash", in("a"), true)
 			check("one slash", in("b"), false)
-			c.says(names("FILE://localhost" + work + "/b"))
+			c.says(replaytest.RootsAnswer("FILE://localhost" + work + "/b"))
 			check("upper case", in("a"), false)
 			check("upper case", in("b"), true)
-			c.says(names(work + "/a"))
+			c.says(replaytest.RootsAnswer(work + "/a"))
 			check("a plain path", in("a"), true)
 			check("a plain path", in("b"), false)
-			c.says(names("https://example.org/", "file:a", "a", "vscode-remote://x"+work))
+			c.says(replaytest.RootsAnswer("https://example.org/", "file:a", "a", "vscode-remote://x"+work))
 			check("no files", in("b"), false)
-			c.says(names("file://" + work + "/a"))
+			c.says(replaytest.RootsAnswer("file://" + work + "/a"))
 			check("one again", in("b"), false)
 			c.says(`!{"code":-32601,"message":"no such method"}`)
 			check("an error leaves it", in("b"), false)
 			c.says(`{"roots":"many"}`)
 			check("nonsense leaves it", in("b"), false)
-			c.says(names())
+			c.says(replaytest.RootsAnswer())
 			check("none at all", in("a"), true)
 			check("none at all", in("b"), false)
 		})
@@ -196,16 +178,16 @@ func TestClientRootsNoneOpen(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			c, work := rootedOn(t, transport)
-			args := asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
-			c.answer = names()
+			args := replaytest.AsJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
+			c.answer = replaytest.RootsAnswer()
 			if text := c.uses("read_file", args); !strings.Contains(text, "content") {
 				t.Fatal(text)
 			}
-			c.says(names("file://" + work + "/a"))
+			c.says(replaytest.RootsAnswer("file://" + work + "/a"))
 			if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
 				t.Error(text)
 			}
-			c.says(names())
+			c.says(replaytest.RootsAnswer())
 			if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") || c.asked != 3 {
 				t.Errorf("asked %d times: %s", c.asked, text)
 			}
@@ -223,11 +205,11 @@ func TestClientRootsAlias(t *testing.T) {
 			c, work := rootedOn(t, transport)
 			alias := filepath.Join(t.TempDir(), "alias")
 			must(t, os.Symlink(work, alias))
-			c.answer = names("file://" + alias + "/a")
-			if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "a/f.txt"))); !strings.Contains(text, want) {
+			c.answer = replaytest.RootsAnswer("file://" + alias + "/a")
+			if text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "a/f.txt"))); !strings.Contains(text, want) {
 				t.Error(text)
 			}
-			if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
+			if text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "b/f.txt"))); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
 				t.Error(text)
 			}
 		})
@@ -242,7 +224,7 @@ func TestClientRootsSilence(t *testing.T) {
 			t.Parallel()
 			c, work := rootedFor(t, transport, 100*time.Millisecond)
 			for range 3 {
-				if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))); !strings.Contains(text, "content") {
+				if text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "b/f.txt"))); !strings.Contains(text, "content") {
 					t.Fatal(text)
 				}
 			}
@@ -257,8 +239,8 @@ func TestClientRootsSilence(t *testing.T) {
 func TestClientRootsKeepRules(t *testing.T) {
 	t.Parallel()
 	c, work := rootedOn(t, "stdio", "permissions.deny=Read(/a/f.txt)")
-	c.answer = names("file://" + work + "/a")
-	if text := c.uses("read_file", asJSON(t, "file_path", filepath.Join(work, "a/f.txt"))); !strings.HasPrefix(text, "PERMISSION_DENIED") {
+	c.answer = replaytest.RootsAnswer("file://" + work + "/a")
+	if text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "a/f.txt"))); !strings.HasPrefix(text, "PERMISSION_DENIED") {
 		t.Error(text)
 	}
 }
@@ -267,12 +249,12 @@ func TestClientRootsKeepRules(t *testing.T) {
 func TestClientRootsModern(t *testing.T) {
 	t.Parallel()
 	c, work := rootedOn(t, "stdio")
-	c.answer = names("file://" + work + "/a")
-	args := asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
+	c.answer = replaytest.RootsAnswer("file://" + work + "/a")
+	args := replaytest.AsJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
 	if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
 		t.Fatal(text)
 	}
-	c.modern, c.caps = true, withRoots
+	c.Modern, c.Caps = true, withRoots
 	if text := c.uses("read_file", args); !strings.Contains(text, "content") {
 		t.Error(text)
 	}
@@ -283,16 +265,16 @@ func TestClientRootsRestart(t *testing.T) {
 	t.Parallel()
 	first := serveHTTP(t, siteSetup{tools: tools.All(), principals: []string{"alice"}})
 	work := first.work
-	plant(t, work)
+	replaytest.PlantRoots(t, work)
 	h := first.client("alice")
-	c := &rooted{elicitClient: overHTTP(t, h, false, withRoots), answer: names("file://" + work + "/a")}
-	args := asJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
+	c := &rooted{ElicitClient: replaytest.OverHTTP(t, h, false, withRoots), answer: replaytest.RootsAnswer("file://" + work + "/a")}
+	args := replaytest.AsJSON(t, "file_path", filepath.Join(work, "b/f.txt"))
 	if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") {
 		t.Fatal(text)
 	}
 	must(t, first.stop())
 	second := serveHTTP(t, siteSetup{tools: tools.All(), work: work, principals: []string{"alice"}, data: first.data, tokens: first.tokens})
-	h.url = second.url + "/mcp"
+	h.URL = second.url + "/mcp"
 	if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") || c.asked != 1 {
 		t.Errorf("asked %d times: %s", c.asked, text)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"codehand/server/config"
-	"codehand/server/stdio"
+	"codehand/server/replaytest"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -41,7 +41,7 @@ func startEnding(t *testing.T, cfg config.Config, hold func(context.Context)) *e
 	in, w := io.Pipe()
 	h := &ending{s: s, in: w, signal: signal, done: make(chan error, 1)}
 	go func() { h.done <- s.Stdio(ctx, in, io.Discard) }()
-	_, err = io.WriteString(w, callLine(1, "hold", "{}", "")+"\n")
+	_, err = io.WriteString(w, replaytest.CallLine(1, "hold", "{}", "")+"\n")
 	must(t, err)
 	<-begun
 	return h
@@ -49,8 +49,8 @@ func startEnding(t *testing.T, cfg config.Config, hold func(context.Context)) *e
 
 // endings are when a signal comes after the end of the input, and when what runs is cancelled then.
 var endings = []struct{ signal, cancelled time.Duration }{
-	{500 * time.Millisecond, stdio.SignalGrace},
-	{stdio.SignalGrace, stdio.SignalGrace},
+	{500 * time.Millisecond, signalGrace},
+	{signalGrace, signalGrace},
 	{3 * time.Second, 3 * time.Second},
 	{time.Hour, 5 * time.Second},
 }
@@ -141,12 +141,12 @@ func TestSignalLeavesTimeForJobs(t *testing.T) {
 		ends := make(chan struct{})
 		h := startEnding(t, cfg, func(context.Context) { <-ends })
 		must(t, h.in.Close())
-		time.Sleep(stdio.SignalGrace)
+		time.Sleep(signalGrace)
 		h.signal()
 		began := time.Now()
 		must(t, <-h.done)
-		if took := time.Since(began); took != stdio.HurriedGrace {
-			t.Errorf("Stdio returned %s after the signal, want %s", took, stdio.HurriedGrace)
+		if took := time.Since(began); took != hurriedGrace {
+			t.Errorf("Stdio returned %s after the signal, want %s", took, hurriedGrace)
 		}
 		close(ends)
 		must(t, h.s.Close())
@@ -164,9 +164,9 @@ func TestSignalWhileEnding(t *testing.T) {
 		signal, stdio  time.Duration
 		during, behind bool // there is a hurry when Stdio has returned, and when the server closes
 	}{
-		{"while calls end", true, grace + 200*time.Millisecond, grace + stdio.HurriedGrace, true, true},
-		{"while the server closes", true, grace + stdio.CancelGrace + 200*time.Millisecond, grace + stdio.CancelGrace, false, true},
-		{"first", false, 0, stdio.SignalGrace + stdio.CancelGrace, false, false},
+		{"while calls end", true, grace + 200*time.Millisecond, grace + hurriedGrace, true, true},
+		{"while the server closes", true, grace + cancelGrace + 200*time.Millisecond, grace + cancelGrace, false, true},
+		{"first", false, 0, signalGrace + cancelGrace, false, false},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
@@ -241,7 +241,7 @@ func TestNothingAfterClose(t *testing.T) {
 	built := 0
 	var during error
 	var s *sessions
-	s = newSessions(func(key session.Key, _ *place) (*session.State, func(), error) {
+	s = newSessions(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
 		built++
 		return &session.State{Key: key}, func() { _, _, during = s.acquire(session.Key{Principal: "p", Session: "late"}, nil) }, nil
 	})
@@ -263,5 +263,12 @@ func TestNothingAfterClose(t *testing.T) {
 	must(t, j.close())
 	if _, err := j.of("p"); !errors.Is(err, errClosed) {
 		t.Errorf("a journal after the end: %v", err)
+	}
+
+	a, err := openAudit(auditOptions{dir: auditDir(t), replica: "r"})
+	must(t, err)
+	must(t, a.close())
+	if err := a.failed(); !errors.Is(err, errAuditClosed) {
+		t.Errorf("the record that is closed: %v", err)
 	}
 }

@@ -19,9 +19,8 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
-	"codehand/server/jsonrpc"
-	"codehand/server/listen"
 	"codehand/server/pipeline"
+	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -33,7 +32,7 @@ func (x *httpSite) live() *httpSessions { return x.server.endpoint.Load().sessio
 // soon ends when a request that hangs is a failure.
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), hangAfter)
+	ctx, cancel := context.WithTimeout(t.Context(), replaytest.HangAfter)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -41,17 +40,11 @@ func soon(t *testing.T) context.Context {
 // revoke takes all tokens away.
 func (x *httpSite) revoke(t *testing.T) {
 	t.Helper()
-	gone, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).Revoke(func(auth.Token) bool { return true })
+	gone, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).Revoke(func(auth.Token) bool { return true })
 	if err != nil || len(gone) == 0 {
 		t.Fatalf("%d tokens were revoked: %v", len(gone), err)
 	}
 	must(t, x.server.Reload(x.server.cfg.Principals))
-}
-
-// delete ends the client's session and returns the status.
-func (c *httpClient) delete() int {
-	c.t.Helper()
-	return c.do(c.request(context.Background(), http.MethodDelete, c.url, "")).status
 }
 
 // again is a later start over the data of x, which is stopped.
@@ -85,7 +78,7 @@ func TestArrivalOrder(t *testing.T) {
 		start := make(chan struct{})
 		var all sync.WaitGroup
 		for i := range calls {
-			env, bad := jsonrpc.Scan([]byte(callLine(1, "mark", fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", i)), "")))
+			env, bad := jsonrpc.Scan([]byte(replaytest.CallLine(1, "mark", fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", i)), "")))
 			if bad != nil {
 				t.Fatal(bad.Message)
 			}
@@ -123,7 +116,7 @@ func TestArrivalOrder(t *testing.T) {
 		order = nil
 		for _, rec := range recs {
 			all.Go(func() {
-				if _, err := rec.visit.Call(t.Context(), s.table["mark"], rec.env.Arguments, pipeline.Arrival{}); err != nil {
+				if _, err := rec.visit.Call(t.Context(), s.table["mark"], rec.env.arguments, pipeline.Arrival{}); err != nil {
 					t.Error(err)
 				}
 				rec.visit.Leave()
@@ -158,7 +151,7 @@ func half(t *testing.T, q *http.Request, body string, more ...string) (h *halfSe
 	c, err := net.Dial("tcp", q.URL.Host)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() }) // the answer was read, or nobody waits for it
-	must(t, c.SetDeadline(time.Now().Add(hangAfter)))
+	must(t, c.SetDeadline(time.Now().Add(replaytest.HangAfter)))
 	head := q.Method + " " + q.URL.RequestURI() + " HTTP/1.1\r\nHost: " + q.URL.Host + "\r\nExpect: 100-continue\r\n"
 	for name, values := range q.Header {
 		head += name + ": " + values[0] + "\r\n"
@@ -175,14 +168,14 @@ func half(t *testing.T, q *http.Request, body string, more ...string) (h *halfSe
 }
 
 // finish sends the body and returns the answer.
-func (h *halfSent) finish(t *testing.T) httpReply {
+func (h *halfSent) finish(t *testing.T) replaytest.HTTPReply {
 	t.Helper()
 	_, err := io.WriteString(h.conn, h.body)
 	must(t, err)
 	r, err := http.ReadResponse(h.in, nil)
 	must(t, err)
 	defer r.Body.Close()
-	return readReply(t, r)
+	return replaytest.ReadReply(t, r)
 }
 
 // TestRevokedWhileSending: a token that is revoked while the body of a request comes starts nothing. The call was made,
@@ -198,22 +191,22 @@ func TestRevokedWhileSending(t *testing.T) {
 			body := hello
 			switch what {
 			case "legacy call":
-				body = c.hello().callBody("1", "count", "{}", "")
+				body = c.Hello().CallBody("1", "count", "{}", "")
 			case "modern call":
-				body = c.of2026().callBody("1", "count", "{}", "")
+				body = c.Of2026().CallBody("1", "count", "{}", "")
 			case "message on SSE":
-				c = x.tap(t, c).httpClient
-				c.url = x.url + strings.TrimPrefix(c.url, x.url)
-				body = c.callBody("1", "count", "{}", "")
+				c = x.tap(t, c).HTTPClient
+				c.URL = x.url + strings.TrimPrefix(c.URL, x.url)
+				body = c.CallBody("1", "count", "{}", "")
 			}
-			q := c.request(soon(t), http.MethodPost, c.url, body)
+			q := c.Request(soon(t), http.MethodPost, c.URL, body)
 			h, refused := half(t, q, body, fmt.Sprintf("Content-Length: %d", len(body)))
 			if refused != nil {
 				t.Fatalf("before the body: %s", refused.Status)
 			}
 			x.revoke(t)
-			if got := h.finish(t); got.status != http.StatusUnauthorized {
-				t.Errorf("with a token that was revoked meanwhile: %d %s", got.status, got.answer)
+			if got := h.finish(t); got.Status != http.StatusUnauthorized {
+				t.Errorf("with a token that was revoked meanwhile: %d %s", got.Status, got.Answer)
 			}
 			must(t, x.stop())
 			if n := runs.Load(); n != 0 {
@@ -227,8 +220,8 @@ func TestRevokedWhileSending(t *testing.T) {
 func TestRevokedListen(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
-	c := x.client("alice").of2026()
-	r, err := http.DefaultClient.Do(c.request(soon(t), http.MethodPost, c.url, listenLine("1", `{"toolsListChanged":true}`)))
+	c := x.client("alice").Of2026()
+	r, err := http.DefaultClient.Do(c.Request(soon(t), http.MethodPost, c.URL, listenLine("1", `{"toolsListChanged":true}`)))
 	must(t, err)
 	defer r.Body.Close()
 	in := bufio.NewReader(r.Body)
@@ -247,10 +240,10 @@ func TestRevokedListen(t *testing.T) {
 func TestListenNeedsStream(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	c := x.client("").of2026()
-	c.extra = map[string]string{"Accept": "application/json"}
-	got := arrived(t, async(c.request(soon(t), http.MethodPost, c.url, listenLine("1", `{"toolsListChanged":true}`))))
-	if got.status != http.StatusNotAcceptable || x.server.endpoint.Load().work.count()["listen"] != 0 {
+	c := x.client("").Of2026()
+	c.Extra = map[string]string{"Accept": "application/json"}
+	got := arrived(t, replaytest.Async(c.Request(soon(t), http.MethodPost, c.URL, listenLine("1", `{"toolsListChanged":true}`))))
+	if got.Status != http.StatusNotAcceptable || x.server.endpoint.Load().work.count()["listen"] != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -287,22 +280,22 @@ func TestDeleteBeatsAdoption(t *testing.T) {
 	var runs atomic.Int64
 	o := siteSetup{principals: []string{"alice"}, tools: []tool.Tool{counting(&runs)}}
 	first := serveHTTP(t, o)
-	c := first.client("alice").hello()
+	c := first.client("alice").Hello()
 	x := first.again(t, o)
 	store := &pausing{Store: x.server.engines.store, reached: make(chan struct{}), goOn: make(chan struct{})}
 	x.server.engines.store = store
-	c.url = x.url + "/mcp"
-	early := async(c.request(soon(t), http.MethodPost, c.url, c.callBody("1", "count", "{}", "")))
+	c.URL = x.url + "/mcp"
+	early := replaytest.Async(c.Request(soon(t), http.MethodPost, c.URL, c.CallBody("1", "count", "{}", "")))
 	<-store.reached
-	if got := c.delete(); got != http.StatusOK {
+	if got := c.Delete(); got != http.StatusOK {
 		t.Fatalf("DELETE: %d", got)
 	}
 	close(store.goOn)
-	if got := arrived(t, early); got.status != http.StatusNotFound {
-		t.Errorf("the request that took it up: %d %s", got.status, got.answer)
+	if got := arrived(t, early); got.Status != http.StatusNotFound {
+		t.Errorf("the request that took it up: %d %s", got.Status, got.Answer)
 	}
-	if got := c.call("2", "count", "{}", ""); got.status != http.StatusNotFound {
-		t.Errorf("a later request: %d %s", got.status, got.answer)
+	if got := c.Call("2", "count", "{}", ""); got.Status != http.StatusNotFound {
+		t.Errorf("a later request: %d %s", got.Status, got.Answer)
 	}
 	if n := runs.Load(); n != 0 || x.live().count() != 0 {
 		t.Errorf("the tool ran %d times, %d sessions live", n, x.live().count())
@@ -318,19 +311,19 @@ func TestDeleteBeatsRequest(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, tools: []tool.Tool{counting(&runs)}})
-	c := x.client("alice").hello()
+	c := x.client("alice").Hello()
 	e := x.server.endpoint.Load()
-	body := c.callBody("1", "count", "{}", "")
-	q := c.request(soon(t), http.MethodPost, "/mcp", body)
+	body := c.CallBody("1", "count", "{}", "")
+	q := c.Request(soon(t), http.MethodPost, "/mcp", body)
 	from, err := e.admit(q)
 	must(t, err)
 	defer from.done()
-	scope, err := x.live().acquire(t.Context(), from.who, c.session)
+	scope, err := x.live().acquire(t.Context(), from.who, c.Session)
 	must(t, err)
 	defer x.live().release(scope)
 	at, err := e.t.places.of(from.who)
 	must(t, err)
-	if got := c.delete(); got != http.StatusOK {
+	if got := c.Delete(); got != http.StatusOK {
 		t.Fatalf("DELETE: %d", got)
 	}
 	env, _ := jsonrpc.Scan([]byte(body))
@@ -359,15 +352,15 @@ func TestDeleteClears(t *testing.T) {
 		settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"},
 		values:   map[string]auth.Values{"alice": {Quota: map[string]string{"streams": "1"}}},
 	})
-	c := x.client("alice").hello()
-	stream := async(c.request(soon(t), http.MethodGet, c.url, ""))
+	c := x.client("alice").Hello()
+	stream := replaytest.Async(c.Request(soon(t), http.MethodGet, c.URL, ""))
 	x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
-	if text, failed := c.call("1", "run_shell", `{"command":"sleep 600","run_in_background":true}`, "").text(); failed {
+	if text, failed := c.Call("1", "run_shell", `{"command":"sleep 600","run_in_background":true}`, "").Text(); failed {
 		t.Fatal(text)
 	}
-	running := async(c.request(soon(t), http.MethodPost, c.url, c.callBody("2", "stubborn", "{}", "")))
+	running := replaytest.Async(c.Request(soon(t), http.MethodPost, c.URL, c.CallBody("2", "stubborn", "{}", "")))
 	<-began
-	if got := c.delete(); got != http.StatusOK {
+	if got := c.Delete(); got != http.StatusOK {
 		t.Fatalf("DELETE: %d", got)
 	}
 	arrived(t, running)
@@ -375,9 +368,9 @@ func TestDeleteClears(t *testing.T) {
 		t.Errorf("the Store has %v", keys)
 	}
 	arrived(t, stream)
-	other := x.client("alice").hello()
+	other := x.client("alice").Hello()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.DefaultClient.Do(other.request(ctx, http.MethodGet, other.url, ""))
+	r, err := http.DefaultClient.Do(other.Request(ctx, http.MethodGet, other.URL, ""))
 	must(t, err)
 	cancel()
 	_ = r.Body.Close() // cancelled
@@ -391,24 +384,24 @@ func TestDeleteClears(t *testing.T) {
 func TestLateAnswer(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
-	c := x.client("alice").hello()
+	c := x.client("alice").Hello()
 	for _, when := range []string{"before a restart", "after it"} {
 		for _, body := range []string{
 			`{"jsonrpc":"2.0","id":5,"result":{"action":"accept"}}`, `{"jsonrpc":"2.0","id":"s-1","result":{}}`,
 			`{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"x"}}`,
 		} {
-			r := c.post(body)
+			r := c.Post(body)
 			_ = r.Body.Close() // not looked at
 			if r.StatusCode == http.StatusNotFound || r.StatusCode >= 500 {
 				t.Errorf("%s %s: %s", when, body, r.Status)
 			}
 		}
-		if got := c.do(c.request(soon(t), http.MethodPost, c.url, `{"jsonrpc":"2.0","id":6,"method":"ping"}`)); got.status != http.StatusOK {
-			t.Errorf("%s, ping after the answers: %d %s", when, got.status, got.answer)
+		if got := c.Do(c.Request(soon(t), http.MethodPost, c.URL, `{"jsonrpc":"2.0","id":6,"method":"ping"}`)); got.Status != http.StatusOK {
+			t.Errorf("%s, ping after the answers: %d %s", when, got.Status, got.Answer)
 		}
 		if when == "before a restart" {
 			x = x.again(t, siteSetup{principals: []string{"alice"}})
-			c.url = x.url + "/mcp"
+			c.URL = x.url + "/mcp"
 		}
 	}
 }
@@ -419,7 +412,7 @@ func TestMetricsCredentials(t *testing.T) {
 	t.Parallel()
 	const secret = "the-scrape-token"
 	file := filepath.Join(t.TempDir(), "scrape")
-	write(t, file, []byte(secret+"\n"))
+	replaytest.WriteFile(t, file, []byte(secret+"\n"))
 	admin := true
 	x := serveHTTP(t, siteSetup{
 		principals: []string{"alice", "root"}, values: map[string]auth.Values{"root": {Admin: &admin}},
@@ -476,7 +469,7 @@ func TestBodiesWithoutLength(t *testing.T) {
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Quota: map[string]string{"bytes_in_per_minute": "1MiB"}}}})
 	c := x.client("alice")
 	begin := func() (*halfSent, *http.Response) {
-		q := c.request(soon(t), http.MethodPost, c.url, hello)
+		q := c.Request(soon(t), http.MethodPost, c.URL, hello)
 		return half(t, q, fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(hello), hello), "Transfer-Encoding: chunked")
 	}
 	one, refused := begin()
@@ -488,15 +481,15 @@ func TestBodiesWithoutLength(t *testing.T) {
 			t.Fatalf("another one while it comes is read, or refused otherwise: %+v", refused)
 		}
 	}
-	if got := one.finish(t); got.status != http.StatusOK {
-		t.Errorf("the first: %d %s", got.status, got.answer)
+	if got := one.finish(t); got.Status != http.StatusOK {
+		t.Errorf("the first: %d %s", got.Status, got.Answer)
 	}
 	two, refused := begin() // the first has given back what did not come
 	if refused != nil {
 		t.Fatalf("after it was small: %s", refused.Status)
 	}
-	if got := two.finish(t); got.status != http.StatusOK {
-		t.Errorf("the second: %d %s", got.status, got.answer)
+	if got := two.finish(t); got.Status != http.StatusOK {
+		t.Errorf("the second: %d %s", got.Status, got.Answer)
 	}
 }
 
@@ -507,21 +500,21 @@ func TestBytesOut(t *testing.T) {
 	t.Run("answers", func(t *testing.T) {
 		t.Parallel()
 		x := serveHTTP(t, setup)
-		c := x.client("alice").hello()
+		c := x.client("alice").Hello()
 		for sent := 0; sent < 60<<10; {
-			got := c.do(c.request(soon(t), http.MethodPost, c.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-			if got.status == http.StatusTooManyRequests {
+			got := c.Do(c.Request(soon(t), http.MethodPost, c.URL, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+			if got.Status == http.StatusTooManyRequests {
 				return
 			}
-			sent += len(got.answer)
+			sent += len(got.Answer)
 		}
 		t.Error("three times the quota left")
 	})
 	t.Run("stream", func(t *testing.T) {
 		t.Parallel()
 		x := serveHTTP(t, setup)
-		c := x.client("alice").hello()
-		r, err := http.DefaultClient.Do(c.request(soon(t), http.MethodGet, c.url, ""))
+		c := x.client("alice").Hello()
+		r, err := http.DefaultClient.Do(c.Request(soon(t), http.MethodGet, c.URL, ""))
 		must(t, err)
 		defer r.Body.Close()
 		x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
@@ -533,8 +526,8 @@ func TestBytesOut(t *testing.T) {
 				line, err = in.ReadString('\n')
 				must(t, err)
 			}
-			ping := c.request(soon(t), http.MethodPost, c.url, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-			if n%50 == 0 && c.do(ping).status == http.StatusTooManyRequests {
+			ping := c.Request(soon(t), http.MethodPost, c.URL, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+			if n%50 == 0 && c.Do(ping).Status == http.StatusTooManyRequests {
 				return
 			}
 		}
@@ -557,14 +550,14 @@ func TestSilentCall(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			x := staged(t, nil)
-			c := x.client("alice").hello()
+			c := x.client("alice").Hello()
 			x.server.endpoint.Load().keepAlive = time.Millisecond
-			if c.modern = test.modern; test.modern {
-				c.session = ""
+			if c.Modern = test.modern; test.modern {
+				c.Session = ""
 			}
-			c.extra = map[string]string{"Accept": test.accept}
+			c.Extra = map[string]string{"Accept": test.accept}
 			stream := strings.Contains(test.accept, "event-stream")
-			q := c.request(soon(t), http.MethodPost, c.url, c.callBody("1", "hold", `{"text":"a"}`, ""))
+			q := c.Request(soon(t), http.MethodPost, c.URL, c.CallBody("1", "hold", `{"text":"a"}`, ""))
 			type reply struct {
 				r   *http.Response
 				err error
@@ -612,7 +605,8 @@ func TestSilentCall(t *testing.T) {
 type downStore struct{ state.Store }
 
 func (downStore) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, state.ErrDown }
-func (downStore) Set(context.Context, string, []byte) error           { return state.ErrDown }
+
+func (downStore) Set(context.Context, string, []byte) error { return state.ErrDown }
 
 // TestStoreDown: while the Store does not answer a session is known by its id alone, so no client is told that its session
 // is gone; ending one has to wait.
@@ -620,30 +614,30 @@ func TestStoreDown(t *testing.T) {
 	t.Parallel()
 	o := siteSetup{principals: []string{"alice", "bob"}, tools: []tool.Tool{echoing()}}
 	first := serveHTTP(t, o)
-	c := first.client("alice").hello()
+	c := first.client("alice").Hello()
 	x := first.again(t, o)
-	c.url = x.url + "/mcp"
+	c.URL = x.url + "/mcp"
 	real := x.server.engines.store
 	x.server.engines.store = downStore{real}
 	for _, method := range []string{"ping", "tools/list"} {
-		if got := c.do(c.request(soon(t), http.MethodPost, c.url, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)); got.status != http.StatusOK || !strings.Contains(got.answer, `"result"`) {
-			t.Errorf("%s: %d %s", method, got.status, got.answer)
+		if got := c.Do(c.Request(soon(t), http.MethodPost, c.URL, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)); got.Status != http.StatusOK || !strings.Contains(got.Answer, `"result"`) {
+			t.Errorf("%s: %d %s", method, got.Status, got.Answer)
 		}
 	}
-	x.client("alice").hello()
+	x.client("alice").Hello()
 	stolen := x.client("bob")
-	stolen.session = c.session
-	if got := stolen.do(stolen.request(soon(t), http.MethodPost, stolen.url, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)); got.status != http.StatusNotFound {
-		t.Errorf("bob with alice's id: %d", got.status)
+	stolen.Session = c.Session
+	if got := stolen.Do(stolen.Request(soon(t), http.MethodPost, stolen.URL, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)); got.Status != http.StatusNotFound {
+		t.Errorf("bob with alice's id: %d", got.Status)
 	}
-	if got := c.delete(); got != http.StatusServiceUnavailable {
+	if got := c.Delete(); got != http.StatusServiceUnavailable {
 		t.Errorf("DELETE: %d", got)
 	}
 	x.server.engines.store = real
-	if got := c.delete(); got != http.StatusOK {
+	if got := c.Delete(); got != http.StatusOK {
 		t.Errorf("DELETE when it is back: %d", got)
 	}
-	if got := c.delete(); got != http.StatusNotFound {
+	if got := c.Delete(); got != http.StatusNotFound {
 		t.Errorf("DELETE again: %d", got)
 	}
 }
@@ -653,13 +647,13 @@ func TestStoreDown(t *testing.T) {
 func TestReconnectedStream(t *testing.T) {
 	t.Parallel()
 	first := serveHTTP(t, siteSetup{})
-	c := first.client("").hello()
+	c := first.client("").Hello()
 	x := first.again(t, siteSetup{})
-	c.url = x.url + "/mcp"
+	c.URL = x.url + "/mcp"
 	open := func() (*bufio.Reader, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(soon(t))
 		t.Cleanup(cancel)
-		r, err := http.DefaultClient.Do(c.request(ctx, http.MethodGet, c.url, ""))
+		r, err := http.DefaultClient.Do(c.Request(ctx, http.MethodGet, c.URL, ""))
 		must(t, err)
 		t.Cleanup(func() { _ = r.Body.Close() })
 		return bufio.NewReader(r.Body), cancel
@@ -720,24 +714,24 @@ func TestLongClientNames(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	c := x.client("")
 	long := strings.Repeat("n", 1<<18)
-	r := c.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + long + `","version":"` + long + `"}}}`)
+	r := c.Post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + long + `","version":"` + long + `"}}}`)
 	_ = r.Body.Close() // not looked at
-	if c.session = r.Header.Get("Mcp-Session-Id"); r.StatusCode != http.StatusOK || c.session == "" {
+	if c.Session = r.Header.Get("Mcp-Session-Id"); r.StatusCode != http.StatusOK || c.Session == "" {
 		t.Fatalf("initialize: %s", r.Status)
 	}
-	known := func() *clientRecord {
+	known := func() *sessions.ClientRecord {
 		x.live().mu.Lock()
 		defer x.live().mu.Unlock()
-		return x.live().live[c.session].client.Load()
+		return x.live().live[c.Session].client.Load()
 	}
 	before := *known()
 	if len(before.Name) > 1000 || len(before.Version) > 1000 || !strings.HasPrefix(before.Name, "nnn") {
 		t.Errorf("a name of %d bytes and a version of %d bytes are kept", len(before.Name), len(before.Version))
 	}
 	x = x.again(t, siteSetup{})
-	c.url = x.url + "/mcp"
-	if got := c.do(c.request(soon(t), http.MethodPost, c.url, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)); got.status != http.StatusOK {
-		t.Fatalf("after a restart: %d %s", got.status, got.answer)
+	c.URL = x.url + "/mcp"
+	if got := c.Do(c.Request(soon(t), http.MethodPost, c.URL, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)); got.Status != http.StatusOK {
+		t.Fatalf("after a restart: %d %s", got.Status, got.Answer)
 	}
 	if after := *known(); after.Name != before.Name || after.Protocol != "2025-11-25" {
 		t.Errorf("after a restart the client is %.40s, %s", after.Name, after.Protocol)
@@ -750,7 +744,7 @@ func TestCancelledInitialize(t *testing.T) {
 	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
 	for range 20 {
 		f := start(t, setup{silent: true})
-		must(t, f.send(hello+"\n"+cancel))
+		must(t, f.Send(hello+"\n"+cancel))
 		if l := f.line(t); !strings.Contains(l, `"id":1,"result"`) {
 			t.Fatalf("on stdio: %s", l)
 		}
@@ -776,9 +770,9 @@ func TestUnixListener(t *testing.T) {
 	flags := map[string]string{"state-dir": filepath.Join(dir, "data"), "http-listen": "unix:" + path}
 	cfg, _, err := config.Load(config.Sources{WorkDir: dir, Home: dir, Flags: flags, Serve: true})
 	must(t, err)
-	ls, err := listen.Open(t.Context(), cfg, listen.Options{})
+	ls, err := Listen(t.Context(), cfg, ListenOptions{})
 	must(t, err)
-	s, err := New(Options{Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: hangAfter})
+	s, err := New(Options{Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -796,16 +790,16 @@ func TestUnixListener(t *testing.T) {
 	}}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	c := &httpClient{t: t, url: "http://whatever.example/mcp"}
+	c := &replaytest.HTTPClient{T: t, URL: "http://whatever.example/mcp"}
 	do := func(method, url, body string) *http.Response {
 		t.Helper()
-		r, err := client.Do(c.request(soon(t), method, url, body))
+		r, err := client.Do(c.Request(soon(t), method, url, body))
 		must(t, err)
 		t.Cleanup(func() { _ = r.Body.Close() })
 		return r
 	}
-	c.session = do(http.MethodPost, c.url, hello).Header.Get("Mcp-Session-Id")
-	if text, failed := readReply(t, do(http.MethodPost, c.url, c.callBody("1", "echo", `{"text":"over a socket"}`, ""))).text(); failed || text != "over a socket" {
+	c.Session = do(http.MethodPost, c.URL, hello).Header.Get("Mcp-Session-Id")
+	if text, failed := replaytest.ReadReply(t, do(http.MethodPost, c.URL, c.CallBody("1", "echo", `{"text":"over a socket"}`, ""))).Text(); failed || text != "over a socket" {
 		t.Errorf("a call: %s", text)
 	}
 	in := bufio.NewReader(do(http.MethodGet, "http://whatever.example/sse", "").Body)

@@ -27,7 +27,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
-	"codehand/server/listen"
+	"codehand/server/replaytest"
 	"codehand/tools/tool"
 )
 
@@ -38,7 +38,7 @@ type guardSite struct {
 	data   string
 	at     string            // host:port of the listener
 	tokens map[string]string // by principal
-	log    lockedBuffer
+	log    replaytest.LockedBuffer
 }
 
 // guarded starts one with the tool echo and a token for each principal; without principals nobody must sign in.
@@ -50,7 +50,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		flags["auth-mode"] = "token"
 	}
 	for k, v := range settings {
-		flags[flagOf(k)] = v
+		flags[replaytest.FlagOf(k)] = v
 	}
 	work, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -73,7 +73,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		return tool.Result{Text: in.Text}, nil
 	})
 	log := slog.New(slog.NewTextHandler(&x.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	x.server, err = New(Options{Config: cfg, Tools: []tool.Tool{echo}, Version: "test", Log: log, Serve: true, storeTime: hangAfter})
+	x.server, err = New(Options{Config: cfg, Tools: []tool.Tool{echo}, Version: "test", Log: log, Serve: true, storeTime: replaytest.HangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,16 +82,14 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		t.Fatal(err)
 	}
 	x.at = l.Addr().String()
-	var secure *tls.Config
-	if cfg.HTTP.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(cfg.HTTP.TLSCert, cfg.HTTP.TLSKey)
-		must(t, err)
-		secure = &tls.Config{Certificates: []tls.Certificate{pair}}
+	secure, _, err := loadTLS(cfg, log)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- x.server.HTTP(ctx, []listen.Listener{{Listener: l, URL: "http://" + x.at, Loopback: true, TLS: secure}})
+		ended <- x.server.HTTP(ctx, []Listener{{Listener: l, URL: "http://" + x.at, Loopback: true, TLS: secure}})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -100,7 +98,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 			if err != nil {
 				t.Errorf("HTTP: %v", err)
 			}
-		case <-time.After(hangAfter):
+		case <-time.After(replaytest.HangAfter):
 			t.Error("HTTP does not return")
 		}
 		if err := x.server.Close(); err != nil {
@@ -172,7 +170,7 @@ func (x *guardSite) send(t *testing.T, method string, raw []byte, half bool) (*h
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(hangAfter))
+	_ = c.SetDeadline(time.Now().Add(replaytest.HangAfter))
 	go func() {
 		_, _ = c.Write(raw) // a server that refuses need not read to the end
 		if half {
@@ -821,7 +819,7 @@ func (x *guardSite) stream(t *testing.T, authorization string) string {
 	if _, err := c.Write(x.request(try{line: "GET /sse"}, []string{authorization})); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(hangAfter))
+	_ = c.SetReadDeadline(time.Now().Add(replaytest.HangAfter))
 	for lines := bufio.NewScanner(c); lines.Scan(); {
 		if id, ok := strings.CutPrefix(lines.Text(), "data: "+x.server.endpoint.Load().prefix+"/message?sessionId="); ok {
 			return id
@@ -1006,7 +1004,7 @@ func TestGuardQuotas(t *testing.T) {
 			defer h.mu.Unlock()
 			return h.per["sessions"] == 0
 		}
-		for limit := time.Now().Add(hangAfter); !none(); runtime.Gosched() { // the room is given back after the answer
+		for limit := time.Now().Add(replaytest.HangAfter); !none(); runtime.Gosched() { // the room is given back after the answer
 			if time.Now().After(limit) {
 				t.Fatal("a session that did not begin takes room")
 			}
@@ -1087,7 +1085,7 @@ func TestKeepAlive(t *testing.T) {
 		{body: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, want: "200 ok"},
 		{line: "GET /nothing", want: "404 not_found"},
 		{head: "Content-Type: text/plain", body: "xx", want: "415 unsupported_media_type"},
-		{body: callLine(2, "echo", `{"text":"x"}`, `"progressToken":1`), want: "200 ok"},
+		{body: replaytest.CallLine(2, "echo", `{"text":"x"}`, `"progressToken":1`), want: "200 ok"},
 		{head: "-Authorization", want: "401 unauthenticated"},
 		{body: `{"jsonrpc":"2.0","method":"notifications/x"}`, want: "202 -"},
 		{body: "[", want: "400 -32700"},
@@ -1106,7 +1104,7 @@ func TestKeepAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(hangAfter))
+	_ = c.SetDeadline(time.Now().Add(replaytest.HangAfter))
 	if _, err := c.Write(all); err != nil {
 		t.Fatal(err)
 	}
@@ -1135,7 +1133,7 @@ func TestExpectContinue(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(hangAfter))
+		_ = c.SetDeadline(time.Now().Add(replaytest.HangAfter))
 		raw := x.request(try{head: "Expect: 100-continue\n" + auth}, nil)
 		if _, err := c.Write(bytes.TrimSuffix(raw, []byte(hello))); err != nil {
 			t.Fatal(err)
@@ -1167,12 +1165,12 @@ func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	ca, dir := newAuthority(t), t.TempDir()
 	cert, key := ca.issue(t, "server")
-	write(t, dir+"/cert", cert)
-	write(t, dir+"/key", key)
+	replaytest.WriteFile(t, dir+"/cert", cert)
+	replaytest.WriteFile(t, dir+"/key", key)
 	x := guarded(t, map[string]string{"http.tls_cert": dir + "/cert", "http.tls_key": dir + "/key"}, token("alice"))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.pool(), ServerName: "localhost"}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: hangAfter}
+	client := &http.Client{Transport: transport, Timeout: replaytest.HangAfter}
 	session := ""
 	send := func(ctx context.Context, line string, body io.Reader, token string) *http.Response {
 		t.Helper()
@@ -1235,7 +1233,7 @@ func TestHTTP2(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 150 { // more than fit at once
 		wg.Go(func() {
-			r := send(t.Context(), "POST /mcp", strings.NewReader(callLine(i, "echo", fmt.Sprintf(`{"text":"mark %d."}`, i), "")), alice)
+			r := send(t.Context(), "POST /mcp", strings.NewReader(replaytest.CallLine(i, "echo", fmt.Sprintf(`{"text":"mark %d."}`, i), "")), alice)
 			if r == nil {
 				return
 			}
@@ -1261,7 +1259,7 @@ func TestHTTP2(t *testing.T) {
 	}
 	cancel()
 	_ = r.Body.Close()
-	for limit := time.Now().Add(hangAfter); x.server.endpoint.Load().work.count()["sse"] > 0; runtime.Gosched() {
+	for limit := time.Now().Add(replaytest.HangAfter); x.server.endpoint.Load().work.count()["sse"] > 0; runtime.Gosched() {
 		if time.Now().After(limit) {
 			t.Fatal("a stream that its client has left goes on")
 		}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,10 +19,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
-	"codehand/server/jsonrpc"
-	"codehand/server/listen"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -76,7 +75,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 		flags["auth-mode"] = "token"
 	}
 	for k, v := range o.settings {
-		flags[flagOf(k)] = v
+		flags[replaytest.FlagOf(k)] = v
 	}
 	cfg, _, err := config.Load(config.Sources{WorkDir: x.work, Home: t.TempDir(), Flags: flags, Serve: true})
 	if err != nil {
@@ -101,7 +100,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if o.log != nil {
 		log = slog.New(slog.NewTextHandler(o.log, nil))
 	}
-	s, err := New(Options{Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: hangAfter})
+	s, err := New(Options{Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +114,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		err := s.HTTP(ctx, []listen.Listener{{Listener: l, URL: x.url, Loopback: true}})
+		err := s.HTTP(ctx, []Listener{{Listener: l, URL: x.url, Loopback: true}})
 		if closing := s.Close(); err == nil {
 			err = closing
 		}
@@ -126,7 +125,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(hangAfter):
+		case <-time.After(replaytest.HangAfter):
 			return fmt.Errorf("HTTP does not return")
 		}
 	})
@@ -138,150 +137,8 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	return x
 }
 
-// An httpClient is one client of a httpSite. The zero session is none.
-type httpClient struct {
-	t       testing.TB
-	url     string
-	token   string
-	session string
-	modern  bool
-	info    string            // clientInfo.name; "": http-test
-	extra   map[string]string // headers
-}
-
-func (x *httpSite) client(principal string) *httpClient {
-	return &httpClient{t: x.t, url: x.url + "/mcp", token: x.tokens[principal]}
-}
-
-// hello begins a legacy session.
-func (c *httpClient) hello() *httpClient {
-	c.t.Helper()
-	name := cmp.Or(c.info, "http-test")
-	r := c.post(`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + name + `","version":"1"}}}`)
-	defer r.Body.Close()
-	if c.session = r.Header.Get("Mcp-Session-Id"); r.StatusCode != http.StatusOK || c.session == "" {
-		c.t.Fatalf("initialize: %s", r.Status)
-	}
-	_, _ = io.Copy(io.Discard, r.Body)
-	return c
-}
-
-// request makes a request as this client makes them.
-func (c *httpClient) request(ctx context.Context, method, url, body string) *http.Request {
-	c.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if c.session != "" {
-		r.Header.Set("Mcp-Session-Id", c.session)
-	}
-	if c.modern {
-		env, _ := jsonrpc.Scan([]byte(body))
-		r.Header.Set("Mcp-Protocol-Version", jsonrpc.FirstModern)
-		r.Header.Set("Mcp-Method", env.Method)
-		if env.Name != "" {
-			r.Header.Set("Mcp-Name", env.Name)
-		}
-	}
-	for k, v := range c.extra {
-		r.Header.Set(k, v)
-	}
-	return r
-}
-
-func (c *httpClient) post(body string) *http.Response {
-	c.t.Helper()
-	r, err := http.DefaultClient.Do(c.request(context.Background(), http.MethodPost, c.url, body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return r
-}
-
-// callBody is a tools/call. meta is what _meta has besides what the era needs, with a comma before it.
-func (c *httpClient) callBody(id, name, args, meta string) string {
-	own := `"x":1`
-	if c.modern {
-		own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"http-test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
-	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{%s%s}}}`, id, name, args, own, meta)
-}
-
-// A httpReply is what came back for one request.
-type httpReply struct {
-	status int
-	kind   string
-	notes  []string // data of the events before the answer
-	answer string
-}
-
-// text is the text of a tool result; failed says that it is an error.
-func (r httpReply) text() (text string, failed bool) {
-	var a struct {
-		Result struct {
-			IsError bool
-			Content []struct{ Text string }
-		}
-	}
-	_ = json.Unmarshal([]byte(r.answer), &a)
-	for _, c := range a.Result.Content {
-		text += c.Text
-	}
-	return text, a.Result.IsError
-}
-
-// call makes a call and reads the whole answer.
-func (c *httpClient) call(id, name, args, meta string) httpReply {
-	c.t.Helper()
-	return c.do(c.request(context.Background(), http.MethodPost, c.url, c.callBody(id, name, args, meta)))
-}
-
-func (c *httpClient) do(q *http.Request) httpReply {
-	c.t.Helper()
-	r, err := http.DefaultClient.Do(q)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer r.Body.Close()
-	return readReply(c.t, r)
-}
-
-func readReply(t testing.TB, r *http.Response) httpReply {
-	t.Helper()
-	out := httpReply{status: r.StatusCode, kind: r.Header.Get("Content-Type")}
-	if !strings.HasPrefix(out.kind, "text/event-stream") {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.answer = strings.TrimSpace(string(body))
-		return out
-	}
-	events := bufio.NewScanner(r.Body)
-	events.Buffer(nil, 16<<20)
-	for events.Scan() {
-		data, ok := strings.CutPrefix(events.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		if env, bad := jsonrpc.Scan([]byte(data)); bad == nil && env.Method == "" {
-			out.answer = data
-		} else {
-			out.notes = append(out.notes, data)
-		}
-	}
-	if err := events.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
+func (x *httpSite) client(principal string) *replaytest.HTTPClient {
+	return &replaytest.HTTPClient{T: x.t, URL: x.url + "/mcp", Token: x.tokens[principal]}
 }
 
 // notifying is a tool outside our table that sends notifications as the layer does: with a mark, so that one on a wrong
@@ -304,15 +161,15 @@ func notifying(notes int) func(*mcpserver.MCPServer) {
 // stream of its own call, before its answer.
 func TestNotificationsHTTP(t *testing.T) {
 	t.Parallel()
-	const calls, notes, runs = 8, 20, 20
+	calls, notes, runs := 8, 20, leaktest.Rounds(5, 20)
 	x := serveHTTP(t, siteSetup{extend: notifying(notes)})
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
 			c := x.client("")
 			if era == "modern" {
-				c.modern = true
+				c.Modern = true
 			} else {
-				c.hello()
+				c.Hello()
 			}
 			lost, stray := 0, 0
 			for run := range runs {
@@ -321,16 +178,16 @@ func TestNotificationsHTTP(t *testing.T) {
 				for n := range calls {
 					wg.Go(func() {
 						mark := fmt.Sprintf("%d-%d", run, n)
-						got := c.call(fmt.Sprintf("%q", mark), "notify_it", fmt.Sprintf(`{"mark":%q}`, mark), "")
+						got := c.Call(fmt.Sprintf("%q", mark), "notify_it", fmt.Sprintf(`{"mark":%q}`, mark), "")
 						mu.Lock()
 						defer mu.Unlock()
-						if text, failed := got.text(); failed || text != mark {
-							t.Errorf("answer of %s: %s", mark, got.answer)
+						if text, failed := got.Text(); failed || text != mark {
+							t.Errorf("answer of %s: %s", mark, got.Answer)
 						}
-						if len(got.notes) < notes {
-							lost += notes - len(got.notes)
+						if len(got.Notes) < notes {
+							lost += notes - len(got.Notes)
 						}
-						for i, note := range got.notes {
+						for i, note := range got.Notes {
 							if !strings.Contains(note, fmt.Sprintf(`"%s/%d"`, mark, i)) {
 								stray++
 							}
@@ -351,11 +208,11 @@ func TestNotificationsHTTP(t *testing.T) {
 func TestPrincipalsApart(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"}})
-	alice, bob := x.client("alice").hello(), x.client("bob").hello()
-	if text, failed := alice.call("1", "write_file", `{"file_path":"secret.txt","content":"alice's\n"}`, "").text(); failed {
+	alice, bob := x.client("alice").Hello(), x.client("bob").Hello()
+	if text, failed := alice.Call("1", "write_file", `{"file_path":"secret.txt","content":"alice's\n"}`, "").Text(); failed {
 		t.Fatal(text)
 	}
-	job, failed := alice.call("2", "run_shell", `{"command":"sleep 600","run_in_background":true}`, "").text()
+	job, failed := alice.Call("2", "run_shell", `{"command":"sleep 600","run_in_background":true}`, "").Text()
 	if failed {
 		t.Fatal(job)
 	}
@@ -363,40 +220,40 @@ func TestPrincipalsApart(t *testing.T) {
 	id = id[:16]
 
 	// What bob gets for an id of alice must be, but for the id, what he gets for one that nobody has.
-	forged := altered(alice.session)
+	forged := replaytest.Altered(alice.Session)
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		var got []httpReply
-		for _, session := range []string{alice.session, forged, "ch1.x.y.z", "nonsense"} {
+		var got []replaytest.HTTPReply
+		for _, session := range []string{alice.Session, forged, "ch1.x.y.z", "nonsense"} {
 			c := *bob
-			c.session = session
+			c.Session = session
 			body := ""
 			if method == http.MethodPost {
 				body = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 			}
-			got = append(got, c.do(c.request(t.Context(), method, c.url, body)))
+			got = append(got, c.Do(c.Request(t.Context(), method, c.URL, body)))
 		}
 		for _, g := range got {
-			if g.status != http.StatusNotFound || g.answer != got[0].answer {
-				t.Errorf("%s with an id that is not bob's: %d %s", method, g.status, g.answer)
+			if g.Status != http.StatusNotFound || g.Answer != got[0].Answer {
+				t.Errorf("%s with an id that is not bob's: %d %s", method, g.Status, g.Answer)
 			}
 		}
 	}
 	for _, name := range []string{"job_output", "job_stop"} {
-		theirs := bob.call("3", name, fmt.Sprintf(`{"job_id":%q}`, id), "")
-		nobodys := bob.call("3", name, `{"job_id":"job_aaaaaaaaaaaa"}`, "")
-		if strings.ReplaceAll(timeless(theirs.answer), id, "job_aaaaaaaaaaaa") != timeless(nobodys.answer) {
-			t.Errorf("%s tells bob about alice's job:\n%s\n%s", name, theirs.answer, nobodys.answer)
+		theirs := bob.Call("3", name, fmt.Sprintf(`{"job_id":%q}`, id), "")
+		nobodys := bob.Call("3", name, `{"job_id":"job_aaaaaaaaaaaa"}`, "")
+		if strings.ReplaceAll(timeless(theirs.Answer), id, "job_aaaaaaaaaaaa") != timeless(nobodys.Answer) {
+			t.Errorf("%s tells bob about alice's job:\n%s\n%s", name, theirs.Answer, nobodys.Answer)
 		}
 	}
-	if text, failed := alice.call("4", "job_output", fmt.Sprintf(`{"job_id":%q}`, id), "").text(); failed || !strings.Contains(text, "running") {
+	if text, failed := alice.Call("4", "job_output", fmt.Sprintf(`{"job_id":%q}`, id), "").Text(); failed || !strings.Contains(text, "running") {
 		t.Errorf("alice's job does not run any more: %s", text)
 	}
 
 	// A handle is a name: bob's is another, empty one.
 	handle := `,"codehand/session":"shared-handle"`
-	alice.call("5", "read_file", `{"file_path":"secret.txt"}`, handle)
-	bob.call("6", "write_file", `{"file_path":"secret.txt","content":"bob's\n"}`, "")
-	text, failed := bob.call("7", "edit_file", `{"file_path":"secret.txt","old_string":"bob","new_string":"rob"}`, handle).text()
+	alice.Call("5", "read_file", `{"file_path":"secret.txt"}`, handle)
+	bob.Call("6", "write_file", `{"file_path":"secret.txt","content":"bob's\n"}`, "")
+	text, failed := bob.Call("7", "edit_file", `{"file_path":"secret.txt","old_string":"bob","new_string":"rob"}`, handle).Text()
 	if !failed || !strings.Contains(text, "FILE_NOT_READ") {
 		t.Errorf("bob edits on alice's read: %s", text)
 	}
@@ -409,8 +266,8 @@ func TestPrincipalsApart(t *testing.T) {
 	// And paths: alice's workspace, session directory and kept results lie outside bob's roots.
 	secret := filepath.Join(x.data, "workspaces", "alice", "secret.txt")
 	missing := filepath.Join(x.data, "workspaces", "carol", "secret.txt")
-	a, _ := bob.call("8", "read_file", fmt.Sprintf(`{"file_path":%q}`, secret), "").text()
-	b, _ := bob.call("8", "read_file", fmt.Sprintf(`{"file_path":%q}`, missing), "").text()
+	a, _ := bob.Call("8", "read_file", fmt.Sprintf(`{"file_path":%q}`, secret), "").Text()
+	b, _ := bob.Call("8", "read_file", fmt.Sprintf(`{"file_path":%q}`, missing), "").Text()
 	if strings.ReplaceAll(a, "alice", "carol") != b || !strings.HasPrefix(a, "OUTSIDE_ROOTS") {
 		t.Errorf("a path tells bob whether alice has it:\n%s\n%s", a, b)
 	}
@@ -443,39 +300,39 @@ func TestConversationsApart(t *testing.T) {
 	}
 	write("one\n")
 	c := x.client("")
-	c.modern = true
+	c.Modern = true
 	a, b := `,"codehand/session":"conversation-a"`, `,"codehand/session":"conversation-b"`
 	edit := `{"file_path":"f.txt","old_string":"one","new_string":"two"}`
-	if text, failed := c.call("1", "read_file", `{"file_path":"f.txt"}`, a).text(); failed {
+	if text, failed := c.Call("1", "read_file", `{"file_path":"f.txt"}`, a).Text(); failed {
 		t.Fatal(text)
 	}
-	if text, failed := c.call("2", "edit_file", edit, b).text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
+	if text, failed := c.Call("2", "edit_file", edit, b).Text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
 		t.Errorf("conversation b edits on what a read: %s", text)
 	}
 	viaURL := *c
-	viaURL.url = x.url + "/mcp/s/conversation-b"
-	if text, failed := viaURL.call("3", "edit_file", edit, "").text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
+	viaURL.URL = x.url + "/mcp/s/conversation-b"
+	if text, failed := viaURL.Call("3", "edit_file", edit, "").Text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
 		t.Errorf("conversation b by its URL edits on what a read: %s", text)
 	}
-	if got := viaURL.call("4", "edit_file", edit, a); got.status != http.StatusBadRequest || !strings.Contains(got.answer, "-32602") {
-		t.Errorf("a handle in the URL and another in _meta: %d %s", got.status, got.answer)
+	if got := viaURL.Call("4", "edit_file", edit, a); got.Status != http.StatusBadRequest || !strings.Contains(got.Answer, "-32602") {
+		t.Errorf("a handle in the URL and another in _meta: %d %s", got.Status, got.Answer)
 	}
-	if text, failed := c.call("5", "edit_file", edit, a).text(); failed {
+	if text, failed := c.Call("5", "edit_file", edit, a).Text(); failed {
 		t.Errorf("conversation a cannot edit what it read: %s", text)
 	}
 
 	// Without handles both share the key of the workspace: the version of the read decides.
 	write("one\n")
-	text, _ := c.call("6", "read_file", `{"file_path":"f.txt"}`, "").text()
+	text, _ := c.Call("6", "read_file", `{"file_path":"f.txt"}`, "").Text()
 	_, version, ok := strings.Cut(text, "[version ")
 	if !ok {
 		t.Fatalf("no version is shown: %s", text)
 	}
 	version = strings.TrimSuffix(strings.TrimSpace(version), "]")
 	write("one, changed by somebody\n")
-	c.call("7", "read_file", `{"file_path":"f.txt"}`, "") // the other conversation reads the new content
+	c.Call("7", "read_file", `{"file_path":"f.txt"}`, "") // the other conversation reads the new content
 	stale := fmt.Sprintf(`{"file_path":"f.txt","old_string":"one","new_string":"two","version":%q}`, version)
-	if text, failed := c.call("8", "edit_file", stale, "").text(); !failed || !strings.HasPrefix(text, "FILE_CHANGED") {
+	if text, failed := c.Call("8", "edit_file", stale, "").Text(); !failed || !strings.HasPrefix(text, "FILE_CHANGED") {
 		t.Errorf("an edit with an old version passes on another conversation's read: %s", text)
 	}
 }
@@ -485,12 +342,12 @@ func TestConversationsApart(t *testing.T) {
 func TestRestartHTTP(t *testing.T) {
 	t.Parallel()
 	first := serveHTTP(t, siteSetup{principals: []string{"alice"}})
-	c := first.client("alice").hello()
+	c := first.client("alice").Hello()
 	for _, step := range []struct{ name, args string }{
 		{"write_file", `{"file_path":"f.txt","content":"one\n"}`},
 		{"read_file", `{"file_path":"f.txt"}`},
 	} {
-		if text, failed := c.call("1", step.name, step.args, "").text(); failed {
+		if text, failed := c.Call("1", step.name, step.args, "").Text(); failed {
 			t.Fatal(text)
 		}
 	}
@@ -498,20 +355,20 @@ func TestRestartHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := serveHTTP(t, siteSetup{principals: []string{"alice"}, data: first.data, work: first.work, tokens: first.tokens})
-	c.url = second.url + "/mcp"
-	if text, failed := c.call("2", "edit_file", `{"file_path":"f.txt","old_string":"one","new_string":"two"}`, "").text(); failed {
+	c.URL = second.url + "/mcp"
+	if text, failed := c.Call("2", "edit_file", `{"file_path":"f.txt","old_string":"one","new_string":"two"}`, "").Text(); failed {
 		t.Errorf("after a restart: %s", text)
 	}
-	if got := c.do(c.request(t.Context(), http.MethodDelete, c.url, "")); got.status != http.StatusOK {
-		t.Errorf("DELETE: %d", got.status)
+	if got := c.Do(c.Request(t.Context(), http.MethodDelete, c.URL, "")); got.Status != http.StatusOK {
+		t.Errorf("DELETE: %d", got.Status)
 	}
 	if err := second.stop(); err != nil {
 		t.Fatal(err)
 	}
 	third := serveHTTP(t, siteSetup{principals: []string{"alice"}, data: first.data, work: first.work, tokens: first.tokens})
-	c.url = third.url + "/mcp"
-	if got := c.call("3", "read_file", `{"file_path":"f.txt"}`, ""); got.status != http.StatusNotFound {
-		t.Errorf("a deleted session after a restart: %d %s", got.status, got.answer)
+	c.URL = third.url + "/mcp"
+	if got := c.Call("3", "read_file", `{"file_path":"f.txt"}`, ""); got.Status != http.StatusNotFound {
+		t.Errorf("a deleted session after a restart: %d %s", got.Status, got.Answer)
 	}
 }
 
@@ -520,7 +377,7 @@ func TestSSE(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}})
 	c := x.client("alice")
-	r, err := http.DefaultClient.Do(c.request(t.Context(), http.MethodGet, x.url+"/sse", ""))
+	r, err := http.DefaultClient.Do(c.Request(t.Context(), http.MethodGet, x.url+"/sse", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -542,9 +399,9 @@ func TestSSE(t *testing.T) {
 	if !strings.HasPrefix(path, "/message?sessionId=") {
 		t.Fatalf("endpoint %s", path)
 	}
-	send := func(c *httpClient, body string) int {
-		got := c.do(c.request(t.Context(), http.MethodPost, x.url+path, body))
-		return got.status
+	send := func(c *replaytest.HTTPClient, body string) int {
+		got := c.Do(c.Request(t.Context(), http.MethodPost, x.url+path, body))
+		return got.Status
 	}
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"sse","version":"1"}}}`
 	if got := send(x.client("bob"), hello); got != http.StatusNotFound {
@@ -571,7 +428,7 @@ func TestSSE(t *testing.T) {
 	_ = r.Body.Close()
 	for range events {
 	}
-	deadline := time.After(hangAfter)
+	deadline := time.After(replaytest.HangAfter)
 	for send(c, `{"jsonrpc":"2.0","id":4,"method":"ping"}`) != http.StatusNotFound {
 		select {
 		case <-deadline:

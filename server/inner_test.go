@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"codehand/server/auth"
-	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/server/replaytest"
 	"codehand/tools/tool"
 )
 
@@ -27,7 +27,7 @@ func TestInnerTools(t *testing.T) {
 	limits := s.team.porter.Limits(who)
 	at, err := s.team.places.of(s.localPrincipal())
 	must(t, err)
-	state, release, err := s.sessions.acquire(s.stdioKey(jsonrpc.Envelope{}), at)
+	state, release, err := s.sessions.acquire(s.stdioKey(envelope{}), at)
 	must(t, err)
 	t.Cleanup(release)
 	rec := &record{place: at, limits: limits, state: state}
@@ -105,7 +105,7 @@ func TestInnerOrder(t *testing.T) {
 	at, err := s.team.places.of(s.localPrincipal())
 	must(t, err)
 	arrive := func(name string) *record {
-		env, bad := jsonrpc.Scan([]byte(callLine(1, name, `{}`, "")))
+		env, bad := jsonrpc.Scan([]byte(replaytest.CallLine(1, name, `{}`, "")))
 		if bad != nil {
 			t.Fatal(bad.Message)
 		}
@@ -123,7 +123,7 @@ func TestInnerOrder(t *testing.T) {
 			result := s.run(withRecord(t.Context(), rec), rec)
 			rec.visit.Leave()
 			if result.IsError {
-				t.Errorf("%s: %+v", rec.env.Name, result.Content)
+				t.Errorf("%s: %+v", rec.env.name, result.Content)
 			}
 		})
 	}

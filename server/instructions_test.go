@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/catalog"
 	"codehand/tools/tool"
@@ -21,11 +22,11 @@ import (
 func instructed(t *testing.T, f *fixture) string {
 	t.Helper()
 	method := "initialize"
-	params := map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": f.client, "version": "1"}}
-	if f.modern {
+	params := map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": f.Client, "version": "1"}}
+	if f.Modern {
 		method, params = "server/discover", nil
 	}
-	r, err := f.request(method, params)
+	r, err := f.Request(method, params)
 	must(t, err)
 	var hello struct{ Instructions string }
 	must(t, json.Unmarshal(r.Result, &hello))
@@ -58,9 +59,9 @@ func TestInstructions(t *testing.T) {
 				f := start(t, setup{client: c.client, modern: modern, settings: c.settings, silent: true})
 				files := map[string]string{}
 				for _, name := range []string{"greet", "deploy", "quiet", "broken"} {
-					files[".claude/skills/"+name+"/SKILL.md"] = skillsOf[".claude/skills/"+name+"/SKILL.md"]
+					files[".claude/skills/"+name+"/SKILL.md"] = replaytest.Skills[".claude/skills/"+name+"/SKILL.md"]
 				}
-				lay(t, f.work, files)
+				replaytest.Lay(t, f.work, files)
 				text := instructed(t, f)
 				if again := instructed(t, f); again != text {
 					t.Errorf("told twice:\n%s\n%s", text, again)
@@ -99,7 +100,7 @@ func TestInstructionsNameFewSkills(t *testing.T) {
 		name := fmt.Sprintf("skill-%03d-%s", i, strings.Repeat("x", i%40))
 		files[".claude/skills/"+name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: IGNORE-ALL.\n---\nText.\n"
 	}
-	lay(t, f.work, files)
+	replaytest.Lay(t, f.work, files)
 	text := instructed(t, f)
 	list := regexp.MustCompile(`loads them: (.*) and (\d+) more\.$`).FindStringSubmatch(text)
 	if list == nil || len(text) > maxInstructions || len(list[0]) > maxSkillNames+len("loads them: .") {
@@ -121,7 +122,7 @@ func TestInstructionsOfManyTools(t *testing.T) {
 		all = append(all, x)
 	}
 	f := start(t, setup{silent: true, tools: all})
-	lay(t, f.work, map[string]string{".claude/skills/only/SKILL.md": "Text.\n"})
+	replaytest.Lay(t, f.work, map[string]string{".claude/skills/only/SKILL.md": "Text.\n"})
 	text := instructed(t, f)
 	if len(text) > maxInstructions || len(text) < maxInstructions-100 || !regexp.MustCompile(`further_000, .* and \d+ more\. Skills .* loads them: only\.$`).MatchString(text) {
 		t.Errorf("%d bytes: %s", len(text), text)
@@ -137,7 +138,7 @@ func TestInstructionsKnowNoStranger(t *testing.T) {
 		values:     map[string]auth.Values{"nobody": {Scopes: []string{}}},
 	})
 	for _, who := range []string{"alice", "bob", "nobody"} {
-		lay(t, filepath.Join(x.data, "workspaces", who), map[string]string{".claude/skills/of-" + who + "/SKILL.md": "---\nname: of-" + who + "\ndescription: x\n---\nText.\n"})
+		replaytest.Lay(t, filepath.Join(x.data, "workspaces", who), map[string]string{".claude/skills/of-" + who + "/SKILL.md": "---\nname: of-" + who + "\ndescription: x\n---\nText.\n"})
 	}
 	for _, who := range []string{"alice", "bob", "nobody"} {
 		a := x.guest(t, who, true, nil)
@@ -215,7 +216,7 @@ func TestGuide(t *testing.T) {
 		}
 	}
 	f := start(t, setup{})
-	r, err := f.request("resources/read", map[string]any{"uri": guideURI})
+	r, err := f.Request("resources/read", map[string]any{"uri": guideURI})
 	must(t, err)
 	var got struct {
 		Contents []struct{ MimeType, Text string }
@@ -242,8 +243,8 @@ func TestGuideIsTrue(t *testing.T) {
 	f := start(t, setup{settings: map[string]string{"permissions.mode": "acceptEdits"}})
 	path := filepath.Join(f.work, "a.txt")
 	must(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))
-	a := guest{t, false, func(method string, params map[string]any) reply {
-		r, err := f.request(method, params)
+	a := guest{t, false, func(method string, params map[string]any) replaytest.Reply {
+		r, err := f.Request(method, params)
 		must(t, err)
 		return r
 	}}

@@ -16,6 +16,7 @@ import (
 	"codehand/filestate/journal"
 	"codehand/filestate/lock"
 	"codehand/server/config"
+	"codehand/server/replaytest"
 )
 
 // Each principal has a journal of its own, and a new process settles what one that died left in any of them.
@@ -24,7 +25,7 @@ func TestJournals(t *testing.T) {
 		t.Skip("it is not known there which processes have ended")
 	}
 	t.Parallel()
-	state, work := realDir(t), realDir(t)
+	state, work := replaytest.RealDir(t), replaytest.RealDir(t)
 	cfg := config.Config{Journal: config.Journal{KeepDays: 30, MaxBytes: 1 << 20}}
 	var log bytes.Buffer
 	locker := lock.New(filepath.Join(state, "locks"))
@@ -80,7 +81,7 @@ func TestJournals(t *testing.T) {
 // What a program saved late and no journal could take was lost without a word in the server's log.
 func TestJournalsLog(t *testing.T) {
 	t.Parallel()
-	state, work := realDir(t), realDir(t)
+	state, work := replaytest.RealDir(t), replaytest.RealDir(t)
 	var log bytes.Buffer
 	all := newJournals(state, lock.New(filepath.Join(state, "locks")), config.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
 	j, err := all.of("alice")
@@ -105,7 +106,7 @@ func TestJournalsLog(t *testing.T) {
 	if err := all.close(); err != nil { // which looks at what comes late for the last time
 		t.Fatal(err)
 	}
-	if got := log.String(); !strings.Contains(got, "level=ERROR msg=\"what a program saved late into a file that was changed is lost\" path="+path) {
+	if got := log.String(); !strings.Contains(got, "level=ERROR msg=\"what a program saved late into a file that was changed is lost\" path=") || !strings.Contains(got, path) {
 		t.Errorf("the log says %q", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"codehand/server/config"
-	"codehand/server/jsonrpc"
+	"codehand/server/replaytest"
 	"codehand/tools/session"
 )
 
@@ -17,16 +17,16 @@ func TestStdioKey(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
 		handle, conversation string // of the environment
-		env                  jsonrpc.Envelope
+		env                  envelope
 		want                 string
 	}{
-		{"explicit handle", "envhandle", "conv", jsonrpc.Envelope{HasSession: true, Session: "my-handle", HasThreadID: true, ThreadID: "t1"}, "h:my-handle"},
-		{"handle of the environment", "envhandle", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "h:envhandle"},
-		{"thread", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "t:t1"},
-		{"malformed thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "a b"}, "e:conv"},
-		{"empty thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true}, "e:conv"},
-		{"conversation of the client", "", "conv", jsonrpc.Envelope{}, "e:conv"},
-		{"process", "", "", jsonrpc.Envelope{}, "p:process"},
+		{"explicit handle", "envhandle", "conv", envelope{hasSession: true, session: "my-handle", hasThreadID: true, threadID: "t1"}, "h:my-handle"},
+		{"handle of the environment", "envhandle", "conv", envelope{hasThreadID: true, threadID: "t1"}, "h:envhandle"},
+		{"thread", "", "conv", envelope{hasThreadID: true, threadID: "t1"}, "t:t1"},
+		{"malformed thread is skipped", "", "conv", envelope{hasThreadID: true, threadID: "a b"}, "e:conv"},
+		{"empty thread is skipped", "", "conv", envelope{hasThreadID: true}, "e:conv"},
+		{"conversation of the client", "", "conv", envelope{}, "e:conv"},
+		{"process", "", "", envelope{}, "p:process"},
 	} {
 		s := &Server{cfg: config.Config{StdioHandle: c.handle, StdioProcessID: c.conversation}, process: "process"}
 		if got := s.stdioKey(c.env); got != (session.Key{Principal: "local", Session: c.want}) {
@@ -34,7 +34,7 @@ func TestStdioKey(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("x", 65), "with blank", "ä-umlaut-x"} {
-		if checkHandle(jsonrpc.Envelope{HasSession: true, Session: bad}) == nil {
+		if checkHandle(envelope{hasSession: true, session: bad}) == nil {
 			t.Errorf("handle %q is taken", bad)
 		}
 	}
@@ -45,7 +45,7 @@ func TestSessionsAreDropped(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	built := 0
 	var closed atomic.Int64
-	s := newSessions(func(session.Key, *place) (*session.State, func(), error) {
+	s := newSessions(func(session.Key, *tenants.Tenant) (*session.State, func(), error) {
 		built++
 		return &session.State{}, func() { closed.Add(1) }, nil
 	})
@@ -76,7 +76,7 @@ func TestSessionsAreDropped(t *testing.T) {
 			t.Errorf("key %v is taken", key)
 		}
 	}
-	failing := newSessions(func(session.Key, *place) (*session.State, func(), error) { return nil, nil, errors.New("no") })
+	failing := newSessions(func(session.Key, *tenants.Tenant) (*session.State, func(), error) { return nil, nil, errors.New("no") })
 	if _, _, err := failing.acquire(session.Key{Principal: "local", Session: "p:x"}, nil); err == nil {
 		t.Error("a session that cannot be built is given out")
 	}
@@ -85,7 +85,7 @@ func TestSessionsAreDropped(t *testing.T) {
 // A session whose hooks were looked up in a slow Store held up every call of all others.
 func TestSessionBeginsAlone(t *testing.T) {
 	t.Parallel()
-	s := newSessions(func(key session.Key, _ *place) (*session.State, func(), error) {
+	s := newSessions(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
 		return &session.State{Key: key}, func() {}, nil
 	})
 	begins, goOn := make(chan struct{}), make(chan struct{})
@@ -114,7 +114,7 @@ func TestSessionBeginsAlone(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(hangAfter):
+	case <-time.After(replaytest.HangAfter):
 		t.Error("another session waits")
 	}
 	close(goOn)

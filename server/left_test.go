@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"codehand/server/jsonrpc"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -23,15 +23,15 @@ func (goneContext) Err() error { return context.Canceled }
 
 // host is the endpoint of a site, and the caller that it knows without a token.
 func (x *httpSite) host() (*httpEndpoint, caller) {
-	x.client("").hello() // from now on there is an endpoint
+	x.client("").Hello() // from now on there is an endpoint
 	who := x.server.localPrincipal()
 	return x.server.endpoint.Load(), caller{who: who, limits: x.server.team.porter.Limits(who), done: func() {}}
 }
 
-// inside is a request as the endpoint gets it from net/http.
-func (c *httpClient) inside(ctx context.Context, body string) *http.Request {
+// arriving is a request as the endpoint gets it from net/http.
+func arriving(ctx context.Context, c *replaytest.HTTPClient, body string) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
-	r.Header = c.request(ctx, http.MethodPost, c.url, body).Header
+	r.Header = c.Request(ctx, http.MethodPost, c.URL, body).Header
 	return r
 }
 
@@ -39,21 +39,21 @@ func (c *httpClient) inside(ctx context.Context, body string) *http.Request {
 const inSession = `,"codehand/session":"session-1"`
 
 // readFirst begins a session that has read a file, in which an edit can be made any number of times.
-func (x *httpSite) readFirst(t *testing.T) (c *httpClient, file, edit string) {
+func (x *httpSite) readFirst(t *testing.T) (c *replaytest.HTTPClient, file, edit string) {
 	t.Helper()
 	file = filepath.Join(x.work, "a.txt")
 	must(t, os.WriteFile(file, []byte("one\n"), 0o600))
-	c = x.client("").hello()
-	if text, failed := c.call("1", "read_file", `{"file_path":"`+file+`"}`, inSession).text(); failed {
+	c = x.client("").Hello()
+	if text, failed := c.Call("1", "read_file", `{"file_path":"`+file+`"}`, inSession).Text(); failed {
 		t.Fatalf("read_file: %s", text)
 	}
 	return c, file, `{"file_path":"` + file + `","old_string":"one","new_string":"one more"}`
 }
 
 // mustRead checks that an edit is refused, since the client has not seen the file as it is.
-func mustRead(t *testing.T, r httpReply) {
+func mustRead(t *testing.T, r replaytest.HTTPReply) {
 	t.Helper()
-	if text, failed := r.text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
+	if text, failed := r.Text(); !failed || !strings.HasPrefix(text, "FILE_NOT_READ") {
 		t.Errorf("what nobody was told of counts as seen; the same edit again: %q", text)
 	}
 }
@@ -65,11 +65,11 @@ func TestLeftUntold(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	e, by := x.host()
 	c, file, edit := x.readFirst(t)
-	e.post(httptest.NewRecorder(), c.inside(goneContext{context.Background()}, c.callBody("2", "edit_file", edit, inSession)), by, "")
+	e.post(httptest.NewRecorder(), arriving(goneContext{context.Background()}, c, c.CallBody("2", "edit_file", edit, inSession)), by, "")
 	if got, err := os.ReadFile(file); err != nil || string(got) != "one more\n" {
 		t.Fatalf("the edit of a client that left: %q, %v", got, err)
 	}
-	mustRead(t, c.call("3", "edit_file", edit, inSession))
+	mustRead(t, c.Call("3", "edit_file", edit, inSession))
 }
 
 // deadWriter is a response to a client that cannot be written to.
@@ -85,25 +85,25 @@ func TestLeftAtWrite(t *testing.T) {
 	e, by := x.host()
 	rec, never := &record{limits: by.limits}, make(chan struct{})
 	defer close(never)
-	r := e.newResponder(deadWriter{httptest.NewRecorder()}, rec, &jsonrpc.Flight{}, true, func() { <-never })
+	r := e.newResponder(deadWriter{httptest.NewRecorder()}, rec, &flight{}, true, func() { <-never })
 	if err := r.tell("notifications/message", nil); err == nil {
 		t.Fatal("a note was written to a broken connection")
 	}
 	if !rec.left() {
 		t.Error("the call believes that its client is there")
 	}
-	var out *jsonrpc.LineWriter
+	var out *lineWriter
 	told := false
 	dead := deadWriter{httptest.NewRecorder()}
-	out = jsonrpc.NewLineWriter(&sseWriter{w: dead, control: http.NewResponseController(dead), limits: by.limits, lost: func() {
+	out = newLineWriter(&sseWriter{w: dead, control: http.NewResponseController(dead), limits: by.limits, lost: func() {
 		select {
-		case <-out.Failed:
+		case <-out.failed:
 			t.Error("the calls of a stream are told after all others")
 		default:
 			told = true
 		}
-	}}, jsonrpc.ProgressPatience)
-	if err := out.WriteLine([]byte("{}\n"), 0, nil); err == nil || !told {
+	}}, progressPatience)
+	if err := out.write([]byte("{}\n"), 0, nil); err == nil || !told {
 		t.Errorf("a broken stream: %v, its calls were told: %v", err, told)
 	}
 }
@@ -169,15 +169,15 @@ func TestLeftStream(t *testing.T) {
 		t.Fatalf("ping: %d", got)
 	}
 	<-w.stuck
-	if got := s.post(t, c.callBody("2", "late", `{"text":"`+file+`"}`, inSession)); got != http.StatusAccepted {
+	if got := s.post(t, c.CallBody("2", "late", `{"text":"`+file+`"}`, inSession)); got != http.StatusAccepted {
 		t.Fatalf("the call: %d", got)
 	}
 	<-began
 	s.leave()
-	<-s.conn.out.Failed // nothing is written any more
+	<-s.conn.out.failed // nothing is written any more
 	close(release)
-	x.await(t, "the call ends", func() bool { return s.conn.table.Calls() == 0 })
-	mustRead(t, c.call("3", "edit_file", edit, inSession))
+	x.await(t, "the call ends", func() bool { return s.conn.table.calls() == 0 })
+	mustRead(t, c.Call("3", "edit_file", edit, inSession))
 	w.breakOff()
 	<-s.ended
 }

@@ -24,7 +24,7 @@ func (f *fixture) changeList() {
 // line reads one line that must be on the wire.
 func (f *fixture) line(t *testing.T) string {
 	t.Helper()
-	l, err := f.receive()
+	l, err := f.Receive()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func TestListenBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		f := start(t, setup{silent: true})
-		if err := f.send(listenLine("5", `{"toolsListChanged":true}`)); err != nil {
+		if err := f.Send(listenLine("5", `{"toolsListChanged":true}`)); err != nil {
 			t.Fatal(err)
 		}
-		_ = f.in.Close()
+		_ = f.In.Close()
 		for last := ""; ; {
-			l, err := f.receive()
+			l, err := f.Receive()
 			if err == nil {
 				last = string(l)
 				continue
@@ -58,15 +58,15 @@ func TestListenBeforeTheEnd(t *testing.T) {
 func TestFailedInitialize(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true})
-	if err := f.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"t","version":"1"},"_meta":{` + modernMeta + `}}}`); err != nil {
+	if err := f.Send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"t","version":"1"},"_meta":{` + modernMeta + `}}}`); err != nil {
 		t.Fatal(err)
 	}
 	if l := f.line(t); !strings.Contains(l, "-32601") {
 		t.Fatalf("got %s", l)
 	}
 	f.changeList()
-	_ = f.in.Close()
-	if l, err := f.receive(); err != io.EOF {
+	_ = f.In.Close()
+	if l, err := f.Receive(); err != io.EOF {
 		t.Errorf("got %s", l)
 	}
 }
@@ -77,15 +77,15 @@ func TestNobodyListens(t *testing.T) {
 	f := start(t, setup{silent: true, modern: true})
 	for range 10 {
 		f.changeList()
-		if err := f.send(`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{` + modernMeta + `}}}`); err != nil {
+		if err := f.Send(`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{` + modernMeta + `}}}`); err != nil {
 			t.Fatal(err)
 		}
 		if l := f.line(t); !strings.Contains(l, `"id":7,"result":`) {
 			t.Fatalf("got %s", l)
 		}
 	}
-	_ = f.in.Close()
-	if l, err := f.receive(); err != io.EOF {
+	_ = f.In.Close()
+	if l, err := f.Receive(); err != io.EOF {
 		t.Errorf("got %s", l)
 	}
 }
@@ -96,7 +96,7 @@ func TestListenIsFiltered(t *testing.T) {
 	f := start(t, setup{silent: true})
 	send := func(l string) {
 		t.Helper()
-		if err := f.send(l); err != nil {
+		if err := f.Send(l); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +140,7 @@ func TestListenIsFiltered(t *testing.T) {
 	if strings.Contains(plain, "subscriptionId") || !strings.Contains(other, "9007199254740993") {
 		t.Errorf("a client that initialized gets it untagged, then the listen: %s%s", plain, other)
 	}
-	_ = f.in.Close()
+	_ = f.In.Close()
 	if l := f.line(t); !strings.Contains(l, `"id":9007199254740993,"result":`) || !strings.Contains(l, `"resultType":"complete"`) {
 		t.Errorf("the listen is completed at the end: %s", l)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
-	"codehand/server/jsonrpc"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -57,13 +57,13 @@ func TestDeferral(t *testing.T) {
 			for _, e := range f.server.local.unasked.tools {
 				want["all"] = append(want["all"], e.Name)
 			}
-			_, listed, _ := toldTools(t, f.wire)
-			if got := namesOf(listed); !slices.Equal(got, want[c.before]) {
+			_, listed, _ := replaytest.ToldTools(t, f.Wire)
+			if got := replaytest.NamesOf(listed); !slices.Equal(got, want[c.before]) {
 				t.Errorf("before: %q, want %q", got, want[c.before])
 			}
-			uses(t, f.wire, "tool_search", selects("ExitPlanMode", "read_file"))
-			_, listed, _ = toldTools(t, f.wire)
-			if got := namesOf(listed); !slices.Equal(got, want[c.after]) {
+			replaytest.Uses(t, f.Wire, "tool_search", selects("ExitPlanMode", "read_file"))
+			_, listed, _ = replaytest.ToldTools(t, f.Wire)
+			if got := replaytest.NamesOf(listed); !slices.Equal(got, want[c.after]) {
 				t.Errorf("after: %q, want %q", got, want[c.after])
 			}
 		})
@@ -75,26 +75,26 @@ func TestDeferral(t *testing.T) {
 func TestAlways(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{modern: true, settings: map[string]string{"tools.always": "TodoWrite,mcp__later__tool"}})
-	_, all, _ := toldTools(t, f.wire)
-	at := slices.IndexFunc(all, func(s shownTool) bool { return s.Name == "todo_write" })
+	_, all, _ := replaytest.ToldTools(t, f.Wire)
+	at := slices.IndexFunc(all, func(s replaytest.ShownTool) bool { return s.Name == "todo_write" })
 	if at < 0 || all[at].Meta["anthropic/alwaysLoad"] != true || all[at].Meta["codehand/deferred"] != nil || all[at].Meta["anthropic/searchHint"] != nil {
 		t.Fatalf("todo_write is at %d of %+v", at, all)
 	}
-	if !slices.IsSorted(namesOf(all)) {
-		t.Errorf("not in order: %q", namesOf(all))
+	if !slices.IsSorted(replaytest.NamesOf(all)) {
+		t.Errorf("not in order: %q", replaytest.NamesOf(all))
 	}
 	for _, e := range f.server.List() {
 		if want := e.Tool.Spec.Deferred && e.Tool.Spec.Name != "todo_write"; e.Deferred != want {
 			t.Errorf("%s: deferred %t", e.Tool.Spec.Name, e.Deferred)
 		}
 	}
-	if text, _ := uses(t, f.wire, "tool_search", map[string]any{"query": "todo list of steps"}); slices.Contains(found(t, text), "todo_write") {
+	if text, _ := replaytest.Uses(t, f.Wire, "tool_search", map[string]any{"query": "todo list of steps"}); slices.Contains(replaytest.FoundTools(t, text), "todo_write") {
 		t.Error("a listed tool is found by words")
 	}
-	if text := f.must(t, "todo_write", `{"x":1}`); !strings.HasPrefix(text, "! INPUT_INVALID") || strings.Contains(text, "not loaded") {
+	if text := f.Must(t, "todo_write", `{"x":1}`); !strings.HasPrefix(text, "! INPUT_INVALID") || strings.Contains(text, "not loaded") {
 		t.Error(text)
 	}
-	_, err := New(Options{Config: testSettings(t, realDir(t), t.TempDir(), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All()})
+	_, err := New(Options{Config: testSettings(t, replaytest.RealDir(t), t.TempDir(), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All()})
 	if err == nil || err.Error() != "tools.always: there is no tool no_such_tool" {
 		t.Errorf("a name that is none: %v", err)
 	}
@@ -104,7 +104,7 @@ func TestAlways(t *testing.T) {
 func TestListTokens(t *testing.T) {
 	t.Parallel()
 	cost := func(f *fixture) int {
-		result, _, _ := toldTools(t, f.wire)
+		result, _, _ := replaytest.ToldTools(t, f.Wire)
 		var list struct{ Tools json.RawMessage }
 		must(t, json.Unmarshal(result, &list))
 		return len(list.Tools) / 4
@@ -112,8 +112,8 @@ func TestListTokens(t *testing.T) {
 	for _, modern := range []bool{false, true} {
 		core := cost(start(t, setup{modern: modern}))
 		f := start(t, setup{modern: modern, settings: map[string]string{"tools.deferral": "off"}, silent: true})
-		f.caps = map[string]any{"elicitation": map[string]any{}}
-		must(t, f.hello())
+		f.Caps = map[string]any{"elicitation": map[string]any{}}
+		must(t, f.Hello())
 		all := cost(f)
 		t.Logf("modern %t: core %d tokens, everything %d", modern, core, all)
 		if core > 3_000 || all > 10_000 {
@@ -130,22 +130,22 @@ func TestQuestionsAreOffered(t *testing.T) {
 		for _, asks := range []bool{false, true} {
 			f := start(t, setup{modern: modern, silent: true, settings: map[string]string{"tools.deferral": "off"}})
 			if asks {
-				f.caps = map[string]any{"elicitation": map[string]any{}}
+				f.Caps = map[string]any{"elicitation": map[string]any{}}
 			}
-			must(t, f.hello())
-			_, all, _ := toldTools(t, f.wire)
-			at := slices.IndexFunc(all, func(s shownTool) bool { return s.Name == "exit_plan_mode" })
+			must(t, f.Hello())
+			_, all, _ := replaytest.ToldTools(t, f.Wire)
+			at := slices.IndexFunc(all, func(s replaytest.ShownTool) bool { return s.Name == "exit_plan_mode" })
 			if marked := all[at].Meta["anthropic/requiresUserInteraction"] == true; marked == asks {
 				t.Errorf("modern %t, asks %t: exit_plan_mode %v", modern, asks, all[at].Meta)
 			}
-			if listed := slices.Contains(namesOf(all), name); listed != asks {
+			if listed := slices.Contains(replaytest.NamesOf(all), name); listed != asks {
 				t.Errorf("modern %t, asks %t: listed %t", modern, asks, listed)
 			}
-			text, _ := uses(t, f.wire, "tool_search", selects(name))
-			if asks != (len(found(t, text)) == 1) {
+			text, _ := replaytest.Uses(t, f.Wire, "tool_search", selects(name))
+			if asks != (len(replaytest.FoundTools(t, text)) == 1) {
 				t.Errorf("modern %t, asks %t: %s", modern, asks, text)
 			}
-			if text := f.must(t, "call_tool", `{"name":"AskUserQuestion"}`); !asks && !strings.HasPrefix(text, "! TOOL_DISABLED") || asks && !strings.HasPrefix(text, "! INPUT_INVALID") {
+			if text := f.Must(t, "call_tool", `{"name":"AskUserQuestion"}`); !asks && !strings.HasPrefix(text, "! TOOL_DISABLED") || asks && !strings.HasPrefix(text, "! INPUT_INVALID") {
 				t.Errorf("modern %t, asks %t: %s", modern, asks, text)
 			}
 		}
@@ -157,13 +157,13 @@ func TestQuestionsAreOffered(t *testing.T) {
 func TestActiveSets(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
-	one, other := x.client("alice").hello(), x.client("alice").hello()
-	one.does("tool_search", `{"query":"select:todo_write"}`)
-	other.does("tool_search", `{"query":"select:task_get,task_list"}`)
+	one, other := x.client("alice").Hello(), x.client("alice").Hello()
+	one.Does("tool_search", `{"query":"select:todo_write"}`)
+	other.Does("tool_search", `{"query":"select:task_get,task_list"}`)
 	sets := func() []bool {
 		var has []bool
-		for _, c := range []*httpClient{one, other} {
-			listed := c.listed()
+		for _, c := range []*replaytest.HTTPClient{one, other} {
+			listed := c.Listed()
 			for _, name := range []string{"todo_write", "task_get", "task_list", "task_create"} {
 				has = append(has, slices.Contains(listed, name))
 			}
@@ -176,7 +176,7 @@ func TestActiveSets(t *testing.T) {
 	}
 	must(t, x.stop())
 	y := serveHTTP(t, siteSetup{principals: []string{"alice"}, data: x.data, work: x.work, tokens: x.tokens})
-	one.url, other.url = y.url+"/mcp", y.url+"/mcp"
+	one.URL, other.URL = y.url+"/mcp", y.url+"/mcp"
 	if got := sets(); !slices.Equal(got, want) {
 		t.Errorf("after a restart the sets are %v, want %v", got, want)
 	}
@@ -188,16 +188,16 @@ func TestThreadsAreListed(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
 	for _, meta := range []map[string]any{{"threadId": "thread-one"}, {"codehand/session": "handle-one"}} {
-		for _, wire := range []kindWire{start(t, setup{change: func(c *config.Config) { c.StdioHandle = "" }}).wire, x.client("alice").hello(), x.client("alice").hello()} {
-			notes, _ := wire.ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
-			if !slices.Contains(notes, changedList) {
+		for _, wire := range []replaytest.KindWire{start(t, setup{change: func(c *config.Config) { c.StdioHandle = "" }}).Wire, x.client("alice").Hello(), x.client("alice").Hello()} {
+			notes, _ := wire.Ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
+			if !slices.Contains(notes, replaytest.ChangedList) {
 				t.Errorf("%v on %T: the client was not told", meta, wire)
 			}
-			if _, listed, _ := toldTools(t, wire); !slices.Contains(namesOf(listed), "todo_write") {
+			if _, listed, _ := replaytest.ToldTools(t, wire); !slices.Contains(replaytest.NamesOf(listed), "todo_write") {
 				t.Errorf("%v on %T: todo_write was found and is not listed", meta, wire)
 			}
-			notes, _ = wire.ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
-			if slices.Contains(notes, changedList) {
+			notes, _ = wire.Ask(t, "tools/call", map[string]any{"name": "tool_search", "arguments": selects("todo_write"), "_meta": meta})
+			if slices.Contains(notes, replaytest.ChangedList) {
 				t.Errorf("%v on %T: the client was told again", meta, wire)
 			}
 		}
@@ -210,33 +210,33 @@ func TestDeniedIsHidden(t *testing.T) {
 	t.Parallel()
 	for _, deferral := range []string{"on", "off"} {
 		f := start(t, setup{settings: map[string]string{"permissions.deny": "TodoWrite", "tools.deferral": deferral}})
-		_, err := f.server.stored(t, f.wire)
+		_, err := f.server.stored(t, f.Wire)
 		must(t, err)
-		_, all, _ := toldTools(t, f.wire)
-		if slices.Contains(namesOf(all), "todo_write") {
+		_, all, _ := replaytest.ToldTools(t, f.Wire)
+		if slices.Contains(replaytest.NamesOf(all), "todo_write") {
 			t.Errorf("%s: it is listed", deferral)
 		}
 		for _, query := range []string{"todo list of steps", "select:todo_write", "select:TodoWrite", "todo_write"} {
-			text, _ := uses(t, f.wire, "tool_search", map[string]any{"query": query})
-			if slices.Contains(found(t, text), "todo_write") {
+			text, _ := replaytest.Uses(t, f.Wire, "tool_search", map[string]any{"query": query})
+			if slices.Contains(replaytest.FoundTools(t, text), "todo_write") {
 				t.Errorf("%s: %q finds it", deferral, query)
 			}
 		}
 		for _, c := range [][2]string{{"todo_write", `{"todos":[]}`}, {"call_tool", `{"name":"todo_write","arguments":{"todos":[]}}`}, {"call_tool", `{"name":"TODOWRITE","arguments":{"todos":[]}}`}} {
-			if text := f.must(t, c[0], c[1]); !strings.HasPrefix(text, "! TOOL_DISABLED: todo_write is not available: rule TodoWrite") {
+			if text := f.Must(t, c[0], c[1]); !strings.HasPrefix(text, "! TOOL_DISABLED: todo_write is not available: rule TodoWrite") {
 				t.Errorf("%s: %s %s: %s", deferral, c[0], c[1], text)
 			}
 		}
-		if text := f.must(t, "call_tool", `{"name":"todo_writ"}`); !strings.HasPrefix(text, "! UNKNOWN_TOOL") || strings.Contains(text, "todo_write") {
+		if text := f.Must(t, "call_tool", `{"name":"todo_writ"}`); !strings.HasPrefix(text, "! UNKNOWN_TOOL") || strings.Contains(text, "todo_write") {
 			t.Errorf("%s: %s", deferral, text)
 		}
 	}
 }
 
 // stored puts a denied tool among those that the session of a wire has found, as if the rule had come later.
-func (s *Server) stored(t *testing.T, w *wire) ([]string, error) {
+func (s *Server) stored(t *testing.T, w *replaytest.Wire) ([]string, error) {
 	t.Helper()
-	st, release, err := s.sessions.acquire(s.stdioKey(jsonrpc.Envelope{}), s.local)
+	st, release, err := s.sessions.acquire(s.stdioKey(envelope{}), s.local)
 	must(t, err)
 	defer release()
 	return st.Active.Change(t.Context(), func([]string) ([]string, error) { return []string{"exit_plan_mode", "todo_write"}, nil })
@@ -253,26 +253,26 @@ func changes() tool.Tool {
 // one whose list cannot change is not, and one that takes no stream is answered without.
 func TestListChangedGoesTo(t *testing.T) {
 	t.Parallel()
-	for _, k := range clientKinds {
-		f := start(t, setup{tools: []tool.Tool{changes()}, client: k.info, modern: k.modern})
-		if _, notes := uses(t, f.wire, "change", nil); slices.Contains(notes, changedList) != (!k.modern && !k.all) {
-			t.Errorf("%s on stdio: %q", k.name, notes)
+	for _, k := range replaytest.ClientKinds {
+		f := start(t, setup{tools: []tool.Tool{changes()}, client: k.Info, modern: k.Modern})
+		if _, notes := replaytest.Uses(t, f.Wire, "change", nil); slices.Contains(notes, replaytest.ChangedList) != (!k.Modern && !k.All) {
+			t.Errorf("%s on stdio: %q", k.Name, notes)
 		}
 	}
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{changes()}, principals: []string{"alice"}})
-	for _, k := range clientKinds {
+	for _, k := range replaytest.ClientKinds {
 		c := x.client("alice")
-		c.info, c.modern = k.info, k.modern
-		if !k.modern {
-			c.hello()
+		c.Info, c.Modern = k.Info, k.Modern
+		if !k.Modern {
+			c.Hello()
 		}
-		if _, notes := uses(t, c, "change", nil); slices.Contains(notes, changedList) != (!k.modern && !k.all) {
-			t.Errorf("%s over HTTP: %q", k.name, notes)
+		if _, notes := replaytest.Uses(t, c, "change", nil); slices.Contains(notes, replaytest.ChangedList) != (!k.Modern && !k.All) {
+			t.Errorf("%s over HTTP: %q", k.Name, notes)
 		}
 	}
-	c := x.client("alice").hello()
-	c.extra = map[string]string{"Accept": "application/json"}
-	if got := c.call("1", "change", "{}", ""); got.status != http.StatusOK || len(got.notes) > 0 || !strings.Contains(got.answer, "changed") {
+	c := x.client("alice").Hello()
+	c.Extra = map[string]string{"Accept": "application/json"}
+	if got := c.Call("1", "change", "{}", ""); got.Status != http.StatusOK || len(got.Notes) > 0 || !strings.Contains(got.Answer, "changed") {
 		t.Errorf("without a stream: %+v", got)
 	}
 
@@ -281,8 +281,8 @@ func TestListChangedGoesTo(t *testing.T) {
 		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 		c.next(t)
 	}
-	s.send(callLine(2, "change", "{}", ""))
-	if first, second := s.next(t), s.next(t); !strings.Contains(first, changedList) || !strings.Contains(second, `"id":2`) {
+	s.send(replaytest.CallLine(2, "change", "{}", ""))
+	if first, second := s.next(t), s.next(t); !strings.Contains(first, replaytest.ChangedList) || !strings.Contains(second, `"id":2`) {
 		t.Errorf("on SSE: %s, then %s", first, second)
 	}
 	bystander.send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
@@ -299,8 +299,8 @@ func TestClientIsKnown(t *testing.T) {
 		modern, all  bool
 		revision     string
 	}{
-		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, jsonrpc.FirstModern},
-		{"claude-code", "auto", true, true, jsonrpc.FirstModern}, {"claude-code", "on", false, false, "2025-11-25"},
+		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, firstModern},
+		{"claude-code", "auto", true, true, firstModern}, {"claude-code", "on", false, false, "2025-11-25"},
 	} {
 		var got session.Client
 		look := fixtureTool("look", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
@@ -308,7 +308,7 @@ func TestClientIsKnown(t *testing.T) {
 			return tool.Result{}, nil
 		})
 		f := start(t, setup{tools: []tool.Tool{look}, client: c.client, modern: c.modern, settings: map[string]string{"tools.deferral": c.mode}})
-		f.must(t, "look", "{}")
+		f.Must(t, "look", "{}")
 		if got.SeesAll != c.all || got.Revision != c.revision || got.Name != c.client {
 			t.Errorf("%+v: %+v", c, got)
 		}
@@ -335,14 +335,14 @@ func TestProfiles(t *testing.T) {
 			principals: []string{"alice"}, values: map[string]auth.Values{"alice": c.token},
 			settings: map[string]string{"tools.profile": c.profile, "tools.deferral": "off", "sandbox.policy": "off"},
 		})
-		client := x.client("alice").hello()
+		client := x.client("alice").Hello()
 		var want []string
 		for _, known := range x.server.tools {
 			if c.want(known) && known.Spec.Name != "ask_user_question" { // nobody can be asked here
 				want = append(want, known.Spec.Name)
 			}
 		}
-		listed := client.listed()
+		listed := client.Listed()
 		slices.Sort(listed)
 		slices.Sort(want)
 		if !slices.Equal(listed, want) {
@@ -395,12 +395,12 @@ func TestSelfCheckLists(t *testing.T) {
 func TestNearestCanBeCalled(t *testing.T) {
 	t.Parallel()
 	for _, modern := range []bool{false, true} {
-		for caps, asks := range map[string]bool{undeclared: false, declared: true} {
-			c := onPipe(t, start(t, setup{silent: true}), modern, caps)
-			if a := c.call("call_tool", `{"name":"ask_user_questoin"}`, always(stop)); !strings.HasPrefix(a.text, "UNKNOWN_TOOL") || strings.Contains(a.text, "ask_user_question") != asks {
+		for caps, asks := range map[string]bool{replaytest.Undeclared: false, replaytest.Declared: true} {
+			c := replaytest.OnPipe(t, start(t, setup{silent: true}).Wire, modern, caps)
+			if a := c.Call("call_tool", `{"name":"ask_user_questoin"}`, replaytest.Always(replaytest.Stop)); !strings.HasPrefix(a.Text, "UNKNOWN_TOOL") || strings.Contains(a.Text, "ask_user_question") != asks {
 				t.Errorf("modern %v, asks %v: %+v", modern, asks, a)
 			}
-			if a := c.call("ask_user_questoin", `{}`, always(stop)); a.code != -32602 || strings.Contains(a.text, "ask_user_question") != (asks && !modern) {
+			if a := c.Call("ask_user_questoin", `{}`, replaytest.Always(replaytest.Stop)); a.Code != -32602 || strings.Contains(a.Text, "ask_user_question") != (asks && !modern) {
 				t.Errorf("modern %v, asks %v: %+v", modern, asks, a)
 			}
 		}
@@ -411,12 +411,12 @@ func TestNearestCanBeCalled(t *testing.T) {
 func TestListsBeforeHello(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true})
-	first, _, _ := toldTools(t, f.wire)
-	must(t, f.hello())
-	if second, _, _ := toldTools(t, f.wire); !bytes.Equal(first, second) {
+	first, _, _ := replaytest.ToldTools(t, f.Wire)
+	must(t, f.Hello())
+	if second, _, _ := replaytest.ToldTools(t, f.Wire); !bytes.Equal(first, second) {
 		t.Errorf("two lists:\n%s\n%s", first, second)
 	}
-	if r, err := f.request("tools/list", map[string]any{"_meta": map[string]any{"codehand/session": "x"}}); err != nil || r.Error == nil {
+	if r, err := f.Request("tools/list", map[string]any{"_meta": map[string]any{"codehand/session": "x"}}); err != nil || r.Error == nil {
 		t.Errorf("a handle that is none: %+v, %v", r, err)
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
 
 // An additional directory is touched like a root, and what the operator fixed for the machine holds for every place.
 func TestPlaceFollowsSettings(t *testing.T) {
-	work, more, outside := realDir(t), realDir(t), realDir(t)
+	work, more, outside := replaytest.RealDir(t), replaytest.RealDir(t), replaytest.RealDir(t)
 	must(t, os.WriteFile(filepath.Join(more, "a.txt"), nil, 0o600))
-	cfg := testSettings(t, work, filepath.Join(realDir(t), "state"), map[string]string{"permissions.additional_dirs": more, "permissions.mode": "acceptEdits"})
+	cfg := testSettings(t, work, filepath.Join(replaytest.RealDir(t), "state"), map[string]string{"permissions.additional_dirs": more, "permissions.mode": "acceptEdits"})
 	cfg.Permissions.Highest = permission.Default // as Load does when the administrator fixed the mode
 	s, err := New(Options{Config: cfg})
 	must(t, err)
@@ -34,8 +35,8 @@ func TestPlaceFollowsSettings(t *testing.T) {
 
 // A rule of a token names whose it is; it allows nothing where the administrator alone makes such rules.
 func TestRulesOfTokens(t *testing.T) {
-	work := realDir(t)
-	cfg := testSettings(t, work, filepath.Join(realDir(t), "state"), nil)
+	work := replaytest.RealDir(t)
+	cfg := testSettings(t, work, filepath.Join(replaytest.RealDir(t), "state"), nil)
 	cfg.Permissions.ManagedRulesOnly = true
 	s, err := New(Options{Config: cfg})
 	must(t, err)
@@ -64,26 +65,5 @@ func TestRulesOfTokens(t *testing.T) {
 	}
 	if p.start != permission.Default {
 		t.Errorf("auto without a classifier starts as %v", p.start)
-	}
-}
-
-// Whoever switches PDF files off is named: here a file of the project, which the built program reads. It switches nothing
-// on.
-func TestProjectSwitchesPDFOff(t *testing.T) {
-	t.Parallel()
-	path, err := program()
-	must(t, err)
-	for _, c := range []struct{ project, user, want string }{
-		{"false", "true", "a project file switched that off (read.pdf)"},
-		{"true", "false", "the operator switched that off (read.pdf)"},
-	} {
-		work := realDir(t)
-		must(t, os.WriteFile(filepath.Join(work, "a.pdf"), []byte("%PDF-1.4\n"), 0o600))
-		must(t, os.Mkdir(filepath.Join(work, ".codehand"), 0o700))
-		must(t, os.WriteFile(filepath.Join(work, ".codehand", "config.toml"), []byte("read.pdf = "+c.project+"\n"), 0o600))
-		p := spawn(t, path, work, "mcp-inspector", false, map[string]string{"read.pdf": c.user})
-		if text := p.must(t, "read_file", `{"file_path":"a.pdf"}`); !strings.HasPrefix(text, "! PDF_UNAVAILABLE: ") || !strings.Contains(text, c.want) {
-			t.Errorf("project %s, operator %s: %s", c.project, c.user, text)
-		}
 	}
 }

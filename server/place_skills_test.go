@@ -9,6 +9,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools/session"
 	"codehand/tools/skills"
 )
@@ -17,9 +18,9 @@ import (
 // of the operator and of his own workspace.
 func TestSkillsOfPlaces(t *testing.T) {
 	t.Parallel()
-	work, team := realDir(t), realDir(t)
-	cfg := testSettings(t, work, filepath.Join(realDir(t), "state"), map[string]string{"skills.dirs": team})
-	cfg.Home, cfg.ConfigHome = realDir(t), realDir(t)
+	work, team := replaytest.RealDir(t), replaytest.RealDir(t)
+	cfg := testSettings(t, work, filepath.Join(replaytest.RealDir(t), "state"), map[string]string{"skills.dirs": team})
+	cfg.Home, cfg.ConfigHome = replaytest.RealDir(t), replaytest.RealDir(t)
 	lay := func(dir, file string) {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, file), []byte("Do it."), 0o600))
@@ -37,7 +38,7 @@ func TestSkillsOfPlaces(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = bo.space.Close() })
 	for _, c := range []struct {
-		at   *place
+		at   *tenants.Tenant
 		want string
 	}{{s.local, "a2 b1 c1 d1 e0"}, {bo, "a2 e0"}} {
 		set, err := c.at.bare.FindSkills(t.Context())
@@ -74,12 +75,12 @@ func TestSkillsDirInRoot(t *testing.T) {
 	for tool, args := range map[string]string{
 		"write_file": `{"file_path":"team/b/SKILL.md","content":"x"}`, "run_shell": `{"command":"rm -r team/a"}`,
 	} {
-		text, err := f.call(tool, json.RawMessage(args))
+		text, err := f.Call(tool, json.RawMessage(args))
 		if err != nil || !strings.HasPrefix(text, "! PERMISSION_DENIED: ") {
 			t.Errorf("%s: %s, %v", tool, text, err)
 		}
 	}
-	if text, err := f.call("skill", json.RawMessage(`{"skill":"a"}`)); err != nil || !strings.Contains(text, "Do it.") {
+	if text, err := f.Call("skill", json.RawMessage(`{"skill":"a"}`)); err != nil || !strings.Contains(text, "Do it.") {
 		t.Errorf("skill: %s, %v", text, err)
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,53 +13,15 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
-
-// realDir is a new directory, named without links.
-func realDir(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
-	return dir
-}
 
 // say tells the server what the operator says about principals.
 func (x *httpSite) say(t *testing.T, named map[string]auth.Values) {
 	t.Helper()
 	must(t, x.server.Reload(config.Principals{Default: x.server.cfg.Principals.Default, Named: named}))
-}
-
-// does makes a call and returns its text, with `! ` before that of an error.
-func (c *httpClient) does(name, args string) string {
-	c.t.Helper()
-	got := c.call("1", name, args, "")
-	text, failed := got.text()
-	if got.status != http.StatusOK {
-		c.t.Fatalf("%s: %d %s", name, got.status, got.answer)
-	}
-	if failed {
-		return "! " + text
-	}
-	return text
-}
-
-// listed are the names of tools/list.
-func (c *httpClient) listed() []string {
-	c.t.Helper()
-	var a struct {
-		Result struct{ Tools []struct{ Name string } }
-	}
-	got := c.do(c.request(c.t.Context(), http.MethodPost, c.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-	if err := json.Unmarshal([]byte(got.answer), &a); err != nil || got.status != http.StatusOK {
-		c.t.Fatalf("tools/list: %d %s", got.status, got.answer)
-	}
-	var names []string
-	for _, t := range a.Result.Tools {
-		names = append(names, t.Name)
-	}
-	return names
 }
 
 const (
@@ -72,7 +33,7 @@ const (
 // everybody's.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	base := realDir(t)
+	base := replaytest.RealDir(t)
 	must(t, os.Mkdir(filepath.Join(base, "shared"), 0o755))
 	roots := []string{filepath.Join(base, "w", "{principal}", "own"), filepath.Join(base, "shared")}
 	const odd = "Eve/../alice"
@@ -82,8 +43,8 @@ func TestTemplates(t *testing.T) {
 	}
 	shared := filepath.Join(base, "shared", "from.txt")
 	for _, who := range []string{"alice", "bob", odd} {
-		c := x.client(who).hello()
-		if got := c.does("write_file", writeA); strings.HasPrefix(got, "!") {
+		c := x.client(who).Hello()
+		if got := c.Does("write_file", writeA); strings.HasPrefix(got, "!") {
 			t.Errorf("%s: %s", who, got)
 		}
 		own := filepath.Join(base, "w", auth.Slug(who), "own")
@@ -95,16 +56,16 @@ func TestTemplates(t *testing.T) {
 				t.Errorf("%s: %v, %v; want 0700", dir, info.Mode(), err)
 			}
 		}
-		if got := c.does("read_file", `{"file_path":"`+filepath.ToSlash(shared)+`"}`); who != "alice" && strings.HasPrefix(got, "!") {
+		if got := c.Does("read_file", `{"file_path":"`+filepath.ToSlash(shared)+`"}`); who != "alice" && strings.HasPrefix(got, "!") {
 			t.Errorf("%s does not see what alice shares: %s", who, got)
 		}
 		if who == "alice" {
-			c.does("write_file", `{"file_path":"`+filepath.ToSlash(shared)+`","content":"x\n"}`)
+			c.Does("write_file", `{"file_path":"`+filepath.ToSlash(shared)+`","content":"x\n"}`)
 		}
 	}
 	for _, who := range []string{"bob", odd} {
 		theirs := filepath.Join(base, "w", "alice", "own", "a.txt")
-		if got := x.client(who).hello().does("read_file", `{"file_path":"`+filepath.ToSlash(theirs)+`"}`); !strings.HasPrefix(got, "! OUTSIDE_ROOTS") {
+		if got := x.client(who).Hello().Does("read_file", `{"file_path":"`+filepath.ToSlash(theirs)+`"}`); !strings.HasPrefix(got, "! OUTSIDE_ROOTS") {
 			t.Errorf("%s reads alice's file: %s", who, got)
 		}
 	}
@@ -113,7 +74,7 @@ func TestTemplates(t *testing.T) {
 // seedDir makes a seed with files, modes and links.
 func seedDir(t *testing.T) string {
 	t.Helper()
-	dir := realDir(t)
+	dir := replaytest.RealDir(t)
 	must(t, os.MkdirAll(filepath.Join(dir, "bin", "deep"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "README"), []byte("read me\n"), 0o640))
 	must(t, os.WriteFile(filepath.Join(dir, "bin", "tool"), []byte("#!/bin/sh\n"), 0o755))
@@ -128,7 +89,7 @@ func TestSeed(t *testing.T) {
 		t.Skip("modes and links are those of Unix")
 	}
 	seed := seedDir(t)
-	secret := filepath.Join(realDir(t), "secret")
+	secret := filepath.Join(replaytest.RealDir(t), "secret")
 	must(t, os.WriteFile(secret, []byte("x"), 0o600))
 	for name, target := range map[string]string{
 		"bin/inside": "../README", "to-dir": "bin", "dangling": "nothing", "absolute": secret, "up": "../" + filepath.Base(filepath.Dir(secret)) + "/secret",
@@ -141,7 +102,7 @@ func TestSeed(t *testing.T) {
 	theirs := filepath.Join(x.data, "workspaces", "bob")
 	must(t, os.MkdirAll(theirs, 0o700))
 	for _, who := range []string{"alice", "bob"} {
-		if got := x.client(who).hello().does("write_file", writeA); strings.HasPrefix(got, "!") {
+		if got := x.client(who).Hello().Does("write_file", writeA); strings.HasPrefix(got, "!") {
 			t.Fatalf("%s: %s", who, got)
 		}
 	}
@@ -185,7 +146,7 @@ func TestSeed(t *testing.T) {
 	must(t, os.Remove(filepath.Join(root, "README")))
 	again := x.again(t, siteSetup{principals: []string{"alice", "bob"}})
 	again.say(t, map[string]auth.Values{"alice": {Seed: &seed}})
-	if got := again.client("alice").hello().does("read_file", `{"file_path":"README"}`); !strings.HasPrefix(got, "! FILE_NOT_FOUND") {
+	if got := again.client("alice").Hello().Does("read_file", `{"file_path":"README"}`); !strings.HasPrefix(got, "! FILE_NOT_FOUND") {
 		t.Errorf("after a restart a file of the seed is back: %s", got)
 	}
 }
@@ -201,16 +162,16 @@ func TestBrokenSeed(t *testing.T) {
 	must(t, f.Truncate(maxSeed+1)) // takes no room
 	must(t, f.Close())
 	must(t, os.WriteFile(filepath.Join(seed, "zz.txt"), []byte("last\n"), 0o600))
-	var log lockedBuffer
+	var log replaytest.LockedBuffer
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, log: &log})
 	now := time.Now()
 	x.server.team.places.now = func() time.Time { return now }
 	x.say(t, map[string]auth.Values{"alice": {Seed: &seed}})
 	workspaces := filepath.Join(x.data, "workspaces")
 	must(t, os.MkdirAll(filepath.Join(workspaces, ".alice.seed", "left"), 0o700)) // by a crash
-	c := x.client("alice").hello()
+	c := x.client("alice").Hello()
 	for range 3 {
-		if got := c.does("list_files", `{"pattern":"**"}`); !strings.HasPrefix(got, unavailable) {
+		if got := c.Does("list_files", `{"pattern":"**"}`); !strings.HasPrefix(got, unavailable) {
 			t.Errorf("with a seed that is too large: %s", got)
 		}
 		if entries, err := os.ReadDir(workspaces); err != nil || len(entries) > 0 {
@@ -222,7 +183,7 @@ func TestBrokenSeed(t *testing.T) {
 		t.Errorf("the log does not say what is wrong: %s", log.String())
 	}
 	must(t, os.Remove(big))
-	if got := c.does("list_files", `{"pattern":"**"}`); !strings.Contains(got, "zz.txt") || !strings.Contains(got, "README") || strings.Contains(got, "left") {
+	if got := c.Does("list_files", `{"pattern":"**"}`); !strings.Contains(got, "zz.txt") || !strings.Contains(got, "README") || strings.Contains(got, "left") {
 		t.Errorf("after the seed was mended: %s", got)
 	}
 }
@@ -230,7 +191,7 @@ func TestBrokenSeed(t *testing.T) {
 // TestRootsApart: roots of two principals are the same or have nothing in common.
 func TestRootsApart(t *testing.T) {
 	t.Parallel()
-	base := realDir(t)
+	base := replaytest.RealDir(t)
 	at := func(path string) string { return filepath.Join(base, filepath.FromSlash(path)) }
 	for _, dir := range []string{"one/sub", "one-more", "two", "real/sub"} {
 		must(t, os.MkdirAll(at(dir), 0o755))
@@ -269,13 +230,13 @@ func TestRootsApart(t *testing.T) {
 				values:     map[string]auth.Values{"alice": {Roots: all(test.alice)}, "bob": {Roots: all(test.bob)}},
 			})
 			list := `{"pattern":"*"}`
-			if got := x.client("alice").hello().does("list_files", list); strings.HasPrefix(got, "!") {
+			if got := x.client("alice").Hello().Does("list_files", list); strings.HasPrefix(got, "!") {
 				t.Fatalf("alice, who comes first: %s", got)
 			}
-			if got := x.client("bob").hello().does("list_files", list); strings.HasPrefix(got, unavailable) != test.refused || strings.HasPrefix(got, "!") != test.refused {
+			if got := x.client("bob").Hello().Does("list_files", list); strings.HasPrefix(got, unavailable) != test.refused || strings.HasPrefix(got, "!") != test.refused {
 				t.Errorf("bob: %s; want refused: %v", got, test.refused)
 			}
-			if got := x.client("alice").hello().does("list_files", list); strings.HasPrefix(got, "!") {
+			if got := x.client("alice").Hello().Does("list_files", list); strings.HasPrefix(got, "!") {
 				t.Errorf("alice afterwards: %s", got)
 			}
 		})
@@ -286,21 +247,21 @@ func TestRootsApart(t *testing.T) {
 // counted as its owner.
 func TestSharedRootIsEverybodys(t *testing.T) {
 	t.Parallel()
-	base := realDir(t)
+	base := replaytest.RealDir(t)
 	must(t, os.MkdirAll(filepath.Join(base, "shared", "sub"), 0o755))
 	shared, sub := []string{filepath.Join(base, "shared")}, []string{filepath.Join(base, "shared", "sub")}
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, values: map[string]auth.Values{"alice": {Roots: shared}, "bob": {Roots: shared}}})
-	_, text, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).New(auth.Token{Principal: "bob", Values: auth.Values{Roots: sub}})
+	_, text, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).New(auth.Token{Principal: "bob", Values: auth.Values{Roots: sub}})
 	must(t, err)
 	x.say(t, nil)
 	for _, who := range []string{"alice", "bob"} {
-		if got := x.client(who).hello().does("list_files", `{"pattern":"*"}`); strings.HasPrefix(got, "!") {
+		if got := x.client(who).Hello().Does("list_files", `{"pattern":"*"}`); strings.HasPrefix(got, "!") {
 			t.Fatalf("%s: %s", who, got)
 		}
 	}
 	other := x.client("bob")
-	other.token = text
-	if got := other.hello().does("list_files", `{"pattern":"*"}`); !strings.HasPrefix(got, unavailable) {
+	other.Token = text
+	if got := other.Hello().Does("list_files", `{"pattern":"*"}`); !strings.HasPrefix(got, unavailable) {
 		t.Errorf("bob in a part of alice's root: %s", got)
 	}
 }
@@ -308,7 +269,7 @@ func TestSharedRootIsEverybodys(t *testing.T) {
 // TestMovedRoots: after the operator has moved a principal, what was its root may be another's. It was its for ever.
 func TestMovedRoots(t *testing.T) {
 	t.Parallel()
-	base := realDir(t)
+	base := replaytest.RealDir(t)
 	for _, dir := range []string{"a/sub", "b"} {
 		must(t, os.MkdirAll(filepath.Join(base, filepath.FromSlash(dir)), 0o755))
 	}
@@ -320,17 +281,17 @@ func TestMovedRoots(t *testing.T) {
 	x.server.team.places.now = func() time.Time { return now }
 	list := `{"pattern":"*"}`
 	x.say(t, map[string]auth.Values{"alice": in("a"), "bob": in("a/sub")})
-	alice, bob := x.client("alice").hello(), x.client("bob").hello()
-	if got := alice.does("list_files", list); strings.HasPrefix(got, "!") {
+	alice, bob := x.client("alice").Hello(), x.client("bob").Hello()
+	if got := alice.Does("list_files", list); strings.HasPrefix(got, "!") {
 		t.Fatalf("alice: %s", got)
 	}
-	if got := bob.does("list_files", list); !strings.HasPrefix(got, unavailable) {
+	if got := bob.Does("list_files", list); !strings.HasPrefix(got, unavailable) {
 		t.Fatalf("bob in a part of alice's root: %s", got)
 	}
 	x.say(t, map[string]auth.Values{"alice": in("b"), "bob": in("a/sub")})
 	now = now.Add(retryPlace)
-	for name, c := range map[string]*httpClient{"alice": alice, "bob": bob} { // in the sessions that they have
-		if got := c.does("list_files", list); strings.HasPrefix(got, "!") {
+	for name, c := range map[string]*replaytest.HTTPClient{"alice": alice, "bob": bob} { // in the sessions that they have
+		if got := c.Does("list_files", list); strings.HasPrefix(got, "!") {
 			t.Errorf("%s, after alice was moved: %s", name, got)
 		}
 	}
@@ -340,47 +301,47 @@ func TestMovedRoots(t *testing.T) {
 // refused with a code, and 5 s after the operator has mended it all is well.
 func TestBrokenWorkspace(t *testing.T) {
 	t.Parallel()
-	var log lockedBuffer
+	var log replaytest.LockedBuffer
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, log: &log})
 	now := time.Now()
 	x.server.team.places.now = func() time.Time { return now }
 	root := filepath.Join(x.data, "workspaces", "alice")
 	must(t, os.MkdirAll(filepath.Dir(root), 0o700))
 	must(t, os.WriteFile(root, []byte("in the way"), 0o600))
-	c := x.client("alice").hello()
-	broken := c.listed()
-	if healthy := x.client("bob").hello().listed(); len(broken) == 0 || !slices.Equal(broken, healthy) {
+	c := x.client("alice").Hello()
+	broken := c.Listed()
+	if healthy := x.client("bob").Hello().Listed(); len(broken) == 0 || !slices.Equal(broken, healthy) {
 		t.Errorf("tools/list shows %v, where bob gets %v", broken, healthy)
 	}
 	for name, args := range map[string]string{
 		"list_files": `{"pattern":"*"}`, "read_file": `{"file_path":"a.txt"}`, "write_file": writeA, "grep_search": `{"pattern":"x"}`,
 	} {
-		got := c.call("1", name, args, "")
-		if text, failed := got.text(); !failed || !strings.HasPrefix("! "+text, unavailable) || !strings.Contains(got.answer, `"code":"WORKSPACE_UNAVAILABLE"`) {
-			t.Errorf("%s: %s", name, got.answer)
+		got := c.Call("1", name, args, "")
+		if text, failed := got.Text(); !failed || !strings.HasPrefix("! "+text, unavailable) || !strings.Contains(got.Answer, `"code":"WORKSPACE_UNAVAILABLE"`) {
+			t.Errorf("%s: %s", name, got.Answer)
 		}
-		if strings.Contains(got.answer, x.data) {
-			t.Errorf("%s tells a path of the server: %s", name, got.answer)
+		if strings.Contains(got.Answer, x.data) {
+			t.Errorf("%s tells a path of the server: %s", name, got.Answer)
 		}
 	}
-	modern := x.client("alice").of2026()
-	if text, failed := modern.call("1", "list_files", `{"pattern":"*"}`, "").text(); !failed || !strings.HasPrefix("! "+text, unavailable) {
+	modern := x.client("alice").Of2026()
+	if text, failed := modern.Call("1", "list_files", `{"pattern":"*"}`, "").Text(); !failed || !strings.HasPrefix("! "+text, unavailable) {
 		t.Errorf("modern: %s", text)
 	}
 	if n := strings.Count(log.String(), "a workspace cannot be served"); n != 1 || !strings.Contains(log.String(), "is not a directory") {
 		t.Errorf("the log says so %d times in 5 s: %s", n, log.String())
 	}
-	if got := x.client("bob").hello().does("write_file", writeA); strings.HasPrefix(got, "!") {
+	if got := x.client("bob").Hello().Does("write_file", writeA); strings.HasPrefix(got, "!") {
 		t.Errorf("bob: %s", got)
 	}
 
 	must(t, os.Remove(root))
 	now = now.Add(retryPlace - 1)
-	if got := c.does("write_file", writeA); !strings.HasPrefix(got, unavailable) {
+	if got := c.Does("write_file", writeA); !strings.HasPrefix(got, unavailable) {
 		t.Errorf("tried again before 5 s are over: %s", got)
 	}
 	now = now.Add(1)
-	if got := c.does("write_file", writeA); strings.HasPrefix(got, "!") {
+	if got := c.Does("write_file", writeA); strings.HasPrefix(got, "!") {
 		t.Errorf("after it was mended: %s", got)
 	}
 }
@@ -389,7 +350,7 @@ func TestBrokenWorkspace(t *testing.T) {
 // it chooses where it lies.
 func TestLinksOnTheWay(t *testing.T) {
 	t.Parallel()
-	base, elsewhere := realDir(t), realDir(t)
+	base, elsewhere := replaytest.RealDir(t), replaytest.RealDir(t)
 	if err := os.Symlink(filepath.Join(elsewhere, "new"), filepath.Join(base, "out")); err != nil {
 		t.Skipf("links cannot be made here: %v", err)
 	}
@@ -408,7 +369,7 @@ func TestLinksOnTheWay(t *testing.T) {
 					seed := seedDir(t)
 					x.say(t, map[string]auth.Values{"alice": {Seed: &seed}})
 				}
-				if got := x.client("alice").hello().does("write_file", writeA); !strings.HasPrefix(got, unavailable) {
+				if got := x.client("alice").Hello().Does("write_file", writeA); !strings.HasPrefix(got, unavailable) {
 					t.Errorf("got %s", got)
 				}
 				if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
@@ -438,8 +399,8 @@ func TestScopes(t *testing.T) {
 	for who, may := range map[string][]tool.Scope{
 		"reader": {tool.ScopeRead}, "writer": {tool.ScopeRead, tool.ScopeWrite}, "nobody": nil, "everything": {tool.ScopeRead, tool.ScopeWrite, tool.ScopeShell},
 	} {
-		c := x.client(who).hello()
-		listed := c.listed()
+		c := x.client(who).Hello()
+		listed := c.Listed()
 		for _, s := range x.server.tools {
 			if scope := s.Spec.Scope; !slices.Contains(may, scope) && slices.Contains(listed, s.Spec.Name) {
 				t.Errorf("%s is shown %s", who, s.Spec.Name)
@@ -452,7 +413,7 @@ func TestScopes(t *testing.T) {
 			if runtime.GOOS == "windows" && scope == tool.ScopeShell && slices.Contains(may, scope) {
 				continue
 			}
-			if got := c.does(call[0], call[1]); strings.HasPrefix(got, "! SCOPE_MISSING") == slices.Contains(may, scope) || strings.HasPrefix(got, "!") == slices.Contains(may, scope) {
+			if got := c.Does(call[0], call[1]); strings.HasPrefix(got, "! SCOPE_MISSING") == slices.Contains(may, scope) || strings.HasPrefix(got, "!") == slices.Contains(may, scope) {
 				t.Errorf("%s calls %s: %s", who, call[0], got)
 			}
 		}
@@ -476,8 +437,8 @@ func TestReadonlyProfile(t *testing.T) {
 		principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Profile: &readonly}},
 		settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"},
 	})
-	c := x.client("alice").hello()
-	listed := c.listed()
+	c := x.client("alice").Hello()
+	listed := c.Listed()
 	for _, s := range x.server.tools {
 		if s.Dispatches() {
 			continue
@@ -486,17 +447,17 @@ func TestReadonlyProfile(t *testing.T) {
 			t.Errorf("%s is listed", s.Spec.Name)
 		}
 		for _, name := range append([]string{s.Spec.Name}, s.Spec.Aliases...) {
-			for _, got := range []string{c.does(name, "{}"), c.does("call_tool", `{"name":"`+name+`"}`)} {
+			for _, got := range []string{c.Does(name, "{}"), c.Does("call_tool", `{"name":"`+name+`"}`)} {
 				if !s.Spec.Traits.ReadOnly && !strings.HasPrefix(got, "! TOOL_DISABLED: "+s.Spec.Name+" ") {
 					t.Errorf("%s: %s", name, got)
 				}
 			}
 		}
 	}
-	if got := c.does("call_tool", `{"name":"list_files","arguments":{"pattern":"*"}}`); strings.HasPrefix(got, "!") || !slices.Contains(listed, "call_tool") {
+	if got := c.Does("call_tool", `{"name":"list_files","arguments":{"pattern":"*"}}`); strings.HasPrefix(got, "!") || !slices.Contains(listed, "call_tool") {
 		t.Errorf("list_files through call_tool: %s", got)
 	}
-	if got := c.does("list_files", `{"pattern":"*"}`); strings.HasPrefix(got, "!") || !slices.Contains(listed, "list_files") {
+	if got := c.Does("list_files", `{"pattern":"*"}`); strings.HasPrefix(got, "!") || !slices.Contains(listed, "list_files") {
 		t.Errorf("list_files: %s", got)
 	}
 }
@@ -505,19 +466,19 @@ func TestReadonlyProfile(t *testing.T) {
 func TestTokenRights(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
-	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
-	mint := func(v auth.Values) *httpClient {
+	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	mint := func(v auth.Values) *replaytest.HTTPClient {
 		t.Helper()
 		_, text, err := file.New(auth.Token{Principal: "alice", Values: v})
 		must(t, err)
 		must(t, x.server.Reload(x.server.cfg.Principals))
 		c := x.client("alice")
-		c.token = text
-		return c.hello()
+		c.Token = text
+		return c.Hello()
 	}
-	full := x.client("alice").hello()
+	full := x.client("alice").Hello()
 	for _, path := range []string{"open.txt", "secret/key.txt", "sub/secret/key.txt"} {
-		if got := full.does("write_file", `{"file_path":"`+path+`","content":"words\n"}`); strings.HasPrefix(got, "!") {
+		if got := full.Does("write_file", `{"file_path":"`+path+`","content":"words\n"}`); strings.HasPrefix(got, "!") {
 			t.Fatal(got)
 		}
 	}
@@ -525,42 +486,42 @@ func TestTokenRights(t *testing.T) {
 	plan := "plan"
 
 	denied := mint(auth.Values{Deny: []string{"Read(/secret/**)", "grep_search"}})
-	if got := denied.does("read_file", read("secret/key.txt")); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+	if got := denied.Does("read_file", read("secret/key.txt")); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
 		t.Errorf("a denied path: %s", got)
 	}
-	if got := denied.does("write_file", `{"file_path":"secret/new.txt","content":"x\n"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+	if got := denied.Does("write_file", `{"file_path":"secret/new.txt","content":"x\n"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
 		t.Errorf("a new file at a denied path: %s", got)
 	}
 	for _, path := range []string{"open.txt", "sub/secret/key.txt"} {
-		if got := denied.does("read_file", read(path)); strings.HasPrefix(got, "!") {
+		if got := denied.Does("read_file", read(path)); strings.HasPrefix(got, "!") {
 			t.Errorf("%s, which the rule does not name: %s", path, got)
 		}
 	}
-	if got := denied.does("grep_search", `{"pattern":"words"}`); !strings.HasPrefix(got, "!") || slices.Contains(denied.listed(), "grep_search") {
+	if got := denied.Does("grep_search", `{"pattern":"words"}`); !strings.HasPrefix(got, "!") || slices.Contains(denied.Listed(), "grep_search") {
 		t.Errorf("a tool that is denied: %s", got)
 	}
 
 	planned := mint(auth.Values{Mode: &plan, MaxMode: &plan})
-	if got := planned.does("write_file", writeA); !strings.HasPrefix(got, "! PLAN_MODE") {
+	if got := planned.Does("write_file", writeA); !strings.HasPrefix(got, "! PLAN_MODE") {
 		t.Errorf("a change in plan mode: %s", got)
 	}
-	if got := planned.does("read_file", read("secret/key.txt")); strings.HasPrefix(got, "!") {
+	if got := planned.Does("read_file", read("secret/key.txt")); strings.HasPrefix(got, "!") {
 		t.Errorf("reading in plan mode: %s", got)
 	}
 
 	for name, args := range map[string]string{"read_file": read("secret/key.txt"), "write_file": writeA, "grep_search": `{"pattern":"words"}`} {
-		if got := full.does(name, args); strings.HasPrefix(got, "!") {
+		if got := full.Does(name, args); strings.HasPrefix(got, "!") {
 			t.Errorf("the token without rules, %s: %s", name, got)
 		}
 	}
 	// The session of one token, used with another, has the rights of that other.
 	borrowed := *full
-	borrowed.token = planned.token
-	if got := borrowed.does("write_file", writeA); !strings.HasPrefix(got, "! PLAN_MODE") {
+	borrowed.Token = planned.Token
+	if got := borrowed.Does("write_file", writeA); !strings.HasPrefix(got, "! PLAN_MODE") {
 		t.Errorf("with the session of the stronger token: %s", got)
 	}
-	borrowed.token = denied.token
-	if got := borrowed.does("read_file", read("secret/key.txt")); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+	borrowed.Token = denied.Token
+	if got := borrowed.Does("read_file", read("secret/key.txt")); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
 		t.Errorf("with the session of the stronger token: %s", got)
 	}
 }
@@ -568,7 +529,7 @@ func TestTokenRights(t *testing.T) {
 // TestRulesBehindLinks: a rule that begins at the root holds there also if the root is named by a link.
 func TestRulesBehindLinks(t *testing.T) {
 	t.Parallel()
-	base := realDir(t)
+	base := replaytest.RealDir(t)
 	must(t, os.MkdirAll(filepath.Join(base, "real", "secret"), 0o755))
 	must(t, os.WriteFile(filepath.Join(base, "real", "secret", "key.txt"), []byte("words\n"), 0o600))
 	link := filepath.Join(base, "link")
@@ -576,9 +537,9 @@ func TestRulesBehindLinks(t *testing.T) {
 		t.Skipf("links cannot be made here: %v", err)
 	}
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Roots: []string{link}, Deny: []string{"Read(/secret/**)"}}}})
-	c := x.client("alice").hello()
+	c := x.client("alice").Hello()
 	for _, path := range []string{"secret/key.txt", filepath.Join(link, "secret", "key.txt"), filepath.Join(base, "real", "secret", "key.txt")} {
-		if got := c.does("read_file", `{"file_path":"`+filepath.ToSlash(path)+`"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+		if got := c.Does("read_file", `{"file_path":"`+filepath.ToSlash(path)+`"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
@@ -588,15 +549,15 @@ func TestRulesBehindLinks(t *testing.T) {
 func TestReloadKeepsPlaces(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"}})
-	alice := x.client("alice").hello()
-	said := alice.does("run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	alice := x.client("alice").Hello()
+	said := alice.Does("run_shell", `{"command":"sleep 600","run_in_background":true}`)
 	at := strings.Index(said, "job_")
 	if at < 0 {
 		t.Fatal(said)
 	}
 	job := said[at : at+len("job_aaaaaaaaaaaa")]
 	must(t, x.server.Reload(x.server.cfg.Principals))
-	if got := alice.does("job_stop", `{"job_id":"`+job+`"}`); strings.HasPrefix(got, "!") || !strings.Contains(got, "Stopped job") {
+	if got := alice.Does("job_stop", `{"job_id":"`+job+`"}`); strings.HasPrefix(got, "!") || !strings.Contains(got, "Stopped job") {
 		t.Errorf("job_stop after a reload: %s", got)
 	}
 }
@@ -613,9 +574,9 @@ func TestRulesOfPrincipals(t *testing.T) {
 			"bob":   {Mode: &mode},
 		},
 	})
-	alice, bob := x.client("alice").hello(), x.client("bob").hello()
-	write := func(c *httpClient, path string) string {
-		return c.does("write_file", `{"file_path":"`+filepath.ToSlash(path)+`","content":"x"}`)
+	alice, bob := x.client("alice").Hello(), x.client("bob").Hello()
+	write := func(c *replaytest.HTTPClient, path string) string {
+		return c.Does("write_file", `{"file_path":"`+filepath.ToSlash(path)+`","content":"x"}`)
 	}
 	for path, want := range map[string]string{
 		"src/a.go": "", "deep/b.txt": "", "src/closed/a.go": "! PERMISSION_DENIED", "src/.git/config": "! ASK_UNAVAILABLE", "other.go": "! ASK_UNAVAILABLE",
@@ -632,7 +593,7 @@ func TestRulesOfPrincipals(t *testing.T) {
 // TestExplainLocal: an explanation is made by the code that decides, and runs nothing.
 func TestExplainLocal(t *testing.T) {
 	t.Parallel()
-	root := realDir(t)
+	root := replaytest.RealDir(t)
 	cfg := testSettings(t, root, filepath.Join(t.TempDir(), "state"), map[string]string{"permissions.deny": "Bash(git push *)", "permissions.ask": "Edit(gen/**)"})
 	s, err := New(Options{Config: cfg, Tools: tools.All()})
 	must(t, err)

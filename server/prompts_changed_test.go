@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 const promptsChanged = "notifications/prompts/list_changed"
@@ -45,22 +47,22 @@ func skillChanges(work string) []skillChange {
 func TestPromptsChanged(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{"sandbox.policy": "off", "permissions.mode": "acceptEdits", "permissions.allow": "Bash(*)", "permissions.unprotect": ".claude/**,.codehand/**"}
-	wires := map[string]func(t *testing.T) (kindWire, string){
-		"stdio": func(t *testing.T) (kindWire, string) {
+	wires := map[string]func(t *testing.T) (replaytest.KindWire, string){
+		"stdio": func(t *testing.T) (replaytest.KindWire, string) {
 			f := start(t, setup{settings: settings})
-			return f.wire, f.work
+			return f.Wire, f.work
 		},
-		"http": func(t *testing.T) (kindWire, string) {
+		"http": func(t *testing.T) (replaytest.KindWire, string) {
 			x := serveHTTP(t, siteSetup{settings: settings})
-			return x.client("").hello(), x.work
+			return x.client("").Hello(), x.work
 		},
-		"stdio modern": func(t *testing.T) (kindWire, string) {
+		"stdio modern": func(t *testing.T) (replaytest.KindWire, string) {
 			f := start(t, setup{settings: settings, modern: true})
-			must(t, f.send(listenLine(`"ear"`, `{"promptsListChanged":true}`)))
+			must(t, f.Send(listenLine(`"ear"`, `{"promptsListChanged":true}`)))
 			if l := f.line(t); !strings.Contains(l, "acknowledged") {
 				t.Fatal(l)
 			}
-			return f.wire, f.work
+			return f.Wire, f.work
 		},
 	}
 	for name, open := range wires {
@@ -68,12 +70,12 @@ func TestPromptsChanged(t *testing.T) {
 			t.Run(fmt.Sprint(name, lists), func(t *testing.T) {
 				t.Parallel()
 				w, work := open(t)
-				lay(t, work, map[string]string{"sub/.claude/skills/below/SKILL.md": "---\nname: below\ndescription: Below.\n---\nText.\n"})
+				replaytest.Lay(t, work, map[string]string{"sub/.claude/skills/below/SKILL.md": "---\nname: below\ndescription: Below.\n---\nText.\n"})
 				if lists {
-					w.ask(t, "prompts/list", nil)
+					w.Ask(t, "prompts/list", nil)
 				}
 				for _, c := range skillChanges(work) {
-					notes, result := w.ask(t, "tools/call", map[string]any{"name": c.tool, "arguments": json.RawMessage(c.args)})
+					notes, result := w.Ask(t, "tools/call", map[string]any{"name": c.tool, "arguments": json.RawMessage(c.args)})
 					if strings.Contains(string(result), `"isError":true`) {
 						t.Fatalf("%s %s: %s", c.tool, c.args, result)
 					}
@@ -103,8 +105,8 @@ func TestPromptsChangedForOne(t *testing.T) {
 	}
 	for _, who := range []string{"alice", "bob"} {
 		c := x.client(who)
-		c.modern = true
-		r, err := http.DefaultClient.Do(c.request(soon(t), http.MethodPost, c.url, listenLine(`"`+who+`"`, `{"promptsListChanged":true}`)))
+		c.Modern = true
+		r, err := http.DefaultClient.Do(c.Request(soon(t), http.MethodPost, c.URL, listenLine(`"`+who+`"`, `{"promptsListChanged":true}`)))
 		must(t, err)
 		defer r.Body.Close()
 		ears[who] = bufio.NewScanner(r.Body)
@@ -134,13 +136,13 @@ func TestPromptsChangedForOne(t *testing.T) {
 }
 
 // tells makes a call that must work, or must be refused, and says whether the client heard of other prompts.
-func tells(t *testing.T, w kindWire, name, args string, meta map[string]any, works bool) bool {
+func tells(t *testing.T, w replaytest.KindWire, name, args string, meta map[string]any, works bool) bool {
 	t.Helper()
 	params := map[string]any{"name": name, "arguments": json.RawMessage(args)}
 	if meta != nil {
 		params["_meta"] = meta
 	}
-	notes, result := w.ask(t, "tools/call", params)
+	notes, result := w.Ask(t, "tools/call", params)
 	if strings.Contains(string(result), `"isError":true`) == works {
 		t.Fatalf("%s %s: %s", name, args, result)
 	}
@@ -160,10 +162,10 @@ func TestPromptsOfAnotherSession(t *testing.T) {
 	settings := map[string]string{"sandbox.policy": "off", "permissions.mode": "acceptEdits", "permissions.allow": "Bash(*)", "permissions.unprotect": ".claude/**"}
 	meta := map[string]any{"codehand/session": "handle-one"}
 	f, x := start(t, setup{settings: settings}), serveHTTP(t, siteSetup{settings: settings})
-	for name, w := range map[string]kindWire{"stdio": f.wire, "http": x.client("").hello()} {
+	for name, w := range map[string]replaytest.KindWire{"stdio": f.Wire, "http": x.client("").Hello()} {
 		work := map[string]string{"stdio": f.work, "http": x.work}[name]
-		lay(t, work, map[string]string{"sub/.claude/skills/below/SKILL.md": "Text.\n"})
-		w.ask(t, "prompts/list", nil)
+		replaytest.Lay(t, work, map[string]string{"sub/.claude/skills/below/SKILL.md": "Text.\n"})
+		w.Ask(t, "prompts/list", nil)
 		for i, want := range []bool{true, false} {
 			if told := tells(t, w, "write_file", newSkill(work, "named"), meta, true); told != want {
 				t.Errorf("%s, call %d: told %v", name, i, told)
@@ -173,12 +175,12 @@ func TestPromptsOfAnotherSession(t *testing.T) {
 			t.Errorf("%s: told of the prompts of a session whose prompts it was not shown", name)
 		}
 	}
-	var both []kindWire
+	var both []replaytest.KindWire
 	for range 2 {
 		c := x.client("")
-		c.url += "/s/handle-two"
-		c.hello()
-		c.ask(t, "prompts/list", nil)
+		c.URL += "/s/handle-two"
+		c.Hello()
+		c.Ask(t, "prompts/list", nil)
 		both = append(both, c)
 	}
 	if !tells(t, both[1], "write_file", newSkill(x.work, "shared"), nil, true) || !tells(t, both[0], "run_shell", `{"command":"touch b.txt"}`, nil, true) {
@@ -194,13 +196,13 @@ func TestPromptsOfAnotherSession(t *testing.T) {
 func TestPromptsAfterCommands(t *testing.T) {
 	t.Parallel()
 	team := t.TempDir()
-	lay(t, team, map[string]string{"make/SKILL.md": "---\ndescription: Make.\n---\n!`sh make.sh`\n"})
+	replaytest.Lay(t, team, map[string]string{"make/SKILL.md": "---\ndescription: Make.\n---\n!`sh make.sh`\n"})
 	f := start(t, setup{settings: map[string]string{
 		"sandbox.policy": "off", "permissions.mode": "acceptEdits", "permissions.allow": "Bash(*)", "permissions.deny": "Bash(rm *)",
 		"permissions.unprotect": ".claude/**", "skills.dirs": team, "skills.allow_shell": "true",
 	}})
-	f.ask(t, "prompts/list", nil)
-	lay(t, f.work, map[string]string{
+	f.Ask(t, "prompts/list", nil)
+	replaytest.Lay(t, f.work, map[string]string{
 		"make.sh":                        "mkdir -p .claude/skills/made && echo x > .claude/skills/made/SKILL.md\n",
 		".claude/skills/behind/SKILL.md": "---\ndescription: Behind the server's back.\n---\nText.\n",
 	})
@@ -214,7 +216,7 @@ func TestPromptsAfterCommands(t *testing.T) {
 		{"skill", `{"skill":"make"}`, true, true},
 		{"skill", `{"skill":"make"}`, true, false},
 	} {
-		if told := tells(t, f.wire, c.tool, c.args, nil, c.works); told != c.told {
+		if told := tells(t, f.Wire, c.tool, c.args, nil, c.works); told != c.told {
 			t.Errorf("%s %s: told %v", c.tool, c.args, told)
 		}
 	}

@@ -13,34 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/auth"
+	"codehand/server/replaytest"
 )
-
-// skillsOf are skills for tests: what they are by path below the workspace.
-var skillsOf = map[string]string{
-	".claude/skills/greet/SKILL.md":        "---\nname: greet\ndescription: Says hello.\nargument-hint: \"[who]\"\n---\nSay hello to $ARGUMENTS.\n",
-	".claude/skills/deploy/SKILL.md":       "---\nname: deploy\ndescription: Deploys it.\nargument-hint: \"[staging|production] <patch | minor|major>\"\ndisable-model-invocation: true\n---\nDeploy to $0 as $1 from ${CLAUDE_SKILL_DIR}.\n",
-	".claude/skills/deploy/scripts/go.sh":  "echo deployed\n",
-	".claude/skills/deploy/a b/notes?.txt": "one\ntwo\nthree\n",
-	".claude/skills/deploy/logo.png":       "\x89PNG\r\n\x1a\n\x00\xff",
-	".claude/skills/quiet/SKILL.md":        "---\nname: quiet\ndescription: Is for models.\nuser-invocable: false\n---\nHush.\n",
-	".claude/skills/broken/SKILL.md":       "---\nname: broken\nNever shown.\n",
-	".claude/skills/binary/SKILL.md":       "---\nname: binary\n---\n\xff\xfe\n",
-	".claude/skills/odd/SKILL.md":          "---\ndescription: [odd: {\nallowed-tools: 7\n---\nOdd, but a text.\n",
-	".claude/skills/apart/SKILL.md":        "---\nname: apart\ndescription: Works alone.\ncontext: fork\n---\nThink.\n",
-	".claude/skills/shelly/SKILL.md":       "---\nname: shelly\ndescription: Wants commands.\n---\nIt is !`touch ran` now.\n```!\ntouch ran\n```\nEnd.\n",
-	".claude/skills/other-name/SKILL.md":   "---\nname: another\ndescription: Calls itself differently.\n---\nHm.\n",
-	".claude/commands/look.md":             "Look at $1 and $0.\n",
-}
-
-// lay writes files below dir.
-func lay(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-}
 
 // A skilled is a guest in a workspace with skills.
 type skilled struct {
@@ -59,17 +33,17 @@ func skilledGuests(t *testing.T, settings map[string]string, files map[string]st
 	settings["sandbox.policy"], settings["permissions.allow"], settings["permissions.mode"] = "off", "Bash", "acceptEdits"
 	for name, modern := range map[string]bool{"stdio legacy": false, "stdio modern": true} {
 		f := start(t, setup{modern: modern, settings: settings})
-		lay(t, f.work, files)
-		all[name] = skilled{guest{t, modern, func(method string, params map[string]any) reply {
+		replaytest.Lay(t, f.work, files)
+		all[name] = skilled{guest{t, modern, func(method string, params map[string]any) replaytest.Reply {
 			t.Helper()
-			r, err := f.request(method, params)
+			r, err := f.Request(method, params)
 			must(t, err)
 			return r
 		}}, f.work}
 	}
 	for name, modern := range map[string]bool{"http legacy": false, "http modern": true} {
 		x := serveHTTP(t, siteSetup{settings: settings})
-		lay(t, x.work, files)
+		replaytest.Lay(t, x.work, files)
 		all[name] = skilled{x.guest(t, "", modern, nil), x.work}
 	}
 	return all
@@ -130,7 +104,7 @@ func (a guest) refused(method string, params map[string]any, want string) {
 // person may run, and the text of one is rendered without running anything.
 func TestPrompts(t *testing.T) {
 	t.Parallel()
-	for name, a := range skilledGuests(t, map[string]string{"skills.allow-shell": "true"}, skillsOf) {
+	for name, a := range skilledGuests(t, map[string]string{"skills.allow-shell": "true"}, replaytest.Skills) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a.t = t
@@ -174,7 +148,7 @@ func TestPrompts(t *testing.T) {
 			a.refused("prompts/get", map[string]any{"name": "greet", "arguments": map[string]any{"who": "Ann"}}, `has no argument "who"`)
 
 			// A skill is found as it is now, and a prompt that was listed may be gone.
-			lay(t, a.work, map[string]string{".claude/skills/greet/SKILL.md": "---\nname: greet\ndescription: Says something longer.\n---\nSay goodbye.\n"})
+			replaytest.Lay(t, a.work, map[string]string{".claude/skills/greet/SKILL.md": "---\nname: greet\ndescription: Says something longer.\n---\nSay goodbye.\n"})
 			must(t, os.RemoveAll(filepath.Join(a.work, ".claude", "commands")))
 			if got := a.prompt("greet", map[string]any{"arguments": "to me"}); got != "Say goodbye.\n\nARGUMENTS: to me\n" {
 				t.Errorf("%q", got)
@@ -217,7 +191,7 @@ func TestCommitPrompt(t *testing.T) {
 					t.Errorf("commit lacks %q:\n%s", want, text)
 				}
 			}
-			lay(t, a.work, map[string]string{".codehand/skills/commit/SKILL.md": "---\nname: commit\ndescription: Our own way.\n---\nCommit as we do.\n"})
+			replaytest.Lay(t, a.work, map[string]string{".codehand/skills/commit/SKILL.md": "---\nname: commit\ndescription: Our own way.\n---\nCommit as we do.\n"})
 			if list := a.prompts(); len(list) != 1 || list[0].Description != "Our own way." {
 				t.Errorf("%+v", list)
 			}
@@ -229,7 +203,7 @@ func TestCommitPrompt(t *testing.T) {
 	t.Run("co-author", func(t *testing.T) {
 		t.Parallel()
 		f := start(t, setup{settings: map[string]string{"git.co_author": "Ann Other <ann@example.org>"}})
-		r, err := f.request("prompts/get", map[string]any{"name": "commit"})
+		r, err := f.Request("prompts/get", map[string]any{"name": "commit"})
 		must(t, err)
 		if text := string(r.Result); !strings.Contains(text, "Co-authored-by: Ann Other \\u003cann@example.org\\u003e") && !strings.Contains(text, "Co-authored-by: Ann Other <ann@example.org>") || strings.Contains(text, "Add no co-author") {
 			t.Errorf("%s", text)
@@ -249,11 +223,11 @@ func TestSkillsAreTheCallersOwn(t *testing.T) {
 				values: map[string]auth.Values{"nobody": {Scopes: []string{}}},
 			})
 			hers, his := filepath.Join(x.data, "workspaces", "alice"), filepath.Join(x.data, "workspaces", "bob")
-			lay(t, hers, map[string]string{
+			replaytest.Lay(t, hers, map[string]string{
 				".claude/skills/hers/SKILL.md":     "---\nname: hers\ndescription: Of alice.\n---\nHers.\n",
 				"sub/.claude/skills/deep/SKILL.md": "---\nname: deep\ndescription: Below.\n---\nDeep.\n", "sub/a.txt": "one\n",
 			})
-			lay(t, his, map[string]string{".claude/skills/his/SKILL.md": "---\nname: his\ndescription: Of bob.\n---\nHis.\n"})
+			replaytest.Lay(t, his, map[string]string{".claude/skills/his/SKILL.md": "---\nname: his\ndescription: Of bob.\n---\nHis.\n"})
 			sees := func(who string, a guest, want ...string) {
 				t.Helper()
 				if got := promptNames(a.prompts()); got != strings.Join(append([]string{"commit"}, want...), " ") {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestChangeResources: on each transport and in each era, changes are listed once there are some, read whole and in parts,
@@ -73,9 +75,9 @@ func TestChangeResourcesWithheld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := start(t, setup{modern: true, settings: settings})
-			b := guest{t, true, func(method string, params map[string]any) reply {
+			b := guest{t, true, func(method string, params map[string]any) replaytest.Reply {
 				t.Helper()
-				r, err := f.request(method, params)
+				r, err := f.Request(method, params)
 				must(t, err)
 				return r
 			}}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,13 +15,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/auth"
+	"codehand/server/replaytest"
 )
 
 // An guest is a client of any transport that asks one thing after the other.
 type guest struct {
 	t      *testing.T
 	modern bool
-	ask    func(method string, params map[string]any) reply
+	ask    func(method string, params map[string]any) replaytest.Reply
 }
 
 // guests are a client of each transport and era, each with a server of its own over a workspace with the file big.txt.
@@ -32,17 +32,17 @@ func guests(t *testing.T, profile string) map[string]guest {
 	settings := map[string]string{"client.profile": profile, "sandbox.policy": "off", "permissions.allow": "Bash"}
 	for name, modern := range map[string]bool{"stdio legacy": false, "stdio modern": true} {
 		f := start(t, setup{modern: modern, settings: settings})
-		layBig(t, f.work)
-		all[name] = guest{t, modern, func(method string, params map[string]any) reply {
+		replaytest.LayBig(t, f.work)
+		all[name] = guest{t, modern, func(method string, params map[string]any) replaytest.Reply {
 			t.Helper()
-			r, err := f.request(method, params)
+			r, err := f.Request(method, params)
 			must(t, err)
 			return r
 		}}
 	}
 	for name, modern := range map[string]bool{"http legacy": false, "http modern": true} {
 		x := serveHTTP(t, siteSetup{settings: settings})
-		layBig(t, x.work)
+		replaytest.LayBig(t, x.work)
 		all[name] = x.guest(t, "", modern, nil)
 	}
 	return all
@@ -52,10 +52,10 @@ func guests(t *testing.T, profile string) map[string]guest {
 func (x *httpSite) guest(t *testing.T, principal string, modern bool, meta map[string]any) guest {
 	t.Helper()
 	c := x.client(principal)
-	if c.modern = modern; !modern {
-		c.hello()
+	if c.Modern = modern; !modern {
+		c.Hello()
 	}
-	return guest{t, modern, func(method string, params map[string]any) reply {
+	return guest{t, modern, func(method string, params map[string]any) replaytest.Reply {
 		t.Helper()
 		if params == nil {
 			params = map[string]any{}
@@ -77,27 +77,16 @@ func (x *httpSite) guest(t *testing.T, principal string, modern bool, meta map[s
 		for _, key := range []string{"uri", "name"} {
 			if name, ok := params[key].(string); ok && modern {
 				encoded, _ := mcp.EncodeHeaderValue(name)
-				c.extra = map[string]string{"Mcp-Name": encoded}
+				c.Extra = map[string]string{"Mcp-Name": encoded}
 			}
 		}
-		got := c.do(c.request(t.Context(), http.MethodPost, c.url, string(body)))
-		var r reply
-		if err := json.Unmarshal([]byte(got.answer), &r); err != nil {
-			t.Fatalf("%s: %d %s", method, got.status, got.answer)
+		got := c.Do(c.Request(t.Context(), http.MethodPost, c.URL, string(body)))
+		var r replaytest.Reply
+		if err := json.Unmarshal([]byte(got.Answer), &r); err != nil {
+			t.Fatalf("%s: %d %s", method, got.Status, got.Answer)
 		}
 		return r
 	}}
-}
-
-// layBig writes 1 MB of numbered lines.
-func layBig(t *testing.T, work string) string {
-	t.Helper()
-	var b strings.Builder
-	for i := 0; b.Len() < 1<<20; i++ {
-		fmt.Fprintf(&b, "line %d of a long file\n", i)
-	}
-	must(t, os.WriteFile(filepath.Join(work, "big.txt"), []byte(b.String()), 0o644))
-	return b.String()
 }
 
 // A called is what a tool call gave.
@@ -296,7 +285,7 @@ func TestResources(t *testing.T) {
 func TestResourceTemplates(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{})
-	r, err := f.request("resources/templates/list", nil)
+	r, err := f.Request("resources/templates/list", nil)
 	must(t, err)
 	var got struct {
 		ResourceTemplates []struct{ URITemplate, MimeType string }
@@ -425,7 +414,7 @@ func TestPlanResource(t *testing.T) {
 			t.Parallel()
 			a.t = t
 			text := a.call("enter_plan_mode", `{}`).Content[0].Text
-			path := regexp.MustCompile(`/\S+/plans/[a-z-]+\.md`).FindString(text)
+			path := regexp.MustCompile(`/[^"\n]+/plans/[a-z-]+\.md`).FindString(text)
 			if path == "" {
 				t.Fatalf("no plan file in %q", text)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/clients"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -46,9 +47,9 @@ func TestResultsFitEveryClient(t *testing.T) {
 					t.Fatalf("%q finds %s", firstName[name], profile.Name)
 				}
 				f := start(t, setup{client: firstName[name], modern: modern, tools: append(tools.All(), wide())})
-				whole := layBig(t, f.work)
-				a := guest{t, modern, func(method string, params map[string]any) reply {
-					r, err := f.request(method, params)
+				whole := replaytest.LayBig(t, f.work)
+				a := guest{t, modern, func(method string, params map[string]any) replaytest.Reply {
+					r, err := f.Request(method, params)
 					must(t, err)
 					return r
 				}}
@@ -111,7 +112,7 @@ func TestTenAtOnce(t *testing.T) {
 		total, whole := 0, 0
 		for _, text := range texts {
 			total += utf8.RuneCountInString(text)
-			m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (\S+) Read it with read_file offset/limit or grep_search\.(?: The other results of this turn leave no room for it; called on its own it is shown\.)?\n`).FindStringSubmatch(text)
+			m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (.+?) Read it with read_file offset/limit or grep_search\.(?: The other results of this turn leave no room for it; called on its own it is shown\.)?\n`).FindStringSubmatch(text)
 			if m == nil {
 				if len(text) < 39_000 {
 					t.Errorf("%.200q", text)
@@ -142,12 +143,12 @@ func TestTenAtOnce(t *testing.T) {
 					}
 					fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{%s}}}`+"\n", i, name, args(i), meta)
 				}
-				must(t, f.send(strings.TrimSuffix(all.String(), "\n")))
+				must(t, f.Send(strings.TrimSuffix(all.String(), "\n")))
 				var texts []string
 				for len(texts) < 10 {
-					l, err := f.receive()
+					l, err := f.Receive()
 					must(t, err)
-					text, failed := httpReply{answer: string(l)}.text()
+					text, failed := replaytest.HTTPReply{Answer: string(l)}.Text()
 					if failed || text == "" {
 						t.Fatalf("%.500s", l)
 					}
@@ -160,17 +161,17 @@ func TestTenAtOnce(t *testing.T) {
 				x := serveHTTP(t, siteSetup{settings: map[string]string{"client.profile": "claude-code"}, tools: append(tools.All(), wide())})
 				lay(x.work)
 				c := x.client("")
-				if c.modern = modern; !modern {
-					c.hello()
+				if c.Modern = modern; !modern {
+					c.Hello()
 				}
 				texts := make([]string, 10)
 				var wg sync.WaitGroup
 				for i := range 10 {
 					wg.Go(func() {
-						got := c.do(c.request(t.Context(), http.MethodPost, c.url, c.callBody(strconv.Itoa(i), name, args(i), "")))
-						text, failed := got.text()
+						got := c.Do(c.Request(t.Context(), http.MethodPost, c.URL, c.CallBody(strconv.Itoa(i), name, args(i), "")))
+						text, failed := got.Text()
 						if failed || text == "" {
-							t.Errorf("%d %.500s", got.status, got.answer)
+							t.Errorf("%d %.500s", got.Status, got.Answer)
 						}
 						texts[i] = text
 					})
@@ -191,16 +192,16 @@ func TestReadAgainOnItsOwn(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(f.work, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat(strings.Repeat("x", 99)+"\n", 390)), 0o644))
 	}
 	for i := range 6 {
-		text, err := f.call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":"f%d.txt"}`, i)))
+		text, err := f.Call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":"f%d.txt"}`, i)))
 		if must(t, err); strings.HasPrefix(text, "Output too large") != (i >= 4) {
 			t.Errorf("file %d: %.200q", i, text)
 		}
 	}
-	text, err := f.call("edit_file", json.RawMessage(`{"file_path":"f5.txt","old_string":"`+strings.Repeat("x", 99)+`","new_string":"y","replace_all":true}`))
+	text, err := f.Call("edit_file", json.RawMessage(`{"file_path":"f5.txt","old_string":"`+strings.Repeat("x", 99)+`","new_string":"y","replace_all":true}`))
 	if must(t, err); !strings.HasPrefix(text, "! FILE_NOT_READ: ") {
 		t.Errorf("an edit of what was not shown: %.200q", text)
 	}
-	text, err = f.call("read_file", json.RawMessage(`{"file_path":"f5.txt","limit":3}`))
+	text, err = f.Call("read_file", json.RawMessage(`{"file_path":"f5.txt","limit":3}`))
 	if must(t, err); !strings.HasPrefix(text, "1\txxx") {
 		t.Errorf("a part of it: %.200q", text)
 	}
@@ -212,7 +213,7 @@ func TestPlainResults(t *testing.T) {
 	t.Parallel()
 	for _, modern := range []bool{false, true} {
 		f := start(t, setup{modern: modern})
-		layBig(t, f.work)
+		replaytest.LayBig(t, f.work)
 		args := map[string][]string{
 			"read_file": {`{"file_path":"big.txt"}`, `{"file_path":"none"}`}, "write_file": {`{"file_path":"new.txt","content":"x\n"}`},
 			"edit_file": {`{"file_path":"new.txt","old_string":"x","new_string":"y"}`}, "multi_edit": {`{"edits":[{"file_path":"new.txt","old_string":"y","new_string":"z"}]}`},
@@ -221,7 +222,7 @@ func TestPlainResults(t *testing.T) {
 		}
 		for _, x := range tools.All() {
 			for _, in := range append(args[x.Spec.Name], `{}`, `{"unknown":1}`) {
-				r, err := f.request("tools/call", map[string]any{"name": x.Spec.Name, "arguments": json.RawMessage(in)})
+				r, err := f.Request("tools/call", map[string]any{"name": x.Spec.Name, "arguments": json.RawMessage(in)})
 				must(t, err)
 				if r.Error != nil && r.Error.Code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY && x.Spec.Name == "ask_user_question" && modern {
 					continue // it has no result there, for a client that takes no questions

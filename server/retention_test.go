@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 	"codehand/server/state"
 )
 
@@ -262,7 +263,7 @@ func TestRetentionFails(t *testing.T) {
 func TestRetentionBesideCalls(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{settings: map[string]string{"client.profile": "default"}})
-	layBig(t, f.work)
+	replaytest.LayBig(t, f.work)
 	keeps := f.server.engines.keeps
 	keeps.sweeps.Wait()
 	if keeps.age != 30*day || keeps.most != 1<<30 {
@@ -273,8 +274,8 @@ func TestRetentionBesideCalls(t *testing.T) {
 	} else {
 		r.close()
 	}
-	a := guest{t, false, func(method string, params map[string]any) reply {
-		r, err := f.request(method, params)
+	a := guest{t, false, func(method string, params map[string]any) replaytest.Reply {
+		r, err := f.Request(method, params)
 		must(t, err)
 		return r
 	}}

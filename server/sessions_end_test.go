@@ -13,7 +13,7 @@ func TestCloseWaitsForEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
-		s := newSessions(func(key session.Key, _ *place) (*session.State, func(), error) {
+		s := newSessions(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
 			return &session.State{Key: key}, func() { <-goOn }, nil
 		})
 		told := false

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // TestSkillReach: a link in a skill's directory published what it led to as a part of the skill, from anywhere in the
@@ -14,11 +16,11 @@ import (
 // its name with a slash behind it; and a LICENSE was sent as text of a type that clients take for bytes.
 func TestSkillReach(t *testing.T) {
 	t.Parallel()
-	for name, a := range skilledGuests(t, nil, skillsOf) {
+	for name, a := range skilledGuests(t, nil, replaytest.Skills) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a.t = t
-			lay(t, a.work, map[string]string{
+			replaytest.Lay(t, a.work, map[string]string{
 				"private/notes.txt": "not of the skill", "docs/main.md": "---\nname: led\ndescription: Its file is elsewhere.\n---\nLed.\n",
 				".claude/skills/deploy/LICENSE": "Free.\n", ".claude/skills/led/more.txt": "more",
 			})
@@ -93,7 +95,7 @@ func TestHiddenInCompletions(t *testing.T) {
 func TestSkillTextIsBounded(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	lay(t, x.work, skillsOf)
+	replaytest.Lay(t, x.work, replaytest.Skills)
 	path := filepath.Join(x.work, ".claude", "skills", "deploy", "long.txt")
 	must(t, os.WriteFile(path, []byte(strings.Repeat("text\n", maxPage/4)), 0o600))
 	must(t, os.Truncate(path, maxSkillText+1))
@@ -107,7 +109,7 @@ func TestBrokenTasksAreListed(t *testing.T) {
 	for name, modern := range map[string]bool{"legacy": false, "modern": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(realDir(t), "tasks")
+			file := filepath.Join(replaytest.RealDir(t), "tasks")
 			must(t, os.WriteFile(file, []byte("no directory"), 0o600))
 			x := serveHTTP(t, siteSetup{settings: map[string]string{"tasks.directory": file}})
 			r := x.guest(t, "", modern, nil).ask("resources/list", nil)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/replaytest"
 )
 
 // skillPages returns what skills/list has, page by page.
@@ -86,7 +88,7 @@ func TestSkillPages(t *testing.T) {
 func TestSkillsOfManySessions(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	lay(t, x.work, skillsOf)
+	replaytest.Lay(t, x.work, replaytest.Skills)
 	for i := range 3 {
 		a := x.guest(t, "", true, map[string]any{"codehand/session": fmt.Sprintf("handle-%d", i)})
 		if list := a.prompts(); len(list) != 8 {
@@ -111,13 +113,13 @@ func TestSkillsOfManySessions(t *testing.T) {
 // TestDirectoryPages: of a directory with more than 2,000 files the rest was left out, and nothing said so.
 func TestDirectoryPages(t *testing.T) {
 	t.Parallel()
-	files := maps.Clone(skillsOf)
+	files := maps.Clone(replaytest.Skills)
 	const many = pageEntries + 100
 	for i := range many {
 		files[fmt.Sprintf(".claude/skills/deploy/many/%04d.txt", i)] = "x"
 	}
 	x := serveHTTP(t, siteSetup{})
-	lay(t, x.work, files)
+	replaytest.Lay(t, x.work, files)
 	a := x.guest(t, "", true, nil)
 	params, got := map[string]any{"uri": "skill://deploy/many"}, []string{}
 	for range 3 {
@@ -142,7 +144,7 @@ func TestDirectoryPages(t *testing.T) {
 // follows cursors takes for more; of any other it said `illegal base64 data`.
 func TestForeignCursors(t *testing.T) {
 	t.Parallel()
-	for name, a := range skilledGuests(t, nil, skillsOf) {
+	for name, a := range skilledGuests(t, nil, replaytest.Skills) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a.t = t

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/replaytest"
 )
 
 // TestSkillURI: a URI names one file of one skill or none, and what is made can be read back.
@@ -97,11 +99,11 @@ func (a guest) contents(uri string) (data []byte, mime string) {
 func TestSkillResources(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(strings.Repeat("0123456789 ä", 10)+"\n", 2_500)
-	for name, a := range skilledGuests(t, nil, skillsOf) {
+	for name, a := range skilledGuests(t, nil, replaytest.Skills) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a.t = t
-			lay(t, a.work, map[string]string{".claude/skills/greet/long.txt": long, ".claude/skills/greet/esc.txt": "\x1b[31mred\r\nend"})
+			replaytest.Lay(t, a.work, map[string]string{".claude/skills/greet/long.txt": long, ".claude/skills/greet/esc.txt": "\x1b[31mred\r\nend"})
 			var uris []string
 			for _, r := range a.list() {
 				if strings.HasPrefix(r.URI, "skill://") {
@@ -234,7 +236,7 @@ func (a skilled) published() {
 func TestSkillMethodsKeepChecks(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
-	lay(t, x.work, skillsOf)
+	replaytest.Lay(t, x.work, replaytest.Skills)
 	modern := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	for _, c := range []struct {
 		name, body string
@@ -251,22 +253,22 @@ func TestSkillMethodsKeepChecks(t *testing.T) {
 		{"another method", `{"jsonrpc":"2.0","id":1,"method":"skills/other","params":{` + modern + `}}`, nil, 404, `"code":-32601`},
 	} {
 		client := x.client("alice")
-		client.modern = true
-		q := client.request(t.Context(), http.MethodPost, client.url, c.body)
+		client.Modern = true
+		q := client.Request(t.Context(), http.MethodPost, client.URL, c.body)
 		if c.change != nil {
 			c.change(q.Header)
 		}
-		if got := client.do(q); got.status != c.status || !strings.Contains(got.answer, c.want) {
-			t.Errorf("%s: %d %s, want %d %s", c.name, got.status, got.answer, c.status, c.want)
+		if got := client.Do(q); got.Status != c.status || !strings.Contains(got.Answer, c.want) {
+			t.Errorf("%s: %d %s, want %d %s", c.name, got.Status, got.Answer, c.status, c.want)
 		}
 	}
 	legacy := x.client("alice")
-	if got := legacy.do(legacy.request(t.Context(), http.MethodPost, legacy.url, `{"jsonrpc":"2.0","id":1,"method":"skills/list"}`)); got.status != 400 {
-		t.Errorf("without a session: %d %s", got.status, got.answer)
+	if got := legacy.Do(legacy.Request(t.Context(), http.MethodPost, legacy.URL, `{"jsonrpc":"2.0","id":1,"method":"skills/list"}`)); got.Status != 400 {
+		t.Errorf("without a session: %d %s", got.Status, got.Answer)
 	}
-	legacy.hello()
-	if got := legacy.do(legacy.request(t.Context(), http.MethodPost, legacy.url, `{"jsonrpc":"2.0","id":1,"method":"skills/get","params":{"uri":"skill://no/SKILL.md"}}`)); got.status != 200 || !strings.Contains(got.answer, `"code":-32602`) {
-		t.Errorf("legacy: %d %s", got.status, got.answer)
+	legacy.Hello()
+	if got := legacy.Do(legacy.Request(t.Context(), http.MethodPost, legacy.URL, `{"jsonrpc":"2.0","id":1,"method":"skills/get","params":{"uri":"skill://no/SKILL.md"}}`)); got.Status != 200 || !strings.Contains(got.Answer, `"code":-32602`) {
+		t.Errorf("legacy: %d %s", got.Status, got.Answer)
 	}
 }
 
@@ -274,17 +276,17 @@ func TestSkillMethodsKeepChecks(t *testing.T) {
 // may see is answered, and nothing blocks.
 func TestHostileSkills(t *testing.T) {
 	t.Parallel()
-	for name, a := range skilledGuests(t, map[string]string{"permissions.deny": "Read(**/hidden.txt)"}, skillsOf) {
+	for name, a := range skilledGuests(t, map[string]string{"permissions.deny": "Read(**/hidden.txt)"}, replaytest.Skills) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a.t = t
-			secret := filepath.Join(realDir(t), "secret.txt")
+			secret := filepath.Join(replaytest.RealDir(t), "secret.txt")
 			must(t, os.WriteFile(secret, []byte("SECRET"), 0o644))
 			dir := filepath.Join(a.work, ".claude", "skills", "greet")
 			must(t, os.Symlink(secret, filepath.Join(dir, "out.txt")))
 			must(t, os.Symlink(filepath.Dir(secret), filepath.Join(dir, "outside")))
 			must(t, os.Symlink(".", filepath.Join(dir, "loop")))
-			must(t, mkfifo(filepath.Join(dir, "pipe")))
+			must(t, replaytest.Mkfifo(filepath.Join(dir, "pipe")))
 			must(t, os.WriteFile(filepath.Join(dir, "hidden.txt"), []byte("SECRET"), 0o644))
 			must(t, os.WriteFile(filepath.Join(dir, "huge.bin"), nil, 0o644))
 			must(t, os.Truncate(filepath.Join(dir, "huge.bin"), 1<<30))
@@ -327,7 +329,7 @@ func TestHostileSkills(t *testing.T) {
 // TestCompletions: names and paths of skills, the words that a hint offers, and nothing of anybody else.
 func TestCompletions(t *testing.T) {
 	t.Parallel()
-	many := maps.Clone(skillsOf)
+	many := maps.Clone(replaytest.Skills)
 	for i := range 120 {
 		many[fmt.Sprintf(".claude/skills/many/f%03d.txt", i)] = "x"
 	}

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -25,9 +24,12 @@ func newFirstWriter() *firstWriter {
 	return &firstWriter{header: http.Header{}, first: make(chan string, 1)}
 }
 
-func (w *firstWriter) Header() http.Header              { return w.header }
-func (w *firstWriter) WriteHeader(int)                  {}
-func (w *firstWriter) FlushError() error                { return nil }
+func (w *firstWriter) Header() http.Header { return w.header }
+
+func (w *firstWriter) WriteHeader(int) {}
+
+func (w *firstWriter) FlushError() error { return nil }
+
 func (w *firstWriter) SetWriteDeadline(time.Time) error { return nil }
 
 func (w *firstWriter) Write(p []byte) (int, error) {
@@ -66,18 +68,18 @@ func TestSSERevokedOnTheWay(t *testing.T) {
 	w := newFirstWriter()
 	s := streamInto(t, e, by, w, w.first)
 	there, goOn := make(chan struct{}), make(chan struct{})
-	held := &jsonrpc.Flight{ID: []byte(`"held"`), Lost: func() {}, Cancel: func(error) { // it holds the revocation just there
+	held := &flight{id: []byte(`"held"`), lost: func() {}, cancel: func(error) { // it holds the revocation just there
 		close(there)
 		<-goOn
 	}}
-	must(t, s.conn.table.Add(held))
+	must(t, s.conn.table.add(held))
 	e.sseEntry(t).cancel(errRevoked)
 	<-there
-	s.post(t, x.client("").callBody("1", "change", `{}`, ""))
-	if n := s.conn.table.Calls(); n != 0 {
+	s.post(t, x.client("").CallBody("1", "change", `{}`, ""))
+	if n := s.conn.table.calls(); n != 0 {
 		t.Errorf("after the revocation %d calls were taken", n)
 	}
-	s.conn.table.Done(held)
+	s.conn.table.done(held)
 	close(goOn)
 }
 

@@ -21,22 +21,21 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
-	"codehand/server/jsonrpc"
-	"codehand/server/stdio"
+	"codehand/server/replaytest"
 	"codehand/tools/tool"
 )
 
 // tap opens a stream of legacy SSE for c and says nothing on it.
-func (x *httpSite) tap(t *testing.T, c *httpClient) *sseClient {
+func (x *httpSite) tap(t *testing.T, c *replaytest.HTTPClient) *sseClient {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	own := *c
-	r, err := http.DefaultClient.Do(own.request(ctx, http.MethodGet, x.url+"/sse", ""))
+	r, err := http.DefaultClient.Do(own.Request(ctx, http.MethodGet, x.url+"/sse", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sseClient{httpClient: &own, events: make(chan string, 2000), close: cancel}
+	s := &sseClient{HTTPClient: &own, events: make(chan string, 2000), close: cancel}
 	go func() {
 		defer close(s.events)
 		defer r.Body.Close()
@@ -48,7 +47,7 @@ func (x *httpSite) tap(t *testing.T, c *httpClient) *sseClient {
 			}
 		}
 	}()
-	s.url = x.url + s.next(t)
+	s.URL = x.url + s.next(t)
 	return s
 }
 
@@ -61,7 +60,7 @@ func (s *sseClient) next(t *testing.T) string {
 			t.Fatal("the stream ended")
 		}
 		return e
-	case <-time.After(hangAfter):
+	case <-time.After(replaytest.HangAfter):
 		t.Fatal("no event")
 	}
 	return ""
@@ -71,7 +70,7 @@ func (s *sseClient) next(t *testing.T) string {
 func (s *sseClient) rest(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	limit := time.After(hangAfter)
+	limit := time.After(replaytest.HangAfter)
 	for {
 		select {
 		case e, ok := <-s.events:
@@ -87,8 +86,8 @@ func (s *sseClient) rest(t *testing.T) []string {
 
 // send posts a message and returns the status.
 func (s *sseClient) send(body string) int {
-	s.t.Helper()
-	return s.do(s.request(context.Background(), http.MethodPost, s.url, body)).status
+	s.T.Helper()
+	return s.Do(s.Request(context.Background(), http.MethodPost, s.URL, body)).Status
 }
 
 // echoing is a tool that says back what it is told.
@@ -177,7 +176,7 @@ func TestSSEStreamsApart(t *testing.T) {
 	for name, s := range streams {
 		all.Go(func() {
 			for i := range calls {
-				s.post(s.callBody(fmt.Sprint(i), "echo", fmt.Sprintf(`{"text":"%s-%d"}`, name, i), `,"progressToken":"p"`))
+				s.post(s.CallBody(fmt.Sprint(i), "echo", fmt.Sprintf(`{"text":"%s-%d"}`, name, i), `,"progressToken":"p"`))
 			}
 		})
 	}
@@ -201,7 +200,7 @@ func TestSSEStreamsApart(t *testing.T) {
 	}
 	keys := map[string]bool{}
 	for _, s := range streams {
-		s.post(s.callBody("1", "which", "{}", ""))
+		s.post(s.CallBody("1", "which", "{}", ""))
 		keys[s.next(t)] = true
 	}
 	if len(keys) != 2 {
@@ -219,11 +218,11 @@ func TestSSEProgress(t *testing.T) {
 		}
 		return tool.Result{Text: in.Text}, nil
 	})}, principals: []string{"alice"}, values: map[string]auth.Values{"alice": {Quota: map[string]string{"calls_per_minute": "0"}}}})
-	x.server.patience = hangAfter // a slow machine loses no notes either
+	x.server.patience = replaytest.HangAfter // a slow machine loses no notes either
 	s := x.tap(t, x.client("alice"))
 	go func() {
 		for i := range calls {
-			if got := s.send(s.callBody(fmt.Sprint(i), "three_notes", fmt.Sprintf(`{"text":"call %d."}`, i), fmt.Sprintf(`,"progressToken":%d`, i))); got != http.StatusAccepted {
+			if got := s.send(s.CallBody(fmt.Sprint(i), "three_notes", fmt.Sprintf(`{"text":"call %d."}`, i), fmt.Sprintf(`,"progressToken":%d`, i))); got != http.StatusAccepted {
 				t.Errorf("call %d: %d", i, got)
 			}
 		}
@@ -324,10 +323,10 @@ func recordsOf(t *testing.T, x *httpSite, event, tool string) []auditFact {
 func TestSSEKeepAlive(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	c := x.client("").hello() // from now on there is an endpoint
+	c := x.client("").Hello() // from now on there is an endpoint
 	x.server.endpoint.Load().keepAlive = time.Millisecond
-	c.session = ""
-	r, err := http.DefaultClient.Do(c.request(soon(t), http.MethodGet, x.url+"/sse", ""))
+	c.Session = ""
+	r, err := http.DefaultClient.Do(c.Request(soon(t), http.MethodGet, x.url+"/sse", ""))
 	must(t, err)
 	defer r.Body.Close()
 	var got []string
@@ -350,7 +349,7 @@ func TestSSELeavesNothing(t *testing.T) {
 	t.Parallel()
 	ended := func(t *testing.T, what string, c *conn) {
 		t.Helper()
-		if !stdio.Within(c.replied, hangAfter) {
+		if !within(c.replied, replaytest.HangAfter) {
 			t.Fatalf("%s: the goroutine of its answers runs on", what)
 		}
 	}
@@ -359,7 +358,7 @@ func TestSSELeavesNothing(t *testing.T) {
 		var conns []*conn
 		for range 5 {
 			s := x.tap(t, x.client(""))
-			_, id, _ := strings.Cut(s.url, "sessionId=")
+			_, id, _ := strings.Cut(s.URL, "sessionId=")
 			conns = append(conns, x.server.endpoint.Load().sse.find(id).conn)
 			if len(conns) < 5 {
 				s.close()
@@ -374,7 +373,7 @@ func TestSSELeavesNothing(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		x := serveHTTP(t, siteSetup{})
-		c, err := x.server.newConn(t.Context(), "sse", x.server.local, jsonrpc.NewLineWriter(&lockedBuffer{}, jsonrpc.ProgressPatience))
+		c, err := x.server.newConn(t.Context(), "sse", x.server.local, newLineWriter(&replaytest.LockedBuffer{}, progressPatience))
 		must(t, err)
 		c.close() // as openSSE does when it may not begin
 		ended(t, "refused", c)
@@ -394,8 +393,10 @@ type stuckWriter struct {
 }
 
 func (w *stuckWriter) Header() http.Header { return w.header }
-func (w *stuckWriter) WriteHeader(int)     {}
-func (w *stuckWriter) FlushError() error   { return nil }
+
+func (w *stuckWriter) WriteHeader(int) {}
+
+func (w *stuckWriter) FlushError() error { return nil }
 
 func (w *stuckWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
@@ -442,7 +443,7 @@ func (w *stuckWriter) breakOff() {
 func TestSSEWriterIsOut(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	x.client("").hello()
+	x.client("").Hello()
 	e := x.server.endpoint.Load()
 	who := x.server.localPrincipal()
 	c := caller{who: who, limits: x.server.team.porter.Limits(who), done: func() {}}
@@ -525,15 +526,15 @@ func TestSSEDrainCalls(t *testing.T) {
 func TestSSEOtherToken(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, tools: []tool.Tool{echoing()}})
-	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
+	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
 	made, text, err := file.New(auth.Token{Principal: "alice"})
 	must(t, err)
 	must(t, x.server.Reload(x.server.cfg.Principals))
 	s := x.tap(t, x.client("alice"))
-	call := s.callBody("1", "echo", `{"text":"x"}`, "")
+	call := s.CallBody("1", "echo", `{"text":"x"}`, "")
 	other := *s
-	other.httpClient = x.client("alice")
-	other.token, other.url = text, s.url
+	other.HTTPClient = x.client("alice")
+	other.Token, other.URL = text, s.URL
 	if got := other.send(call); got != http.StatusNotFound {
 		t.Errorf("another token of the same principal posts: %d", got)
 	}
@@ -541,7 +542,7 @@ func TestSSEOtherToken(t *testing.T) {
 	if got := s.next(t); !strings.Contains(got, `"text":"x"`) {
 		t.Errorf("the call: %s", got)
 	}
-	own := x.tap(t, other.httpClient)
+	own := x.tap(t, other.HTTPClient)
 	own.post(call)
 	own.next(t)
 	must(t, x.stop())
@@ -574,7 +575,7 @@ func TestSSEBytesOut(t *testing.T) {
 // await waits until something holds that only asking shows.
 func (x *httpSite) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(hangAfter); !holds(); runtime.Gosched() {
+	for limit := time.Now().Add(replaytest.HangAfter); !holds(); runtime.Gosched() {
 		if time.Now().After(limit) {
 			t.Fatalf("it does not come true that %s", what)
 		}
@@ -592,7 +593,7 @@ func TestSSEBrokenWorkspace(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Dir(root), 0o700))
 	must(t, os.WriteFile(root, []byte("in the way"), 0o600))
 	s := x.tap(t, x.client("alice"))
-	list := s.callBody("1", "list_files", `{"pattern":"*"}`, "")
+	list := s.CallBody("1", "list_files", `{"pattern":"*"}`, "")
 	for range 2 {
 		s.post(list)
 		if got := s.next(t); !strings.Contains(got, "WORKSPACE_UNAVAILABLE") {

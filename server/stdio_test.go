@@ -15,7 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"codehand/server/jsonrpc"
+	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -38,24 +39,16 @@ const window = 500
 
 var reader = tool.Traits{ReadOnly: true, Parallel: true, Local: true, Idempotent: true}
 
-// callLine is a tools/call as a client writes it. meta is put into params._meta.
-func callLine(id any, name, args, meta string) string {
-	if meta != "" {
-		meta = `,"_meta":{` + meta + `}`
-	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id, name, args, meta)
-}
-
 // collect reads n answers and returns them by raw id, and every line in order.
-func (f *fixture) collect(t testing.TB, n int) (map[string]reply, []reply) {
+func (f *fixture) collect(t testing.TB, n int) (map[string]replaytest.Reply, []replaytest.Reply) {
 	t.Helper()
-	byID, all := map[string]reply{}, []reply(nil)
+	byID, all := map[string]replaytest.Reply{}, []replaytest.Reply(nil)
 	for len(byID) < n {
-		l, err := f.receive()
+		l, err := f.Receive()
 		if err != nil {
 			t.Fatalf("after %d of %d answers: %v", len(byID), n, err)
 		}
-		var r reply
+		var r replaytest.Reply
 		if err := json.Unmarshal(l, &r); err != nil {
 			t.Fatalf("not JSON on the wire: %q", l)
 		}
@@ -70,20 +63,20 @@ func (f *fixture) collect(t testing.TB, n int) (map[string]reply, []reply) {
 	return byID, all
 }
 
-// TestProgressBeforeAnswers: every one of 5,000 progress notes comes before the answer of its call, and in order.
+// TestProgressBeforeAnswers: every progress note comes before the answer of its call, and in order.
 func TestProgressBeforeAnswers(t *testing.T) {
 	t.Parallel()
-	const calls = 2500
+	calls := window * leaktest.Rounds(1, 5)
 	f := start(t, setup{tools: []tool.Tool{fixtureTool("two_notes", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
 		env.Progress(1, 2, "first")
 		env.Progress(2, 2, "second")
 		return tool.Result{Text: "done"}, nil
 	})}})
-	var all []reply
+	var all []replaytest.Reply
 	for from := 0; from < calls; from += window {
 		go func() {
 			for i := range window {
-				_ = f.send(callLine(from+i+10, "two_notes", "{}", `"progressToken":`+strconv.Itoa(from+i+10)))
+				_ = f.Send(replaytest.CallLine(from+i+10, "two_notes", "{}", `"progressToken":`+strconv.Itoa(from+i+10)))
 			}
 		}()
 		_, some := f.collect(t, window)
@@ -126,17 +119,17 @@ func TestNotifierIsSynchronous(t *testing.T) {
 	t.Parallel()
 	const notes = 5000
 	outR, outW := io.Pipe()
-	out := jsonrpc.NewLineWriter(outW, jsonrpc.ProgressPatience)
-	f := &jsonrpc.Flight{ID: json.RawMessage("1")}
+	out := newLineWriter(outW, progressPatience)
+	f := &flight{id: json.RawMessage("1")}
 	go func() {
 		for i := range notes {
 			line := progressNotification(json.RawMessage(`"t"`), note{done: float64(i + 1)})
-			if err := out.WriteLine(line, 0, f.Waits); err != nil {
+			if err := out.write(line, 0, f.waits); err != nil {
 				t.Errorf("note %d: %v", i, err)
 			}
 		}
-		_ = out.WriteLine(jsonrpc.ResultLine(f.ID, []byte("{}")), 0, f.Settle)
-		if err := out.WriteLine([]byte("late\n"), 0, f.Waits); !errors.Is(err, jsonrpc.ErrAnswered) {
+		_ = out.write(jsonrpc.ResultLine(f.id, []byte("{}")), 0, f.settle)
+		if err := out.write([]byte("late\n"), 0, f.waits); !errors.Is(err, errAnswered) {
 			t.Errorf("a note after the answer: %v", err)
 		}
 		_ = outW.Close()
@@ -159,7 +152,7 @@ func TestNotifierIsSynchronous(t *testing.T) {
 // TestPipelinedReadAndEdit: an edit that is sent right behind the read that licenses it never runs before it.
 func TestPipelinedReadAndEdit(t *testing.T) {
 	t.Parallel()
-	const tries = 1000
+	tries := window / 2 * leaktest.Rounds(1, 4)
 	f := start(t, setup{settings: map[string]string{"write.durability": "fast", "permissions.mode": "acceptEdits"}})
 	write := func(from int) {
 		for i := from; i < from+window/2; i++ {
@@ -168,9 +161,9 @@ func TestPipelinedReadAndEdit(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			read := callLine(2*i+100, "read_file", fmt.Sprintf(`{"file_path":%q}`, path), "")
-			edit := callLine(2*i+101, "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"before","new_string":"after"}`, path), "")
-			if err := f.send(read + "\n" + edit); err != nil {
+			read := replaytest.CallLine(2*i+100, "read_file", fmt.Sprintf(`{"file_path":%q}`, path), "")
+			edit := replaytest.CallLine(2*i+101, "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"before","new_string":"after"}`, path), "")
+			if err := f.Send(read + "\n" + edit); err != nil {
 				return
 			}
 		}
@@ -208,7 +201,7 @@ func TestCallsRunSideBySide(t *testing.T) {
 		}
 	})}})
 	for i := range 12 {
-		if err := f.send(callLine(i+10, "meet", "{}", "")); err != nil {
+		if err := f.Send(replaytest.CallLine(i+10, "meet", "{}", "")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,14 +221,14 @@ func TestEndOfInput(t *testing.T) {
 		return tool.Result{Text: "done"}, nil
 	})}})
 	for i := range calls - 1 {
-		if err := f.send(callLine(i+10, "slow", "{}", "")); err != nil {
+		if err := f.Send(replaytest.CallLine(i+10, "slow", "{}", "")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := io.WriteString(f.in, callLine(calls+9, "slow", "{}", "")); err != nil {
+	if _, err := io.WriteString(f.In, replaytest.CallLine(calls+9, "slow", "{}", "")); err != nil {
 		t.Fatal(err)
 	}
-	_ = f.in.Close()
+	_ = f.In.Close()
 	close(closed)
 	answers, _ := f.collect(t, calls)
 	for id, r := range answers {
@@ -243,7 +236,7 @@ func TestEndOfInput(t *testing.T) {
 			t.Errorf("id %s: %s", id, r.Result)
 		}
 	}
-	if _, err := f.receive(); err != io.EOF {
+	if _, err := f.Receive(); err != io.EOF {
 		t.Errorf("after the last answer: %v, want the end", err)
 	}
 }
@@ -251,14 +244,14 @@ func TestEndOfInput(t *testing.T) {
 // TestRepliesBeforeTheEnd: a bad line is answered also when the input ends right behind it.
 func TestRepliesBeforeTheEnd(t *testing.T) {
 	t.Parallel()
-	for range 200 {
+	for range leaktest.Rounds(20, 200) {
 		f := start(t, setup{silent: true})
-		if err := f.send("garbage\n{\"jsonrpc\":\"2.0\",\"id\":1}"); err != nil {
+		if err := f.Send("garbage\n{\"jsonrpc\":\"2.0\",\"id\":1}"); err != nil {
 			t.Fatal(err)
 		}
-		_ = f.in.Close()
+		_ = f.In.Close()
 		for _, want := range []string{"-32700", `"id":1,`} {
-			if l, err := f.receive(); err != nil || !bytes.Contains(l, []byte(want)) {
+			if l, err := f.Receive(); err != nil || !bytes.Contains(l, []byte(want)) {
 				t.Fatalf("got %s (%v), want %s", l, err, want)
 			}
 		}
@@ -288,21 +281,21 @@ func TestCancel(t *testing.T) {
 	}})
 	send := func(l string) {
 		t.Helper()
-		if err := f.send(l); err != nil {
+		if err := f.Send(l); err != nil {
 			t.Fatal(err)
 		}
 	}
-	send(callLine(10, "hold", "{}", ""))
+	send(replaytest.CallLine(10, "hold", "{}", ""))
 	<-started
-	send(callLine(11, "hold", `{"text":"queued"}`, ""))
+	send(replaytest.CallLine(11, "hold", `{"text":"queued"}`, ""))
 	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":11}}`)
 	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":10,"reason":"enough"}}`)
 	<-ended
-	send(callLine(10, "echo", `{"text":"again"}`, ""))
-	send(callLine(12, "hold", `{"text":"queued"}`, "")) // the gate is free again
+	send(replaytest.CallLine(10, "echo", `{"text":"again"}`, ""))
+	send(replaytest.CallLine(12, "hold", `{"text":"queued"}`, "")) // the gate is free again
 	answers, all := f.collect(t, 2)
-	_ = f.in.Close()
-	if late, err := f.receive(); err != io.EOF {
+	_ = f.In.Close()
+	if late, err := f.Receive(); err != io.EOF {
 		t.Errorf("a late answer: %s", late)
 	}
 	if len(all) != 2 || !strings.Contains(string(answers["10"].Result), "again") || answers["12"].Result == nil {
@@ -334,7 +327,7 @@ func TestCancelUnread(t *testing.T) {
 		}
 	}
 	write("garbage")
-	write(callLine(2, "hold", "{}", ""))
+	write(replaytest.CallLine(2, "hold", "{}", ""))
 	<-begun
 	for range 100 {
 		write("more garbage")
@@ -355,9 +348,9 @@ func TestLargeArgument(t *testing.T) {
 	content := strings.Repeat("0123456789abcde\n", 20_000_000/16)
 	path := filepath.Join(f.work, "large.txt")
 	go func() {
-		_ = f.send(callLine(10, "write_file", fmt.Sprintf(`{"file_path":%q,"content":%q}`, path, content), ""))
-		_ = f.send(callLine(11, "write_file", fmt.Sprintf(`{"file_path":%q,"content":%q}`, path, strings.Repeat("x", 40<<20)), ""))
-		_ = f.send(`{"jsonrpc":"2.0","id":12,"method":"ping"}`)
+		_ = f.Send(replaytest.CallLine(10, "write_file", fmt.Sprintf(`{"file_path":%q,"content":%q}`, path, content), ""))
+		_ = f.Send(replaytest.CallLine(11, "write_file", fmt.Sprintf(`{"file_path":%q,"content":%q}`, path, strings.Repeat("x", 40<<20)), ""))
+		_ = f.Send(`{"jsonrpc":"2.0","id":12,"method":"ping"}`)
 	}()
 	answers, _ := f.collect(t, 3)
 	if r := answers["10"]; r.Error != nil || bytes.Contains(r.Result, []byte("isError")) {
@@ -384,7 +377,7 @@ func TestPanic(t *testing.T) {
 		}
 		return tool.Result{Text: "fine"}, nil
 	})}})
-	if err := f.send(callLine(10, "boom", `{"text":"boom"}`, "") + "\n" + callLine(11, "boom", "{}", "")); err != nil {
+	if err := f.Send(replaytest.CallLine(10, "boom", `{"text":"boom"}`, "") + "\n" + replaytest.CallLine(11, "boom", "{}", "")); err != nil {
 		t.Fatal(err)
 	}
 	answers, _ := f.collect(t, 2)
@@ -405,15 +398,15 @@ func TestDuplicateID(t *testing.T) {
 		<-release
 		return tool.Result{Text: "done"}, nil
 	})}})
-	if err := f.send(callLine(10, "wait", "{}", "") + "\n" + callLine(10, "wait", "{}", "")); err != nil {
+	if err := f.Send(replaytest.CallLine(10, "wait", "{}", "") + "\n" + replaytest.CallLine(10, "wait", "{}", "")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := f.receive()
+	l, err := f.Receive()
 	if err != nil || !bytes.Contains(l, []byte("request id already in use")) {
 		t.Fatalf("got %s %v", l, err)
 	}
 	close(release)
-	if l, err = f.receive(); err != nil || !bytes.Contains(l, []byte("done")) {
+	if l, err = f.Receive(); err != nil || !bytes.Contains(l, []byte("done")) {
 		t.Fatalf("got %s %v", l, err)
 	}
 }
@@ -432,7 +425,7 @@ func TestWriter(t *testing.T) {
 	})}})
 	go func() {
 		for i := range 20 {
-			_ = f.send(callLine(i+10, "big", "{}", fmt.Sprintf(`"progressToken":"t%d","codehand/session":"writer-%03d"`, i, i)))
+			_ = f.Send(replaytest.CallLine(i+10, "big", "{}", fmt.Sprintf(`"progressToken":"t%d","codehand/session":"writer-%03d"`, i, i)))
 		}
 	}()
 	answers, _ := f.collect(t, 20)
@@ -452,7 +445,7 @@ func TestResultTooLarge(t *testing.T) {
 			return tool.Result{Media: []tool.Media{{MIME: "image/png", Data: make([]byte, 7<<20)}}}, nil // texts are cut long before
 		},
 	})}})
-	if err := f.send(callLine(10, "huge", "{}", "")); err != nil {
+	if err := f.Send(replaytest.CallLine(10, "huge", "{}", "")); err != nil {
 		t.Fatal(err)
 	}
 	answers, _ := f.collect(t, 1)
@@ -482,28 +475,28 @@ func TestTwoSessionsEditOneFile(t *testing.T) {
 		defer mu.Unlock()
 		id++
 		pending[strconv.Itoa(id)] = i
-		return callLine(id, "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"line %02d","new_string":"done %02d"}`, path, i, i), session(i))
+		return replaytest.CallLine(id, "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"line %02d","new_string":"done %02d"}`, path, i, i), session(i))
 	}
 	var lines []string
 	for i := range 2 {
-		lines = append(lines, callLine(10+i, "read_file", fmt.Sprintf(`{"file_path":%q}`, path), session(i)))
+		lines = append(lines, replaytest.CallLine(10+i, "read_file", fmt.Sprintf(`{"file_path":%q}`, path), session(i)))
 	}
-	if err := f.send(strings.Join(lines, "\n")); err != nil {
+	if err := f.Send(strings.Join(lines, "\n")); err != nil {
 		t.Fatal(err)
 	}
 	f.collect(t, 2)
 	go func() {
 		for i := range 40 {
-			_ = f.send(edit(i))
+			_ = f.Send(edit(i))
 		}
 	}()
 	acknowledged, refused := 0, 0
 	for acknowledged < 40 {
-		l, err := f.receive()
+		l, err := f.Receive()
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r reply
+		var r replaytest.Reply
 		if err := json.Unmarshal(l, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -522,7 +515,7 @@ func TestTwoSessionsEditOneFile(t *testing.T) {
 			t.Fatal("the edits do not come to an end")
 		}
 		again := edit(i)
-		go func() { _ = f.send(again) }()
+		go func() { _ = f.Send(again) }()
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -541,7 +534,7 @@ func TestListIsConstant(t *testing.T) {
 	for _, modern := range []bool{false, true, false, true} {
 		f := start(t, setup{tools: tools.All(), modern: modern})
 		for range 2 {
-			r, err := f.request("tools/list", nil)
+			r, err := f.Request("tools/list", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

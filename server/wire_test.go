@@ -65,9 +65,9 @@ func converse(t *testing.T, client string) string {
 	}
 	var got strings.Builder
 	take := func() bool {
-		l, err := f.receive()
+		l, err := f.Receive()
 		for err == nil && strings.Contains(string(l), `"notifications/progress"`) { // a machine that stood still for 50 ms
-			l, err = f.receive()
+			l, err = f.Receive()
 		}
 		if err == io.EOF {
 			return false
@@ -91,12 +91,12 @@ func converse(t *testing.T, client string) string {
 		default:
 			l = strings.ReplaceAll(l, "$WORK", f.work)
 			l = repeat.ReplaceAllStringFunc(l, expand)
-			if err := f.send(l); err != nil {
+			if err := f.Send(l); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	_ = f.in.Close()
+	_ = f.In.Close()
 	for take() {
 	}
 	return got.String()

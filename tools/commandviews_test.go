@@ -73,7 +73,7 @@ func TestCommandViews(t *testing.T) {
 				}
 				r.write("sub/g", "")
 				r.write(path, c.content)
-				r.do(name, quote(strings.ReplaceAll(c.command, "ABS", filepath.Join(r.dir, "f"))))
+				r.do(name, quote(strings.ReplaceAll(c.command, "ABS", "'"+filepath.Join(r.dir, "f")+"'")))
 				next, _ := json.Marshal(map[string]string{"file_path": path, "content": "new\n"})
 				res, _ := r.do("write_file", string(next))
 				if want := map[string]tool.Code{all: "", part: tool.FilePartlyRead, none: tool.FileNotRead}[c.seen]; res.Failed != want {

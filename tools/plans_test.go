@@ -18,7 +18,7 @@ import (
 // enter enters plan mode and returns the plan file.
 func (r *rig) enter() string {
 	r.t.Helper()
-	m := regexp.MustCompile(`(?m) Plan file: (/\S+\.md)$`).FindStringSubmatch(r.okRaw("enter_plan_mode", `{}`))
+	m := regexp.MustCompile(`(?m) Plan file: (/.+\.md)$`).FindStringSubmatch(r.okRaw("enter_plan_mode", `{}`))
 	if m == nil {
 		r.t.Fatal("no plan file is named")
 	}

@@ -255,9 +255,17 @@ func TestReadFileNotebookLimits(t *testing.T) {
 	}
 	r.Client.MaxRunes = 50_000
 	text = r.ok("read_file", `{"file_path":"n.ipynb","offset":3}`)
-	if !strings.HasSuffix(text, "x\n[output cut; use jq '.cells[2].outputs' $WORK/n.ipynb]\n[cells 3-3 of 3]") {
+	if !strings.HasSuffix(text, "x\n[output cut; use jq '.cells[2].outputs' "+shellWord(r.dir, "n.ipynb")+"]\n[cells 3-3 of 3]") {
 		t.Errorf("…%s", text[len(text)-200:])
 	}
+}
+
+// shellWord is how bash must be given a file in the directory dir, as $WORK/name: quoted if dir contains spaces.
+func shellWord(dir, name string) string {
+	if strings.Contains(dir, " ") {
+		return "'$WORK/" + name + "'"
+	}
+	return "$WORK/" + name
 }
 
 // The command that shows an output that was cut was another one, or none, if the path had a blank or began like an option.
@@ -266,7 +274,7 @@ func TestReadFileCutOutputCommand(t *testing.T) {
 	r := newRig(t)
 	book := notebookOf(codeCell("a", "1", `{"output_type":"stream","name":"stdout","text":"`+strings.Repeat("x", 10_001)+`"}`))
 	for name, word := range map[string]string{
-		"n.ipynb": "$WORK/n.ipynb", "-n.ipynb": "$WORK/-n.ipynb", "my n.ipynb": "'$WORK/my n.ipynb'", "it's;$(n).ipynb": `'$WORK/it'\''s;$(n).ipynb'`,
+		"n.ipynb": shellWord(r.dir, "n.ipynb"), "-n.ipynb": shellWord(r.dir, "-n.ipynb"), "my n.ipynb": "'$WORK/my n.ipynb'", "it's;$(n).ipynb": `'$WORK/it'\''s;$(n).ipynb'`,
 	} {
 		for content, command := range map[string]string{
 			book: "jq '.cells[0].outputs' " + word, wide(binary.LittleEndian, book): "iconv -f UTF-16 -t UTF-8 " + word + " | jq '.cells[0].outputs'",

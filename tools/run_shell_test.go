@@ -69,7 +69,7 @@ func TestRunShellLongFailure(t *testing.T) {
 	if n := len([]rune(text)); n > 10_200 {
 		t.Errorf("%d characters", n)
 	}
-	path := regexp.MustCompile(`Full output: (\S+)`).FindStringSubmatch(text)
+	path := regexp.MustCompile(`Full output: (.+?) Read it with`).FindStringSubmatch(text)
 	if path == nil {
 		t.Fatalf("no path in %.300s", text)
 	}
@@ -95,7 +95,7 @@ func TestRunShellLong(t *testing.T) {
 	if n := len([]rune(text)); n > 30_000 || n < 20_000 {
 		t.Errorf("%d characters", n)
 	}
-	path := regexp.MustCompile(`Full output: (\S+)`).FindStringSubmatch(text)
+	path := regexp.MustCompile(`Full output: (.+?) Read it with`).FindStringSubmatch(text)
 	if path == nil || !strings.HasSuffix(text, "\n100000") {
 		t.Fatalf("no path, or no end, in %.300s … %q", text, text[len(text)-60:])
 	}

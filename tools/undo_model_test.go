@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/tool"
 )
 
@@ -41,10 +42,7 @@ func TestRandomUndos(t *testing.T) {
 		s = rand.Uint64()
 	}
 	t.Logf("repeat with -undo.seed %d", s)
-	sequences := 25
-	if os.Getenv("CODEHAND_LONG") == "1" {
-		sequences = 1000
-	}
+	sequences := leaktest.Rounds(25, 1000)
 	rng := rand.New(rand.NewPCG(s, 0))
 	undone, refused := 0, 0
 	for i := range sequences {

@@ -20,7 +20,7 @@ func newCall(t *terminal) *cobra.Command {
 		Long: `Call one tool through the same checks as a client's call, and print what the
 model would read. A VALUE is text, converted where the tool wants a number or a
 boolean; KEY:=JSON gives any JSON value; - reads the whole input as JSON from
-standard input. Files below the current directory can be used.
+standard input. The tool can use files below the current directory.
 
 Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand call grep_search pattern='func main' output_mode=content
@@ -47,7 +47,7 @@ func (t *terminal) arguments(ctx context.Context, args []string, given string) (
 	const hint = `codehand call TOOL key=value … or --json '{"key":"value"}'`
 	if given != "" {
 		if len(args) > 0 {
-			return nil, usage(hint, "--json and %q do not go together", args[0])
+			return nil, usage(hint, "--json and %q cannot be combined", args[0])
 		}
 		return object([]byte(given), hint)
 	}

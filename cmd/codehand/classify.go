@@ -25,24 +25,23 @@ func newClassify(t *terminal) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "classify [COMMAND]...",
-		Short: "Say what shell commands can do at most, without running them",
-		Long: `Say what shell commands can do at most, without running them: readonly (proved
-to change nothing and to reach nothing), dangerous, or write (everything else).
-Each line of the answer is the class, a tab, and the reason; a readonly command
-has none. The reason begins with the rule and names the word.
+		Short: "Classify shell commands by what they can do, without running them",
+		Long: `Classify shell commands by what they can do at most, without running them:
+readonly (proved to change nothing and to reach nothing outside the roots),
+dangerous, or write (everything else). Each line of output is the class, a tab,
+and the reason, which begins with the rule and names the word. A readonly command
+has no reason.
 
-Commands are the arguments, or else the lines of standard input. A line that
-begins with a quotation mark and is a JSON string stands for that string, so that
-a command may have several lines; any other is taken as it is, without the CR of
-a CR LF. There is one line of output for each line of input: an empty one is
-"write", since it holds no command.
+Commands are the arguments, or else the lines of standard input. A line that is a
+JSON string stands for the text of the string, so a command can have several
+lines. Any other line is taken literally, without the CR of a CR LF. Each line of
+input gives one line of output; an empty line holds no command and is "write".
 
-With --json each line of output is an object with command, class, reason, and
-parsed, which is false for a command that is "write" because it could not be
-read.
+With --json each line of output is an object with command, class, reason and
+parsed, which is false if the command is "write" because it could not be parsed.
 
-Absolute paths count as readable below a root. They are compared as text, as
-given and with symbolic links resolved; no command is looked up on the disk.
+Commands may read absolute paths below a root. Paths are compared as text with the
+roots, as given and with links resolved; nothing in a command is looked up on disk.
 
 Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.`,
 		Example: `  codehand classify 'git log --oneline | head' 'sort -o a b'
@@ -66,7 +65,8 @@ Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.
 			return out.Flush()
 		},
 	}
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "a `DIR` whose files commands may read by absolute path; may be repeated (default: the current directory)")
+	cmd.Flags().StringArrayVar(&roots, "root", nil,
+		"`DIR` whose files commands may read by absolute path; repeatable (default: the current directory)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per command")
 	return cmd
 }
@@ -161,7 +161,8 @@ func commandOf(line string) string {
 	if json.Unmarshal([]byte(line), &command) != nil {
 		return line
 	}
-	if strings.ContainsRune(command, utf8.RuneError) && !strings.ContainsRune(line, utf8.RuneError) && !strings.Contains(strings.ToLower(line), `\ufffd`) {
+	if strings.ContainsRune(command, utf8.RuneError) && !strings.ContainsRune(line, utf8.RuneError) &&
+		!strings.Contains(strings.ToLower(line), `\ufffd`) {
 		// Half a surrogate pair came out as U+FFFD, an ordinary character. It is none.
 		command = strings.ReplaceAll(command, string(utf8.RuneError), "\xed\xa0\x80")
 	}

@@ -30,42 +30,42 @@ func newConnect(t *terminal) *cobra.Command {
 	var f connectFlags
 	cmd := &cobra.Command{
 		Use:   "connect URL",
-		Short: "Pass one client on standard input and output to a remote endpoint",
-		Long: `Pass the messages of one MCP client on standard input and output to the endpoint
-at URL, over Streamable HTTP, in every protocol revision from 2024-11-05 to
-2026-07-28. It is for clients that cannot speak to a remote server themselves,
-and it goes on where they give up: it tries again when the endpoint is away for
-a while, and makes a new session when the old one is lost. Ends when the input
-ends.
+		Short: "Connect a client on standard input and output to a remote endpoint",
+		Long: `Connect one MCP client on standard input and output to the endpoint at URL, over
+Streamable HTTP, in every protocol revision from 2024-11-05 to 2026-07-28. Use it
+for clients that cannot speak to a remote server themselves. It retries while the
+endpoint is unreachable, and makes a new session when the old one is lost. It
+exits when the input ends.
 
-The token is read from an environment variable or from a file that nobody else
-can read. The handle of the conversation is --session, else CODEHAND_SESSION,
-CLAUDE_CODE_SESSION_ID or COPILOT_AGENT_SESSION_ID, else a random one. The
-variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.
+Give the token in an environment variable (--token-env) or in a file that only
+you can read (--token-file). The handle of the conversation is --session, or else
+CODEHAND_SESSION, CLAUDE_CODE_SESSION_ID or COPILOT_AGENT_SESSION_ID, or else
+random. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.
 
-Exit codes: 0 the input ended or a signal came, 1 the input broke, 2 usage,
-3 configuration, 128+n a second signal n.`,
+Exit codes: 0 the input ended or a signal came, 1 reading the input failed,
+2 usage, 3 configuration, 128+n a second signal n.`,
 		Example: `  codehand connect http://127.0.0.1:7433/mcp
   codehand connect https://tools.example.com/mcp --token-env TEAM_TOKEN`,
 		Args: wanted(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return t.connect(cmd, args[0], f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.session, "session", "", "handle of the conversation, 8-64 of [A-Za-z0-9._-]")
+	flags.StringVar(&f.session, "session", "", "handle of the conversation: 8-64 characters of [A-Za-z0-9._-]")
 	flags.StringVar(&f.tokenEnv, "token-env", "", "name of the environment variable that holds the token")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the token, mode 0600")
-	flags.BoolVar(&f.insecure, "insecure", false, "send the token over http:// to another machine, too")
-	flags.StringVar(&f.caFile, "ca-file", "", "PEM file of authorities to trust besides the system's")
+	flags.BoolVar(&f.insecure, "insecure", false, "send the token even over http:// to another machine")
+	flags.StringVar(&f.caFile, "ca-file", "", "PEM file of certificate authorities to trust besides the system's")
 	return cmd
 }
 
 // connect passes one client on. Nothing else may write to standard output meanwhile.
 func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error {
 	if isTerminal(t.in) {
-		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin/stdout; normally a client starts this. Ctrl-D ends it.\n", buildVersion())
+		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin and stdout, usually started by a client. Ctrl-D ends it.\n",
+			buildVersion())
 	}
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
-		fmt.Fprintf(t.errs, "codehand: other processes can read the environment of this one: %v\n", err)
+		fmt.Fprintf(t.errs, "codehand: warning: other processes can read the environment of this one: %v\n", err)
 	}
 	o := server.BridgeOptions{URL: url, Insecure: f.insecure, Version: buildVersion()}
 	var err error
@@ -103,7 +103,7 @@ func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error
 		return &exitError{code: exitFailed, err: err}
 	}
 	if in.n.Load() == 0 && cmd.Context().Err() == nil {
-		fmt.Fprintln(t.errs, "codehand: stdin is closed: a client must start this")
+		fmt.Fprintln(t.errs, "codehand: stdin is closed; start this from an MCP client")
 	}
 	return nil
 }
@@ -135,12 +135,12 @@ func (t *terminal) connectSettings(cmd *cobra.Command) (config.Config, error) {
 // conversationVariables name the conversation, the first one that is set first.
 var conversationVariables = []string{"CODEHAND_SESSION", "CLAUDE_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID"}
 
-// conversationOf finds the handle of the conversation; "": none is given. What a client calls its conversation is hashed if
-// it has not the form of a handle, so that the same conversation is the same one again.
+// conversationOf finds the handle of the conversation; "": none is given. What a client calls its conversation is
+// hashed if it has not the form of a handle, so that the same conversation is the same one again.
 func conversationOf(given bool, flag string, env func(string) string) (string, error) {
 	if given {
 		if !config.Handle(flag) {
-			return "", usage("codehand connect --help", "--session must be 8-64 of [A-Za-z0-9._-]")
+			return "", usage("codehand connect --help", "--session must be 8-64 characters of [A-Za-z0-9._-]")
 		}
 		return flag, nil
 	}
@@ -158,25 +158,27 @@ func conversationOf(given bool, flag string, env func(string) string) (string, e
 	return "", nil
 }
 
-// bearer returns what gives the token, and how an operator knows it. A variable is taken out of the environment, so that
-// no child can have it.
+// bearer returns what gives the token, and how an operator knows it. A variable is taken out of the environment, so
+// that no child can have it.
 func bearer(f connectFlags) (get func() string, from string, err error) {
 	switch {
 	case f.tokenEnv != "" && f.tokenFile != "":
-		return nil, "", usage("codehand connect --help", "--token-env and --token-file do not go together")
+		return nil, "", usage("codehand connect --help", "--token-env and --token-file cannot be combined")
 	case f.tokenEnv != "":
 		value := strings.TrimSpace(os.Getenv(f.tokenEnv))
 		if err := os.Unsetenv(f.tokenEnv); err != nil {
-			return nil, "", usage("codehand connect --help", "--token-env %q is no name of a variable", f.tokenEnv)
+			return nil, "", usage("codehand connect --help", "--token-env %q is not the name of a variable", f.tokenEnv)
 		}
 		if err := checkBearer(value); err != nil {
-			return nil, "", &exitError{code: exitConfig, err: fmt.Errorf("variable %s: %w", f.tokenEnv, err), hint: "set it where the client starts this command"}
+			return nil, "", &exitError{code: exitConfig, err: fmt.Errorf("variable %s: %w", f.tokenEnv, err),
+				hint: "set it in the client's configuration of this command"}
 		}
 		return func() string { return value }, "variable " + f.tokenEnv, nil
 	case f.tokenFile != "":
 		value, err := readBearer(f.tokenFile)
 		if err != nil {
-			return nil, "", &exitError{code: exitConfig, err: err, hint: "a line with the token, in a file with mode 0600"}
+			return nil, "", &exitError{code: exitConfig, err: err,
+				hint: "put the token alone into a file with mode 0600"}
 		}
 		file := &bearerFile{path: f.tokenFile, last: value}
 		return file.get, "file " + f.tokenFile, nil
@@ -187,10 +189,10 @@ func bearer(f connectFlags) (get func() string, from string, err error) {
 // checkBearer refuses what cannot be sent. It never repeats it.
 func checkBearer(value string) error {
 	if value == "" {
-		return errors.New("no token is in it")
+		return errors.New("no token found")
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("what is in it is no token: it has blanks or other characters that a token cannot have")
+		return errors.New("not a token: it has spaces or other characters that a token cannot have")
 	}
 	return nil
 }
@@ -210,9 +212,9 @@ func readBearer(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no regular file", path)
+		return "", fmt.Errorf("%s is not a regular file", path)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return "", fmt.Errorf("%s can be read by others (mode %04o): chmod 600 %s", path, info.Mode().Perm(), path)
+		return "", fmt.Errorf("%s can be read by others (mode %04o); run chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	b, err := io.ReadAll(io.LimitReader(file, maxBearer))
 	if err != nil {
@@ -257,7 +259,8 @@ func authorities(path string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(b) {
-		return nil, &exitError{code: exitConfig, err: fmt.Errorf("%s: no certificate is in it", path), hint: "a PEM file: -----BEGIN CERTIFICATE-----"}
+		return nil, &exitError{code: exitConfig, err: fmt.Errorf("%s: no certificate found", path),
+			hint: "use a PEM file, with a line -----BEGIN CERTIFICATE-----"}
 	}
 	return pool, nil
 }

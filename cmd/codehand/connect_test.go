@@ -92,8 +92,8 @@ func TestBearer(t *testing.T) {
 		mode os.FileMode
 		want string
 	}{
-		{"sesame", 0o640, "chmod 600"}, {"sesame", 0o604, "chmod 600"}, {"", 0o600, "no token is in it"}, {"sesame open", 0o600, "is no token"},
-		{"sesame\x00", 0o600, "is no token"}, {"sésame", 0o400, "is no token"},
+		{"sesame", 0o640, "chmod 600"}, {"sesame", 0o604, "chmod 600"}, {"", 0o600, "no token found"}, {"sesame open", 0o600, "not a token"},
+		{"sesame\x00", 0o600, "not a token"}, {"sésame", 0o400, "not a token"},
 	} {
 		if runtime.GOOS == "windows" && c.want == "chmod 600" {
 			continue // it has no such bits
@@ -105,7 +105,7 @@ func TestBearer(t *testing.T) {
 		}
 		_ = os.Chmod(path, 0o600) // for the next one
 	}
-	if _, _, err := bearer(connectFlags{tokenFile: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, _, err := bearer(connectFlags{tokenFile: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a directory: %v", err)
 	}
 }

@@ -38,15 +38,14 @@ func newDoctor(t *terminal) *cobra.Command {
 	var audit string
 	cmd := &cobra.Command{
 		Use:   "doctor [ROOT...]",
-		Short: "Say what is missing on this machine",
-		Long: `Look at what codehand needs here: its binary, configuration, roots, state
-directory, programs, and whether it answers a client of either protocol era,
-with the settings that this command is given. Nothing is changed but for the
-state directory, which is made if it is missing.
+		Short: "Check this machine and the settings",
+		Long: `Check what codehand needs here: its binary, configuration, roots, state directory
+and programs, and whether it answers clients of both protocol eras with the given
+settings. Nothing is changed, except that a missing state directory is created.
 
-With --audit DIR look at an audit log instead: that every line follows the one
-before, in all its files. The first line that is changed, cut or missing is
-named.
+With --audit DIR check an audit log instead: every line must follow the one
+before, in all files of the log. The first line that is changed, cut or missing
+is named.
 
 Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 		RunE: func(cmd *cobra.Command, roots []string) error {
@@ -81,7 +80,7 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	cmd.Flags().StringVar(&audit, "audit", "", "check the audit log in `DIR`, and nothing else")
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail on a warning, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings, too")
 	return cmd
 }
 
@@ -89,7 +88,8 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 func diagnose(cmd *cobra.Command, roots []string) []finding {
 	cfg, warnings, err := load(cmd, roots)
 	if err != nil {
-		return []finding{checkBinary(), {ID: "config", Level: "FAIL", Text: err.Error(), Fix: "mend the file or the setting that is named"}}
+		return []finding{checkBinary(),
+			{ID: "config", Level: "FAIL", Text: err.Error(), Fix: "fix the file or the setting that is named"}}
 	}
 	args := append([]string{"stdio"}, cfg.Roots...)
 	for flag, value := range given(cmd) {
@@ -102,8 +102,10 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 		func(ctx context.Context) []finding { return append(checkState(cfg), checkJournal(ctx, cfg)...) },
 		func(context.Context) []finding { return checkPrograms() },
 		func(context.Context) []finding {
-			return []finding{{ID: "sandbox", Level: "note", Text: "level 1 (limits): commands have a filtered environment and are ended with their whole tree; the kernel does not confine them",
-				Fix: "give codehand only roots whose programs you would run yourself"}}
+			return []finding{{ID: "sandbox", Level: "note",
+				Text: "level 1 (limits): commands run with a filtered environment, and codehand ends their whole " +
+					"process tree; the kernel does not confine them",
+				Fix: "use only roots whose programs you would run yourself"}}
 		},
 		func(ctx context.Context) []finding { return []finding{handshake(ctx, args, "legacy")} },
 		func(ctx context.Context) []finding { return []finding{handshake(ctx, args, "modern")} },
@@ -119,7 +121,8 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 			select {
 			case all[i] = <-done:
 			case <-ctx.Done():
-				all[i] = []finding{{"time", "FAIL", fmt.Sprintf("check %d of %d did not end within %s", i+1, len(checks), checkLimit), "look for a dead network mount"}}
+				all[i] = []finding{{"time", "FAIL", fmt.Sprintf("check %d of %d did not end within %s", i+1,
+					len(checks), checkLimit), "look for a network mount that does not answer"}}
 			}
 		})
 	}
@@ -135,7 +138,8 @@ func checkAudit(dir string) finding {
 			"keep the files as they are, and find out who could write to the directory"}
 	}
 	if err != nil {
-		return finding{"audit", "FAIL", err.Error(), "name the directory of the log: audit.dir, else audit in the data directory"}
+		return finding{"audit", "FAIL", err.Error(),
+			"give the directory of the log: audit.dir, or else audit in the data directory"}
 	}
 	return finding{"audit", "ok", fmt.Sprintf("%d lines, each follows the one before", lines), ""}
 }
@@ -143,7 +147,8 @@ func checkAudit(dir string) finding {
 func checkBinary() finding {
 	exe, err := os.Executable()
 	if err != nil {
-		return finding{"binary", "warn", "the path of this program is not known: " + err.Error(), "start it by its absolute path"}
+		return finding{"binary", "warn", "the path of this program is not known: " + err.Error(),
+			"start it by its absolute path"}
 	}
 	f := finding{"binary", "ok", fmt.Sprintf("%s, version %s", exe, buildVersion()), ""}
 	first, err := exec.LookPath("codehand")
@@ -153,26 +158,30 @@ func checkBinary() finding {
 	a, errA := os.Stat(exe)
 	b, errB := os.Stat(first)
 	if errA == nil && errB == nil && !os.SameFile(a, b) {
-		return finding{"binary", "warn", f.Text + "; PATH has another one first: " + first, "name this one by its absolute path in your client"}
+		return finding{"binary", "warn", f.Text + "; PATH finds another one first: " + first,
+			"give your client the absolute path of this one"}
 	}
 	return f
 }
 
 func checkConfig(cfg config.Config, warnings []config.Warning) []finding {
-	text := "defaults; no file was read"
+	text := "defaults; there is no configuration file"
 	if len(cfg.Files) > 0 {
 		text = "read " + strings.Join(cfg.Files, ", ")
 	}
 	out := []finding{{"config", "ok", text, ""}}
 	for _, w := range warnings {
-		out = append(out, finding{"config", "warn", w.String(), "a project file may only narrow what the user's file and flags allow"})
+		out = append(out,
+			finding{"config", "warn", w.String(),
+				"a project file may only narrow what the user's file and flags allow"})
 	}
 	return out
 }
 
 func checkRoots(cfg config.Config) []finding {
 	if len(cfg.Roots) == 0 {
-		return []finding{{"roots", "warn", "there is no root, so every path is outside", "give a directory: codehand stdio /path/to/project"}}
+		return []finding{{"roots", "warn", "there is no root, so the tools can use no file",
+			"give a directory: codehand stdio /path/to/project"}}
 	}
 	var out []finding
 	for _, r := range cfg.Roots {
@@ -180,14 +189,15 @@ func checkRoots(cfg config.Config) []finding {
 		info, err := os.Stat(r)
 		switch {
 		case err != nil:
-			f = finding{"roots", "FAIL", err.Error(), "make the directory, or name another"}
+			f = finding{"roots", "FAIL", err.Error(), "create the directory, or give another one"}
 		case !info.IsDir():
-			f = finding{"roots", "FAIL", r + " is no directory", "name a directory"}
+			f = finding{"roots", "FAIL", r + " is not a directory", "give a directory"}
 		default:
 			if _, err := os.ReadDir(r); err != nil {
 				f = finding{"roots", "FAIL", err.Error(), "give this user the right to read it"}
 			} else if same(r, cfg.Home) {
-				f = finding{"roots", "warn", r + " is your home directory: everything in it can be changed", "name a project instead"}
+				f = finding{"roots", "warn", r + " is your home directory: the tools can change everything in it",
+					"give a project's directory instead"}
 			}
 		}
 		out = append(out, f)
@@ -204,15 +214,17 @@ func same(a, b string) bool {
 func checkState(cfg config.Config) []finding {
 	dir, err := config.OpenState(cfg.StateDir)
 	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(), "the directory must belong to you, with mode 0700; --state-dir names another"}}
+		return []finding{{"state", "FAIL", err.Error(),
+			"the directory must belong to you and have mode 0700; or choose another one with --state-dir"}}
 	}
 	probe, err := os.CreateTemp(dir, "doctor-*")
 	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(), "make room, or name another with --state-dir"}}
+		return []finding{{"state", "FAIL", err.Error(),
+			"free some space, or choose another directory with --state-dir"}}
 	}
 	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(), "look at the file system"}}
+		return []finding{{"state", "FAIL", err.Error(), "check the file system"}}
 	}
 	return []finding{{"state", "ok", dir, ""}}
 }
@@ -224,15 +236,19 @@ const maxRecovered = 5
 func checkJournal(ctx context.Context, cfg config.Config) []finding {
 	found, err := server.RecoveredFiles(ctx, cfg.StateDir)
 	if err != nil {
-		return []finding{{"journal", "warn", "what is kept of files is not known: " + err.Error(), "look at the directory journal in the state directory"}}
+		return []finding{{"journal", "warn", "the journal cannot be read: " + err.Error(),
+			"check the directory journal in the state directory"}}
 	}
 	var out []finding
 	for _, r := range found[:min(len(found), maxRecovered)] {
-		out = append(out, finding{"journal", "note", fmt.Sprintf("a server that was killed left a content of %s, found on %s", r.Path, r.Time.Local().Format(time.DateTime)),
-			"codehand history --change " + r.ID + " shows it, in a directory above the file"})
+		out = append(out,
+			finding{"journal", "note", fmt.Sprintf("a server that was killed left a version of %s, found on %s", r.Path,
+				r.Time.Local().Format(time.DateTime)),
+				"to see it, run in a directory above the file: codehand history --change " + r.ID})
 	}
 	if more := len(found) - maxRecovered; more > 0 {
-		out = append(out, finding{"journal", "note", fmt.Sprintf("%d more such contents are kept", more), "codehand history lists them"})
+		out = append(out, finding{"journal", "note", fmt.Sprintf("%d more such versions are kept", more),
+			"codehand history lists them"})
 	}
 	return out
 }
@@ -251,7 +267,8 @@ func checkPrograms() []finding {
 			}
 		}
 		if found == "" {
-			out = append(out, finding{"programs", p.level, p.name + " is not in /usr/bin, /bin or /usr/local/bin", p.fix})
+			out = append(out, finding{"programs", p.level, p.name + " is not in /usr/bin, /bin or /usr/local/bin",
+				p.fix})
 			continue
 		}
 		out = append(out, finding{"programs", "ok", found, ""})
@@ -263,7 +280,7 @@ func checkPrograms() []finding {
 func handshake(ctx context.Context, args []string, era string) finding {
 	id := "handshake"
 	fail := func(err error) finding {
-		return finding{id, "FAIL", era + ": " + err.Error(), "run codehand stdio by hand and look at its standard error"}
+		return finding{id, "FAIL", era + ": " + err.Error(), "run codehand stdio by hand and read its standard error"}
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -285,12 +302,15 @@ func handshake(ctx context.Context, args []string, era string) finding {
 		return fail(err)
 	}
 	lines := []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"codehand-doctor","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+			`"capabilities":{},"clientInfo":{"name":"codehand-doctor","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 	}
 	if era == "modern" {
-		const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"codehand-doctor","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+		const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"codehand-doctor","version":"1"},` +
+			`"io.modelcontextprotocol/clientCapabilities":{}}}`
 		lines = []string{
 			`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":` + meta + `}`,
 			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":` + meta + `}`,
@@ -314,11 +334,12 @@ func handshake(ctx context.Context, args []string, era string) finding {
 	}
 	if err != nil {
 		if s := strings.TrimSpace(stderr.String()); s != "" {
-			err = fmt.Errorf("%w; it says: %s", err, s)
+			err = fmt.Errorf("%w; its standard error: %s", err, s)
 		}
 		return fail(err)
 	}
-	return finding{id, "ok", fmt.Sprintf("%s: %d tools, %d tokens, in %d ms; ended with its input", era, tools, (bytes+3)/4, answered.Milliseconds()), ""}
+	return finding{id, "ok", fmt.Sprintf("%s: %d tools, %d tokens, in %d ms; exited cleanly", era, tools, (bytes+3)/4,
+		answered.Milliseconds()), ""}
 }
 
 // countTools reads one line of the server. It returns 0 tools for every answer but that of tools/list.

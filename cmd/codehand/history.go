@@ -19,15 +19,15 @@ func newHistory(t *terminal) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "history [PATH]",
-		Short: "List the changes that were made to files",
+		Short: "List the changes that tools made to files",
 		Long: `List the changes that the tools of codehand made to files below the current
-directory, newest first: of all files, or of PATH, which may be a directory.
-What shell commands changed is not recorded.
+directory, newest first: all changes, or those of PATH, which may be a directory.
+Changes by shell commands are not recorded.
 
-Each line has the id of the change, by which --change shows its diff and
-codehand undo takes it back. A line with "kept" is a content that another
+Each line begins with the id of the change: --change ID shows its diff, and
+codehand undo ID takes it back. A line with "kept" is a version that another
 program saved while a tool changed the file, or that was found in a temporary
-file; --change shows it, and codehand undo writes it, byte for byte.
+file. --change ID shows it, and codehand undo ID writes it, byte for byte.
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 configuration.`,
 		Example: `  codehand history
@@ -49,7 +49,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 configuration.`,
 				return t.historyJSON(cmd, input, limit)
 			}
 			if limit > historyPage {
-				return usage("codehand history --json", "--limit can be at most %d without --json", historyPage)
+				return usage("codehand history --json", "--limit must be at most %d without --json", historyPage)
 			}
 			input["limit"] = limit
 			raw, err := json.Marshal(input)
@@ -84,7 +84,8 @@ func (t *terminal) historyJSON(cmd *cobra.Command, input map[string]any, limit i
 	return enc.Encode(all)
 }
 
-func (t *terminal) historyPages(cmd *cobra.Command, s *server.Server, input map[string]any, limit int) ([]json.RawMessage, error) {
+func (t *terminal) historyPages(cmd *cobra.Command, s *server.Server, input map[string]any,
+	limit int) ([]json.RawMessage, error) {
 	all, more := []json.RawMessage{}, true
 	input["format"] = "json"
 	for more && len(all) < limit {

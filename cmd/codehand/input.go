@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// input is standard input until its end or that of ctx, whose cause it then fails with: a signal only ends ctx, and would
-// not be noticed by a read that waits for a writer who never comes. Such a read stays behind until the process ends, so
-// nobody else may read t.in afterwards. Called at most once.
+// input is standard input until its end or that of ctx, whose cause it then fails with: a signal only ends ctx, and
+// would not be noticed by a read that waits for a writer who never comes. Such a read stays behind until the process
+// ends, so nobody else may read t.in afterwards. Called at most once.
 func (t *terminal) input(ctx context.Context) io.Reader {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // it always returns nil

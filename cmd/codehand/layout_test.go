@@ -50,6 +50,9 @@ var rooms = map[string][]string{
 	"server/clients":  {"filestate"},
 	"server/logging":  {},
 
+	"server/blackbox":   {},
+	"server/replaytest": {"filestate/leaktest"},
+
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
@@ -78,6 +81,7 @@ var rooms = map[string][]string{
 	"filestate/disk":     {},
 	"filestate/exchange": {"filestate/disk", "filestate/fault"},
 	"filestate/fault":    {},
+	"filestate/leaktest": {},
 	"filestate/lines":    {},
 	"filestate/lock":     {"filestate/disk"},
 	"filestate/owner":    {},
@@ -93,15 +97,16 @@ var modules = []struct {
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"tools/skills"}},
-	{path: "github.com/gofrs/flock", rooms: []string{"filestate/lock", "server/auth", "server/state"}},
+	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
-	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "cmd/conformance"}},
+	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "server/blackbox", "cmd/conformance"}},
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
 	{path: "github.com/prometheus/client_golang", rooms: []string{"server/metrics"}},
-	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server"}, testsOnly: true},
+	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/replaytest"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
+	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
 	{path: "golang.org/x/text", rooms: []string{"tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/permission"}},
@@ -128,6 +133,10 @@ var topLevel = []string{
 // mechanisms are names that say nothing about what a room is for.
 var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers", "types", "base", "manager", "misc"}
 
+// testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
+// may.
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/tooltest"}
+
 // A room is one package as it is on disk.
 type room struct {
 	name  string // its path below the module
@@ -140,12 +149,11 @@ type file struct {
 	test   bool
 	source []byte
 	tree   *ast.File
-	fset   *token.FileSet
 }
 
 // at is a place in a file, for a failure.
 func (r *room) at(f *file, n ast.Node) string {
-	return path.Join(r.name, f.name) + ":" + strconv.Itoa(f.fset.Position(n.Pos()).Line)
+	return path.Join(r.name, f.name) + ":" + strconv.Itoa(positions.Position(n.Pos()).Line)
 }
 
 // imported is the path of an import.
@@ -184,16 +192,25 @@ func readFiles(dir string) ([]*file, error) {
 	}
 	var files []*file
 	for _, name := range names {
-		f := &file{name: filepath.Base(name), test: strings.HasSuffix(name, "_test.go"), fset: token.NewFileSet()}
-		if f.source, err = os.ReadFile(name); err != nil {
+		source, err := os.ReadFile(name)
+		if err != nil {
 			return nil, err
 		}
-		if f.tree, err = parser.ParseFile(f.fset, name, f.source, parser.ParseComments); err != nil {
+		f, err := parseFile(name, source)
+		if err != nil {
 			return nil, err
 		}
 		files = append(files, f)
 	}
 	return files, nil
+}
+
+// positions are those of all files, since the types of several rooms are checked together.
+var positions = token.NewFileSet()
+
+func parseFile(name string, source []byte) (*file, error) {
+	tree, err := parser.ParseFile(positions, name, source, parser.ParseComments)
+	return &file{name: filepath.Base(name), test: strings.HasSuffix(name, "_test.go"), source: source, tree: tree}, err
 }
 
 func goTool(args ...string) ([]byte, error) {
@@ -266,15 +283,38 @@ func TestImports(t *testing.T) {
 	}
 }
 
+func TestImportsOfTestRooms(t *testing.T) {
+	t.Parallel()
+	product, test := &file{name: "a.go"}, &file{name: "a_test.go", test: true}
+	for _, c := range []struct {
+		room string
+		file *file
+		bad  bool
+	}{
+		{"server", product, true},
+		{"server", test, false},
+		{"server/replaytest", test, false},
+	} {
+		text := forbidden(&room{name: c.room}, c.file, module+"/filestate/leaktest")
+		if bad := strings.Contains(text, "for tests"); bad != c.bad {
+			t.Errorf("%s/%s imports a room for tests: the rule says %q", c.room, c.file.name, text)
+		}
+	}
+}
+
 // forbidden says why a file may not import p, and what to do.
 func forbidden(r *room, f *file, p string) string {
+	test := f.test || slices.Contains(testRooms, r.name)
 	if other, ok := strings.CutPrefix(p, module+"/"); ok {
-		if f.test || slices.Contains(rooms[r.name], other) {
+		if !test && slices.Contains(testRooms, other) {
+			return "the room is for tests: import it in a _test file, or move what the product needs to a room of the product"
+		}
+		if test || slices.Contains(rooms[r.name], other) {
 			return ""
 		}
 		return "the table of rooms does not allow it; hand the data down as an argument, or add the edge with its reason"
 	}
-	if g, ok := guarded[p]; ok && !f.test && !slices.Contains(g.rooms, r.name) {
+	if g, ok := guarded[p]; ok && !test && !slices.Contains(g.rooms, r.name) {
 		return "only " + strings.Join(g.rooms, ", ") + " may; " + g.instead
 	}
 	if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") {
@@ -287,7 +327,7 @@ func forbidden(r *room, f *file, p string) string {
 		switch {
 		case !slices.Contains(m.rooms, r.name):
 			return "only " + strings.Join(m.rooms, ", ") + " may; use the door of that room"
-		case m.testsOnly && !f.test:
+		case m.testsOnly && !test:
 			return "the module is for tests only"
 		}
 		return ""

@@ -9,8 +9,8 @@ import (
 var version = ""
 
 const (
-	// gcPercent lets the heap grow to 16 MiB before it is collected: the live heap is below 4 MiB, and a collection every
-	// 4 MiB shows in BenchmarkStdioInFlight and BenchmarkColdStart.
+	// gcPercent lets the heap grow to 16 MiB before it is collected: the live heap is below 4 MiB, and a collection
+	// every 4 MiB shows in BenchmarkStdioInFlight and BenchmarkColdStart.
 	gcPercent = 400
 	// memoryLimit makes the collector work harder from here on, or three writes of 20 MB would take 250 MiB.
 	memoryLimit = 96 << 20

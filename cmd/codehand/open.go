@@ -41,8 +41,8 @@ func (t *terminal) open(cmd *cobra.Command, roots []string) (*server.Server, err
 	return t.openFrom(cmd, roots, slog.LevelDebug)
 }
 
-// openQuiet is open for a person, whose terminal shows of the log only what is wrong unless log.level is set: what came of
-// the command, its own output says.
+// openQuiet is open for a person, whose terminal shows of the log only what is wrong unless log.level is set: what came
+// of the command, its own output says.
 func (t *terminal) openQuiet(cmd *cobra.Command) (*server.Server, error) {
 	return t.openFrom(cmd, nil, slog.LevelWarn)
 }

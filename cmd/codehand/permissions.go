@@ -20,7 +20,7 @@ func newPermissions(t *terminal) *cobra.Command {
 		Short: "Explain what calls are allowed, and why",
 		Args:  wanted(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("codehand permissions --help", "which one? check")
+			return usage("codehand permissions --help", "missing subcommand; available: check")
 		},
 	}
 	cmd.AddCommand(newPermissionsCheck(t))
@@ -33,11 +33,11 @@ func newPermissionsCheck(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check TOOL [KEY=VALUE | KEY:=JSON]... [-]",
 		Short: "Explain the decision about one call, without running it",
-		Long: `Explain what would become of a call: whether it is allowed, asked about or
-denied, by which rule of which file and line, or why else; what a person would
-be asked, and which rule would allow it. A command is shown with its class and
-its parts as rules see them. Nothing is run, nobody is asked, no hook is started.
-The input is written as for codehand call; --input gives it as one JSON object.
+		Long: `Explain what would happen to a call: whether it is allowed, asked about or denied,
+and by which rule (with file and line) or for which other reason; what a person
+would be asked, and which rule would allow the call. A command is shown with its
+class and its parts as rules see them. Nothing runs: no tool, no question, no hook.
+Write the input as for codehand call; --input takes it as one JSON object.
 
 Exit codes: 0 allowed or asked about (the first line says which), 1 denied
 or a failure, 2 usage, 3 configuration.`,
@@ -125,11 +125,11 @@ func verdictText(e server.Explanation) string {
 	case e.Off:
 		return "deny: the tool is switched off"
 	case e.AskedBy == "client":
-		return "ask: left to the client's own dialog, the call runs (permissions.ask_fallback)"
+		return "ask: the client's own dialog decides, the server runs the call (permissions.ask_fallback)"
 	case e.Hard:
-		return "ask: a person must decide; a client that cannot ask one is refused"
+		return "ask: a person must decide; refused if the client cannot ask one"
 	case e.AskedBy != "":
-		return "ask: a person is asked; a client that cannot ask one is refused"
+		return "ask: a person is asked; refused if the client cannot ask one"
 	}
 	return e.Verdict
 }
@@ -143,7 +143,7 @@ func partNote(p server.ExplainedPart) string {
 		notes = append(notes, "no rule with a * allows it")
 	}
 	if p.Inner {
-		notes = append(notes, "inside another one")
+		notes = append(notes, "inside another command")
 	}
 	if len(notes) == 0 {
 		return ""

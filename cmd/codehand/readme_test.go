@@ -17,17 +17,6 @@ func TestToolTable(t *testing.T) {
 	holdPart(t, "tools", want)
 }
 
-// TestProxySnippets holds the parts of the README that are files which tests start programs with.
-func TestProxySnippets(t *testing.T) {
-	for part, file := range map[string]string{"nginx": "nginx/codehand.conf", "caddy": "caddy/Caddyfile"} {
-		b, err := os.ReadFile("../../packaging/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		holdPart(t, part, "```"+part+"\n"+string(b)+"```\n")
-	}
-}
-
 // holdPart fails if a generated part of the README is not want, or writes it with -update.
 func holdPart(t *testing.T, name, want string) {
 	t.Helper()

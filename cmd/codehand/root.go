@@ -152,18 +152,18 @@ output; for people there are the commands below.`),
 }
 
 const guide = `codehand gives an MCP client the tools of a coding agent: read, write, edit, search, run.
-A client starts it; it is not meant to be typed at. To connect a client, add a server with
+Your MCP client starts it. To connect a client, add a server with
 
   command: codehand
   args:    stdio /path/to/your/project
 
 To try it here:
 
-  codehand serve                             many clients over HTTP; it prints what to paste into each
-  codehand tools                             what it offers, and what each tool costs
+  codehand serve                             serve many clients over HTTP; prints what to paste into each
+  codehand tools                             the tools, and what each costs in a model's context
   codehand call list_files pattern='**/*.go' one call, as a client would make it
-  codehand history                           what was changed here; codehand undo takes it back
-  codehand doctor                            what is missing on this machine
+  codehand history                           changes made here; codehand undo takes one back
+  codehand doctor                            a check of this machine and your settings
 `
 
 // isTerminal says whether r is a terminal, where a person sits, and not a pipe, where a client does.

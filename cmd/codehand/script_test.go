@@ -4,15 +4,23 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"codehand/filestate/leaktest"
 )
 
+// TestMain also is the program, when scripts and other tests start the copy of the test binary that testscript.Main makes.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	var guarded testscript.TestingM = m
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") != "codehand" {
+		guarded = leaktest.Begin(m)
+	}
+	testscript.Main(guarded, map[string]func(){
 		"codehand": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }

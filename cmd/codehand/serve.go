@@ -50,15 +50,15 @@ func newServe(t *terminal) *cobra.Command {
 		Use:   "serve [ROOT...]",
 		Short: "Serve many clients over HTTP",
 		Long: `Serve MCP clients over HTTP: Streamable HTTP at /mcp, the older SSE transport at
-/sse. Without flags it serves this user of this machine at 127.0.0.1:7433, in the
-current directory. For a team there are tokens ("codehand token new NAME"), a
-workspace for each ("/srv/ws/{principal}" as ROOT), and TLS or a proxy.
+/sse. Without flags it serves the current directory at 127.0.0.1:7433 to your user
+account. For a team, make tokens ("codehand token new NAME"), give each person a
+workspace ("/srv/ws/{principal}" as ROOT), and use TLS or a proxy.
 
-SIGHUP reads tokens and certificates again. SIGTERM and Ctrl-C let running calls
+SIGHUP reloads tokens and certificates. SIGTERM and Ctrl-C let running calls
 finish (http.drain); a second one ends at once. All settings: codehand help settings.
 
-Exit codes: 0 ended by a signal after the drain, 1 the start or a listener failed,
-2 usage, 3 configuration, 128+n a second signal n.`,
+Exit codes: 0 ended by a signal, after running calls had time to finish, 1 the start
+or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 		Example: `  codehand serve
   codehand serve --listen 127.0.0.1:8080 ~/src/project
   codehand serve --listen 0.0.0.0:7433 --http-public-url https://tools.example.com \
@@ -81,9 +81,10 @@ Exit codes: 0 ended by a signal after the drain, 1 the start or a listener faile
 		i := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Key == key })
 		f.String(flagName(settings[i]), settings[i].Default, settings[i].Doc)
 	}
-	f.String("config", "", "the configuration file, instead of the user's")
-	f.BoolVar(&check, "check", false, "do everything but listen, say what would be served, and end")
-	f.BoolVar(&snippets, "snippets", false, "print what to paste into each client, also where standard error is no terminal")
+	f.String("config", "", "configuration file to read instead of the user's")
+	f.BoolVar(&check, "check", false, "check everything, say what would be served, and exit without listening")
+	f.BoolVar(&snippets, "snippets", false,
+		"print what to paste into each client, even if standard error is not a terminal")
 	return cmd
 }
 
@@ -108,7 +109,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	t.hangup.Store(&starting)
 	defer t.hangup.Store(nil)
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
-		run.say("commands can read the environment of this process: %v", err)
+		run.say("warning: commands can read the environment of this process: %v", err)
 	}
 	cfg, warnings, err := load(cmd, roots)
 	for _, w := range warnings {
@@ -154,7 +155,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	t.server.Store(s)
 	if check {
 		run.describe(wouldServe(cfg))
-		run.say("ready to serve; nothing was bound")
+		run.say("ready to serve; --check does not listen")
 		return failed(s.Close())
 	}
 	ls, err := listen.Open(cmd.Context(), cfg, listen.Options{Inherited: passed, Log: log})
@@ -178,7 +179,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	run.notify("READY=1")
 	told := atEnd(cmd.Context(), func() {
 		run.notify("STOPPING=1") // first: standard error may be a terminal that stands still
-		run.say("ending; running calls have %s, a second signal ends at once", cfg.HTTP.Drain)
+		run.say("stopping; running calls have %s to finish, a second signal ends at once", cfg.HTTP.Drain)
 	})
 	err = s.HTTP(cmd.Context(), ls)
 	endMetrics() // they look into what is closed now
@@ -228,7 +229,7 @@ func (run *serving) metrics(ctx context.Context, s *server.Server) (end func(), 
 	if err != nil || !ok {
 		return func() {}, err
 	}
-	run.say("metrics at %s/metrics for whoever reaches it", l.URL)
+	run.say("metrics at %s/metrics for everyone who can reach that address", l.URL)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
@@ -291,23 +292,22 @@ func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server,
 	if err == nil {
 		principals = cfg.Principals
 		for _, key := range run.read.Changed(cfg) {
-			run.say("%s needs a restart", key)
+			run.say("%s changed; it takes effect after a restart", key)
 		}
 	}
 	errs = append(errs, s.Reload(principals))
 	for _, l := range ls {
 		errs = append(errs, l.Reload())
 	}
-	text := "principals, tokens and certificates were read again"
+	text := "reloaded principals, tokens and certificates"
 	if err := errors.Join(errs...); err != nil {
-		text = "reload: " + err.Error() + "; the old ones go on"
+		text = "reload failed: " + err.Error() + "; the old ones stay in use"
 	}
 	_, err = fmt.Fprintf(run.t.errs, "codehand: %s\n", text)
 	return err == nil
 }
 
-// describe says what is served, where, to whom, and what is weaker than somebody may think. urls are those of the
-// listeners; before they are bound, the addresses as configured.
+// describe says what is served, where and to whom, and warns. urls are the listeners', or as configured with --check.
 func (run *serving) describe(urls []string) {
 	cfg := run.cfg
 	paths := "/mcp"
@@ -316,21 +316,23 @@ func (run *serving) describe(urls []string) {
 	}
 	run.say("version %s serves %s at %s", buildVersion(), paths, strings.Join(urls, ", "))
 	if cfg.HTTP.PublicURL != "" {
-		run.say("clients call it %s", cfg.HTTP.PublicURL)
+		run.say("clients connect to %s", cfg.HTTP.PublicURL)
 	}
-	switch run.mode {
-	case "none":
-		run.say("auth mode none: whoever may call is the one principal local")
-	default:
-		run.say("auth mode %s: tokens are in %s", run.mode, cfg.TokenFile())
+	access := "tokens are in " + cfg.TokenFile()
+	switch {
+	case run.mode == "none" && run.everyUser():
+		access = "no tokens, every user of this machine can connect"
+	case run.mode == "none":
+		access = "no tokens, only your user account can connect"
 	}
-	run.say("store %s in %s", cfg.Store.URL, cfg.DataDir())
+	run.say("auth mode %s: %s", run.mode, access)
+	run.say("data directory %s (store %s)", cfg.DataDir(), cfg.Store.URL)
 	run.say("sandbox level 1 (limits), policy %s", cfg.Sandbox.Policy)
 	for _, root := range run.roots() {
 		run.say("root %s", root)
 	}
-	for _, text := range run.weaker() {
-		run.say("weaker: %s", text)
+	for _, text := range run.warnings() {
+		run.say("warning: %s", text)
 	}
 	if run.snippets {
 		run.paste(urls)
@@ -348,16 +350,23 @@ func (run *serving) roots() []string {
 	return []string{filepath.Join(run.cfg.DataDir(), "workspaces", "{principal}")}
 }
 
-// weaker is everything that holds less than its name promises.
-func (run *serving) weaker() []string {
+// everyUser says whether clients of other users of this machine are let in without a token.
+func (run *serving) everyUser() bool {
+	return run.cfg.Auth.LocalPeer == "any" || runtime.GOOS != "linux"
+}
+
+// warnings name every setting that protects less than a reader would expect.
+func (run *serving) warnings() []string {
 	cfg := run.cfg
 	var out []string
 	if run.mode == "none" {
 		if cfg.HTTP.PublicURL != "" {
-			out = append(out, "nobody must sign in, so whoever reaches the proxy is you; --auth-mode token changes that")
+			out = append(out,
+				"no sign-in is needed, so everyone who reaches the proxy acts as you; to change that: "+
+					"--auth-mode token")
 		}
-		if cfg.Auth.LocalPeer == "any" || runtime.GOOS != "linux" {
-			out = append(out, "every user of this machine may call")
+		if run.everyUser() {
+			out = append(out, "every user of this machine can connect and acts as you")
 		}
 	} else {
 		for _, root := range run.roots() {
@@ -366,19 +375,21 @@ func (run *serving) weaker() []string {
 			}
 		}
 		if tokens, err := auth.OpenTokenFile(cfg.TokenFile()).List(); err == nil && len(tokens) == 0 {
-			out = append(out, "there is no token yet, so nobody can call; make one: codehand token new NAME")
+			out = append(out, "there is no token yet, so nobody can connect; make one: codehand token new NAME")
 		}
 	}
 	if cfg.Sandbox.Policy == "off" {
-		out = append(out, "sandbox.policy is off: commands may do all that this user may")
+		out = append(out, "sandbox.policy is off: commands can do everything that your user account can")
 	} else {
-		out = append(out, `commands are not run, because this version has no sandbox that confines them; sandbox.policy = "off" runs them unconfined`)
+		out = append(out,
+			"shell commands are disabled: this version cannot confine them. To enable them unconfined: "+
+				"--sandbox-policy off")
 	}
 	if cfg.Store.URL == "memory:" {
-		out = append(out, "store memory: forgets everything when this process ends")
+		out = append(out, "store memory: sessions are forgotten when this process ends")
 	}
 	if cfg.Audit.OnError == "continue" {
-		out = append(out, "audit.on_error is continue: calls are made even when they cannot be recorded")
+		out = append(out, "audit.on_error is continue: calls run even when they cannot be recorded")
 	}
 	return out
 }
@@ -387,7 +398,7 @@ func (run *serving) weaker() []string {
 func (run *serving) paste(urls []string) {
 	at, ok := run.endpoint(urls)
 	if !ok {
-		run.say("no client can be told about a socket; there are snippets for addresses")
+		run.say("no snippets: clients cannot connect to a unix socket; listen on an address as well")
 		return
 	}
 	e := clients.Endpoint{URL: at}
@@ -395,7 +406,7 @@ func (run *serving) paste(urls []string) {
 		e.TokenEnv = tokenVariable
 	}
 	errs := run.t.errs
-	fmt.Fprintf(errs, "\nPaste into your client's file:\n")
+	fmt.Fprintf(errs, "\nPaste into your client's configuration file:\n")
 	for _, s := range clients.Snippets(e) {
 		fmt.Fprintf(errs, "\n%s: %s", s.Client, s.Files.On(runtime.GOOS))
 		if s.Files.Project != "" {
@@ -407,7 +418,8 @@ func (run *serving) paste(urls []string) {
 		fmt.Fprintf(errs, "\n%s", s.Text)
 	}
 	if e.TokenEnv != "" {
-		fmt.Fprintf(errs, "\n%s is a variable of the client's environment that holds a token: codehand token new NAME\n", e.TokenEnv)
+		fmt.Fprintf(errs, "\nSet %s in the client's environment to a token. To make one: codehand token new NAME\n",
+			e.TokenEnv)
 	}
 	fmt.Fprintln(errs)
 }

@@ -84,6 +84,7 @@ func (s *served) run() {
 	s.t.Cleanup(func() {
 		s.hung.Stop()
 		_ = s.cmd.Process.Kill() // most have ended
+		_ = s.cmd.Wait()         // and been waited for
 	})
 }
 
@@ -161,7 +162,7 @@ func TestServeEnds(t *testing.T) {
 			s := start(t, environment(t), "--listen", "127.0.0.1:0")
 			alive(t, http.DefaultClient, s.url)
 			s.signal(sig)
-			s.line("^codehand: ending; ")
+			s.line("^codehand: stopping; ")
 			if code := s.exit(); code != 0 {
 				t.Errorf("exit code %d:\n%s", code, strings.Join(s.seen, "\n"))
 			}
@@ -176,7 +177,7 @@ func TestServeSecondSignal(t *testing.T) {
 	s := start(t, environment(t), "--listen", "127.0.0.1:0", "--http-lame-duck", "10m")
 	alive(t, http.DefaultClient, s.url)
 	s.signal(syscall.SIGTERM)
-	s.line("^codehand: ending; ")
+	s.line("^codehand: stopping; ")
 	s.signal(syscall.SIGINT)
 	if code := s.exit(); code != 130 {
 		t.Errorf("exit code %d, want 130:\n%s", code, strings.Join(s.seen, "\n"))
@@ -229,14 +230,14 @@ func TestServeReload(t *testing.T) {
 	s := start(t, env, "--config", file, "--listen", "127.0.0.1:0", "--auth-mode", "token")
 	write("[http]\ndrain = \"3s\"\n[principals.alice]\nenabled = false\n")
 	s.signal(syscall.SIGHUP)
-	s.line("^codehand: http.drain needs a restart$")
-	s.line("^codehand: principals, tokens and certificates were read again$")
+	s.line("^codehand: http.drain changed; it takes effect after a restart$")
+	s.line("^codehand: reloaded principals, tokens and certificates$")
 	tokens := strings.TrimPrefix(env[1], "XDG_STATE_HOME=") + "/codehand/tokens.jsonl"
 	if err := os.WriteFile(tokens, []byte("{\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.signal(syscall.SIGHUP)
-	s.line(`^codehand: reload: .*tokens\.jsonl:1: .*; the old ones go on$`)
+	s.line(`^codehand: reload failed: .*tokens\.jsonl:1: .*; the old ones stay in use$`)
 	alive(t, http.DefaultClient, s.url)
 	s.signal(syscall.SIGTERM)
 	if code := s.exit(); code != 0 {

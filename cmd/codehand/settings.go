@@ -28,14 +28,14 @@ func flagName(s config.Setting) string { return strings.TrimPrefix(s.Flag, "--")
 func newSettings() *cobra.Command {
 	var b strings.Builder
 	b.WriteString(`Every setting has three spellings: a key in a file, an environment variable and a
-flag. Flags win over the environment, that over the project's file, that over the
-user's file. The project's file (.codehand/config.toml) can only narrow; the
-user's is ~/.config/codehand/config.toml or the platform's place. What a machine's
-administrator writes into /etc/codehand/managed.toml (or the platform's place) is
-fixed for everybody; lists of rules and names are added to those of the others.
+flag. Flags win over the environment, the environment over the project's file, and
+the project's file over the user's. The project's file (.codehand/config.toml) can
+only narrow. The user's file is ~/.config/codehand/config.toml. The administrator's
+file, /etc/codehand/managed.toml, is fixed for all users; its lists of rules and
+names are added to theirs. Some platforms have other places for these two files.
 
 A flag is the key with dashes: log.level is --log-level. A variable is the key in
-capitals: CODEHAND_LOG_LEVEL. Lists are written with commas.
+capitals: CODEHAND_LOG_LEVEL. Write commas between the entries of a list.
 
 `)
 	tw := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
@@ -48,5 +48,6 @@ capitals: CODEHAND_LOG_LEVEL. Lists are written with commas.
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", s.Key, value, s.Doc)
 	}
 	_ = tw.Flush() // into a string
-	return &cobra.Command{Use: "settings", Short: "All settings and their defaults", Long: strings.TrimSpace(b.String())}
+	return &cobra.Command{Use: "settings", Short: "All settings and their defaults",
+		Long: strings.TrimSpace(b.String())}
 }

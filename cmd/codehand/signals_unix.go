@@ -18,7 +18,8 @@ import (
 // because a child would inherit that.
 func withSignals(ctx context.Context, last func(), hup func() bool) (_ context.Context, stop func() (code int)) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	signals, hangups := make(chan os.Signal, 3), make(chan os.Signal, 1) // what finds no room is dropped: three are all that count
+	// what finds no room is dropped: three are all that count
+	signals, hangups := make(chan os.Signal, 3), make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Notify(hangups, syscall.SIGHUP)
 	pipes := make(chan os.Signal, 1)

@@ -18,10 +18,10 @@ func newStdio(t *terminal) *cobra.Command {
 		Use:   "stdio [ROOT...]",
 		Short: "Serve one client on standard input and output",
 		Long: `Serve one MCP client on standard input and output, in every protocol revision
-from 2024-11-05 to 2026-07-28. Files below the ROOTs can be used; without one,
-those below the current directory. Ends when the input ends.
+from 2024-11-05 to 2026-07-28. The tools can use files below the ROOTs; without a
+ROOT, files below the current directory. It exits when the input ends.
 
-Exit codes: 0 the input ended or a signal came, 1 the input broke,
+Exit codes: 0 the input ended or a signal came, 1 reading the input failed,
 3 configuration, 128+n a second signal n.`,
 		RunE: func(cmd *cobra.Command, roots []string) error { return t.stdio(cmd, roots) },
 	}
@@ -30,10 +30,11 @@ Exit codes: 0 the input ended or a signal came, 1 the input broke,
 // stdio serves one client. Nothing else may write to standard output meanwhile.
 func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 	if isTerminal(t.in) {
-		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin/stdout; normally a client starts this. Ctrl-D ends it.\n", buildVersion())
+		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin and stdout, usually started by a client. Ctrl-D ends it.\n",
+			buildVersion())
 	}
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
-		fmt.Fprintf(t.errs, "codehand: commands can read the environment of this process: %v\n", err)
+		fmt.Fprintf(t.errs, "codehand: warning: commands can read the environment of this process: %v\n", err)
 	}
 	s, err := t.open(cmd, roots)
 	if err != nil {
@@ -54,7 +55,7 @@ func (t *terminal) serve(cmd *cobra.Command, s *server.Server, stdin io.Reader, 
 	in := &meter{r: stdin}
 	err := s.Stdio(cmd.Context(), in, out)
 	if err == nil && in.n.Load() == 0 && cmd.Context().Err() == nil {
-		fmt.Fprintln(t.errs, "codehand: stdin is closed: a client must start this")
+		fmt.Fprintln(t.errs, "codehand: stdin is closed; start this from an MCP client")
 	}
 	if closing := s.Close(); err == nil {
 		err = closing

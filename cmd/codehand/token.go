@@ -24,15 +24,15 @@ func newToken(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke the tokens of serve",
-		Long: `Make, list and revoke the tokens with which people and programs call codehand
-serve. They are in one file, each as a hash only; a running server sees a change
-within 2 s. The file is --file, else auth.token_file, else tokens.jsonl in the
-data directory.`,
+		Long: `Make, list and revoke the tokens that people and programs need to call codehand
+serve. One file keeps a hash of each token; a running server sees a change within
+2 s. The file is --file, or else auth.token_file, or else tokens.jsonl in the data
+directory.`,
 		Args: wanted(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().String("file", "", "the tokens file")
-	cmd.PersistentFlags().String("config", "", "the configuration file of serve, instead of the user's")
+	cmd.PersistentFlags().String("file", "", "tokens file")
+	cmd.PersistentFlags().String("config", "", "configuration file of serve to read instead of the user's")
 	cmd.AddCommand(newTokenNew(t), newTokenList(t), newTokenRevoke(t))
 	return cmd
 }
@@ -80,8 +80,8 @@ func newTokenNew(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new PRINCIPAL",
 		Short: "Make a token, and print it once",
-		Long: `Make a token for a principal, and print it: once, since only its hash is kept.
-What the options do not say, the configuration says (principals).
+		Long: `Make a token for a principal and print it once: only its hash is kept. The
+configuration (principals) decides what you give no option for.
 
 Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 		Example: `  codehand token new alice
@@ -105,15 +105,17 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&w.roots, "root", nil, "directory to work in, with {principal} for each one's own; repeatable")
-	f.StringArrayVar(&w.scopes, "scope", nil, "mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all or mcp:admin; repeatable")
+	f.StringArrayVar(&w.roots, "root", nil,
+		"directory to work in, where {principal} stands for the principal; repeatable")
+	f.StringArrayVar(&w.scopes, "scope", nil,
+		"mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all or mcp:admin; repeatable")
 	f.StringArrayVar(&w.quotas, "quota", nil, "a limit as KEY=VALUE, such as calls_per_minute=60; repeatable")
 	f.StringVar(&w.mode, "mode", "", "permission mode at the start of a session")
-	f.StringVar(&w.maxMode, "max-mode", "", "permission mode that no session goes above")
+	f.StringVar(&w.maxMode, "max-mode", "", "highest permission mode of a session")
 	f.StringVar(&w.profile, "profile", "", "tool profile: default or readonly")
-	f.BoolVar(&w.admin, "admin", false, "may see and stop what others do")
-	f.StringVar(&w.note, "note", "", "what it is for")
-	f.StringVar(&w.expires, "expires", usualLife, "how long it is good for, such as 30d or 12h, or never")
+	f.BoolVar(&w.admin, "admin", false, "allow to see and stop what others do")
+	f.StringVar(&w.note, "note", "", "what the token is for")
+	f.StringVar(&w.expires, "expires", usualLife, "how long the token is valid: such as 30d or 12h, or never")
 	f.BoolVar(&w.asJSON, "json", false, "print a JSON object")
 	return cmd
 }
@@ -201,12 +203,14 @@ func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
 		_, err = fmt.Fprintln(t.out, text)
 	}
 	if err != nil {
-		return &exitError{code: exitFailed, err: fmt.Errorf("token %s was made, but cannot be shown: %w", made.ID, err), hint: "codehand token revoke " + made.ID}
+		return &exitError{code: exitFailed, err: fmt.Errorf("token %s was made, but cannot be shown: %w", made.ID, err),
+			hint: "codehand token revoke " + made.ID}
 	}
-	fmt.Fprintf(t.errs, "codehand: token %s for %s, scopes %s, expires %s; it is shown only this once\n",
+	fmt.Fprintf(t.errs, "codehand: token %s for %s, scopes %s, expires %s; it is not shown again\n",
 		made.ID, made.Principal, scopesOf(made.Values.Scopes), dayOf(made.Expires, "never"))
 	if made.Expires.IsZero() {
-		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; end it with: codehand token revoke %s\n", made.ID)
+		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; to revoke it: codehand token revoke %s\n",
+			made.ID)
 	}
 	return nil
 }
@@ -220,7 +224,7 @@ func (t *terminal) printJSON(v any) error {
 // scopesOf are the scopes as they were given.
 func scopesOf(scopes []string) string {
 	if scopes == nil {
-		return "of the configuration"
+		return "as configured"
 	}
 	return strings.Join(scopes, " ")
 }
@@ -250,7 +254,7 @@ func newTokenList(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tokens",
-		Long: `List the tokens: whose they are, what they may do, and whether they are good.
+		Long: `List the tokens: whose they are, what they allow, and whether they are valid.
 The tokens themselves are not kept and cannot be shown.
 
 Exit codes: 0 done, 1 the file cannot be read, 2 usage, 3 configuration.`,
@@ -277,14 +281,15 @@ Exit codes: 0 done, 1 the file cannot be read, 2 usage, 3 configuration.`,
 				return t.printJSON(rows)
 			}
 			if len(rows) == 0 {
-				fmt.Fprintln(t.errs, "codehand: there is no token; make one with: codehand token new PRINCIPAL")
+				fmt.Fprintln(t.errs, "codehand: there is no token; to make one: codehand token new PRINCIPAL")
 				return nil
 			}
 			tw := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(tw, "ID\tPRINCIPAL\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tSTATE\tNOTE")
 			for _, r := range rows {
 				fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Principal, scopesOf(r.Scopes),
-					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State, printable(r.Note))
+					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State,
+					printable(r.Note))
 			}
 			return tw.Flush()
 		},
@@ -315,7 +320,7 @@ func newTokenRevoke(t *terminal) *cobra.Command {
 	var principal string
 	cmd := &cobra.Command{
 		Use:   "revoke [ID...]",
-		Short: "Make tokens useless",
+		Short: "Revoke tokens",
 		Long: `Revoke the tokens with these IDs, or all those of a principal. A running server
 ends their streams and calls within 5 s.
 
@@ -324,7 +329,7 @@ Exit codes: 0 done, 1 nothing matched, 2 usage, 3 configuration.`,
   codehand token revoke --principal alice`,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if (len(ids) == 0) != cmd.Flags().Changed("principal") {
-				return usage("codehand token revoke --help", "name IDs, or a --principal")
+				return usage("codehand token revoke --help", "give either token IDs or --principal")
 			}
 			file, err := tokenFile(cmd, nil, false)
 			if err != nil {
@@ -362,7 +367,7 @@ Exit codes: 0 done, 1 nothing matched, 2 usage, 3 configuration.`,
 				fmt.Fprintf(t.out, "revoked %s of %s\n", tok.ID, tok.Principal)
 			}
 			if len(ended) == 0 {
-				fmt.Fprintln(t.errs, "codehand: they were revoked before")
+				fmt.Fprintln(t.errs, "codehand: already revoked")
 			}
 			return nil
 		},

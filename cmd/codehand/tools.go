@@ -21,7 +21,7 @@ func newTools(t *terminal) *cobra.Command {
 		Short: "List the tools, or show one",
 		Long: `List the tools with their traits and what each costs in a model's context
 (bytes of its entry in tools/list, divided by 4), or show the description and
-the input schema of one.
+input schema of one tool.
 
 Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
 		Args: wanted(cobra.MaximumNArgs(1)),
@@ -95,7 +95,8 @@ func traits(e server.Entry) string {
 	for _, w := range []struct {
 		on   bool
 		name string
-	}{{!t.ReadOnly && !t.Additive, "destructive"}, {t.Idempotent, "idempotent"}, {!t.Local, "open world"}, {t.Parallel, "parallel"}, {t.Private, "session only"}} {
+	}{{!t.ReadOnly && !t.Additive, "destructive"}, {t.Idempotent, "idempotent"}, {!t.Local, "open world"},
+		{t.Parallel, "parallel"}, {t.Private, "session only"}} {
 		if w.on {
 			words = append(words, w.name)
 		}
@@ -142,7 +143,8 @@ func markdown(entries []server.Entry) string {
 			rw = "reads"
 		}
 		first, _, _ := strings.Cut(strings.Join(strings.Fields(e.Tool.Spec.Description), " "), ". ")
-		fmt.Fprintf(&b, "| `%s` | %s. | %s | %s | %d |\n", e.Tool.Spec.Name, strings.TrimSuffix(first, "."), listed(e), rw, e.Tokens())
+		fmt.Fprintf(&b, "| `%s` | %s. | %s | %s | %d |\n", e.Tool.Spec.Name, strings.TrimSuffix(first, "."), listed(e),
+			rw, e.Tokens())
 	}
 	core, all := sums(entries)
 	fmt.Fprintf(&b, "\nTokens (bytes / 4) of the core: %d, of everything: %d.\n", core, all)

@@ -12,15 +12,14 @@ func newUndo(t *terminal) *cobra.Command {
 	var try bool
 	cmd := &cobra.Command{
 		Use:   "undo ID|PATH",
-		Short: "Take back a change that was made to files",
-		Long: `Take back the change ID, or the last change of PATH that is not undone, as
-codehand history lists them. A change of several files is taken back as one.
-An undo is a change, too: its own id takes it back. What the history calls
-"kept" is written to its file, byte for byte, whatever the file holds.
+		Short: "Undo a change that a tool made to files",
+		Long: `Undo the change ID, or the last change of PATH that is not undone yet; codehand
+history lists both. A change of several files is undone as a whole. An undo is a
+change with an id of its own, which undoes the undo. What the history calls "kept"
+is written to its file, byte for byte, whatever the file holds.
 
-A file that is not what the change left stays as it is: then nothing is
-written, and what changed since is shown. PATH is below the current directory;
-./NAME is a path, whatever it looks like.
+If a file changed since, nothing is written, and the difference is shown. PATH is
+below the current directory; write ./NAME for a file whose name looks like an ID.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand undo src/main.go --dry-run
@@ -40,7 +39,7 @@ Exit codes: 0 done, 1 refused or failed, 2 usage, 3 configuration.`,
 			return t.call(cmd, "undo_change", raw)
 		},
 	}
-	cmd.Flags().BoolVar(&try, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&try, "dry-run", false, "show what would be undone, and write nothing")
 	return cmd
 }
 

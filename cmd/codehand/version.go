@@ -17,9 +17,9 @@ func newVersion(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Print the version. With --json also the commit, and the SHA-256 of what every
-client is told before it calls anything: the entries of tools/list, if no
-setting switches one off, each on a line, and the instructions.`,
+		Long: `Print the version. --json adds the commit and the SHA-256 of what every client is
+told before its first call: the entries of tools/list, with no tool switched off,
+each on a line, and the instructions.`,
 		Args: wanted(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			v := struct {
@@ -28,7 +28,8 @@ setting switches one off, each on a line, and the instructions.`,
 				Go       string `json:"go"`
 				Platform string `json:"platform"`
 				Tools    string `json:"tools_sha256"`
-			}{Version: buildVersion(), Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			}{Version: buildVersion(), Revision: revision(), Go: runtime.Version(),
+				Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON {
 				var err error
 				if v.Tools, err = server.Digest(tools.All()); err != nil {

@@ -19,7 +19,8 @@ const (
 
 // tool registers a tool without arguments.
 func (f *fixture) tool(name, description string, handle mcpserver.ToolHandlerFunc) {
-	f.mcp.AddTool(mcp.NewToolWithRawSchema(name, description, json.RawMessage(`{"type":"object","additionalProperties":false}`)), handle)
+	f.mcp.AddTool(mcp.NewToolWithRawSchema(name, description,
+		json.RawMessage(`{"type":"object","additionalProperties":false}`)), handle)
 }
 
 // answer makes a handler that always returns the same.
@@ -31,7 +32,8 @@ func answer(content ...mcp.Content) mcpserver.ToolHandlerFunc {
 
 // contentTools return each kind of content, and an error.
 func (f *fixture) contentTools() {
-	f.tool("test_simple_text", "Returns text.", answer(mcp.NewTextContent("This is a simple text response for testing.")))
+	f.tool("test_simple_text",
+		"Returns text.", answer(mcp.NewTextContent("This is a simple text response for testing.")))
 	f.tool("test_image_content", "Returns an image.", answer(mcp.NewImageContent(pixel, "image/png")))
 	f.tool("test_audio_content", "Returns a sound.", answer(mcp.NewAudioContent(silence, "audio/wav")))
 	f.tool("test_embedded_resource", "Returns a resource.", answer(mcp.NewEmbeddedResource(mcp.TextResourceContents{
@@ -44,9 +46,10 @@ func (f *fixture) contentTools() {
 			URI: "test://mixed-content-resource", MIMEType: "application/json", Text: `{"test":"data","value":123}`,
 		}),
 	))
-	f.tool("test_error_handling", "Always fails.", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultError("This tool intentionally returns an error for testing"), nil
-	})
+	f.tool("test_error_handling", "Always fails.",
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultError("This tool intentionally returns an error for testing"), nil
+		})
 }
 
 // richSchema has what clients lose when they rebuild a schema from a struct of their own.
@@ -84,9 +87,11 @@ const headerSchema = `{
 
 // schemaTools are of interest for their schemas.
 func (f *fixture) schemaTools() {
-	f.mcp.AddTool(mcp.NewToolWithRawSchema("json_schema_2020_12_tool", "Has a schema with keywords of JSON Schema 2020-12.", json.RawMessage(richSchema)),
+	f.mcp.AddTool(mcp.NewToolWithRawSchema("json_schema_2020_12_tool",
+		"Has a schema with keywords of JSON Schema 2020-12.", json.RawMessage(richSchema)),
 		answer(mcp.NewTextContent("The schema is what matters.")))
-	f.mcp.AddTool(mcp.NewToolWithRawSchema("test_param_header", "Has an argument that is also a header.", json.RawMessage(headerSchema)),
+	f.mcp.AddTool(mcp.NewToolWithRawSchema("test_param_header",
+		"Has an argument that is also a header.", json.RawMessage(headerSchema)),
 		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText("Region: " + req.GetString("region", "")), nil
 		})

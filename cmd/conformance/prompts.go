@@ -31,12 +31,14 @@ func says(text string) messages {
 
 // prompts are one of each form that the suite asks for.
 func (f *fixture) prompts() {
-	f.prompt(mcp.NewPrompt("test_simple_prompt", mcp.WithPromptDescription("Has no arguments.")), says("This is a simple prompt for testing."))
+	f.prompt(mcp.NewPrompt("test_simple_prompt", mcp.WithPromptDescription("Has no arguments.")),
+		says("This is a simple prompt for testing."))
 	f.prompt(mcp.NewPrompt("test_prompt_with_arguments", mcp.WithPromptDescription("Has two arguments."),
 		mcp.WithArgument("arg1", mcp.ArgumentDescription("The first."), mcp.RequiredArgument()),
 		mcp.WithArgument("arg2", mcp.ArgumentDescription("The second."), mcp.RequiredArgument()),
 	), func(a map[string]string) []mcp.Content {
-		return []mcp.Content{mcp.NewTextContent(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"]))}
+		text := fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])
+		return []mcp.Content{mcp.NewTextContent(text)}
 	})
 	f.prompt(mcp.NewPrompt("test_prompt_with_embedded_resource", mcp.WithPromptDescription("Embeds a resource."),
 		mcp.WithArgument("resourceUri", mcp.ArgumentDescription("Its URI."), mcp.RequiredArgument()),
@@ -48,19 +50,25 @@ func (f *fixture) prompts() {
 			mcp.NewTextContent("Please process the embedded resource above."),
 		}
 	})
-	f.prompt(mcp.NewPrompt("test_prompt_with_image", mcp.WithPromptDescription("Shows an image.")), func(map[string]string) []mcp.Content {
-		return []mcp.Content{mcp.NewImageContent(pixel, "image/png"), mcp.NewTextContent("Please analyze the image above.")}
-	})
-	f.mcp.AddPrompt(mcp.NewPrompt("test_input_required_result_prompt", mcp.WithPromptDescription("Needs a context from the user.")),
+	f.prompt(mcp.NewPrompt("test_prompt_with_image", mcp.WithPromptDescription("Shows an image.")),
+		func(map[string]string) []mcp.Content {
+			return []mcp.Content{mcp.NewImageContent(pixel, "image/png"),
+				mcp.NewTextContent("Please analyze the image above.")}
+		})
+	f.mcp.AddPrompt(mcp.NewPrompt("test_input_required_result_prompt",
+		mcp.WithPromptDescription("Needs a context from the user.")),
 		func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			r := mcpserver.ElicitationResponse(req.Params.InputResponses, "user_context")
 			if r == nil {
 				return new(mcpserver.InputRequestBuilder).
-					Elicit("user_context", form("What context should the prompt use?", `{"context": {"type": "string"}}`, "context")).PromptResult(), nil
+					Elicit("user_context",
+						form("What context should the prompt use?", `{"context": {"type": "string"}}`,
+							"context")).PromptResult(), nil
 			}
 			content, _ := r.Content.(map[string]any)
 			return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{
-				{Role: mcp.RoleUser, Content: mcp.NewTextContent(fmt.Sprintf("Use this context: %v", content["context"]))},
+				{Role: mcp.RoleUser,
+					Content: mcp.NewTextContent(fmt.Sprintf("Use this context: %v", content["context"]))},
 			}}, nil
 		})
 }

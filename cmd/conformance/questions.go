@@ -39,7 +39,8 @@ func declared(ctx context.Context) mcp.ClientCapabilities {
 func lacks(ctx context.Context, name string) *mcp.CallToolResult {
 	text := "the client did not declare the capability " + name
 	if mcpserver.IsModernRequest(ctx) {
-		server.FailWith(ctx, missingCapability, text, map[string]any{"requiredCapabilities": map[string]any{name: map[string]any{}}})
+		server.FailWith(ctx, missingCapability, text,
+			map[string]any{"requiredCapabilities": map[string]any{name: map[string]any{}}})
 	}
 	return mcp.NewToolResultError(text)
 }
@@ -115,9 +116,12 @@ const (
 // questionTools ask the client.
 func (f *fixture) questionTools() {
 	text := func(argument string) json.RawMessage {
-		return json.RawMessage(`{"type":"object","properties":{"` + argument + `":{"type":"string","description":"What to ask."}},"required":["` + argument + `"],"additionalProperties":false}`)
+		return json.RawMessage(`{"type":"object","properties":{"` + argument +
+			`":{"type":"string","description":"What to ask."}},"required":["` + argument +
+			`"],"additionalProperties":false}`)
 	}
-	f.mcp.AddTool(mcp.NewToolWithRawSchema("test_elicitation", "Asks the user for a name and an address.", text("message")),
+	f.mcp.AddTool(mcp.NewToolWithRawSchema("test_elicitation",
+		"Asks the user for a name and an address.", text("message")),
 		elicitor("User response", func(req mcp.CallToolRequest) mcp.ElicitationParams {
 			return form(req.GetString("message", ""), `{
 				"username": {"type": "string", "description": "User's response"},
@@ -125,15 +129,19 @@ func (f *fixture) questionTools() {
 			}`, "username", "email")
 		}))
 	f.mcp.AddTool(mcp.NewToolWithRawSchema("test_sampling", "Asks the client's model.", text("prompt")), f.sampling)
-	f.tool("test_elicitation_sep1034_defaults", "Asks with defaults.", elicitor("Elicitation completed", asked(form("Who are you?", defaultsForm))))
-	f.tool("test_elicitation_sep1330_enums", "Asks for choices.", elicitor("Elicitation completed", asked(form("Choose.", enumsForm))))
-	f.tool("test_streaming_elicitation", "Asks in the middle of a call.", elicitor("User response", asked(form("What is your name?", nameForm, "name"))))
-	f.tool("test_missing_capability", "Needs a client with sampling.", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if declared(ctx).Sampling == nil {
-			return lacks(ctx, "sampling"), nil
-		}
-		return mcp.NewToolResultText("The client has sampling."), nil
-	})
+	f.tool("test_elicitation_sep1034_defaults", "Asks with defaults.", elicitor("Elicitation completed",
+		asked(form("Who are you?", defaultsForm))))
+	f.tool("test_elicitation_sep1330_enums", "Asks for choices.", elicitor("Elicitation completed",
+		asked(form("Choose.", enumsForm))))
+	f.tool("test_streaming_elicitation", "Asks in the middle of a call.", elicitor("User response",
+		asked(form("What is your name?", nameForm, "name"))))
+	f.tool("test_missing_capability", "Needs a client with sampling.",
+		func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if declared(ctx).Sampling == nil {
+				return lacks(ctx, "sampling"), nil
+			}
+			return mcp.NewToolResultText("The client has sampling."), nil
+		})
 	f.roundTools()
 }
 
@@ -144,7 +152,8 @@ func (f *fixture) sampling(ctx context.Context, req mcp.CallToolRequest) (*mcp.C
 	if r := mcpserver.SamplingResponse(req.Params.InputResponses, "answer"); r != nil {
 		return mcp.NewToolResultText("LLM response: " + spoken(r)), nil
 	}
-	return new(mcpserver.InputRequestBuilder).Sample("answer", sample(req.GetString("prompt", ""), 100)).ToolResult(), nil
+	return new(mcpserver.InputRequestBuilder).Sample("answer", sample(req.GetString("prompt", ""), 100)).ToolResult(),
+		nil
 }
 
 // spoken is the text of a model's answer.

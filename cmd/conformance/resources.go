@@ -22,7 +22,8 @@ func (f *fixture) resources() {
 	f.mcp.AddResource(
 		mcp.NewResource("test://static-binary", "static-binary", mcp.WithResourceDescription("A picture."), mcp.WithMIMEType("image/png")),
 		func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			return []mcp.ResourceContents{mcp.BlobResourceContents{URI: req.Params.URI, MIMEType: "image/png", Blob: pixel}}, nil
+			return []mcp.ResourceContents{mcp.BlobResourceContents{URI: req.Params.URI, MIMEType: "image/png",
+				Blob: pixel}}, nil
 		})
 	f.mcp.AddResourceTemplate(
 		mcp.NewResourceTemplate("test://template/{id}/data", "template", mcp.WithTemplateDescription("Data by id."), mcp.WithTemplateMIMEType("application/json")),
@@ -32,6 +33,7 @@ func (f *fixture) resources() {
 			if err != nil {
 				return nil, err
 			}
-			return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, MIMEType: "application/json", Text: string(text)}}, nil
+			return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, MIMEType: "application/json",
+				Text: string(text)}}, nil
 		})
 }

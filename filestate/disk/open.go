@@ -30,7 +30,8 @@ func OpenRegular(dir *os.Root, name, path string) (*os.File, Stamp, error) {
 	return openRegular(dir, name, path, dir.OpenFile)
 }
 
-func openRegular(dir *os.Root, name, path string, open func(string, int, fs.FileMode) (*os.File, error)) (*os.File, Stamp, error) {
+func openRegular(dir *os.Root, name, path string,
+	open func(string, int, fs.FileMode) (*os.File, error)) (*os.File, Stamp, error) {
 	var stays staying
 	for range openTries {
 		before, err := dir.Lstat(name)
@@ -60,9 +61,9 @@ func openRegular(dir *os.Root, name, path string, open func(string, int, fs.File
 	return nil, Stamp{}, fmt.Errorf("open %s: %w", path, ErrMoved)
 }
 
-// metLink says that an os.Root met a link, which stands there since the look. If that leads out, it has an error of its own,
-// which is not exported and none of the system's; if the link was gone when it was read, that is EINVAL, of which staying makes
-// sure.
+// metLink says that an os.Root met a link, which stands there since the look. If that leads out, it has an error of its
+// own, which is not exported and none of the system's; if the link was gone when it was read, that is EINVAL, of which
+// staying makes sure.
 func metLink(err error) bool {
 	p, ok := errors.AsType[*fs.PathError](err)
 	if !ok || errors.Is(err, fs.ErrClosed) {
@@ -75,15 +76,15 @@ func metLink(err error) bool {
 	return !system
 }
 
-// A staying tells the EINVAL of a file system from that of a link that came and went: openTries times in a row, of a name that
-// stood for the same thing each time, it is the file system's. A race gives it once in many thousand opens.
+// A staying tells the EINVAL of a file system from that of a link that came and went: openTries times in a row, of a
+// name that stood for the same thing each time, it is the file system's. A race gives it once in many thousand opens.
 type staying struct {
 	last  fs.FileInfo
 	times int
 }
 
-// refused takes what a name stood for before it was opened, and what came of that, and says whether it is the file system
-// that refuses.
+// refused takes what a name stood for before it was opened, and what came of that, and says whether it is the file
+// system that refuses.
 func (s *staying) refused(before fs.FileInfo, err error) bool {
 	if !errors.Is(err, syscall.EINVAL) || s.last != nil && !os.SameFile(s.last, before) {
 		s.times = 0

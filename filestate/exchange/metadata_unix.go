@@ -87,7 +87,8 @@ func CopyMode(to *os.File, want fs.FileMode) error {
 
 const capabilityName = "security.capability"
 
-// Privileges are what the kernel takes from a file that is written to: setuid, setgid, and the capabilities of a program.
+// Privileges are what the kernel takes from a file that is written to: setuid, setgid, and the capabilities of a
+// program.
 type Privileges struct {
 	mode       fs.FileMode
 	capability []byte

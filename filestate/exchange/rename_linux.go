@@ -28,7 +28,8 @@ func renameat2(dir *os.Root, from, to string, flags uint) error {
 // lacking turns what file systems without these flags answer into errors.ErrUnsupported. EPERM is among it, since some
 // FUSE file systems and filters of system calls answer so; where it means what it says, the plain rename says it again.
 func lacking(err error) error {
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) ||
+		errors.Is(err, unix.ENOTSUP) {
 		return errors.ErrUnsupported
 	}
 	return err

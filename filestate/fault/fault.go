@@ -1,5 +1,5 @@
-// Package fault names the steps of a change that can fail, in the words that errors have for them, and the place where a
-// failure can be put in. It makes no step itself.
+// Package fault names the steps of a change that can fail, in the words that errors have for them, and the place where
+// a failure can be put in. It makes no step itself.
 package fault
 
 // A Step is a system call of a change that can fail, as errors name it.
@@ -33,8 +33,8 @@ const (
 	InPlace   Step = "write in place"
 )
 
-// A Check is asked before each step, and its error is taken for the step's own. Tests set it, to fail and to kill; nil asks
-// nobody.
+// A Check is asked before each step, and its error is taken for the step's own. Tests set it, to fail and to kill; nil
+// asks nobody.
 type Check func(Step) error
 
 // Before asks the check, if there is one.

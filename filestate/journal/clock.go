@@ -12,8 +12,8 @@ const lastTime = math.MaxInt64 - int64(24*time.Hour)
 // clockSlack is by how much the clock may seem to be set back by nothing but the time between two looks at it.
 const clockSlack = time.Millisecond
 
-// A clock knows whether that of the system was set back while this process ran. The zero clock takes it to be so. Its owner
-// holds mu.
+// A clock knows whether that of the system was set back while this process ran. The zero clock takes it to be so. Its
+// owner holds mu.
 type clock struct {
 	mu    sync.Mutex
 	began time.Time     // of the first look; its monotonic reading is what counts
@@ -32,11 +32,12 @@ func (c *clock) setBack(now time.Time) bool {
 	return back
 }
 
-// goOn lets the next note of this process come after those that are there. These are of a later time if the clock was set
-// back, here or on another machine. To look at the newest costs more, the more notes its day has, so it is done only where
-// there is a sign of that: at the first note, when the clock of this process goes back, as long as notes are ahead of it,
-// and when there are notes of a day to come. No sign is left by a clock that was ahead for a while, within a day and while
-// this process noted nothing: what others noted then stays newer than what this one notes until that time has come.
+// goOn lets the next note of this process come after those that are there. These are of a later time if the clock was
+// set back, here or on another machine. To look at the newest costs more, the more notes its day has, so it is done
+// only where there is a sign of that: at the first note, when the clock of this process goes back, as long as notes are
+// ahead of it, and when there are notes of a day to come. No sign is left by a clock that was ahead for a while, within
+// a day and while this process noted nothing: what others noted then stays newer than what this one notes until that
+// time has come.
 func (j *Journal) goOn() {
 	j.clock.mu.Lock() // until the notes were looked at: no other note of this process may come before that
 	defer j.clock.mu.Unlock()

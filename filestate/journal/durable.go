@@ -9,12 +9,13 @@ import (
 	"codehand/filestate/disk"
 )
 
-// journalDepth is how many directories above a journal may be as new as it: those of the principals and of the state, and
-// where a user's programs keep such things.
+// journalDepth is how many directories above a journal may be as new as it: those of the principals and of the state,
+// and where a user's programs keep such things.
 const journalDepth = 5
 
 // syncNew writes the name of an empty directory, and those of the directories above it, to the disk. Without it a power
-// loss takes the first notes with the directory, although they were synced. A journal that holds something was new before.
+// loss takes the first notes with the directory, although they were synced. A journal that holds something was new
+// before.
 //
 // What cannot be opened or synced is passed over: it is not ours, and older than this start.
 func syncNew(root *os.Root, dir string) {
@@ -36,8 +37,8 @@ func syncNew(root *os.Root, dir string) {
 	}
 }
 
-// makeDay makes the directory of a day, and sees to it that its name is on the disk: whoever made it may have died, or has
-// not come to that yet.
+// makeDay makes the directory of a day, and sees to it that its name is on the disk: whoever made it may have died, or
+// has not come to that yet.
 func (j *Journal) makeDay(day string) error {
 	err := j.root.Mkdir(day, 0o700)
 	if err != nil && !errors.Is(err, fs.ErrExist) {

@@ -24,14 +24,17 @@ type Entry struct {
 	Undoes []string    `json:"undoes,omitempty"` // ids of the changes that it took back
 	Undone bool        `json:"undone,omitempty"` // a later change took it back, and was not taken back itself
 	Open   bool        `json:"open,omitempty"`   // it is being made, or the process died in the middle and Settle has not run since
-	// Unsure says that it stopped half way, and that not everything could be taken back: somebody has changed a file since.
+	// Unsure says that it stopped half way, and that not everything could be taken back: somebody has changed a file
+	// since.
 	Unsure bool `json:"unsure,omitempty"`
-	// Kept is set for what is no change of ours: "external", a content that somebody saved in the very moment of a change,
-	// "recovered", one that a process that died left in a temporary file. It is in EntryFile.Before; Undo writes it.
+	// Kept is set for what is no change of ours: "external", a content that somebody saved in the very moment of a
+	// change, "recovered", one that a process that died left in a temporary file. It is in EntryFile.Before; Undo
+	// writes it.
 	Kept string `json:"kept,omitempty"`
 }
 
-// An EntryFile is one file of a change. Before and After are SHA-256 in hex; "": there was no file, or is none any more.
+// An EntryFile is one file of a change. Before and After are SHA-256 in hex; "": there was no file, or is none any
+// more.
 type EntryFile struct {
 	Path    string `json:"path"`
 	Op      string `json:"op"` // create, update or delete
@@ -43,11 +46,11 @@ type EntryFile struct {
 }
 
 // History returns the changes that fit q, newest first, whichever process made them. What is damaged is passed over.
-// *UnreadError: it found these, and cannot see whether there are more. ErrNoChange: there is no change q.Before. Every other
-// error is the cause of ctx.
+// *UnreadError: it found these, and cannot see whether there are more. ErrNoChange: there is no change q.Before. Every
+// other error is the cause of ctx.
 //
-// With Path, Below or ID it reads the notes that it does not know yet, and those that may be meant. What was read once and
-// is about other files needs no reading again: that it cannot be read now is no *UnreadError.
+// With Path, Below or ID it reads the notes that it does not know yet, and those that may be meant. What was read once
+// and is about other files needs no reading again: that it cannot be read now is no *UnreadError.
 func (j *Journal) History(ctx context.Context, q Query) ([]Entry, error) {
 	j.endLate()
 	var out []Entry
@@ -153,7 +156,8 @@ func (f File) op() string {
 }
 
 // Last returns the newest change of a file that an undo by path takes back: it is not undone, and is no undo itself.
-// q.Fits is asked about undos as well. ErrNoChange: there is none. *UnreadError: there may be a newer one, or one at all.
+// q.Fits is asked about undos as well. ErrNoChange: there is none. *UnreadError: there may be a newer one, or one at
+// all.
 func (j *Journal) Last(ctx context.Context, q Query) (Entry, error) {
 	fits := q.Fits
 	q.Limit, q.Kept = 1, false
@@ -168,8 +172,9 @@ func (j *Journal) Last(ctx context.Context, q Query) (Entry, error) {
 	return found[0], nil
 }
 
-// Contents returns what a change found in a file, and what it left; nil: there was no file. ErrNoChange: there is no such
-// change, or it has no such file. ErrNoCopy: the content was too large, or is damaged. *UnreadError: nobody knows now.
+// Contents returns what a change found in a file, and what it left; nil: there was no file. ErrNoChange: there is no
+// such change, or it has no such file. ErrNoCopy: the content was too large, or is damaged. *UnreadError: nobody knows
+// now.
 func (j *Journal) Contents(ctx context.Context, id, path string) (before, after []byte, err error) {
 	e, err := j.Find(ctx, id)
 	if err != nil {
@@ -187,8 +192,8 @@ func (j *Journal) Contents(ctx context.Context, id, path string) (before, after 
 	return nil, nil, ErrNoChange
 }
 
-// Find reads the note of an id, with its contents. ErrNoChange: there is none. ErrNoCopy: it is damaged. *UnreadError: nobody
-// knows now.
+// Find reads the note of an id, with its contents. ErrNoChange: there is none. ErrNoCopy: it is damaged. *UnreadError:
+// nobody knows now.
 func (j *Journal) Find(ctx context.Context, id string) (*Note, error) {
 	var left unread
 	for n, day := range j.walk(&left) {

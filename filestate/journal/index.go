@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// indexBytes is how much memory the indexes of a process take at most: for 250,000 notes of some hundred files, or 70,000
-	// each of its own. The oldest days have no place then, and are read at every query. Without it, a workspace that has the
-	// 1 GiB that a journal keeps of one full of the smallest notes, of 700 bytes each, would take 200 MB.
+	// indexBytes is how much memory the indexes of a process take at most: for 250,000 notes of some hundred files, or
+	// 70,000 each of its own. The oldest days have no place then, and are read at every query. Without it, a workspace
+	// that has the 1 GiB that a journal keeps of one full of the smallest notes, of 700 bytes each, would take 200 MB.
 	indexBytes = 32 << 20
 	noteCost   = 128 // bytes of memory for a note: its name, and where that leads
 	aboutCost  = 256 // bytes of memory for an about, besides its texts
 )
 
-// Indexes is the memory that the journals of a process have together for what their notes are about. Losing some of it costs
-// the reading of these notes at the next query and nothing else. It is safe for concurrent use.
+// Indexes is the memory that the journals of a process have together for what their notes are about. Losing some of it
+// costs the reading of these notes at the next query and nothing else. It is safe for concurrent use.
 type Indexes struct {
 	mu    sync.Mutex // for all below, and for all in the indexes and their days, but for what notes are about
 	most  int        // of bytes
@@ -33,10 +33,11 @@ type Indexes struct {
 // NewIndexes is memory of at most maxBytes; 0: 32 MiB. The journal not used for longest loses its share first.
 func NewIndexes(maxBytes int) *Indexes { return &Indexes{most: cmp.Or(maxBytes, indexBytes)} }
 
-// An index remembers what notes are about, so that a query reads those that it may be about and no others. It says neither
-// which notes there are nor how they ended: that is in the names, which are read anew at every query, unless the directory
-// proves that nothing was done in it since. And no query is answered from it: what is found is read from its note. So the
-// only thing that it must be right in is what a note is not about; and a note never changes once it is whole.
+// An index remembers what notes are about, so that a query reads those that it may be about and no others. It says
+// neither which notes there are nor how they ended: that is in the names, which are read anew at every query, unless
+// the directory proves that nothing was done in it since. And no query is answered from it: what is found is read from
+// its note. So the only thing that it must be right in is what a note is not about; and a note never changes once it is
+// whole.
 //
 // It is in memory only, filled by the queries themselves. It is safe for concurrent use.
 type index struct {
@@ -74,9 +75,9 @@ type pick struct {
 	at     int       // in the notes of the day
 }
 
-// picks goes over the notes that a query must look at, newest first, as walk does: for one that names no file and no change,
-// all of them. The newest of all is among them in any case, and so are those that are open: how these end, their names do
-// not tell for long.
+// picks goes over the notes that a query must look at, newest first, as walk does: for one that names no file and no
+// change, all of them. The newest of all is among them in any case, and so are those that are open: how these end,
+// their names do not tell for long.
 func (j *Journal) picks(q *Query, left *unread) iter.Seq2[pick, *os.Root] {
 	return func(yield func(pick, *os.Root) bool) {
 		if q.Path == "" && len(q.Below) == 0 && q.ID == "" {
@@ -229,8 +230,8 @@ func (x *index) put(d *dayIndex) {
 	x.all.bytes += d.bytes
 }
 
-// room says whether there is room for so much more of a day, and makes it at the expense of other journals, then of older
-// days.
+// room says whether there is room for so much more of a day, and makes it at the expense of other journals, then of
+// older days.
 func (x *index) room(day string, bytes int) bool {
 	x.all.touch(x)
 	for x.all.bytes+bytes > x.all.most {

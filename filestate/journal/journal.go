@@ -27,22 +27,25 @@ const MaxKept = 32 << 20
 
 // Options say how much a Journal keeps. Zero fields have the meaning given.
 type Options struct {
-	KeepDays int   // 0: 30
-	MaxBytes int64 // of one workspace; 0: 1 GiB; the oldest changes go first, the last one always stays; kept saves of others count for themselves
-	Fast     bool  // skip the fsyncs (config durability = "fast")
+	KeepDays int // 0: 30
+	// of one workspace; 0: 1 GiB; the oldest changes go first, the last one always stays; kept saves of others count
+	// for themselves
+	MaxBytes int64
+	Fast     bool // skip the fsyncs (config durability = "fast")
 
 	Indexes *Indexes     // of the journals of a process; nil: one of its own
 	Log     *slog.Logger // of what could not be kept and nobody is told else; nil: nothing is logged
 	Check   fault.Check  // asked before each step in the journal; nil: nobody
 }
 
-// A Journal keeps the content of every changed file before and after the change, in files of mode 0600 below one private
-// directory, which the sessions of one principal share, in all processes. A file over 32 MiB is noted without content.
+// A Journal keeps the content of every changed file before and after the change, in files of mode 0600 below one
+// private directory, which the sessions of one principal share, in all processes. A file over 32 MiB is noted without
+// content.
 //
-// A change is one file (note.go), which is on the disk before anything of the change can be seen, so that no acknowledged
-// change lacks it. Its name says how the change ended: "open" while it is made, "done", and "unsure" if neither the old
-// nor the new content was found when a process had died in the middle. A change that did not happen has no file. Settle
-// settles what is open after a crash.
+// A change is one file (note.go), which is on the disk before anything of the change can be seen, so that no
+// acknowledged change lacks it. Its name says how the change ended: "open" while it is made, "done", and "unsure" if
+// neither the old nor the new content was found when a process had died in the middle. A change that did not happen has
+// no file. Settle settles what is open after a crash.
 //
 // It is safe for concurrent use. All ledgers of a process that share the directory should share the Journal.
 type Journal struct {

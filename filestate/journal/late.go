@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	lateWait  = time.Second      // how long an old file is kept open for what comes late
-	lateMost  = 10 * time.Minute // how long at most between two looks at whether a program still has it open for writing
-	lateFiles = 64               // old files kept open at most
+	lateWait = time.Second // how long an old file is kept open for what comes late
+	// how long at most between two looks at whether a program still has it open for writing
+	lateMost  = 10 * time.Minute
+	lateFiles = 64 // old files kept open at most
 )
 
-// late are old files that have no name any more. A program that had looked up the name just before it was exchanged, and
-// got no processor since, opens and writes the old file: the system does not tell that before, so each is looked at again
-// when it is a second old. One that a program still has open for writing then, as a log is, is kept until that program
-// closes it, and what it wrote goes to the journal then, but for four cases: this process ends first, 64 others are kept for
-// as good a reason, the file grew beyond 1 GiB, which nothing here reads, or the system does not tell who writes, as only
-// Linux does. What could not be kept is in the log. The zero late is ready.
+// late are old files that have no name any more. A program that had looked up the name just before it was exchanged,
+// and got no processor since, opens and writes the old file: the system does not tell that before, so each is looked at
+// again when it is a second old. One that a program still has open for writing then, as a log is, is kept until that
+// program closes it, and what it wrote goes to the journal then, but for four cases: this process ends first, 64 others
+// are kept for as good a reason, the file grew beyond 1 GiB, which nothing here reads, or the system does not tell who
+// writes, as only Linux does. What could not be kept is in the log. The zero late is ready.
 type late struct {
 	mu    sync.Mutex
 	files []*lateFile // the oldest first
@@ -97,9 +98,11 @@ func (j *Journal) settleLate(f *lateFile) {
 	defer func() { _ = f.File.Close() }() // only read
 	switch err := j.keepLate(f); {
 	case errors.Is(err, errUnseen):
-		j.o.Log.Warn("whether a program saved late into a file that was changed is not known", "path", f.Path, "call", f.By.Call, "error", err)
+		j.o.Log.Warn("whether a program saved late into a file that was changed is not known", "path", f.Path,
+			"call", f.By.Call, "error", err)
 	case err != nil:
-		j.o.Log.Error("what a program saved late into a file that was changed is lost", "path", f.Path, "call", f.By.Call, "error", err)
+		j.o.Log.Error("what a program saved late into a file that was changed is lost", "path", f.Path,
+			"call", f.By.Call, "error", err)
 	}
 }
 

@@ -33,8 +33,8 @@ const (
 	dayForm   = "20060102"
 	maxHeader = 1 << 20 // bytes of the first line of a note
 	headRead  = 1 << 10 // bytes that are read for it at once: a change of one file seldom has more
-	// rawSize is the size from which a content is kept as it is. To compress 1 MB takes longer (8 ms) than all the rest of
-	// its change; below it takes less than a sync of the disk.
+	// rawSize is the size from which a content is kept as it is. To compress 1 MB takes longer (8 ms) than all the rest
+	// of its change; below it takes less than a sync of the disk.
 	rawSize = 64 << 10
 )
 
@@ -70,8 +70,8 @@ func validID(id string) bool {
 	})
 }
 
-// A Header is the first line of a note, as JSON. The contents follow it, the smaller ones compressed: of every file the old
-// one, and of the new one what does not stand in the old one at its beginning or end.
+// A Header is the first line of a note, as JSON. The contents follow it, the smaller ones compressed: of every file the
+// old one, and of the new one what does not stand in the old one at its beginning or end.
 type Header struct {
 	ID      string     `json:"id"`
 	Time    time.Time  `json:"time"`
@@ -141,6 +141,6 @@ func (e *Note) add(p Part) {
 	e.Files, e.Parts = append(e.Files, f), append(e.Parts, c)
 }
 
-// By says on whose behalf a change is made; it goes to the journal. A Call of 16 lower-case letters and digits becomes the
-// id of its first change.
+// By says on whose behalf a change is made; it goes to the journal. A Call of 16 lower-case letters and digits becomes
+// the id of its first change.
 type By struct{ Principal, Workspace, Session, Call, Tool string }

@@ -68,8 +68,8 @@ func (j *Journal) pack(content []byte, raw bool) ([]byte, error) {
 	return to.Bytes(), nil
 }
 
-// open opens the file of a note in the directory of its day. A change that was being made when the names were read may be
-// done by now: then n says so.
+// open opens the file of a note in the directory of its day. A change that was being made when the names were read may
+// be done by now: then n says so.
 func (n *noteName) open(day *os.Root) (*os.File, disk.Stamp, error) {
 	f, stamp, err := disk.OpenRegular(day, n.base(), n.path())
 	if n.state != stateOpen || !errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ type page struct {
 	ends   map[string]int64 // the changes of the page, and the times in the names of their notes
 }
 
-// resume returns what is known to be undone by changes that are newer than one, and the time in the name of its note; 0:
-// that is not known, and all must be read.
+// resume returns what is known to be undone by changes that are newer than one, and the time in the name of its note;
+// 0: that is not known, and all must be read.
 func (j *Journal) resume(before string) (undone map[string]bool, from int64) {
 	if before == "" {
 		return make(map[string]bool), 0

@@ -20,8 +20,8 @@ type Query struct {
 	// continues where that stopped, if it is asked of the same Journal and no change was made since.
 	Before string
 
-	// Fits has the last word about an entry, before it counts for Limit; nil: all fit. It is called newest first, in the
-	// caller's goroutine.
+	// Fits has the last word about an entry, before it counts for Limit; nil: all fit. It is called newest first, in
+	// the caller's goroutine.
 	Fits func(Entry) bool
 }
 

@@ -39,12 +39,13 @@ type Interrupted struct {
 	Later    map[string]*disk.Digest // what the next newer change found at a path
 }
 
-// Settle asks for each change that a process left half made which died, how it ended, newest first, and notes that. It calls
-// settle in its own goroutine, with the paths of the change locked; an error of it leaves the change open for the next time.
-// For the start of a process; others may be at work meanwhile. It also removes what is too old or too much.
+// Settle asks for each change that a process left half made which died, how it ended, newest first, and notes that. It
+// calls settle in its own goroutine, with the paths of the change locked; an error of it leaves the change open for the
+// next time. For the start of a process; others may be at work meanwhile. It also removes what is too old or too much.
 //
 // The errors of single changes are joined.
-func (j *Journal) Settle(ctx context.Context, locker lock.Locker, settle func(context.Context, Interrupted) (Outcome, error)) ([]Repair, error) {
+func (j *Journal) Settle(ctx context.Context, locker lock.Locker,
+	settle func(context.Context, Interrupted) (Outcome, error)) ([]Repair, error) {
 	defer j.tidy(ctx)
 	oldest, found := j.oldestOpen()
 	if !found {
@@ -108,7 +109,8 @@ func (j *Journal) over(h *Header) bool {
 }
 
 // settle ends one open note. The zero Repair: another process was faster.
-func (j *Journal) settle(ctx context.Context, locker lock.Locker, n noteName, day *os.Root, settle func(*Note) (Outcome, error)) (Repair, error) {
+func (j *Journal) settle(ctx context.Context, locker lock.Locker, n noteName, day *os.Root,
+	settle func(*Note) (Outcome, error)) (Repair, error) {
 	e, err := n.read(day)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && n.state != stateOpen {
 		return Repair{}, nil

@@ -18,7 +18,8 @@ func (e *UnreadError) Unwrap() error { return e.Err }
 // unread collects why a walk could not read something. The zero unread is ready.
 type unread struct{ cause error }
 
-// add takes an error of a day or a note. What is gone or damaged, or no directory, holds nothing that could be read later.
+// add takes an error of a day or a note. What is gone or damaged, or no directory, holds nothing that could be read
+// later.
 func (u *unread) add(err error) {
 	system, ok := errors.AsType[syscall.Errno](err)
 	if ok && u.cause == nil && system != syscall.ENOENT && system != syscall.ENOTDIR {

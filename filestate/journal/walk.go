@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// names goes over the notes, newest first, each with the directory of its day, which is open for that step only. What is
-// no note, or cannot be read, is passed over.
+// names goes over the notes, newest first, each with the directory of its day, which is open for that step only. What
+// is no note, or cannot be read, is passed over.
 func (j *Journal) names() iter.Seq2[noteName, *os.Root] { return j.walk(new(unread)) }
 
 // walk is names that tells which days cannot be read.

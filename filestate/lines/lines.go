@@ -13,8 +13,8 @@ func Starts(content []byte, at int) bool { return at == 0 || content[at-1] == '\
 // A Text is lines by number: equal lines have equal names. Starts has the end of the last one, too.
 type Text struct{ Names, Starts []int }
 
-// Split returns the lines of content[from:to], which begins and ends with lines, up to one beyond MaxLines. names is of the
-// caller: two contents that share it can be compared.
+// Split returns the lines of content[from:to], which begins and ends with lines, up to one beyond MaxLines. names is of
+// the caller: two contents that share it can be compared.
 func Split(content []byte, from, to int, names *Names) Text {
 	t := Text{Starts: []int{from}}
 	for from < to && len(t.Names) <= MaxLines {
@@ -31,7 +31,8 @@ func Split(content []byte, from, to int, names *Names) Text {
 // A Pair says that N lines at A of one content are those at B of the other.
 type Pair struct{ A, B, N int }
 
-// Aligned returns the lines of a and b that belong together, by their names, in order. It may miss some, never invents any.
+// Aligned returns the lines of a and b that belong together, by their names, in order. It may miss some, never invents
+// any.
 func Aligned(a, b []int) (pairs []Pair) {
 	align(a, b, 0, 0, maxMoveDepth, &pairs)
 	return pairs
@@ -151,8 +152,8 @@ func Suffix(a, b []byte) int {
 	return n
 }
 
-// Changed counts the lines that a diff would show, from what both contents begin and end with. Of more than MaxLines between
-// them, all count.
+// Changed counts the lines that a diff would show, from what both contents begin and end with. Of more than MaxLines
+// between them, all count.
 func Changed(before, after []byte, head, tail int) (added, removed int) {
 	head = bytes.LastIndexByte(before[:head], '\n') + 1
 	old, now := before[head:], after[head:]

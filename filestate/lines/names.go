@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// Names gives each line a number, equal lines the same one. It keeps no copies: a line may be all of a large file, and the
-// contents that it comes from must not change meanwhile. The zero Names is ready; it is for one goroutine.
+// Names gives each line a number, equal lines the same one. It keeps no copies: a line may be all of a large file, and
+// the contents that it comes from must not change meanwhile. The zero Names is ready; it is for one goroutine.
 type Names struct {
 	seed   maphash.Seed
 	latest map[uint64]int // the number given last to a line with this hash

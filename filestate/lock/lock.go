@@ -28,8 +28,9 @@ const (
 	inodePrefix = "inode "
 	inodeFiles  = 64
 
-	lockPoll = time.Millisecond // between looks at another process's lock; the mean, so that none is out of step for ever
-	lockKeep = 24 * time.Hour   // age from which a lock file that nobody holds is removed
+	// between looks at another process's lock; the mean, so that none is out of step for ever
+	lockPoll = time.Millisecond
+	lockKeep = 24 * time.Hour // age from which a lock file that nobody holds is removed
 )
 
 // Wait is how long a writer waits for others; then the call is refused.

@@ -46,8 +46,8 @@ func tempName(p Process, digits string) string {
 	return fmt.Sprintf("%s%d-%d-%s%s", tempPrefix, p.ID, p.Started, digits, tempSuffix)
 }
 
-// Of returns the process that made the temporary file of that name, and its mark. Anybody can choose a name: one that is
-// spelled in any other way than TempName does is that of a user's file.
+// Of returns the process that made the temporary file of that name, and its mark. Anybody can choose a name: one that
+// is spelled in any other way than TempName does is that of a user's file.
 func Of(name string) (p Process, mark string, ok bool) {
 	inner, isTemp := strings.CutPrefix(name, tempPrefix)
 	inner, ends := strings.CutSuffix(inner, tempSuffix)

@@ -18,11 +18,12 @@ type Change struct {
 	Stamp disk.Stamp // of the file with New
 }
 
-// Record returns the record after a change, and the version that Old had until then; "": there was no file. now is the record
-// as it is after the change: somebody may have read the file between the two, of which nothing may be forgotten. memoryFails
-// says that it could not be looked up.
+// Record returns the record after a change, and the version that Old had until then; "": there was no file. now is the
+// record as it is after the change: somebody may have read the file between the two, of which nothing may be forgotten.
+// memoryFails says that it could not be looked up.
 func (c Change) Record(now *Record, memoryFails bool) (next *Record, before Version) {
-	next = &Record{Path: c.Path, Hash: c.New.Sum, Size: c.New.size(), Spans: wholeOf(c.New.size()), View: noView, Stamp: c.Stamp}
+	next = &Record{Path: c.Path, Hash: c.New.Sum, Size: c.New.size(), Spans: wholeOf(c.New.size()), View: noView,
+		Stamp: c.Stamp}
 	known, was := c.Known, now.Of(c.old())
 	now = now.Of(c.New)
 	// A read of the new content may have been quicker.

@@ -26,8 +26,8 @@ type View struct {
 	form  string // in which it was shown; "": the usual one
 }
 
-// ViewOf is the view of these spans (none: the whole file; an empty Span: nothing of it) of a file of that many bytes. What
-// is outside the file does not count.
+// ViewOf is the view of these spans (none: the whole file; an empty Span: nothing of it) of a file of that many bytes.
+// What is outside the file does not count.
 func ViewOf(size int64, spans ...Span) View {
 	if len(spans) == 0 {
 		return View{spans: wholeOf(size), size: size}
@@ -91,8 +91,8 @@ func covers(spans []Span, want Span) bool {
 	return want.From >= want.To || i >= 0 && spans[i].To >= want.To
 }
 
-// LinesIn returns the lines of content that spans cover with their ends, in order, and how many there are in all. The spans
-// are those of a Record, or a single one.
+// LinesIn returns the lines of content that spans cover with their ends, in order, and how many there are in all. The
+// spans are those of a Record, or a single one.
 func LinesIn(content []byte, spans ...Span) (seen []Lines, total int) {
 	for from := 0; from < len(content); {
 		to := len(content)

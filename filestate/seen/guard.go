@@ -34,8 +34,8 @@ const (
 )
 
 // Decide is the table of the guard: the first row that fits. known is the session's record, nil if there is none;
-// memoryFails says that it could not be looked up; now is what the disk holds, nil if there is no file. That it is NotRead
-// does not depend on the content.
+// memoryFails says that it could not be looked up; now is what the disk holds, nil if there is no file. That it is
+// NotRead does not depend on the content.
 func (c Claim) Decide(known *Record, memoryFails bool, now *Content) Verdict {
 	if now == nil || c.Unseen {
 		return GoOn
@@ -65,9 +65,9 @@ func (c Claim) Decide(known *Record, memoryFails bool, now *Content) Verdict {
 	}
 }
 
-// fits says that v is a version of what is on the disk, or of a content that this session replaced itself with no foreign
-// change since: a model sends several edits in one turn with one version. r is what is known of the disk's content. of is
-// what the version covers.
+// fits says that v is a version of what is on the disk, or of a content that this session replaced itself with no
+// foreign change since: a model sends several edits in one turn with one version. r is what is known of the disk's
+// content. of is what the version covers.
 func (r *Record) fits(v Version, now Content) (of Span, ok bool) {
 	all := Span{0, now.size()}
 	mine := r != nil && r.Hash == now.Sum
@@ -81,7 +81,8 @@ func (r *Record) fits(v Version, now Content) (of Span, ok bool) {
 		_, ok = v.namesOne(r.Own)
 		return all, ok
 	}
-	if s := v.span(); s.From < s.To && s.To <= all.To && v == (part{s, disk.DigestOf(now.Bytes[s.From:s.To])}).version(all.To) {
+	if s := v.span(); s.From < s.To && s.To <= all.To &&
+		v == (part{s, disk.DigestOf(now.Bytes[s.From:s.To])}).version(all.To) {
 		return s, true
 	}
 	if mine {
@@ -117,8 +118,8 @@ func (c Claim) Covers(known *Record, now Content, s Span) bool {
 	return c.Unseen || covers(c.covered(known, now), s)
 }
 
-// Outside says whether the version is that of a part, and next differs from what the disk holds in more than that part, which
-// is of. known is the session's record.
+// Outside says whether the version is that of a part, and next differs from what the disk holds in more than that part,
+// which is of. known is the session's record.
 func (c Claim) Outside(known *Record, now Content, next []byte) (of Span, outside bool) {
 	if !c.Version.ranged() || c.Unseen {
 		return Span{}, false
@@ -130,5 +131,6 @@ func (c Claim) Outside(known *Record, now Content, next []byte) (of Span, outsid
 // differsOnlyIn says that next has all bytes of old outside a range of it.
 func differsOnlyIn(s Span, old, next []byte) bool {
 	rest := len(old) - int(s.To)
-	return len(next) >= int(s.From)+rest && bytes.Equal(next[:s.From], old[:s.From]) && bytes.Equal(next[len(next)-rest:], old[s.To:])
+	return len(next) >= int(s.From)+rest && bytes.Equal(next[:s.From], old[:s.From]) &&
+		bytes.Equal(next[len(next)-rest:], old[s.To:])
 }

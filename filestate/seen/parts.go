@@ -19,8 +19,9 @@ const (
 	hashedParts = 256
 )
 
-// A part is a range of a large file that was shown, with the hash of its bytes. It is all that is known of the content as
-// long as nobody had a reason to hash the whole, and all that is left of it when its stamp proves that hash no longer.
+// A part is a range of a large file that was shown, with the hash of its bytes. It is all that is known of the content
+// as long as nobody had a reason to hash the whole, and all that is left of it when its stamp proves that hash no
+// longer.
 type part struct {
 	Span
 	Hash disk.Digest
@@ -64,8 +65,8 @@ func (r *Record) InPlace(ctx context.Context, from io.ReaderAt) (bool, error) {
 	return true, nil
 }
 
-// HeadVersion is the version of the first 256 KiB of a file of that size, for one that nobody has hashed. Errors are ErrMoved,
-// where the file is shorter, and those of reading.
+// HeadVersion is the version of the first 256 KiB of a file of that size, for one that nobody has hashed. Errors are
+// ErrMoved, where the file is shorter, and those of reading.
 func HeadVersion(ctx context.Context, from io.ReaderAt, size int64) (Version, error) {
 	if size == 0 {
 		return VersionOf(disk.DigestOf(nil), true), nil
@@ -77,8 +78,9 @@ func HeadVersion(ctx context.Context, from io.ReaderAt, size int64) (Version, er
 	return head.version(size), nil
 }
 
-// SeeParts is See for a part of a file that is not to be hashed for its sake: file, whose stamp that is. It also returns the
-// version of that view, which is that of its longest span; "" if it shows nothing. Errors are ErrMoved and those of reading.
+// SeeParts is See for a part of a file that is not to be hashed for its sake: file, whose stamp that is. It also
+// returns the version of that view, which is that of its longest span; "" if it shows nothing. Errors are ErrMoved and
+// those of reading.
 func (r *Record) SeeParts(ctx context.Context, file *os.File, stamp disk.Stamp, view View) (*Record, Version, error) {
 	sum, hashed, err := r.stillHashed(ctx, file, stamp)
 	if err != nil {

@@ -50,8 +50,8 @@ func (r *Records) recent(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// pathOf returns the path whose record has this key; "": there is none any more. The Memory is asked once for each, as a
-// path never changes. Errors are ErrMemory.
+// pathOf returns the path whose record has this key; "": there is none any more. The Memory is asked once for each, as
+// a path never changes. Errors are ErrMemory.
 func (r *Records) pathOf(ctx context.Context, key string) (string, error) {
 	if path := r.name(key, ""); path != "" {
 		return path, nil

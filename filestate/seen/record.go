@@ -11,8 +11,8 @@ import (
 // noView is a record's View when nothing was shown since the content came to be.
 const noView = "-"
 
-// A Record is what a session knows of one path; nil: nothing. Its slices are only read, as several records may share them.
-// Its form as JSON is that of the Memory, and outlives this program.
+// A Record is what a session knows of one path; nil: nothing. Its slices are only read, as several records may share
+// them. Its form as JSON is that of the Memory, and outlives this program.
 type Record struct {
 	Path   string        `json:"path"`
 	Hash   disk.Digest   `json:"hash"`             // of the whole content that was seen; none: only parts of it are known
@@ -29,8 +29,9 @@ type Record struct {
 // Hashed says whether r knows the hash of the whole content; otherwise it knows parts.
 func (r *Record) Hashed() bool { return r != nil && r.Hash != disk.Digest{} }
 
-// shown says whether anything of the content was shown, or the session itself made it out of one of which that holds: what
-// of it was seen is not known any more where that was too large to be compared. Without that a record licenses nothing.
+// shown says whether anything of the content was shown, or the session itself made it out of one of which that holds:
+// what of it was seen is not known any more where that was too large to be compared. Without that a record licenses
+// nothing.
 func (r *Record) shown() bool { return r != nil && (r.Size == 0 || len(r.Spans) > 0 || len(r.Own) > 0) }
 
 // Whole says whether all of the content was shown.
@@ -76,8 +77,8 @@ func (r *Record) See(sum disk.Digest, stamp disk.Stamp, view View) *Record {
 	return next
 }
 
-// Of returns what r says of a content that was found: if r knows parts of a large file and all of them are in their places,
-// a record of the whole content. In all other cases it is r itself.
+// Of returns what r says of a content that was found: if r knows parts of a large file and all of them are in their
+// places, a record of the whole content. In all other cases it is r itself.
 func (r *Record) Of(c Content) *Record {
 	if r == nil || r.Hashed() || len(r.Parts) == 0 {
 		return r
@@ -107,11 +108,12 @@ type Difference struct {
 	Stamp disk.Stamp // of the file with New; the zero Stamp: not known
 }
 
-// Accept returns the record after a difference was shown: what was known of the old content moves along, and all that is new
-// counts as seen.
+// Accept returns the record after a difference was shown: what was known of the old content moves along, and all that
+// is new counts as seen.
 func (r *Record) Accept(d Difference) *Record {
 	size := int64(len(d.New))
-	next := &Record{Path: d.Path, Hash: disk.DigestOf(d.New), Size: size, Spans: wholeOf(size), Stamp: d.Stamp, View: noView}
+	next := &Record{Path: d.Path, Hash: disk.DigestOf(d.New), Size: size, Spans: wholeOf(size), Stamp: d.Stamp,
+		View: noView}
 	if d.Stamp == (disk.Stamp{}) {
 		next.Stamp.Racy = true
 	}

@@ -18,8 +18,8 @@ const (
 	family   = "seen" // first token of a record's key
 	stripes  = 64     // locks of a ledger for its records: reads of different files do not wait for each other
 
-	// forgetRounds is how often ForgetAll looks for what is left: a memory lists its keys up to a limit, and other ledgers of
-	// the session may add some meanwhile.
+	// forgetRounds is how often ForgetAll looks for what is left: a memory lists its keys up to a limit, and other
+	// ledgers of the session may add some meanwhile.
 	forgetRounds = 3
 )
 
@@ -29,8 +29,8 @@ func keyOf(path string) string {
 	return family + "." + hex.EncodeToString(sum[:16])
 }
 
-// Records are the records of one session as one process sees them. The truth is in the Memory; in RAM is only the order of
-// use. They are safe for concurrent use; who changes a record holds its lock from the loading to the saving.
+// Records are the records of one session as one process sees them. The truth is in the Memory; in RAM is only the order
+// of use. They are safe for concurrent use; who changes a record holds its lock from the loading to the saving.
 type Records struct {
 	memory Memory
 	locks  [stripes]sync.Mutex // each covers changes of the records whose keys fall on it
@@ -54,8 +54,8 @@ func NewRecords(m Memory) *Records {
 	return &Records{memory: m, age: list.New()}
 }
 
-// Lock lets one goroutine change the record of path. It is not reentrant, and two paths may share a lock: who holds one takes
-// no other.
+// Lock lets one goroutine change the record of path. It is not reentrant, and two paths may share a lock: who holds one
+// takes no other.
 func (r *Records) Lock(path string) (unlock func()) { return r.lockKey(keyOf(path)) }
 
 // lockKey is Lock for the record with a key. A key that is none of ours falls on any lock.
@@ -104,9 +104,9 @@ func (r *Records) Save(ctx context.Context, rec *Record) error {
 	return nil
 }
 
-// touch notes that key, of path, was used, and drops what must go for it. It does so under mu and not under the locks of
-// those records, since its caller holds a lock already: a Save of one of them begins with touch, so it writes its record
-// after the old one has gone.
+// touch notes that key, of path, was used, and drops what must go for it. It does so under mu and not under the locks
+// of those records, since its caller holds a lock already: a Save of one of them begins with touch, so it writes its
+// record after the old one has gone.
 func (r *Records) touch(ctx context.Context, key, path string) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,8 +131,8 @@ func (r *Records) touch(ctx context.Context, key, path string) (err error) {
 	return err
 }
 
-// adopt takes over the records of an earlier process, or of another replica. Their order is not known; all count as older
-// than what this process uses. The caller holds mu.
+// adopt takes over the records of an earlier process, or of another replica. Their order is not known; all count as
+// older than what this process uses. The caller holds mu.
 func (r *Records) adopt(keys []string) {
 	if r.byID == nil {
 		r.byID = make(map[string]*list.Element, len(keys))

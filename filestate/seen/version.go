@@ -12,8 +12,8 @@ import (
 // A Version identifies a file's whole content, and says whether all of it was shown: the first 12 hex
 // digits of its SHA-256, and a "p" if only a part was shown.
 //
-// That of a part of a file over 16 MiB, which is not hashed whole, is an "r", 12 hex digits, and ":FROM-TO", the bytes. It
-// identifies the size and those bytes, and serves only edits that leave all others as they are.
+// That of a part of a file over 16 MiB, which is not hashed whole, is an "r", 12 hex digits, and ":FROM-TO", the bytes.
+// It identifies the size and those bytes, and serves only edits that leave all others as they are.
 type Version string
 
 const (

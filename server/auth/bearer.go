@@ -14,8 +14,8 @@ const (
 	oneToken
 )
 
-// bearer reads the values of the Authorization header: one header, the scheme Bearer in any case, one token. Another scheme counts as
-// no credentials, as RFC 6750, section 3.1 has it.
+// bearer reads the values of the Authorization header: one header, the scheme Bearer in any case, one token. Another
+// scheme counts as no credentials, as RFC 6750, section 3.1 has it.
 func bearer(values []string) (token string, p presented) {
 	if len(values) == 0 {
 		return "", noCredentials

@@ -30,7 +30,8 @@ type failing struct {
 	n     int // of all time
 }
 
-// network is what failures of an address count for. It is invalid for a Unix socket, whose callers cannot be told apart.
+// network is what failures of an address count for. It is invalid for a Unix socket, whose callers cannot be told
+// apart.
 func network(at netip.Addr) netip.Prefix {
 	n, _ := at.Prefix(min(at.BitLen(), ipv6Customer)) // of the zero Addr: invalid
 	return n

@@ -75,7 +75,7 @@ func readTokens(path string, trusted trust) (reading, error) {
 			return r, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 		if before := at[l.token.ID]; before > 0 {
-			return r, fmt.Errorf("%s:%d: id %s is in line %d, too", path, n, l.token.ID, before)
+			return r, fmt.Errorf("%s:%d: id %s is also in line %d", path, n, l.token.ID, before)
 		}
 		at[l.token.ID] = n
 		r.lines = append(r.lines, l)
@@ -138,7 +138,7 @@ func bare(err error) error {
 func lockBeside(path string, patience time.Duration) (unlock func(), err error) {
 	name := path + ".lock"
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("lock %s: it is a link or no file; remove it", name)
+		return nil, fmt.Errorf("lock %s: it is a link or not a file; remove it", name)
 	}
 	l := flock.New(name, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -150,8 +150,8 @@ func lockBeside(path string, patience time.Duration) (unlock func(), err error) 
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", name, bare(err))
 	}
-	// It may have been removed since it was opened, and a lock on a file without a name keeps nobody out. A link would let
-	// the owner of the directory choose what root makes and gives away.
+	// It may have been removed since it was opened, and a lock on a file without a name keeps nobody out. A link would
+	// let the owner of the directory choose what root makes and gives away.
 	mine, err := l.Stat()
 	if err == nil {
 		var named fs.FileInfo
@@ -173,7 +173,7 @@ func lockBeside(path string, patience time.Duration) (unlock func(), err error) 
 // loss. The caller has the lock. A link is refused, since what it points to would stay as it is.
 func replaceFile(path string, text []byte, sync bool) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return errors.New("it is a link or no file; name the file itself")
+		return errors.New("it is a link or not a file; name the file itself")
 	}
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"-"
 	entries, err := os.ReadDir(dir)

@@ -34,8 +34,8 @@ func isRoot() bool { return os.Geteuid() == 0 }
 
 func othersMayRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 
-// giveToOwner calls chown with whom path or, if there is none, its directory belongs to, if that is not us: a service that
-// runs as a user of its own must be able to read what root wrote for it.
+// giveToOwner calls chown with whom path or, if there is none, its directory belongs to, if that is not us: a service
+// that runs as a user of its own must be able to read what root wrote for it.
 func giveToOwner(path string, chown func(uid, gid int) error) error {
 	if !isRoot() {
 		return nil

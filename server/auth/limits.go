@@ -48,13 +48,15 @@ func over(what string, after time.Duration) *Error {
 		Message: "Over the quota of this principal: " + what + ". Wait, then try again."}
 }
 
-// Request counts one request of n bytes. Who does not know n counts the most that it may be, and gives back the rest with
-// Unread. The error is an *Error with status 429; then nothing is counted. A body larger than what a minute allows costs a whole minute.
+// Request counts one request of n bytes. Who does not know n counts the most that it may be, and gives back the rest
+// with Unread. The error is an *Error with status 429; then nothing is counted. A body larger than what a minute allows
+// costs a whole minute.
 func (l *Limits) Request(n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, size := l.touch(), float64(max(n, 0))
-	requests, in, out := minute(float64(l.quota.RequestsPerMinute)), minute(float64(l.quota.BytesInPerMinute)), minute(float64(l.quota.BytesOutPerMinute))
+	requests, in, out := minute(float64(l.quota.RequestsPerMinute)), minute(float64(l.quota.BytesInPerMinute)),
+		minute(float64(l.quota.BytesOutPerMinute))
 	if after := l.requests.wait(now, requests, 1); after > 0 {
 		return over("requests_per_minute", after)
 	}
@@ -65,7 +67,8 @@ func (l *Limits) Request(n int64) error {
 		return over("bytes_out_per_minute", after)
 	}
 	l.requests.take(now, requests, 1)
-	l.in.take(now, in, min(size, in.most)) // an announced terabyte is never read, and must not close the door for a year
+	// an announced terabyte is never read, and must not close the door for a year
+	l.in.take(now, in, min(size, in.most))
 	return nil
 }
 
@@ -98,8 +101,8 @@ func (l *Limits) Stream() (end func(), err error) {
 	return l.once(func() { l.streams-- }), nil
 }
 
-// Connection counts the connection of a request as one that the principal uses; end gives it back, once. Two requests at
-// the same time on one connection count once. A connection that rests counts for nobody: behind a proxy it is the
+// Connection counts the connection of a request as one that the principal uses; end gives it back, once. Two requests
+// at the same time on one connection count once. A connection that rests counts for nobody: behind a proxy it is the
 // proxy's. The error is an *Error with status 429.
 func (l *Limits) Connection(r *http.Request) (end func(), err error) {
 	l.mu.Lock()
@@ -173,7 +176,8 @@ func (l *Limits) set(q Quota, now time.Time) {
 func (l *Limits) idle(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.used) < forgetAfter || l.streams > 0 || len(l.connections) > 0 || l.unnamed > 0 || l.running.inUse() || l.shells.inUse() {
+	if now.Sub(l.used) < forgetAfter || l.streams > 0 || len(l.connections) > 0 || l.unnamed > 0 || l.running.inUse() ||
+		l.shells.inUse() {
 		return false
 	}
 	q := l.quota

@@ -298,7 +298,7 @@ func TestLimitsAreForgotten(t *testing.T) {
 
 func BenchmarkLimits(b *testing.B) {
 	p := &Porter{o: Options{Now: time.Now}}
-	who := Principal{ID: "ann", Quota: DefaultQuota()}
+	who := Principal{ID: "ann", Quota: defaultQuota()}
 	who.Quota.CallsPerMinute, who.Quota.RequestsPerMinute = math.MaxInt32, math.MaxInt32
 	who.Quota.Burst = math.MaxInt32
 	b.RunParallel(func(pb *testing.PB) {

@@ -83,7 +83,7 @@ func parseLine(raw []byte) (*line, error) {
 		case "note":
 			return decode(key, value, &t.Note, "a text")
 		}
-		return fmt.Errorf("unknown field %q; there are %s", key, strings.Join(lineFields, ", "))
+		return fmt.Errorf("unknown field %q; the fields are %s", key, strings.Join(lineFields, ", "))
 	})
 	if err != nil {
 		return nil, err
@@ -100,9 +100,9 @@ func parseLine(raw []byte) (*line, error) {
 	case version != lineVersion:
 		return nil, fmt.Errorf("v is %d; it must be %d", version, lineVersion)
 	case !isTokenID(t.ID):
-		return nil, fmt.Errorf("id must be %d of a-z and 2-7", idLength)
+		return nil, fmt.Errorf("id must be %d characters of a-z and 2-7", idLength)
 	case err != nil || len(sum) != len(l.hash) || !strings.HasPrefix(hash, hashPrefix):
-		return nil, errors.New("hash must be sha256: and 64 hex digits")
+		return nil, errors.New("hash must be sha256: followed by 64 hex digits")
 	}
 	copy(l.hash[:], sum)
 	if err := t.check(); err != nil {
@@ -148,7 +148,7 @@ func object(raw []byte, field func(key string, value json.RawMessage) error) err
 			return fmt.Errorf("is not valid JSON in field %q", key)
 		}
 		if seen[key] {
-			return fmt.Errorf("field %q is there twice", key)
+			return fmt.Errorf("field %q is given twice", key)
 		}
 		seen[key] = true
 		if string(value) == "null" {
@@ -162,7 +162,7 @@ func object(raw []byte, field func(key string, value json.RawMessage) error) err
 		return errors.New("is not valid JSON: the object does not end")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("has something after the object")
+		return errors.New("has more text after the object")
 	}
 	return nil
 }
@@ -253,8 +253,9 @@ func (l *line) encode() ([]byte, error) {
 		Revoked   string         `json:"revoked"`
 		Note      string         `json:"note"`
 	}{
-		lineVersion, t.ID, hashPrefix + hex.EncodeToString(l.hash[:]), t.Principal, v.Roots, v.Mode, v.MaxMode, v.Profile,
-		v.Scopes, v.Allow, v.Deny, quota, v.Admin, written(t.Created), written(t.Expires), written(t.Revoked), t.Note,
+		lineVersion, t.ID, hashPrefix + hex.EncodeToString(l.hash[:]), t.Principal, v.Roots, v.Mode, v.MaxMode,
+		v.Profile, v.Scopes, v.Allow, v.Deny, quota, v.Admin,
+		written(t.Created), written(t.Expires), written(t.Revoked), t.Note,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode token: %w", err)

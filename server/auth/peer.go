@@ -25,9 +25,9 @@ func (p *Porter) Listener(l net.Listener) net.Listener {
 	return &peerListener{l, p.peers}
 }
 
-// LocalPeer says which local_peer is in force: any also where same-user was asked for but the system cannot tell users
+// localPeer says which local_peer is in force: any also where same-user was asked for but the system cannot tell users
 // apart, which is weaker. It is "" in mode token.
-func (p *Porter) LocalPeer() string {
+func (p *Porter) localPeer() string {
 	switch {
 	case p.o.Mode != ModeNone:
 		return ""
@@ -44,7 +44,8 @@ func (p *Porter) local(r *http.Request) (Principal, error) {
 	}
 	if p.peers != nil && !p.peers.ours(r.RemoteAddr) {
 		return Principal{}, &Error{Status: http.StatusForbidden, Code: "not_local_user",
-			Message: "Only the user who runs this server may use it. The operator can set auth.mode = \"token\", or auth.local_peer = \"any\"."}
+			Message: "Only the user who runs this server may use it. The operator can set auth.mode = \"token\", or " +
+				"auth.local_peer = \"any\"."}
 	}
 	return p.o.Local.clone(), nil
 }
@@ -65,7 +66,7 @@ type peers struct {
 // newPeers returns nil if the system does not say whose a connection is.
 func newPeers(log *slog.Logger) *peers {
 	if !canLook() {
-		log.Warn("this system does not say whose a connection is: auth.local_peer acts as any")
+		log.Warn("this system does not say which user connects: auth.local_peer acts as any")
 		return nil
 	}
 	return &peers{uid: os.Geteuid(), look: tcpOwner, open: map[string][]*peerConn{}}

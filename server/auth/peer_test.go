@@ -73,8 +73,8 @@ func sameUserPorter(t *testing.T) *Porter {
 func TestSameUser(t *testing.T) {
 	t.Parallel()
 	p := sameUserPorter(t)
-	if runtime.GOOS == "linux" && p.LocalPeer() != "same-user" || runtime.GOOS != "linux" && p.LocalPeer() != "any" {
-		t.Errorf("on %s the peer is %s", runtime.GOOS, p.LocalPeer())
+	if runtime.GOOS == "linux" && p.localPeer() != "same-user" || runtime.GOOS != "linux" && p.localPeer() != "any" {
+		t.Errorf("on %s the peer is %s", runtime.GOOS, p.localPeer())
 	}
 	for _, c := range []struct{ network, address string }{
 		{"tcp", "127.0.0.1:0"}, {"tcp", "[::1]:0"}, {"tcp", "[::]:0"}, {"unix", filepath.Join(t.TempDir(), "s")},
@@ -213,13 +213,13 @@ func TestPeerIsLookedForTwice(t *testing.T) {
 	})
 }
 
-// Where the system does not say whose a connection is, the unwrapped request is let in, and LocalPeer says so.
+// Where the system does not say whose a connection is, the unwrapped request is let in, and localPeer says so.
 func TestWithoutTables(t *testing.T) {
 	t.Parallel()
 	p := sameUserPorter(t)
 	p.peers = nil
-	if who, err := p.Authenticate(ask("")); err != nil || who.ID != "local" || p.LocalPeer() != "any" {
-		t.Errorf("got %+v (%v), %s", who, err, p.LocalPeer())
+	if who, err := p.Authenticate(ask("")); err != nil || who.ID != "local" || p.localPeer() != "any" {
+		t.Errorf("got %+v (%v), %s", who, err, p.localPeer())
 	}
 }
 

@@ -17,16 +17,17 @@ import (
 
 // Options of a Porter.
 type Options struct {
-	Mode       string            // none, token
-	LocalPeer  string            // same-user, any; "": same-user; of mode none
-	TokenFile  string            // absolute; of mode token
-	Local      Principal         // who calls in mode none; its Quota counts
-	Default    Values            // of every principal
-	Named      map[string]Values // by ID
-	Workspaces string            // absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
-	Trusted    []netip.Prefix    // proxies whose X-Forwarded-For counts
-	Now        func() time.Time  // nil: time.Now
-	Log        *slog.Logger      // nil: nothing is logged
+	Mode      string            // none, token
+	LocalPeer string            // same-user, any; "": same-user; of mode none
+	TokenFile string            // absolute; of mode token
+	Local     Principal         // who calls in mode none; its Quota counts
+	Default   Values            // of every principal
+	Named     map[string]Values // by ID
+	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
+	Workspaces string
+	Trusted    []netip.Prefix   // proxies whose X-Forwarded-For counts
+	Now        func() time.Time // nil: time.Now
+	Log        *slog.Logger     // nil: nothing is logged
 }
 
 // What Options.Mode and Options.LocalPeer take. ModeNone is also the Via of a principal who needed no token.
@@ -107,7 +108,7 @@ func New(o Options) (*Porter, error) {
 		return nil, err
 	}
 	if used, err := p.file.LastUse(); err != nil {
-		o.Log.Warn("the last use of the tokens is forgotten", "err", err)
+		o.Log.Warn("cannot read when tokens were last used", "err", err)
 	} else {
 		p.uses.merge(used)
 	}
@@ -166,7 +167,8 @@ const (
 )
 
 func notAccepted(reason string) *Error {
-	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted", Challenge: challengeBad, Reason: reason}
+	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted",
+		Challenge: challengeBad, Reason: reason}
 }
 
 // Authenticate says who sent r, or an *Error. It removes the Authorization header from r.
@@ -205,7 +207,8 @@ func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 		return Principal{}, err
 	}
 	if !h.enabled {
-		return Principal{}, &Error{Status: http.StatusForbidden, Code: "principal_disabled", Reason: "token " + h.token.ID,
+		return Principal{}, &Error{Status: http.StatusForbidden, Code: "principal_disabled",
+			Reason:  "token " + h.token.ID,
 			Message: "This principal is disabled. Ask the operator."}
 	}
 	p.uses.note(h.token.ID, now)
@@ -254,8 +257,8 @@ func (p *Porter) Valid(who Principal) bool {
 	return ok && h != nil && h.enabled && h.token.State(p.o.Now()) == "active" && h.principal.sameRights(who)
 }
 
-// LastUse returns when each token was last used, by id. TokenFile.LastUse has it for other processes.
-func (p *Porter) LastUse() map[string]time.Time { return p.uses.all() }
+// lastUse returns when each token was last used, by id. TokenFile.LastUse has it for other processes.
+func (p *Porter) lastUse() map[string]time.Time { return p.uses.all() }
 
 // Limits returns the quotas of a principal: the same ones for all its tokens, with the numbers of who.Quota. They are
 // kept while they are in use, and 10 min after that.

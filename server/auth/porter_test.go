@@ -91,7 +91,7 @@ func TestAuthenticate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who.ID != "Ann" || who.Slug != Slug("Ann") || who.Mode != "plan" || who.Scopes != Read || who.Via != "token:"+made.ID || who.Quota != DefaultQuota() ||
+	if who.ID != "Ann" || who.Slug != Slug("Ann") || who.Mode != "plan" || who.Scopes != Read || who.Via != "token:"+made.ID || who.Quota != defaultQuota() ||
 		!slices.Equal(who.Roots, []string{filepath.Join(p.o.Workspaces, who.Slug)}) {
 		t.Errorf("got %+v", who)
 	}
@@ -329,7 +329,7 @@ func TestModeNoneAny(t *testing.T) {
 	if e := refused(t, p, r); e == nil || e.Status != 400 || e.Code != "token_in_query" {
 		t.Errorf("got %+v", e)
 	}
-	if p.Valid(Principal{ID: "local"}) || p.LocalPeer() != "any" || len(p.LastUse()) != 0 || p.Reload() != nil {
+	if p.Valid(Principal{ID: "local"}) || p.localPeer() != "any" || len(p.lastUse()) != 0 || p.Reload() != nil {
 		t.Error("mode none has tokens, or lets in who was not authenticated")
 	}
 }

@@ -41,13 +41,13 @@ func CheckID(id string) error {
 	case id == "":
 		return errors.New("the principal has no name")
 	case len(id) > maxID:
-		return fmt.Errorf("the principal's name has %d bytes; the most is %d", len(id), maxID)
+		return fmt.Errorf("the principal's name has %d bytes; at most %d are allowed", len(id), maxID)
 	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
 		return errors.New("the principal's name is not UTF-8")
 	}
 	for _, r := range id {
 		if !unicode.IsPrint(r) {
-			return fmt.Errorf("the principal's name has %U, which is not printable", r)
+			return fmt.Errorf("the principal's name contains %U, which is not printable", r)
 		}
 	}
 	return nil
@@ -108,8 +108,10 @@ func endsInHash(id string) bool {
 // sameRights says whether two principals may do the same. Quotas do not count: new ones hold from the next request on,
 // and what runs need not end for them.
 func (p Principal) sameRights(o Principal) bool {
-	return p.ID == o.ID && p.Slug == o.Slug && slices.Equal(p.Roots, o.Roots) && p.Mode == o.Mode && p.MaxMode == o.MaxMode &&
-		p.Profile == o.Profile && slices.Equal(p.Allow, o.Allow) && slices.Equal(p.Deny, o.Deny) && p.Scopes == o.Scopes && p.Admin == o.Admin
+	return p.ID == o.ID && p.Slug == o.Slug && slices.Equal(p.Roots, o.Roots) && p.Mode == o.Mode &&
+		p.MaxMode == o.MaxMode &&
+		p.Profile == o.Profile && slices.Equal(p.Allow, o.Allow) && slices.Equal(p.Deny, o.Deny) &&
+		p.Scopes == o.Scopes && p.Admin == o.Admin
 }
 
 // clone makes the lists of p the caller's.

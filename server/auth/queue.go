@@ -42,8 +42,8 @@ func (l *Limits) arrive(q *queue) *Turn {
 	return t
 }
 
-// Wait waits until the turn has come, at most 10 s. ok is false if it did not come; err is that of ctx. Then the place is
-// given up, so nobody behind it waits for Leave.
+// Wait waits until the turn has come, at most 10 s. ok is false if it did not come; err is that of ctx. Then the place
+// is given up, so nobody behind it waits for Leave.
 func (t *Turn) Wait(ctx context.Context) (ok bool, err error) {
 	called, ok := t.waits()
 	if called == nil { // as for most

@@ -24,8 +24,8 @@ type Quota struct {
 	Sessions          int           // sessions: legacy transport sessions alive at once
 }
 
-// DefaultQuota is what holds for a principal about whom the operator says nothing.
-func DefaultQuota() Quota {
+// defaultQuota is what holds for a principal about whom the operator says nothing.
+func defaultQuota() Quota {
 	return Quota{
 		CallsPerMinute: 600, Burst: 100, ConcurrentCalls: 16, ConcurrentShells: 4, JobLife: 2 * time.Hour,
 		BytesInPerMinute: 32 << 20, BytesOutPerMinute: 256 << 20, Connections: 64, Streams: 64,
@@ -68,7 +68,7 @@ func (q *Quota) set(key, value string) (err error) {
 	case "sessions":
 		q.Sessions, err = parseCount(value)
 	default:
-		return fmt.Errorf("unknown quota %q; there are %s", key, strings.Join(quotaKeys, ", "))
+		return fmt.Errorf("unknown quota %q; the quotas are %s", key, strings.Join(quotaKeys, ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("quota %s: %q %w", key, value, err)

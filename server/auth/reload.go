@@ -27,7 +27,8 @@ func (s sight) same(now fs.FileInfo) bool {
 	if s.info == nil || now == nil {
 		return s.info == nil && now == nil
 	}
-	return os.SameFile(s.info, now) && s.info.Size() == now.Size() && s.info.ModTime().Equal(now.ModTime()) && s.info.Mode() == now.Mode() &&
+	return os.SameFile(s.info, now) && s.info.Size() == now.Size() && s.info.ModTime().Equal(now.ModTime()) &&
+		s.info.Mode() == now.Mode() &&
 		sameOwner(s.info, now)
 }
 
@@ -80,7 +81,8 @@ func (p *Porter) lines() map[string]*line {
 // Watch looks every 2 s whether the tokens file changed, until ctx ends. A file that cannot be read keeps the tokens
 // that there are, and is logged; one that is gone has none, but only if it is still gone at the next look, since some
 // editors write a file anew. It calls changed after each change, and when a token has expired: then Valid says whom it
-// concerns. It runs in Watch's goroutine; nil: nobody wants to know. Watch also keeps the last use of the tokens in its file.
+// concerns. It runs in Watch's goroutine; nil: nobody wants to know. Watch also keeps the last use of the tokens in its
+// file.
 func (p *Porter) Watch(ctx context.Context, changed func()) {
 	if p.file == nil {
 		<-ctx.Done()
@@ -123,7 +125,7 @@ func (p *Porter) look() bool {
 	changed, err := p.load()
 	if err != nil && err.Error() != p.seen.problem {
 		p.seen.problem = err.Error() // once, not every 2 s
-		p.o.Log.Error("the tokens stay as they were", "err", err)
+		p.o.Log.Error("cannot reload tokens; the old ones stay in use", "err", err)
 	}
 	return changed
 }
@@ -151,7 +153,7 @@ func (p *Porter) saveUse(always bool, failed *bool) {
 		return
 	}
 	if err != nil && !*failed {
-		p.o.Log.Warn("the last use of the tokens cannot be written", "err", err)
+		p.o.Log.Warn("cannot write when tokens were last used", "err", err)
 	}
 	*failed = err != nil
 }

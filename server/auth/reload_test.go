@@ -316,7 +316,7 @@ func TestLastUse(t *testing.T) {
 		if e := refused(t, w.Porter, ask(second[:20])); e == nil {
 			t.Fatal("half a token is let in")
 		}
-		if used := w.LastUse(); len(used) != 1 || !used[a.ID].Equal(start) {
+		if used := w.lastUse(); len(used) != 1 || !used[a.ID].Equal(start) {
 			t.Errorf("in memory: %v", used)
 		}
 		pass(2 * lookEvery) // one may find the lock taken
@@ -347,7 +347,7 @@ func TestLastUse(t *testing.T) {
 		}
 		// The next server goes on with it, and forgets tokens that are not there any more.
 		next := watch(t, f)
-		if used := next.LastUse(); !used[a.ID].Equal(last) {
+		if used := next.lastUse(); !used[a.ID].Equal(last) {
 			t.Errorf("a new server knows %v", used)
 		}
 		lines := strings.SplitAfter(f.read(t), "\n")
@@ -387,7 +387,7 @@ func TestLastUseCannotBeWritten(t *testing.T) {
 			}
 			pass(time.Minute + lookEvery)
 		}
-		if n := w.log.count("cannot be written"); n != 1 {
+		if n := w.log.count("cannot write when"); n != 1 {
 			t.Errorf("logged %d times: %s", n, w.log.text.String())
 		}
 	})

@@ -22,13 +22,13 @@ func CheckRoot(template string) error {
 	case template == "":
 		return errors.New("a root is empty; name a directory")
 	case strings.ContainsFunc(template, unicode.IsControl), !utf8.ValidString(template):
-		return fmt.Errorf("root %q is not UTF-8 or has a control character", template)
+		return fmt.Errorf("root %q is not UTF-8 or contains a control character", template)
 	case strings.ContainsAny(rest, "{}"):
-		return fmt.Errorf("root %q: the only braces that a root takes are {principal}", template)
+		return fmt.Errorf("root %q: the only braces allowed in a root are {principal}", template)
 	case !filepath.IsAbs(rest):
 		return fmt.Errorf("root %q must be absolute", template)
 	case slices.Contains(strings.FieldsFunc(rest, isSeparator), ".."):
-		return fmt.Errorf("root %q must not have `..`", template) // it could undo {principal}
+		return fmt.Errorf("root %q must not contain `..`", template) // it could undo {principal}
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func ParseScopes(names []string) (Scopes, error) {
 	for _, name := range names {
 		all, ok := scopeOf(name)
 		if !ok {
-			return 0, fmt.Errorf("unknown scope %q; there are mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all, mcp:admin", name)
+			return 0, fmt.Errorf("unknown scope %q; the scopes are mcp:read, mcp:write, mcp:shell, mcp:web, mcp:all, "+
+				"mcp:admin", name)
 		}
 		s |= all
 	}

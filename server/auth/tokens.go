@@ -83,7 +83,8 @@ func newToken() (id, text string) {
 // once. Times have whole seconds.
 func (f *TokenFile) New(t Token) (made Token, text string, err error) {
 	if t.Values.Enabled != nil || t.Values.Seed != nil {
-		return Token{}, "", errors.New("a token has no enabled and no seed; set them for the principal in the configuration")
+		return Token{}, "",
+			errors.New("a token cannot set enabled or seed; set them for the principal in the configuration")
 	}
 	t.Created, t.Expires, t.Revoked = second(f.now()), second(t.Expires), second(t.Revoked)
 	if err := t.check(); err != nil {
@@ -98,7 +99,8 @@ func (f *TokenFile) New(t Token) (made Token, text string, err error) {
 			return nil, err
 		}
 		if len(l.raw) > maxLine/2 { // the rest is for what is added later
-			return nil, fmt.Errorf("the token would take a line of %d bytes; the most is %d", len(l.raw), maxLine/2)
+			return nil, fmt.Errorf("the token would need a line of %d bytes; at most %d are allowed", len(l.raw),
+				maxLine/2)
 		}
 		return append(lines, l), nil
 	})
@@ -180,7 +182,8 @@ func (f *TokenFile) change(edit func([]*line) ([]*line, error)) error {
 	var text []byte
 	for _, l := range lines {
 		if len(l.raw) > maxLine {
-			return fmt.Errorf("write %s: the line of token %s would be longer than %d bytes", f.path, l.token.ID, maxLine)
+			return fmt.Errorf("write %s: the line of token %s would be longer than %d bytes", f.path, l.token.ID,
+				maxLine)
 		}
 		text = append(append(text, l.raw...), '\n')
 	}

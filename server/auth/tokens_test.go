@@ -202,7 +202,7 @@ func TestTokenFileRefused(t *testing.T) {
 		"broken line":   {text: full + "\n\n{\n", want: ":3: is not valid JSON"},
 		"typo":          {text: strings.Replace(full, "scopes", "scope", 1), want: `:1: unknown field "scope"`},
 		"newer":         {text: strings.Replace(full, `"v":1`, `"v":2`, 1), want: ":1: v is 2"},
-		"twice":         {text: full + "\n" + full + "\n", want: ":2: id k3v7q2mzpa is in line 1, too"},
+		"twice":         {text: full + "\n" + full + "\n", want: ":2: id k3v7q2mzpa is also in line 1"},
 		"long line":     {text: full + "\n" + strings.Repeat(" ", maxLine) + full, want: ":2: the line is longer"},
 		"group":         {text: full, do: func(path string) error { return os.Chmod(path, 0o640) }, want: ": has mode 0640, so others may read it; run chmod 600 on it"},
 		"world":         {text: full, do: func(path string) error { return os.Chmod(path, 0o604) }, want: ": has mode 0604"},

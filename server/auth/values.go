@@ -56,15 +56,16 @@ func (v Values) Check() error {
 			continue
 		}
 		if _, ok := modes[*m.name]; !ok {
-			return fmt.Errorf("%s: unknown mode %q; there are plan, dontAsk, default, acceptEdits, auto, bypassPermissions", m.key, *m.name)
+			return fmt.Errorf("%s: unknown mode %q; the modes are plan, dontAsk, default, acceptEdits, auto, "+
+				"bypassPermissions", m.key, *m.name)
 		}
 	}
 	if v.Profile != nil && !slices.Contains(profiles, *v.Profile) {
-		return fmt.Errorf("profile: unknown profile %q; there are %s", *v.Profile, strings.Join(profiles, ", "))
+		return fmt.Errorf("profile: unknown profile %q; the profiles are %s", *v.Profile, strings.Join(profiles, ", "))
 	}
 	for _, rule := range slices.Concat(v.Allow, v.Deny) {
 		if strings.TrimSpace(rule) == "" || !utf8.ValidString(rule) {
-			return fmt.Errorf("allow or deny: %q is no rule", rule)
+			return fmt.Errorf("allow or deny: %q is not a rule", rule)
 		}
 	}
 	if _, err := ParseScopes(v.Scopes); err != nil {
@@ -100,7 +101,7 @@ func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled boo
 		Profile: said(sources, defaultProfile, func(v Values) *string { return v.Profile }),
 		Admin:   said(sources, false, func(v Values) *bool { return v.Admin }),
 		Scopes:  everything,
-		Quota:   DefaultQuota(),
+		Quota:   defaultQuota(),
 	}
 	if modes[p.Mode] > modes[p.MaxMode] {
 		p.Mode = p.MaxMode

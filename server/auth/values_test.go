@@ -12,7 +12,7 @@ func TestResolve(t *testing.T) {
 	builtin := func(change func(*Principal)) Principal {
 		p := Principal{
 			ID: "Ann", Slug: Slug("Ann"), Roots: []string{"/ws/" + Slug("Ann")}, Mode: "acceptEdits", MaxMode: "acceptEdits", Profile: "default",
-			Scopes: Read | Write | Shell | Web, Quota: DefaultQuota(),
+			Scopes: Read | Write | Shell | Web, Quota: defaultQuota(),
 		}
 		change(&p)
 		return p

@@ -48,18 +48,22 @@ type row struct {
 	names []string
 }
 
-// table is what was measured of the clients, and the safe guess for the rest. Limits keep a margin below the client's own, since its cut would remove our first line. The
-// last row is for everybody else. It never changes.
+// table is what was measured of the clients, and the safe guess for the rest. Limits keep a margin below the client's
+// own, since its cut would remove our first line. The last row is for everybody else. It never changes.
 var table = []row{
 	{Profile{"claude-code", 50_000, 0, 0, AllImages, true, usualBeat, 0}, []string{"claude-code"}},
 	{Profile{"codex", 10_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"codex-mcp-client", "Codex"}},
-	{Profile{"copilot-cli", 18_000, 19_000, 0, AllImages, false, usualBeat, 0}, []string{"copilot-cli", "github-copilot-developer"}},
+	{Profile{"copilot-cli", 18_000, 19_000, 0, AllImages, false, usualBeat, 0},
+		[]string{"copilot-cli", "github-copilot-developer"}},
 	{Profile{"gemini", 38_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"gemini-cli-mcp-client"}},
 	{Profile{"opencode", 45_000, 48_000, 1_900, AllImages, false, usualBeat, 0}, []string{"opencode"}},
-	{Profile{"cline", 7_500, 0, 0, ImagesAsText, false, usualBeat, short}, []string{"@cline/core", "Cline", "Roo-Code", "Kilo-Code"}},
-	{Profile{"continue", 20_000, 0, 0, ImagesAsText, false, usualBeat, short}, []string{"continue-cli-client", "continue-client"}},
+	{Profile{"cline", 7_500, 0, 0, ImagesAsText, false, usualBeat, short},
+		[]string{"@cline/core", "Cline", "Roo-Code", "Kilo-Code"}},
+	{Profile{"continue", 20_000, 0, 0, ImagesAsText, false, usualBeat, short},
+		[]string{"continue-cli-client", "continue-client"}},
 	{Profile{"claude-desktop", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"claude-ai"}},
-	{Profile{"vscode", 20_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"Visual Studio Code*", "Visual-Studio-Code*"}},
+	{Profile{"vscode", 20_000, 0, 0, AllImages, false, usualBeat, 0},
+		[]string{"Visual Studio Code*", "Visual-Studio-Code*"}},
 	{Profile{"cursor", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"cursor-vscode"}},
 	{Profile{"windsurf", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"windsurf*"}},
 	{Profile{"zed", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"Zed"}},
@@ -68,7 +72,8 @@ var table = []row{
 	{Profile{"crush", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"crush"}},
 	{Profile{"lm-studio", 8_000, 0, 0, AllImages, false, usualBeat, short}, []string{"lmstudio*"}},
 	{Profile{"chatgpt", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"ChatGPT"}},
-	{Profile{"builder", 50_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"inspector*", "mcp-inspector*", "codehand-call"}},
+	{Profile{"builder", 50_000, 0, 0, AllImages, false, usualBeat, 0},
+		[]string{"inspector*", "mcp-inspector*", "codehand-call"}},
 	{Profile{"default", 20_000, 0, 0, FirstImage, false, usualBeat, short}, nil},
 }
 

@@ -54,20 +54,26 @@ func home(path, project string) Files {
 }
 
 // remotes are the clients that can be told by a file. A token's value is never part of what is pasted: where a header
-// cannot name a variable, our bridge reads it instead. That Zed sends such a name as it stands is zed-industries/zed#60459;
-// for Copilot CLI it is github/copilot-cli#1232; Cline, Continue, LM Studio and Kiro do not document one for headers.
+// cannot name a variable, our bridge reads it instead. That Zed sends such a name as it stands is
+// zed-industries/zed#60459; for Copilot CLI it is github/copilot-cli#1232; Cline, Continue, LM Studio and Kiro do not
+// document one for headers.
 var remotes = []remote{
 	{id: "claude-code", files: Files{"~/.claude.json", "~/.claude.json", `%USERPROFILE%\.claude.json`, ".mcp.json"},
 		text: servers("mcpServers", func(e Endpoint) entry {
 			return entry{Type: "http", URL: e.URL, Headers: bearer(e, "${%s}")}
 		})},
 	{id: "claude-desktop", always: true, bridge: servers("mcpServers", command),
-		files: Files{"~/.config/Claude/claude_desktop_config.json", "~/Library/Application Support/Claude/claude_desktop_config.json", `%APPDATA%\Claude\claude_desktop_config.json`, ""},
-		note:  "it has no remote servers in its file, and wants the absolute path of codehand as command"},
+		files: Files{"~/.config/Claude/claude_desktop_config.json",
+			"~/Library/Application Support/Claude/claude_desktop_config.json",
+			`%APPDATA%\Claude\claude_desktop_config.json`, ""},
+		note: "it has no remote servers in its file, and wants the absolute path of codehand as command"},
 	{id: "vscode", text: vscode, note: "or run: MCP: Add Server",
-		files: Files{"~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json", `%APPDATA%\Code\User\mcp.json`, ".vscode/mcp.json"}},
+		files: Files{"~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json",
+			`%APPDATA%\Code\User\mcp.json`, ".vscode/mcp.json"}},
 	{id: "vscode-insiders", text: vscode, note: "or run: MCP: Add Server",
-		files: Files{"~/.config/Code - Insiders/User/mcp.json", "~/Library/Application Support/Code - Insiders/User/mcp.json", `%APPDATA%\Code - Insiders\User\mcp.json`, ".vscode/mcp.json"}},
+		files: Files{"~/.config/Code - Insiders/User/mcp.json",
+			"~/Library/Application Support/Code - Insiders/User/mcp.json", `%APPDATA%\Code - Insiders\User\mcp.json`,
+			".vscode/mcp.json"}},
 	{id: "cursor", files: home(".cursor/mcp.json", ".cursor/mcp.json"),
 		text: servers("mcpServers", func(e Endpoint) entry {
 			return entry{URL: e.URL, Headers: bearer(e, "${env:%s}")}
@@ -76,14 +82,16 @@ var remotes = []remote{
 		text: servers("mcpServers", func(e Endpoint) entry {
 			return entry{ServerURL: e.URL, Headers: bearer(e, "${env:%s}")}
 		})},
-	{id: "zed", files: Files{"~/.config/zed/settings.json", "~/.config/zed/settings.json", `%APPDATA%\Zed\settings.json`, ""},
+	{id: "zed", files: Files{"~/.config/zed/settings.json", "~/.config/zed/settings.json",
+		`%APPDATA%\Zed\settings.json`, ""},
 		text: servers("context_servers", func(e Endpoint) entry { return entry{Source: "custom", URL: e.URL} }),
 		bridge: servers("context_servers", func(e Endpoint) entry {
 			c := command(e)
 			c.Source = "custom"
 			return c
 		})},
-	{id: "codex", text: codex, files: home(".codex/config.toml", ".codex/config.toml"), note: "in a project only if it is trusted"},
+	{id: "codex", text: codex, files: home(".codex/config.toml", ".codex/config.toml"),
+		note: "in a project only if it is trusted"},
 	{id: "gemini", files: home(".gemini/settings.json", ".gemini/settings.json"),
 		text: servers("mcpServers", func(e Endpoint) entry {
 			return entry{HTTPURL: e.URL, Headers: bearer(e, "${%s}")}
@@ -109,12 +117,17 @@ var remotes = []remote{
 			c.Disabled, c.AutoApprove, c.Timeout = new(false), []string{}, 600
 			return c
 		})},
-	{id: "continue", text: continueYAML, bridge: continueBridge, files: home(".continue/config.yaml", ".continue/mcpServers/codehand.yaml")},
+	{id: "continue", text: continueYAML, bridge: continueBridge,
+		files: home(".continue/config.yaml", ".continue/mcpServers/codehand.yaml")},
 	{id: "goose", text: goose,
-		files: Files{"~/.config/goose/config.yaml", "~/.config/goose/config.yaml", `%APPDATA%\Block\goose\config\config.yaml`, ""}},
-	{id: "lm-studio", files: home(".lmstudio/mcp.json", ""), text: servers("mcpServers", plain), bridge: servers("mcpServers", command)},
-	{id: "junie", always: true, bridge: servers("mcpServers", command), files: home(".junie/mcp/mcp.json", ".junie/mcp/mcp.json")},
-	{id: "kiro", files: home(".kiro/settings/mcp.json", ".kiro/settings/mcp.json"), text: servers("mcpServers", plain), bridge: servers("mcpServers", command)},
+		files: Files{"~/.config/goose/config.yaml", "~/.config/goose/config.yaml",
+			`%APPDATA%\Block\goose\config\config.yaml`, ""}},
+	{id: "lm-studio", files: home(".lmstudio/mcp.json", ""), text: servers("mcpServers", plain),
+		bridge: servers("mcpServers", command)},
+	{id: "junie", always: true, bridge: servers("mcpServers", command),
+		files: home(".junie/mcp/mcp.json", ".junie/mcp/mcp.json")},
+	{id: "kiro", files: home(".kiro/settings/mcp.json", ".kiro/settings/mcp.json"), text: servers("mcpServers", plain),
+		bridge: servers("mcpServers", command)},
 }
 
 // all is how Copilot CLI is told to offer every tool of a server. It never changes.
@@ -232,14 +245,16 @@ func continueYAML(e Endpoint) string {
 }
 
 func continueBridge(e Endpoint) string {
-	return "mcpServers:\n  - name: codehand\n    command: codehand\n    args: " + strings.TrimSuffix(text(bridgeArgs(e)), "\n") + "\n"
+	return "mcpServers:\n  - name: codehand\n    command: codehand\n    args: " +
+		strings.TrimSuffix(text(bridgeArgs(e)), "\n") + "\n"
 }
 
 // goose replaces the names in headers that stand in env_keys.
 func goose(e Endpoint) string {
 	out := "extensions:\n  codehand:\n    name: codehand\n    type: streamable_http\n    uri: " + quoted(e.URL) + "\n"
 	if e.TokenEnv != "" {
-		out += "    env_keys: [" + quoted(e.TokenEnv) + "]\n    headers:\n      Authorization: " + quoted("Bearer ${"+e.TokenEnv+"}") + "\n"
+		out += "    env_keys: [" + quoted(e.TokenEnv) + "]\n    headers:\n      Authorization: " +
+			quoted("Bearer ${"+e.TokenEnv+"}") + "\n"
 	}
 	return out + "    enabled: true\n    timeout: 300\n"
 }

@@ -105,11 +105,11 @@ func readNetwork(s string, _ input) (netip.Prefix, error) {
 	n, err := netip.ParsePrefix(s)
 	switch {
 	case err != nil:
-		return n, fmt.Errorf("%q is no network; write it as 10.0.0.0/8 or fd00::/8", s)
+		return n, fmt.Errorf("%q is not a network; write it as 10.0.0.0/8 or fd00::/8", s)
 	case n.Addr().Is4In6():
 		return n, fmt.Errorf("%q: write IPv4 networks as 10.0.0.0/8", s)
 	case n != n.Masked():
-		return n, fmt.Errorf("%q has bits behind its mask; write %s", s, n.Masked())
+		return n, fmt.Errorf("%q has bits outside its mask; write %s", s, n.Masked())
 	}
 	return n, nil
 }
@@ -128,7 +128,7 @@ func readListen(s string, in input) (string, error) {
 		return s, nil
 	}
 	if strings.HasPrefix(s, "systemd:") {
-		return "", fmt.Errorf("listen %q: write systemd: alone; it means all sockets that systemd passes", s)
+		return "", fmt.Errorf("listen %q: write only systemd: for all sockets that systemd passes", s)
 	}
 	if name, ok := strings.CutPrefix(s, "unix:"); ok {
 		at, err := absolute(name, in)
@@ -136,13 +136,13 @@ func readListen(s string, in input) (string, error) {
 			return "", fmt.Errorf("listen %q: %w", s, err)
 		}
 		if len(at) > maxSocketPath() {
-			return "", fmt.Errorf("listen %q: the path of a socket has at most %d bytes", s, maxSocketPath())
+			return "", fmt.Errorf("listen %q: the path of a socket can have at most %d bytes", s, maxSocketPath())
 		}
 		return "unix:" + at, nil
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return "", fmt.Errorf("listen %q is no address; write host:port, [v6]:port, systemd: or unix:/path", s)
+		return "", fmt.Errorf("listen %q is not an address; write host:port, [v6]:port, systemd: or unix:/path", s)
 	}
 	if port, err = readPort(port); err != nil {
 		return "", fmt.Errorf("listen %q: %w", s, err)
@@ -154,14 +154,15 @@ func readListen(s string, in input) (string, error) {
 		return "", fmt.Errorf("listen %q: %w", s, err)
 	}
 	if host == "systemd" || host == "unix" {
-		return "", fmt.Errorf("listen %q: %s: is written in lower case, and no host has this name", s, host)
+		return "", fmt.Errorf("listen %q: write %s: in lower case", s, host)
 	}
 	return net.JoinHostPort(host, port), nil
 }
 
 func readMetricsListen(s string, in input) (string, error) {
 	if strings.HasPrefix(s, "systemd:") {
-		return "", fmt.Errorf("listen %q: the sockets of systemd are for http.listen; write host:port, [v6]:port or unix:/path", s)
+		return "", fmt.Errorf("listen %q: sockets of systemd are only for http.listen; write host:port, [v6]:port or "+
+			"unix:/path", s)
 	}
 	return readListen(s, in)
 }
@@ -182,7 +183,8 @@ func readName(s string) (string, error) {
 	}
 	labels := strings.Split(strings.TrimSuffix(s, "."), ".")
 	for _, label := range labels {
-		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool { return r != '-' && !nameRune(r) }) {
+		if label == "" || len(label) > 63 ||
+			strings.ContainsFunc(label, func(r rune) bool { return r != '-' && !nameRune(r) }) {
 			return "", fmt.Errorf("%q is neither a host name in ASCII nor an address", s)
 		}
 	}
@@ -200,7 +202,7 @@ func readAuthority(s string) (host, port string, err error) {
 		host = s[1 : len(s)-1]
 	} else if strings.Contains(s, ":") {
 		if host, port, err = net.SplitHostPort(s); err != nil {
-			return "", "", fmt.Errorf("%q is no host; write host, host:port or [v6]:port", s)
+			return "", "", fmt.Errorf("%q is not a host; write host, host:port or [v6]:port", s)
 		}
 		if port, err = readPort(port); err != nil {
 			return "", "", fmt.Errorf("%q: %w", s, err)
@@ -210,7 +212,7 @@ func readAuthority(s string) (host, port string, err error) {
 		return "", "", err
 	}
 	if strings.Contains(host, "%") {
-		return "", "", fmt.Errorf("%q: an address with a zone means something on its own machine only", s)
+		return "", "", fmt.Errorf("%q: an address with a zone works only on its own machine", s)
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
@@ -221,10 +223,10 @@ func readAuthority(s string) (host, port string, err error) {
 // readHost reads one entry of http.allowed_hosts.
 func readHost(s string, _ input) (string, error) {
 	if strings.Contains(s, "*") {
-		return "", fmt.Errorf("%q: there are no patterns; name each host", s)
+		return "", fmt.Errorf("%q: patterns are not supported; name each host", s)
 	}
 	if strings.Contains(s, "/") {
-		return "", fmt.Errorf("%q: write the host alone, without scheme and path", s)
+		return "", fmt.Errorf("%q: write only the host, without scheme and path", s)
 	}
 	host, port, err := readAuthority(s)
 	if err != nil || port == "" {
@@ -240,7 +242,7 @@ func readOrigin(s string, _ input) (string, error) {
 	scheme, rest, ok := strings.Cut(s, "://")
 	switch {
 	case s == "null" || strings.Contains(s, "*"):
-		return "", fmt.Errorf("%q would let in every page; name each origin as scheme://host[:port]", s)
+		return "", fmt.Errorf("%q would allow every page; name each origin as scheme://host[:port]", s)
 	case !ok || !isScheme(scheme):
 		return "", fmt.Errorf("%q: %s", s, form)
 	case strings.ContainsAny(rest, "/?#@"):
@@ -258,7 +260,8 @@ func isScheme(s string) bool {
 	if s == "" || s[0]|0x20 < 'a' || s[0]|0x20 > 'z' {
 		return false
 	}
-	return !strings.ContainsFunc(s, func(r rune) bool { return r == '_' || !nameRune(r) && !strings.ContainsRune("+-.", r) })
+	return !strings.ContainsFunc(s,
+		func(r rune) bool { return r == '_' || !nameRune(r) && !strings.ContainsRune("+-.", r) })
 }
 
 func origin(scheme, host, port string) string {

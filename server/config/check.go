@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-// Check says whether path is that of a file of settings, the operator's or a project's, and what would keep the next start
-// from reading data there. It looks at single keys and values, not at how they go together. err is Problems.
+// Check says whether path is that of a file of settings, the operator's or a project's, and what would keep the next
+// start from reading data there. It looks at single keys and values, not at how they go together. err is Problems.
 func (c Config) Check(path string, data []byte) (own bool, err error) {
 	dir, project := strings.CutSuffix(filepath.ToSlash(path), "/"+projectFile)
-	others := slices.DeleteFunc(slices.Clone(c.Files), func(file string) bool { return slices.Contains(c.Projects, file) })
-	if !project && !slices.ContainsFunc(others, func(file string) bool { return path == file || path == Canonical(file) }) {
+	others := slices.DeleteFunc(slices.Clone(c.Files),
+		func(file string) bool { return slices.Contains(c.Projects, file) })
+	if !project && !slices.ContainsFunc(others,
+		func(file string) bool { return path == file || path == Canonical(file) }) {
 		return false, nil
 	}
 	l := loader{config: defaults()}

@@ -20,8 +20,8 @@ import (
 
 // A Config is what holds for this process. Every value was checked. It is made by Load and does not change.
 type Config struct {
-	// Roots are absolute and clean, as written (links unresolved); empty: every path is outside. In serve they are those
-	// of the person who started it, for whom nobody signs in: Principals.Default.Roots if these are the same for
+	// Roots are absolute and clean, as written (links unresolved); empty: every path is outside. In serve they are
+	// those of the person who started it, for whom nobody signs in: Principals.Default.Roots if these are the same for
 	// everybody, else none if they are templates, else what stdio would take.
 	Roots    []string
 	StateDir string // absolute; OpenState makes and checks it
@@ -147,7 +147,8 @@ type Read struct {
 	LineFormat string // tab, pipe
 	Version    string // auto, always: when versions are shown
 
-	ImageMaxEdge int  // pixels of the longer edge of an image as it is shown, within 1.15 megapixels; a page of a PDF has 1,568 at most
+	// pixels of the longer edge of an image as it is shown, within 1.15 megapixels; a page of a PDF has 1,568 at most
+	ImageMaxEdge int
 	PDF          bool // the programs for PDF files may run
 }
 
@@ -222,9 +223,11 @@ type Log struct {
 
 // HTTP is where and how serve listens.
 type HTTP struct {
-	Listen         []string      // host:port, [v6]:port, unix:/path, systemd:
-	PublicURL      string        // what the outside calls this server: scheme, host and the path before /mcp, no slash at its end; "": unknown
-	AllowedHosts   []string      // beside those of the listeners and of PublicURL: lower case, host or host:port, IPv6 in brackets
+	Listen []string // host:port, [v6]:port, unix:/path, systemd:
+	// what the outside calls this server: scheme, host and the path before /mcp, no slash at its end; "": unknown
+	PublicURL string
+	// beside those of the listeners and of PublicURL: lower case, host or host:port, IPv6 in brackets
+	AllowedHosts   []string
 	AllowedOrigins []string      // as browsers write them: lower case, without the scheme's usual port
 	MaxBody        int64         // bytes
 	Drain          time.Duration // for running calls after SIGTERM
@@ -260,8 +263,8 @@ type Principals struct {
 // A principalRule is a rule in one list of a principal, or of all.
 type principalRule struct{ id, list, text string }
 
-// RuleOrigin returns the file and line of a rule of the principal id, in its list `allow` or `deny`; "" if it is not from
-// the configuration but from a token.
+// RuleOrigin returns the file and line of a rule of the principal id, in its list `allow` or `deny`; "" if it is not
+// from the configuration but from a token.
 func (p Principals) RuleOrigin(id, list, text string) string {
 	if at, ok := p.lines[principalRule{id, list, text}]; ok {
 		return at
@@ -305,8 +308,8 @@ type Metrics struct {
 	TokenFile string // absolute
 }
 
-// Changed returns the keys of settings whose values differ in o, in the order of the table, and `hooks` if some of these
-// do, wherever they stand. Principals and quotas are no settings.
+// Changed returns the keys of settings whose values differ in o, in the order of the table, and `hooks` if some of
+// these do, wherever they stand. Principals and quotas are no settings.
 func (c Config) Changed(o Config) []string {
 	var keys []string
 	now := table(&o)

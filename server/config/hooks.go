@@ -39,7 +39,8 @@ func hookArray(path []string) bool {
 func (l *loader) hook(e entry, in input) {
 	event := e.path[1]
 	if !slices.Contains(hookEvents[:], event) {
-		l.problems.add(e.origin, fmt.Sprintf("unknown event %q; the events are %s", event, strings.Join(hookEvents[:], ", ")))
+		l.problems.add(e.origin, fmt.Sprintf("unknown event %q; the events are %s", event,
+			strings.Join(hookEvents[:], ", ")))
 		return
 	}
 	if list, ok := e.raw.([]any); ok && len(list) == 0 {
@@ -115,7 +116,7 @@ func checkMatcher(s string) error {
 		return err
 	}
 	if strings.Trim(s, " ,|") == "" {
-		return fmt.Errorf("%q names nothing", s)
+		return fmt.Errorf("%q names no tool", s)
 	}
 	return nil
 }

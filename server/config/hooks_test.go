@@ -97,7 +97,7 @@ func TestHooksRefused(t *testing.T) {
 		"[[hooks.PreToolUse]]\ncommand = ['/a']\ntimeout = 3\n":                             `:3:1: unknown key "hooks.PreToolUse.timeout"`,
 		"[[hooks.PreToolUse]]\ncommand = ['/a']\nasync = 1\n":                               ":3:1: hooks.PreToolUse.async: must be true or false",
 		"[[hooks.PreToolUse]]\ncommand = ['/a']\nmatcher = '(['\n":                          ":3:1: hooks.PreToolUse.matcher: error parsing regexp",
-		"[[hooks.PreToolUse]]\ncommand = ['/a']\nmatcher = ' | '\n":                         "names nothing",
+		"[[hooks.PreToolUse]]\ncommand = ['/a']\nmatcher = ' | '\n":                         "names no tool",
 		"[[hooks.PreToolUse]]\ncommand = ['/a']\nif = 'Read('\n":                            `:3:1: hooks.PreToolUse.if: rule "Read(": `,
 		"[[hooks.PreToolUse]]\ncommand = ['/a']\nhooks.type = 'x'\n":                        `:3:1: unknown key "hooks.PreToolUse.hooks"`,
 		"[[hooks.PreToolUse]]\ncommand = ['/a']\n[hooks.PreToolUse.more]\nx = 1\n":          `unknown key "hooks.PreToolUse.more"`,

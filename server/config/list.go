@@ -74,7 +74,8 @@ func splitList(s string) ([]string, error) {
 	}
 	take(s[start:])
 	if depth > 0 && strings.Contains(s[start:], ",") {
-		return nil, errors.New("a parenthesis is not closed, so that the commas behind it divide nothing; write the list in a file")
+		return nil, errors.New("a parenthesis is not closed, so the list cannot be split at its commas; write the " +
+			"list in a file")
 	}
 	return texts, nil
 }
@@ -172,7 +173,8 @@ func checkEnvName(name string) error {
 
 // checkToolName refuses what cannot be the name of a tool. Whether there is one is not known here.
 func checkToolName(name string) error {
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '-' }) {
+	if name == "" || len(name) > 64 ||
+		strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '-' }) {
 		return fmt.Errorf("%s: must be the name of a tool", name)
 	}
 	return nil

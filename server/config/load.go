@@ -12,14 +12,17 @@ import (
 
 // Sources are what a Config is made from. Nothing else is looked at, so a test needs no real environment.
 type Sources struct {
-	Serve    bool              // the command is serve: ROOT arguments are templates, and some defaults are other ones
-	Roots    []string          // ROOT arguments; they win over every other source of roots, or of principals.default.roots
-	Flags    map[string]string // by flag as in Setting.Flag, with or without its dashes
-	Env      []string          // NAME=value, as os.Environ
-	Home     string            // absolute; "": from Env
-	WorkDir  string            // absolute; what relative paths in arguments, flags and environment start at
-	UserFile string            // the operator's file, which must exist then; "": the platform's place, where it may be missing
-	// ManagedFile is the file of the machine's administrator, as Process finds it; "": none. It stands above everything.
+	Serve bool // the command is serve: ROOT arguments are templates, and some defaults are other ones
+	// ROOT arguments; they win over every other source of roots, or of principals.default.roots
+	Roots   []string
+	Flags   map[string]string // by flag as in Setting.Flag, with or without its dashes
+	Env     []string          // NAME=value, as os.Environ
+	Home    string            // absolute; "": from Env
+	WorkDir string            // absolute; what relative paths in arguments, flags and environment start at
+	// the operator's file, which must exist then; "": the platform's place, where it may be missing
+	UserFile string
+	// ManagedFile is the file of the machine's administrator, as Process finds it; "": none. It stands above
+	// everything.
 	ManagedFile string
 	managedBy   int // the user that it must belong to; 0, but in tests
 
@@ -38,9 +41,9 @@ func Process() (Sources, error) {
 	return Sources{Env: os.Environ(), WorkDir: wd, ManagedFile: managedFile()}, nil
 }
 
-// Load makes the Config: the administrator's file before flags before environment before project files before the user's
-// file before defaults. Project files narrow whatever the others say. The error is Problems: all that is wrong, not the first thing. Warnings come
-// with an error, too.
+// Load makes the Config: the administrator's file before flags before environment before project files before the
+// user's file before defaults. Project files narrow whatever the others say. The error is Problems: all that is wrong,
+// not the first thing. Warnings come with an error, too.
 func Load(src Sources) (Config, []Warning, error) {
 	l := loader{src: src, env: environment(src.Env)}
 	l.config = defaults()
@@ -176,7 +179,8 @@ func (l *loader) file(path string, data []byte) {
 		return
 	}
 	for _, e := range entries {
-		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)), home: l.config.Home, file: true}
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)),
+			home: l.config.Home, file: true}
 		switch s := l.find(e.key); {
 		case named(e.path):
 			l.principal(e, in)

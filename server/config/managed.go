@@ -63,7 +63,8 @@ func (l *loader) managedFile() {
 	}
 	l.managed = managed{path: path, fixed: map[string]bool{}}
 	for _, e := range entries {
-		l.manage(e, input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)), home: l.config.Home, file: true})
+		l.manage(e, input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)),
+			home: l.config.Home, file: true})
 	}
 }
 
@@ -75,7 +76,7 @@ func (l *loader) manage(e entry, in input) {
 			l.refuse(e.key, in.origin, err)
 		}
 	case named(e.path):
-		l.problems.add(e.origin, e.key+": principals are not set here; what is fixed here holds for all of them")
+		l.problems.add(e.origin, e.key+": principals cannot be set in this file; what it fixes holds for all of them")
 	case hookArray(e.path):
 		l.hook(e, in)
 	case s == nil:
@@ -105,7 +106,8 @@ func (l *loader) fix(s setting, in input) {
 	}
 	l.managed.fixed[s.key] = true
 	if now := s.at.text(); said != byDefault && said != serveOrigin && now != before {
-		l.problems.add(said, fmt.Sprintf("%s: %s is not possible here: %s fixes it at %s", s.key, shown(before), in.origin, shown(now)))
+		l.problems.add(said, fmt.Sprintf("%s: %s is not allowed: %s fixes it at %s", s.key, shown(before), in.origin,
+			shown(now)))
 	}
 }
 
@@ -144,7 +146,8 @@ func (l *loader) holdManaged() {
 	})
 	if len(ignored) > 0 {
 		l.warnings = append(l.warnings, Warning{
-			Origin: l.managed.path, Text: managedRulesOnly + ": rules that allow are ignored: " + strings.Join(ignored, ", "),
+			Origin: l.managed.path,
+			Text:   managedRulesOnly + ": rules that allow are ignored: " + strings.Join(ignored, ", "),
 		})
 	}
 }

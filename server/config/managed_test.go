@@ -26,27 +26,27 @@ func TestManagedIsFixed(t *testing.T) {
 	for name, c := range map[string]struct {
 		managed, user, flag, value, env, want string
 	}{
-		"flag":      {"permissions.mode = 'default'", "", "permissions-mode", "acceptEdits", "", "flag --permissions-mode: permissions.mode: acceptEdits is not possible here: MANAGED:1:1 fixes it at default"},
+		"flag":      {"permissions.mode = 'default'", "", "permissions-mode", "acceptEdits", "", "flag --permissions-mode: permissions.mode: acceptEdits is not allowed: MANAGED:1:1 fixes it at default"},
 		"stricter":  {"permissions.mode = 'acceptEdits'", "", "permissions-mode", "plan", "", "MANAGED:1:1 fixes it at acceptEdits"},
 		"same":      {"permissions.mode = 'plan'", "permissions.mode = 'plan'", "permissions-mode", "plan", "", ""},
-		"env":       {"shell.enabled = false", "", "", "", "CODEHAND_SHELL_ENABLED=true", "CODEHAND_SHELL_ENABLED: shell.enabled: true is not possible here"},
-		"user file": {"log.level = 'debug'", "\nlog.level = 'error'", "", "", "", "USER:2:1: log.level: error is not possible here: MANAGED:1:1 fixes it at debug"},
-		"list":      {"shell.env_allow = ['A']", "shell.env_allow = ['A', 'B']", "", "", "", "shell.env_allow: A,B is not possible here"},
+		"env":       {"shell.enabled = false", "", "", "", "CODEHAND_SHELL_ENABLED=true", "CODEHAND_SHELL_ENABLED: shell.enabled: true is not allowed"},
+		"user file": {"log.level = 'debug'", "\nlog.level = 'error'", "", "", "", "USER:2:1: log.level: error is not allowed: MANAGED:1:1 fixes it at debug"},
+		"list":      {"shell.env_allow = ['A']", "shell.env_allow = ['A', 'B']", "", "", "", "shell.env_allow: A,B is not allowed"},
 		"emptied":   {"permissions.unprotect = []", "permissions.unprotect = ['.npmrc']", "", "", "", "fixes it at nothing"},
-		"profile":   {"tools.profile = 'readonly'", "tools.profile = 'simple'", "", "", "", "USER:1:1: tools.profile: simple is not possible here: MANAGED:1:1 fixes it at readonly"},
-		"skills":    {"skills.allow_shell = false", "", "skills-allow-shell", "true", "", "flag --skills-allow-shell: skills.allow_shell: true is not possible here"},
-		"author":    {"git.co_author = 'Jo <jo@x>'", "", "", "", "CODEHAND_GIT_CO_AUTHOR=Bo <bo@x>", "git.co_author: Bo <bo@x> is not possible here: MANAGED:1:1 fixes it at Jo <jo@x>"},
+		"profile":   {"tools.profile = 'readonly'", "tools.profile = 'simple'", "", "", "", "USER:1:1: tools.profile: simple is not allowed: MANAGED:1:1 fixes it at readonly"},
+		"skills":    {"skills.allow_shell = false", "", "skills-allow-shell", "true", "", "flag --skills-allow-shell: skills.allow_shell: true is not allowed"},
+		"author":    {"git.co_author = 'Jo <jo@x>'", "", "", "", "CODEHAND_GIT_CO_AUTHOR=Bo <bo@x>", "git.co_author: Bo <bo@x> is not allowed: MANAGED:1:1 fixes it at Jo <jo@x>"},
 		"bad text":  {"git.co_author = 'Jo'", "", "", "", "", "MANAGED:1:1: git.co_author: must be one line"},
 		"dirs":      {"permissions.additional_dirs = []", "", "permissions-additional-dirs", "/", "", "flag --permissions-additional-dirs: "},
 		"alone":     {"edit.guard = 'relaxed'", "read.dedup = 'off'", "", "", "", ""},
 		"unknown":   {"permissions.mod = 'x'", "", "", "", "", `MANAGED:1:1: unknown key "permissions.mod"`},
 		"bad value": {"permissions.mode = 'x'", "", "", "", "", "MANAGED:1:1: permissions.mode: unknown mode"},
 		"bad rule":  {"permissions.deny = ['Read(']", "", "", "", "", "MANAGED:1:21: permissions.deny: "},
-		"principal": {"principals.default.mode = 'plan'", "", "", "", "", "principals are not set here"},
+		"principal": {"principals.default.mode = 'plan'", "", "", "", "", "principals cannot be set in this file"},
 		"syntax":    {"= 1", "", "", "", "", "MANAGED:1:1: "},
 		"only":      {"permissions.managed_rules_only = 'yes'", "", "", "", "", "permissions.managed_rules_only: must be true or false"},
 		"only, by the user": {"", "permissions.managed_rules_only = true", "", "", "",
-			"USER:1:1: permissions.managed_rules_only: counts in the file of the machine's administrator only"},
+			"USER:1:1: permissions.managed_rules_only: counts only in the administrator's file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -152,7 +152,7 @@ func TestManagedRootsAreThoseOfArguments(t *testing.T) {
 	w := newWorld(t)
 	w.managed(t, "roots = ['"+w.path("project")+"']\n")
 	w.Roots = []string{"../home"}
-	if got := w.refused(t).Error(); !strings.Contains(got, "argument ROOT: roots: "+w.path("home")+" is not possible here") {
+	if got := w.refused(t).Error(); !strings.Contains(got, "argument ROOT: roots: "+w.path("home")+" is not allowed") {
 		t.Error(got)
 	}
 	w.Roots = []string{"."}

@@ -17,7 +17,7 @@ func trustedOwner(fs.FileInfo) bool { return true }
 // ownedBy refuses every file: settings that hold for everybody must not come from just anybody, and the directory for
 // them is one in which every user of Windows may make files.
 func ownedBy(fs.FileInfo, int) error {
-	return errors.New("this version cannot tell on this system who may change it; remove it")
+	return errors.New("cannot be used: on this system codehand cannot check who may change it; remove it")
 }
 
 func writableByOthers(fs.FileInfo) bool { return false }

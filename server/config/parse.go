@@ -27,7 +27,8 @@ func parse(name string, data []byte) ([]entry, error) {
 	if err := toml.Unmarshal(data, &values); err != nil {
 		if bad, ok := errors.AsType[*toml.DecodeError](err); ok {
 			row, column := bad.Position()
-			return nil, Problem{Origin: fmt.Sprintf("%s:%d:%d", name, row, column), Text: strings.TrimPrefix(bad.Error(), "toml: ")}
+			return nil, Problem{Origin: fmt.Sprintf("%s:%d:%d", name, row, column),
+				Text: strings.TrimPrefix(bad.Error(), "toml: ")}
 		}
 		return nil, Problem{Origin: name, Text: strings.TrimPrefix(err.Error(), "toml: ")}
 	}

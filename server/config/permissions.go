@@ -88,7 +88,8 @@ func (v patterns) set(in input) error { return grow(v, in) }
 func (v patterns) read(in input) (add func(), count int, bad Problems) {
 	var good []permission.Rule
 	names, bad := parseNames(in, func(name string) permission.Options {
-		return permission.Options{Home: in.home, Deny: []permission.Rule{{Text: patternHead + name + patternTail, Dir: in.ruleDir}}}
+		return permission.Options{Home: in.home,
+			Deny: []permission.Rule{{Text: patternHead + name + patternTail, Dir: in.ruleDir}}}
 	})
 	for _, name := range names {
 		good = append(good, permission.Rule{Text: patternHead + name + patternTail, Origin: in.origin, Dir: in.ruleDir})
@@ -110,7 +111,8 @@ type protects struct{ p *[]string }
 func (v protects) set(in input) error { return grow(v, in) }
 
 func (v protects) read(in input) (add func(), count int, bad Problems) {
-	good, bad := parseNames(in, func(name string) permission.Options { return permission.Options{Protect: []string{name}} })
+	good, bad := parseNames(in,
+		func(name string) permission.Options { return permission.Options{Protect: []string{name}} })
 	return func() {
 		for _, name := range good {
 			if !slices.Contains(*v.p, name) {
@@ -126,7 +128,8 @@ func (v protects) text() string { return strings.Join(*v.p, ",") }
 type unprotects struct{ p *[]string }
 
 func (v unprotects) set(in input) error {
-	good, bad := parseNames(in, func(name string) permission.Options { return permission.Options{Unprotect: []string{name}} })
+	good, bad := parseNames(in,
+		func(name string) permission.Options { return permission.Options{Unprotect: []string{name}} })
 	if len(bad) > 0 {
 		return bad
 	}
@@ -229,7 +232,7 @@ func (l *loader) auto() {
 	if len(c.Permissions.Classifier) > 0 {
 		return
 	}
-	const text = "auto acts as default, as there is no permissions.classifier"
+	const text = "auto acts like default, because there is no permissions.classifier"
 	if c.Permissions.Mode == permission.Auto {
 		c.Permissions.Mode = permission.Default
 		l.warnings = append(l.warnings, Warning{Origin: c.origins[modeKey], Text: modeKey + ": " + text})
@@ -281,7 +284,9 @@ func (l *loader) additionalDirs() {
 		for _, list := range l.templates() {
 			for _, root := range list.roots {
 				if personal(root) && overlap(canonical(root), Canonical(dir)) {
-					l.problems.add(l.config.origins[key], fmt.Sprintf("%s: %s and %s of the root %s meet, so that everybody would reach somebody's files", key, dir, placeholder, root))
+					l.problems.add(l.config.origins[key],
+						fmt.Sprintf("%s: %s overlaps with %s of the root %s, so everyone could reach somebody's files",
+							key, dir, placeholder, root))
 				}
 			}
 		}
@@ -294,7 +299,8 @@ func (l *loader) planDirectory(before, origin string) {
 	const key = "plan.directory"
 	c := &l.config
 	if c.Plan.Directory != before && !l.inRoots(c.Plan.Directory) {
-		l.warnings = append(l.warnings, Warning{Origin: c.origins[key], Text: key + ": ignored: " + c.Plan.Directory + " lies in no root"})
+		l.warnings = append(l.warnings,
+			Warning{Origin: c.origins[key], Text: key + ": ignored: " + c.Plan.Directory + " is not inside a root"})
 		c.Plan.Directory, c.origins[key] = before, origin
 	}
 	if c.Plan.Directory != "" && !l.inRoots(c.Plan.Directory) {

@@ -61,7 +61,7 @@ func TestAutoWithoutClassifier(t *testing.T) {
 		if got.Permissions.Mode != c.want || len(warnings) != c.warnings {
 			t.Errorf("%s | %s: mode %v, warnings %v; want %v, %d", c.user, c.project, got.Permissions.Mode, warnings, c.want, c.warnings)
 		}
-		if c.want == permission.Default && warnings[0].String() != user+":1:1: permissions.mode: auto acts as default, as there is no permissions.classifier" {
+		if c.want == permission.Default && warnings[0].String() != user+":1:1: permissions.mode: auto acts like default, because there is no permissions.classifier" {
 			t.Errorf("warning: %v", warnings[0])
 		}
 	}
@@ -117,7 +117,7 @@ func TestPlanDirectory(t *testing.T) {
 		{w.path("more/plans"), "", "", "must lie inside a root"},
 		{w.path("project/out/plans"), "", "", "must lie inside a root"},
 		{"", "docs/plans", w.path("project/docs/plans"), ""},
-		{"", "../more", "", "ignored: " + w.path("more") + " lies in no root"},
+		{"", "../more", "", "ignored: " + w.path("more") + " is not inside a root"},
 		{w.path("project/plans"), "../more", w.path("project/plans"), "ignored: "},
 		{w.path("project/plans"), "docs", w.path("project/docs"), ""},
 	} {

@@ -46,7 +46,7 @@ func notThere(e entry) string {
 	case ofLater(e.path):
 		return e.key + ": not in this version"
 	case e.key == managedRulesOnly:
-		return e.key + ": counts in the file of the machine's administrator only"
+		return e.key + ": counts only in the administrator's file"
 	}
 	return fmt.Sprintf("unknown key %q", e.key)
 }

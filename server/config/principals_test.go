@@ -109,7 +109,7 @@ func TestPrincipalsRefuse(t *testing.T) {
 		"relative root":    {"principals.default.roots = [\n'/srv',\n'ws/{principal}']\n", ":3:1: principals.default.roots: ws/{principal}: must be an absolute path"},
 		"other braces":     {"principals.default.roots = ['/srv/{user}']\n", "braces"},
 		"broken braces":    {"principals.default.roots = ['/srv/{principal']\n", "braces"},
-		"dots":             {"principals.default.roots = ['/srv/{principal}/../x']\n", ".. takes {principal} away again"},
+		"dots":             {"principals.default.roots = ['/srv/{principal}/../x']\n", ".. must not follow {principal}"},
 		"roots as text":    {"principals.default.roots = '/srv'\n", "must be a list of texts"},
 		"missing root":     {"principals.default.roots = ['/no/such']\n", ":1:1: principals.default.roots: stat /no/such: "},
 		"missing parent":   {"principals.bo.roots = ['/no/such/{principal}/x']\n", ":1:1: principals.bo.roots: /no/such/{principal}/x: stat /no/such: "},
@@ -126,7 +126,7 @@ func TestPrincipalsRefuse(t *testing.T) {
 		"unknown quota":    {"quota.default.calls = 1\n", `quota.default.calls: `},
 		"quota's value":    {"[quota.bo]\nburst = 'many'\n", ":2:1: quota.bo.burst: "},
 		"quota's type":     {"quota.default.burst = true\n", "quota.default.burst: must be a whole number, a duration"},
-		"everybody's root": {"principals.default.roots = ['$TOP/ws', '$TOP/ws/{principal}']\n", "so that everybody would reach everybody's files"},
+		"everybody's root": {"principals.default.roots = ['$TOP/ws', '$TOP/ws/{principal}']\n", "so everyone could reach everyone's files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

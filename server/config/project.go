@@ -10,7 +10,8 @@ import (
 // projects applies the project files. All that they can do is narrow, so every root's file counts; where two of them
 // differ in what they may choose freely, the first root wins.
 func (l *loader) projects() {
-	dirs := slices.DeleteFunc(slices.Clone(l.config.Roots), func(dir string) bool { return existing(dir) != nil }) // that was told
+	// that was told
+	dirs := slices.DeleteFunc(slices.Clone(l.config.Roots), func(dir string) bool { return existing(dir) != nil })
 	if l.src.ProjectDir != "" {
 		dirs = []string{l.join(l.src.ProjectDir)}
 	}
@@ -47,12 +48,15 @@ func (l *loader) projectEntries(dir, path string, data []byte) {
 		ignored = append(ignored, fmt.Sprintf("%s (%s)", e.key, strings.TrimPrefix(e.origin, path+":")))
 	}
 	for _, e := range entries {
-		// What `/x` in a rule and a relative path mean is the project's top, not the directory that only holds the file.
-		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(dir), base: dir, home: l.config.Home, file: true}
+		// What `/x` in a rule and a relative path mean is the project's top, not the directory that only holds the
+		// file.
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(dir), base: dir,
+			home: l.config.Home, file: true}
 		switch s := l.find(e.key); {
 		case named(e.path), hookArray(e.path) && !l.config.Hooks.TrustProject, e.key == managedRulesOnly:
 			ignore(e)
-		case hookArray(e.path): // a guard that the operator counts on must not be left out without a word, so mistakes stop the start
+		// a guard that the operator counts on must not be left out without a word, so mistakes stop the start
+		case hookArray(e.path):
 			before := len(l.config.Hooks.Entries)
 			l.hook(e, in)
 			for i := range l.config.Hooks.Entries[before:] {
@@ -65,7 +69,8 @@ func (l *loader) projectEntries(dir, path string, data []byte) {
 		}
 	}
 	if len(ignored) > 0 {
-		l.warnings = append(l.warnings, Warning{Origin: path, Text: "a project file only narrows; ignored: " + strings.Join(ignored, ", ")})
+		l.warnings = append(l.warnings,
+			Warning{Origin: path, Text: "a project file can only narrow; ignored: " + strings.Join(ignored, ", ")})
 	}
 }
 

@@ -24,7 +24,7 @@ func (l *loader) roots() {
 		l.config.Roots = l.rootArguments(absolute)
 		l.config.origins["roots"] = rootArgument
 	case len(l.config.Roots) == 0:
-		l.startedIn("add a ROOT argument")
+		l.startedIn(`add a directory after "stdio" in the client's configuration`)
 	}
 	l.checkRoots()
 }
@@ -51,7 +51,7 @@ func (l *loader) rootsOfServe() {
 	case len(c.Roots) > 0:
 		l.checkRoots()
 	default:
-		l.startedIn("without tokens, add a ROOT argument")
+		l.startedIn(`without tokens, add a directory after "serve"`)
 	}
 }
 
@@ -73,7 +73,9 @@ func (l *loader) startedIn(remedy string) {
 	dir := l.config.WorkDir
 	switch {
 	case l.byAccident(dir):
-		l.warnings = append(l.warnings, Warning{Text: fmt.Sprintf("no directory may be touched: started in %s, which is never a root by itself; %s", dir, remedy)})
+		l.warnings = append(l.warnings,
+			Warning{Text: fmt.Sprintf("no directory can be used: codehand was started in %s, which is never a root "+
+				"by itself; %s", dir, remedy)})
 	case dir != "":
 		l.config.Roots = []string{dir}
 		l.config.origins["roots"] = "working directory"
@@ -88,16 +90,19 @@ func (l *loader) byAccident(dir string) bool {
 	}
 	real := Canonical(dir)
 	never := []string{l.config.Home, l.env["SYSTEMROOT"], l.env["WINDIR"]}
-	if real == filepath.Dir(real) || slices.ContainsFunc(never, func(d string) bool { return d != "" && Canonical(d) == real }) {
+	if real == filepath.Dir(real) ||
+		slices.ContainsFunc(never, func(d string) bool { return d != "" && Canonical(d) == real }) {
 		return true
 	}
 	if windows := l.env["SYSTEMROOT"]; windows != "" && contains(Canonical(windows), real) {
 		return true
 	}
-	if l.src.Serve && slices.ContainsFunc(l.config.keptDirs(), func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
+	if l.src.Serve && slices.ContainsFunc(l.config.keptDirs(),
+		func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
 		return true // a unit of systemd likes to start where the data is
 	}
-	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"}, func(d string) bool { return contains(d, real) })
+	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"},
+		func(d string) bool { return contains(d, real) })
 }
 
 func (l *loader) checkRoots() {
@@ -112,7 +117,8 @@ func (l *loader) checkRoots() {
 
 func (l *loader) warnAboutHome(root string) {
 	if l.isHome(root) {
-		l.warnings = append(l.warnings, Warning{Text: root + " is the home directory; a project's directory is the better root"})
+		l.warnings = append(l.warnings,
+			Warning{Text: root + " is the home directory; use a project's directory instead"})
 	}
 }
 
@@ -156,7 +162,7 @@ func (l *loader) keepFrom(key, root string, dir keptDir) {
 	}
 	text := fmt.Sprintf("%s %s the %s %s", root, how, dir.name, dir.path)
 	if how != "lies in" {
-		text += fmt.Sprintf("; set %s to a place outside", dir.key)
+		text += fmt.Sprintf("; set %s to a directory outside", dir.key)
 	}
 	if key == "" {
 		l.problems.add(l.config.origins["roots"], text)
@@ -175,8 +181,11 @@ func (l *loader) keepFilesFrom(root string) {
 		if file.path == "" || file.path == "-" {
 			continue
 		}
-		if at, root := Canonical(file.path), canonical(root); len(components(root)) <= len(components(at)) && overlap(root, at) {
-			l.problems.add(c.origins[file.key], fmt.Sprintf("%s: %s lies in the root %s, where sessions could read or change it", file.key, file.path, root))
+		if at, root := Canonical(file.path),
+			canonical(root); len(components(root)) <= len(components(at)) && overlap(root, at) {
+			l.problems.add(c.origins[file.key],
+				fmt.Sprintf("%s: %s lies in the root %s, where sessions could read or change it", file.key, file.path,
+					root))
 		}
 	}
 }

@@ -23,47 +23,78 @@ const (
 // is remembered about calls, is nothing that a workspace decides.
 func serveTable(c *Config) []setting {
 	return []setting{
-		{"http.listen", "addresses of serve: host:port, [v6]:port, unix:/path or systemd:", operatorOnly, terms{&c.HTTP.Listen, readListen}},
-		{"http.public_url", "what the outside calls serve, such as https://tools.example.com", operatorOnly, term{&c.HTTP.PublicURL, readPublicURL}},
-		{"http.allowed_hosts", "host names that requests may be sent to, besides those of the listeners and of public_url", operatorOnly, terms{&c.HTTP.AllowedHosts, readHost}},
-		{"http.allowed_origins", "pages that may send requests, as scheme://host[:port]", operatorOnly, terms{&c.HTTP.AllowedOrigins, readOrigin}},
-		{"http.max_body", "size of one request", operatorOnly, size{&c.HTTP.MaxBody, kib, gib}},
-		{"http.drain", "time for running calls after SIGTERM", operatorOnly, period{&c.HTTP.Drain, 0, time.Hour, nil}},
-		{"http.orphan_grace", "time for running calls whose client is gone", operatorOnly, period{&c.HTTP.OrphanGrace, 0, time.Hour, nil}},
-		{"http.lame_duck", "time between SIGTERM and the first refused request; empty: 0s if only this machine reaches the listeners, else 5s", operatorOnly, period{&c.HTTP.LameDuck, 0, time.Hour, []word{{"", -1}}}},
-		{"http.sse", "serve the transport of 2024-11-05, too, at /sse and /message", operatorOnly, toggle{&c.HTTP.SSE}},
-		{"http.data_dir", "directory for all that serve keeps; empty: state_dir", operatorOnly, term{&c.HTTP.DataDir, absolute}},
-		{"http.behind_proxy", "a proxy in front of serve speaks TLS with the clients", operatorOnly, toggle{&c.HTTP.BehindProxy}},
-		{"http.trusted_proxies", "networks whose X-Forwarded-For counts, as 10.0.0.0/8", operatorOnly, networks{&c.HTTP.TrustedProxies}},
+		{"http.listen", "addresses to listen on: host:port, [v6]:port, unix:/path or systemd:", operatorOnly,
+			terms{&c.HTTP.Listen, readListen}},
+		{"http.public_url", "URL that clients use, such as https://tools.example.com", operatorOnly, term{&c.HTTP.PublicURL, readPublicURL}},
+		{"http.allowed_hosts", "host names that requests may name, besides those of the listeners and of public_url",
+			operatorOnly, terms{&c.HTTP.AllowedHosts, readHost}},
+		{"http.allowed_origins", "origins of web pages that may send requests, as scheme://host[:port]", operatorOnly, terms{&c.HTTP.AllowedOrigins, readOrigin}},
+		{"http.max_body", "largest request", operatorOnly, size{&c.HTTP.MaxBody, kib, gib}},
+		{"http.drain", "time that running calls have after SIGTERM", operatorOnly,
+			period{&c.HTTP.Drain, 0, time.Hour, nil}},
+		{"http.orphan_grace", "time that running calls have when their client is gone", operatorOnly,
+			period{&c.HTTP.OrphanGrace, 0, time.Hour, nil}},
+		{"http.lame_duck",
+			"time between SIGTERM and the first refused request; empty: 0s if only this machine can reach the " +
+				"listeners, else 5s", operatorOnly, period{&c.HTTP.LameDuck, 0, time.Hour, []word{{"", -1}}}},
+		{"http.sse", "also serve the transport of 2024-11-05, at /sse and /message", operatorOnly, toggle{&c.HTTP.SSE}},
+		{"http.data_dir", "directory for everything that serve keeps; empty: state_dir", operatorOnly,
+			term{&c.HTTP.DataDir, absolute}},
+		{"http.behind_proxy", "whether a proxy in front of serve speaks TLS with the clients", operatorOnly,
+			toggle{&c.HTTP.BehindProxy}},
+		{"http.trusted_proxies", "networks of proxies whose X-Forwarded-For counts, as 10.0.0.0/8", operatorOnly,
+			networks{&c.HTTP.TrustedProxies}},
 		{"http.unix_mode", "mode of unix sockets", operatorOnly, octal{&c.HTTP.UnixMode}},
-		{"http.max_connections", "connections at once; more wait", operatorOnly, number{&c.HTTP.MaxConnections, 1, 1_000_000, false}},
-		{"http.tls_cert", "file with the certificates, the server's first", operatorOnly, term{&c.HTTP.TLSCert, absolute}},
+		{"http.max_connections", "most connections at once; more wait", operatorOnly,
+			number{&c.HTTP.MaxConnections, 1, 1_000_000, false}},
+		{"http.tls_cert", "file with the certificates, the server's own first", operatorOnly,
+			term{&c.HTTP.TLSCert, absolute}},
 		{"http.tls_key", "file with the key of http.tls_cert", operatorOnly, term{&c.HTTP.TLSKey, absolute}},
-		{"http.client_ca", "file with the authorities of clients, which then need a certificate besides a token", operatorOnly, term{&c.HTTP.ClientCA, absolute}},
+		{"http.client_ca",
+			"file with the certificate authorities of clients; each client then needs a certificate besides a token",
+			operatorOnly, term{&c.HTTP.ClientCA, absolute}},
 
-		{"auth.mode", "how callers are told apart: auto, none or token", operatorOnly, partly{choice{&c.Auth.Mode, []string{"token", "auto", "none"}}, []string{"oidc", "token+oidc", "front"}}},
-		{"auth.local_peer", "who may call without a token: same-user or any", operatorOnly, choice{&c.Auth.LocalPeer, []string{"same-user", "any"}}},
-		{"auth.token_file", "file of the tokens; empty: tokens.jsonl in http.data_dir", operatorOnly, term{&c.Auth.TokenFile, absolute}},
+		{"auth.mode", "how callers sign in: auto, none or token", operatorOnly,
+			partly{choice{&c.Auth.Mode, []string{"token", "auto", "none"}}, []string{"oidc", "token+oidc", "front"}}},
+		{"auth.local_peer", "who can connect without a token: same-user, or any (user of this machine)", operatorOnly,
+			choice{&c.Auth.LocalPeer, []string{"same-user", "any"}}},
+		{"auth.token_file", "tokens file; empty: tokens.jsonl in http.data_dir", operatorOnly,
+			term{&c.Auth.TokenFile, absolute}},
 
-		{"session.idle", "time without a request until what a conversation holds open is dropped", operatorOnly, period{&c.Session.Idle, time.Second, 3650 * day, nil}},
-		{"session.ttl", "time without a request until a conversation is forgotten", operatorOnly, period{&c.Session.TTL, time.Minute, 3650 * day, nil}},
-		{"session.max", "conversations in memory", operatorOnly, number{&c.Session.Max, 1, 1_000_000, false}},
-		{"session.max_per_principal", "conversations of one caller with a session id", operatorOnly, number{&c.Session.MaxPerPrincipal, 1, 1_000_000, false}},
+		{"session.idle", "time without a request after which a conversation closes what it holds open", operatorOnly,
+			period{&c.Session.Idle, time.Second, 3650 * day, nil}},
+		{"session.ttl", "time without a request after which a conversation is forgotten", operatorOnly,
+			period{&c.Session.TTL, time.Minute, 3650 * day, nil}},
+		{"session.max", "most conversations in memory", operatorOnly, number{&c.Session.Max, 1, 1_000_000, false}},
+		{"session.max_per_principal", "most conversations with a session id of one caller", operatorOnly,
+			number{&c.Session.MaxPerPrincipal, 1, 1_000_000, false}},
 
-		{"store.url", "where serve remembers: embedded: or memory:", operatorOnly, partly{choice{&c.Store.URL, []string{"embedded:", "memory:"}}, []string{"nats://", "tls://", "redis://", "rediss://"}}},
-		{"store.max_bytes", "size of the store", operatorOnly, size{&c.Store.MaxBytes, mib, 1024 * gib}},
-		{"store.sync", "time until what is remembered is on the disk, or always", operatorOnly, period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},
+		{"store.url", "where serve keeps sessions: embedded: (on disk) or memory:", operatorOnly, partly{choice{&c.Store.URL, []string{"embedded:", "memory:"}}, []string{"nats://", "tls://", "redis://", "rediss://"}}},
+		{"store.max_bytes", "largest size of the store", operatorOnly, size{&c.Store.MaxBytes, mib, 1024 * gib}},
+		{"store.sync", "longest time until a change of the store is synced to disk, or always", operatorOnly,
+			period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},
 
-		{"sandbox.policy", "what confines commands: required, best-effort or off; empty: required in serve, else best-effort", narrower, policyWord{choice{&c.Sandbox.Policy, []string{policyRequired, policyBestEffort, "off"}}}},
+		{"sandbox.policy",
+			"whether commands must be confined: required, best-effort or off; empty: required in serve, else " +
+				"best-effort", narrower,
+			policyWord{choice{&c.Sandbox.Policy, []string{policyRequired, policyBestEffort, "off"}}}},
 
-		{"audit.dir", "directory of the record of calls; empty: audit in http.data_dir, and none on stdio; -: standard output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
-		{"audit.sync", "time until the record is on the disk, or always, or never", operatorOnly, period{&c.Audit.Sync, 0, time.Hour, []word{{"always", 0}, {"never", -1}}}},
-		{"audit.on_error", "when the record cannot be written: refuse calls, or continue", operatorOnly, choice{&c.Audit.OnError, []string{"refuse", "continue"}}},
-		{"audit.rotate_bytes", "size of one file of the record", operatorOnly, size{&c.Audit.Rotate, 64 * kib, 64 * gib}},
-		{"audit.keep", "time until a file of the record is deleted", operatorOnly, period{&c.Audit.Keep, time.Hour, 36500 * day, nil}},
-		{"audit.commands", "how commands are recorded: redacted or digest", operatorOnly, choice{&c.Audit.Commands, []string{"digest", "redacted"}}},
+		{"audit.dir", "directory of the audit log; empty: audit in http.data_dir, and no log on stdio; -: standard " +
+			"output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
+		{"audit.sync", "longest time until the audit log is synced to disk, or always, or never", operatorOnly,
+			period{&c.Audit.Sync, 0, time.Hour, []word{{"always", 0}, {"never", -1}}}},
+		{"audit.on_error", "what to do with calls if the audit log cannot be written: refuse or continue", operatorOnly,
+			choice{&c.Audit.OnError, []string{"refuse", "continue"}}},
+		{"audit.rotate_bytes", "largest file of the audit log", operatorOnly,
+			size{&c.Audit.Rotate, 64 * kib, 64 * gib}},
+		{"audit.keep", "age at which a file of the audit log is deleted", operatorOnly,
+			period{&c.Audit.Keep, time.Hour, 36500 * day, nil}},
+		{"audit.commands", "how the audit log records commands: redacted or digest", operatorOnly,
+			choice{&c.Audit.Commands, []string{"digest", "redacted"}}},
 
-		{"metrics.listen", "address of /metrics for whoever reaches it; empty: at those of serve, with a token", operatorOnly, term{&c.Metrics.Listen, readMetricsListen}},
+		{"metrics.listen",
+			"address of /metrics for everyone who can reach it; empty: at the addresses of serve, with a token",
+			operatorOnly, term{&c.Metrics.Listen, readMetricsListen}},
 		{"metrics.token_file", "file with the token of /metrics", operatorOnly, term{&c.Metrics.TokenFile, absolute}},
 	}
 }
@@ -122,7 +153,7 @@ func (l *loader) serveTogether() {
 	}
 	for i, address := range c.HTTP.Listen {
 		if slices.Contains(c.HTTP.Listen[:i], address) && !strings.HasSuffix(address, ":0") {
-			wrong("http.listen", "%s is there twice", address)
+			wrong("http.listen", "%s is given twice", address)
 		}
 	}
 	if at := c.Metrics.Listen; at != "" && slices.Contains(c.HTTP.Listen, at) && !strings.HasSuffix(at, ":0") {
@@ -137,7 +168,8 @@ func (l *loader) serveTogether() {
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
 	if c.Session.Idle > c.Session.TTL {
-		wrong("session.idle", "%s is more than session.ttl, %s", showDuration(c.Session.Idle), showDuration(c.Session.TTL))
+		wrong("session.idle", "%s is more than session.ttl, %s", showDuration(c.Session.Idle),
+			showDuration(c.Session.TTL))
 	}
 }
 
@@ -170,7 +202,8 @@ func (l *loader) serveModes(narrowed bool) {
 	}
 }
 
-const noBypass = "bypassPermissions in serve needs permissions.allow_bypass, which is not in this version; use acceptEdits"
+const noBypass = "bypassPermissions in serve needs permissions.allow_bypass, which is not in this version; use " +
+	"acceptEdits"
 
 // stricterMode returns the stricter of two modes; said is nil if nothing is said, which stays so.
 func stricterMode(said *string, mode string) *string {

@@ -26,7 +26,7 @@ const idRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.
 func (l *loader) session() {
 	if handle := l.env["CODEHAND_SESSION"]; handle != "" {
 		if !Handle(handle) {
-			l.problems.add("CODEHAND_SESSION", "must be 8-64 of [A-Za-z0-9._-]")
+			l.problems.add("CODEHAND_SESSION", "must be 8-64 characters of [A-Za-z0-9._-]")
 		}
 		l.config.StdioHandle = handle
 	}
@@ -37,7 +37,7 @@ func (l *loader) session() {
 		case Conversation(id):
 			l.config.StdioProcessID = id
 		default:
-			l.warnings = append(l.warnings, Warning{Origin: name, Text: "is no session id and is ignored"})
+			l.warnings = append(l.warnings, Warning{Origin: name, Text: "is not a session id; ignored"})
 		}
 	}
 }
@@ -48,10 +48,11 @@ func (l *loader) together() {
 	c := &l.config
 	if sh := c.Shell; sh.DefaultTimeoutMS > sh.MaxTimeoutMS {
 		l.problems.add(c.origins["shell.default_timeout_ms"],
-			fmt.Sprintf("shell.default_timeout_ms: %d is more than shell.max_timeout_ms, %d", sh.DefaultTimeoutMS, sh.MaxTimeoutMS))
+			fmt.Sprintf("shell.default_timeout_ms: %d is more than shell.max_timeout_ms, %d", sh.DefaultTimeoutMS,
+				sh.MaxTimeoutMS))
 	}
 	if len(c.Protocol.Versions) == 0 {
-		l.problems.add(c.origins["protocol.versions"], "protocol.versions: at least one version must be spoken")
+		l.problems.add(c.origins["protocol.versions"], "protocol.versions: name at least one version")
 	}
 	l.serveTogether()
 }
@@ -60,7 +61,8 @@ func (l *loader) together() {
 func (l *loader) bypass() {
 	c := &l.config
 	if c.Permissions.Mode == permission.Bypass && os.Geteuid() == 0 && !l.inContainer() {
-		l.problems.add(c.origins["permissions.mode"], "permissions.mode: bypassPermissions is refused for root outside a container")
+		l.problems.add(c.origins["permissions.mode"],
+			"permissions.mode: bypassPermissions is refused for root outside a container")
 	}
 }
 

@@ -49,8 +49,8 @@ func (l *loader) usualStateDir() string {
 
 // OpenState makes the state directory with mode 0700, if it is missing, and returns its canonical path. It refuses a
 // directory that somebody else could look into or replace: one that is a link, belongs to another user, has mode bits
-// for others, lies below a directory that others may write without the sticky bit, or has a link inside. The error names
-// the component.
+// for others, lies below a directory that others may write without the sticky bit, or has a link inside. The error
+// names the component.
 func OpenState(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", fmt.Errorf("state directory %s: must be absolute", dir)
@@ -87,8 +87,8 @@ func OpenState(dir string) (string, error) {
 const insideDepth = 4
 
 // checkInside refuses links within the state directory: nothing of ours is one, and what is made behind one lies where
-// somebody else wants it. Only names are read, no file is looked at. What is in the directory named but belongs to people,
-// who may have links there, not to us.
+// somebody else wants it. Only names are read, no file is looked at. What is in the directory named but belongs to
+// people, who may have links there, not to us.
 func checkInside(dir string, depth int, but string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another process tidies up
@@ -135,7 +135,8 @@ func checkParents(dir string) error {
 		case err != nil:
 			return fmt.Errorf("state directory: %w", err)
 		case info.Mode()&fs.ModeSticky == 0 && replaceable(info):
-			return fmt.Errorf("state directory: %s can be written by others (mode %04o); run chmod go-w on it, or set state_dir", at, info.Mode().Perm())
+			return fmt.Errorf("state directory: %s can be written by others (mode %04o); run chmod go-w on it, or "+
+				"set state_dir", at, info.Mode().Perm())
 		}
 		if at == filepath.Dir(at) {
 			return nil

@@ -26,7 +26,7 @@ func readTemplate(s string, in input) (string, error) {
 		return "", err
 	}
 	if personal(s) && !personal(path) {
-		return "", fmt.Errorf("%s: .. takes %s away again", s, placeholder)
+		return "", fmt.Errorf("%s: .. must not follow %s", s, placeholder)
 	}
 	return path, auth.CheckRoot(path)
 }
@@ -119,8 +119,8 @@ func components(path string) []string {
 	return strings.Split(path, string(filepath.Separator))
 }
 
-// couldBeName says whether one component of a template could be name, for a principal with a fitting ID. What stands for
-// it has lower case; on some disks names in upper case mean the same.
+// couldBeName says whether one component of a template could be name, for a principal with a fitting ID. What stands
+// for it has lower case; on some disks names in upper case mean the same.
 func couldBeName(template, name string) bool {
 	parts := strings.Split(template, placeholder)
 	if len(parts) == 1 {
@@ -131,7 +131,8 @@ func couldBeName(template, name string) bool {
 	if len(name) <= len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
 		return false
 	}
-	return len(parts) > 2 || strings.Trim(name[len(first):len(name)-len(last)], "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+	return len(parts) > 2 || strings.Trim(name[len(first):len(name)-len(last)],
+		"abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
 // A rootList are the roots that one source says, for messages.
@@ -175,7 +176,7 @@ func (l *loader) checkTemplate(list rootList, root string) error {
 	if !personal(root) {
 		for _, other := range list.roots {
 			if personal(other) && contains(Canonical(root), Canonical(fixed(other))) {
-				return fmt.Errorf("%s contains %s, so that everybody would reach everybody's files", root, other)
+				return fmt.Errorf("%s contains %s, so everyone could reach everyone's files", root, other)
 			}
 		}
 		l.warnAboutHome(root)
@@ -189,7 +190,7 @@ func (l *loader) checkTemplate(list rootList, root string) error {
 		return fmt.Errorf("%s: %w", root, err)
 	}
 	if err := writable(parent); err != nil {
-		return fmt.Errorf("%s: directories cannot be made in %s: %w", root, parent, err)
+		return fmt.Errorf("%s: cannot create directories in %s: %w", root, parent, err)
 	}
 	return nil
 }

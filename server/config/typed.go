@@ -9,7 +9,8 @@ import (
 // notSettings are variables of ours that are no settings: for other commands, for commands that we start, and for our
 // own tests.
 var notSettings = map[string]bool{
-	"CODEHAND_SESSION": true, "CODEHAND_AGENT_DEPTH": true, "CODEHAND_CHROME": true, "CODEHAND_CLUSTER": true, "CODEHAND_UPDATE": true,
+	"CODEHAND_SESSION": true, "CODEHAND_AGENT_DEPTH": true, "CODEHAND_CHROME": true, "CODEHAND_CLUSTER": true,
+	"CODEHAND_UPDATE": true,
 }
 
 // environment applies the variables. An empty one counts as not set: clients write empty ones for fields that nobody
@@ -41,7 +42,7 @@ func (l *loader) unknownVariable(name string) {
 	case strings.Contains(words, "_"):
 		l.problems.add(name, "unknown setting in the environment")
 	default:
-		l.warnings = append(l.warnings, Warning{Origin: name, Text: "is no setting and is ignored"})
+		l.warnings = append(l.warnings, Warning{Origin: name, Text: "is not a setting; ignored"})
 	}
 }
 
@@ -65,5 +66,6 @@ func (l *loader) flags() {
 
 // typed is an input that somebody typed: relative to where that was.
 func (l *loader) typed(value, origin string) input {
-	return input{raw: value, origin: origin, ruleDir: Canonical(l.config.WorkDir), base: l.config.WorkDir, home: l.config.Home}
+	return input{raw: value, origin: origin, ruleDir: Canonical(l.config.WorkDir), base: l.config.WorkDir,
+		home: l.config.Home}
 }

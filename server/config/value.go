@@ -130,7 +130,7 @@ type mode struct{ p *permission.Mode }
 func (v mode) set(in input) error {
 	s, ok := in.raw.(string)
 	if !ok {
-		return errors.New("must be a mode's name")
+		return errors.New("must be the name of a mode")
 	}
 	m, err := permission.ParseMode(strings.TrimSpace(s))
 	if err != nil {
@@ -145,7 +145,8 @@ func (v mode) text() string { return v.p.String() }
 // rank is not quite the order of permission.Mode.AtMost: a project puts neither of dontAsk and plan in the place of the
 // other. dontAsk runs what rules allow, and plan can be left by the user's approval.
 func (v mode) rank() int {
-	order := []permission.Mode{permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
+	order := []permission.Mode{permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto,
+		permission.Bypass}
 	return max(slices.Index(order, *v.p), 0)
 }
 

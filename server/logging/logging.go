@@ -12,8 +12,8 @@ import (
 	"os"
 )
 
-// New makes a logger that writes lines from level on to w, or to file unless it is "". The file is made if there is none
-// (0600), and is written to before a call that logs returns.
+// New makes a logger that writes lines from level on to w, or to file unless it is "". The file is made if there is
+// none (0600), and is written to before a call that logs returns.
 func New(w io.Writer, file string, level slog.Level) (*slog.Logger, error) {
 	if file != "" {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

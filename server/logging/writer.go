@@ -12,17 +12,17 @@ import (
 const (
 	// maxQueued is how many bytes of lines wait for the stream: some seven thousand refused calls.
 	maxQueued = 1 << 20
-	// lookEvery and maxLooks are how long Flush waits for a stream that takes nothing: a tenth of a second, since a process
-	// that is told to end has a fifth of one. Looks are counted and not the time, because on a busy machine time also passes
-	// while the writing goroutine is not run, and then neither is the one that looks.
+	// lookEvery and maxLooks are how long Flush waits for a stream that takes nothing: a tenth of a second, since a
+	// process that is told to end has a fifth of one. Looks are counted and not the time, because on a busy machine
+	// time also passes while the writing goroutine is not run, and then neither is the one that looks.
 	lookEvery = 10 * time.Millisecond
 	maxLooks  = 10
 )
 
-// A Writer passes lines on to a stream, in their order, each by one Write, and waits for none of them. At most maxQueued bytes
-// wait for the stream. A line that finds no room is dropped, and so are those after it until half of the room is free, so
-// that one line can say at the place of each gap how many are missing. Errors of the stream are nobody's: there is no other
-// place to tell them. Safe for concurrent use.
+// A Writer passes lines on to a stream, in their order, each by one Write, and waits for none of them. At most
+// maxQueued bytes wait for the stream. A line that finds no room is dropped, and so are those after it until half of
+// the room is free, so that one line can say at the place of each gap how many are missing. Errors of the stream are
+// nobody's: there is no other place to tell them. Safe for concurrent use.
 type Writer struct {
 	stream io.Writer
 	direct bool // the stream is written to by Write itself
@@ -35,8 +35,8 @@ type Writer struct {
 	idle            chan struct{} // closed when the queue is empty; nil while nobody writes
 }
 
-// NewWriter returns a Writer to stream. A regular file is written to at once: it waits for no reader, and then has the line
-// even if the process is killed.
+// NewWriter returns a Writer to stream. A regular file is written to at once: it waits for no reader, and then has the
+// line even if the process is killed.
 func NewWriter(stream io.Writer) *Writer {
 	w := &Writer{stream: stream}
 	if f, ok := stream.(*os.File); ok {
@@ -53,7 +53,8 @@ func (w *Writer) Write(line []byte) (int, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.dropped > 0 || w.queued > 0 && w.queued+len(line) > maxQueued { // a line that is longer than the room goes alone
+	// a line that is longer than the room goes alone
+	if w.dropped > 0 || w.queued > 0 && w.queued+len(line) > maxQueued {
 		w.dropped++
 		return len(line), nil
 	}
@@ -96,12 +97,13 @@ func (w *Writer) drain() {
 // missing is the line at a gap.
 func missing(lines int) []byte {
 	var b bytes.Buffer
-	slog.New(slog.NewTextHandler(&b, nil)).Warn("log lines dropped: standard error was not read in time", "lines", lines)
+	slog.New(slog.NewTextHandler(&b, nil)).Warn("log lines dropped: standard error was not read in time",
+		"lines", lines)
 	return b.Bytes()
 }
 
-// Flush waits until the stream has taken every line that was there when Flush was called. It gives up on a stream that takes
-// no line for a tenth of a second. Lines can be written afterwards, too.
+// Flush waits until the stream has taken every line that was there when Flush was called. It gives up on a stream that
+// takes no line for a tenth of a second. Lines can be written afterwards, too.
 func (w *Writer) Flush() {
 	w.mu.Lock()
 	idle, until, taken := w.idle, w.queuedN, w.takenN

@@ -83,7 +83,8 @@ func (c *call) add(ctx context.Context, o *outcome, said hooks.Outcome) {
 	}
 	c.join(ctx, o, a)
 	if a.cut {
-		c.log().WarnContext(ctx, "hooks said more than there is room for", "tool", c.bound.Spec.Name, "call", c.visit.id)
+		c.log().WarnContext(ctx, "hooks said more than there is room for", "tool", c.bound.Spec.Name,
+			"call", c.visit.id)
 		return
 	}
 	for _, seen := range accept {
@@ -105,7 +106,8 @@ func (c *call) room(o *outcome, texts []string) addition {
 	f := c.form(o)
 	left, ok := f.Room(*o.text() + "\n")
 	if half := f.Half(); !c.paged {
-		left, ok = results.Form{Runes: max(left.Runes, half.Runes), Bytes: max(left.Bytes, half.Bytes), Lines: max(left.Lines, half.Lines)}, true
+		left, ok = results.Form{Runes: max(left.Runes, half.Runes), Bytes: max(left.Bytes, half.Bytes),
+			Lines: max(left.Lines, half.Lines)}, true
 	}
 	granted := c.state.Results.Reserve(wanted)
 	c.shown += granted
@@ -126,7 +128,8 @@ func (c *call) join(ctx context.Context, o *outcome, a addition) {
 	addLine(o.text(), a.text)
 }
 
-// hookChanges tells what hooks did to the files that this call changed. accept remembers what is told whole, once it was.
+// hookChanges tells what hooks did to the files that this call changed. accept remembers what is told whole, once it
+// was.
 func (c *call) hookChanges(ctx context.Context, o *outcome) (texts []string, accept []func()) {
 	var paths []string
 	for _, f := range o.meta().Files {

@@ -159,7 +159,7 @@ func TestRefusalsBeforeTheRun(t *testing.T) {
 			}
 			_, err := p.run(t, s, x, "", Arrival{})
 			wantRefusal(t, err, tool.HookBlocked, "")
-			if r := p.last(); r.Origin != "config.toml:3:1" || r.By != ByHook {
+			if r := p.last(); r.Origin != "config.toml:3:1" || r.By != byHook {
 				t.Errorf("the record has %q by %q", r.Origin, r.By)
 			}
 			checkSize(t, name+" "+what, err.Error(), profile)

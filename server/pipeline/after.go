@@ -11,8 +11,9 @@ import (
 	"codehand/tools/tool"
 )
 
-// after is stage 8: hooks see what the model will see, and may add to it or take its place, within what the client takes. The gate is still closed,
-// because a formatter writes files. A hook that fails takes nothing from a call that is done.
+// after is stage 8: hooks see what the model will see, and may add to it or take its place, within what the client
+// takes. The gate is still closed, because a formatter writes files. A hook that fails takes nothing from a call that
+// is done.
 func (c *call) after(ctx context.Context, o *outcome) {
 	if c.pipe.Hooks == nil {
 		return
@@ -78,7 +79,8 @@ func (c *call) tellFiles(paths []string) {
 		return
 	}
 	if more := len(paths) - maxTold; more > 0 {
-		c.log().Warn("hooks are not told of all files that changed", "tool", c.bound.Spec.Name, "call", c.visit.id, "left", more)
+		c.log().Warn("hooks are not told of all files that changed", "tool", c.bound.Spec.Name, "call", c.visit.id,
+			"left", more)
 		paths = paths[:maxTold]
 	}
 	e := c.event()
@@ -88,8 +90,8 @@ func (c *call) tellFiles(paths []string) {
 	}
 }
 
-// unseen takes back that the session has seen what it changed, if its client left meanwhile: it will send the call again,
-// and must find that it was carried out. The gate is still held.
+// unseen takes back that the session has seen what it changed, if its client left meanwhile: it will send the call
+// again, and must find that it was carried out. The gate is still held.
 func (c *call) unseen(ctx context.Context, o *outcome) {
 	if c.arrival.Lost == nil || c.state.Files == nil || !c.arrival.Lost() {
 		return
@@ -101,8 +103,8 @@ func (c *call) unseen(ctx context.Context, o *outcome) {
 	}
 }
 
-// saw lets a tool note what its text shows, if all of that goes out, with whatever is added. What a call shows that another
-// one makes is noted by that one, if it shows the same.
+// saw lets a tool note what its text shows, if all of that goes out, with whatever is added. What a call shows that
+// another one makes is noted by that one, if it shows the same.
 func (c *call) saw(ctx context.Context, r *tool.Result, text string) {
 	switch {
 	case !strings.HasPrefix(r.Text, text):

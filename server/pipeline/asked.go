@@ -14,7 +14,8 @@ import (
 // They are asked once, however often the call comes back. Allow: the call runs; it is never the answer to a hard ask,
 // which only a person may lift. Deny: the error is the refusal. Ask: they leave it to the person. What was decided is
 // noted in the record.
-func (c *call) hookDecision(ctx context.Context, d permission.Decision) (v permission.Verdict, reason string, err error) {
+func (c *call) hookDecision(ctx context.Context,
+	d permission.Decision) (v permission.Verdict, reason string, err error) {
 	if c.found.Request == nil {
 		o, err := c.askRequestHooks(ctx, d)
 		if err != nil {
@@ -26,19 +27,21 @@ func (c *call) hookDecision(ctx context.Context, d permission.Decision) (v permi
 	reason = hookText(o.Reason)
 	switch {
 	case slices.Contains(o.Opinions, permission.Deny):
-		c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "deny", Denied, ByHook, o.Origin
+		c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "deny", denied, byHook, o.Origin
 		return permission.Deny, reason, blocked(reason)
 	case slices.Contains(o.Opinions, permission.Ask) || !slices.Contains(o.Opinions, permission.Allow):
 		return permission.Ask, reason, nil
 	case d.Hard:
-		c.log().InfoContext(ctx, "a hook's allow does not count where a person must decide", "tool", c.bound.Spec.Name, "call", c.visit.id)
+		c.log().InfoContext(ctx, "a hook's allow does not count where a person must decide", "tool", c.bound.Spec.Name,
+			"call", c.visit.id)
 		return permission.Ask, reason, nil
 	case o.Input != nil:
 		// The input was checked, planned and decided about before; one that comes now was not.
-		c.log().WarnContext(ctx, "a PermissionRequest hook's allow for another input does not count", "tool", c.bound.Spec.Name, "call", c.visit.id)
+		c.log().WarnContext(ctx, "a PermissionRequest hook's allow for another input does not count",
+			"tool", c.bound.Spec.Name, "call", c.visit.id)
 		return permission.Ask, reason, nil
 	}
-	c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "allow", AskAllowed, ByHook, o.Origin
+	c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "allow", askAllowed, byHook, o.Origin
 	return permission.Allow, reason, nil
 }
 

@@ -35,18 +35,18 @@ func TestRequestHooks(t *testing.T) {
 		code   tool.Code
 		by     string
 	}{
-		{"silent", hooks.Outcome{}, nil, false, false, 1, "", ByUser},
-		{"silent, client", hooks.Outcome{}, nil, false, true, 0, "", ByClient},
-		{"allow", says(permission.Allow), nil, false, false, 0, "", ByHook},
-		{"allow, client", says(permission.Allow), nil, false, true, 0, "", ByHook},
-		{"allow of a hard ask", says(permission.Allow), nil, true, false, 1, "", ByUser},
-		{"allow of a hard ask, client", says(permission.Allow), nil, true, true, 1, "", ByUser},
-		{"allow of another input", other, nil, false, false, 1, "", ByUser},
-		{"ask", says(permission.Ask), nil, false, false, 1, "", ByUser},
-		{"ask beats allow", hooks.Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Ask}}, nil, false, false, 1, "", ByUser},
-		{"deny", says(permission.Deny), nil, false, false, 0, tool.HookBlocked, ByHook},
-		{"deny, client", says(permission.Deny), nil, false, true, 0, tool.HookBlocked, ByHook},
-		{"deny of a hard ask", says(permission.Deny), nil, true, false, 0, tool.HookBlocked, ByHook},
+		{"silent", hooks.Outcome{}, nil, false, false, 1, "", byUser},
+		{"silent, client", hooks.Outcome{}, nil, false, true, 0, "", byClient},
+		{"allow", says(permission.Allow), nil, false, false, 0, "", byHook},
+		{"allow, client", says(permission.Allow), nil, false, true, 0, "", byHook},
+		{"allow of a hard ask", says(permission.Allow), nil, true, false, 1, "", byUser},
+		{"allow of a hard ask, client", says(permission.Allow), nil, true, true, 1, "", byUser},
+		{"allow of another input", other, nil, false, false, 1, "", byUser},
+		{"ask", says(permission.Ask), nil, false, false, 1, "", byUser},
+		{"ask beats allow", hooks.Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Ask}}, nil, false, false, 1, "", byUser},
+		{"deny", says(permission.Deny), nil, false, false, 0, tool.HookBlocked, byHook},
+		{"deny, client", says(permission.Deny), nil, false, true, 0, tool.HookBlocked, byHook},
+		{"deny of a hard ask", says(permission.Deny), nil, true, false, 0, tool.HookBlocked, byHook},
 		{"engine fails", hooks.Outcome{}, errLost, false, false, 0, tool.Internal, ""},
 	}
 	for _, tt := range tests {
@@ -80,7 +80,7 @@ func TestRequestHooks(t *testing.T) {
 			case err != nil || len(ran) != 1 || filepath.Base(ran[0].Path) != "a":
 				t.Errorf("ran with %v, %v", ran, err)
 			}
-			if r := p.last(); len(a.asked) != tt.asked || tt.by != "" && r.By != tt.by || r.Decision == Denied != (tt.code == tool.HookBlocked) {
+			if r := p.last(); len(a.asked) != tt.asked || tt.by != "" && r.By != tt.by || r.Decision == denied != (tt.code == tool.HookBlocked) {
 				t.Errorf("%d were asked, %+v", len(a.asked), r)
 			}
 			if told.Tool != "edit_it" || told.Reason == "" || told.Call == "" || len(told.Roots) != 1 || len(told.Request.Targets) != 1 {
@@ -287,7 +287,7 @@ func TestHooksObject(t *testing.T) {
 	if want := "done\n[a hook objects]\nmind the gap"; err != nil || r.Text != want {
 		t.Errorf("got %q, want %q, %v", r.Text, want, err)
 	}
-	if slices.Contains([]string{ByHook}, p.last().By) {
+	if slices.Contains([]string{byHook}, p.last().By) {
 		t.Errorf("an objection decided about the call: %+v", p.last())
 	}
 }

@@ -64,26 +64,26 @@ type Record struct {
 
 // What became of a call's verdict.
 const (
-	Allowed      = "allow"
-	AskAllowed   = "ask.allow"
-	AskDenied    = "ask.deny" // a person did, or there was nobody to ask
-	Denied       = "deny"
-	PlanDenied   = "plan"  // mode plan
-	ScopeDenied  = "scope" // server, before the corridor
-	QuotaDenied  = "quota" // likewise
-	StateUnknown = "state" // the Store did not answer
-	AuditFailed  = "audit" // the call could not be recorded
+	allowed      = "allow"
+	askAllowed   = "ask.allow"
+	askDenied    = "ask.deny" // a person did, or there was nobody to ask
+	denied       = "deny"
+	planDenied   = "plan"  // mode plan
+	scopeDenied  = "scope" // server, before the corridor
+	quotaDenied  = "quota" // likewise
+	stateUnknown = "state" // the Store did not answer
+	auditFailed  = "audit" // the call could not be recorded
 )
 
 // Who decided.
 const (
-	ByConfig  = "config" // a rule, a scope, a quota, a setting
-	ByUser    = "user"
-	BySession = "session" // a rule that a person allowed for it, or a skill lends
-	ByClient  = "client"  // its own dialog, or that it has none
-	ByMode    = "mode"
-	ByTool    = "tool"
-	ByHook    = "hook"
+	byConfig  = "config" // a rule, a scope, a quota, a setting
+	byUser    = "user"
+	bySession = "session" // a rule that a person allowed for it, or a skill lends
+	byClient  = "client"  // its own dialog, or that it has none
+	byMode    = "mode"
+	byTool    = "tool"
+	byHook    = "hook"
 )
 
 // opShell is the Op of a FileChange that a command made.
@@ -104,11 +104,11 @@ const (
 func (r *Record) decided(d permission.Decision, about permission.Request) {
 	switch d.Verdict {
 	case permission.Allow:
-		r.Verdict, r.Decision = "allow", Allowed
+		r.Verdict, r.Decision = "allow", allowed
 	case permission.Ask:
 		r.Verdict = "ask"
 	default:
-		r.Verdict, r.Decision = "deny", Denied
+		r.Verdict, r.Decision = "deny", denied
 	}
 	r.Rule, r.Origin, r.By = d.Rule, d.Origin, decider(d, about)
 }
@@ -118,35 +118,36 @@ func decider(d permission.Decision, about permission.Request) string {
 	own := about.Own == permission.Ask || about.Own == permission.Allow
 	switch {
 	case permission.OfSession(d.Origin):
-		return BySession
+		return bySession
 	case d.Rule != "", d.Hard && about.Own != permission.Ask && !slices.Contains(about.Opinions, permission.Ask):
-		return ByConfig
+		return byConfig
 	case d.Hard && about.Own == permission.Ask, d.Verdict == permission.Deny && !own:
-		return ByTool
-	case d.Hard, d.Verdict == permission.Allow && about.Mode != permission.Bypass && slices.Contains(about.Opinions, permission.Allow):
-		return ByHook
+		return byTool
+	case d.Hard, d.Verdict == permission.Allow && about.Mode != permission.Bypass &&
+		slices.Contains(about.Opinions, permission.Allow):
+		return byHook
 	}
-	return ByMode
+	return byMode
 }
 
 // stopped notes why a call ended before its decision, or in spite of it.
 func (r *Record) stopped(code tool.Code) {
 	switch {
 	case code == tool.AuditUnavailable:
-		r.Decision, r.By = AuditFailed, ByConfig
+		r.Decision, r.By = auditFailed, byConfig
 	case r.Verdict != "":
 	case code == tool.PlanMode:
-		r.Decision, r.By = PlanDenied, ByMode
+		r.Decision, r.By = planDenied, byMode
 	case code == tool.HookBlocked:
-		r.Decision, r.By = Denied, ByHook
+		r.Decision, r.By = denied, byHook
 	case code == tool.ToolDisabled:
-		r.Decision, r.By = Denied, ByConfig
+		r.Decision, r.By = denied, byConfig
 	case code == tool.ScopeMissing:
-		r.Decision, r.By = ScopeDenied, ByConfig
+		r.Decision, r.By = scopeDenied, byConfig
 	case code == tool.RateLimited:
-		r.Decision, r.By = QuotaDenied, ByConfig
+		r.Decision, r.By = quotaDenied, byConfig
 	case code == tool.StateUnavailable:
-		r.Decision = StateUnknown
+		r.Decision = stateUnknown
 	}
 }
 
@@ -254,7 +255,8 @@ func (c *call) fault(panicked any, err error) error {
 	switch {
 	case panicked != nil:
 		e := &InternalError{Ref: newRef(), Panic: true, Err: fmt.Errorf("panic: %v", panicked)}
-		c.log().Error("internal error", "ref", e.Ref, "tool", c.tool.Spec.Name, "call", c.visit.id, "panic", panicked, "stack", string(debug.Stack()))
+		c.log().Error("internal error", "ref", e.Ref, "tool", c.tool.Spec.Name, "call", c.visit.id, "panic", panicked,
+			"stack", string(debug.Stack()))
 		c.record.Ref = e.Ref
 		return e
 	case err == nil, refused, errors.Is(err, tool.ErrPending):

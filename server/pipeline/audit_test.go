@@ -126,7 +126,7 @@ func TestAuditFails(t *testing.T) {
 			}), `{}`, Arrival{})
 			if c.refused {
 				wantRefusal(t, err, tool.AuditUnavailable, c.text)
-				if last := l.records[len(l.records)-1]; ran || last.Started || last.Code != "AUDIT_UNAVAILABLE" || last.Decision != AuditFailed || last.Announced {
+				if last := l.records[len(l.records)-1]; ran || last.Started || last.Code != "AUDIT_UNAVAILABLE" || last.Decision != auditFailed || last.Announced {
 					t.Errorf("ran: %v; record %+v", ran, last)
 				}
 			} else if err != nil || !ran {

@@ -115,8 +115,8 @@ func (c *call) bindWhole(ctx context.Context, o *outcome, f results.Form) {
 	*text = shown.Text
 }
 
-// bindBrief says whether all of a refusal with a brief form is shown. If not, that takes its place, and nothing counts as
-// seen: what stays is told in other words than what was to be read.
+// bindBrief says whether all of a refusal with a brief form is shown. If not, that takes its place, and nothing counts
+// as seen: what stays is told in other words than what was to be read.
 func (c *call) bindBrief(ctx context.Context, o *outcome, f results.Form) bool {
 	if o.refusal == nil || o.refusal.Brief == "" {
 		return false
@@ -151,7 +151,8 @@ func (c *call) bindPage(ctx context.Context, o *outcome) {
 	c.forget(ctx, o.shows())
 }
 
-// count notes how much is shown, and adds what came to the text after it was bounded to what the calls of this turn show.
+// count notes how much is shown, and adds what came to the text after it was bounded to what the calls of this turn
+// show.
 func (c *call) count(o *outcome) {
 	shown := utf8.RuneCountInString(*o.text())
 	if kept := o.meta().Kept; kept != nil {

@@ -12,9 +12,10 @@ import (
 
 // An Inner is a tool that a call may call, as Arrival.Find finds it.
 type Inner struct {
-	Tool  tool.Tool
-	Admit func(context.Context) *tool.Refusal // waits for its turn, and says what server refuses it for; it is recorded then and not run
-	Leave func()                              // run when the call is over
+	Tool tool.Tool
+	// waits for its turn, and says what server refuses it for; it is recorded then and not run
+	Admit func(context.Context) *tool.Refusal
+	Leave func() // run when the call is over
 }
 
 // An inside is what a call knows that another call makes.
@@ -22,9 +23,9 @@ type inside struct {
 	lent []permission.Grant // rules that count for it alone
 }
 
-// inner runs another tool as a call of its own, with its own turn at the gate, its own hooks and its own record. Nobody is
-// asked for it, neither a person nor the client's dialog: they were shown another call. It comes from within, so it makes
-// no calls itself.
+// inner runs another tool as a call of its own, with its own turn at the gate, its own hooks and its own record. Nobody
+// is asked for it, neither a person nor the client's dialog: they were shown another call. It comes from within, so it
+// makes no calls itself.
 func (c *call) inner(ctx context.Context, name string, input json.RawMessage, loan *tool.Loan) (tool.Result, error) {
 	at := *c.state // its tool may not change what this one has
 	var v *Visit
@@ -36,8 +37,9 @@ func (c *call) inner(ctx context.Context, name string, input json.RawMessage, lo
 	defer v.Leave()
 	v.arrived = c.visit.arrived // it is the same answer that a client waits for
 	a := Arrival{
-		Progress: c.progress, Token: c.arrival.Token, Via: c.bound.Spec.Name, From: c.arrival.From, Refused: found.Admit(ctx),
-		Lost: c.arrival.Lost, inside: &inside{},
+		Progress: c.progress, Token: c.arrival.Token, Via: c.bound.Spec.Name, From: c.arrival.From,
+		Refused: found.Admit(ctx),
+		Lost:    c.arrival.Lost, inside: &inside{},
 	}
 	if loan != nil {
 		a.inside.lent = permission.WithLoan(nil, loan.Skill, loan.Rules, time.Now(), loan.Life)
@@ -54,9 +56,11 @@ func (c *call) mayCall() bool {
 
 // alone refuses an inner call that a person would have to allow.
 func (c *call) alone(d permission.Decision, rule string) error {
-	text := "Permission denied: %s needs a person's approval (%s), and nobody is asked about a call from within another. "
+	text := "Permission denied: %s needs a person's approval (%s), and nobody is asked about a call from within " +
+		"another. "
 	if rule != "" {
-		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", c.bound.Spec.Name, because(d), rule)
+		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", c.bound.Spec.Name, because(d),
+			rule)
 	}
 	return tool.Refuse(tool.AskUnavailable, text+"Ask the user, or find another way.", c.bound.Spec.Name, because(d))
 }
@@ -80,6 +84,7 @@ func (c *call) lend(ctx context.Context, result *tool.Result) {
 	}
 	if err != nil {
 		result.Text += "\n[the state store does not answer: the rules of this skill are not in force]"
-		c.log().WarnContext(ctx, "what a skill lends cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)
+		c.log().WarnContext(ctx, "what a skill lends cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id,
+			"error", err)
 	}
 }

@@ -231,7 +231,7 @@ func TestInnerLoan(t *testing.T) {
 	p.mu.Lock()
 	rec := p.records[0]
 	p.mu.Unlock()
-	if rec.Rule != "Bash(make *)" || rec.Origin != "skill build" || rec.By != BySession {
+	if rec.Rule != "Bash(make *)" || rec.Origin != "skill build" || rec.By != bySession {
 		t.Errorf("the record says rule %q of %q by %q", rec.Rule, rec.Origin, rec.By)
 	}
 	wantRefusal(t, call("npm test", loan), tool.AskUnavailable, "")

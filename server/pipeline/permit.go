@@ -18,7 +18,7 @@ import (
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
 	c.record.decided(d, r)
-	if c.record.By == ByHook {
+	if c.record.By == byHook {
 		c.record.Origin = c.found.Hooks.Origin
 	}
 	if d.Verdict != permission.Deny && c.saidNo() {
@@ -49,7 +49,7 @@ func (c *call) refusedNow(ctx context.Context, d permission.Decision) error {
 	if d.Verdict == permission.Allow { // that rule did not decide
 		c.record.Rule, c.record.Origin = "", ""
 	}
-	c.record.Asked, c.record.By = true, ByUser
+	c.record.Asked, c.record.By = true, byUser
 	return c.declined(ctx, c.arrival.Reply.Answer)
 }
 
@@ -64,11 +64,15 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 	case d.Off:
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", name, because(d))
 	case d.Origin == permission.BuiltIn:
-		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s (%s).", name, because(d), strings.TrimSuffix(d.Reason, "."))
+		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s (%s).", name, because(d),
+			strings.TrimSuffix(d.Reason, "."))
 	case d.Rule != "":
-		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s. The operator can remove that rule. Ask the user, or do it another way.", name, because(d))
+		return tool.Refuse(tool.PermissionDenied,
+			"Permission denied: %s: %s. The operator can remove that rule. Ask the user, or do it another way.", name,
+			because(d))
 	}
-	return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s. The operator can allow it with another permissions.mode.", name, because(d))
+	return tool.Refuse(tool.PermissionDenied,
+		"Permission denied: %s: %s. The operator can allow it with another permissions.mode.", name, because(d))
 }
 
 // settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person.
@@ -80,7 +84,7 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 	case v == permission.Allow:
 		return nil
 	case !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil:
-		c.record.Decision, c.record.By = AskAllowed, ByClient
+		c.record.Decision, c.record.By = askAllowed, byClient
 		return nil
 	}
 	return c.askPermission(ctx, d, r, why)
@@ -136,7 +140,8 @@ func (c *call) ask(ctx context.Context, what string, q tool.Question) (tool.Answ
 	if err != nil {
 		return tool.Answer{}, err
 	}
-	a, err := c.arrival.Ask(ctx, Asking{Call: c.visit.id, Tool: c.bound.Spec.Name, Digest: c.digest, Question: q, Before: before})
+	a, err := c.arrival.Ask(ctx, Asking{Call: c.visit.id, Tool: c.bound.Spec.Name, Digest: c.digest, Question: q,
+		Before: before})
 	a.Seen = q.Seen
 	switch {
 	case err == nil, errors.Is(err, tool.ErrPending):

@@ -32,7 +32,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 		c.found.Shown, c.found.Allowed = shown, false
 	}
 	if c.found.Allowed { // said before the tool's own question went out
-		c.record.Asked, c.record.Verdict, c.record.Decision, c.record.By = true, "allow", AskAllowed, ByUser
+		c.record.Asked, c.record.Verdict, c.record.Decision, c.record.By = true, "allow", askAllowed, byUser
 		return nil
 	}
 	if !d.Hard && c.canAsk() && !c.replied(askedPermission) {
@@ -47,7 +47,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	if a.Outcome == tool.Unanswered {
 		return c.unavailable(d, q.rule)
 	}
-	c.record.Asked, c.record.By = true, ByUser
+	c.record.Asked, c.record.By = true, byUser
 	said := a.Values[decisionField]
 	switch {
 	case a.Outcome != tool.Accepted || len(said) != 1 || !slices.Contains(q.choices, said[0]) || said[0] == denyIt:
@@ -57,15 +57,15 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	}
 	c.accepted(ctx)
 	c.found.Allowed = true
-	c.record.Verdict, c.record.Decision = "allow", AskAllowed
+	c.record.Verdict, c.record.Decision = "allow", askAllowed
 	return nil
 }
 
 // unavailable refuses a call that needs a person where there is none. rule would allow it; "": none would.
 func (c *call) unavailable(d permission.Decision, rule string) error {
-	c.record.Decision, c.record.By = AskDenied, ByClient
+	c.record.Decision, c.record.By = askDenied, byClient
 	if c.arrival.inside != nil {
-		c.record.By = ByTool
+		c.record.By = byTool
 		return c.alone(d, rule)
 	}
 	text, name := "Permission denied: %s needs a person's approval and this client cannot ask one. ", c.bound.Spec.Name
@@ -75,18 +75,20 @@ func (c *call) unavailable(d permission.Decision, rule string) error {
 	case d.Hard:
 		return tool.Refuse(tool.AskUnavailable, text+"Ask the user to do it, or find another way.", name)
 	}
-	return tool.Refuse(tool.AskUnavailable, text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
+	return tool.Refuse(tool.AskUnavailable,
+		text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
 }
 
-// grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person is
-// asked again the next time.
+// grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person
+// is asked again the next time.
 func (c *call) grant(ctx context.Context, rule string) {
 	now := time.Now()
 	_, err := c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
 		return permission.WithGrant(all, rule, now), nil
 	})
 	if err != nil {
-		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)
+		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name,
+			"call", c.visit.id, "error", err)
 	}
 }
 
@@ -106,15 +108,17 @@ func (c *call) tired(ctx context.Context) error {
 	if !time.Now().Before(d.Until) {
 		return nil
 	}
-	c.record.Verdict, c.record.Decision, c.record.By = "deny", AskDenied, ByUser
+	c.record.Verdict, c.record.Decision, c.record.By = "deny", askDenied, byUser
 	return tool.Refuse(tool.UserDeclined, "Several requests were declined. Change the approach or talk to the user.")
 }
 
 // declined counts a no, and is the refusal. Where nobody answered, nobody declined: that is not counted.
 func (c *call) declined(ctx context.Context, a tool.Answer) error {
-	c.record.Verdict, c.record.Decision = "deny", AskDenied
+	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
-		return tool.Refuse(tool.UserDeclined, "The user was asked about this action and has not answered, so it was not done. Ask them, or try again later.")
+		return tool.Refuse(tool.UserDeclined,
+			"The user was asked about this action and has not answered, so it was not done. Ask them, or try "+
+				"again later.")
 	}
 	c.countDecline(ctx)
 	text := "The user declined this action."

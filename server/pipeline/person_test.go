@@ -71,17 +71,17 @@ func TestAllowForSession(t *testing.T) {
 				t.Errorf("%s: asked %d times, decided by %s", text, len(a.asked), p.last().By)
 			}
 		}
-		call("npm run build", 1, ByUser)
-		call("npm run test", 1, BySession)
-		if r := p.last(); r.Rule != "Bash(npm run *)" || r.Origin != permission.Granted || r.Decision != Allowed {
+		call("npm run build", 1, byUser)
+		call("npm run test", 1, bySession)
+		if r := p.last(); r.Rule != "Bash(npm run *)" || r.Origin != permission.Granted || r.Decision != allowed {
 			t.Errorf("record %+v", r)
 		}
-		call("npm install", 2, ByUser)
+		call("npm install", 2, byUser)
 		if grants, err := s.Grants.Load(t.Context()); err != nil || len(grants) != 2 || grants[0].Rule != "Bash(npm run *)" {
 			t.Errorf("grants %+v, %v", grants, err)
 		}
 		time.Sleep(25 * time.Hour)
-		call("npm run build", 3, ByUser)
+		call("npm run build", 3, byUser)
 		if grants, _ := s.Grants.Load(t.Context()); len(grants) != 2 {
 			t.Errorf("a rule stands twice: %+v", grants)
 		}
@@ -212,7 +212,7 @@ func TestDeclines(t *testing.T) {
 		call("one", denyIt, true, no)
 		call("one", allowOnce, false, tired)
 		call("two", allowOnce, false, tired)
-		if r := p.last(); r.Decision != AskDenied || r.Asked || r.Verdict != "deny" {
+		if r := p.last(); r.Decision != askDenied || r.Asked || r.Verdict != "deny" {
 			t.Errorf("record %+v", r)
 		}
 		// A hard ask is put all the same.
@@ -316,7 +316,7 @@ func TestNoCounts(t *testing.T) {
 		}
 		_, err := p.run(t, s, tl, command("npm run deploy"), reply(1, no))
 		wantRefusal(t, err, tool.UserDeclined, "")
-		if r := p.last(); ran != 1 || r.By != ByUser || r.Decision != AskDenied || !r.Asked || r.Rule != "" {
+		if r := p.last(); ran != 1 || r.By != byUser || r.Decision != askDenied || !r.Asked || r.Rule != "" {
 			t.Errorf("%s: ran %d times, %+v", name, ran, r)
 		}
 	}

@@ -73,8 +73,8 @@ type Arrival struct {
 	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: no person can be asked.
 	Ask func(context.Context, Asking) (tool.Answer, error)
 
-	// Teach says what helps a client whose input does not fit; "": nothing. It is asked at most once, and only then. nil:
-	// nothing.
+	// Teach says what helps a client whose input does not fit; "": nothing. It is asked at most once, and only then.
+	// nil: nothing.
 	Teach func(context.Context) string
 
 	// Find finds a tool for a call that this one makes, by its name, and runs arrive, which takes the call's ticket,
@@ -186,7 +186,8 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	late := context.WithoutCancel(ctx)
 	text := result.Text
 	o := newOutcome(&result, err)
-	defer c.unseen(late, &o) // not before: a client does not wait for hooks for ever; nor is it left out when they panic
+	// not before: a client does not wait for hooks for ever; nor is it left out when they panic
+	defer c.unseen(late, &o)
 	if !o.failed() {
 		c.lend(late, &result)
 	}
@@ -204,8 +205,8 @@ func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
 		c.progress = func(float64, float64, string) {}
 	}
 	c.record = Record{
-		Time: time.Now(), Call: v.id, Key: v.state.Key, Client: v.state.Client.Name, ClientVersion: v.state.Client.Version,
-		Tool: t.Spec.Name, Via: a.Via, From: a.From,
+		Time: time.Now(), Call: v.id, Key: v.state.Key, Client: v.state.Client.Name,
+		ClientVersion: v.state.Client.Version, Tool: t.Spec.Name, Via: a.Via, From: a.From,
 	}
 	return c
 }

@@ -717,7 +717,7 @@ func TestBound(t *testing.T) {
 			continue
 		}
 		k := meta.Kept
-		if k == nil || len(text) > tt.limit+200 || k.Bytes != int64(len(long)) || k.Lines != 1000 || p.last().Kept != k.Path {
+		if k == nil || len(text)-len(k.Path) > tt.limit+200 || k.Bytes != int64(len(long)) || k.Lines != 1000 || p.last().Kept != k.Path {
 			t.Errorf("%s: %d characters, %+v", tt.name, len(text), k)
 			continue
 		}

@@ -27,9 +27,13 @@ func (c *call) plan(ctx context.Context) error {
 		return nil
 	}
 	if plan.Path == "" {
-		return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. Only read-only tools are allowed. Call enter_plan_mode to get a plan file, and exit_plan_mode when the plan is ready.", c.bound.Spec.Name)
+		return tool.Refuse(tool.PlanMode,
+			"Blocked in plan mode: %s. Only read-only tools are allowed. Call enter_plan_mode to get a plan file, "+
+				"and exit_plan_mode when the plan is ready.", c.bound.Spec.Name)
 	}
-	return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. Only read-only tools and the plan file %s are allowed. Call exit_plan_mode when the plan is ready.", c.bound.Spec.Name, plan.Path)
+	return tool.Refuse(tool.PlanMode,
+		"Blocked in plan mode: %s. Only read-only tools and the plan file %s are allowed. Call exit_plan_mode when "+
+			"the plan is ready.", c.bound.Spec.Name, plan.Path)
 }
 
 // loadMode finds the mode of the session. When the Store does not answer, nobody knows whether the session had been
@@ -73,9 +77,9 @@ func (c *call) notePlan(ctx context.Context, now time.Time) {
 	}
 }
 
-// onlyTouches says that the call's targets are all the file at path, and that there is one. A hard link is the same file
-// under another name, and a change would leave the file and replace the name. A link at path itself would make any file
-// the plan.
+// onlyTouches says that the call's targets are all the file at path, and that there is one. A hard link is the same
+// file under another name, and a change would leave the file and replace the name. A link at path itself would make any
+// file the plan.
 func (c *call) onlyTouches(path string) bool {
 	own, _ := c.state.Space.Resolve(path)
 	if own != path {

@@ -32,9 +32,10 @@ func (q permissionAsk) digest(input string) string {
 // maxQuestion is how many characters a question has, its title included. The words for the rest of a message are few.
 const maxQuestion = 4_000
 
-// permissionQuestion asks about the call in words of ours: the tool, what it touches, why a person decides, and the rule
-// that would allow it. Lines of the call are indented, so that none of them looks like one of ours.
-func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r permission.Request, hookSays string) permissionAsk {
+// permissionQuestion asks about the call in words of ours: the tool, what it touches, why a person decides, and the
+// rule that would allow it. Lines of the call are indented, so that none of them looks like one of ours.
+func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r permission.Request,
+	hookSays string) permissionAsk {
 	q := permissionAsk{choices: []string{allowOnce, denyIt}}
 	q.Title = "Allow " + c.bound.Spec.Name + "?"
 	own, files, hidden := c.touched(r)
@@ -71,8 +72,8 @@ func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r 
 // leastOther is how many characters the call itself leaves to what else there is to be seen.
 const leastOther = 500
 
-// share cuts two texts to n characters together. Most is for the first: a long list of files must not push the end of the
-// command out of sight.
+// share cuts two texts to n characters together. Most is for the first: a long list of files must not push the end of
+// the command out of sight.
 func share(first, other string, n int) string {
 	most := n
 	if other != "" {
@@ -117,7 +118,8 @@ func (c *call) danger(r permission.Request) string {
 		}
 		a := t.Analysis
 		if a == nil {
-			read := permission.Analyze(t.Value, func(path string) bool { return c.state.Space != nil && c.state.Space.Inside(path) })
+			read := permission.Analyze(t.Value,
+				func(path string) bool { return c.state.Space != nil && c.state.Space.Inside(path) })
 			a = &read
 		}
 		if a.Class == permission.Dangerous {

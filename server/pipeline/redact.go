@@ -10,8 +10,8 @@ import (
 // masked stands where something was that may be a secret.
 const masked = "[masked]"
 
-// maxRedacted is how many bytes of a text are looked at: what the audit shows of one is far shorter, and the expressions
-// can take microseconds a byte.
+// maxRedacted is how many bytes of a text are looked at: what the audit shows of one is far shorter, and the
+// expressions can take microseconds a byte.
 const maxRedacted = 1 << 10
 
 // A mask is one way in which a secret shows itself.
@@ -28,10 +28,12 @@ var shapes = sync.OnceValue(func() []mask {
 	}
 	return []mask{
 		// First, because it may hold any of the others; without its end it holds all that follows.
-		shape("private-key", `(?s)-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`, "private key"),
+		shape("private-key", `(?s)-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
+			"private key"),
 		shape("codehand-token", `\bchd_[a-z2-7]{6,}_[\w-]{16,}`, "chd_"),
 		shape("aws-key-id", `\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`, "akia", "asia"),
-		shape("github-token", `\bgh[oprsu]_[0-9A-Za-z]{36,}|\bgithub_pat_\w{22,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+		shape("github-token", `\bgh[oprsu]_[0-9A-Za-z]{36,}|\bgithub_pat_\w{22,}`, "ghp_", "gho_", "ghu_", "ghs_",
+			"ghr_", "github_pat_"),
 		shape("gitlab-token", `\bgl(?:pat|dt|rt|ptt|oas)-[\w.-]{20,}`, "glpat-", "gldt-", "glrt-", "glptt-", "gloas-"),
 		shape("slack-token", `\bxox[abeprs]-[0-9A-Za-z-]{10,}`, "xox"),
 		shape("slack-webhook", `\bhooks\.slack\.com/\S+`, "hooks.slack.com/"),
@@ -55,7 +57,8 @@ var shapes = sync.OnceValue(func() []mask {
 var labels = sync.OnceValue(func() []mask {
 	const (
 		value = `(?:"(?:\\.|[^"\\])*(?:"|$)|'[^']*(?:'|$)|[^\s;&|"')]+)`
-		named = `pass(?:w(?:or)?d|phrase|code)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth`
+		named = `pass(?:w(?:or)?d|phrase|code)?|pwd|secret|token|` +
+			`api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth`
 	)
 	names := []string{"pass", "pwd", "secret", "token", "key", "credential", "auth"}
 	label := func(re string, hints ...string) mask { return mask{hints, regexp.MustCompile(re), "${1}" + masked} }
@@ -63,7 +66,8 @@ var labels = sync.OnceValue(func() []mask {
 		// What is given to a program on its standard input is contents.
 		{[]string{"<<"}, regexp.MustCompile(`(?s)(<<-?\s*["'\\]?[A-Za-z_]\w*[^\n]*)\n.*`), "${1} [contents masked]"},
 		label(`(<<<\s*)`+value, "<<<"),
-		label(`(?i)((?:\bauthorization|\bcookie|\bx-[\w-]*(?:key|token|auth|secret)[\w-]*)["']?\s*[:=]\s*)[^"'\r\n]+`, "authorization", "cookie", "x-"),
+		label(`(?i)((?:\bauthorization|\bcookie|\bx-[\w-]*(?:key|token|auth|secret)[\w-]*)["']?\s*[:=]\s*)[^"'\r\n]+`,
+			"authorization", "cookie", "x-"),
 		label(`(?i)(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}`, "bearer", "basic"),
 		label(`(?i)(\b[a-z][a-z0-9+.-]*://[^\s?"']*\?)[^\s"'|>]+`, "://"),
 		label(`(?i)((?:^|\s)--?[\w-]*(?:`+named+`)[\w-]*(?:=|\s+))`+value, names...),
@@ -109,8 +113,8 @@ func apply(masks []mask, text string) string {
 	return text
 }
 
-// random guesses whether a word was made by chance: its characters change their kind more often than in a name, or it is
-// of hex digits and no object of git.
+// random guesses whether a word was made by chance: its characters change their kind more often than in a name, or it
+// is of hex digits and no object of git.
 func random(word string) bool {
 	const upper, lower, digit, other = 0, 1, 2, 3
 	var count [4]int

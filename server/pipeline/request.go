@@ -126,8 +126,8 @@ func realPath(path string) string {
 	return path
 }
 
-// maxCommandFiles is how many files of a command are looked for on the disk. What is more counts by its spelling, and as
-// outside the roots.
+// maxCommandFiles is how many files of a command are looked for on the disk. What is more counts by its spelling, and
+// as outside the roots.
 const maxCommandFiles = 200
 
 // commandFiles are the files that a command is known to touch, as its shell would open them.

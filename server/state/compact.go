@@ -113,8 +113,8 @@ func (w *writer) shoot(generation uint64, log file) (size int64, err error) {
 		_ = w.disk.remove(snapshotName + tempSuffix) // it takes room, and the next one replaces it
 		return 0, err
 	}
-	// The snapshot may hold what is only in the system's cache of the log. Without this a loss of power could keep it and
-	// lose what was written before it.
+	// The snapshot may hold what is only in the system's cache of the log. Without this a loss of power could keep it
+	// and lose what was written before it.
 	if err := log.Sync(); err != nil {
 		return 0, err
 	}

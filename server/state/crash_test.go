@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // childMark is the first argument of a test binary that is to be a child process.
@@ -105,10 +107,7 @@ func say(hand int, what string, n int) {
 // A process that is killed at any moment loses nothing that it acknowledged, and leaves nothing torn.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	rounds := 20
-	if os.Getenv("CODEHAND_LONG") == "1" {
-		rounds = 500
-	}
+	rounds := leaktest.Rounds(20, 500)
 	dir := t.TempDir()
 	for round := range rounds {
 		said := killOne(t, dir, 1+rand.IntN(3000))

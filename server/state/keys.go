@@ -22,8 +22,8 @@ const (
 
 const day = 24 * time.Hour
 
-// DefaultSessionLife is how long a session is remembered after its last write, if nothing else is configured.
-const DefaultSessionLife = 30 * day
+// defaultSessionLife is how long a session is remembered after its last write, if nothing else is configured.
+const defaultSessionLife = 30 * day
 
 // The families of keys: the first token of each. P stands for the hash of a principal, S for that of a session.
 const (
@@ -49,16 +49,16 @@ const (
 	Change = "change" // change.all: one row per changed file
 )
 
-// A Family is the first token of a key. A key of an unknown family is ErrKey.
-type Family struct {
+// A keyFamily is the first token of a key. A key of an unknown family is ErrKey.
+type keyFamily struct {
 	Name   string
 	Life   time.Duration // from the last write; 0: until deleted
 	Global bool          // the second token is no principal, so Keys and Watch may ask for the whole family
 }
 
 // families is the only list of families that have keys.
-func families(session time.Duration) []Family {
-	return []Family{
+func families(session time.Duration) []keyFamily {
+	return []keyFamily{
 		{Name: Session, Life: session},
 		{Name: Ask, Life: 10 * time.Minute, Global: true},
 		{Name: Call, Life: 10 * time.Minute},
@@ -94,12 +94,12 @@ func streamFamilies() []streamFamily {
 
 // plan says what is a key and what is a stream.
 type plan struct {
-	families map[string]Family
+	families map[string]keyFamily
 	streams  map[string]streamFamily
 }
 
 func newPlan(session time.Duration) plan {
-	p := plan{families: map[string]Family{}, streams: map[string]streamFamily{}}
+	p := plan{families: map[string]keyFamily{}, streams: map[string]streamFamily{}}
 	for _, f := range families(session) {
 		p.families[f.Name] = f
 	}
@@ -110,13 +110,13 @@ func newPlan(session time.Duration) plan {
 }
 
 // key returns the family of a key, or ErrKey.
-func (p plan) key(key string) (Family, error) {
+func (p plan) key(key string) (keyFamily, error) {
 	if err := checkKey(key); err != nil {
-		return Family{}, err
+		return keyFamily{}, err
 	}
 	f, ok := p.families[family(key)]
 	if !ok {
-		return Family{}, fmt.Errorf("%w: %q is of no family", ErrKey, key)
+		return keyFamily{}, fmt.Errorf("%w: %q is of no family", ErrKey, key)
 	}
 	return f, nil
 }

@@ -82,7 +82,8 @@ func (w *writer) loadSnapshot(ctx context.Context, there bool) (uint64, error) {
 }
 
 // read restores the records of a file and returns how much of it is whole.
-func (w *writer) read(ctx context.Context, name string, kind uint32, each func(record)) (h header, whole, size int64, err error) {
+func (w *writer) read(ctx context.Context, name string, kind uint32,
+	each func(record)) (h header, whole, size int64, err error) {
 	f, err := w.disk.open(name, 0)
 	if err != nil {
 		return header{}, 0, 0, err

@@ -50,7 +50,8 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is damaged at byte %d: %s; restore the directory from a backup, or move it away to begin empty",
+	return fmt.Sprintf("%s is damaged at byte %d: %s; restore the directory from a backup, or move it away to "+
+		"begin empty",
 		e.File, e.Offset, e.Reason)
 }
 
@@ -247,7 +248,8 @@ func (h header) judge(f io.ReaderAt, name string, torn, size int64) error {
 			}
 			i += skip
 			if synced, found := h.at(f, at+int64(i), buf[i:i+recordHead], size); found && synced > torn {
-				return &DamagedError{name, torn, fmt.Sprintf("the checksum is wrong, and a later record is whole at byte %d", at+int64(i))}
+				return &DamagedError{name, torn,
+					fmt.Sprintf("the checksum is wrong, and a later record is whole at byte %d", at+int64(i))}
 			}
 			i++
 		}

@@ -12,7 +12,7 @@ const defaultMaxBytes = 4 << 30
 
 // MemoryOptions of a memory Store.
 type MemoryOptions struct {
-	SessionLife time.Duration    // of family sess; 0: DefaultSessionLife
+	SessionLife time.Duration    // of family sess; 0: 30 days
 	MaxBytes    int64            // as in Options; 0: 4 GiB
 	Now         func() time.Time // nil: time.Now
 }
@@ -22,7 +22,7 @@ func NewMemory(o MemoryOptions) Store { return newMemory(o) }
 
 func newMemory(o MemoryOptions) *memory {
 	if o.SessionLife <= 0 {
-		o.SessionLife = DefaultSessionLife
+		o.SessionLife = defaultSessionLife
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -56,7 +56,8 @@ type memory struct {
 	watchers []*watcher
 }
 
-// enter takes the lock for one operation, removes what is over, and says when that is. The caller unlocks if err is nil.
+// enter takes the lock for one operation, removes what is over, and says when that is. The caller unlocks if err is
+// nil.
 func (m *memory) enter(ctx context.Context) (now int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

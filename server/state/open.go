@@ -12,10 +12,11 @@ const defaultTimeout = 2 * time.Second
 // Options of Open.
 type Options struct {
 	Dir         string        // data directory, absolute; it is made if it is missing. memory: does not use it
-	SessionLife time.Duration // of family sess; 0: DefaultSessionLife
+	SessionLife time.Duration // of family sess; 0: 30 days
 	MaxBytes    int64         // of all values; 0: 4 GiB
-	Sync        time.Duration // how long what was written may stay in the operating system's cache; 0: every write is synced
-	Timeout     time.Duration // of one operation; 0: 2 s
+	// how long what was written may stay in the operating system's cache; 0: every write is synced
+	Sync    time.Duration
+	Timeout time.Duration // of one operation; 0: 2 s
 
 	compact int64 // size of a log below which it is left as it is; 0: compactBytes
 }
@@ -23,9 +24,10 @@ type Options struct {
 // Open makes the Store that url names, checks what it needs, and pings it. The Store is a Stater.
 //
 // memory: dies with the process. embedded: keeps what it holds in o.Dir, for this process alone: a process that is
-// killed loses nothing that was acknowledged, a machine that loses power at most the writes of the last o.Sync. Lives go
-// on while nothing runs, and no revision comes again. Half a record at the end of the log, as a kill leaves it, is cut
-// off; see Stats.Cut. Files have mode 0600, and no link is followed to one. The disk needs up to four times what is alive, and 16 MiB.
+// killed loses nothing that was acknowledged, a machine that loses power at most the writes of the last o.Sync. Lives
+// go on while nothing runs, and no revision comes again. Half a record at the end of the log, as a kill leaves it, is
+// cut off; see Stats.Cut. Files have mode 0600, and no link is followed to one. The disk needs up to four times what is
+// alive, and 16 MiB.
 //
 // Errors of embedded: *InUseError if another process has o.Dir, *DamagedError if a file is broken in its middle,
 // ErrNewer if a newer program wrote it, and those of the operating system.

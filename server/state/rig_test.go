@@ -4,50 +4,25 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"codehand/filestate/leaktest"
 )
 
-// TestMain also is the entrance of the child processes that some tests start, and looks for file descriptors that the
-// tests leave open.
+// TestMain also is the entrance of the child processes that some tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childMark {
 		os.Exit(child(os.Args[2]))
 	}
-	flag.Parse()
-	before := openFiles()
-	code := m.Run()
-	if after := openFiles(); code == 0 && len(after) > len(before) {
-		fmt.Fprintf(os.Stderr, "%d files were open before the tests, %d are after: %v\n", len(before), len(after), after)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// openFiles lists what the descriptors of this process stand for, where the system says it.
-func openFiles() []string {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		name, err := os.Readlink("/proc/self/fd/" + e.Name())
-		// The runtime's poller stays open from its first use on.
-		if err == nil && !strings.HasPrefix(name, "anon_inode:") {
-			names = append(names, name)
-		}
-	}
-	return names
+	leaktest.Main(m)
 }
 
 // A fakeDisk is a directory in memory, whose operations fail when a test wants it. The operations are read, write, sync,

@@ -35,17 +35,17 @@ const (
 type SnapshotOptions struct {
 	Dir  string // made with mode 0700 if it is missing
 	Name string // whose it is: one of another name is not read
-	// Lasting is what of a value the file keeps and gives back; nil: nothing. It is called from any goroutine, must be quick,
-	// and is nil itself if all values are kept as they are.
+	// Lasting is what of a value the file keeps and gives back; nil: nothing. It is called from any goroutine, must be
+	// quick, and is nil itself if all values are kept as they are.
 	Lasting func(key string, value []byte) []byte
 	// Failed is told what could not be read or written, from any goroutine; nil: nobody is. The Store goes on without.
 	Failed func(error)
 }
 
-// A Snapshot keeps what a Store has below a prefix, as far as it is to last, in a file, state.json in its directory, for a Store in memory whose
-// process ends or is killed: what the file holds is put into the Store when it is opened, and it is written whole, 2 s
-// after the last change and at most every 5 s. One process writes it; another that opens it meanwhile starts from what is
-// there, and writes nothing. It is safe for concurrent use.
+// A Snapshot keeps what a Store has below a prefix, as far as it is to last, in a file, state.json in its directory,
+// for a Store in memory whose process ends or is killed: what the file holds is put into the Store when it is opened,
+// and it is written whole, 2 s after the last change and at most every 5 s. One process writes it; another that opens
+// it meanwhile starts from what is there, and writes nothing. It is safe for concurrent use.
 type Snapshot struct {
 	store Store // below the prefix
 	o     SnapshotOptions
@@ -67,9 +67,9 @@ type snapshotValue struct {
 	Value []byte `json:"b"`
 }
 
-// OpenSnapshot reads the file into s, which is scoped to the prefix, and begins to write. What the Store has already, stays.
-// The error is of the directory; what is damaged, of another name or of a later version is told to Failed, and only the
-// last is not overwritten.
+// OpenSnapshot reads the file into s, which is scoped to the prefix, and begins to write. What the Store has already,
+// stays. The error is of the directory; what is damaged, of another name or of a later version is told to Failed, and
+// only the last is not overwritten.
 func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, error) {
 	l, err := lockSnapshot(o.Dir)
 	if err != nil {
@@ -99,8 +99,9 @@ func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, e
 	return p, nil
 }
 
-// lockSnapshot makes the directory and takes the lock in it; nil: another process holds it. Who asks whether the snapshot is in
-// use has it for a moment, and may then remove the directory: so it is tried again for a while, each time from the beginning.
+// lockSnapshot makes the directory and takes the lock in it; nil: another process holds it. Who asks whether the
+// snapshot is in use has it for a moment, and may then remove the directory: so it is tried again for a while, each
+// time from the beginning.
 func lockSnapshot(dir string) (*flock.Flock, error) {
 	for try := 1; ; try++ {
 		err := os.MkdirAll(dir, 0o700)
@@ -199,7 +200,8 @@ func (p *Snapshot) load(ctx context.Context) error {
 		return fmt.Errorf("snapshot %s is of another name", p.path())
 	}
 	for _, v := range content.Values {
-		if v.Value = p.lasting(v.Key, v.Value); v.Value == nil { // written before it was known not to last, or by somebody else
+		// written before it was known not to last, or by somebody else
+		if v.Value = p.lasting(v.Key, v.Value); v.Value == nil {
 			continue
 		}
 		if _, err := p.store.Swap(ctx, v.Key, v.Value, 0); err != nil {
@@ -276,7 +278,8 @@ func (p *Snapshot) write(ctx context.Context) error {
 	return nil
 }
 
-// content is all that lasts of what the Store has below the prefix, or if that is too much, without the oldest read states.
+// content is all that lasts of what the Store has below the prefix, or if that is too much, without the oldest read
+// states.
 func (p *Snapshot) content(ctx context.Context) ([]byte, error) {
 	keys, err := p.store.Keys(ctx, "")
 	if err != nil {

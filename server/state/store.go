@@ -25,7 +25,8 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 	// Keys returns the keys that begin with prefix and a dot, sorted, at most 10,000.
 	Keys(ctx context.Context, prefix string) ([]string, error)
-	// Append adds a value of at most 64 KiB to a stream. A stream of a job holds the last 256 values, the others 10,000.
+	// Append adds a value of at most 64 KiB to a stream. A stream of a job holds the last 256 values, the others
+	// 10,000.
 	Append(ctx context.Context, stream string, value []byte) error
 	// Tail returns up to max values that follow position after (0: from the oldest), and the position
 	// of the last one: after itself if there are none. Positions grow and mean nothing else.

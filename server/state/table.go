@@ -99,7 +99,8 @@ type table struct {
 func newTable(p plan, maxBytes int64, last uint64) *table {
 	return &table{
 		plan: p, maxBytes: maxBytes, last: last,
-		groups: map[string]map[string]entry{}, streams: map[string]*stream{}, due: map[string]bool{}, dueToo: map[string]bool{},
+		groups: map[string]map[string]entry{}, streams: map[string]*stream{}, due: map[string]bool{},
+		dueToo: map[string]bool{},
 	}
 }
 

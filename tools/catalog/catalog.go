@@ -61,15 +61,16 @@ type Unknown struct {
 // find. Words find only deferred entries.
 //
 // Names and words are split where the case changes and at all that is no letter or digit, and compared without their
-// endings; words that say nothing, as how and the, count only after a plus sign. A word is worth 10 to an entry if it is
-// a part of the name or of an alias, 6 if one begins with it, 4 if one contains it or begins it, then 3 more in the hint
-// and 2 in the description, and 1 if it is the name of a parameter and stands nowhere else. Two words that stand side by
-// side count as one word, too, if that is a part of the name: to do, work tree. The sum is multiplied by the square of
-// how many words the entry answers to, so that one which answers to all goes before one that answers loudly to a single
-// one. Equals are in the order of their names.
+// endings; words that say nothing, as how and the, count only after a plus sign. A word is worth 10 to an entry if it
+// is a part of the name or of an alias, 6 if one begins with it, 4 if one contains it or begins it, then 3 more in the
+// hint and 2 in the description, and 1 if it is the name of a parameter and stands nowhere else. Two words that stand
+// side by side count as one word, too, if that is a part of the name: to do, work tree. The sum is multiplied by the
+// square of how many words the entry answers to, so that one which answers to all goes before one that answers loudly
+// to a single one. Equals are in the order of their names.
 //
-// What answers to one of several words only, and with no more than its description, is not found; nor is, without a plus
-// sign, what scores less than a fifth of the best: whoever asks for a todo list has no use for all that lists something.
+// What answers to one of several words only, and with no more than its description, is not found; nor is, without a
+// plus sign, what scores less than a fifth of the best: whoever asks for a todo list has no use for all that lists
+// something.
 func Find(entries []Entry, query string) Found {
 	query = strings.TrimSpace(query)
 	if names, ok := selected(query); ok {

@@ -12,8 +12,9 @@ const maxNear = 3
 // longestName is the length in bytes from which on a name resembles nothing: the limit of a protocol's names is 64.
 const longestName = 64
 
-// Nearest are at most 3 names of entries that name may have been meant for, best first: those that differ from it, or have
-// an alias that does, by few letters; if there are none, those that share a word with it, the more of them the better.
+// Nearest are at most 3 names of entries that name may have been meant for, best first: those that differ from it, or
+// have an alias that does, by few letters; if there are none, those that share a word with it, the more of them the
+// better.
 func Nearest(entries []Entry, name string) []string {
 	if len(name) > longestName {
 		return nil
@@ -37,7 +38,8 @@ func Nearest(entries []Entry, name string) []string {
 		}
 	}
 	slices.SortFunc(all, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.shared, a.shared), strings.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.shared, a.shared),
+			strings.Compare(a.name, b.name))
 	})
 	var near []string
 	for _, s := range all[:min(maxNear, len(all))] {
@@ -63,8 +65,8 @@ func shared(a, b []string) int {
 	return n
 }
 
-// Distance is the edit distance of two names, in bytes: how many are added, left out or changed. It costs the product of
-// their lengths.
+// Distance is the edit distance of two names, in bytes: how many are added, left out or changed. It costs the product
+// of their lengths.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -22,7 +22,8 @@ func selected(query string) (names []string, ok bool) {
 	if len(query) < len(selectForm) || !strings.EqualFold(query[:len(selectForm)], selectForm) {
 		return nil, false
 	}
-	for name := range strings.FieldsFuncSeq(query[len(selectForm):], func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+	for name := range strings.FieldsFuncSeq(query[len(selectForm):],
+		func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		if name = strings.Trim(name, "\"'`+"); name != "" {
 			names = append(names, name)
 		}
@@ -66,8 +67,10 @@ func add(words []string, w string) []string {
 }
 
 // stopWords say nothing about a tool; after + they count. Each stands between blanks.
-const stopWords = " a about all an and any are as at be by can could do does for from have how i if in into is it its let me my need of on " +
-	"or please should so some that the their them there these this to tool tools use used using want was what when where which who will " +
+const stopWords = " a about all an and any are as at be by can could do does for from have how i if in into is it " +
+	"its let me my need of on " +
+	"or please should so some that the their them there these this to tool tools use used using want was what when " +
+	"where which who will " +
 	"with would you your "
 
 func stops(w string) bool { return strings.Contains(stopWords, " "+w+" ") }

@@ -24,12 +24,12 @@ const midWord = 4
 // up of update.
 const leastBegun = 3
 
-// worthwhile is which part of the best score an entry needs: one in so many. Who answers to two of three words stays, who
-// answers to one of two does not.
+// worthwhile is which part of the best score an entry needs: one in so many. Who answers to two of three words stays,
+// who answers to one of two does not.
 const worthwhile = 5
 
-// ranked are the deferred entries that match, best first, those of one score by name. best is the score of what has been
-// found already.
+// ranked are the deferred entries that match, best first, those of one score by name. best is the score of what has
+// been found already.
 func ranked(entries []Entry, r request, best int) []Entry {
 	type scored struct {
 		at, score int

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// parts splits a name or a word of a query where anything but a letter or a digit stands and where the case changes, and
-// lowers it: mcp__github__getIssue and GetHTMLPage become github, get, issue and get, html, page.
+// parts splits a name or a word of a query where anything but a letter or a digit stands and where the case changes,
+// and lowers it: mcp__github__getIssue and GetHTMLPage become github, get, issue and get, html, page.
 func parts(name string) []string {
 	if len(name) > len(mounted) && strings.EqualFold(name[:len(mounted)], mounted) {
 		name = name[len(mounted):]

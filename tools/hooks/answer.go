@@ -101,8 +101,8 @@ func readAnswer(event string, d done) answer {
 	return answer{failed: err}
 }
 
-// parse reads a program's standard output. false without an error: it is no JSON object, which says nothing. What may have
-// been one is an error: it may have said no.
+// parse reads a program's standard output. false without an error: it is no JSON object, which says nothing. What may
+// have been one is an error: it may have said no.
 func parse(d done) (s spoken, ok bool, err error) {
 	text := bytes.TrimSpace(d.out)
 	if !bytes.HasPrefix(text, []byte("{")) {

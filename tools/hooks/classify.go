@@ -40,7 +40,8 @@ func (r *Runner) Classify(ctx context.Context, e Event) (permission.Verdict, err
 		return permission.Ask, err
 	}
 	if d.err != nil {
-		r.log.Warn("the classifier failed, so a person decides", "tool", e.Tool, "error", d.err, "stderr", shortened(d.stderr))
+		r.log.Warn("the classifier failed, so a person decides", "tool", e.Tool, "error", d.err,
+			"stderr", shortened(d.stderr))
 		return permission.Ask, nil
 	}
 	switch d.exit.Code {
@@ -51,6 +52,7 @@ func (r *Runner) Classify(ctx context.Context, e Event) (permission.Verdict, err
 	case 2:
 		return permission.Deny, nil
 	}
-	r.log.Warn("the classifier failed, so a person decides", "tool", e.Tool, "exit", d.exit.Code, "stderr", shortened(d.stderr))
+	r.log.Warn("the classifier failed, so a person decides", "tool", e.Tool, "exit", d.exit.Code,
+		"stderr", shortened(d.stderr))
 	return permission.Ask, nil
 }

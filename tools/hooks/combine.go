@@ -36,7 +36,8 @@ func (r *Runner) combine(e Event, answers []answer) Outcome {
 		case o.Output == nil:
 			o.Output = a.output
 		case *o.Output != *a.output:
-			r.log.Warn("two hooks put different texts in the place of a result: the first one counts", "event", e.Name, "hook", a.origin)
+			r.log.Warn("two hooks put different texts in the place of a result: the first one counts", "event", e.Name,
+				"hook", a.origin)
 		}
 	}
 	input, project, agree := changedInput(e.Input, answers)

@@ -3,7 +3,6 @@ package hooks
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -14,20 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/permission"
 )
 
-func TestMain(m *testing.M) {
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	const ofTesting = 2 // the fuzzer and its signal handler
-	if code == 0 && !reached(func() bool { return runtime.NumGoroutine() <= before+ofTesting }) {
-		stacks := make([]byte, 1<<20)
-		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", stacks[:runtime.Stack(stacks, true)])
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // hang is the time after which a condition that does not come true is a failure.
 const hang = 60 * time.Second

@@ -82,8 +82,8 @@ func (r *Runner) matching(e Event) []hook {
 	return list
 }
 
-// applies holds the condition of a hook against a call. Where that cannot be done, it applies: a guard must not be passed
-// by what nobody understands.
+// applies holds the condition of a hook against a call. Where that cannot be done, it applies: a guard must not be
+// passed by what nobody understands.
 func (h hook) applies(e Event) bool {
 	if h.when == nil || e.Tool == "" || h.when.Matches(e.Request) {
 		return true
@@ -100,7 +100,8 @@ func (h hook) applies(e Event) bool {
 			a := permission.Analyze(t.Value, nil)
 			t.Analysis = &a
 		}
-		return t.Analysis.Unclear || slices.ContainsFunc(t.Analysis.Parts, func(p permission.Part) bool { return mayBecome(p, pattern) })
+		return t.Analysis.Unclear ||
+			slices.ContainsFunc(t.Analysis.Parts, func(p permission.Part) bool { return mayBecome(p, pattern) })
 	})
 }
 

@@ -44,10 +44,11 @@ type program struct {
 
 // A done is what became of a program.
 type done struct {
-	exit   sandbox.Exit
-	out    []byte // at most keptOut
-	cut    bool   // there was more of it
-	lost   error  // why out may lack something although it has an exit of its own; nil: it lacks nothing but what was cut
+	exit sandbox.Exit
+	out  []byte // at most keptOut
+	cut  bool   // there was more of it
+	// why out may lack something although it has an exit of its own; nil: it lacks nothing but what was cut
+	lost   error
 	stderr string // at most keptErr bytes
 	err    error  // why it has no exit of its own: it could not be started, or had to be ended; nil: it has
 }
@@ -99,8 +100,8 @@ func (p program) run(ctx context.Context) done {
 	return d
 }
 
-// untilEnd waits until the program ends, and says why it must be ended instead. An end that is there counts, whatever came at
-// the same time: its exit code may be a refusal.
+// untilEnd waits until the program ends, and says why it must be ended instead. An end that is there counts, whatever
+// came at the same time: its exit code may be a refusal.
 func untilEnd(ctx context.Context, ended, flood <-chan struct{}) error {
 	var why error
 	select {

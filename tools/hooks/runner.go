@@ -62,8 +62,8 @@ type hook struct {
 	when    *permission.Condition // nil: always
 }
 
-// New reads the hooks. An error names the origin of each one that cannot be understood: a guard that is silently ignored
-// would be a hole. Whether a program is there is found out when it is started.
+// New reads the hooks. An error names the origin of each one that cannot be understood: a guard that is silently
+// ignored would be a hole. Whether a program is there is found out when it is started.
 func New(o Options) (*Runner, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -227,7 +227,8 @@ func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answ
 	case ctx.Err() != nil && done.err != nil && !errors.Is(done.err, errStopped):
 		// Whoever cancelled it knows.
 	case a.failed != nil:
-		r.log.Warn("a hook failed", "event", e.Name, "hook", h.Origin, "error", a.failed, "stderr", shortened(done.stderr))
+		r.log.Warn("a hook failed", "event", e.Name, "hook", h.Origin, "error", a.failed,
+			"stderr", shortened(done.stderr))
 	case a.message != "":
 		r.log.Info("a hook says", "event", e.Name, "hook", h.Origin, "message", shortened(a.message))
 	}

@@ -29,8 +29,10 @@ type told struct {
 // told writes an event as hooks read it.
 func (r *Runner) told(e Event) ([]byte, error) {
 	t := told{
-		SessionID: e.Session, Cwd: e.Cwd, PermissionMode: e.Mode.String(), Event: e.Name, AgentID: e.Agent, AgentType: e.AgentType,
-		ToolName: r.toolName(e), ToolInput: e.Input, ToolUseID: e.Call, Reason: e.Reason, Source: e.Source, FilePath: e.File,
+		SessionID: e.Session, Cwd: e.Cwd, PermissionMode: e.Mode.String(), Event: e.Name, AgentID: e.Agent,
+		AgentType: e.AgentType,
+		ToolName:  r.toolName(e), ToolInput: e.Input, ToolUseID: e.Call, Reason: e.Reason, Source: e.Source,
+		FilePath: e.File,
 	}
 	if comments(e.Name) {
 		ms := e.Took.Milliseconds()

@@ -19,7 +19,7 @@ func BenchmarkFit(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Fit(b.Context(), data, FitOptions{}); err != nil {
+				if _, err := fit(b.Context(), data, FitOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

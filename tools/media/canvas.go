@@ -8,8 +8,8 @@ import "image"
 type canvas struct {
 	width, height int // of the image
 	w, h          int // of the canvas
-	// ycc: the first three channels are luma and chroma, and all is opaque. They are converted once they are few; a mean
-	// may be taken in either, since one is a linear function of the other.
+	// ycc: the first three channels are luma and chroma, and all is opaque. They are converted once they are few; a
+	// mean may be taken in either, since one is a linear function of the other.
 	ycc  luma
 	sum  []float32 // four channels per pixel of the canvas
 	line []float32 // the same for the row that comes in, only reduced in width

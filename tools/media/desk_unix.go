@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock locks an open directory until it is closed, which the end of the process does, too. The programs do not inherit
-// it: files are opened to be closed when another program begins.
+// tryLock locks an open directory until it is closed, which the end of the process does, too. The programs do not
+// inherit it: files are opened to be closed when another program begins.
 func tryLock(dir *os.File) lockState {
 	conn, err := dir.SyscallConn()
 	if err != nil {

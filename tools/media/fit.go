@@ -82,12 +82,12 @@ func formatOf(kind Kind) (format, bool) {
 	return format{}, false
 }
 
-// Fit makes an image fit to be shown: turned upright as its EXIF says, its first frame alone, and scaled down, never
+// fit makes an image fit to be shown: turned upright as its EXIF says, its first frame alone, and scaled down, never
 // up, to the sizes of o. What fits already is returned as it is, but only after all of it was decoded. Colour profiles
 // are ignored. Errors: ErrKind, ErrDamaged, ErrSlow, a *LimitError, or the reason for which ctx ended.
 //
 // It is safe for concurrent use, but each call may hold 100 MiB: use Reader.Fit in a server.
-func Fit(ctx context.Context, data []byte, o FitOptions) (Image, error) {
+func fit(ctx context.Context, data []byte, o FitOptions) (Image, error) {
 	kind := Sniff(data)
 	f, ok := formatOf(kind)
 	if !ok {
@@ -102,7 +102,8 @@ func Fit(ctx context.Context, data []byte, o FitOptions) (Image, error) {
 	}
 	width, height := upright(h.turn, h.width, h.height)
 	m := Image{Kind: kind, Width: width, Height: height, Animated: h.animated}
-	m.ShownWidth, m.ShownHeight = shown(width, height, cmp.Or(o.MaxEdge, defaultEdge), cmp.Or(o.MaxPixels, defaultPixels))
+	m.ShownWidth, m.ShownHeight = shown(width, height, cmp.Or(o.MaxEdge, defaultEdge),
+		cmp.Or(o.MaxPixels, defaultPixels))
 
 	if h.memory > worthCollecting {
 		// Else the next image comes on top of what this one leaves behind: three in a row took 153 MiB instead of 111
@@ -111,7 +112,8 @@ func Fit(ctx context.Context, data []byte, o FitOptions) (Image, error) {
 	}
 	maxBytes := cmp.Or(o.MaxBytes, defaultBytes)
 	var c *canvas // nil: the pixels are looked at and forgotten
-	if width != m.ShownWidth || height != m.ShownHeight || h.turn > 1 || h.animated || h.foreign || len(data) > maxBytes {
+	if width != m.ShownWidth || height != m.ShownHeight || h.turn > 1 || h.animated || h.foreign ||
+		len(data) > maxBytes {
 		tw, th := upright(h.turn, m.ShownWidth, m.ShownHeight)
 		c = newCanvas(h.width, h.height, tw, th)
 	}
@@ -180,7 +182,8 @@ func guarded(run func() error) (err error) {
 
 // shown is the size at which an image is shown.
 func shown(width, height, maxEdge, maxPixels int) (int, int) {
-	scale := min(1, float64(maxEdge)/float64(max(width, height)), math.Sqrt(float64(maxPixels)/(float64(width)*float64(height))))
+	scale := min(1, float64(maxEdge)/float64(max(width, height)),
+		math.Sqrt(float64(maxPixels)/(float64(width)*float64(height))))
 	w, h := max(1, int(math.Round(float64(width)*scale))), max(1, int(math.Round(float64(height)*scale)))
 	if w*h > maxPixels && h > 1 { // both were rounded up
 		h--

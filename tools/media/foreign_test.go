@@ -126,7 +126,7 @@ func TestFitForeign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Fit(t.Context(), data, small)
+		m, err := fit(t.Context(), data, small)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -191,7 +191,7 @@ m.save(sys.argv[1], exif=e, quality=90)`, name, strconv.Itoa(turn))
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := Fit(t.Context(), data, small)
+			m, err := fit(t.Context(), data, small)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -19,14 +19,14 @@ func seeds(f *testing.F) {
 	}
 }
 
-// Whatever comes in, Fit answers in time with an image that other code reads, in the sizes that it was asked for, or
+// Whatever comes in, fit answers in time with an image that other code reads, in the sizes that it was asked for, or
 // with one of its errors.
 func FuzzFit(f *testing.F) {
 	seeds(f)
 	o := FitOptions{MaxEdge: 64, MaxPixels: 2048, MaxBytes: 4096, MaxTime: 200 * time.Millisecond}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		start := time.Now()
-		m, err := Fit(context.Background(), data, o)
+		m, err := fit(context.Background(), data, o)
 		if took := time.Since(start); took > time.Minute { // a hang: the fuzzer itself would wait for ever
 			t.Fatalf("took %v", took)
 		}
@@ -49,7 +49,7 @@ func FuzzFit(f *testing.F) {
 	})
 }
 
-// Sniff knows what Fit takes, by sixteen bytes.
+// Sniff knows what fit takes, by sixteen bytes.
 func FuzzSniff(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -167,7 +167,7 @@ func webpOf(first string, rest ...any) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
 }
 
-// typed says whether an error is one of those that Fit promises.
+// typed says whether an error is one of those that fit promises.
 func typed(err error) bool {
 	_, limit := errors.AsType[*LimitError](err)
 	return limit || errors.Is(err, ErrKind) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrSlow)
@@ -188,7 +188,7 @@ func TestFitHostile(t *testing.T) {
 	}
 	for name, data := range hostileImages(t) {
 		start := time.Now()
-		m, err := Fit(t.Context(), data, o)
+		m, err := fit(t.Context(), data, o)
 		took := time.Since(start)
 		t.Logf("%-45s %8d bytes, %4d ms: %v", name, len(data), took.Milliseconds(), err)
 		switch {
@@ -217,11 +217,11 @@ func TestFitTruncated(t *testing.T) {
 			if Sniff(data) == WebP { // ImageMagick 6.9.11 writes more after the end
 				data = data[:8+binary.LittleEndian.Uint32(data[4:])]
 			}
-			if _, err := Fit(t.Context(), data, FitOptions{MaxTime: patient}); err != nil {
+			if _, err := fit(t.Context(), data, FitOptions{MaxTime: patient}); err != nil {
 				t.Errorf("%s %s: %v", name, more, err)
 			}
 			for n := 0; n < len(data); n += 64 {
-				if m, err := Fit(t.Context(), data[:n], FitOptions{MaxTime: patient}); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrKind) {
+				if m, err := fit(t.Context(), data[:n], FitOptions{MaxTime: patient}); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrKind) {
 					t.Errorf("%s %s, %d of %d bytes: %v, shown %v", name, more, n, len(data), err, err == nil && m.ShownWidth > 0)
 				}
 			}
@@ -236,10 +236,10 @@ func TestFitEnds(t *testing.T) {
 	reason := errors.New("the user left")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(reason)
-	if _, err := Fit(ctx, data, FitOptions{}); !errors.Is(err, reason) || errors.Is(err, ErrDamaged) {
+	if _, err := fit(ctx, data, FitOptions{}); !errors.Is(err, reason) || errors.Is(err, ErrDamaged) {
 		t.Errorf("ended before: %v, want %v", err, reason)
 	}
-	if _, err := Fit(t.Context(), data, FitOptions{MaxTime: time.Millisecond}); !errors.Is(err, ErrSlow) || errors.Is(err, ErrDamaged) {
+	if _, err := fit(t.Context(), data, FitOptions{MaxTime: time.Millisecond}); !errors.Is(err, ErrSlow) || errors.Is(err, ErrDamaged) {
 		t.Errorf("too long: %v, want %v", err, ErrSlow)
 	}
 }
@@ -277,7 +277,7 @@ func TestFitPart(t *testing.T) {
 	data := encoded(t, func(b *bytes.Buffer) error {
 		return gif.EncodeAll(b, &gif.GIF{Image: []*image.Paletted{part, part}, Delay: []int{0, 0}, Config: image.Config{Width: 30, Height: 20}})
 	})
-	m, err := Fit(t.Context(), data, FitOptions{MaxTime: patient})
+	m, err := fit(t.Context(), data, FitOptions{MaxTime: patient})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,8 @@ func orientation(b []byte) int {
 			return 0
 		}
 		const tag, short = 0x112, 3
-		if v := int(order.Uint16(entries[8:])); order.Uint16(entries) == tag && order.Uint16(entries[2:]) == short && v <= 8 {
+		if v := int(order.Uint16(entries[8:])); order.Uint16(entries) == tag && order.Uint16(entries[2:]) == short &&
+			v <= 8 {
 			return v
 		}
 		entries = entries[12:]

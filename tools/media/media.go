@@ -1,9 +1,9 @@
 // Package media makes what a model can look at from images and PDF files that nobody vouches for.
 //
 // An image is checked by its header before anything is decoded, decoded with bounded memory and time, and made small
-// (Fit). The pages of a PDF are turned into text and images by poppler's programs (Reader.Pages), which run at level 1 of
-// tools/sandbox: with limits, but with the rights of this process, since no kernel confines them yet. This process never
-// parses a PDF.
+// (fit). The pages of a PDF are turned into text and images by poppler's programs (Reader.Pages), which run at level 1
+// of tools/sandbox: with limits, but with the rights of this process, since no kernel confines them yet. This process
+// never parses a PDF.
 //
 // It knows no paths, no tools and no words for the model. A file's name says nothing here: only its bytes do.
 package media
@@ -43,7 +43,7 @@ func (k Kind) MIME() string {
 	return "image/" + k.String()
 }
 
-// Image says whether Fit takes the kind.
+// Image says whether fit takes the kind.
 func (k Kind) Image() bool { return k >= PNG && k <= WebP }
 
 // SniffBytes is how many bytes Sniff looks at, at most.

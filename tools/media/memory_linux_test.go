@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
-// memoryOf names a file for TestMemoryChild, and memoryTime how long its decoder may take.
-const (
-	memoryOf   = "CODEHAND_TEST_MEMORY_OF"
-	memoryTime = "CODEHAND_TEST_MEMORY_TIME"
-)
+// memoryTime says to TestMemoryChild how long its decoder may take.
+const memoryTime = "CODEHAND_TEST_MEMORY_TIME"
 
 // peak is the most memory that this process ever had, in KiB.
 func peak(t *testing.T) int {
@@ -122,7 +121,7 @@ func TestFitLarge(t *testing.T) {
 		t.Skip("measured without the race detector")
 	}
 	kinds := []string{"420.jpg", "progressive.jpg", "rgba.png"}
-	if os.Getenv("CODEHAND_LONG") == "1" {
+	if leaktest.Long() {
 		kinds = append(kinds, "444.jpg", "cmyk.jpg", "large.gif", "lossy.webp", "alpha.webp", "lossless.webp")
 	}
 	dir := t.TempDir()

@@ -32,8 +32,8 @@ const (
 
 // Pages reads the pages from to to of a PDF, counted from 1; both 0: all, if they are few. Pages behind the last are
 // left out. It takes at most Options.PDFTime, besides the wait for others, and runs poppler's programs on a copy of the
-// file, as the method run says. Errors: *ProgramError, *RangeError, ErrKind, ErrEncrypted, ErrDamaged, ErrSlow, a *LimitError,
-// an error of src, or the reason for which ctx ended.
+// file, as the method run says. Errors: *ProgramError, *RangeError, ErrKind, ErrEncrypted, ErrDamaged, ErrSlow, a
+// *LimitError, an error of src, or the reason for which ctx ended.
 func (r *Reader) Pages(ctx context.Context, src io.ReaderAt, size int64, from, to int) ([]Page, error) {
 	if err := checkPDF(src, size); err != nil {
 		return nil, err
@@ -153,9 +153,10 @@ func (r *Reader) text(ctx context.Context, d *desk, from, to int) (string, error
 // draw makes the image of a page, no larger than is shown.
 func (r *Reader) draw(ctx context.Context, d *desk, number int) (*Image, error) {
 	n := strconv.Itoa(number)
-	// Not larger than usual even if the options allow it: 8,192 by 8,192 pixels would be more than Fit takes.
+	// Not larger than usual even if the options allow it: 8,192 by 8,192 pixels would be more than fit takes.
 	edge := min(cmp.Or(r.options.Fit.MaxEdge, defaultEdge), defaultEdge)
-	data, err := r.run(ctx, d, maxPageBytes, "pdftoppm", "-png", "-f", n, "-l", n, "-scale-to", strconv.Itoa(edge), input)
+	data, err := r.run(ctx, d, maxPageBytes, "pdftoppm", "-png", "-f", n, "-l", n, "-scale-to", strconv.Itoa(edge),
+		input)
 	if err != nil {
 		return nil, err
 	}

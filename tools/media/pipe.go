@@ -31,8 +31,8 @@ func (p *pipe) open() (err error) {
 	return err
 }
 
-// begin reads in a goroutine, until the program and all that it started have closed the other end, or close. What is too
-// much is read, too, and forgotten: a program that warns of every object of a PDF would wait for ever to be heard.
+// begin reads in a goroutine, until the program and all that it started have closed the other end, or close. What is
+// too much is read, too, and forgotten: a program that warns of every object of a PDF would wait for ever to be heard.
 func (p *pipe) begin() {
 	_ = p.write.Close() // the program has its own
 	go func() {
@@ -47,8 +47,8 @@ func (p *pipe) begin() {
 }
 
 // all returns what came, once the program was ended. long: there was more. It waits a second at most for a process that
-// the system cannot end; what the program printed is read however long that takes. An error means that some of it may be
-// missing.
+// the system cannot end; what the program printed is read however long that takes. An error means that some of it may
+// be missing.
 func (p *pipe) all() (text []byte, long bool, err error) {
 	_ = p.read.SetReadDeadline(time.Now().Add(time.Second)) // without one the wait is longer, not wrong
 	came := <-p.done

@@ -12,7 +12,7 @@ type luma int
 const (
 	rgb    luma = iota // not at all
 	full               // JPEG: luma 0 to 255
-	studio             // WebP: luma 16 to 235, chroma 16 to 240. Package webp of x/image says image.YCbCr, which is full
+	studio             // WebP: luma 16 to 235, chroma 16 to 240; x/image says image.YCbCr, which is full
 )
 
 // toRGB converts one pixel.

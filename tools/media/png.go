@@ -120,7 +120,8 @@ func (p *pngImage) ihdr(b []byte) error {
 	}
 	p.width, p.height = int(width), int(height)
 	p.depth, p.colour, p.interlaced = b[8], b[9], b[12] == 1
-	depths, ok := map[byte]string{0: "\x01\x02\x04\x08\x10", 2: "\x08\x10", 3: "\x01\x02\x04\x08", 4: "\x08\x10", 6: "\x08\x10"}[p.colour]
+	depths, ok := map[byte]string{0: "\x01\x02\x04\x08\x10", 2: "\x08\x10", 3: "\x01\x02\x04\x08", 4: "\x08\x10",
+		6: "\x08\x10"}[p.colour]
 	if !ok || bytes.IndexByte([]byte(depths), p.depth) < 0 {
 		return fmt.Errorf("%d bits of colour type %d", p.depth, p.colour)
 	}

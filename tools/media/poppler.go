@@ -54,9 +54,9 @@ const input = "/dev/stdin"
 
 // run runs a program of poppler on the copy and returns what it printed, at most most bytes. Its environment has
 // nothing of the server's; it has no other open file, a session of its own, and is ended with all that it started. That
-// is level 1 of tools/sandbox: it may still read what the server's user may, and use the network. Errors: *ProgramError,
-// ErrEncrypted, ErrDamaged with what the program said, a *LimitError, the reason for which ctx ended, or that not all of
-// what it printed could be read.
+// is level 1 of tools/sandbox: it may still read what the server's user may, and use the network. Errors:
+// *ProgramError, ErrEncrypted, ErrDamaged with what the program said, a *LimitError, the reason for which ctx ended, or
+// that not all of what it printed could be read.
 func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args ...string) ([]byte, error) {
 	path, err := r.program(name)
 	if err != nil {

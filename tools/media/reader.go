@@ -12,10 +12,11 @@ type Options struct {
 	// PDFTime is how long one PDF file may take; 0: 20 s.
 	PDFTime time.Duration
 	// Temp is where the programs for PDF files find their copy of one, each call in a directory of its own that is gone
-	// afterwards; made if it is missing. What processes left there that were killed meanwhile is removed by the next New.
-	// "": the system's, where nothing is removed.
+	// afterwards; made if it is missing. What processes left there that were killed meanwhile is removed by the next
+	// New. "": the system's, where nothing is removed.
 	Temp string
-	// Dirs are the absolute directories of poppler's programs, looked at in this order; nil: those where systems put them.
+	// Dirs are the absolute directories of poppler's programs, looked at in this order; nil: those where systems put
+	// them.
 	Dirs []string
 }
 
@@ -43,18 +44,18 @@ func New(o Options) *Reader {
 	return &Reader{options: o, decoding: make(turns, 1), printing: make(turns, maxPrinting), holding: newRoom()}
 }
 
-// Fit is the function Fit with the options of the Reader, after those who came before. An end of ctx ends the wait.
+// Fit is the function fit with the options of the Reader, after those who came before. An end of ctx ends the wait.
 func (r *Reader) Fit(ctx context.Context, data []byte) (Image, error) {
 	if err := r.decoding.wait(ctx); err != nil {
 		return Image{}, err
 	}
 	defer r.decoding.leave()
-	return Fit(ctx, data, r.options.Fit)
+	return fit(ctx, data, r.options.Fit)
 }
 
 // Hold waits until there is room for a file of size bytes that is held whole in memory, after those who came before: an
-// image before it is decoded, a notebook. The caller forgets the file and then calls leave, once. A file below 1 MiB needs
-// no room, and one of more than 100 MiB is alone. An end of ctx ends the wait.
+// image before it is decoded, a notebook. The caller forgets the file and then calls leave, once. A file below 1 MiB
+// needs no room, and one of more than 100 MiB is alone. An end of ctx ends the wait.
 func (r *Reader) Hold(ctx context.Context, size int64) (leave func(), err error) {
 	return r.holding.enter(ctx, size)
 }

@@ -10,8 +10,8 @@ const (
 	smallest = 1 << 20
 )
 
-// A room has so many places for MiB. Who wants several waits for them at the door, so that those who want few do not pass
-// by for ever.
+// A room has so many places for MiB. Who wants several waits for them at the door, so that those who want few do not
+// pass by for ever.
 type room struct {
 	door   turns // one
 	places turns // roomSize

@@ -20,5 +20,6 @@ func trusted(path string) bool {
 		others = 0o002
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && info.Mode().Perm()&others == 0 && info.Mode().Perm()&0o111 != 0 && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
+	return ok && info.Mode().Perm()&others == 0 && info.Mode().Perm()&0o111 != 0 &&
+		(stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }

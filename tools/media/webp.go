@@ -104,7 +104,8 @@ func (w *webpImage) take(name string, body, chunk []byte) error {
 		bits := binary.LittleEndian.Uint32(body[1:])
 		return w.pixels(chunk, int(bits&0x3fff)+1, int(bits>>14&0x3fff)+1)
 	case name == "VP8 " && len(body) >= 10:
-		return w.pixels(chunk, int(binary.LittleEndian.Uint16(body[6:])&0x3fff), int(binary.LittleEndian.Uint16(body[8:])&0x3fff))
+		return w.pixels(chunk, int(binary.LittleEndian.Uint16(body[6:])&0x3fff),
+			int(binary.LittleEndian.Uint16(body[8:])&0x3fff))
 	}
 	return nil
 }

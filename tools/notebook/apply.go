@@ -21,8 +21,8 @@ const (
 type CellEdit struct {
 	Mode Mode
 
-	// Cell is an id of the file or, if no cell has that, cell-N with N from 0. Insert puts the new cell after it; "": first.
-	// Replace of the cell-N that would be next after the last is an Insert at the end.
+	// Cell is an id of the file or, if no cell has that, cell-N with N from 0. Insert puts the new cell after it; "":
+	// first. Replace of the cell-N that would be next after the last is an Insert at the end.
 	Cell string
 
 	// Type is code, markdown or raw. "" on Replace: that of the cell, or code if there is none. Ignored by Delete.
@@ -30,8 +30,8 @@ type CellEdit struct {
 
 	Source string // ignored by Delete
 
-	// Random makes the id of a new cell: 8 hexadecimal digits, and the next ones if a cell has them already. The chance is
-	// the caller's, so that the same edit gives the same bytes. Before nbformat 4.5 cells have no ids.
+	// Random makes the id of a new cell: 8 hexadecimal digits, and the next ones if a cell has them already. The chance
+	// is the caller's, so that the same edit gives the same bytes. Before nbformat 4.5 cells have no ids.
 	Random uint32
 }
 
@@ -46,8 +46,10 @@ type Report struct {
 	// Dropped are keys of the cell that its new type does not have, and which are lost: outputs, attachments, ...
 	Dropped []string
 
-	Source Range // of content: the source of the cell that was replaced or deleted, as in Cell.SourceRange; empty if it was inserted
-	New    Range // of the result: what was written, with the commas and blanks that came with it; empty if it was deleted
+	// of content: the source of the cell that was replaced or deleted, as in Cell.SourceRange; empty if it was inserted
+	Source Range
+	// of the result: what was written, with the commas and blanks that came with it; empty if it was deleted
+	New Range
 }
 
 // A Range is the bytes [From, To) of a file.
@@ -59,13 +61,14 @@ type Range struct{ From, To int }
 // Source is stored as a list of lines. A code cell that is replaced loses its outputs and its execution count. A cell
 // that changes its type gets and loses the keys that only one of the types has; everything else in it stays.
 //
-// Errors are ErrTooLarge, ErrType, *InvalidError and *NotFoundError. The result is looked at once more, since a broken notebook
-// opens nowhere: what is no JSON is an error of another kind, and a fault of this package.
+// Errors are ErrTooLarge, ErrType, *InvalidError and *NotFoundError. The result is looked at once more, since a broken
+// notebook opens nowhere: what is no JSON is an error of another kind, and a fault of this package.
 func Apply(content []byte, edit CellEdit) (result []byte, r Report, err error) {
 	if result, r, err = change(content, edit); err != nil {
 		return nil, Report{}, err
 	}
-	if bad := check(result, len(result)-len(bytes.TrimPrefix(result, mark))); bad != nil { // not as an error of what was given
+	// not as an error of what was given
+	if bad := check(result, len(result)-len(bytes.TrimPrefix(result, mark))); bad != nil {
 		return nil, Report{}, fmt.Errorf("the result is no JSON at %d:%d: %s", bad.Line, bad.Column, bad.Reason)
 	}
 	return result, r, nil
@@ -137,7 +140,8 @@ func (o *outline) remove(i int) ([]byte, Report) {
 		gone = span{l.span.from + 1, l.span.to - 1}
 	}
 	out, _ := o.splice(gone) // smaller than the file, so never too large
-	return out, Report{Mode: Delete, Index: i, ID: o.name(i), Type: c.kind, Source: o.doc.source(c.span, o.sourceKey(c.kind))}
+	return out, Report{Mode: Delete, Index: i, ID: o.name(i), Type: c.kind,
+		Source: o.doc.source(c.span, o.sourceKey(c.kind))}
 }
 
 // insert makes a new cell number i.

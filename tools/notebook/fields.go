@@ -15,8 +15,8 @@ type fields struct {
 	pattern
 }
 
-// A field is one member. Lead, key and value are as they are in the file; lead is the comma before it and what is around
-// that, and "" for that of the pattern.
+// A field is one member. Lead, key and value are as they are in the file; lead is the comma before it and what is
+// around that, and "" for that of the pattern.
 type field struct{ name, lead, key, value string }
 
 // wants are the keys that a cell of a type has, besides an id, in the order of Jupyter.

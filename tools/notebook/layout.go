@@ -173,7 +173,8 @@ func (o *outline) pattern(i, li int, kind string) pattern {
 	return p
 }
 
-// nearest is the cell of a type that is nearest to cell i, and before it rather than behind; if there is none, any cell.
+// nearest is the cell of a type that is nearest to cell i, and before it rather than behind; if there is none, any
+// cell.
 func (o *outline) nearest(i int, kind string) (model int, same bool) {
 	for back, on := i-1, i; back >= 0 || on < len(o.cells); back, on = back-1, on+1 {
 		if back >= 0 && o.cells[back].kind == kind {

@@ -24,8 +24,8 @@ type Notebook struct {
 
 // A Cell is one cell. Its source and outputs are read from the content that Parse got when they are asked for.
 type Cell struct {
-	// ID is what Apply finds the cell by: its id in the file or, if that has none, is no plain word, or is also the id of
-	// an earlier cell, cell-N with N from 0. Such a name that is the id of another cell gets zeros before N.
+	// ID is what Apply finds the cell by: its id in the file or, if that has none, is no plain word, or is also the id
+	// of an earlier cell, cell-N with N from 0. Such a name that is the id of another cell gets zeros before N.
 	ID string
 
 	Type  string // code, markdown, raw, or another plain word as it is in the file; "": none

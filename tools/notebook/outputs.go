@@ -17,7 +17,8 @@ const (
 	// maxOutputs is how many outputs of one cell are shown. A chart per loop is a habit; a thousand are a mistake.
 	maxOutputs = 100
 
-	// maxImage is how many bytes an image may have. A larger one is shown nowhere, and costs three times as much to decode.
+	// maxImage is how many bytes an image may have. A larger one is shown nowhere, and costs three times as much to
+	// decode.
 	maxImage = 20 << 20
 )
 

@@ -109,8 +109,8 @@ func (d doc) appendLines(dst []byte, v span, max int) (out []byte, whole bool) {
 	return dst, true
 }
 
-// appendBase64 is appendLines without white space, into which some programs break base64, and without what fills it up at the
-// end. Neither counts: whole is false if there are more than max bytes besides.
+// appendBase64 is appendLines without white space, into which some programs break base64, and without what fills it up
+// at the end. Neither counts: whole is false if there are more than max bytes besides.
 func (d doc) appendBase64(dst []byte, v span, max int) (out []byte, whole bool) {
 	if d.is(v, '"') {
 		return d.appendPacked(dst, v, max)
@@ -166,8 +166,8 @@ func (d doc) escapesAll() bool {
 	}
 }
 
-// appendQuoted appends s as a JSON string, with no more escapes than needed; ascii: and none but ASCII characters. Bytes
-// that are not UTF-8 become U+FFFD.
+// appendQuoted appends s as a JSON string, with no more escapes than needed; ascii: and none but ASCII characters.
+// Bytes that are not UTF-8 become U+FFFD.
 func appendQuoted(dst []byte, s string, ascii bool) []byte {
 	const digits = "0123456789abcdef"
 	unit := func(u rune) {

@@ -43,14 +43,16 @@ type Analysis struct {
 	// Whoever decides about the command looks there for what rules are about.
 	Spreads []Spread
 
-	// Removes are the operands of rm and rmdir, without quotes, with expansions as written (`$HOME`, `"$x"/*` is `$x/*`).
+	// Removes are the operands of rm and rmdir, without quotes, with expansions as written (`$HOME`, `"$x"/*` is
+	// `$x/*`).
 	Removes []string
 
 	// Person says why a person must decide whatever the rules say (`eval` and the like); "": nothing does.
 	Person string
 
-	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command line
-	// starts; nil: none does. Whoever runs the command looks at the repositories there (GitRuns), and calls Distrust.
+	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command
+	// line starts; nil: none does. Whoever runs the command looks at the repositories there (GitRuns), and calls
+	// Distrust.
 	Git []string
 
 	// Shows are the places whose tracked files these show: absolute, or relative to where the command line starts; "/":
@@ -71,9 +73,10 @@ func (a *Analysis) Reason() string {
 
 // A Part is one simple command, as rules match it.
 type Part struct {
-	Text  string   // as written, behind harmless assignments and wrappers: what a rule that allows must match
-	Forms []string // all that rules which deny or ask match: as written, without quotes, behind every assignment and wrapper
-	Class Class    // of this part alone
+	Text string // as written, behind harmless assignments and wrappers: what a rule that allows must match
+	// all that rules which deny or ask match: as written, without quotes, behind every assignment and wrapper
+	Forms []string
+	Class Class // of this part alone
 	Why   string
 	Exact bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
 	Inner bool // it stands in a substitution or in the text of a nested shell: rules that allow need not match it
@@ -85,7 +88,9 @@ type Part struct {
 
 // A FileUse is one file that a command is known to touch.
 type FileUse struct {
-	Path  string // as the shell would open it: absolute, or relative to the directory in which the command line starts; `~/x` is not expanded
+	// as the shell would open it: absolute, or relative to the directory in which the command line starts; `~/x` is not
+	// expanded
+	Path  string
 	Write bool
 	InDir bool // only if the path above it is a directory: `cp a b` writes b, or b/a
 }
@@ -123,7 +128,8 @@ func (a *Analysis) Distrust(why string) {
 	a.worsen("R6: git: "+why, Part.readsGit)
 }
 
-// Doubt takes everything out of what is ReadOnly: nothing is proved for a shell that is not bash. why is half a sentence.
+// Doubt takes everything out of what is ReadOnly: nothing is proved for a shell that is not bash. why is half a
+// sentence.
 func (a *Analysis) Doubt(why string) {
 	a.Git = nil
 	a.worsen(why, func(Part) bool { return true })

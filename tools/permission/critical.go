@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// closed finds what the operator may not open: the secrets of the person and the machine, and changes of what is our own.
-// The plan file is our own, and is there to be written.
+// closed finds what the operator may not open: the secrets of the person and the machine, and changes of what is our
+// own. The plan file is our own, and is there to be written.
 func (p *Policy) closed(r *Request) (d Decision, denied bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]
@@ -17,9 +17,11 @@ func (p *Policy) closed(r *Request) (d Decision, denied bool) {
 		change := r.changes(t) && !(r.PlanFile && t.Use == ByCall)
 		r.spellings(t, func(path string) bool {
 			if rule := p.secret(path); rule != "" {
-				d, denied = Decision{Rule: rule, Origin: BuiltIn, About: t.Value, Reason: "secrets are closed to every tool"}, true
+				d, denied = Decision{Rule: rule, Origin: BuiltIn, About: t.Value,
+					Reason: "secrets are closed to every tool"}, true
 			} else if own := p.ownFile(path); own != "" && change {
-				d, denied = Decision{Rule: "Edit(/" + own + ")", Origin: BuiltIn, About: t.Value, Reason: "no tool changes codehand's own files"}, true
+				d, denied = Decision{Rule: "Edit(/" + own + ")", Origin: BuiltIn, About: t.Value,
+					Reason: "no tool changes codehand's own files"}, true
 			}
 			return denied
 		})
@@ -92,7 +94,8 @@ func (p *Policy) guarded(r *Request) (Decision, bool) {
 		})
 		if name != "" {
 			return Decision{
-				Verdict: Ask, Hard: true, Rule: "Edit(**/" + name + ")", Origin: BuiltIn, About: t.Value, Reason: "it changes a protected name, " + name,
+				Verdict: Ask, Hard: true, Rule: "Edit(**/" + name + ")", Origin: BuiltIn, About: t.Value,
+				Reason: "it changes a protected name, " + name,
 			}, true
 		}
 	}
@@ -111,7 +114,8 @@ func (p *Policy) removesByLink(r *Request) (Decision, bool) {
 	}
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if removes && t.Kind == Path && t.Use == CommandWrites && t.Real != "" && t.Real != t.Value && p.isCriticalPath(clean(t.Real), clean(r.Cwd)) {
+		if removes && t.Kind == Path && t.Use == CommandWrites && t.Real != "" && t.Real != t.Value &&
+			p.isCriticalPath(clean(t.Real), clean(r.Cwd)) {
 			return critical(t.Value), true
 		}
 	}
@@ -276,7 +280,8 @@ func (p *Policy) secretAsked(r *Request) (Decision, bool) {
 			return rule != ""
 		})
 		if rule != "" {
-			return Decision{Verdict: Ask, Hard: true, Rule: rule, Origin: BuiltIn, About: t.Value, Reason: "its name says that it holds a secret"}, true
+			return Decision{Verdict: Ask, Hard: true, Rule: rule, Origin: BuiltIn, About: t.Value,
+				Reason: "its name says that it holds a secret"}, true
 		}
 	}
 	return Decision{}, false

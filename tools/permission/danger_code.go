@@ -29,7 +29,8 @@ func (k *check) code(h head, name string, args []spelt) {
 
 // streams says whether a script is no file of its own.
 func streams(w *spelt) bool {
-	return w.shape&runs != 0 && strings.Contains(w.text, "<(") || w.bare == "/dev/stdin" || strings.HasPrefix(w.bare, "/dev/fd/") ||
+	return w.shape&runs != 0 && strings.Contains(w.text, "<(") || w.bare == "/dev/stdin" ||
+		strings.HasPrefix(w.bare, "/dev/fd/") ||
 		strings.HasPrefix(w.bare, "/proc/self/fd/")
 }
 
@@ -86,8 +87,8 @@ func (k *check) isFed() bool {
 // isInterpreter knows the programs that take code as an argument or on their input.
 func isInterpreter(name string) bool {
 	switch name {
-	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "osascript", "deno", "bun", "pypy", "pypy3", "ts-node", "tsx",
-		"Rscript", "tclsh", "groovy", "elixir", "julia", "pwsh", "powershell":
+	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "osascript", "deno", "bun", "pypy", "pypy3",
+		"ts-node", "tsx", "Rscript", "tclsh", "groovy", "elixir", "julia", "pwsh", "powershell":
 		return true
 	}
 	for _, family := range [...]string{"python", "perl5", "ruby", "php", "lua"} {
@@ -118,7 +119,8 @@ func languageOf(name string) language {
 		return language{code: "e", rest: "ICErFxKTWi", next: "ICEr", shows: " -v -h "}
 	case strings.HasPrefix(name, "node"):
 		return language{code: "ep", rest: "rC", next: "rC", long: []string{"--eval", "--print"},
-			valued: []string{"--require", "--import", "--loader", "--experimental-loader", "--conditions"}, shows: " -v -h "}
+			valued: []string{"--require", "--import", "--loader", "--experimental-loader", "--conditions"},
+			shows:  " -v -h "}
 	case strings.HasPrefix(name, "php"):
 		return language{code: "rBRE", rest: "cdfFtSzg", next: "cdfFtSzg",
 			long: []string{"--run", "--process-begin", "--process-code", "--process-end"}, shows: " -v -h -i -m "}

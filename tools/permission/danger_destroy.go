@@ -74,7 +74,8 @@ func gitCommand(args []spelt) (sub string, rest []spelt, plain bool) {
 	for i := 0; i < len(args); i++ {
 		t := args[i].bare
 		switch {
-		case t == "-C", t == "--git-dir", t == "--work-tree", t == "--namespace", t == "--super-prefix", t == "--attr-source":
+		case t == "-C", t == "--git-dir", t == "--work-tree", t == "--namespace", t == "--super-prefix",
+			t == "--attr-source":
 			i++
 		case t == "--config-env":
 			plain = false
@@ -176,7 +177,8 @@ func gitCheckout(args []spelt) string {
 
 func gitPrunes(args []spelt) string {
 	for i := range args {
-		if t := args[i].bare; abbreviates(t, "--prune") && (strings.HasSuffix(t, "=now") || strings.HasSuffix(t, "=all")) {
+		if t := args[i].bare; abbreviates(t, "--prune") &&
+			(strings.HasSuffix(t, "=now") || strings.HasSuffix(t, "=all")) {
 			return t
 		}
 	}

@@ -73,7 +73,8 @@ func gitGrepPager(args []spelt) string {
 			}
 			continue
 		}
-		if n := strings.IndexByte(t, 'O'); len(t) > 1 && t[0] == '-' && n > 0 && n+1 < len(t) && !strings.ContainsAny(t[:n], "eABCmf") {
+		if n := strings.IndexByte(t, 'O'); len(t) > 1 && t[0] == '-' && n > 0 && n+1 < len(t) &&
+			!strings.ContainsAny(t[:n], "eABCmf") {
 			return t
 		}
 	}

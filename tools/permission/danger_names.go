@@ -7,8 +7,8 @@ func (k *check) byName(name string, args []spelt) {
 	switch name {
 	case "dd", "shred", "truncate", "wipefs", "blkdiscard", "mkswap", "mkfs", "gdd", "gtruncate", "gshred":
 		k.found("D1", name, "destroys what it writes to")
-	case "sudo", "su", "doas", "pkexec", "runuser", "chroot", "nsenter", "unshare", "setcap", "setfacl", "mount", "umount",
-		"chown", "chgrp":
+	case "sudo", "su", "doas", "pkexec", "runuser", "chroot", "nsenter", "unshare", "setcap", "setfacl", "mount",
+		"umount", "chown", "chgrp":
 		k.found("D2", name, "raises or changes rights")
 	case "eval":
 		k.found("D3", name, "runs a text that is put together")
@@ -16,10 +16,10 @@ func (k *check) byName(name string, args []spelt) {
 		k.found("D3", name, "runs its words in a shell")
 	case "nc", "ncat", "socat", "telnet", "ftp", "tftp", "sftp", "scp", "netcat":
 		k.found("D6", name, "carries data out")
-	case "systemctl", "service", "launchctl", "crontab", "at", "batch", "shutdown", "reboot", "halt", "poweroff", "init",
-		"telinit", "sysctl", "iptables", "ip6tables", "nft", "ufw", "insmod", "rmmod", "modprobe", "fdisk", "parted", "swapon",
-		"swapoff", "useradd", "userdel", "usermod", "groupadd", "passwd", "chpasswd", "visudo", "setenforce", "killall",
-		"pkill", "history":
+	case "systemctl", "service", "launchctl", "crontab", "at", "batch", "shutdown", "reboot", "halt", "poweroff",
+		"init", "telinit", "sysctl", "iptables", "ip6tables", "nft", "ufw", "insmod", "rmmod", "modprobe", "fdisk",
+		"parted", "swapon", "swapoff", "useradd", "userdel", "usermod", "groupadd", "passwd", "chpasswd", "visudo",
+		"setenforce", "killall", "pkill", "history":
 		k.found("D7", name, "touches the system")
 	case "secret-tool":
 		k.found("D5", name, "reads secrets")

@@ -12,7 +12,8 @@ func (k *check) network(name string, args []spelt) {
 	case "curl":
 		k.curl(args)
 	case "wget", "wget2":
-		if t := optionOf(args, "e", "oatTOPQwARDIXUliB", "--post-data", "--post-file", "--body-data", "--body-file", "--method", "--use-askpass", "--execute"); t != "" {
+		if t := optionOf(args, "e", "oatTOPQwARDIXUliB", "--post-data", "--post-file", "--body-data", "--body-file",
+			"--method", "--use-askpass", "--execute"); t != "" {
 			k.found("D6", name, t+" carries data out or runs commands")
 		}
 	case "ssh":
@@ -26,7 +27,8 @@ func (k *check) network(name string, args []spelt) {
 			}
 		}
 	case "gpg", "gpg2":
-		if t := optionOf(args, "", "", "--export-secret-keys", "--export-secret-subkeys", "--export-secret-ssh-key"); t != "" && len(t) > len("--export-s") {
+		if t := optionOf(args, "", "", "--export-secret-keys", "--export-secret-subkeys",
+			"--export-secret-ssh-key"); t != "" && len(t) > len("--export-s") {
 			k.found("D5", name, t+" shows secrets")
 		}
 	case "security":
@@ -40,7 +42,8 @@ func (k *check) network(name string, args []spelt) {
 
 func (k *check) keychain(args []spelt) {
 	for i := range args {
-		if t := args[i].bare; t == "dump-keychain" || strings.HasPrefix(t, "find-") && strings.HasSuffix(t, "-password") {
+		if t := args[i].bare; t == "dump-keychain" || strings.HasPrefix(t, "find-") && strings.HasSuffix(t,
+			"-password") {
 			k.found("D5", "security", t+" shows secrets")
 		}
 	}
@@ -98,16 +101,19 @@ func (k *check) curlLong(t, next string) bool {
 	}
 	var letter byte
 	switch {
-	case strings.HasPrefix(name, "--data"), strings.HasPrefix(name, "--form"), name == "--json", abbreviates(name, "--upload-file") && len(name) > 3,
+	case strings.HasPrefix(name, "--data"), strings.HasPrefix(name, "--form"), name == "--json",
+		abbreviates(name, "--upload-file") && len(name) > 3,
 		abbreviates(name, "--config") && len(name) > 5:
 		letter = 'd'
 	case abbreviates(name, "--request") && len(name) > 5:
 		letter = 'X'
-	case abbreviates(name, "--output") && len(name) > 4, name == "--output-dir", name == "--dump-header", name == "--cookie-jar",
+	case abbreviates(name, "--output") && len(name) > 4, name == "--output-dir", name == "--dump-header",
+		name == "--cookie-jar",
 		name == "--trace", name == "--trace-ascii", name == "--stderr":
 		letter = 'o'
 	default:
-		return slices.Contains([]string{"--header", "--user", "--user-agent", "--url", "--write-out", "--max-time", "--cookie", "--referer", "--proxy"}, name) && !glued
+		return slices.Contains([]string{"--header", "--user", "--user-agent", "--url", "--write-out", "--max-time",
+			"--cookie", "--referer", "--proxy"}, name) && !glued
 	}
 	k.curlOption(letter, t, value)
 	return !glued
@@ -122,7 +128,8 @@ func (k *check) curlOption(letter byte, option, value string) {
 			k.found("D6", "curl", option+" "+value+" is no reading")
 		}
 	case 'o', 'D', 'c':
-		if value != "/dev/null" && value != "-" && value != "/dev/stdout" && value != "/dev/stderr" && k.outside(value) {
+		if value != "/dev/null" && value != "-" && value != "/dev/stdout" && value != "/dev/stderr" &&
+			k.outside(value) {
 			k.found("D6", "curl", option+" "+value+" is outside the roots")
 		}
 	}

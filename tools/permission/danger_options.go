@@ -24,8 +24,8 @@ func (k *check) options(name string, args []spelt) {
 		t = optionOf(args, "e", "fBTM@", "--rsh", "--rsync-path")
 	case "man":
 		t = optionOf(args, "PHC", "LmMSseEprR", "--pager", "--html", "--config-file")
-	case "less", "more", "most", "pg", "zless", "vi", "vim", "nvim", "gvim", "vimdiff", "view", "ex", "ed", "red", "emacs", "nano",
-		"pico", "joe", "jed", "mg", "kak", "hx", "helix", "micro", "ne":
+	case "less", "more", "most", "pg", "zless", "vi", "vim", "nvim", "gvim", "vimdiff", "view", "ex", "ed", "red",
+		"emacs", "nano", "pico", "joe", "jed", "mg", "kak", "hx", "helix", "micro", "ne":
 		t = k.editorOption(name, args)
 	case "go":
 		t = exactOption(args, "-toolexec", "--toolexec", "-exec", "--exec", "-vettool", "--vettool")
@@ -111,8 +111,8 @@ func tarOption(args []spelt) string {
 		case t == "--":
 			return ""
 		case t == "--checkpoint" || strings.HasPrefix(t, "--checkpoint="):
-		case isOption(t, letters, valued, "--checkpoint-action", "--to-command", "--use-compress-program", "--info-script",
-			"--new-volume-script", "--rsh-command", "--rmt-command"):
+		case isOption(t, letters, valued, "--checkpoint-action", "--to-command", "--use-compress-program",
+			"--info-script", "--new-volume-script", "--rsh-command", "--rmt-command"):
 			return t
 		}
 	}
@@ -121,7 +121,8 @@ func tarOption(args []spelt) string {
 
 func zipOption(args []spelt) string {
 	for i := range args {
-		if t := args[i].bare; abbreviates(t, "--unzip-command") || strings.HasPrefix(t, "-") && strings.Contains(t, "TT") {
+		if t := args[i].bare; abbreviates(t, "--unzip-command") ||
+			strings.HasPrefix(t, "-") && strings.Contains(t, "TT") {
 			return t
 		}
 	}
@@ -135,8 +136,10 @@ func sshOption(name string, args []spelt) string {
 			return t
 		}
 		t = strings.ToLower(t)
-		for _, key := range [...]string{"proxycommand", "localcommand", "knownhostscommand"} { // the second also with permit
-			if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(t, "-o"), " \t"), key) || strings.Contains(t, "o"+key) && t[0] == '-' ||
+		// the second also with permit
+		for _, key := range [...]string{"proxycommand", "localcommand", "knownhostscommand"} {
+			if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(t, "-o"), " \t"), key) ||
+				strings.Contains(t, "o"+key) && t[0] == '-' ||
 				strings.HasPrefix(t, "permitlocal") || strings.HasPrefix(t, "-opermitlocal") {
 				return args[i].text
 			}
@@ -147,7 +150,8 @@ func sshOption(name string, args []spelt) string {
 
 func makeOption(args []spelt) string {
 	for i := range args {
-		if t := args[i].bare; abbreviates(t, "--eval") || strings.HasPrefix(t, "SHELL=") || strings.HasPrefix(t, "SHELL:=") ||
+		if t := args[i].bare; abbreviates(t, "--eval") || strings.HasPrefix(t, "SHELL=") ||
+			strings.HasPrefix(t, "SHELL:=") ||
 			isOption(t, "E", "CfIjlOoW") {
 			return t
 		}
@@ -163,7 +167,9 @@ func (k *check) editorOption(name string, args []spelt) string {
 		case strings.Contains(t, "!"):
 			return t
 		case strings.HasPrefix(t, "-c"), t == "--cmd", strings.HasPrefix(t, "--eval"), strings.HasPrefix(t, "-eval"),
-			strings.HasPrefix(t, "--execute"), name == "emacs" && (t == "-f" || t == "-l" || strings.HasPrefix(t, "--fun") || strings.HasPrefix(t, "--load")):
+			strings.HasPrefix(t, "--execute"),
+			name == "emacs" && (t == "-f" || t == "-l" || strings.HasPrefix(t, "--fun") ||
+				strings.HasPrefix(t, "--load")):
 			return t
 		case len(t) > 1 && t[0] == '+' && t[1] != '/' && strings.Trim(t[1:], "0123456789,:") != "":
 			return t
@@ -196,7 +202,8 @@ func (k *check) consoleOption(name string, args []spelt) string {
 			if !dash {
 				t, dash = strings.CutPrefix(args[i].bare, "-")
 			}
-			if dash && (t == "ex" || t == "iex" || t == "o" || strings.HasPrefix(t, "eval-c") || strings.HasPrefix(t, "init-eval-c")) {
+			if dash && (t == "ex" || t == "iex" || t == "o" || strings.HasPrefix(t, "eval-c") ||
+				strings.HasPrefix(t, "init-eval-c")) {
 				return args[i].text
 			}
 		}

@@ -47,8 +47,9 @@ func isSearch(name string) bool {
 	return false
 }
 
-// patternOf returns which word is what a search looks for: text, like that of echo. It is the first word without a dash,
-// if no option gives the pattern; a word before it that were a value is not skipped, so that no file is taken for it.
+// patternOf returns which word is what a search looks for: text, like that of echo. It is the first word without a
+// dash, if no option gives the pattern; a word before it that were a value is not skipped, so that no file is taken for
+// it.
 func patternOf(words []spelt, at int) int {
 	at++
 	if words[at-1].name() == "git" {
@@ -182,9 +183,9 @@ func globsSecret(pattern string, home bool) bool {
 	if pattern[0] != '.' && !strings.HasPrefix(pattern, "id_") {
 		return false
 	}
-	for _, name := range [...]string{".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc",
-		".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".env", ".env.local", ".env.production", "id_rsa", "id_ed25519",
-		"id_ecdsa", ".config"} {
+	for _, name := range [...]string{".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store",
+		".netrc", ".npmrc", ".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".env", ".env.local",
+		".env.production", "id_rsa", "id_ed25519", "id_ecdsa", ".config"} {
 		if name == ".config" && !home {
 			continue
 		}

@@ -8,11 +8,11 @@ import (
 // writes says whether a program may write to what its words name, for D7 and D8.
 func writes(name string) bool {
 	switch name {
-	case "tee", "cp", "mv", "ln", "install", "touch", "mkdir", "rm", "rmdir", "chmod", "sed", "rsync", "dd", "patch", "curl", "wget",
-		"gcp", "gmv", "grm", "gsed", "gtee", "gln":
+	case "tee", "cp", "mv", "ln", "install", "touch", "mkdir", "rm", "rmdir", "chmod", "sed", "rsync", "dd", "patch",
+		"curl", "wget", "gcp", "gmv", "grm", "gsed", "gtee", "gln":
 		return true
-	case "vi", "vim", "nvim", "gvim", "view", "ex", "ed", "red", "emacs", "nano", "pico", "joe", "jed", "mg", "kak", "hx", "helix",
-		"micro", "ne", "code", "subl":
+	case "vi", "vim", "nvim", "gvim", "view", "ex", "ed", "red", "emacs", "nano", "pico", "joe", "jed", "mg", "kak",
+		"hx", "helix", "micro", "ne", "code", "subl":
 		return true
 	}
 	return false
@@ -26,7 +26,8 @@ func (k *check) writesTo(name string, args []spelt) {
 	for i := range args {
 		k.persists(name, &args[i])
 		if name == "sed" || name == "gsed" { // w FILE in a script
-			for t := range strings.FieldsFuncSeq(args[i].text, func(c rune) bool { return c == ' ' || c == '\n' || c == ';' }) {
+			for t := range strings.FieldsFuncSeq(args[i].text,
+				func(c rune) bool { return c == ' ' || c == '\n' || c == ';' }) {
 				k.persists(name, &spelt{text: t, bare: t})
 			}
 		}

@@ -69,7 +69,8 @@ func deletesRows(text string) string {
 			}
 			i += from
 			from = i + len(word)
-			if (i == 0 || !isLetter(text[i-1])) && (from == len(text) || !isLetter(text[from]) || 'A' <= text[from] && text[from] <= 'Z' && text[i] >= 'a') {
+			if (i == 0 || !isLetter(text[i-1])) && (from == len(text) || !isLetter(text[from]) ||
+				'A' <= text[from] && text[from] <= 'Z' && text[i] >= 'a') {
 				return text[i:from]
 			}
 		}
@@ -122,7 +123,8 @@ func containerCommand(name string, args []spelt) (own []spelt, sub string, rest 
 	}
 	sub, args = args[0].bare, args[1:]
 	switch sub {
-	case "compose", "container", "image", "system", "volume", "network", "builder", "buildx", "context", "pod", "machine", "manifest", "secret":
+	case "compose", "container", "image", "system", "volume", "network", "builder", "buildx", "context", "pod",
+		"machine", "manifest", "secret":
 		n := containerOperand(args, 0)
 		own = append(slices.Clip(own), args[:n]...)
 		if args = args[n:]; len(args) > 0 {
@@ -167,10 +169,11 @@ func containerOperand(args []spelt, i int) int {
 // containerFlag knows the long options without a value.
 func containerFlag(t string) bool {
 	switch t {
-	case "--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--read-only", "--publish-all", "--no-healthcheck",
-		"--oom-kill-disable", "--sig-proxy", "--disable-content-trust", "--help", "--debug", "--tls", "--tlsverify", "--version",
-		"--build", "--force-recreate", "--no-deps", "--service-ports", "--quiet", "--no-tty", "--no-TTY", "--use-aliases",
-		"--remove-orphans", "--all", "--force", "--volumes", "--wait", "--no-color", "--compatibility", "--all-resources", "--remote":
+	case "--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--read-only", "--publish-all",
+		"--no-healthcheck", "--oom-kill-disable", "--sig-proxy", "--disable-content-trust", "--help", "--debug",
+		"--tls", "--tlsverify", "--version", "--build", "--force-recreate", "--no-deps", "--service-ports", "--quiet",
+		"--no-tty", "--no-TTY", "--use-aliases", "--remove-orphans", "--all", "--force", "--volumes", "--wait",
+		"--no-color", "--compatibility", "--all-resources", "--remote":
 		return true
 	}
 	return false

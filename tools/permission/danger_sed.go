@@ -96,9 +96,11 @@ func runsBySed(args []spelt) bool {
 
 // looksRun is for scripts that are not understood: an e where a command or the flags of s may end.
 func looksRun(script string) bool {
-	for line := range strings.FieldsFuncSeq(script, func(c rune) bool { return c == ';' || c == '\n' || c == '{' || c == '}' }) {
+	ends := func(c rune) bool { return c == ';' || c == '\n' || c == '{' || c == '}' }
+	for line := range strings.FieldsFuncSeq(script, ends) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(strings.TrimLeft(line, "0123456789,$!~+ /"), "e ") || strings.HasSuffix(line, "/e") || strings.HasSuffix(line, "/ge") {
+		if strings.HasPrefix(strings.TrimLeft(line, "0123456789,$!~+ /"), "e ") || strings.HasSuffix(line, "/e") ||
+			strings.HasSuffix(line, "/ge") {
 			return true
 		}
 	}

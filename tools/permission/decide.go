@@ -31,7 +31,8 @@ func (p *Policy) Decide(r Request) Decision {
 	}
 	if d, asks := p.asked(&r); asks {
 		if r.Mode == DontAsk {
-			d.Verdict, d.Hard, d.Reason = Deny, false, "a person would have to allow it, and mode dontAsk asks nobody: "+d.Reason
+			d.Verdict, d.Hard, d.Reason = Deny, false,
+				"a person would have to allow it, and mode dontAsk asks nobody: "+d.Reason
 		}
 		return d
 	}
@@ -56,7 +57,8 @@ func (p *Policy) denied(r *Request) (Decision, bool) {
 		return d, true
 	}
 	if found := p.find(p.deny, r); found.rule != nil {
-		return Decision{Rule: found.rule.Text, Origin: found.rule.Origin, About: found.about, Reason: "a rule denies " + found.about}, true
+		return Decision{Rule: found.rule.Text, Origin: found.rule.Origin, About: found.about,
+			Reason: "a rule denies " + found.about}, true
 	}
 	switch {
 	case r.Own != Ask && r.Own != Allow:
@@ -77,11 +79,13 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		return d, true
 	}
 	if rule := bareRule(p.ask, r.Tool, r.Aliases); rule != nil {
-		return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin, Reason: "a rule asks before this tool"}, true
+		return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin,
+			Reason: "a rule asks before this tool"}, true
 	}
 	if found := p.find(p.ask, r); found.rule != nil {
 		return Decision{
-			Verdict: Ask, Hard: true, Rule: found.rule.Text, Origin: found.rule.Origin, About: found.about, Reason: "a rule asks before " + found.about,
+			Verdict: Ask, Hard: true, Rule: found.rule.Text, Origin: found.rule.Origin, About: found.about,
+			Reason: "a rule asks before " + found.about,
 		}, true
 	}
 	if d, asks := p.secretAsked(r); asks {
@@ -109,9 +113,10 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unsure finds a file that may have a name which a rule is about, or which is protected, but nobody could look for all of
-// its names; or a place in which there may be such a file. Names of secrets are no reason to ask before each reading:
-// in a tree so large that nobody can look through it, most files with several names come from a store of packages.
+// unsure finds a file that may have a name which a rule is about, or which is protected, but nobody could look for all
+// of its names; or a place in which there may be such a file. Names of secrets are no reason to ask before each
+// reading: in a tree so large that nobody can look through it, most files with several names come from a store of
+// packages.
 func (p *Policy) unsure(r *Request) (Decision, bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]

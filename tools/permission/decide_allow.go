@@ -17,8 +17,8 @@ func (p *Policy) allowed(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// allowingRule returns a rule that allows the call; nil: there is none. All that the call touches itself must be covered,
-// by one rule or by several; then the first is named.
+// allowingRule returns a rule that allows the call; nil: there is none. All that the call touches itself must be
+// covered, by one rule or by several; then the first is named.
 func (p *Policy) allowingRule(r *Request, granted []rule) *rule {
 	if len(p.allow)+len(granted) == 0 {
 		return nil
@@ -126,8 +126,8 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 
 // allowsCommand returns a rule that is equal to the whole command, or the first of those that cover each of its parts
 // which is not proved to be read-only. A rule with a star covers nothing dangerous, nothing that nobody understands, no
-// part that may be more than it seems, and no change outside the roots that no other rule allows. One that a skill lends
-// covers nothing dangerous either, since no person was ever offered it.
+// part that may be more than it seems, and no change outside the roots that no other rule allows. One that a skill
+// lends covers nothing dangerous either, since no person was ever offered it.
 func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	a := t.Analysis
 	whole := strings.TrimSpace(t.Value)
@@ -167,7 +167,8 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 // nullDevice is a file that nobody reads from and nothing is kept in.
 const nullDevice = "/dev/null"
 
-// writesOutside says whether a command of the call is known to change a file outside the roots that no rule allows it to.
+// writesOutside says whether a command of the call is known to change a file outside the roots that no rule allows it
+// to.
 func (p *Policy) writesOutside(r *Request, granted []rule) bool {
 	for i := range r.Targets {
 		t := &r.Targets[i]

@@ -61,8 +61,10 @@ func (c *simple) guess(w *spelt) string {
 	if w.shape&computed == 0 {
 		return under(c.dir, w.text) // behind a cd to nobody knows where
 	}
-	for _, known := range [...]struct{ text, means string }{{"$HOME", "~"}, {"${HOME}", "~"}, {"$PWD", "."}, {"${PWD}", "."}, {"$(pwd)", "."}, {"`pwd`", "."}} {
-		if rest, ok := strings.CutPrefix(w.text, known.text); ok && strings.HasPrefix(rest, "/") && !strings.ContainsAny(rest, "$`") {
+	for _, known := range [...]struct{ text, means string }{{"$HOME", "~"}, {"${HOME}", "~"}, {"$PWD", "."},
+		{"${PWD}", "."}, {"$(pwd)", "."}, {"`pwd`", "."}} {
+		if rest, ok := strings.CutPrefix(w.text, known.text); ok && strings.HasPrefix(rest, "/") &&
+			!strings.ContainsAny(rest, "$`") {
 			return under(c.dir, path.Join(known.means, rest))
 		}
 	}
@@ -176,8 +178,8 @@ func optionValue(args []spelt, letter byte, valued, long string) *spelt {
 	return nil
 }
 
-// moved is where cp, mv, ln and install put what they are given. The first of the targets is the place itself. The others
-// are the names in it, if it is a directory: `sure` says that it must be one.
+// moved is where cp, mv, ln and install put what they are given. The first of the targets is the place itself. The
+// others are the names in it, if it is a directory: `sure` says that it must be one.
 func moved(args []spelt, valued string) (sources, targets []spelt, sure bool) {
 	all := plainWords(args, valued, " --suffix --target-directory --mode --owner --group ")
 	dir := optionValue(args, 't', strings.ReplaceAll(valued, "t", ""), "--target-directory")
@@ -190,7 +192,8 @@ func moved(args []spelt, valued string) (sources, targets []spelt, sure bool) {
 		return all, nil, false
 	}
 	base := path.Base(dir.text)
-	sure = len(sources) != 1 || dir != &all[len(all)-1] || strings.HasSuffix(dir.text, "/") || base == "." || base == ".."
+	sure = len(sources) != 1 || dir != &all[len(all)-1] || strings.HasSuffix(dir.text, "/") || base == "." ||
+		base == ".."
 	targets = append(targets, *dir)
 	if !sure && optionOf(args, "T", valued, "--no-target-directory") != "" {
 		return sources, targets, true

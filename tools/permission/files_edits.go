@@ -58,11 +58,14 @@ func editorOf(name string) (w wrapper, ok bool) {
 	case "rmdir":
 		return wrapper{flags: "v", long: " verbose ignore-fail-on-non-empty "}, true
 	case "mv":
-		return wrapper{flags: "finuvT", valued: "t", long: " force interactive no-clobber update verbose no-target-directory target-directory= "}, true
+		return wrapper{flags: "finuvT", valued: "t",
+			long: " force interactive no-clobber update verbose no-target-directory target-directory= "}, true
 	case "cp": // not -r, -a, -P: what they copy may be links and protected names
-		return wrapper{flags: "finpuvT", valued: "t", long: " force interactive no-clobber update verbose no-target-directory target-directory= "}, true
+		return wrapper{flags: "finpuvT", valued: "t",
+			long: " force interactive no-clobber update verbose no-target-directory target-directory= "}, true
 	case "sed":
-		return wrapper{flags: "nErsuz", valued: "el", glued: "i", long: " quiet silent expression= in-place regexp-extended null-data separate "}, true
+		return wrapper{flags: "nErsuz", valued: "el", glued: "i",
+			long: " quiet silent expression= in-place regexp-extended null-data separate "}, true
 	}
 	return w, false
 }

@@ -25,7 +25,8 @@ func gitPaths(args []spelt) (reads, writes []spelt) {
 		switch first := firstPlain(rest); {
 		case isOneOf(first, "add set-url set-branch"):
 			writes = []spelt{literalSpelt(".gitmodules"), literalSpelt(".git/config")}
-		case isOneOf(first, "init deinit sync absorbgitdirs"), first == "update" && optionOf(rest, "", "", "--init") != "":
+		case isOneOf(first, "init deinit sync absorbgitdirs"),
+			first == "update" && optionOf(rest, "", "", "--init") != "":
 			writes = []spelt{literalSpelt(".git/config")}
 		}
 	case "init":
@@ -99,15 +100,16 @@ func gitConfigured(args []spelt) []spelt {
 	return []spelt{literalSpelt(".git/config")}
 }
 
-// gitReads are the files that git shows: `REV:path`, and what stands behind the options of a command that shows contents.
-// Git's own revisions are among them, as the text does not tell them from names; no rule is about those.
+// gitReads are the files that git shows: `REV:path`, and what stands behind the options of a command that shows
+// contents. Git's own revisions are among them, as the text does not tell them from names; no rule is about those.
 func gitReads(sub string, args []spelt) []spelt {
 	valued, ok := gitShows(sub)
 	if !ok {
 		return nil
 	}
 	var reads []spelt
-	for _, w := range plainWords(args, valued, " --author --committer --grep --since --until --after --before --format --pretty --date --max-count --skip ") {
+	for _, w := range plainWords(args, valued,
+		" --author --committer --grep --since --until --after --before --format --pretty --date --max-count --skip ") {
 		if _, name, is := strings.Cut(w.text, ":"); is && name != "" && name[0] != '/' {
 			w.text, w.bare = strings.TrimPrefix(name, "./"), strings.TrimPrefix(name, "./")
 		}
@@ -116,7 +118,8 @@ func gitReads(sub string, args []spelt) []spelt {
 	return reads
 }
 
-// gitOutputs are the files, or the directories, that git writes what it shows into: those of every option, as the last counts.
+// gitOutputs are the files, or the directories, that git writes what it shows into: those of every option, as the last
+// counts.
 func gitOutputs(sub string, args []spelt) (writes []spelt) {
 	letter := byte(0)
 	if sub == "archive" || sub == "format-patch" {
@@ -170,7 +173,8 @@ func (c *simple) shown() (places []string) {
 		}
 		for i := range below {
 			p, ok := c.place(&below[i])
-			if !ok || strings.HasPrefix(below[i].text, ":") || strings.ContainsAny(below[i].text, globs) { // `:!x` is all but x, and git has globs of its own
+			// `:!x` is all but x, and git has globs of its own
+			if !ok || strings.HasPrefix(below[i].text, ":") || strings.ContainsAny(below[i].text, globs) {
 				return []string{"/"}
 			}
 			places = append(places, path.Clean(p))
@@ -181,12 +185,14 @@ func (c *simple) shown() (places []string) {
 
 // showsText says whether a git command shows more of files than their names.
 func showsText(sub string, args []spelt) bool {
-	patch := optionOf(args, "puULWc", "SGln", "--patch", "--unified", "--cc", "--patch-with-stat", "--function-context") != ""
+	patch := optionOf(args, "puULWc", "SGln", "--patch", "--unified", "--cc", "--patch-with-stat",
+		"--function-context") != ""
 	switch sub {
 	case "log", "reflog":
 		return patch
 	case "show", "diff", "stash", "diff-tree":
-		return patch || optionOf(args, "s", "SGlnUO", "--stat", "--numstat", "--shortstat", "--name-only", "--name-status", "--summary", "--no-patch", "--quiet", "--dirstat") == ""
+		return patch || optionOf(args, "s", "SGlnUO", "--stat", "--numstat", "--shortstat", "--name-only",
+			"--name-status", "--summary", "--no-patch", "--quiet", "--dirstat") == ""
 	}
 	return sub != "blame" && sub != "annotate"
 }

@@ -44,15 +44,17 @@ func operandsOf(name string, args []spelt) (reads, writes []spelt) {
 }
 
 // longValued are long options of programs that read files whose value is a word of its own.
-const longValued = " --lines --bytes --key --field-separator --output --fields --delimiter --width --format --include --exclude --exclude-dir --after-context" +
-	" --before-context --context --max-count --glob --iglob --type --type-not --max-depth --regexp --file --field-separator --assign --mode --size" +
+const longValued = " --lines --bytes --key --field-separator --output --fields --delimiter --width --format " +
+	"--include --exclude --exclude-dir --after-context" +
+	" --before-context --context --max-count --glob --iglob --type --type-not --max-depth --regexp --file " +
+	"--field-separator --assign --mode --size" +
 	" --date --time --suffix --target-directory --reference "
 
 // readsFiles knows the programs all of whose operands are files to read, with the letters that take a value.
 func readsFiles(name string) (valued string, ok bool) {
 	switch name {
-	case "cat", "tac", "rev", "wc", "more", "less", "file", "realpath", "readlink", "md5sum", "sha1sum", "sha224sum", "sha256sum",
-		"sha384sum", "sha512sum", "b2sum", "cksum", "cmp", "comm", "zcat", "bat", "source", ".":
+	case "cat", "tac", "rev", "wc", "more", "less", "file", "realpath", "readlink", "md5sum", "sha1sum", "sha224sum",
+		"sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "cmp", "comm", "zcat", "bat", "source", ".":
 		return "", true
 	case "head", "tail":
 		return "nc", true
@@ -90,8 +92,8 @@ func readsFiles(name string) (valued string, ok bool) {
 	return "", false
 }
 
-// searched are the places in which a search looks, and the files that its patterns come from. The letters that take a value
-// differ: `-r` and `-E` do for rg only.
+// searched are the places in which a search looks, and the files that its patterns come from. The letters that take a
+// value differ: `-r` and `-E` do for rg only.
 func searched(name string, args []spelt) []spelt {
 	valued := "ABCmdDef"
 	switch name {
@@ -102,7 +104,8 @@ func searched(name string, args []spelt) []spelt {
 	}
 	without := func(letter string) string { return strings.ReplaceAll(valued, letter, "") }
 	found := plainWords(args, valued, longValued)
-	given := optionOf(args, "e", without("e"), "--regexp") != "" || name == "rg" && optionOf(args, "", "", "--files") == "--files"
+	given := optionOf(args, "e", without("e"), "--regexp") != "" ||
+		name == "rg" && optionOf(args, "", "", "--files") == "--files"
 	if file := optionValue(args, 'f', without("f"), "--file"); file != nil {
 		return append(found, *file)
 	}

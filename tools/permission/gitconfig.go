@@ -8,11 +8,16 @@ import (
 // programKeys are the keys of git's configuration by which git starts programs, reads further configuration or works
 // elsewhere: section, key, and whether the key has a subsection between. A `*` is any key.
 var programKeys = map[string][]string{
-	"core": {"fsmonitor", "hookspath", "pager", "editor", "sshcommand", "askpass", "gitproxy", "alternaterefscommand", "worktree", "attributesfile"},
-	"diff": {"external", "command", "textconv"}, "merge": {"driver"}, "submodule": {"update"}, "interactive": {"difffilter"},
-	"remote": {"uploadpack", "receivepack", "vcs", "proxy", "promisor", "partialclonefilter"}, "extensions": {"partialclone"}, "url": {"insteadof"}, "include": {"path"}, "sequence": {"editor"}, "web": {"browser"},
-	"pager": {"*"}, "alias": {"*"}, "filter": {"*"}, "credential": {"*"}, "gpg": {"*"}, "includeif": {"*"}, "difftool": {"*"}, "mergetool": {"*"},
-	"protocol": {"*"}, "uploadpack": {"*"}, "trailer": {"*"}, "browser": {"*"}, "man": {"*"}, "sendemail": {"*"}, "safe": {"*"},
+	"core": {"fsmonitor", "hookspath", "pager", "editor", "sshcommand", "askpass", "gitproxy", "alternaterefscommand",
+		"worktree", "attributesfile"},
+	"diff": {"external", "command", "textconv"}, "merge": {"driver"}, "submodule": {"update"},
+	"interactive": {"difffilter"},
+	"remote":      {"uploadpack", "receivepack", "vcs", "proxy", "promisor", "partialclonefilter"},
+	"extensions":  {"partialclone"}, "url": {"insteadof"}, "include": {"path"}, "sequence": {"editor"},
+	"web":   {"browser"},
+	"pager": {"*"}, "alias": {"*"}, "filter": {"*"}, "credential": {"*"}, "gpg": {"*"}, "includeif": {"*"},
+	"difftool": {"*"}, "mergetool": {"*"}, "protocol": {"*"}, "uploadpack": {"*"}, "trailer": {"*"}, "browser": {"*"},
+	"man": {"*"}, "sendemail": {"*"}, "safe": {"*"},
 }
 
 // gitKeyRuns says whether a key, such as core.fsmonitor or diff.x.textconv, is one of programKeys. Case does not count.
@@ -42,8 +47,8 @@ func GitRuns(config []byte, except ...string) string {
 	}
 }
 
-// A gitConfig reads keys as git's own reader does (git v2.39, config.c: git_parse_source): several may stand on one line,
-// also behind the head of their section, and a value goes on behind a backslash at the end of a line.
+// A gitConfig reads keys as git's own reader does (git v2.39, config.c: git_parse_source): several may stand on one
+// line, also behind the head of their section, and a value goes on behind a backslash at the end of a line.
 type gitConfig struct {
 	rest    string // what was not read yet
 	section string // `core`, `diff.x`

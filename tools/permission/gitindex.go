@@ -18,8 +18,8 @@ type indexReader struct {
 }
 
 // GitTracks says whether is says yes to a path in an index file, relative to the top of the repository (git,
-// Documentation/gitformat-index); submodule: another repository stands there. The error is for an index that is not understood: of a later version, with other
-// hashes than SHA-1, split, sparse, or no index.
+// Documentation/gitformat-index); submodule: another repository stands there. The error is for an index that is not
+// understood: of a later version, with other hashes than SHA-1, split, sparse, or no index.
 func GitTracks(index io.Reader, is func(name string, submodule bool) bool) (bool, error) {
 	in := bufio.NewReader(index)
 	var head [12]byte

@@ -18,8 +18,8 @@ const (
 	// grantLife is how long a grant holds.
 	grantLife = 24 * time.Hour
 
-	// maxGrants is how many rules that persons granted are looked at, the newest: each is parsed for each call that needs
-	// one.
+	// maxGrants is how many rules that persons granted are looked at, the newest: each is parsed for each call that
+	// needs one.
 	maxGrants = 200
 
 	// MaxLoans is likewise how many rules a skill may lend.
@@ -88,8 +88,8 @@ func (g Grant) origin() string {
 	return Granted
 }
 
-// granted returns the grants that hold now and may be about the call, which are parsed once. One that does not parse was
-// not suggested by us, and allows nothing.
+// granted returns the grants that hold now and may be about the call, which are parsed once. One that does not parse
+// was not suggested by us, and allows nothing.
 func (r *Request) granted() []rule {
 	if r.parsed {
 		return r.grants
@@ -99,7 +99,8 @@ func (r *Request) granted() []rule {
 		if !g.holds(r.Now) {
 			continue
 		}
-		if name, _, _ := strings.Cut(g.Rule, "("); strings.HasPrefix(name, mountPrefix) && name != r.Tool && !strings.HasPrefix(r.Tool, name) {
+		if name, _, _ := strings.Cut(g.Rule, "("); strings.HasPrefix(name, mountPrefix) && name != r.Tool &&
+			!strings.HasPrefix(r.Tool, name) {
 			continue
 		}
 		if parsed, err := parse(Rule{Text: g.Rule, Origin: g.origin()}, "", Allow); err == nil {

@@ -14,8 +14,9 @@ import (
 type fileName struct {
 	text  string // as written
 	parts []part
-	last  bool                    // nothing below it is meant
-	but   string                  // a component after it that makes it an ordinary path, exactly so spelt; "": there is none
+	last  bool // nothing below it is meant
+	// a component after it that makes it an ordinary path, exactly so spelt; "": there is none
+	but   string
 	plain func(first string) bool // spellings of the first component that are ordinary; nil: none
 }
 
@@ -133,7 +134,8 @@ func (s *nameSet) search(path string) *fileName {
 	for path != "" {
 		component, rest, _ := strings.Cut(path, "/")
 		path = rest
-		if component == "" || component[0] < utf8.RuneSelf && !s.start[component[0]] && strings.IndexByte(component, '~') < 0 {
+		if component == "" || component[0] < utf8.RuneSelf && !s.start[component[0]] && strings.IndexByte(component,
+			'~') < 0 {
 			continue
 		}
 		folded := fold(space[:0], component)
@@ -199,7 +201,8 @@ func follow(parts []part, path string) (rest string, ok bool) {
 			return followDeep(parts[i+1:], path)
 		}
 		var folded []byte
-		if folded, path = next(space[:0], path); len(folded) == 0 || !parts[i].is(folded) && !parts[i].short.is(folded) {
+		if folded, path = next(space[:0], path); len(folded) == 0 ||
+			!parts[i].is(folded) && !parts[i].short.is(folded) {
 			return "", false
 		}
 	}

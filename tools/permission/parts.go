@@ -37,7 +37,8 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 
 // startsXargs says whether a command may start another one for each line of a pipe.
 func startsXargs(c simple) bool {
-	return slices.ContainsFunc(c.heads, func(h head) bool { return !h.quiet && isOneOf(c.words[h.at].name(), "xargs parallel") })
+	return slices.ContainsFunc(c.heads,
+		func(h head) bool { return !h.quiet && isOneOf(c.words[h.at].name(), "xargs parallel") })
 }
 
 // add makes a part of one simple command.

@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxBraced bounds the words that one word with braces stands for, and the groups that are looked at for a comma. A word
-// with more is left as written, and a person must decide about the command.
+// maxBraced bounds the words that one word with braces stands for, and the groups that are looked at for a comma. A
+// word with more is left as written, and a person must decide about the command.
 const maxBraced = 64
 
 // Unquoted braces and commas while a word is read. A text that contains these control characters is never proved, and
@@ -90,7 +90,8 @@ func firstBraces(s string) (before string, choices []string, after string, whole
 
 // unmark makes ordinary braces of those that are left.
 func unmark(s string) string {
-	if strings.IndexByte(s, braceOpen) < 0 && strings.IndexByte(s, braceComma) < 0 && strings.IndexByte(s, braceClose) < 0 {
+	if strings.IndexByte(s, braceOpen) < 0 && strings.IndexByte(s, braceComma) < 0 &&
+		strings.IndexByte(s, braceClose) < 0 {
 		return s
 	}
 	return strings.Map(func(c rune) rune {

@@ -7,8 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// despite reads a text with mistakes: bash runs the lines before the first, ends a here-document where the text does, and
-// may see no mistake where our parser does. Trees with a mistake in them have holes, so only whole ones are looked at.
+// despite reads a text with mistakes: bash runs the lines before the first, ends a here-document where the text does,
+// and may see no mistake where our parser does. Trees with a mistake in them have holes, so only whole ones are looked
+// at.
 func (f *finding) despite(s *script, sc scope) {
 	rest, err := s.text, s.err
 	for range maxMistakes {

@@ -152,7 +152,8 @@ func (f *finding) add(c simple) { f.commands = append(f.commands, c) }
 
 // declared gives `export X=1` the words that rules match.
 func declared(text string, d *syntax.DeclClause) []spelt {
-	words := []spelt{{text: d.Variant.Value, bare: d.Variant.Value, from: int(d.Pos().Offset()), to: int(d.Variant.End().Offset())}}
+	words := []spelt{{text: d.Variant.Value, bare: d.Variant.Value, from: int(d.Pos().Offset()),
+		to: int(d.Variant.End().Offset())}}
 	for _, a := range d.Args {
 		if a.Naked && a.Value != nil {
 			words = spellOne(words, text, a.Value)

@@ -13,8 +13,8 @@ const wordBreaks = " \t\n"
 // harmless says whether rules that allow look past assigning to a variable.
 func harmless(name string) bool {
 	switch name {
-	case "LANG", "TZ", "TERM", "NO_COLOR", "FORCE_COLOR", "CI", "GOOS", "GOARCH", "CGO_ENABLED", "RUST_BACKTRACE", "NODE_ENV",
-		"PYTHONUNBUFFERED":
+	case "LANG", "TZ", "TERM", "NO_COLOR", "FORCE_COLOR", "CI", "GOOS", "GOARCH", "CGO_ENABLED", "RUST_BACKTRACE",
+		"NODE_ENV", "PYTHONUNBUFFERED":
 		return true
 	}
 	return strings.HasPrefix(name, "LC_")
@@ -136,18 +136,21 @@ func formsOf(c *simple) (forms []string, whole bool) {
 	}
 	for _, h := range c.heads {
 		if !h.quiet && (h.at > 0 || len(c.assigns) > 0) {
-			forms = appendForm(forms, strings.Trim(between(c.in.text, c.words[h.at].from, c.words[h.end-1].to), wordBreaks)) // of one text
+			// of one text
+			forms = appendForm(forms, strings.Trim(between(c.in.text, c.words[h.at].from, c.words[h.end-1].to),
+				wordBreaks))
 		}
 	}
 	return appendForms(forms, c.words, c.heads)
 }
 
-// maxForms bounds the bytes of all forms of a part: a line of wrappers has as many forms as words, and each is as long as
-// the rest of the line.
+// maxForms bounds the bytes of all forms of a part: a line of wrappers has as many forms as words, and each is as long
+// as the rest of the line.
 const maxForms = 1 << 20
 
-// appendForms adds what words mean without quotes and backslashes, from each head on: with the name as written and by its
-// last component, with expansions as written and taken for empty, and git also without its own options. whole is false if there are more than maxForms.
+// appendForms adds what words mean without quotes and backslashes, from each head on: with the name as written and by
+// its last component, with expansions as written and taken for empty, and git also without its own options. whole is
+// false if there are more than maxForms.
 func appendForms(forms []string, words []spelt, heads []head) (all []string, whole bool) {
 	size := 0
 	for _, h := range heads {

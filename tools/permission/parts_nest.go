@@ -91,7 +91,8 @@ func textsOf(words []spelt) []string {
 			}
 		}
 		return texts
-	case "su", "runuser", "flock", "script", "env", "mapfile", "readarray", "complete", "compgen", "expect", "watch", "parallel", "ssh":
+	case "su", "runuser", "flock", "script", "env", "mapfile", "readarray", "complete", "compgen", "expect", "watch",
+		"parallel", "ssh":
 		return optionTexts(name, args)
 	}
 	return nil

@@ -163,7 +163,8 @@ func (sp *speller) plain(s string, first bool) {
 				sp.shape |= globbed
 			}
 		case '.':
-			if sp.braces && strings.HasPrefix(s[i:], "..") && strings.LastIndexByte(s[:i], '{') >= 0 && strings.IndexByte(s[i:], '}') > 0 {
+			if sp.braces && strings.HasPrefix(s[i:], "..") && strings.LastIndexByte(s[:i], '{') >= 0 &&
+				strings.IndexByte(s[i:], '}') > 0 {
 				sp.shape |= braced
 			}
 		}

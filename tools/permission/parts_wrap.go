@@ -25,7 +25,8 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 	case "env":
 		w = wrapper{flags: "i0v", valued: "uC", long: " unset= chdir= ignore-environment null debug ", assigns: true}
 	case "timeout", "gtimeout":
-		w = wrapper{flags: "fpv", valued: "ks", long: " kill-after= signal= foreground preserve-status verbose ", operands: 1}
+		w = wrapper{flags: "fpv", valued: "ks", long: " kill-after= signal= foreground preserve-status verbose ",
+			operands: 1}
 	case "nice":
 		w = wrapper{valued: "n", long: " adjustment= ", numbers: true}
 	case "time":
@@ -42,9 +43,11 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 		w = wrapper{flags: "ac", long: " all-tasks cpu-list ", operands: 1}
 	case "xargs", "gxargs":
 		w = wrapper{flags: "0rtxpo", valued: "aEILnPsdJRS", glued: "iel",
-			long: " arg-file= delimiter= max-args= max-procs= max-chars= null no-run-if-empty verbose exit interactive "}
+			long: " arg-file= delimiter= max-args= max-procs= max-chars= null no-run-if-empty verbose exit " +
+				"interactive "}
 	case "watch":
-		w = wrapper{flags: "bcdegtxpwrC", valued: "nqs", long: " interval= beep color differences errexit chgexit no-title exec precise "}
+		w = wrapper{flags: "bcdegtxpwrC", valued: "nqs",
+			long: " interval= beep color differences errexit chgexit no-title exec precise "}
 	case "flock":
 		w = wrapper{flags: "sxeunoFv", valued: "wE", operands: 1,
 			long: " timeout= wait= conflict-exit-code= shared exclusive unlock nonblock close no-fork verbose "}
@@ -52,7 +55,8 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 		w = wrapper{flags: "p"}
 	case "sudo":
 		w = wrapper{flags: "AbBEHkNnPSis", valued: "CDghpRrTtUu", assigns: true,
-			long: " user= group= host= prompt= chdir= chroot= login shell non-interactive stdin background preserve-env "}
+			long: " user= group= host= prompt= chdir= chroot= login shell non-interactive stdin background " +
+				"preserve-env "}
 	case "doas":
 		w = wrapper{flags: "Lns", valued: "Cu"}
 	case "chroot":
@@ -62,7 +66,8 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 	case "strace":
 		w = wrapper{flags: "cCdDfFikqrtTvVwxyzZ", valued: "abeEIoOpPsSuX"}
 	case "parallel":
-		w = wrapper{flags: "kXmquvtp0", valued: "jNnPIadsLE", long: " jobs= keep-order verbose dry-run null arg-file= colsep= "}
+		w = wrapper{flags: "kXmquvtp0", valued: "jNnPIadsLE",
+			long: " jobs= keep-order verbose dry-run null arg-file= colsep= "}
 	case "script", "ltrace", "pkexec", "runuser", "su", "nsenter", "unshare", "systemd-run", "firejail",
 		"rlwrap", "proxychains", "proxychains4", "cpulimit", "numactl", "prlimit", "setarch", "linux64", "linux32",
 		"xvfb-run", "dbus-run-session", "faketime", "bwrap":

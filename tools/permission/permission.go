@@ -38,13 +38,17 @@ const (
 	Name         // a skill, an agent type, a server
 )
 
-// A Target is one thing that a call touches. Tools set Kind and Value; the corridor's permission stage fills in the rest.
+// A Target is one thing that a call touches. Tools set Kind and Value; the corridor's permission stage fills in the
+// rest.
 type Target struct {
-	Kind     Kind
-	Value    string
-	Real     string    // Path: with links resolved; "": not known, only Value is matched
-	Also     []string  // Path: further names of the same file inside the roots, canonical; rules that deny or ask count them
-	Unsure   bool      // Path: it may have more names than Also, see workspace.Space.Names; a person decides about a change, and about reading if any rule closes files
+	Kind  Kind
+	Value string
+	Real  string // Path: with links resolved; "": not known, only Value is matched
+	// Path: further names of the same file inside the roots, canonical; rules that deny or ask count them
+	Also []string
+	// Path: it may have more names than Also, see workspace.Space.Names; a person decides about a change, and about
+	// reading if any rule closes files
+	Unsure   bool
 	Inside   bool      // Path: Value and Real are both inside the roots
 	Folds    bool      // Path: the file system does not tell letter cases apart
 	Use      Use       // Path
@@ -74,7 +78,8 @@ type Request struct {
 	Own      Verdict   // the tool's; Allow means no objection
 	Opinions []Verdict // of hooks
 	Judged   []Verdict // of the operator's classifier command, mode auto only; empty: it said nothing
-	Confined bool      // a command, in a sandbox that is proven and that the operator trusts to take the place of a question
+	// a command, in a sandbox that is proven and that the operator trusts to take the place of a question
+	Confined bool
 	Mode     Mode
 	Grants   []Grant
 	Now      time.Time // for the age of grants
@@ -90,6 +95,7 @@ type Decision struct {
 	Off     bool   // Deny only: a bare rule switches the whole tool off
 	Rule    string // as written; "" for a mode's default
 	Origin  string // file and line, flag, Granted, or the skill that lends it
-	About   string // what the decision is about: a path as it was spelt, a sub-command, a host, a name; "": the call as a whole
-	Reason  string // half a sentence
+	// what the decision is about: a path as it was spelt, a sub-command, a host, a name; "": the call as a whole
+	About  string
+	Reason string // half a sentence
 }

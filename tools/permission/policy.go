@@ -13,8 +13,9 @@ import (
 type Options struct {
 	Deny, Ask, Allow []Rule
 
-	Protect   []string // names as in the built-in list, whose change a person must allow, besides that list
-	Unprotect []string // names of the built-in lists (protected names, secrets to ask about) that are ordinary files here
+	Protect []string // names as in the built-in list, whose change a person must allow, besides that list
+	// names of the built-in lists (protected names, secrets to ask about) that are ordinary files here
+	Unprotect []string
 	Own       []string // absolute paths of codehand's own configuration and state: never changed
 
 	Home string // what `~/` in a pattern means, links resolved; "": such patterns are refused
@@ -34,8 +35,9 @@ type Policy struct {
 
 	roots []string
 	cwd   string
-	folds bool   // in Hidden and Withheld, see Folding
-	start string // the cwd that At was given first: where relative patterns of rules that allow begin, so that no `cd` widens them
+	folds bool // in Hidden and Withheld, see Folding
+	// the cwd that At was given first: where relative patterns of rules that allow begin, so that no `cd` widens them
+	start string
 
 	// For secrets, in lower case.
 	homeLower  string
@@ -132,8 +134,8 @@ func (p *Policy) Guards(path string) bool {
 	return p.ownFile(path) != "" || p.protected.find(rel) != "" || p.Ruled(path, true) != Allow
 }
 
-// Folding returns the policy for roots on a file system that does not tell letter cases apart, where a rule hides a file
-// however it is spelt. A decision goes by Target.Folds.
+// Folding returns the policy for roots on a file system that does not tell letter cases apart, where a rule hides a
+// file however it is spelt. A decision goes by Target.Folds.
 func (p *Policy) Folding() *Policy {
 	if p == nil {
 		return nil
@@ -219,7 +221,8 @@ func (p *Policy) AsksToRead(place string) bool {
 	if place = clean(place); p.folds {
 		place = foldPath(place)
 	}
-	return slices.ContainsFunc(p.ask, func(r rule) bool { return r.path != nil && r.reads && !p.forbidden(&r, place, p.cwd, p.folds) })
+	return slices.ContainsFunc(p.ask,
+		func(r rule) bool { return r.path != nil && r.reads && !p.forbidden(&r, place, p.cwd, p.folds) })
 }
 
 // SecretName says whether path (absolute) is inside a root and has the name of a secret there.
@@ -240,10 +243,12 @@ func omitted(secrets *nameSet) *ignore.List {
 	for _, n := range secrets.all {
 		lines = append(lines, n.text)
 	}
-	return ignore.Parse([]byte(strings.Join(append(lines, "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", "!id_*.pub"), "\n")))
+	return ignore.Parse([]byte(strings.Join(append(lines, "!.env.example", "!.env.sample", "!.env.template",
+		"!.env.dist", "!id_*.pub"), "\n")))
 }
 
-// readRule returns the first of the rules, which deny or ask, whose pattern covers reading a clean path; nil: none does.
+// readRule returns the first of the rules, which deny or ask, whose pattern covers reading a clean path; nil: none
+// does.
 func (p *Policy) readRule(rules []rule, path string) *rule {
 	if p.folds {
 		path = foldPath(path)
@@ -300,7 +305,8 @@ func (p *Policy) forbidden(r *rule, path, cwd string, folds bool) bool {
 	return r.path.forbids(path, folds, cwd, p.cwd) || r.path.relative && r.path.forbids(path, folds, p.roots...)
 }
 
-// secretInside returns the built-in rule that asks before path (clean) is read: a name of secrets below a root. "": none.
+// secretInside returns the built-in rule that asks before path (clean) is read: a name of secrets below a root. "":
+// none.
 func (p *Policy) secretInside(path string) string {
 	if p == nil || !p.made {
 		return ""

@@ -22,15 +22,16 @@ var protected = newNameSet(slices.Concat(
 
 		".vscode/**", ".idea/**", ".zed/**", ".devcontainer/**", ".devcontainer.json",
 
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-		".zlogout", ".kshrc", ".inputrc", ".envrc", ".config/fish/**", ".config/git/**", ".config/autostart/**",
-		".config/systemd/**", "Library/LaunchAgents/**",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile",
+		".zlogin", ".zlogout", ".kshrc", ".inputrc", ".envrc", ".config/fish/**", ".config/git/**",
+		".config/autostart/**", ".config/systemd/**", "Library/LaunchAgents/**",
 
-		".husky/**", ".pre-commit-config.yaml", ".cargo/**", ".npmrc", ".yarnrc*", ".yarn/**", ".pnp.*", "pyrightconfig.json",
-		"bunfig.toml", ".bazelrc", ".ripgreprc", "gradle/wrapper/**", ".mvn/**",
+		".husky/**", ".pre-commit-config.yaml", ".cargo/**", ".npmrc", ".yarnrc*", ".yarn/**", ".pnp.*",
+		"pyrightconfig.json", "bunfig.toml", ".bazelrc", ".ripgreprc", "gradle/wrapper/**", ".mvn/**",
 	),
 	namesOf(func(n *fileName) { n.but = "worktrees" }, ".claude/**", ".codehand/**"),
-	namesOf(func(n *fileName) { n.last = true }, ".git", ".git/info", ".git/modules", ".git/worktrees", "lefthook*", ".lefthook*"),
+	namesOf(func(n *fileName) { n.last = true }, ".git", ".git/info", ".git/modules", ".git/worktrees", "lefthook*",
+		".lefthook*"),
 ))
 
 // namesOf parses names of ours, and changes each by more.

@@ -56,7 +56,7 @@ func sameInBash(t *testing.T, bash, dir, command string) int {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bash, "--noprofile", "--norc", "-c", script.String()+strings.ReplaceAll(command, "/proj", dir))
+	cmd := exec.CommandContext(ctx, bash, "--noprofile", "--norc", "-c", script.String()+commandIn(dir, command))
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/nonexistent", "LANG=C.UTF-8"}
 	out, _ := cmd.Output() // the status is that of the last command
 	calls := 0

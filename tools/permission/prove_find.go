@@ -62,9 +62,9 @@ func findTest(s string) arity {
 		return noValue
 	case "-newer", "-anewer", "-cnewer", "-samefile":
 		return pathValue
-	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-regextype", "-type", "-xtype", "-size",
-		"-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-maxdepth", "-mindepth", "-perm", "-user", "-group", "-uid",
-		"-gid", "-links", "-inum", "-lname", "-ilname", "-printf":
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-regextype", "-type", "-xtype",
+		"-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-maxdepth", "-mindepth", "-perm", "-user",
+		"-group", "-uid", "-gid", "-links", "-inum", "-lname", "-ilname", "-printf":
 		return oneValue
 	}
 	if xy, ok := strings.CutPrefix(s, "-newer"); ok && len(xy) == 2 && strings.IndexByte("aBcm", xy[0]) >= 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// match is R5 for the words behind the name of a command that is on a list. It leaves the operands in p.rest and returns
-// what is wrong; "": nothing.
+// match is R5 for the words behind the name of a command that is on a list. It leaves the operands in p.rest and
+// returns what is wrong; "": nothing.
 func (p *prover) match(c *listed, args []word) string {
 	m := matching{p: p, c: c}
 	p.rest = p.rest[:0]
@@ -127,7 +127,8 @@ func (m *matching) apartValue(letter byte, name string, w word, rest []word, tak
 	}
 	if len(rest) < n {
 		// git lists against HEAD then; other programs only complain, but what is not whole is not proved.
-		if m.c.git && len(rest) == 0 && (name == "--merged" || name == "--no-merged" || name == "--contains" || name == "--no-contains") {
+		if m.c.git && len(rest) == 0 && (name == "--merged" || name == "--no-merged" || name == "--contains" ||
+			name == "--no-contains") {
 			return 1, ""
 		}
 		return 0, "option " + snippet(w.text) + " has no value"
@@ -156,7 +157,8 @@ func (m *matching) apartValue(letter byte, name string, w word, rest []word, tak
 func (m *matching) saw(letter byte, name string) {
 	switch m.c.operands.kind {
 	case "pattern", "script":
-		m.pattern = m.pattern || letter == 'e' && m.c.letters['e'] == oneValue || name == "--regexp" || name == "--files" || name == "--expression"
+		m.pattern = m.pattern || letter == 'e' && m.c.letters['e'] == oneValue || name == "--regexp" ||
+			name == "--files" || name == "--expression"
 	case "list":
 		m.lists = m.lists || letter == 'l' || name == "--list"
 	case "style":
@@ -188,7 +190,8 @@ func (m *matching) operands() string {
 	case !first || m.pattern:
 	case len(rest) > 0:
 		why := firstFault(o.kind, rest[0])
-		if why == "" && o.kind == "pattern" && rest[0].glob() { // the shell makes paths of it, and all but the first are operands
+		// the shell makes paths of it, and all but the first are operands
+		if why == "" && o.kind == "pattern" && rest[0].glob() {
 			why = m.p.path(rest[0])
 		}
 		if why != "" {

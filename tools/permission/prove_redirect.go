@@ -69,8 +69,8 @@ func (p *prover) input(r *syntax.Redirect) string {
 	return ""
 }
 
-// quotedDelimiter says whether nothing in a here-document is expanded. Only delimiters of letters and digits in one pair
-// of quotes are taken, because all shells agree on where those end.
+// quotedDelimiter says whether nothing in a here-document is expanded. Only delimiters of letters and digits in one
+// pair of quotes are taken, because all shells agree on where those end.
 func quotedDelimiter(in *syntax.Word) bool {
 	if len(in.Parts) != 1 {
 		return false

@@ -102,11 +102,17 @@ git update-ref refs/remotes/origin/main HEAD && git branch -q -u origin/main && 
 	return ws
 }
 
+// commandIn returns a command of the corpora, which are written for the root /proj, for the root dir. The path of dir may
+// contain spaces.
+func commandIn(dir, command string) string {
+	return strings.ReplaceAll(command, "/proj", strings.ReplaceAll(dir, " ", `\ `))
+}
+
 // run runs a command in the environment that the product gives to what was proved.
 func (ws *runWorkspace) run(t *testing.T, command string) {
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, ws.bash, "--noprofile", "--norc", "-c", strings.ReplaceAll(command, "/proj", ws.dir))
+	cmd := exec.CommandContext(ctx, ws.bash, "--noprofile", "--norc", "-c", commandIn(ws.dir, command))
 	cmd.Dir = ws.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + ws.home, "LANG=C.UTF-8", "PAGER=cat", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "npm_config_update_notifier=false"}, sandbox.Neutral()...)

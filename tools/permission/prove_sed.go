@@ -2,8 +2,8 @@ package permission
 
 import "strings"
 
-// sedFault reads a script of sed; "": it only prints. The grammar is a small part of what sed reads, in which GNU and BSD
-// agree: addresses, and the commands p, P, d, D, q, = and s without its flags e and w.
+// sedFault reads a script of sed; "": it only prints. The grammar is a small part of what sed reads, in which GNU and
+// BSD agree: addresses, and the commands p, P, d, D, q, = and s without its flags e and w.
 func sedFault(w word) string {
 	if w.glob() {
 		return "glob " + snippet(w.text) + " as the script"

@@ -53,7 +53,8 @@ func (p *prover) word(in *syntax.Word) (w word, why string) {
 		case *syntax.Lit:
 			text.WriteString(part.Value)
 			shape.WriteString(part.Value)
-			// `$` before a quote means something to bash. The parser knows that, but nothing is lost by not relying on it.
+			// `$` before a quote means something to bash. The parser knows that, but nothing is lost by not relying on
+			// it.
 			plain = i == len(in.Parts)-1 || !strings.HasSuffix(part.Value, "$")
 		case *syntax.SglQuoted:
 			text.WriteString(part.Value)

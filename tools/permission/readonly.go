@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// The closed lists are data in the notation of the design. One entry is a name (several names that share it; for git one
-// sub-command, which may have two words), a colon, and what may follow:
+// The closed lists are data in the notation of the design. One entry is a name (several names that share it; for git
+// one sub-command, which may have two words), a colon, and what may follow:
 //
 //	-abc      letters without a value        --name    an option without a value
 //	-k=       a letter with a value          --name=   with a value, behind `=` or as the next word
@@ -169,7 +169,8 @@ func (c *listed) addOperands(token string) error {
 	if token[0] == '<' {
 		kind, whole := strings.CutSuffix(token[1:], ">")
 		kind, most, limited := strings.Cut(kind, "..")
-		if kind == "path" && (o.kind == "pattern" || o.kind == "filter" || o.kind == "script") { // the first operand, and paths
+		// the first operand, and paths
+		if kind == "path" && (o.kind == "pattern" || o.kind == "filter" || o.kind == "script") {
 			return nil
 		}
 		*o = operands{kind: kind, max: manyOperands}

@@ -61,7 +61,8 @@ var takes = map[string]struct {
 }{
 	"Read": {aPath, readers}, "Edit": {aPath, editors},
 	"Bash": {aCommand, shells}, "PowerShell": {aCommand, shells},
-	"run_shell": {aCommand, nil}, "run_readonly": {aCommand, nil}, "monitor": {aCommand, nil}, "Monitor": {aCommand, []string{"monitor"}},
+	"run_shell": {aCommand, nil}, "run_readonly": {aCommand, nil}, "monitor": {aCommand, nil},
+	"Monitor":  {aCommand, []string{"monitor"}},
 	"WebFetch": {aDomain, []string{"web_fetch"}}, "web_fetch": {aDomain, nil},
 	"Agent": {aName, []string{"agent"}}, "Task": {aName, []string{"agent"}}, "agent": {aName, nil},
 	"Skill": {aName, []string{"skill"}}, "skill": {aName, nil},
@@ -182,7 +183,8 @@ func (r *rule) readSpec(spec, home string, v Verdict) error {
 	case insteads[r.name] != "":
 		return fmt.Errorf("patterns belong to families; write %s(%s)", insteads[r.name], spec)
 	}
-	return fmt.Errorf("it can never match: %s takes nothing in parentheses but a parameter, as in %s(name:value)", r.name, r.name)
+	return fmt.Errorf("it can never match: %s takes nothing in parentheses but a parameter, as in %s(name:value)",
+		r.name, r.name)
 }
 
 // parameter parts `name:value`.
@@ -209,7 +211,8 @@ func checkParameter(tool, name string, what taking) error {
 	default:
 		return nil
 	}
-	family := map[taking]string{aPath: tool + "(pattern)", aCommand: tool + "(command)", aDomain: tool + "(domain:HOST)"}[what]
+	family := map[taking]string{aPath: tool + "(pattern)", aCommand: tool + "(command)",
+		aDomain: tool + "(domain:HOST)"}[what]
 	if family == "" {
 		family = "Read(pattern), Edit(pattern), Bash(command) or WebFetch(domain:HOST)"
 	}

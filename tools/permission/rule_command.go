@@ -25,9 +25,11 @@ func (r *rule) readCommand(spec string, v Verdict) error {
 	first, _, _ := strings.Cut(r.text.pieces[0], " ")
 	switch {
 	case stripped(first):
-		return fmt.Errorf("it can never match: %s is left out before rules that allow are compared; write the rule for the command behind it", first)
+		return fmt.Errorf("it can never match: %s is left out before rules that allow are compared; write the rule "+
+			"for the command behind it", first)
 	case runsItsWords(first):
-		return fmt.Errorf("it can never match: %s runs its words as a command, so only a rule without a star allows it", first)
+		return fmt.Errorf("it can never match: %s runs its words as a command, so only a rule without a star allows it",
+			first)
 	}
 	return nil
 }
@@ -55,8 +57,8 @@ func (r *rule) forbidsCommand(text string, a *Analysis) (string, bool) {
 	return "", false
 }
 
-// maxParts is how many sub-commands a command has at most that is ReadOnly (R1), or that anything but a person can allow,
-// and maxCommand how many bytes (R0).
+// maxParts is how many sub-commands a command has at most that is ReadOnly (R1), or that anything but a person can
+// allow, and maxCommand how many bytes (R0).
 const (
 	maxParts   = 50
 	maxCommand = 10_000
@@ -76,6 +78,7 @@ func overlong(text string, a *Analysis) string {
 // plainWord says whether a word means itself to every shell.
 func plainWord(word string) bool {
 	return word != "" && !strings.ContainsFunc(word, func(c rune) bool {
-		return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_./:@+-=,%", c)
+		return c > unicode.MaxASCII ||
+			!unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_./:@+-=,%", c)
 	})
 }

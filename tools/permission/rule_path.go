@@ -12,10 +12,11 @@ import (
 
 // A pathPattern is the pattern of a Read or Edit rule.
 type pathPattern struct {
-	list     *ignore.List // what a gitignore file in dir would say
-	dir      string       // what the pattern starts from; of a relative one the directory of the rule, which only counts for deny and ask
-	relative bool         // it starts from the cwd, and for deny and ask from the roots, too
-	must     string       // occurs in every path that the pattern matches: a cheap test before the dear one
+	list *ignore.List // what a gitignore file in dir would say
+	// what the pattern starts from; of a relative one the directory of the rule, which only counts for deny and ask
+	dir      string
+	relative bool   // it starts from the cwd, and for deny and ask from the roots, too
+	must     string // occurs in every path that the pattern matches: a cheap test before the dear one
 
 	folded     *ignore.List // list, without letter case; nil: for rules that allow
 	foldedMust string
@@ -68,7 +69,8 @@ func (p *pathPattern) anchor(spec, home, dir string) (rest string, floating bool
 		return "", false, errors.New(`"~" is only understood as "~/"; a name that begins so is written "\~"`)
 	case strings.HasPrefix(spec, "/"):
 		if dir == "" {
-			return "", false, errors.New("there is no directory that it could be relative to; write // for an absolute path")
+			return "", false,
+				errors.New("there is no directory that it could be relative to; write // for an absolute path")
 		}
 		p.dir, rest = clean(dir), spec[1:]
 	default:

@@ -74,8 +74,9 @@ func (p *Policy) secretOfHome(path, rel string) string {
 
 // secrets are the names of files that hold keys and passwords, wherever they stand.
 var secrets = newNameSet(slices.Concat(
-	namesOf(nil, ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc", ".pypirc",
-		".git-credentials", ".vault-token", ".htpasswd", ".env", "credentials", "shadow", "gshadow", "sudoers"),
+	namesOf(nil, ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc",
+		".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".env", "credentials", "shadow", "gshadow",
+		"sudoers"),
 	namesOf(func(n *fileName) { n.plain = envExample }, ".env.*"),
 	namesOf(func(n *fileName) { n.plain = publicKey }, "id_rsa*", "id_ed25519*", "id_ecdsa*"),
 ))

@@ -95,7 +95,8 @@ func spreadsOf(c *simple, piped bool) []Spread {
 func (c *simple) globs(spreads []Spread, words []spelt, write bool) []Spread {
 	for i := range words {
 		w := words[i]
-		first := strings.IndexAny(w.text, globs) // the glob of an option with a value glued to it may stand before the value
+		// the glob of an option with a value glued to it may stand before the value
+		first := strings.IndexAny(w.text, globs)
 		if w.shape&globbed == 0 || w.shape&(computed|perhaps) != 0 || first < 0 {
 			continue
 		}
@@ -139,7 +140,8 @@ func deepOf(name string, args, reads, writes []spelt, piped bool) (s Spread, roo
 	s.dotted = true
 	switch name {
 	case "grep", "egrep", "fgrep", "zgrep", "rgrep":
-		if name != "rgrep" && optionOf(args, "rR", "ABCmDef", "--recursive", "--dereference-recursive") == "" && !recursesBy(args) {
+		if name != "rgrep" && optionOf(args, "rR", "ABCmDef", "--recursive", "--dereference-recursive") == "" &&
+			!recursesBy(args) {
 			return s, nil
 		}
 		s.names = optionValues(args, "--include")

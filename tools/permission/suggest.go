@@ -90,7 +90,8 @@ func commandSuggestions(t *Target) []string {
 			continue
 		}
 		words := strings.Fields(part.Text)
-		if len(words) < 2 || !plainWord(words[0]) || !plainWord(words[1]) || words[1][0] == '-' || noPrefix(path.Base(words[0])) {
+		if len(words) < 2 || !plainWord(words[0]) || !plainWord(words[1]) || words[1][0] == '-' ||
+			noPrefix(path.Base(words[0])) {
 			break
 		}
 		return []string{"Bash(" + words[0] + " " + words[1] + " *)", whole}

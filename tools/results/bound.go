@@ -33,7 +33,8 @@ func (f Form) Room(text string) (room Form, ok bool) {
 		ok = ok && used < limit
 		return limit - used
 	}
-	return Form{less(f.Runes, utf8.RuneCountInString(text)), less(f.Bytes, len(text)), less(f.Lines, countLines(text))}, ok
+	return Form{less(f.Runes, utf8.RuneCountInString(text)), less(f.Bytes, len(text)), less(f.Lines, countLines(text))},
+		ok
 }
 
 // Half is a form of half the size.
@@ -140,7 +141,8 @@ func (f Form) suffix(text string) int {
 		if text[at-1] == '\n' && at < len(text) {
 			lines++
 		}
-		if f.Bytes > 0 && len(text)-at+size > f.Bytes || f.Runes > 0 && runes == f.Runes || f.Lines > 0 && lines == f.Lines {
+		if f.Bytes > 0 && len(text)-at+size > f.Bytes || f.Runes > 0 && runes == f.Runes ||
+			f.Lines > 0 && lines == f.Lines {
 			break
 		}
 		at -= size

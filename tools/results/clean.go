@@ -36,8 +36,8 @@ func Show(text string) (shown string, n int) {
 	return reveal(validUTF8(text))
 }
 
-// ShowDiff is Show of a diff. It is not exact if two lines that differ look the same then, since one has the escape where the
-// other has the character: then the diff does not show what has changed.
+// ShowDiff is Show of a diff. It is not exact if two lines that differ look the same then, since one has the escape
+// where the other has the character: then the diff does not show what has changed.
 func ShowDiff(diff string) (shown string, exact bool) {
 	shown, n := Show(diff)
 	if n == 0 {
@@ -191,7 +191,8 @@ func overstrike(text string) string {
 			continue
 		}
 		// Each pass drops the first character of a pair: bold may be struck more than twice.
-		for i+2 < len(runes) && runes[i+1] == '\b' && runes[i+2] != '\b' && (runes[i] == runes[i+2] || runes[i] == '_') {
+		for i+2 < len(runes) && runes[i+1] == '\b' && runes[i+2] != '\b' &&
+			(runes[i] == runes[i+2] || runes[i] == '_') {
 			i += 2
 		}
 		b.WriteRune(runes[i])

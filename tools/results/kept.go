@@ -68,7 +68,8 @@ func (s *Shelf) entry(e fs.DirEntry) (k Kept, ok bool) {
 	if err != nil {
 		return Kept{}, false
 	}
-	return Kept{ID: id, Tool: tool, Path: filepath.Join(s.dir, e.Name()), Bytes: info.Size(), Time: info.ModTime()}, true
+	return Kept{ID: id, Tool: tool, Path: filepath.Join(s.dir, e.Name()), Bytes: info.Size(), Time: info.ModTime()},
+		true
 }
 
 // Open opens the text of a call. The caller closes it. ErrUnknown: there is none. Whatever id is, nothing but a regular

@@ -20,8 +20,8 @@ type Page struct {
 func (p Page) More() bool { return p.First+p.Lines-1 < p.Total }
 
 // ReadPage reads the text of r to its end and returns at most lines lines from line first on, in at most bytes bytes.
-// Lines are made clean one by one, as they are in a whole. A first line that is too long is cut, so that a page of a text
-// that has this line is never empty. It holds no more of the text than that in memory.
+// Lines are made clean one by one, as they are in a whole. A first line that is too long is cut, so that a page of a
+// text that has this line is never empty. It holds no more of the text than that in memory.
 func ReadPage(r io.Reader, first, lines, bytes int) (Page, error) {
 	p := pager{Page: Page{First: first}, lines: lines, bytes: bytes}
 	in := bufio.NewReaderSize(r, 64<<10)

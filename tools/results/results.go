@@ -19,7 +19,9 @@ import (
 // A Shelf keeps the results of one session in its directory, and counts what its calls show together. It is safe for
 // concurrent use.
 type Shelf struct {
-	Pause time.Duration // how long after the end of a call the next one still belongs to its group; 1 s, unless it is changed before the first
+	// how long after the end of a call the next one still belongs to its group; 1 s, unless it is changed before the
+	// first
+	Pause time.Duration
 
 	dir   string
 	group group
@@ -121,9 +123,9 @@ func (s *Shelf) Link(call, tool, file string) (path string, err error) {
 	return s.place(call, tool, func(path string) error { return os.Link(file, path) })
 }
 
-// BoundFile is Bound for an output that lies in a file, and that becomes part of a text which is bounded later. head and
-// tail are its cleaned ends; tail is empty if head is all of it. What lies between them was not seen, so it is counted
-// in bytes. A file that does not hold all is not named.
+// BoundFile is Bound for an output that lies in a file, and that becomes part of a text which is bounded later. head
+// and tail are its cleaned ends; tail is empty if head is all of it. What lies between them was not seen, so it is
+// counted in bytes. A file that does not hold all is not named.
 func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 	shown := Shown{Text: head, Bytes: file.Bytes, Lines: file.Lines}
 	if tail == "" && f.Fits(head) {

@@ -74,7 +74,8 @@ func suspect(r rune) bool {
 func outOfPlace(runes []rune, i int) bool {
 	switch r := runes[i]; {
 	case r == joiner || r == nonJoiner:
-		return i == 0 || i+1 == len(runes) || !joinable(runes[i-1]) || !joinable(runes[i+1]) || shownSelector(runes, i-1)
+		return i == 0 || i+1 == len(runes) || !joinable(runes[i-1]) || !joinable(runes[i+1]) ||
+			shownSelector(runes, i-1)
 	case unicode.Is(unicode.Variation_Selector, r):
 		return shownSelector(runes, i)
 	}
@@ -82,7 +83,8 @@ func outOfPlace(runes []rune, i int) bool {
 }
 
 func shownSelector(runes []rune, i int) bool {
-	return i > 0 && unicode.Is(unicode.Variation_Selector, runes[i]) && unicode.Is(unicode.Variation_Selector, runes[i-1])
+	return i > 0 && unicode.Is(unicode.Variation_Selector, runes[i]) &&
+		unicode.Is(unicode.Variation_Selector, runes[i-1])
 }
 
 // joinable holds for what a joiner may stand beside: emoji, Indic and Arabic letters, anything above ASCII that stays.

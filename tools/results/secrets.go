@@ -46,9 +46,13 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 		shape("aws-access-key", `((?:AKIA|ASIA)[0-9A-Z]{16})`+end, "AKIA", "ASIA"),
 		shape("github-token", `(gh[oprsu]_[0-9A-Za-z]{36})`+end, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
 		shape("github-token", `(github_pat_[0-9A-Za-z]{22}_[0-9A-Za-z]{59})`+end, "github_pat_"),
-		shape("gitlab-token", `(gl(?:pat|dt|rt|ptt|oas)-[\w-]{20,}(?:\.[\w.]+)?)`, "glpat-", "gldt-", "glrt-", "glptt-", "gloas-"),
-		shape("slack-token", `(xox[abeprs]-[0-9]{6,}-[0-9A-Za-z-]{10,})`, "xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-"),
-		shape("slack-webhook", `(hooks\.slack\.com/(?:services/T[0-9A-Z]{6,}/B[0-9A-Z]{6,}|workflows/T[0-9A-Z]{6,}/A[0-9A-Z]{6,}/[0-9]+)/[0-9A-Za-z]{16,})`, "hooks.slack.com/"),
+		shape("gitlab-token", `(gl(?:pat|dt|rt|ptt|oas)-[\w-]{20,}(?:\.[\w.]+)?)`, "glpat-", "gldt-", "glrt-", "glptt-",
+			"gloas-"),
+		shape("slack-token", `(xox[abeprs]-[0-9]{6,}-[0-9A-Za-z-]{10,})`, "xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-",
+			"xoxs-"),
+		shape("slack-webhook",
+			`(hooks\.slack\.com/(?:services/T[0-9A-Z]{6,}/B[0-9A-Z]{6,}|`+
+				`workflows/T[0-9A-Z]{6,}/A[0-9A-Z]{6,}/[0-9]+)/[0-9A-Za-z]{16,})`, "hooks.slack.com/"),
 		shape("stripe-key", `([rs]k_live_[0-9A-Za-z]{24,})`+end, "sk_live_", "rk_live_"),
 		shape("google-key", `(AIza[\w-]{35})`+end, "AIza"),
 		shape("google-token", `(ya29\.[\w-]{40,})`, "ya29."),
@@ -61,13 +65,20 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 		shape("sendgrid-key", `(SG\.[\w-]{22}\.[\w-]{43})`+end, "SG."),
 		shape("digitalocean-token", `(dop_v1_[0-9a-f]{64})`+end, "dop_v1_"),
 		shape("databricks-token", `(dapi[0-9a-f]{32})(?:-[0-9]+)?`+end, "dapi"),
-		shape("jwt", `(eyJhbGci[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})`, "eyJhbGci"),                                                               // {"alg" is where its first part begins
-		shape("private-key", `(-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s*\n|(?:\\r)?\\n)\s*[0-9A-Za-z+/=:-])`, "-----BEGIN "), // also in a string
+		// {"alg" is where its first part begins
+		shape("jwt", `(eyJhbGci[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})`, "eyJhbGci"),
+		// also in a string
+		shape("private-key",
+			`(-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s*\n|(?:\\r)?\\n)\s*[0-9A-Za-z+/=:-])`,
+			"-----BEGIN "),
 		shape("codehand-token", `(chd_[a-z2-7]{6,}_[\w-]{16,})`, "chd_"),
 	}
 	inner := []secretShape{
-		shape("aws-secret-key", `(?i:aws_?|aws-)?(?i:secret[_-]?(?:access[_-]?)?key)["']?\s{0,4}[:=]\s{0,4}["']?([0-9A-Za-z+/]{40})(?:[^0-9A-Za-z+/=]|\z)`,
-			"secret_access_key", "SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey", "secret-access-key", "aws_secret_key", "AWS_SECRET_KEY"),
+		shape("aws-secret-key",
+			`(?i:aws_?|aws-)?(?i:secret[_-]?(?:access[_-]?)?key)["']?\s{0,4}[:=]\s{0,4}["']?`+
+				`([0-9A-Za-z+/]{40})(?:[^0-9A-Za-z+/=]|\z)`,
+			"secret_access_key", "SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey", "secret-access-key",
+			"aws_secret_key", "AWS_SECRET_KEY"),
 		shape("azure-key", `AccountKey=([0-9A-Za-z+/]{86}==)`, "AccountKey="),
 		shape("url-password", `://[^\s/@:?#"'<>{}$%*]{1,100}:([^\s/@:?#"'<>{}$%*]{3,200})@[0-9A-Za-z\[]`, "://"),
 	}
@@ -82,7 +93,8 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 })
 
 // examplePasswords stand in documents where a password would, and so do stars and variables, which no url-password has.
-var examplePasswords = []string{"password", "passwd", "pass", "pwd", "secret", "token", "changeme", "example", "xxx", "xxxx", "xxxxx", "yourpassword"}
+var examplePasswords = []string{"password", "passwd", "pass", "pwd", "secret", "token", "changeme", "example", "xxx",
+	"xxxx", "xxxxx", "yourpassword"}
 
 // Secrets finds what looks like credentials, in the order of the text. One that stands within another is not told.
 func Secrets(text string) []Secret { return secretsBy(text, (*regexp.Regexp).FindStringSubmatchIndex) }
@@ -118,7 +130,8 @@ func (s secretShape) find(found []Secret, text, literal string, match func(*rege
 		at += i
 		if s.inner || at == 0 || !wordByte(text[at-1]) {
 			m := match(s.re, text[at:min(len(text), at+maxSecret)])
-			if m != nil && (s.kind != "url-password" || !slices.Contains(examplePasswords, strings.ToLower(text[at+m[2]:at+m[3]]))) {
+			if m != nil && (s.kind != "url-password" ||
+				!slices.Contains(examplePasswords, strings.ToLower(text[at+m[2]:at+m[3]]))) {
 				found = append(found, Secret{Kind: s.kind, From: at + m[2], To: at + m[3]})
 				at += m[3]
 				continue

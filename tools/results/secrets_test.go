@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // planted are secrets that never were any, put together here so that no scanner finds them in this file.
@@ -123,7 +125,7 @@ func goSource(t testing.TB) string {
 func TestSecretsInGo(t *testing.T) {
 	t.Parallel()
 	root := goSource(t)
-	long := os.Getenv("CODEHAND_LONG") == "1" // else the parts in which there are most keys
+	long := leaktest.Long() // else the parts in which there are most keys
 	files, bytes, hits := 0, int64(0), map[string]int{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && !long && filepath.Dir(path) == root && !slices.Contains([]string{"crypto", "net", "encoding"}, d.Name()) {

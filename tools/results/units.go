@@ -22,7 +22,8 @@ func Seconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Round(100*time.Millisecond))/float64(time.Second), 'f', -1, 64) + " s"
 }
 
-// Size writes a number of bytes in the largest unit that leaves at least 1: 312 bytes, 4.8 MB, 1.2 GB (powers of 1,024).
+// Size writes a number of bytes in the largest unit that leaves at least 1: 312 bytes, 4.8 MB, 1.2 GB (powers of
+// 1,024).
 func Size(n int64) string {
 	if n < 1<<10 {
 		return strconv.FormatInt(n, 10) + " bytes"

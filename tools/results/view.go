@@ -8,9 +8,9 @@ import (
 )
 
 // A Row is one line of a file: Text without its end, and the bytes [From, To) that it takes in the file with its end.
-// Cut is how many characters Text lacks at its end. End is how many characters the end of the line has: 2 is CRLF, 1 LF,
-// 0 none. Bad is how many bytes or units became U+FFFD when Text was decoded. search.PageLine has the same fields and
-// converts.
+// Cut is how many characters Text lacks at its end. End is how many characters the end of the line has: 2 is CRLF, 1
+// LF, 0 none. Bad is how many bytes or units became U+FFFD when Text was decoded. search.PageLine has the same fields
+// and converts.
 type Row struct {
 	Text     string
 	From, To int64
@@ -177,8 +177,8 @@ func Numbered(text string, max int) string {
 // openingLine is how many bytes of a long line an Opening shows where not all fits.
 const openingLine = 500
 
-// Opening returns the first max lines of text as Numbered does, in at most maxBytes, and how many it shows. Where they do not
-// fit, long lines are cut, and if that is not enough, the last ones left out.
+// Opening returns the first max lines of text as Numbered does, in at most maxBytes, and how many it shows. Where they
+// do not fit, long lines are cut, and if that is not enough, the last ones left out.
 func Opening(text string, max, maxBytes int) (shown string, lines int) {
 	head, rest := 0, text
 	for range max {
@@ -199,7 +199,8 @@ func Opening(text string, max, maxBytes int) (shown string, lines int) {
 	return v.String(), v.Lines
 }
 
-// addLines adds the lines of text until one is refused. Of each only the first most bytes are shown, rounded to characters.
+// addLines adds the lines of text until one is refused. Of each only the first most bytes are shown, rounded to
+// characters.
 func (v *View) addLines(text string, most int) {
 	for line := range strings.Lines(text) {
 		r := Row{Text: strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")}

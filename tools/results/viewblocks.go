@@ -24,8 +24,8 @@ type Stack struct {
 	limit  string // what one more block would have exceeded; "": every block was taken
 }
 
-// Add shows the next block, or says that there is no room. A first block that does not fit is shortened, so that a stack
-// is never empty.
+// Add shows the next block, or says that there is no room. A first block that does not fit is shortened, so that a
+// stack is never empty.
 func (s *Stack) Add(block string) bool {
 	if s.Cut > 0 || s.Asked > 0 && s.Blocks == s.Asked {
 		return false
@@ -89,7 +89,8 @@ func (s *Stack) Partial(next string) string {
 	if !s.More() || s.Asked > 0 && s.Blocks >= s.Asked {
 		return ""
 	}
-	return fmt.Sprintf("PARTIAL view: %s %d-%d of %s (limit: %s). Continue with %s.\n", s.Name, s.First, s.Last(), Count(s.Total), s.limit, next)
+	return fmt.Sprintf("PARTIAL view: %s %d-%d of %s (limit: %s). Continue with %s.\n", s.Name, s.First, s.Last(),
+		Count(s.Total), s.limit, next)
 }
 
 // Remarks says what the blocks cannot show of themselves; with place also where they stand, unless Partial says so.
@@ -114,7 +115,8 @@ func (s *Stack) with(shown string) weight {
 	runes, quarters := weigh(shown)
 	w := weight{runes, quarters, len(shown), strings.Count(shown, "\n") + 1}
 	if s.Blocks > 0 {
-		w = weight{s.weight.runes + w.runes + 1, s.weight.quarters + w.quarters + 1, s.weight.bytes + w.bytes + 1, s.weight.lines + w.lines}
+		w = weight{s.weight.runes + w.runes + 1, s.weight.quarters + w.quarters + 1, s.weight.bytes + w.bytes + 1,
+			s.weight.lines + w.lines}
 	}
 	return w
 }

@@ -85,7 +85,8 @@ type Facts struct {
 
 // Facts returns them as of now.
 func (v *View) Facts() Facts {
-	f := Facts{Lines: v.Lines, TotalLines: v.Total, StartLine: v.First, Truncated: v.more(), Encoding: cmp.Or(v.Encoding, utf8Name), EOL: v.eol()}
+	f := Facts{Lines: v.Lines, TotalLines: v.Total, StartLine: v.First, Truncated: v.more(),
+		Encoding: cmp.Or(v.Encoding, utf8Name), EOL: v.eol()}
 	if v.BOM {
 		f.Encoding += " BOM"
 	}

@@ -14,8 +14,8 @@ const (
 	// quietRounds is how many looks in a row must find nothing: a process that forks while /proc is listed can be
 	// missed by one look.
 	quietRounds = 3
-	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us. Time alone does not count, but only
-	// together with forceRounds: where the machine stands still for so long, nobody was asked to end.
+	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us. Time alone does not count, but
+	// only together with forceRounds: where the machine stands still for so long, nobody was asked to end.
 	forceFor, forceRounds = 300 * time.Millisecond, 10
 	// lastWait is how long End waits for the child to be collected after that.
 	lastWait = 100 * time.Millisecond
@@ -42,8 +42,8 @@ type ending struct {
 	ended map[id]bool                // got any signal
 }
 
-// ask sends SIGTERM to every member, also to those that appear meanwhile, and waits up to grace for them to end, or until
-// the tree is hastened.
+// ask sends SIGTERM to every member, also to those that appear meanwhile, and waits up to grace for them to end, or
+// until the tree is hastened.
 func (e *ending) ask(grace time.Duration) {
 	step, deadline := firstStep, time.Now().Add(grace)
 	for members := e.look(); len(members) > 0 && time.Now().Before(deadline); members = e.look() {

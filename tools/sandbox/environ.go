@@ -29,8 +29,8 @@ var passed = []string{
 // never are passed whatever is configured: they make programs load or run something else, change how bash reads a
 // command, or lead to agents and daemons with rights of their own.
 var never = []string{
-	"LD_*", "DYLD_*", "BASH_ENV", "ENV", "BASH_FUNC_*", "IFS", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "CDPATH",
-	"GLOBIGNORE", "GIT_*", "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST", "CODEHAND_*", "CODEHAND",
+	"LD_*", "DYLD_*", "BASH_ENV", "ENV", "BASH_FUNC_*", "IFS", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS",
+	"CDPATH", "GLOBIGNORE", "GIT_*", "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST", "CODEHAND_*", "CODEHAND",
 }
 
 // secretWords in a name mean that its value may be one.

@@ -1,13 +1,13 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // childMode makes the test binary do something else in a process of its own.
@@ -17,26 +17,7 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(child(mode))
 	}
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	if code == 0 {
-		code = leaks(before)
-	}
-	os.Exit(code)
-}
-
-// leaks waits for goroutines to end and looks for children of this process.
-func leaks(before int) int {
-	if !reached(func() bool { return runtime.NumGoroutine() <= before }) {
-		stacks := make([]byte, 1<<20)
-		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", stacks[:runtime.Stack(stacks, true)])
-		return 1
-	}
-	if left := children(); len(left) > 0 {
-		fmt.Fprintln(os.Stderr, "child processes are left:", left)
-		return 1
-	}
-	return 0
+	leaktest.Main(m)
 }
 
 // children reads /proc in another way than the package does.

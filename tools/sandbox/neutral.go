@@ -11,15 +11,21 @@ import "strconv"
 // protects from is looked up, and a checkout of another user's is common in containers.
 func Neutral() []string {
 	settings := [...][2]string{
-		{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"core.pager", "cat"}, {"pager.log", "false"}, {"pager.diff", "false"},
-		{"pager.show", "false"}, {"core.editor", "false"}, {"core.sshCommand", "false"}, {"core.askPass", ""}, {"core.alternateRefsCommand", ""},
-		{"core.gitProxy", ""}, {"credential.helper", ""}, {"gpg.program", "false"}, {"gpg.ssh.program", "false"}, {"gpg.x509.program", "false"},
-		{"log.showSignature", "false"}, {"protocol.allow", "never"}, {"safe.bareRepository", "explicit"}, {"status.submoduleSummary", "false"},
-		{"diff.submodule", "short"}, {"diff.ignoreSubmodules", "dirty"}, {"submodule.recurse", "false"}, {"safe.directory", "*"},
+		{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"core.pager", "cat"}, {"pager.log", "false"},
+		{"pager.diff", "false"},
+		{"pager.show", "false"}, {"core.editor", "false"}, {"core.sshCommand", "false"}, {"core.askPass", ""},
+		{"core.alternateRefsCommand", ""},
+		{"core.gitProxy", ""}, {"credential.helper", ""}, {"gpg.program", "false"}, {"gpg.ssh.program", "false"},
+		{"gpg.x509.program", "false"},
+		{"log.showSignature", "false"}, {"protocol.allow", "never"}, {"safe.bareRepository", "explicit"},
+		{"status.submoduleSummary", "false"},
+		{"diff.submodule", "short"}, {"diff.ignoreSubmodules", "dirty"}, {"submodule.recurse", "false"},
+		{"safe.directory", "*"},
 	}
 	env := []string{
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings)),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat",
+		"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings)),
 		"GOTOOLCHAIN=local", "GOPROXY=off", "GOFLAGS=-mod=readonly",
 	}
 	for i, s := range settings {

@@ -144,8 +144,8 @@ func (p *Process) Left() int {
 
 // End ends every process of the tree: SIGTERM, then SIGKILL after grace. It returns how many were ended, the direct
 // child not counted. It may be called after Done, to end what the child left running, and more than once. It returns
-// at most half a second after grace, later only on a machine that has no time for it, even if a process is left that the
-// kernel cannot or may not end (one that waits for a dead disk, one that became another user).
+// at most half a second after grace, later only on a machine that has no time for it, even if a process is left that
+// the kernel cannot or may not end (one that waits for a dead disk, one that became another user).
 func (p *Process) End(grace time.Duration) int {
 	p.ending.Lock()
 	defer p.ending.Unlock()

@@ -69,8 +69,8 @@ func awaitStop(pid int) {
 }
 
 const (
-	// maxFile is RLIMIT_FSIZE in bytes. It counts the offset, also in a spool file whose middle was released, so it must
-	// lie above the 5 GiB at which tools/shell ends a command.
+	// maxFile is RLIMIT_FSIZE in bytes. It counts the offset, also in a spool file whose middle was released, so it
+	// must lie above the 5 GiB at which tools/shell ends a command.
 	maxFile = 6 << 30
 	// maxOpen is RLIMIT_NOFILE.
 	maxOpen = 4096

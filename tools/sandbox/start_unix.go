@@ -46,7 +46,8 @@ func closeEachOnExec() {
 	}
 }
 
-// readNow reads what a pipe holds, whatever its deadline; io.EOF: nothing. Its file does not block, or it had no deadline.
+// readNow reads what a pipe holds, whatever its deadline; io.EOF: nothing. Its file does not block, or it had no
+// deadline.
 func readNow(f *os.File, b []byte) (n int, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 
 // A GrepAnswer holds what was found, in order. Slices are the caller's.
 type GrepAnswer struct {
-	Files          []FileHits
-	NFiles, NLines int  // of all matches, also of those that were cut; with Multiline in mode Count, matches instead of lines
+	Files []FileHits
+	// of all matches, also of those that were cut; with Multiline in mode Count, matches instead of lines
+	NFiles, NLines int
 	Exact          bool // false: NFiles and NLines are lower bounds
 	More           bool // entries follow after Offset+Limit
 	Coverage       Coverage
@@ -214,7 +215,8 @@ func (l *ledger) result() Coverage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.cov
-	for _, field := range []func(*Coverage) *Some{ofUnreadable, ofBinary, ofPartial, ofLinks, ofSpecial, ofOmitted, ofTooLarge, ofLongLines, ofLeft} {
+	for _, field := range []func(*Coverage) *Some{ofUnreadable, ofBinary, ofPartial, ofLinks, ofSpecial, ofOmitted,
+		ofTooLarge, ofLongLines, ofLeft} {
 		field(&c).Paths = slices.Clone(field(&c).Paths)
 	}
 	c.Mode = "walk"

@@ -2,8 +2,8 @@ package search
 
 import "strings"
 
-// class reads what begins with "[": ranges, escapes, POSIX names, nested classes, and the operators && -- ~~, which bind
-// weaker than standing side by side and are read from the left.
+// class reads what begins with "[": ranges, escapes, POSIX names, nested classes, and the operators && -- ~~, which
+// bind weaker than standing side by side and are read from the left.
 func (d *dialect) class() (runeSet, *PatternError) {
 	start := d.pos
 	if d.depth++; d.depth > maxNesting {

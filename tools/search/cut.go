@@ -49,8 +49,8 @@ func (c *collector) tooMuch() bool {
 	return c.overran
 }
 
-// cutLines leaves out the first matching lines and, if bounded, all after limit more; those that stay keep their own context.
-// n is how many they are.
+// cutLines leaves out the first matching lines and, if bounded, all after limit more; those that stay keep their own
+// context. n is how many they are.
 func (c *collector) cutLines(lines []Line, offset, limit int) (out []Line, n int) {
 	bounded := c.need > 0
 	if offset == 0 && !bounded {

@@ -35,12 +35,15 @@ type flags struct{ fold, dotAll, swap, blanks, ascii bool }
 // parseDialect reads a pattern. Its errors are *PatternError.
 func parseDialect(pattern string, fold, multiline bool) (re *syntax.Regexp, asciiWord bool, err error) {
 	if len(pattern) > maxPattern {
-		return nil, false, &PatternError{maxPattern, "too large", fmt.Sprintf("pattern of %d bytes; at most %d are allowed", len(pattern), maxPattern)}
+		return nil, false,
+			&PatternError{maxPattern, "too large", fmt.Sprintf("pattern of %d bytes; at most %d are allowed",
+				len(pattern), maxPattern)}
 	}
 	if !utf8.ValidString(pattern) {
 		return nil, false, &PatternError{0, "syntax", "pattern is not valid UTF-8"}
 	}
-	d := &dialect{src: pattern, multiline: multiline, flags: flags{fold: fold, dotAll: multiline}, counts: map[*syntax.Regexp]int{}, sets: map[setKey]runeSet{}}
+	d := &dialect{src: pattern, multiline: multiline, flags: flags{fold: fold, dotAll: multiline},
+		counts: map[*syntax.Regexp]int{}, sets: map[setKey]runeSet{}}
 	re, perr := d.alternation()
 	if perr == nil && d.pos < len(d.src) {
 		perr = d.wrong("syntax", "unopened )")
@@ -140,7 +143,8 @@ func (d *dialect) concatenation() (*syntax.Regexp, *PatternError) {
 func join(parts []*syntax.Regexp) *syntax.Regexp {
 	var out []*syntax.Regexp
 	for _, re := range parts {
-		if n := len(out); n > 0 && re.Op == syntax.OpLiteral && out[n-1].Op == syntax.OpLiteral && re.Flags == out[n-1].Flags {
+		if n := len(out); n > 0 && re.Op == syntax.OpLiteral && out[n-1].Op == syntax.OpLiteral &&
+			re.Flags == out[n-1].Flags {
 			out[n-1].Rune = append(out[n-1].Rune, re.Rune...)
 			continue
 		}
@@ -214,7 +218,8 @@ func (d *dialect) end(line bool) *syntax.Regexp {
 		op = syntax.OpEndLine
 	}
 	cr := &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{'\r'}}
-	return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{{Op: syntax.OpQuest, Sub: []*syntax.Regexp{cr}}, {Op: op}}}
+	return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{{Op: syntax.OpQuest, Sub: []*syntax.Regexp{cr}},
+		{Op: op}}}
 }
 
 // literal is one rune that was written at a place.

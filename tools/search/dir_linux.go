@@ -12,13 +12,15 @@ const maxOpenPath = 4000
 // openTries is how often a path is tried again when something moved while the kernel resolved it.
 const openTries = 8
 
-// systemTypes are the file systems that a walk does not enter: what looks like a file there is an interface of the kernel.
+// systemTypes are the file systems that a walk does not enter: what looks like a file there is an interface of the
+// kernel.
 var systemTypes = map[int64]bool{
-	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.DEVPTS_SUPER_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
-	unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true, unix.SECURITYFS_MAGIC: true, unix.BPF_FS_MAGIC: true, unix.PSTOREFS_MAGIC: true,
-	unix.EFIVARFS_MAGIC: true, unix.BINFMTFS_MAGIC: true, unix.AUTOFS_SUPER_MAGIC: true,
-	0x62656570: true, // configfs
-	0x19800202: true, // mqueue
+	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.DEVPTS_SUPER_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true,
+	unix.CGROUP2_SUPER_MAGIC: true, unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true, unix.SECURITYFS_MAGIC: true,
+	unix.BPF_FS_MAGIC: true, unix.PSTOREFS_MAGIC: true, unix.EFIVARFS_MAGIC: true, unix.BINFMTFS_MAGIC: true,
+	unix.AUTOFS_SUPER_MAGIC: true,
+	0x62656570:              true, // configfs
+	0x19800202:              true, // mqueue
 }
 
 // openBeneath opens a directory below another: no link on the way is followed, and no ".." leaves it.
@@ -37,7 +39,8 @@ func openBeneath(at int, rel string) (int, error) {
 		case errors.Is(err, unix.EXDEV) && how.Resolve&unix.RESOLVE_NO_XDEV != 0:
 			how.Resolve &^= unix.RESOLVE_NO_XDEV
 		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.E2BIG), errors.Is(err, unix.EPERM):
-			// An old kernel, or a container's filter. It says so each time, which costs less than a variable to remember it.
+			// An old kernel, or a container's filter. It says so each time, which costs less than a variable to
+			// remember it.
 			return checkSystem(openByComponent(at, rel))
 		case err == nil && how.Resolve&unix.RESOLVE_NO_XDEV == 0:
 			return checkSystem(fd, nil)
@@ -54,7 +57,8 @@ func checkSystem(fd int, err error) (int, error) {
 		return -1, err
 	}
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd, &st); err == nil && systemTypes[int64(st.Type)] { //nolint:unconvert // int32 on some architectures
+	//nolint:unconvert // int32 on some architectures
+	if err := unix.Fstatfs(fd, &st); err == nil && systemTypes[int64(st.Type)] {
 		_ = unix.Close(fd)
 		return -1, errSystem
 	}

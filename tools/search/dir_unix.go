@@ -20,8 +20,8 @@ const placeFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
 // errSystem says that a directory belongs to a file system that has no files of anybody.
 var errSystem = errors.New("system file system")
 
-// A folder is an open directory of a walk. Everything below the walk's start is reached from the start's own handle, one
-// component at a time and never through a link.
+// A folder is an open directory of a walk. Everything below the walk's start is reached from the start's own handle,
+// one component at a time and never through a link.
 type folder struct{ f *os.File }
 
 // startFolder makes a folder of an open directory.
@@ -71,7 +71,8 @@ func (d folder) close() { _ = d.f.Close() } // nothing was written
 // open opens a regular file of d. Whatever has taken its place meanwhile is not waited for and is errNotRegular.
 func (d folder) open(name string) (*regular, error) {
 	fd, err := retry(func() (int, error) {
-		return unix.Openat(int(d.f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		return unix.Openat(int(d.f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|
+			unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -129,7 +130,8 @@ func statOf(st *unix.Stat_t) stat {
 	sec, nsec := st.Mtim.Unix()
 	return stat{
 		regular: st.Mode&unix.S_IFMT == unix.S_IFREG, size: st.Size, mtime: time.Unix(sec, nsec),
-		dev: uint64(st.Dev), ino: uint64(st.Ino), links: uint64(st.Nlink), //nolint:unconvert // the types differ between systems
+		//nolint:unconvert // the types differ between systems
+		dev: uint64(st.Dev), ino: uint64(st.Ino), links: uint64(st.Nlink),
 	}
 }
 
@@ -137,14 +139,16 @@ func statOf(st *unix.Stat_t) stat {
 func fileStat(info fs.FileInfo) stat {
 	out := stat{regular: info.Mode().IsRegular(), size: info.Size(), mtime: info.ModTime()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		out.dev, out.ino, out.links = uint64(st.Dev), uint64(st.Ino), uint64(st.Nlink) //nolint:unconvert // the types differ between systems
+		//nolint:unconvert // the types differ between systems
+		out.dev, out.ino, out.links = uint64(st.Dev), uint64(st.Ino), uint64(st.Nlink)
 	}
 	return out
 }
 
 // vanished says that an entry went away, or became a link, between its listing and its opening.
 func vanished(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EMLINK) || errors.Is(err, ErrNotRegular)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) ||
+		errors.Is(err, unix.EMLINK) || errors.Is(err, ErrNotRegular)
 }
 
 // full says that this process or the system has no descriptor left.

@@ -4,7 +4,7 @@
 // complete. Everything is reached from a directory handle. It knows no tools and no sessions.
 //
 // A query is a walk (walk.go) that hands files to workers. Each worker reads its file in chunks of whole lines
-// (scan.go), asks a pattern for the lines that match (pattern.go), and gives the hits of the file to one
+// (scan.go), asks a pattern for the lines that match (matcher.go), and gives the hits of the file to one
 // collector (collect.go), which keeps what is in the answer, in order, and counts the rest. So the answer depends
 // on neither the number of workers nor on who was first.
 package search

@@ -46,7 +46,8 @@ func (d *dialect) escape() (*syntax.Regexp, *PatternError) {
 	return d.literal(start, r)
 }
 
-// quotation reads the text up to \E or the end: one literal a rune, so that an operator behind it repeats the last only.
+// quotation reads the text up to \E or the end: one literal a rune, so that an operator behind it repeats the last
+// only.
 func (d *dialect) quotation() ([]*syntax.Regexp, *PatternError) {
 	text, _, _ := strings.Cut(d.src[d.pos:], `\E`)
 	parts, err := d.quotationOf(text)
@@ -68,7 +69,8 @@ func (d *dialect) quotationOf(text string) ([]*syntax.Regexp, *PatternError) {
 	return parts, nil
 }
 
-// escapedSet reads \d \s \w \p and their opposites. Not one of them: nil, nothing read. Each is made once for a pattern.
+// escapedSet reads \d \s \w \p and their opposites. Not one of them: nil, nothing read. Each is made once for a
+// pattern.
 func (d *dialect) escapedSet() (runeSet, *PatternError) {
 	start := d.pos
 	c := d.src[d.pos+1]

@@ -15,8 +15,9 @@ import (
 // ErrNotDirectory says that the place of a Files query is a file.
 var ErrNotDirectory = errors.New("not a directory")
 
-// Files lists the newest files whose names match, ties by path. The total is exact unless time ran out. Errors: *PatternError,
-// *TypeError, ErrNotDirectory, ErrNotRegular, ErrGone (the place), ctx.Err(), and those of opening the place.
+// Files lists the newest files whose names match, ties by path. The total is exact unless time ran out. Errors:
+// *PatternError, *TypeError, ErrNotDirectory, ErrNotRegular, ErrGone (the place), ctx.Err(), and those of opening the
+// place.
 func (e *Engine) Files(ctx context.Context, q FileQuery) (FileAnswer, error) {
 	if err := ctx.Err(); err != nil {
 		return FileAnswer{}, err
@@ -160,7 +161,8 @@ func newOneName(parts []string) oneName {
 		}
 		n.prefix += dir + "/"
 	}
-	if rest, ok := strings.CutPrefix(n.text, "**/*"); ok && rest != "" && !special(rest) && !strings.Contains(rest, "/") {
+	if rest, ok := strings.CutPrefix(n.text, "**/*"); ok && rest != "" && !special(rest) &&
+		!strings.Contains(rest, "/") {
 		n.suffix = rest
 	}
 	return n

@@ -66,11 +66,13 @@ func globLines(glob string) ([]string, error) {
 	}
 	alternatives, ok := expandBraces(text, maxAlternatives)
 	if !ok {
-		return nil, &PatternError{0, "glob", fmt.Sprintf("glob %q stands for more than %d alternatives", glob, maxAlternatives)}
+		return nil, &PatternError{0, "glob", fmt.Sprintf("glob %q stands for more than %d alternatives", glob,
+			maxAlternatives)}
 	}
 	for i, a := range alternatives {
 		if !ignore.Valid(a) {
-			return nil, &PatternError{0, "glob", fmt.Sprintf("glob %q has an unclosed or unknown class, or a backslash at its end", glob)}
+			return nil, &PatternError{0,
+				"glob", fmt.Sprintf("glob %q has an unclosed or unknown class, or a backslash at its end", glob)}
 		}
 		switch {
 		case excludes:

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// Grep searches. Errors: *PatternError, *TypeError, ErrNotRegular, ErrGone (the place), ctx.Err(), and those of opening the
-// place, or of reading it if it is a file in which nothing was found before. A time-out is no error: the answer says that it
-// is not complete.
+// Grep searches. Errors: *PatternError, *TypeError, ErrNotRegular, ErrGone (the place), ctx.Err(), and those of opening
+// the place, or of reading it if it is a file in which nothing was found before. A time-out is no error: the answer
+// says that it is not complete.
 //
 // The answer is the same whatever the number of workers: what is in it is decided by order alone.
 func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
@@ -82,7 +82,8 @@ func (g *grep) directory(f *os.File) error {
 }
 
 func (g *grep) scanner() *scanner {
-	return &scanner{q: g.q, m: newMatcher(g.prog, g.halt.stopped), src: source{engine: g.e, halt: g.halt}, sink: &sink{c: g.c, q: g.q}}
+	return &scanner{q: g.q, m: newMatcher(g.prog, g.halt.stopped), src: source{engine: g.e, halt: g.halt},
+		sink: &sink{c: g.c, q: g.q}}
 }
 
 // file searches one file of a walk.

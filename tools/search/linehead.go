@@ -8,8 +8,8 @@ import (
 // utf8Mark may stand at the start of a text; it is not part of its first line.
 const utf8Mark = "\ufeff"
 
-// A lineHead keeps the head of a line that comes in pieces, and counts the runes of the rest, so that nothing grows with
-// the line. A byte that is not UTF-8 counts as a rune.
+// A lineHead keeps the head of a line that comes in pieces, and counts the runes of the rest, so that nothing grows
+// with the line. A byte that is not UTF-8 counts as a rune.
 type lineHead struct {
 	maxRunes int   // 0: no limit
 	maxBytes int64 // 0: no limit

@@ -49,7 +49,8 @@ func literalsOf(re *syntax.Regexp) literals {
 		}
 	case syntax.OpEmptyMatch:
 		return literals{exact: []string{""}, plain: true}
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary,
+		syntax.OpNoWordBoundary:
 		return literals{exact: []string{""}}
 	case syntax.OpConcat:
 		var parts []literals

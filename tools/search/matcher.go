@@ -27,8 +27,8 @@ func (m *matcher) begin(buf []byte) {
 	}
 }
 
-// next returns the next matching line that begins at or behind from, which is the start of a line: its start, and its end
-// without the LF. Lines without a literal that the pattern needs are never looked at.
+// next returns the next matching line that begins at or behind from, which is the start of a line: its start, and its
+// end without the LF. Lines without a literal that the pattern needs are never looked at.
 func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 	for from < len(buf) {
 		start = from
@@ -69,8 +69,8 @@ func (m *matcher) matches(line []byte) bool {
 
 func (m *matcher) quick(line []byte) bool { return len(line)*len(m.p.prog.Inst) <= maxQuick }
 
-// spans returns where the matches of a line are: leftmost first, without overlap, none empty, at most limit (0: all). The
-// CR of a line's end is in none of them.
+// spans returns where the matches of a line are: leftmost first, without overlap, none empty, at most limit (0: all).
+// The CR of a line's end is in none of them.
 func (m *matcher) spans(line []byte, limit int) []Span {
 	text := len(trimCR(line))
 	var out []Span

@@ -10,8 +10,8 @@ import (
 	"codehand/tools/search/ignore"
 )
 
-// excludes reads what lies outside a root and is used as a filter only, by absolute path: the ignore files of the root's
-// parents up to the top of their repository, the exclude file of a repository, and the user's global one.
+// excludes reads what lies outside a root and is used as a filter only, by absolute path: the ignore files of the
+// root's parents up to the top of their repository, the exclude file of a repository, and the user's global one.
 type excludes struct {
 	outside          bool // parents and linked repositories may be looked at
 	home, configHome string
@@ -38,8 +38,8 @@ func (x excludes) of(d folder, abs string) *ignore.List {
 	return ignore.Parse(data)
 }
 
-// linked reads the exclude file of a work tree or submodule, whose .git is a file that names the place. Only a place with a
-// component ".git" is followed: nobody keeps other files there.
+// linked reads the exclude file of a work tree or submodule, whose .git is a file that names the place. Only a place
+// with a component ".git" is followed: nobody keeps other files there.
 func (x excludes) linked(gitFile string) *ignore.List {
 	if !x.outside {
 		return nil
@@ -109,8 +109,8 @@ func readOutsideFile(path string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// above gives the rules that hold above a root: the global file, and those of its parents up to the top of the repository
-// that the root lies in. Without a repository no parent is read.
+// above gives the rules that hold above a root: the global file, and those of its parents up to the top of the
+// repository that the root lies in. Without a repository no parent is read.
 func (x excludes) above(root string) *ignore.Stack {
 	var rules *ignore.Stack
 	if l := x.global(); l != nil {
@@ -164,7 +164,8 @@ func isRepository(dir string) bool {
 	return false
 }
 
-// global reads the user's global excludes file: core.excludesFile of the user's git configuration, else git's default place.
+// global reads the user's global excludes file: core.excludesFile of the user's git configuration, else git's default
+// place.
 func (x excludes) global() *ignore.List {
 	var configs []string
 	if x.home != "" {

@@ -18,16 +18,17 @@ const (
 	hugeSize = 1 << 30
 )
 
-// PageTime is how long a page of a text over 1 GiB is looked for: to a line far behind, or through one that does not end,
-// as a sparse file has it, all of the text would be read.
+// PageTime is how long a page of a text over 1 GiB is looked for: to a line far behind, or through one that does not
+// end, as a sparse file has it, all of the text would be read.
 const PageTime = 1500 * time.Millisecond
 
 // A PageQuery asks for Lines lines from First on (counted from 1).
 type PageQuery struct {
-	First, Lines int   // First below 1 is 1; Lines 0: none, only the total
-	MaxLine      int   // runes of one line; 0: no limit
-	MaxBytes     int64 // of all texts; 0: no limit. The first line is cut to it, so that a page is never empty for its sake
-	Encoding     Encoding
+	First, Lines int // First below 1 is 1; Lines 0: none, only the total
+	MaxLine      int // runes of one line; 0: no limit
+	// of all texts; 0: no limit. The first line is cut to it, so that a page is never empty for its sake
+	MaxBytes int64
+	Encoding Encoding
 }
 
 // A Page is a run of lines of a text.
@@ -56,8 +57,9 @@ type Stamp struct {
 }
 
 // Page returns lines of a text of any size, in memory for the page and one chunk. The total is exact if the text was
-// read to its end, which is always so up to 16 MiB. A text over 1 GiB is read for PageTime at most: then the page may lack
-// lines or have none, and the last one may lack its end. Errors: of r, and of ctx, which is looked at for each chunk.
+// read to its end, which is always so up to 16 MiB. A text over 1 GiB is read for PageTime at most: then the page may
+// lack lines or have none, and the last one may lack its end. Errors: of r, and of ctx, which is looked at for each
+// chunk.
 func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) (Page, error) {
 	p := pager{q: q, line: lineText{lineHead: lineHead{maxRunes: q.MaxLine}, decode: q.Encoding.Decode}, next: 1}
 	p.q.First = max(q.First, 1)
@@ -196,7 +198,8 @@ func (p *pager) endLine(lf bool) {
 	p.from, p.open = p.at, false
 }
 
-// stop ends the page in the middle of the text. Whether the line in hand has an end is not known; nothing is said of it.
+// stop ends the page in the middle of the text. Whether the line in hand has an end is not known; nothing is said of
+// it.
 func (p *pager) stop() {
 	lines := len(p.page.Lines)
 	p.finish()

@@ -11,8 +11,9 @@ type Encoding struct {
 	BigEndian bool
 	Mark      int // bytes before the text that are not part of it; a multiple of Unit
 
-	// Decode makes text of whole characters, and says how many bytes or units are none. It runs for lines of the page only, in the
-	// goroutine of the caller. nil: UTF-8, of which wrong bytes stay as they are, and Mark and Unit do not count.
+	// Decode makes text of whole characters, and says how many bytes or units are none. It runs for lines of the page
+	// only, in the goroutine of the caller. nil: UTF-8, of which wrong bytes stay as they are, and Mark and Unit do not
+	// count.
 	Decode func(raw []byte) (text string, bad int)
 }
 

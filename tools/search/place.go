@@ -20,8 +20,8 @@ func (p Place) name() string {
 	return p.Name
 }
 
-// placeTries is how often a place that stands where it stood answers EINVAL before it is the file system that says so, and not
-// an os.Root that read a link which was none any more: a race gives that once in many thousand opens.
+// placeTries is how often a place that stands where it stood answers EINVAL before it is the file system that says so,
+// and not an os.Root that read a link which was none any more: a race gives that once in many thousand opens.
 const placeTries = 3
 
 // An opener opens a name of a place, as os.Root.OpenFile does.
@@ -81,8 +81,8 @@ func (p Place) handle(open opener) (*os.File, error) {
 	}
 }
 
-// rulesAbove gives the ignore rules that hold above the directory of a query: outside the root, and on the way from the root
-// to it.
+// rulesAbove gives the ignore rules that hold above the directory of a query: outside the root, and on the way from the
+// root to it.
 func (w *walk) rulesAbove() *ignore.Stack {
 	p := w.scope.Place
 	way := strings.Split(filepath.ToSlash(filepath.Clean(p.name())), "/")

@@ -13,8 +13,8 @@ const maxProgram = 20_000
 
 // A program is a compiled pattern, shared by all workers.
 //
-// Go's regexp knows neither Unicode's \b nor bytes that match nothing, so it only decides about ASCII text, where it agrees
-// with ripgrep and is fast. All other text goes through the simulation in threads.go, over the same tree.
+// Go's regexp knows neither Unicode's \b nor bytes that match nothing, so it only decides about ASCII text, where it
+// agrees with ripgrep and is fast. All other text goes through the simulation in threads.go, over the same tree.
 type program struct {
 	prog      *syntax.Prog
 	edges     bool           // there is a \b or \B
@@ -41,13 +41,15 @@ func newProgram(pattern string, fold, literal, multiline bool) (*program, error)
 		return nil, err
 	}
 	if size(tree) > maxProgram {
-		return nil, &PatternError{0, "too large", "pattern that needs too many steps: make its counts or alternatives smaller"}
+		return nil, &PatternError{0, "too large",
+			"pattern that needs too many steps: make its counts or alternatives smaller"}
 	}
 	if p.prog, err = syntax.Compile(tree.Simplify()); err != nil {
 		return nil, &PatternError{0, "syntax", err.Error()}
 	}
 	p.edges = slices.ContainsFunc(p.prog.Inst, func(i syntax.Inst) bool {
-		return i.Op == syntax.InstEmptyWidth && syntax.EmptyOp(i.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0
+		return i.Op == syntax.InstEmptyWidth &&
+			syntax.EmptyOp(i.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0
 	})
 	if p.edges {
 		p.word = perlClass('w', p.asciiWord)
@@ -67,7 +69,8 @@ func newProgram(pattern string, fold, literal, multiline bool) (*program, error)
 func literalTree(text string, fold, multiline bool) (*syntax.Regexp, error) {
 	d := &dialect{src: text, multiline: multiline, flags: flags{fold: fold}}
 	if len(text) > maxPattern {
-		return nil, d.wrongAt(maxPattern, "too large", "text of %d bytes; at most %d are allowed", len(text), maxPattern)
+		return nil, d.wrongAt(maxPattern, "too large", "text of %d bytes; at most %d are allowed", len(text),
+			maxPattern)
 	}
 	if !utf8.ValidString(text) {
 		return nil, d.wrong("syntax", "text is not valid UTF-8")
@@ -114,7 +117,8 @@ func asciiOnly(re *syntax.Regexp) *syntax.Regexp {
 	out.Sub = nil
 	for _, sub := range re.Sub {
 		s := asciiOnly(sub)
-		if s.Op == syntax.OpNoMatch && (re.Op == syntax.OpConcat || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Min > 0) {
+		if s.Op == syntax.OpNoMatch && (re.Op == syntax.OpConcat || re.Op == syntax.OpPlus ||
+			re.Op == syntax.OpRepeat && re.Min > 0) {
 			return s
 		}
 		if s.Op != syntax.OpNoMatch || re.Op != syntax.OpAlternate {

@@ -26,8 +26,9 @@ type Place struct {
 // A Scope says which files a query looks at. The zero Scope is the default walk: hidden files too, ignore files
 // honoured, .git .svn .hg .bzr .jj .sl never entered, links never followed, regular files only.
 type Scope struct {
-	Place    Place
-	Globs    []string                   // lines as in an ignore file, with braces, relative to Place; "!" excludes, the last that matches decides
+	Place Place
+	// lines as in an ignore file, with braces, relative to Place; "!" excludes, the last that matches decides
+	Globs    []string
 	Types    []string                   // names of types.tsv; any of them; must hold beside Globs
 	Ignored  bool                       // also what ignore files leave out
 	SkipDirs []string                   // directory names not entered
@@ -52,14 +53,16 @@ type GrepQuery struct {
 	Pattern                  string
 	Fold, Literal, Multiline bool
 	Mode                     Mode
-	Newest                   bool                     // order by mtime, newest first; false: by path
-	Spans                    bool                     // where the matches are in each line
-	Before, After            int                      // lines of context, 0 to 1,000
-	Offset, Limit            int                      // of matching lines in mode Lines, else of files; Limit 0: all
-	MaxLine                  int                      // runes; 0: 500
-	MaxText                  int64                    // bytes of all texts in the answer, a line counting as 16 at least; 0: 16 MiB. What is over it is only counted
-	Within, CountFor         time.Duration            // the whole time, and the time for totals once the answer is fixed; 0: 20 s, 100 ms
-	Progress                 func(files, bytes int64) // at most once a second, from the caller's goroutine; must not block
+	Newest                   bool // order by mtime, newest first; false: by path
+	Spans                    bool // where the matches are in each line
+	Before, After            int  // lines of context, 0 to 1,000
+	Offset, Limit            int  // of matching lines in mode Lines, else of files; Limit 0: all
+	MaxLine                  int  // runes; 0: 500
+	// bytes of all texts in the answer, a line counting as 16 at least; 0: 16 MiB. What is over it is only counted
+	MaxText int64
+	// the whole time, and the time for totals once the answer is fixed; 0: 20 s, 100 ms
+	Within, CountFor time.Duration
+	Progress         func(files, bytes int64) // at most once a second, from the caller's goroutine; must not block
 }
 
 // A FileQuery asks for names. Pattern is doublestar syntax below Place.

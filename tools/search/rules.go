@@ -15,7 +15,8 @@ import (
 const maxIgnoreFile = 1 << 20
 
 // ignoreFiles are the ignore files that a directory may have, by kind.
-var ignoreFiles = map[ignore.Kind]string{ignore.RgIgnore: ".rgignore", ignore.DotIgnore: ".ignore", ignore.GitIgnore: ".gitignore"}
+var ignoreFiles = map[ignore.Kind]string{ignore.RgIgnore: ".rgignore", ignore.DotIgnore: ".ignore",
+	ignore.GitIgnore: ".gitignore"}
 
 // rulesOf gives the rules inside a directory: those above it and its own. entries are its names, all of them if last.
 func (w *walk) rulesOf(d folder, it item, entries []fs.DirEntry, last bool) *ignore.Stack {
@@ -24,7 +25,8 @@ func (w *walk) rulesOf(d folder, it item, entries []fs.DirEntry, last bool) *ign
 			_, err := d.lstat(name)
 			return err == nil
 		}
-		_, found := slices.BinarySearchFunc(entries, name, func(e fs.DirEntry, n string) int { return strings.Compare(e.Name(), n) })
+		_, found := slices.BinarySearchFunc(entries, name,
+			func(e fs.DirEntry, n string) int { return strings.Compare(e.Name(), n) })
 		return found
 	}
 	return w.pushRules(it.rules, d, it.rel, has)

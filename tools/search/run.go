@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// hangWait is how long a query that has ended waits for its workers. One that hangs in a system call is left behind.
+	// hangWait is how long a query that has ended waits for its workers. One that hangs in a system call is left
+	// behind.
 	hangWait = 50 * time.Millisecond
 	// progressEvery is how often Progress is called at most.
 	progressEvery = time.Second
@@ -30,7 +31,8 @@ type run struct {
 }
 
 // newRun begins a query: from now on it ends by itself after within, or when ctx does.
-func (e *Engine) newRun(ctx context.Context, scope Scope, within time.Duration, progress func(files, bytes int64)) *run {
+func (e *Engine) newRun(ctx context.Context, scope Scope, within time.Duration,
+	progress func(files, bytes int64)) *run {
 	r := &run{e: e, halt: newHalt(), log: &ledger{}, progress: progress}
 	r.workers = e.enter(r.halt)
 	r.walk = &walk{

@@ -119,8 +119,8 @@ func (s *scanner) chunks() error {
 	}
 }
 
-// wholeLines returns where the whole lines of the buffer end. A line that fills it makes the buffer grow; one that is too
-// long is cut, and ends there with an LF of ours.
+// wholeLines returns where the whole lines of the buffer end. A line that fills it makes the buffer grow; one that is
+// too long is cut, and ends there with an LF of ours.
 func (s *scanner) wholeLines(from int) (end int, cut bool, err error) {
 	for {
 		buf := s.src.buf[:s.src.n]

@@ -15,8 +15,8 @@ const (
 const pollSteps = 1 << 20
 
 // Threads runs a program over a text of any bytes, in linear time: all ways to match go side by side, in the order in
-// which a backtracking matcher would try them, so that the leftmost match with the first alternative wins. A byte that is not
-// UTF-8 matches nothing. It belongs to one worker.
+// which a backtracking matcher would try them, so that the leftmost match with the first alternative wins. A byte that
+// is not UTF-8 matches nothing. It belongs to one worker.
 type threads struct {
 	p         *program
 	stop      func() bool // polled in long texts; what is found then does not matter
@@ -52,8 +52,8 @@ func newThreads(p *program, stop func() bool) *threads {
 		next: queue{make([]uint32, n), make([]thread, 0, n)}}
 }
 
-// find returns the leftmost match that begins at from or later. With quick it may stop at the first sign of a match, whose
-// place then means nothing.
+// find returns the leftmost match that begins at from or later. With quick it may stop at the first sign of a match,
+// whose place then means nothing.
 func (v *threads) find(text []byte, from int, quick bool) (Span, bool) {
 	v.now.list = v.now.list[:0]
 	var match Span

@@ -23,7 +23,8 @@ func utf16Order(head []byte) binary.ByteOrder {
 	return nil
 }
 
-// A utf16Reader decodes UTF-16 to UTF-8 while it is read. Half a surrogate pair, and half a unit at the end, become U+FFFD.
+// A utf16Reader decodes UTF-16 to UTF-8 while it is read. Half a surrogate pair, and half a unit at the end, become
+// U+FFFD.
 type utf16Reader struct {
 	r     io.Reader
 	order binary.ByteOrder

@@ -2,8 +2,8 @@ package search
 
 import "unicode/utf8"
 
-// window chooses the part of a line that is shown: all of it, or maxRunes around a place, a fourth of them before it. It is
-// cut between runes.
+// window chooses the part of a line that is shown: all of it, or maxRunes around a place, a fourth of them before it.
+// It is cut between runes.
 func window(text []byte, at, maxRunes int) (from, to int, cut bool) {
 	if len(text) <= maxRunes || utf8.RuneCount(text) <= maxRunes {
 		return 0, len(text), false

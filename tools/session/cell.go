@@ -31,7 +31,8 @@ type Cell[T any] struct {
 	memory Memory
 	key    string
 	last   *atomic.Pointer[decoded[T]] // of Load; nil in the zero Cell
-	turn   chan struct{}               // holds one value while a change is made: those of one Cell and its copies take turns
+	// holds one value while a change is made: those of one Cell and its copies take turns
+	turn chan struct{}
 }
 
 // decoded is what the Store held at a revision. Revisions are never used again.
@@ -73,8 +74,8 @@ func (c Cell[T]) Load(ctx context.Context) (T, error) {
 
 // Change replaces the value by compare-and-swap and returns the new one. edit gets the value as it is, or the zero
 // T; it may run up to 5 times, each time on a copy of its own, and must be pure. An error of edit comes back wrapped,
-// and nothing is written; so does an error of the Store, or why ctx ended before it was this change's turn. A value that
-// edit leaves as it was is not written again.
+// and nothing is written; so does an error of the Store, or why ctx ended before it was this change's turn. A value
+// that edit leaves as it was is not written again.
 func (c Cell[T]) Change(ctx context.Context, edit func(T) (T, error)) (T, error) {
 	var zero T
 	value, err := c.change(ctx, edit)

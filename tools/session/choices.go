@@ -96,10 +96,12 @@ func (c Choices) Options(u Usual) []Option {
 		dedup = "on"
 	}
 	return []Option{
-		{resultCap, strconv.Itoa(now.most()), fmt.Sprintf("%d to %d characters", leastResultCap, u.most()), c.ResultCap != 0},
+		{resultCap, strconv.Itoa(now.most()), fmt.Sprintf("%d to %d characters", leastResultCap, u.most()),
+			c.ResultCap != 0},
 		{readDedup, dedup, "on, off", c.ReadDedup != nil},
 		{grepMode, now.Prefs.GrepMode, strings.Join(grepModes(), ", "), c.GrepMode != ""},
-		{shellTimeout, strconv.Itoa(now.Prefs.ShellDefaultMS), fmt.Sprintf("1 to %d; for commands that name none", now.Prefs.ShellMaxMS), c.ShellTimeoutMS != 0},
+		{shellTimeout, strconv.Itoa(now.Prefs.ShellDefaultMS),
+			fmt.Sprintf("1 to %d; for commands that name none", now.Prefs.ShellMaxMS), c.ShellTimeoutMS != 0},
 	}
 }
 
@@ -141,8 +143,8 @@ func (c Choices) With(u Usual, key, value string) (Choices, error) {
 	return c, nil
 }
 
-// Fixed says whether a name is that of something that the operator sets and no session: a key of the configuration in any
-// of its spellings, or one of its sections.
+// Fixed says whether a name is that of something that the operator sets and no session: a key of the configuration in
+// any of its spellings, or one of its sections.
 func Fixed(name string) bool {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if strings.Contains(name, ".") || strings.HasPrefix(name, "--") || strings.HasPrefix(name, "codehand_") {
@@ -152,9 +154,11 @@ func Fixed(name string) bool {
 	return slices.Contains(strings.Fields(guards), first) || slices.Contains(strings.Fields(sections), name)
 }
 
-// The words of the configuration. What begins with one of the guards is about what a session may do, however it goes on.
+// The words of the configuration. What begins with one of the guards is about what a session may do, however it goes
+// on.
 const (
 	guards   = "permission permissions sandbox root roots hook hooks mode auth allow deny ask state"
-	sections = "tools profile deferral skills tasks git read edit write list grep shell web agent agents plan lsp mcp protocol stdio client " +
+	sections = "tools profile deferral skills tasks git read edit write list grep shell web agent agents plan lsp " +
+		"mcp protocol stdio client " +
 		"search log http session store audit metrics principals results journal"
 )

@@ -20,9 +20,9 @@ const (
 // FindSkills returns the skills that this session has now, from the disk as it is. On a clash of names the one of the
 // operator wins, then that of the user, then the one nearest to the current directory, then the one nearest to a file
 // that was read or changed. A skill for certain files counts once such a file was. A skill of the operator or the user
-// that lies, by a link or a hard link, where the session's calls may change it, is one of the project; so is one of which
-// not all names could be looked for. Errors are that of ctx, and filestate.ErrMemory where the Store does not say what was
-// read.
+// that lies, by a link or a hard link, where the session's calls may change it, is one of the project; so is one of
+// which not all names could be looked for. Errors are that of ctx, and filestate.ErrMemory where the Store does not say
+// what was read.
 func (s *State) FindSkills(ctx context.Context) (skills.Set, error) {
 	if s.Skills == nil || s.Space == nil {
 		return skills.Set{}, nil
@@ -145,7 +145,8 @@ func (s *State) projectSkillDirs(touched []string) []skills.Dir {
 func (s *State) upward(dir string, places []string) []string {
 	roots, files := s.Space.Roots(), visible{s.Space, s.Rules}
 	for range maxUp {
-		if !slices.ContainsFunc(roots, func(root string) bool { return within(root, dir) }) || slices.Contains(places, dir) {
+		if !slices.ContainsFunc(roots, func(root string) bool { return within(root, dir) }) ||
+			slices.Contains(places, dir) {
 			return places
 		}
 		places = append(places, dir)

@@ -55,7 +55,8 @@ type Prefs struct {
 	NoShell                                       string // why there is no shell; "": there is one
 	NoPDF                                         string // why no PDF file is read; "": they are
 	SkillShell                                    bool   // commands in skills are run, but not in those of a project
-	ManagedRules                                  bool   // no rule allows but those of the machine's administrator: skills lend none
+	// no rule allows but those of the machine's administrator: skills lend none
+	ManagedRules bool
 }
 
 // A State is everything that one session remembers and may use: handles and cells, no logic and no
@@ -64,12 +65,14 @@ type Prefs struct {
 type State struct {
 	Key    Key
 	Client Client
-	Shared bool // the key is shared by several conversations of one person, so nothing may count on what was shown before
+	// the key is shared by several conversations of one person, so nothing may count on what was shown before
+	Shared bool
 
-	Space   *workspace.Space   // roots, the cwd as of this call, and how paths are reached
-	Files   *filestate.Ledger  // what was read; the only way to change a file
-	Rules   *permission.Policy // rules in force
-	Clean   *permission.Policy // what it denies to change are files into which no secret may be written; nil: there are none
+	Space *workspace.Space   // roots, the cwd as of this call, and how paths are reached
+	Files *filestate.Ledger  // what was read; the only way to change a file
+	Rules *permission.Policy // rules in force
+	// what it denies to change are files into which no secret may be written; nil: there are none
+	Clean   *permission.Policy
 	Search  *search.Engine
 	Shell   *shell.Shell
 	Results *results.Shelf
@@ -137,7 +140,8 @@ func (s *State) Open(path string, a workspace.Access) (filestate.File, error) {
 	p, err := s.Space.Open(path, a)
 	if cause, ok := errors.AsType[syscall.Errno](err); ok && a == workspace.Write {
 		failed := &filestate.WriteError{Path: path, Step: "open", Err: cause}
-		failed.Absent = cause == syscall.EMFILE || cause == syscall.ENFILE // even of a name that is not there it says so
+		// even of a name that is not there it says so
+		failed.Absent = cause == syscall.EMFILE || cause == syscall.ENFILE
 		if unlisted, ok := errors.AsType[*workspace.UnlistedError](err); ok {
 			failed.Err = unlisted
 		}

@@ -22,8 +22,8 @@ const (
 )
 
 // Visible reaches the files that calls of this session may read and nobody need be asked about. What lies outside its
-// areas, also through a link, what a rule denies or asks about, and what has the name of a secret does not exist: the error
-// is then fs.ErrNotExist. It is safe for concurrent use.
+// areas, also through a link, what a rule denies or asks about, and what has the name of a secret does not exist: the
+// error is then fs.ErrNotExist. It is safe for concurrent use.
 func (s *State) Visible() skills.Files { return visible{s.Space, s.Rules} }
 
 type visible struct {

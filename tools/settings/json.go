@@ -16,14 +16,14 @@ const (
 	commented         // with comments, and commas behind the last of a list
 )
 
-// A SyntaxError says where content is no JSON.
-type SyntaxError struct {
+// A contentError says where content is no JSON.
+type contentError struct {
 	Line, Column int // in characters; both from 1
 	Reason       string
 }
 
 // Error names the place before the reason: `3:7: invalid character …`.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason) }
+func (e *contentError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason) }
 
 // checkJSON says why content is not JSON of that shape. Nothing but white space is what programs read as no settings.
 func checkJSON(content []byte, d dialect, s shape) error {
@@ -52,14 +52,14 @@ func checkJSON(content []byte, d dialect, s shape) error {
 	return s.check("", value)
 }
 
-func syntaxError(text []byte, at int, reason string) *SyntaxError {
+func syntaxError(text []byte, at int, reason string) *contentError {
 	before := text[:max(0, min(at, len(text)))]
 	line := before[bytes.LastIndexByte(before, '\n')+1:]
-	return &SyntaxError{Line: bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(line) + 1, Reason: reason}
+	return &contentError{Line: bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(line) + 1, Reason: reason}
 }
 
-// blanked returns a copy of JSON with comments in which these, and a comma behind the last value of a list or an object,
-// are blanks. All offsets are as before. The error is a comment that does not end.
+// blanked returns a copy of JSON with comments in which these, and a comma behind the last value of a list or an
+// object, are blanks. All offsets are as before. The error is a comment that does not end.
 func blanked(text []byte) ([]byte, error) {
 	out := bytes.Clone(text)
 	comma := -1 // of a comma with nothing behind it so far

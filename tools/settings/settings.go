@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Own says what is wrong with the content of a file of this server's own settings. known: there are such at the path. The
-// error names line and column where it can. It is pure.
+// Own says what is wrong with the content of a file of this server's own settings. known: there are such at the path.
+// The error names line and column where it can. It is pure.
 type Own func(path string, content []byte) (known bool, err error)
 
 // A Checker knows which files are settings. The nil Checker knows those of clients.
@@ -17,9 +17,9 @@ type Checker struct {
 // New makes a Checker. own may be nil.
 func New(own Own) *Checker { return &Checker{own} }
 
-// Break says why a change would break the settings of a file that goes by the paths; nil: it would not, or it is no file
-// of settings. A file that could not be read before may be whatever one likes, for it may take several changes to mend it.
-// before nil: there is no file yet, and without one all programs work.
+// Break says why a change would break the settings of a file that goes by the paths; nil: it would not, or it is no
+// file of settings. A file that could not be read before may be whatever one likes, for it may take several changes to
+// mend it. before nil: there is no file yet, and without one all programs work.
 func (c *Checker) Break(before, after []byte, paths ...string) error {
 	for _, path := range paths {
 		check := c.of(path)

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// A shape is what a value must be. The zero shape is anything; null is of every shape, since programs take it for nothing.
+// A shape is what a value must be. The zero shape is anything; null is of every shape, since programs take it for
+// nothing.
 type shape struct {
 	kind   string // as in the words of a refusal: "an object", "a list", ...; "": anything
 	fields []field
@@ -130,7 +131,8 @@ func vscodeFile(name string) shape {
 	case "tasks.json":
 		return object(field{"version", text()}, field{"tasks", objects}, field{"inputs", objects})
 	case "launch.json":
-		return object(field{"version", text()}, field{"configurations", objects}, field{"compounds", objects}, field{"inputs", objects})
+		return object(field{"version", text()}, field{"configurations", objects}, field{"compounds", objects},
+			field{"inputs", objects})
 	case "extensions.json":
 		return object(field{"recommendations", texts}, field{"unwantedRecommendations", texts})
 	case "mcp.json":

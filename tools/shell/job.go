@@ -65,7 +65,8 @@ type Job struct {
 
 func newJob(s *Shell, id string, c Command) *Job {
 	j := &Job{
-		id: id, shell: s, want: make(chan State, 1), ended: make(chan struct{}), freed: make(chan struct{}), timer: time.NewTimer(c.Timeout),
+		id: id, shell: s, want: make(chan State, 1), ended: make(chan struct{}), freed: make(chan struct{}),
+		timer:  time.NewTimer(c.Timeout),
 		output: &output{limits: s.limits},
 		info:   Info{ID: id, Command: c.Text, State: Running, Start: time.Now(), Background: c.Background},
 	}

@@ -3,28 +3,19 @@ package shell
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
-func TestMain(m *testing.M) {
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	if code == 0 && !reached(func() bool { return runtime.NumGoroutine() <= before }) {
-		stacks := make([]byte, 1<<20)
-		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", stacks[:runtime.Stack(stacks, true)])
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // hang is the time after which a condition that does not come true is a failure.
 const hang = 60 * time.Second

@@ -53,17 +53,17 @@ func (o *output) open(base string) error {
 	return err
 }
 
-// take copies what is new and releases what need not be kept. A log that cannot be written now, on a full disk, is tried
-// again at the next look; the spools hold what is missing until then. False: the command must be ended, because there is
-// more output than can be kept, or a middle that cannot be released.
+// take copies what is new and releases what need not be kept. A log that cannot be written now, on a full disk, is
+// tried again at the next look; the spools hold what is missing until then. False: the command must be ended, because
+// there is more output than can be kept, or a middle that cannot be released.
 func (o *output) take() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.round(false)
 }
 
-// round is one look. What cannot all be written leaves the log as it was: a part would have a hole, which reads as zeros.
-// After the last look the spools alone have the rest.
+// round is one look. What cannot all be written leaves the log as it was: a part would have a hole, which reads as
+// zeros. After the last look the spools alone have the rest.
 func (o *output) round(last bool) bool {
 	fromErr, anewErr := o.err.grown() // first: what was printed to stdout before it is in this round then
 	fromOut, anewOut := o.out.grown()

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Read lets read have the output of a job from its beginning, with a line in place of what was not kept. It runs once, in
-// the caller's goroutine; while it does, the output of a running job waits, so it must be quick and must not call the
-// Shell. ErrUnknown: no such job here; then it does not run. Its own error comes back as it is.
+// Read lets read have the output of a job from its beginning, with a line in place of what was not kept. It runs once,
+// in the caller's goroutine; while it does, the output of a running job waits, so it must be quick and must not call
+// the Shell. ErrUnknown: no such job here; then it does not run. Its own error comes back as it is.
 func (s *Shell) Read(ctx context.Context, id string, read func(io.Reader) error) (Info, error) {
 	j, i, err := s.find(ctx, id)
 	if err != nil {
@@ -44,7 +44,8 @@ func (k kept) reader(f *os.File) io.Reader {
 	if k.shift != 0 {
 		return part{0, k.size - k.shift}.in(f)
 	}
-	return io.MultiReader(part{0, k.head}.in(f), strings.NewReader(gapLine(k.tail-k.head)), part{k.tail, k.size - k.tail}.in(f))
+	return io.MultiReader(part{0, k.head}.in(f), strings.NewReader(gapLine(k.tail-k.head)),
+		part{k.tail, k.size - k.tail}.in(f))
 }
 
 // gapLine stands for bytes that were not kept.

@@ -15,7 +15,8 @@ type limits struct {
 	tick  time.Duration // between two looks at the spools
 	late  time.Duration // for output after the direct child has ended
 	grace time.Duration // between SIGTERM and SIGKILL
-	hurry time.Duration // the same once this process will be killed soon: two such ends, one after the other, fit into 2 s
+	// the same once this process will be killed soon: two such ends, one after the other, fit into 2 s
+	hurry time.Duration
 	calls time.Duration // at the end, for the callers of commands that were ended
 	pause int           // looks that do not try a log again which could not be written: each copies all that is missing
 }
@@ -23,7 +24,8 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		keep: 32 << 20, gap: 1 << 20, most: 5 << 30,
-		tick: 20 * time.Millisecond, late: 100 * time.Millisecond, grace: 2 * time.Second, hurry: 500 * time.Millisecond, calls: time.Second, pause: 50,
+		tick: 20 * time.Millisecond, late: 100 * time.Millisecond, grace: 2 * time.Second,
+		hurry: 500 * time.Millisecond, calls: time.Second, pause: 50,
 	}
 }
 

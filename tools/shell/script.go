@@ -88,11 +88,12 @@ func (s script) cleanUp(base string) {
 	removeFile(base + cwdSuffix)
 }
 
-// Word is s as one word of a command, for any shell: for a command that somebody may run as it is shown. A plain path stays bare,
-// since rules about commands are easier to write without quotes.
+// Word is s as one word of a command, for any shell: for a command that somebody may run as it is shown. A plain path
+// stays bare, since rules about commands are easier to write without quotes.
 func Word(s string) string {
 	special := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("/._-+,:@%", r))
 	}
 	if s == "" || strings.ContainsFunc(s, special) {
 		return quote(s)

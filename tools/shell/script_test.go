@@ -97,7 +97,7 @@ func TestCwd(t *testing.T) {
 		"cd /; exec true":                 "",
 		"trap 'echo mine' EXIT; cd /usr":  "",
 		"kill -KILL $$":                   "",
-		"mkdir gone; cd gone; rmdir $PWD": "",
+		"mkdir no; cd no; rmdir \"$PWD\"": "",
 	} {
 		if info, _, _ := s.run(t, text); info.Cwd != want {
 			t.Errorf("%q ended in %q, want %q", text, info.Cwd, want)

@@ -41,8 +41,8 @@ type Options struct {
 	Env     []string // environment of commands (sandbox.Environ)
 	MaxJobs int      // at once; 0: 16
 
-	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked again
-	// and again while a command is ended. nil: never.
+	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked
+	// again and again while a command is ended. nil: never.
 	Hurried func() bool
 }
 
@@ -92,9 +92,9 @@ func New(o Options) (*Shell, error) {
 // Bash says whether commands run in bash. Of a text for another shell nothing is known.
 func (s *Shell) Bash() bool { return s.script.bash }
 
-// Close ends all commands with their whole trees and waits for it, and a moment for the callers of those in the foreground,
-// which may read what was printed until they call Release. Spool files go; the logs of jobs stay, since they can be read
-// for a day.
+// Close ends all commands with their whole trees and waits for it, and a moment for the callers of those in the
+// foreground, which may read what was printed until they call Release. Spool files go; the logs of jobs stay, since
+// they can be read for a day.
 func (s *Shell) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -14,9 +14,9 @@ type View struct {
 	Path    string // as written, without quotes
 }
 
-// ViewOf takes `cat F`, `head [-n N] F`, `tail [-n N] F` and `sed -n X,Yp F` apart; ok is false for every other text, and for
-// words that mean something else than themselves to any shell. It runs nothing: that the command printed these lines is
-// for the caller to see.
+// ViewOf takes `cat F`, `head [-n N] F`, `tail [-n N] F` and `sed -n X,Yp F` apart; ok is false for every other text,
+// and for words that mean something else than themselves to any shell. It runs nothing: that the command printed these
+// lines is for the caller to see.
 func ViewOf(command string) (v View, ok bool) {
 	m := viewForms().FindStringSubmatch(command)
 	if m == nil {
@@ -33,5 +33,6 @@ var viewForms = sync.OnceValue(func() *regexp.Regexp {
 		plain = `[\pL\pN_./@%+][\pL\pN_./@%+,:=-]*`
 		word  = `(?:(` + plain + `)|'([^'\n]+)'|"([^"$\x60\\!\n]+)")`
 	)
-	return regexp.MustCompile(`^[ \t]*(?:(cat)|(head|tail)(?:[ \t]+-n[ \t]+[0-9]+)?|` + sed + `)[ \t]+` + word + `[ \t]*$`)
+	return regexp.MustCompile(`^[ \t]*(?:(cat)|(head|tail)(?:[ \t]+-n[ \t]+[0-9]+)?|` + sed + `)[ \t]+` + word +
+		`[ \t]*$`)
 })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/skills"
 )
 
@@ -51,7 +52,7 @@ func TestArgumentsAreNoCode(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) // the same ones each time
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	executed := 0
-	for range 5000 {
+	for range leaktest.Rounds(2000, 5000) {
 		var template strings.Builder
 		for range 1 + random.IntN(7) {
 			template.WriteString(pick([][]string{codePieces, codePieces, codeHoles}[random.IntN(3)]))
@@ -71,7 +72,7 @@ func TestArgumentsAreNoCode(t *testing.T) {
 		}
 		t.Errorf("%q with %q runs code: %q", template.String(), args, command)
 	}
-	if executed < 1000 {
+	if executed < leaktest.Rounds(400, 1000) {
 		t.Errorf("only %d commands were run", executed)
 	}
 }

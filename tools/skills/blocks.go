@@ -2,9 +2,9 @@ package skills
 
 import "strings"
 
-// blocks takes a body apart into text and commands: parts that say the same as the body does when commands are written as
-// they were found. Fences and code spans are those of CommonMark, but for the indentation, which may be any: a fence in a
-// list is indented.
+// blocks takes a body apart into text and commands: parts that say the same as the body does when commands are written
+// as they were found. Fences and code spans are those of CommonMark, but for the indentation, which may be any: a fence
+// in a list is indented.
 func blocks(body string) []Part {
 	b := blockReader{}
 	for at := 0; at < len(body); {
@@ -48,8 +48,8 @@ func closing(body string, at int, mark string) int {
 	return after
 }
 
-// inner returns where the text of a block that begins at ends, and where the line after it begins. Both are the end of the
-// body when nothing closes the block.
+// inner returns where the text of a block that begins at ends, and where the line after it begins. Both are the end of
+// the body when nothing closes the block.
 func inner(body string, at int, mark string) (end, after int) {
 	for at < len(body) {
 		line, _, _ := strings.Cut(body[at:], "\n")
@@ -80,8 +80,8 @@ func (b *blockReader) command(text string) {
 	b.parts = append(b.parts, Part{Text: text, Command: true})
 }
 
-// shell reads a block of commands: its line begins at start, its text at from. It returns where to go on. A block that is
-// not closed or empty is text.
+// shell reads a block of commands: its line begins at start, its text at from. It returns where to go on. A block that
+// is not closed or empty is text.
 func (b *blockReader) shell(body string, start, from int, mark string) int {
 	end, after := inner(body, from, mark)
 	command := strings.TrimSpace(dedent(body[from:end], indent(body[start:from])))
@@ -131,8 +131,8 @@ func (b *blockReader) line(line string) {
 	b.text.WriteString(line[from:])
 }
 
-// lastRuns returns where the last run of backticks of each length begins. With it no line is searched in vain, which on a
-// hostile one would take the square of its length.
+// lastRuns returns where the last run of backticks of each length begins. With it no line is searched in vain, which on
+// a hostile one would take the square of its length.
 func lastRuns(line string) map[int]int {
 	var last map[int]int
 	for i := 0; i < len(line); i++ {

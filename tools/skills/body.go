@@ -12,7 +12,8 @@ var (
 	ErrNotText  = errors.New("the skill is not UTF-8 text")
 )
 
-// Body returns the text of s after its front matter, as the file is now: it may be newer than s. Lines end with \n alone.
+// Body returns the text of s after its front matter, as the file is now: it may be newer than s. Lines end with \n
+// alone.
 func (x *Index) Body(ctx context.Context, f Files, s Skill) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// split takes a file apart: the lines between the first one, which is ---, and the next such one; and what follows. A byte
-// order mark and CRLF are taken away. A file whose first line is another is all body. The error is ErrNotText, or says in
-// half a sentence what is wrong.
+// split takes a file apart: the lines between the first one, which is ---, and the next such one; and what follows. A
+// byte order mark and CRLF are taken away. A file whose first line is another is all body. The error is ErrNotText, or
+// says in half a sentence what is wrong.
 func split(file []byte) (front, body string, err error) {
 	if !utf8.Valid(file) || bytes.IndexByte(file, 0) >= 0 {
 		return "", "", ErrNotText
@@ -37,8 +37,8 @@ func split(file []byte) (front, body string, err error) {
 }
 
 // readFront reads front matter, which is an object. What is no YAML is read again key by key, as people write it: with
-// ": " in the middle of a description, or brackets that are prose. loose says that this was needed. An error says in half
-// a sentence why there is no skill.
+// ": " in the middle of a description, or brackets that are prose. loose says that this was needed. An error says in
+// half a sentence why there is no skill.
 func readFront(text string) (v value, loose bool, err error) {
 	v, err = parseYAML(text, false)
 	switch {
@@ -66,9 +66,9 @@ func readFront(text string) (v value, loose bool, err error) {
 // plainKey is the beginning of a line that begins a key of the whole front matter.
 var plainKey = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+|$)`)
 
-// readKeys reads front matter key by key: each with the lines that follow it until the next one. A value that is YAML by
-// itself is read so, any other is the text as it is, its lines joined. Of two equal keys the last counts. The only error
-// is errBomb.
+// readKeys reads front matter key by key: each with the lines that follow it until the next one. A value that is YAML
+// by itself is read so, any other is the text as it is, its lines joined. Of two equal keys the last counts. The only
+// error is errBomb.
 func readKeys(text string) (value, error) {
 	v := value{kind: object}
 	lines := strings.Split(text, "\n")

@@ -19,8 +19,8 @@ const (
 	maxFile    = 1 << 20 // bytes of a SKILL.md
 )
 
-// maxKept is how many files an Index remembers from Scans of different directories, some of several repositories. What a
-// file says may take 128 KiB.
+// maxKept is how many files an Index remembers from Scans of different directories, some of several repositories. What
+// a file says may take 128 KiB.
 const maxKept = 2000
 
 // An Index remembers what it has parsed, and hashed. It is safe for concurrent use, also by those who scan different
@@ -47,15 +47,15 @@ type parsed struct {
 // New returns an empty Index.
 func New() *Index { return &Index{} }
 
-// Scan looks at dirs, the one that wins a clash first, and returns what is there now. A directory that does not exist has
-// no skills. At most 500 skills are found; what does not fit, cannot be read or parsed, or has a name that an earlier file
-// has is in Set.Dropped, of which there are 200 at most. Of one directory 2,000 entries are looked at, of all 5,000. A file
-// that cannot be parsed keeps its name from later ones, so that breaking a skill of the user does not put one of the project
-// in its place.
+// Scan looks at dirs, the one that wins a clash first, and returns what is there now. A directory that does not exist
+// has no skills. At most 500 skills are found; what does not fit, cannot be read or parsed, or has a name that an
+// earlier file has is in Set.Dropped, of which there are 200 at most. Of one directory 2,000 entries are looked at, of
+// all 5,000. A file that cannot be parsed keeps its name from later ones, so that breaking a skill of the user does not
+// put one of the project in its place.
 //
 // A file is read again only when its size, modification time or identity changed, or when it was younger than 2 s as it
-// was read: a second change within the clock's grain would not show. What a directory has no longer is forgotten with the
-// Scan that looks at it, and all other directories once more than 2,000 files are known. The only error is ctx's.
+// was read: a second change within the clock's grain would not show. What a directory has no longer is forgotten with
+// the Scan that looks at it, and all other directories once more than 2,000 files are known. The only error is ctx's.
 func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
 	s := scan{files: f, met: map[place]map[string]parsed{}, taken: map[string]string{}}
 	for _, d := range dirs {
@@ -66,7 +66,8 @@ func (x *Index) Scan(ctx context.Context, f Files, dirs []Dir) (Set, error) {
 			continue
 		}
 		if s.looked >= maxLooked {
-			s.drop(d.Path, "%d entries of other directories were looked at, and none of its own, nor of those after it", s.looked)
+			s.drop(d.Path, "%d entries of other directories were looked at, and none of its own, nor of those after it",
+				s.looked)
 			break
 		}
 		s.old, s.now = x.known(at), map[string]parsed{}
@@ -266,6 +267,7 @@ func (s *Skill) parse(data []byte) error {
 
 // at returns what a file says as a skill of a place.
 func (s Skill) at(place Skill) Skill {
-	s.Name, s.Trust, s.Dir, s.File, s.Flat, s.place = place.Name, place.Trust, place.Dir, place.File, place.Flat, place.place
+	s.Name, s.Trust, s.Dir, s.File, s.Flat, s.place = place.Name, place.Trust, place.Dir, place.File, place.Flat,
+		place.place
 	return s
 }

@@ -28,9 +28,11 @@ type hashed struct {
 }
 
 // Manifest returns every file of s with its digest, by path: what Files returns, and for a flat skill its one file.
-// complete is false when there are more than 512 files or 16 MiB, a file of more than most bytes, or when a file could not
-// be read; the entries then are those of a part. Digests are remembered like what Scan parses. The error is that of Files.
-func (x *Index) Manifest(ctx context.Context, f Files, s Skill, most int64) (entries []ManifestEntry, complete bool, err error) {
+// complete is false when there are more than 512 files or 16 MiB, a file of more than most bytes, or when a file could
+// not be read; the entries then are those of a part. Digests are remembered like what Scan parses. The error is that of
+// Files.
+func (x *Index) Manifest(ctx context.Context, f Files, s Skill,
+	most int64) (entries []ManifestEntry, complete bool, err error) {
 	files, more, err := x.Files(ctx, f, s, maxManifest)
 	if err != nil {
 		return nil, false, err

@@ -11,10 +11,10 @@ import (
 // maxName is the length of a name, in characters: the public format's.
 const maxName = 64
 
-// usable reports whether a skill can have this name: 1 to 64 characters, letters and digits of any script and _ . : -, of
-// which the first is a letter, a digit or _, and none is invisible: a repository's name must not look like one of the
-// user's. The public format allows a-z, 0-9 and - alone (see Skill.Public), but skills in use have capitals, dots and
-// colons, too.
+// usable reports whether a skill can have this name: 1 to 64 characters, letters and digits of any script and _ . : -,
+// of which the first is a letter, a digit or _, and none is invisible: a repository's name must not look like one of
+// the user's. The public format allows a-z, 0-9 and - alone (see Skill.Public), but skills in use have capitals, dots
+// and colons, too.
 func usable(name string) bool {
 	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxName {
 		return false

@@ -8,16 +8,18 @@ import (
 )
 
 const (
-	// maxBraces is what the braces of one pattern may make of it. A pattern with more counts with its braces as they are.
+	// maxBraces is what the braces of one pattern may make of it. A pattern with more counts with its braces as they
+	// are.
 	maxBraces = 64
-	// maxPatterns is how many patterns of a skill are looked at, with their braces written out: every one is held against
-	// every file, for each of 500 skills, at every call that looks for skills.
+	// maxPatterns is how many patterns of a skill are looked at, with their braces written out: every one is held
+	// against every file, for each of 500 skills, at every call that looks for skills.
 	maxPatterns = 100
 )
 
 // Matches reports whether the skill counts where these files were touched: slash paths below the project's directory.
 // A skill without Paths always counts. Patterns are those of gitignore and may have braces ({a,b}); a file below a
-// directory that matches counts as well, and of several patterns the last that matches. Of more than 100 the first count.
+// directory that matches counts as well, and of several patterns the last that matches. Of more than 100 the first
+// count.
 func (s Skill) Matches(touched ...string) bool {
 	if len(s.Paths) == 0 {
 		return true

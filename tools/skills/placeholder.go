@@ -34,7 +34,8 @@ type fillings struct {
 
 // prepare collects what can be put into the text of a skill.
 func prepare(s Skill, a Arguments) fillings {
-	f := fillings{all: a.Text, words: shellWords(a.Text), names: s.Arguments[:min(len(s.Arguments), maxNamed)], variables: map[string]string{}}
+	f := fillings{all: a.Text, words: shellWords(a.Text), names: s.Arguments[:min(len(s.Arguments), maxNamed)],
+		variables: map[string]string{}}
 	for _, prefix := range []string{"CLAUDE_", "CODEHAND_"} {
 		f.variables[prefix+"SKILL_DIR"] = s.Dir
 		f.variables[prefix+"PROJECT_DIR"] = a.Project
@@ -79,7 +80,8 @@ func (f fillings) at(s string) (placeholder, bool) {
 			return placeholder{length: len("$ARGUMENTS") + n, got: f.word(after[1 : n-1])}, true
 		}
 		if !wordAt(after) {
-			return placeholder{length: len("$ARGUMENTS"), got: filling{text: f.all, words: f.words, argument: true}}, true
+			return placeholder{length: len("$ARGUMENTS"), got: filling{text: f.all, words: f.words, argument: true}},
+				true
 		}
 	}
 	if n := digits(rest); n > 0 {
@@ -131,7 +133,8 @@ func index(s string) int {
 // digits counts the digits at the start of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// wordAt reports whether a word goes on at the start of s. Only ASCII counts: languages without blanks write $0 and go on.
+// wordAt reports whether a word goes on at the start of s. Only ASCII counts: languages without blanks write $0 and go
+// on.
 func wordAt(s string) bool {
 	if s == "" {
 		return false

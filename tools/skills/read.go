@@ -45,8 +45,8 @@ type copied struct {
 	sum   string // SHA-256, hex
 }
 
-// load reads a file of at most max bytes. If old holds it is not read, and fresh is false. ErrTooLarge means that it has
-// more.
+// load reads a file of at most max bytes. If old holds it is not read, and fresh is false. ErrTooLarge means that it
+// has more.
 func load(f Files, path string, max int64, old *stamp) (c copied, fresh bool, err error) {
 	file, err := f.Open(path)
 	if err != nil {

@@ -46,18 +46,21 @@ type Rendering []Part
 // Render puts arguments into body, in one pass: what is put in is never looked at again.
 //
 //	$ARGUMENTS            all arguments as they were given
-//	$ARGUMENTS[N], $N     argument N, from 0; split as a shell does, at white space alone if a quote is open. Missing: left
+//	$ARGUMENTS[N], $N     argument N, from 0; split as a shell does, at white space alone if a quote is open. Missing:
+//
+// left
+//
 //	$name                 argument by its position in s.Arguments, longest name first, as a whole word. Missing: empty
 //	${CLAUDE_SKILL_DIR}   and PROJECT_DIR, SESSION_ID; CODEHAND_ for CLAUDE_ too
 //	\$1                   $1 itself, and so for all of the above
 //
 // Arguments that no placeholder took follow the text as "ARGUMENTS: …" on a line of their own.
 //
-// A command is !`command` on one line, at the line's start or after white space, or a block fenced with ```! lines. Within
-// another fence or code span it is text, which some other programs run. Commands are found before anything is put in. In a
-// command an argument is one quoted word ($ARGUMENTS: one for each), or stands as it is in quotes of the command; what is
-// put in consists of letters, digits, blanks and _ . / : @ % + , = - only, else the command is Unsafe: no quoting is safe
-// in commands that hand their words to a second shell. The error is ErrTooLarge.
+// A command is !`command` on one line, at the line's start or after white space, or a block fenced with ```! lines.
+// Within another fence or code span it is text, which some other programs run. Commands are found before anything is
+// put in. In a command an argument is one quoted word ($ARGUMENTS: one for each), or stands as it is in quotes of the
+// command; what is put in consists of letters, digits, blanks and _ . / : @ % + , = - only, else the command is Unsafe:
+// no quoting is safe in commands that hand their words to a second shell. The error is ErrTooLarge.
 func Render(s Skill, body string, a Arguments) (Rendering, error) {
 	r := renderer{fillings: prepare(s, a)}
 	var out Rendering
@@ -188,9 +191,9 @@ func (f filling) inCommand(quoted bool, before, after byte) (word string, ok boo
 	return strings.Join(words, " "), true
 }
 
-// Text returns the text with what run returns in the place of each command, without the line ends at its end. It stops at
-// the first error of run. Before it runs anything it returns ErrUnsafe or ErrPlace if a command is, and ErrTooMany for
-// more than 50. Where run is nil nothing runs, and disabled stands in the place of every command.
+// Text returns the text with what run returns in the place of each command, without the line ends at its end. It stops
+// at the first error of run. Before it runs anything it returns ErrUnsafe or ErrPlace if a command is, and ErrTooMany
+// for more than 50. Where run is nil nothing runs, and disabled stands in the place of every command.
 func (r Rendering) Text(run func(command string) (string, error)) (string, error) {
 	if run == nil {
 		run = func(string) (string, error) { return disabled, nil }

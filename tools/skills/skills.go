@@ -34,8 +34,9 @@ type Dir struct {
 
 // Files is how an Index reaches files. What a session may not see does not exist for it: fs.ErrNotExist.
 type Files interface {
-	// ReadDir returns the entries of a directory, sorted by name, at most limit. A link is an entry of its target's kind;
-	// its FileInfo may have a method Target, which returns what the system says of the target, so that circles are seen.
+	// ReadDir returns the entries of a directory, sorted by name, at most limit. A link is an entry of its target's
+	// kind; its FileInfo may have a method Target, which returns what the system says of the target, so that circles
+	// are seen.
 	ReadDir(path string, limit int) ([]fs.FileInfo, error)
 	// Open opens a regular file, and nothing else; it never blocks.
 	Open(path string) (fs.File, error)
@@ -75,12 +76,14 @@ type Set struct {
 	Dropped []Dropped // what looked like a skill and is none, by path
 }
 
-// A Dropped is a file that is no skill, and why: it cannot be parsed, is too large, or has a name that an earlier one has.
+// A Dropped is a file that is no skill, and why: it cannot be parsed, is too large, or has a name that an earlier one
+// has.
 type Dropped struct{ Path, Reason string }
 
 // Find returns the skill of that name.
 func (s Set) Find(name string) (Skill, bool) {
-	i, ok := slices.BinarySearchFunc(s.Skills, name, func(k Skill, name string) int { return strings.Compare(k.Name, name) })
+	i, ok := slices.BinarySearchFunc(s.Skills, name,
+		func(k Skill, name string) int { return strings.Compare(k.Name, name) })
 	if !ok {
 		return Skill{}, false
 	}

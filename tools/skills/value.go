@@ -89,8 +89,8 @@ func writeString(b *bytes.Buffer, s string) {
 	b.Truncate(b.Len() - 1)
 }
 
-// Numbers as the core schema of YAML 1.2 has them (section 10.3.2). The parser also knows those of 1.1, where 0755 is 493
-// and 1_000 a number; whoever compares Front with the file reads 1.2.
+// Numbers as the core schema of YAML 1.2 has them (section 10.3.2). The parser also knows those of 1.1, where 0755 is
+// 493 and 1_000 a number; whoever compares Front with the file reads 1.2.
 var (
 	decimal = regexp.MustCompile(`^[-+]?[0-9]{1,300}$`)
 	based   = regexp.MustCompile(`^0(o[0-7]{1,20}|x[0-9a-fA-F]{1,15})$`)

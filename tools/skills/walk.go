@@ -17,10 +17,10 @@ const (
 	maxBeside = 50   // files in the first line of a text
 )
 
-// Files returns the first limit files below the directory of s by path, SKILL.md among them, with slashes. more says that
-// there are others, or that the walk met a bound: 10 levels, 5,000 entries, 2,000 in one directory. Directories of
-// version control are left out, and so is what cannot be listed; a link that leads back to a directory above itself is not
-// followed. A flat skill has no files. The error is ctx's, or that of listing the directory itself.
+// Files returns the first limit files below the directory of s by path, SKILL.md among them, with slashes. more says
+// that there are others, or that the walk met a bound: 10 levels, 5,000 entries, 2,000 in one directory. Directories of
+// version control are left out, and so is what cannot be listed; a link that leads back to a directory above itself is
+// not followed. A flat skill has no files. The error is ctx's, or that of listing the directory itself.
 func (x *Index) Files(ctx context.Context, f Files, s Skill, limit int) (files []string, more bool, err error) {
 	if s.Flat {
 		return nil, false, ctx.Err()
@@ -36,8 +36,9 @@ func (x *Index) Files(ctx context.Context, f Files, s Skill, limit int) (files [
 	return w.found, w.cut, nil
 }
 
-// Head returns the line, with its end, that comes before the text of s: its name, its directory, and the first 50 of its
-// other files. beside says whether there are such. Names are as on the disk, but for line feeds. Errors are those of Files.
+// Head returns the line, with its end, that comes before the text of s: its name, its directory, and the first 50 of
+// its other files. beside says whether there are such. Names are as on the disk, but for line feeds. Errors are those
+// of Files.
 func (x *Index) Head(ctx context.Context, f Files, s Skill) (line string, beside bool, err error) {
 	files, more, err := x.Files(ctx, f, s, maxBeside+1) // one of them is SKILL.md
 	if err != nil {
@@ -90,7 +91,8 @@ func (w *walk) dir(ctx context.Context, dir, rel string, above []fs.FileInfo) er
 		case len(above) >= maxLevels:
 			w.cut = true
 		default:
-			if err := w.dir(ctx, filepath.Join(dir, name), rel+name+"/", append(above[:len(above):len(above)], e)); err != nil {
+			if err := w.dir(ctx, filepath.Join(dir, name), rel+name+"/",
+				append(above[:len(above):len(above)], e)); err != nil {
 				return err
 			}
 		}
@@ -105,7 +107,8 @@ func versions(name string) bool {
 
 // meets reports whether dir is one of those above it: a link led back.
 func meets(above []fs.FileInfo, dir fs.FileInfo) bool {
-	return slices.ContainsFunc(above, func(a fs.FileInfo) bool { return a != nil && os.SameFile(target(a), target(dir)) })
+	return slices.ContainsFunc(above,
+		func(a fs.FileInfo) bool { return a != nil && os.SameFile(target(a), target(dir)) })
 }
 
 // target is what the system says of an entry: one that is a link knows it under another name.

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// shellWords splits arguments as a shell does: at white space, with quotes and backslashes. When a quote is open at the end
-// it was an apostrophe: then the text is split at white space alone, and every character stays.
+// shellWords splits arguments as a shell does: at white space, with quotes and backslashes. When a quote is open at the
+// end it was an apostrophe: then the text is split at white space alone, and every character stays.
 func shellWords(s string) []string {
 	var out []string
 	var word strings.Builder
@@ -54,11 +54,12 @@ func escapes(quote, r rune) bool {
 	return true
 }
 
-// harmless reports whether a text is data to every shell that may read it, the second and third, too: it has no character
-// that one gives a meaning to, but those that only count outside of quotes.
+// harmless reports whether a text is data to every shell that may read it, the second and third, too: it has no
+// character that one gives a meaning to, but those that only count outside of quotes.
 func harmless(s string) bool {
 	for _, r := range s {
-		if r != ' ' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune(bare+"=", r) {
+		if r != ' ' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) &&
+			!strings.ContainsRune(bare+"=", r) {
 			return false
 		}
 	}
@@ -71,8 +72,8 @@ const bare = "_./:@%+,-"
 // isBare reports whether a byte can stand outside of quotes.
 func isBare(c byte) bool { return wordAt(string(c)) || strings.IndexByte(bare, c) >= 0 }
 
-// quoteWord makes one word of a harmless text, between the bytes before and after it in a command. It is bare where that is
-// the same, since rules about commands are easier to write without quotes.
+// quoteWord makes one word of a harmless text, between the bytes before and after it in a command. It is bare where
+// that is the same, since rules about commands are easier to write without quotes.
 func quoteWord(s string, before, after byte) string {
 	plain := s != "" && joins(before) && joins(after)
 	for i := 0; plain && i < len(s); i++ {
@@ -84,11 +85,12 @@ func quoteWord(s string, before, after byte) string {
 	return "'" + s + "'"
 }
 
-// joins reports whether a bare word means the same beside c: a digit before < would name a file. 0: nothing is beside it.
+// joins reports whether a bare word means the same beside c: a digit before < would name a file. 0: nothing is beside
+// it.
 func joins(c byte) bool { return c == 0 || c == ' ' || c == '\t' || c == '\n' || c == '=' || isBare(c) }
 
-// A quoting knows whether a place in a command is within quotes. It need not be right: what is put in is harmless either
-// way, and only not the one word that was meant.
+// A quoting knows whether a place in a command is within quotes. It need not be right: what is put in is harmless
+// either way, and only not the one word that was meant.
 type quoting struct {
 	quote   byte
 	escaped bool

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// What is read of YAML at most. goccy/go-yaml v1.19.2 needs time by the square of nesting (64 KiB of "[": 13 s), so that
-// tokens, which it makes in linear time, are counted before it parses them.
+// What is read of YAML at most. goccy/go-yaml v1.19.2 needs time by the square of nesting (64 KiB of "[": 13 s), so
+// that tokens, which it makes in linear time, are counted before it parses them.
 const (
 	maxTokens = 8000
 	maxDepth  = 32   // of lists and objects in each other
@@ -27,7 +27,8 @@ var errBomb = errors.New("its front matter is nested too deeply or has too many 
 // parseYAML reads one YAML document. Keys of an object keep their order. lenient lets the last of two equal keys count,
 // which are an error otherwise. The error is errBomb, or says in the parser's words what is no YAML.
 func parseYAML(text string, lenient bool) (v value, err error) {
-	// A parser of 10,000 lines that reads what a repository brings along: if it has one more panic, the skill is dropped.
+	// A parser of 10,000 lines that reads what a repository brings along: if it has one more panic, the skill is
+	// dropped.
 	defer func() {
 		if p := recover(); p != nil {
 			v, err = value{}, fmt.Errorf("the YAML parser gave up: %v", p)

@@ -23,17 +23,17 @@ const (
 // listKey is what is locked: there is one list in a directory.
 const listKey = "tasks"
 
-// A Locker lets one in, over all sessions and processes that share a directory. It waits for a bounded time, or until ctx
-// ends, and says then why not.
+// A Locker lets one in, over all sessions and processes that share a directory. It waits for a bounded time, or until
+// ctx ends, and says then why not.
 type Locker interface {
 	Lock(ctx context.Context, keys ...string) (unlock func(), err error)
 }
 
 // A Directory is a Memory over files: one for each task, and one with the last id. Who changes holds a lock; a file is
 // written under another name and then renamed, so it is read whole. Whoever ends in the middle of a change leaves one
-// that is done in part: links are complete again whenever they are read, and the last id is written before the first file
-// that has it, so no id is given twice. A file that cannot be used is reported and stays. Links are not followed. It is
-// safe for concurrent use. Errors: *DirectoryError, also around those of the Locker.
+// that is done in part: links are complete again whenever they are read, and the last id is written before the first
+// file that has it, so no id is given twice. A file that cannot be used is reported and stays. Links are not followed.
+// It is safe for concurrent use. Errors: *DirectoryError, also around those of the Locker.
 type Directory struct {
 	path   string
 	locker Locker
@@ -179,7 +179,8 @@ func (d *Directory) write(root *os.Root, s stored, next Book) error {
 	}
 	switch {
 	case s.lastDamaged != "" && next.Last > s.book.Last:
-		return &DirectoryError{Name: lastFile, Step: "read", Err: errors.New(s.lastDamaged)} // nobody knows which ids are free
+		// nobody knows which ids are free
+		return &DirectoryError{Name: lastFile, Step: "read", Err: errors.New(s.lastDamaged)}
 	case s.lastDamaged == "" && next.Last != s.last:
 		if err := put(lastFile, []byte(strconv.Itoa(next.Last)+"\n")); err != nil {
 			return err

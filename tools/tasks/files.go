@@ -118,7 +118,8 @@ func taskFiles(root *os.Root) ([]string, error) {
 		return !isTask || !isID
 	})
 	if len(names) > maxFiles {
-		return nil, &DirectoryError{Step: "list", Err: fmt.Errorf("it has %d files of tasks, at most %d can be read", len(names), maxFiles)}
+		return nil, &DirectoryError{Step: "list", Err: fmt.Errorf("it has %d files of tasks, at most %d can be read",
+			len(names), maxFiles)}
 	}
 	slices.SortFunc(names, byID)
 	return names, nil

@@ -33,7 +33,8 @@ const (
 	MaxTasks = 500
 	// maxBook is how many bytes of JSON a Book may take: as many as a value of the Store.
 	maxBook = 256 << 10
-	// maxDepth is how deep metadata may be nested. A decoder of JSON ends at 10,000, and a Book that it cannot read is lost.
+	// maxDepth is how deep metadata may be nested. A decoder of JSON ends at 10,000, and a Book that it cannot read is
+	// lost.
 	maxDepth = 100
 	// maxID is the largest id, which nobody reaches who counts.
 	maxID = 999_999_999
@@ -70,8 +71,8 @@ type Damaged struct {
 type Memory interface {
 	// Load returns the Book, which is shared: nobody may change what it points to.
 	Load(ctx context.Context) (Book, error)
-	// Change replaces the Book by what edit makes of it, in one step. edit may run several times, each time on a copy of
-	// its own, and must be pure. Its error comes back, perhaps wrapped, and nothing is changed.
+	// Change replaces the Book by what edit makes of it, in one step. edit may run several times, each time on a copy
+	// of its own, and must be pure. Its error comes back, perhaps wrapped, and nothing is changed.
 	Change(ctx context.Context, edit func(Book) (Book, error)) (Book, error)
 }
 
@@ -114,7 +115,8 @@ func (l List) Create(ctx context.Context, d Draft) (Task, error) {
 		before := b.size()
 		b.Last++
 		made = Task{
-			ID: strconv.Itoa(b.Last), Subject: d.Subject, Description: d.Description, ActiveForm: d.ActiveForm, Status: Pending,
+			ID: strconv.Itoa(b.Last), Subject: d.Subject, Description: d.Description, ActiveForm: d.ActiveForm,
+			Status: Pending,
 			Blocks: []string{}, BlockedBy: []string{}, Metadata: merged(nil, d.Metadata),
 		}
 		b.Tasks = append(b.Tasks, made)
@@ -184,7 +186,8 @@ func (b Book) size() int {
 	return len(raw)
 }
 
-// fits refuses a Book that has grown over the limit. One that shrinks may still be over it: files can be copied by hand.
+// fits refuses a Book that has grown over the limit. One that shrinks may still be over it: files can be copied by
+// hand.
 func (b Book) fits(before int) error {
 	if n := b.size(); n > maxBook && n > before {
 		return &SizeError{Size: n, Limit: maxBook}
@@ -203,7 +206,8 @@ func merged(old, changes map[string]json.RawMessage) map[string]json.RawMessage 
 			delete(all, key)
 			continue
 		}
-		all[key] = bytes.ToValidUTF8(value, []byte("\uFFFD")) // a decoder lets it through, and would not get back what it wrote
+		// a decoder lets it through, and would not get back what it wrote
+		all[key] = bytes.ToValidUTF8(value, []byte("\uFFFD"))
 	}
 	if len(all) == 0 {
 		return nil

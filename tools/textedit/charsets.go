@@ -88,8 +88,8 @@ func (d *decoder) next(raw []byte) (r rune, size int, ok bool) {
 	}
 	n, used, err := d.table.Transform(d.out[:], raw[:size], true)
 	r, length := utf8.DecodeRune(d.out[:n])
-	// One character, all of the bytes and nothing else: a few bytes of Big5 are two characters, and a bad second byte is
-	// a character of its own.
+	// One character, all of the bytes and nothing else: a few bytes of Big5 are two characters, and a bad second byte
+	// is a character of its own.
 	if err != nil || used != size || length != n || r == utf8.RuneError {
 		return 0, 1, false
 	}

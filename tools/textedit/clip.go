@@ -31,8 +31,9 @@ func (c *clipping) line(sign byte, line string, others []string, i int) string {
 	return text
 }
 
-// clipped is at most n bytes of a line, rounded to characters, and what is left out on both sides: from a little before the
-// first difference from other on. An other that shares nothing with it says that the line counts from its beginning.
+// clipped is at most n bytes of a line, rounded to characters, and what is left out on both sides: from a little before
+// the first difference from other on. An other that shares nothing with it says that the line counts from its
+// beginning.
 func clipped(line, other string, n int) string {
 	if len(line) <= n+clipNote {
 		return line

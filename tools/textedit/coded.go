@@ -112,8 +112,8 @@ func (c *coded) bytesOf(p piece) []byte {
 // splice notes what an edit has done to the text: splices are in order and do not overlap. It returns how many bytes of
 // the file, as the edits so far have made it, they took the place of. The error is a *MixError.
 //
-// What a splice leaves as it was at its beginning and at its end stays the file's: some encodings have two spellings for
-// a character, and the file keeps its own.
+// What a splice leaves as it was at its beginning and at its end stays the file's: some encodings have two spellings
+// for a character, and the file keeps its own.
 func (c *coded) splice(text []byte, splices []splice) (changed int, err error) {
 	last := ""
 	w := &walker{c: c, old: c.pieces}
@@ -184,8 +184,8 @@ type walker struct {
 	made []piece
 }
 
-// take goes n bytes of the text on, and keeps them or leaves them out. Their bytes in the file are added to size, if it is
-// not nil.
+// take goes n bytes of the text on, and keeps them or leaves them out. Their bytes in the file are added to size, if it
+// is not nil.
 func (w *walker) take(n int, keep bool, size *int) {
 	for n > 0 {
 		p := w.old[0].part(w.used, n)

@@ -21,8 +21,8 @@ type Text struct {
 	NoEOL    bool // the last line has no line end
 }
 
-// Decode looks at content. The error is ErrBinary: a NUL in the first 8 KiB, without a mark. Bytes that are no characters
-// are no error.
+// Decode looks at content. The error is ErrBinary: a NUL in the first 8 KiB, without a mark. Bytes that are no
+// characters are no error.
 func Decode(content []byte) (Text, error) {
 	e, err := Detect(content)
 	if err != nil {

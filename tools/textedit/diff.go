@@ -21,14 +21,14 @@ const (
 )
 
 // Diff returns unified hunks with 3 lines of context, without file headers, at most maxBytes long, cut at a line with
-// `... (diff cut, N more lines)`. Before lines are left out, long ones are clipped, changed ones around what has changed.
-// whole says that nothing was cut, no changed line was clipped, and nothing is different that is not shown but line ends, the
-// mark and the encoding: see Hides. There is no line end after the last line.
+// `... (diff cut, N more lines)`. Before lines are left out, long ones are clipped, changed ones around what has
+// changed. whole says that nothing was cut, no changed line was clipped, and nothing is different that is not shown but
+// line ends, the mark and the encoding: see Hides. There is no line end after the last line.
 //
-// The lines are compared as a view of the file shows them: the encoding, the \r of a line end and the mark are no difference
-// and are not shown, and each byte that is no character is shown as U+FFFD. If only those differ, the text is a sentence
-// that says so. It is "" only for equal contents, or if maxBytes has no room. If so much has changed that comparing would
-// take long, the text names the range of lines, and whole is false.
+// The lines are compared as a view of the file shows them: the encoding, the \r of a line end and the mark are no
+// difference and are not shown, and each byte that is no character is shown as U+FFFD. If only those differ, the text
+// is a sentence that says so. It is "" only for equal contents, or if maxBytes has no room. If so much has changed that
+// comparing would take long, the text names the range of lines, and whole is false.
 func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
 	if bytes.Equal(old, new) {
 		return "", true
@@ -40,7 +40,8 @@ func Diff(old, new []byte, maxBytes int) (text string, whole bool) {
 	case len(d.changes) == 0 && d.was != d.is:
 		return fit(sentence(fmt.Sprintf("(only the encoding differs: %s, now %s)", d.was, d.is)), maxBytes, !d.hides)
 	case len(d.changes) == 0:
-		return fit(sentence("(only line ends, the byte order mark or bytes that are not UTF-8 differ)"), maxBytes, !d.hides)
+		return fit(sentence("(only line ends, the byte order mark or bytes that are not UTF-8 differ)"), maxBytes,
+			!d.hides)
 	}
 	return fit(d.lines, maxBytes, !d.hides)
 }
@@ -54,13 +55,15 @@ func Hides(old, new []byte) bool {
 	return d.hides
 }
 
-// between finds what has changed between two contents. tooMuch says where, if comparing them would take long; "": it does not.
+// between finds what has changed between two contents. tooMuch says where, if comparing them would take long; "": it
+// does not.
 func between(old, new []byte) (d diff, tooMuch string) {
 	before, was, lossy := legible(old, new)
 	after, is, lossyToo := legible(new, old)
 	a, b := changedParts(before, after)
 	if a.size()+b.size() > diffBytes || a.count()+b.count() > diffLines {
-		return diff{}, fmt.Sprintf("... (the changes are within %s, now %s; too much to be compared)", a.name(), b.name())
+		return diff{}, fmt.Sprintf("... (the changes are within %s, now %s; too much to be compared)", a.name(),
+			b.name())
 	}
 	d = diff{old: a.split(), new: b.split(), first: a.before, was: was, is: is}
 	d.changes = compare.Lines(d.old, d.new)
@@ -96,9 +99,9 @@ func sentence(text string) func(*clipping) iter.Seq[string] {
 	return func(*clipping) iter.Seq[string] { return func(yield func(string) bool) { yield(text) } }
 }
 
-// legible returns content in UTF-8, and the name of its encoding. What could be in an encoding, but is too little to tell,
-// is in that of the other content: it was, or will be, the same file. lossy says that U+FFFD stands for what is no character; in
-// what was UTF-8 already such bytes are as they were.
+// legible returns content in UTF-8, and the name of its encoding. What could be in an encoding, but is too little to
+// tell, is in that of the other content: it was, or will be, the same file. lossy says that U+FFFD stands for what is
+// no character; in what was UTF-8 already such bytes are as they were.
 func legible(content, other []byte) (text []byte, name string, lossy bool) {
 	e, _ := Detect(content)
 	if like, _ := Detect(other); e == (Encoding{}) && like.set >= gbk && !utf8.Valid(content) {
@@ -111,8 +114,8 @@ func legible(content, other []byte) (text []byte, name string, lossy bool) {
 	return text, e.String(), bad > 0
 }
 
-// fit joins lines. Where they exceed maxBytes, they are clipped, and cut if that is not enough. complete says whether all of
-// the lines are all there is.
+// fit joins lines. Where they exceed maxBytes, they are clipped, and cut if that is not enough. complete says whether
+// all of the lines are all there is.
 func fit(lines func(*clipping) iter.Seq[string], maxBytes int, complete bool) (text string, whole bool) {
 	if kept, _, size := take(lines(nil), maxBytes); size <= maxBytes {
 		return strings.Join(kept, "\n"), complete
@@ -285,7 +288,8 @@ func (d *diff) hunk(changes []compare.Change, clip *clipping, yield func(string)
 	}
 	for _, c := range changes {
 		gone, come := d.old[c.OldFrom:c.OldTo], d.new[c.NewFrom:c.NewTo]
-		if !signed(' ', d.old[from:c.OldFrom], nil, clip, yield) || !signed('-', gone, come, clip, yield) || !signed('+', come, gone, clip, yield) {
+		if !signed(' ', d.old[from:c.OldFrom], nil, clip, yield) || !signed('-', gone, come, clip, yield) ||
+			!signed('+', come, gone, clip, yield) {
 			return false
 		}
 		from = c.OldTo

@@ -25,8 +25,8 @@ func newEncoder(set charset) *encoder {
 	return e
 }
 
-// encode appends the bytes of text to raw. A *MixError names a character that the encoding lacks, or that would be read as
-// another one.
+// encode appends the bytes of text to raw. A *MixError names a character that the encoding lacks, or that would be read
+// as another one.
 func (e *encoder) encode(raw, text []byte) ([]byte, error) {
 	raw = slices.Grow(raw, e.room(text))
 	d := newDecoder(e.set)

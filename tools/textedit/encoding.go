@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// detectHead is how many bytes Detect looks at. A reader that has no more of a file than this and an editor that has all
-// of it come to the same encoding.
+// detectHead is how many bytes Detect looks at. A reader that has no more of a file than this and an editor that has
+// all of it come to the same encoding.
 const detectHead = 64 << 10
 
 // An Encoding is how a file spells its text. The zero value is UTF-8 without a mark. Two are equal if they are the same
@@ -35,11 +35,11 @@ const (
 	koi8R
 )
 
-// Detect says how a file that starts with head is encoded. Head must be the first 64 KiB of the file, or all of a shorter
-// one; what is behind is not looked at. A mark decides; a NUL in the first 8 KiB without one is ErrBinary; what is UTF-8,
-// but for fewer bad bytes than it has good characters of several bytes, is UTF-8. Other bytes are given the name of a
-// legacy encoding only if they speak for one alone, and are else UTF-8 with bytes that are not: a wrong name would show
-// wrong text, while the bytes are kept in any case.
+// Detect says how a file that starts with head is encoded. Head must be the first 64 KiB of the file, or all of a
+// shorter one; what is behind is not looked at. A mark decides; a NUL in the first 8 KiB without one is ErrBinary; what
+// is UTF-8, but for fewer bad bytes than it has good characters of several bytes, is UTF-8. Other bytes are given the
+// name of a legacy encoding only if they speak for one alone, and are else UTF-8 with bytes that are not: a wrong name
+// would show wrong text, while the bytes are kept in any case.
 //
 // UTF-32 is found too, though Apply does not edit it.
 func Detect(head []byte) (Encoding, error) {
@@ -61,8 +61,8 @@ func Detect(head []byte) (Encoding, error) {
 	return Encoding{set: guess(head)}, nil
 }
 
-// marked returns the encoding whose byte order mark head starts with. FF FE 00 00 could be UTF-16 that begins with a NUL,
-// which no text does.
+// marked returns the encoding whose byte order mark head starts with. FF FE 00 00 could be UTF-16 that begins with a
+// NUL, which no text does.
 func marked(head []byte) (Encoding, bool) {
 	for _, m := range []struct {
 		mark string
@@ -130,8 +130,9 @@ func (e Encoding) Unit() (size int, bigEndian bool) {
 // Editable says that Apply edits the encoding. Of UTF-16 it does not edit what is damaged.
 func (e Encoding) Editable() bool { return e.set != utf32LE && e.set != utf32BE }
 
-// Encode returns a file with this text, which is without a mark: the mark, if the encoding has one, and the text. What it
-// returns is all that it takes of memory for UTF-16, and for UTF-8. The error is a *MixError. UTF-32 is not written: ErrEncoding.
+// Encode returns a file with this text, which is without a mark: the mark, if the encoding has one, and the text. What
+// it returns is all that it takes of memory for UTF-16, and for UTF-8. The error is a *MixError. UTF-32 is not written:
+// ErrEncoding.
 func (e Encoding) Encode(text []byte) ([]byte, error) {
 	if !e.Editable() {
 		return nil, ErrEncoding
@@ -148,15 +149,15 @@ func (e Encoding) Encode(text []byte) ([]byte, error) {
 	return enc.encode(raw, text)
 }
 
-// Decode returns raw as UTF-8. Raw must not have the mark and begin with a whole character; each byte or unit of it that
-// is no character becomes one U+FFFD and counts as bad. A \r\n stays.
+// Decode returns raw as UTF-8. Raw must not have the mark and begin with a whole character; each byte or unit of it
+// that is no character becomes one U+FFFD and counts as bad. A \r\n stays.
 func (e Encoding) Decode(raw []byte) (text string, bad int) {
 	decoded, bad := e.DecodeBytes(raw)
 	return string(decoded), bad
 }
 
-// DecodeBytes is Decode for what is not wanted as a string, without a second copy. For UTF-16 the text is all that it takes of
-// memory. It is the caller's, unless it is raw: what is UTF-8 already.
+// DecodeBytes is Decode for what is not wanted as a string, without a second copy. For UTF-16 the text is all that it
+// takes of memory. It is the caller's, unless it is raw: what is UTF-8 already.
 func (e Encoding) DecodeBytes(raw []byte) (text []byte, bad int) {
 	if e.set == utf8Set {
 		if utf8.Valid(raw) {

@@ -39,11 +39,11 @@ func (e *CascadeError) Unwrap() error { return ErrCascade }
 // A MixError says that the file's encoding cannot take what an edit would write.
 type MixError struct {
 	Encoding Encoding
-	// Char is the first character that it has no bytes for. 0: it has, but the bytes beside the change are no character of
-	// it and would be read with them.
+	// Char is the first character that it has no bytes for. 0: it has, but the bytes beside the change are no character
+	// of it and would be read with them.
 	Char rune
-	// Untold says that it has bytes for Char, but that the encoding, which no mark tells, could not be told afterwards; or,
-	// if Char is 0, that what is left would be taken for another encoding.
+	// Untold says that it has bytes for Char, but that the encoding, which no mark tells, could not be told afterwards;
+	// or, if Char is 0, that what is left would be taken for another encoding.
 	Untold bool
 }
 

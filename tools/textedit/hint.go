@@ -179,8 +179,8 @@ func wideBlanks(line string) string {
 	return b.String()
 }
 
-// show returns lines from to to of content, at most hintLines, each with its number, with tabs and blanks at the end made
-// visible.
+// show returns lines from to to of content, at most hintLines, each with its number, with tabs and blanks at the end
+// made visible.
 func show(content []byte, from, to int) string {
 	var b strings.Builder
 	number := 0

@@ -2,8 +2,8 @@ package textedit
 
 import "strings"
 
-// expandMarkers writes out the short forms that the interface of one maker of models puts in the place of markers. Other
-// models mean <s> when they write it, so this is only for those who ask for it.
+// expandMarkers writes out the short forms that the interface of one maker of models puts in the place of markers.
+// Other models mean <s> when they write it, so this is only for those who ask for it.
 func expandMarkers(s string) string {
 	return strings.NewReplacer(
 		"<fnr>", "<function_results>", "</fnr>", "</function_results>",

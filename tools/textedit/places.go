@@ -70,8 +70,8 @@ func (t *trail) places(size int) []Place {
 	return found
 }
 
-// DiffAt is Diff for contents that differ at places only, as a Report names them. It looks at nothing else, however large
-// the contents are. Without places it is Diff.
+// DiffAt is Diff for contents that differ at places only, as a Report names them. It looks at nothing else, however
+// large the contents are. Without places it is Diff.
 func DiffAt(old, new []byte, places []Place, maxBytes int) (text string, whole bool) {
 	if bytes.Equal(old, new) {
 		return "", true
@@ -122,7 +122,8 @@ func stretches(old, new []byte, places []Place) iter.Seq2[*part, *part] {
 			oldLines += bytes.Count(old[oldAt:start], newline)
 			newLines += bytes.Count(new[newAt:newStart], newline)
 			oldAt, newAt = start, newStart
-			if !yield(&part{text: old[start:end], before: oldLines}, &part{text: new[newStart:newEnd], before: newLines}) {
+			if !yield(&part{text: old[start:end], before: oldLines},
+				&part{text: new[newStart:newEnd], before: newLines}) {
 				return
 			}
 		}

@@ -44,8 +44,8 @@ func restyle(found, old, add string, prose bool) string {
 	return respell(add, spelled, curly)
 }
 
-// respell writes the k-th quote of s as spelled[k], unless that is 0. Then a straight quote becomes a typographic one if
-// curly holds a typographic one of its kind.
+// respell writes the k-th quote of s as spelled[k], unless that is 0. Then a straight quote becomes a typographic one
+// if curly holds a typographic one of its kind.
 func respell(s string, spelled, curly []rune) string {
 	var b strings.Builder
 	single, double := strings.ContainsAny(string(curly), "‘’"), strings.ContainsAny(string(curly), "“”")
@@ -121,7 +121,8 @@ func singles(quotes []rune) int {
 func sameEnds(a, b string) (head, tail int) {
 	for head < min(len(a), len(b)) {
 		r, size := utf8.DecodeRuneInString(a[head:])
-		if q, n := utf8.DecodeRuneInString(b[head:]); q != r || n != size { // a byte that is no character looks like U+FFFD
+		// a byte that is no character looks like U+FFFD
+		if q, n := utf8.DecodeRuneInString(b[head:]); q != r || n != size {
 			break
 		}
 		head += size

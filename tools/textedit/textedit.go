@@ -1,9 +1,10 @@
 // Package textedit finds text in the bytes of a file and replaces it, changing no other byte.
 //
-// It works on the raw bytes of UTF-8. A file in another encoding is edited in its text, which knows for each place where
-// it comes from (coded.go), so that there, too, only what an edit writes is encoded. Old text is compared with a view of them, in which a \r\n is a \n and, if need be,
-// typographic quotes are straight; each place of the view knows where it is in the file, so only the bytes that matched
-// are ever rewritten. A view is made only where the plain bytes cannot be searched.
+// It works on the raw bytes of UTF-8. A file in another encoding is edited in its text, which knows for each place
+// where it comes from (coded.go), so that there, too, only what an edit writes is encoded. Old text is compared with a
+// view of them, in which a \r\n is a \n and, if need be, typographic quotes are straight; each place of the view knows
+// where it is in the file, so only the bytes that matched are ever rewritten. A view is made only where the plain bytes
+// cannot be searched.
 //
 // It is pure: no disk, no clock, no goroutine. It knows no files and no tools. What could take long is bounded by an
 // amount of work, not by time, so that the same input always gives the same answer.
@@ -18,8 +19,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxContent is the largest result in bytes. A short Old that is everywhere, replaced by a long New, could otherwise ask
-// for more memory than there is.
+// maxContent is the largest result in bytes. A short Old that is everywhere, replaced by a long New, could otherwise
+// ask for more memory than there is.
 const maxContent = 1 << 30
 
 // maxLines is how many places a Done or an AmbiguousError names.
@@ -66,8 +67,8 @@ type Report struct {
 }
 
 // Apply returns content with edits applied in order, each to the result of the one before. Only matched spans are
-// rewritten. Content is never changed in place, and without edits it is returned itself. Errors are *EditError that name
-// the first edit which fails and wrap ErrBinary, ErrEncoding, ErrMix, ErrNotEmpty, ErrTooLarge, *CascadeError,
+// rewritten. Content is never changed in place, and without edits it is returned itself. Errors are *EditError that
+// name the first edit which fails and wrap ErrBinary, ErrEncoding, ErrMix, ErrNotEmpty, ErrTooLarge, *CascadeError,
 // *NotFoundError, *AmbiguousError or *CountError.
 func Apply(content []byte, edits []Edit) ([]byte, Report, error) {
 	return apply(content, edits, maxContent)
@@ -133,7 +134,8 @@ type copyOf struct {
 	coded *coded // the way back to the bytes of the file; nil: they are content
 }
 
-// newCopy takes the bytes of a file. Those of a UTF-8 file are not looked through: that would cost more than most edits.
+// newCopy takes the bytes of a file. Those of a UTF-8 file are not looked through: that would cost more than most
+// edits.
 func newCopy(content []byte, limit int) (*copyOf, error) {
 	e, err := Detect(content)
 	if err != nil {

@@ -20,8 +20,8 @@ type fold struct {
 	lost  int // bytes that the view has left out up to there
 }
 
-// raw returns the offset in the file of an offset in the view. The short form itself begins where the long one does, and
-// what follows it begins behind the long one, so a match takes a long form whole.
+// raw returns the offset in the file of an offset in the view. The short form itself begins where the long one does,
+// and what follows it begins behind the long one, so a match takes a long form whole.
 func (v view) raw(at int) int {
 	n, _ := slices.BinarySearchFunc(v.folds, at+1, func(f fold, t int) int { return cmp.Compare(f.after, t) })
 	if n == 0 {
@@ -74,11 +74,12 @@ func shortForm(b []byte, quotes bool) (short byte, size int) {
 	return 0, 0
 }
 
-// foldEnds is a string with each \r\n as \n. A \r alone stays, even before a pair; so a string must not be folded twice.
+// foldEnds is a string with each \r\n as \n. A \r alone stays, even before a pair; so a string must not be folded
+// twice.
 func foldEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// plainView returns a view and old as it is spelled in it, without folding the content if that can be avoided: old is on
-// one line, or the file has no \r\n, or it has nothing else.
+// plainView returns a view and old as it is spelled in it, without folding the content if that can be avoided: old is
+// on one line, or the file has no \r\n, or it has nothing else.
 func plainView(content []byte, old string) (view, []byte) {
 	from := len(mark(content))
 	text := content[from:]

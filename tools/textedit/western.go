@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// westernShared are the letters that Windows-1252 has where the tables for central Europe and Turkish have them, too: text
-// with no others is right in any of them.
+// westernShared are the letters that Windows-1252 has where the tables for central Europe and Turkish have them, too:
+// text with no others is right in any of them.
 const westernShared = "áâäçéëíîóôöúüß"
 
 // A westernLanguage is one of those for which Windows-1252 is made. Icelandic is left out, whose þ and ð stand where

@@ -158,7 +158,9 @@ func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error
 			continue
 		}
 		if dir == nil && b.def.Spec.Scope == ScopeWrite && s.Space.NamesDir(*p) {
-			dir = Refuse(IsDirectory, "%.200s can only be a directory: the name of a file is missing at its end. Give the path of a file, without a slash at its end.", *p)
+			dir = Refuse(IsDirectory,
+				"%.200s can only be a directory: the name of a file is missing at its end. Give the path of a file, "+
+					"without a slash at its end.", *p)
 		}
 		*p = s.Space.Abs(*p)
 		targets = append(targets, permission.Target{Kind: permission.Path, Value: *p})
@@ -196,7 +198,8 @@ func (s *shape) leaves(at *place, v reflect.Value, found map[*string]leaf) {
 }
 
 // call puts together what the definition says about an input that passed.
-func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target, command *permission.Analysis) Call {
+func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target,
+	command *permission.Analysis) Call {
 	d := b.def
 	input := make([]byte, 0, size+64) // the canonical form of a large string is as large as it was sent
 	input = b.root.appendValue(input, reflect.ValueOf(&in).Elem())
@@ -215,7 +218,8 @@ func (b *binder[In]) call(s *session.State, in In, size int, targets []permissio
 		},
 	}
 	if command != nil {
-		c.Targets = append(c.Targets, permission.Target{Kind: permission.Command, Value: d.Command(in), Analysis: command})
+		c.Targets = append(c.Targets, permission.Target{Kind: permission.Command, Value: d.Command(in),
+			Analysis: command})
 		if command.Class == permission.ReadOnly {
 			c.Traits = c.Traits.or(Traits{ReadOnly: true, Parallel: true})
 		}

@@ -130,8 +130,8 @@ func (b *binder[In]) checkHidden() error {
 	return nil
 }
 
-// at returns the parameter at a name as questions.preview, which leads through objects and the items of lists; nil: there
-// is none.
+// at returns the parameter at a name as questions.preview, which leads through objects and the items of lists; nil:
+// there is none.
 func (s *shape) at(name string) *shape {
 	for part := range strings.SplitSeq(name, ".") {
 		if s.kind == list {

@@ -9,9 +9,9 @@ import (
 )
 
 // Def is a tool as its author writes it. Spec and Run are required (Forward instead of Run for a
-// dispatcher). A nil function means: nothing to add. All but Weigh, Complete, Details, Question and Run are pure and fast. A tool of
-// the product also needs Activity, and Paths or Targets unless it is Private or reaches only jobs: its tests
-// demand both.
+// dispatcher). A nil function means: nothing to add. All but Weigh, Complete, Details, Question and Run are pure and
+// fast. A tool of the product also needs Activity, and Paths or Targets unless it is Private or reaches only jobs: its
+// tests demand both.
 //
 // In is a struct of strings, whole numbers, booleans, json.RawMessage (any object), structs of these, and
 // lists of these. A *string is an optional string that may be given and empty; nil: it was not given. Each
@@ -57,8 +57,8 @@ type Def[In any] struct {
 	Command func(In) string
 
 	// Weigh sees what Bind has read of Command before anything is made of it, and may only make it worse: what hangs on
-	// the machine, as the git configuration of a repository does, is in no text. It may refuse the input. It runs before
-	// anyone is asked, reads little of the disk, and changes nothing.
+	// the machine, as the git configuration of a repository does, is in no text. It may refuse the input. It runs
+	// before anyone is asked, reads little of the disk, and changes nothing.
 	Weigh func(*session.State, In, *permission.Analysis) error
 
 	// Verdict is the tool's own opinion. It can only tighten: Allow here means no objection.
@@ -72,9 +72,9 @@ type Def[In any] struct {
 	Check func(In) error
 
 	// Complete fills in what the input leaves open and only the session knows, such as which change of a file was the
-	// last one, so that rules, a person, hooks and Run mean the same. What it sets stands in Call.Input, and set again it
-	// stays the same; a field with the tag json:"-" is for Targets and Run alone. It may refuse the input. It runs after
-	// Check, before anyone is asked, ends with ctx, and changes nothing.
+	// last one, so that rules, a person, hooks and Run mean the same. What it sets stands in Call.Input, and set again
+	// it stays the same; a field with the tag json:"-" is for Targets and Run alone. It may refuse the input. It runs
+	// after Check, before anyone is asked, ends with ctx, and changes nothing.
 	Complete func(context.Context, *session.State, *In) error
 
 	// Details is what a person who is asked about the call should see besides its input, such as the lines that an undo
@@ -145,8 +145,8 @@ func (t Tool) Bind(s *session.State, raw json.RawMessage) (Call, error) {
 	return t.BindWithin(context.Background(), s, raw)
 }
 
-// BindWithin is Bind for a caller who may not wait for the end: what Def.Complete looks for in the journal ends with ctx,
-// and the error is its cause then.
+// BindWithin is Bind for a caller who may not wait for the end: what Def.Complete looks for in the journal ends with
+// ctx, and the error is its cause then.
 func (t Tool) BindWithin(ctx context.Context, s *session.State, raw json.RawMessage) (Call, error) {
 	if t.bind == nil {
 		return Call{}, errZero

@@ -7,8 +7,8 @@ import (
 )
 
 // appendValue appends v in the canonical form: parameters in the order of the struct; an optional one without a
-// default only if it is not zero, because the tool cannot tell its zero from its absence, but for *string. So two inputs
-// that mean the same to the tool have the same bytes, and the same digest.
+// default only if it is not zero, because the tool cannot tell its zero from its absence, but for *string. So two
+// inputs that mean the same to the tool have the same bytes, and the same digest.
 func (s *shape) appendValue(b []byte, v reflect.Value) []byte {
 	switch s.kind {
 	case text:

@@ -9,12 +9,13 @@ import (
 // code INTERNAL and a reference, the log gets the error.
 type Refusal struct {
 	Code   Code
-	Number int      // tells apart what one code has in common; 0: it has none. See Numbered
-	Text   string   // first what is wrong, with the values; then what to do; at most 500 runes before a diff
-	Meta   Meta     // like Result.Meta
-	Brief  string   // takes the place of Text where not all of that can be shown; what Shows names is unseen then; "": Text is cut
-	Shows  []string // like Result.Shows: a stale refusal shows content, too
-	Cause  error    // for the log only
+	Number int    // tells apart what one code has in common; 0: it has none. See Numbered
+	Text   string // first what is wrong, with the values; then what to do; at most 500 runes before a diff
+	Meta   Meta   // like Result.Meta
+	// takes the place of Text where not all of that can be shown; what Shows names is unseen then; "": Text is cut
+	Brief string
+	Shows []string // like Result.Shows: a stale refusal shows content, too
+	Cause error    // for the log only
 }
 
 // Error returns the first line as the model reads it: the code and the text.

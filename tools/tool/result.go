@@ -8,16 +8,17 @@ import (
 
 // A Result is what a call gives back when it ran.
 type Result struct {
-	Text        string   // what the model reads; what happened comes first
-	Failed      Code     // it ran but the work failed (COMMAND_FAILED, TIMEOUT): isError, kept and cut as usual; "": it did not
+	Text string // what the model reads; what happened comes first
+	// it ran but the work failed (COMMAND_FAILED, TIMEOUT): isError, kept and cut as usual; "": it did not
+	Failed      Code
 	Media       []Media  // images; at most one unless the client profile allows more
 	Meta        Meta     // for programs; goes to the result's _meta, never to structuredContent
 	Shows       []string // absolute paths whose content Text shows; forgotten if a hook replaces Text
 	ListChanged bool     // the tool list of this session changed; the notice goes out before the answer
 	Lends       *Loan    // rules that a skill brings; nil: the call lends none, and earlier loans stay
 
-	// Saw notes what Text shows of files; nil: Run has done it, or there is nothing. It is called at most once, when the model
-	// gets all of Text.
+	// Saw notes what Text shows of files; nil: Run has done it, or there is nothing. It is called at most once, when
+	// the model gets all of Text.
 	Saw func(context.Context)
 }
 
@@ -48,7 +49,8 @@ type Meta struct {
 // A FileChange is one file that a call changed.
 type FileChange struct {
 	Path, Op, Before, After string // Op: create, change, delete; Before and After are versions
-	SumBefore, SumAfter     string // SHA-256 of the whole content, hex, for the audit; "": there was none, or it is not known
+	// SHA-256 of the whole content, hex, for the audit; "": there was none, or it is not known
+	SumBefore, SumAfter string
 }
 
 // Job is the state of a background command.

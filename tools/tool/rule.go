@@ -106,7 +106,8 @@ func (s *shape) setDefault(value string) (err error) {
 
 // checkRule finds limits that no value meets and a default that breaks them.
 func (s *shape) checkRule(on *shape) error {
-	for _, pair := range [][2]*int64{{on.min, on.max}, {on.minLen, on.maxLen}, {on.minLen, on.maxRunes}, {s.minItems, s.maxItems}} {
+	for _, pair := range [][2]*int64{{on.min, on.max}, {on.minLen, on.maxLen}, {on.minLen, on.maxRunes},
+		{s.minItems, s.maxItems}} {
 		if pair[0] != nil && pair[1] != nil && *pair[0] > *pair[1] {
 			return errors.New("rule: the minimum is above the maximum")
 		}

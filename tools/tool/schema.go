@@ -34,7 +34,8 @@ func (s *shape) appendSchema(b []byte) []byte {
 		name  string
 		value *int64
 	}{
-		{"minimum", s.min}, {"maximum", s.max}, {"minLength", s.minLen}, {"maxLength", s.maxLen}, {"maxLength", s.maxRunes},
+		{"minimum", s.min}, {"maximum", s.max}, {"minLength", s.minLen}, {"maxLength", s.maxLen},
+		{"maxLength", s.maxRunes},
 		{"minItems", s.minItems}, {"maxItems", s.maxItems},
 	} {
 		if limit.value != nil {

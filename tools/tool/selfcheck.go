@@ -35,7 +35,8 @@ func (t Tool) SelfCheck() error {
 	if err := t.Spec.check(); err != nil {
 		return err
 	}
-	for field, text := range map[string]string{"Title": t.Spec.Title, "Description": t.Spec.Description, "Hint": t.Spec.Hint} {
+	for field, text := range map[string]string{"Title": t.Spec.Title, "Description": t.Spec.Description,
+		"Hint": t.Spec.Hint} {
 		if text == "" {
 			return fmt.Errorf("the field %s is empty", field)
 		}

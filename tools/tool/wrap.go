@@ -75,5 +75,6 @@ func compile(schema json.RawMessage) (*jsonschema.Resolved, error) {
 // refers says whether a schema may refer to itself. jsonschema-go v0.4.3 follows {"allOf":[{"$ref":"#"}]} until the
 // stack overflows, which no recover stops: a stranger's schema could end the server.
 func refers(schema []byte) bool {
-	return bytes.Contains(schema, []byte("ref\"")) || bytes.Contains(schema, []byte("Ref\"")) || bytes.Contains(schema, []byte(`\u`))
+	return bytes.Contains(schema, []byte("ref\"")) || bytes.Contains(schema, []byte("Ref\"")) ||
+		bytes.Contains(schema, []byte(`\u`))
 }

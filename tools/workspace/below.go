@@ -12,14 +12,16 @@ import (
 const maxBelow = 50_000
 
 // Below calls file for each file below the directory at path for which reaches says yes, until file returns false. rel
-// is relative to path; names are all that the file is known by inside the roots, canonical: with links resolved, and its
-// hard links. reaches is asked first, also about each directory (dir), which is then gone into or left out. Links are
-// followed inside the areas; what they lead to outside of them is left out, since nothing is known of it.
+// is relative to path; names are all that the file is known by inside the roots, canonical: with links resolved, and
+// its hard links. reaches is asked first, also about each directory (dir), which is then gone into or left out. Links
+// are followed inside the areas; what they lead to outside of them is left out, since nothing is known of it.
 //
-// whole is false if not everything could be looked at: more than maxBelow entries, a directory that cannot be read, a file
-// with names that nobody found. Then file may have missed some. There is nothing below a file, or below what does not
-// exist. Nothing is remembered: a command that reads what is below a directory takes longer than to look at its names.
-func (s *Space) Below(path string, reaches func(rel string, dir bool) bool, file func(rel string, names []string) bool) (whole bool) {
+// whole is false if not everything could be looked at: more than maxBelow entries, a directory that cannot be read, a
+// file with names that nobody found. Then file may have missed some. There is nothing below a file, or below what does
+// not exist. Nothing is remembered: a command that reads what is below a directory takes longer than to look at its
+// names.
+func (s *Space) Below(path string, reaches func(rel string, dir bool) bool,
+	file func(rel string, names []string) bool) (whole bool) {
 	b := belowWalk{space: s, reaches: reaches, file: file, left: maxBelow, whole: true, seen: map[string]bool{}}
 	b.enter(path, "", 0)
 	return b.whole || b.enough
@@ -60,8 +62,8 @@ func (b *belowWalk) enter(path, rel string, depth int) {
 	}
 }
 
-// failed notes what could not be looked at. What does not exist, or is outside, is no loss; nor is a link that the system
-// follows no more than we do.
+// failed notes what could not be looked at. What does not exist, or is outside, is no loss; nor is a link that the
+// system follows no more than we do.
 func (b *belowWalk) failed(path string, err error) {
 	var missing *MissingError
 	var outside *OutsideError

@@ -10,15 +10,15 @@ import (
 // maxAgain is how often the kernel is asked anew when something moved while it resolved a path.
 const maxAgain = 8
 
-// A shortcut opens a directory deep below a root with one question to the kernel, where it can: through no link, and never
-// outside. It is shared by all copies of a Space and safe for concurrent use. Whatever it does not open, a walk does, one
-// component at a time; so it decides nothing, and is only faster (BenchmarkOpen).
+// A shortcut opens a directory deep below a root with one question to the kernel, where it can: through no link, and
+// never outside. It is shared by all copies of a Space and safe for concurrent use. Whatever it does not open, a walk
+// does, one component at a time; so it decides nothing, and is only faster (BenchmarkOpen).
 type shortcut struct {
 	off atomic.Bool // this kernel has it not, or a filter forbids it
 }
 
-// leap goes to the last directory on the way that todo begins, below the area a, if it can. The walk then stands there, as
-// if it had come by steps.
+// leap goes to the last directory on the way that todo begins, below the area a, if it can. The walk then stands there,
+// as if it had come by steps.
 func (w *walk) leap(a *area, todo []string) (bool, error) {
 	down := len(todo)
 	if i := slices.Index(todo, ".."); i >= 0 {

@@ -16,8 +16,8 @@ var ErrTooManyLinks = errors.New("too many links")
 // ErrChanging says that a path was replaced again and again while it was being walked. Trying again may help.
 var ErrChanging = errors.New("path keeps changing while it is opened")
 
-// ErrSystem says that a path leads into a file system of the kernel that is mounted below a root: procfs, sysfs, devtmpfs
-// and their like, where reading and writing are commands to the kernel.
+// ErrSystem says that a path leads into a file system of the kernel that is mounted below a root: procfs, sysfs,
+// devtmpfs and their like, where reading and writing are commands to the kernel.
 var ErrSystem = errors.New("in a file system of the kernel")
 
 // An InvalidError says that the text is no path: empty, with a NUL, too long, `~user`.
@@ -43,8 +43,8 @@ func (e *OutsideError) Error() string {
 	return e.Path + " is outside the allowed directories"
 }
 
-// An UnlistedError says that a directory on the way may not be opened, which is needed even for a file whose name is known:
-// with the right to enter it, but not to list it, other programs reach the file.
+// An UnlistedError says that a directory on the way may not be opened, which is needed even for a file whose name is
+// known: with the right to enter it, but not to list it, other programs reach the file.
 type UnlistedError struct {
 	Dir string // inside the roots, with all links followed
 	Err error  // what the system said; fs.ErrPermission
@@ -65,8 +65,8 @@ func (e *MissingError) Error() string { return e.Path + " does not exist" }
 // Unwrap returns fs.ErrNotExist.
 func (e *MissingError) Unwrap() error { return os.ErrNotExist }
 
-// Swapped says whether err is an os.Root's own: that of a name which leads out of it. The Name of a Place did not when it
-// was resolved, so something else stands there since. Trying again may help.
+// Swapped says whether err is an os.Root's own: that of a name which leads out of it. The Name of a Place did not when
+// it was resolved, so something else stands there since. Trying again may help.
 func Swapped(err error) bool {
 	p, ok := errors.AsType[*fs.PathError](err)
 	if !ok || errors.Is(err, fs.ErrClosed) {
@@ -76,6 +76,6 @@ func Swapped(err error) bool {
 	return !system
 }
 
-// metLink says whether err can be that of a link, read by us or by an os.Root that met it, in whose place something else was
-// when it was read.
+// metLink says whether err can be that of a link, read by us or by an os.Root that met it, in whose place something
+// else was when it was read.
 func metLink(err error) bool { return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ELOOP) }

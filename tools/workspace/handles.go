@@ -188,6 +188,6 @@ func sameWithoutLinks(path string, dir *os.Root) error {
 	return nil
 }
 
-// openDir opens the directory name of dir. Root.OpenRoot opens whatever stands there before it looks, and waits for ever
-// for the other end of a FIFO; on the way to something else, it asks for a directory.
+// openDir opens the directory name of dir. Root.OpenRoot opens whatever stands there before it looks, and waits for
+// ever for the other end of a FIFO; on the way to something else, it asks for a directory.
 func openDir(dir *os.Root, name string) (*os.Root, error) { return dir.OpenRoot(name + "/.") }

@@ -2,9 +2,10 @@ package workspace
 
 import "math"
 
-// NamesByID returns the names, inside the roots, of the file with these numbers of its device and inode, canonical and in
-// no order: those that the last walk for hard links saw, which is some seconds old at most. whole is false if a name may
-// be missing. It is for searches, which know no more of a file that has several names. The slice is shared: only read.
+// NamesByID returns the names, inside the roots, of the file with these numbers of its device and inode, canonical and
+// in no order: those that the last walk for hard links saw, which is some seconds old at most. whole is false if a name
+// may be missing. It is for searches, which know no more of a file that has several names. The slice is shared: only
+// read.
 func (s *Space) NamesByID(dev, ino uint64) (names []string, whole bool) {
 	x := s.links
 	x.mu.Lock()

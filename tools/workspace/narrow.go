@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Narrowing is the part of a Space's roots that somebody without rights over them wants to be used, such as a client. It
-// is made once and does not change.
+// A Narrowing is the part of a Space's roots that somebody without rights over them wants to be used, such as a client.
+// It is made once and does not change.
 type Narrowing struct {
 	areas  areas
 	roots  []string   // canonical, in the order in which they were named; none: nothing of the Space is wanted
@@ -14,11 +14,12 @@ type Narrowing struct {
 	wanted []string   // what was named, for whoever is refused
 }
 
-// Narrowing makes one of the directories named by dirs, absolute paths or file URLs, as far as they lie in the roots or hold
-// some of them: it never adds anything. unused are those of dirs that do neither, and what is no path; if all are, no root
-// remains. A file is not used either: what is wanted of a Space are directories. nil: nothing is narrowed, since dirs is empty
-// or names all roots. dirs need not exist; links inside the roots are resolved now, and what is a link later leads nowhere.
-// What lies neither above nor in a root by its spelling is not looked at on the disk: Real is for that.
+// Narrowing makes one of the directories named by dirs, absolute paths or file URLs, as far as they lie in the roots or
+// hold some of them: it never adds anything. unused are those of dirs that do neither, and what is no path; if all are,
+// no root remains. A file is not used either: what is wanted of a Space are directories. nil: nothing is narrowed,
+// since dirs is empty or names all roots. dirs need not exist; links inside the roots are resolved now, and what is a
+// link later leads nowhere. What lies neither above nor in a root by its spelling is not looked at on the disk: Real is
+// for that.
 func (s *Space) Narrowing(dirs []string) (n *Narrowing, unused []string) {
 	if len(dirs) == 0 {
 		return nil, nil
@@ -43,8 +44,9 @@ func (s *Space) Narrowing(dirs []string) (n *Narrowing, unused []string) {
 	return n, unused
 }
 
-// Real is the canonical path of a directory named by an absolute path or a file URL, as far as it exists; what is no path comes
-// back as it is. It looks at the disk wherever dir leads, so it takes as long as the slowest mount on the way.
+// Real is the canonical path of a directory named by an absolute path or a file URL, as far as it exists; what is no
+// path comes back as it is. It looks at the disk wherever dir leads, so it takes as long as the slowest mount on the
+// way.
 func Real(dir string) string {
 	path, ok := namedPath(dir)
 	if !ok {
@@ -127,7 +129,8 @@ func (n *Narrowing) add(a *area, rest []string) {
 	part := a
 	if len(rest) > 0 {
 		below := filepath.Join(rest...)
-		part = &area{path: filepath.Join(a.path, below), spelled: filepath.Join(a.spelled, below), within: a, rest: rest}
+		part = &area{path: filepath.Join(a.path, below), spelled: filepath.Join(a.spelled, below), within: a,
+			rest: rest}
 	}
 	if slices.Contains(n.roots, part.path) {
 		return
@@ -136,9 +139,9 @@ func (n *Narrowing) add(a *area, rest []string) {
 	n.areas = n.areas.with(part, part.path, part.spelled)
 }
 
-// Narrow returns the Space with the roots of a Narrowing of it, or of one that it is a copy of. What may be read besides
-// the roots stays, and so does a single file. A cwd that is in none of them any more becomes the first, if one remains. nil
-// changes nothing.
+// Narrow returns the Space with the roots of a Narrowing of it, or of one that it is a copy of. What may be read
+// besides the roots stays, and so does a single file. A cwd that is in none of them any more becomes the first, if one
+// remains. nil changes nothing.
 func (s *Space) Narrow(n *Narrowing) *Space {
 	if n == nil {
 		return s

@@ -27,15 +27,15 @@ func (s *Space) Abs(path string) string {
 	return abs
 }
 
-// Refused says why Open would refuse the text of path, whatever is on the disk: ErrSpelling or an *InvalidError. nil: it
-// would look for it. It does not touch the disk.
+// Refused says why Open would refuse the text of path, whatever is on the disk: ErrSpelling or an *InvalidError. nil:
+// it would look for it. It does not touch the disk.
 func (s *Space) Refused(path string) error {
 	_, err := s.spell(path)
 	return err
 }
 
-// NamesDir says that by its text alone path can only be a directory: it ends in a slash, or in `.` or `..` behind one. Abs
-// drops that end. A spelling that Open refuses names nothing. It does not touch the disk.
+// NamesDir says that by its text alone path can only be a directory: it ends in a slash, or in `.` or `..` behind one.
+// Abs drops that end. A spelling that Open refuses names nothing. It does not touch the disk.
 func (s *Space) NamesDir(path string) bool {
 	if s.Refused(path) != nil {
 		return false
@@ -93,7 +93,8 @@ func (s *Space) expandHome(text string) (string, error) {
 	rest := text[1:]
 	switch {
 	case rest != "" && rest[0] != '/' && !(onWindows && rest[0] == '\\'):
-		return "", &InvalidError{Path: text, Reason: "only ~ and ~/ are expanded; write ./" + clip(text) + " for a file of that name"}
+		return "", &InvalidError{Path: text, Reason: "only ~ and ~/ are expanded; write ./" + clip(text) +
+			" for a file of that name"}
 	case !filepath.IsAbs(s.home):
 		return "", &InvalidError{Path: text, Reason: "~ has no meaning here; write the absolute path"}
 	}

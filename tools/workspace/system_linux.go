@@ -11,8 +11,9 @@ import (
 // systemKinds are the file systems whose files are doors of the kernel: opening one, reading it or writing it does
 // something, and its size and content are made up.
 var systemKinds = [...]int64{
-	unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEBUGFS_MAGIC,
-	unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC, unix.EFIVARFS_MAGIC, unix.BINFMTFS_MAGIC,
+	unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC,
+	unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC,
+	unix.EFIVARFS_MAGIC, unix.BINFMTFS_MAGIC,
 	0x62656570, // configfs
 }
 
@@ -32,7 +33,8 @@ func systemBelow(dir *os.Root, name string, info, base os.FileInfo) bool {
 	if device(info) == device(base) {
 		return false
 	}
-	f, err := dir.OpenFile(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) // it opens no device, and waits for no FIFO
+	// it opens no device, and waits for no FIFO
+	f, err := dir.OpenFile(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false // likewise
 	}

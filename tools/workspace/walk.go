@@ -25,8 +25,8 @@ const (
 // components, and nothing is created through a dangling link that leads outside. One that leads inside gives the
 // place of its target, so the link stays. Open does not open the last component itself, so a FIFO does not block it.
 //
-// Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, ErrSystem, os.ErrClosed,
-// or what the system said (ENOTDIR for a file that stands where a directory is needed).
+// Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, ErrSystem,
+// os.ErrClosed, or what the system said (ENOTDIR for a file that stands where a directory is needed).
 func (s *Space) Open(path string, a Access) (Place, error) {
 	abs, err := s.spell(path)
 	if err != nil {
@@ -232,7 +232,8 @@ func (w *walk) follow(name string) (ok bool, err error) {
 
 // rooted says that a link's target does not start at the link's own directory.
 func rooted(target string) bool {
-	return filepath.IsAbs(target) || filepath.VolumeName(target) != "" || onWindows && target != "" && isSlash(target[0])
+	return filepath.IsAbs(target) || filepath.VolumeName(target) != "" ||
+		onWindows && target != "" && isSlash(target[0])
 }
 
 // components splits a link's target. `.` and empty components mean nothing.
@@ -262,7 +263,8 @@ func (w *walk) missing() (Place, error) {
 }
 
 func (w *walk) outside() error {
-	e := &OutsideError{Path: w.abs, Link: w.link, Target: w.target, Roots: w.space.Roots(), Whole: slices.Clone(w.space.whole)}
+	e := &OutsideError{Path: w.abs, Link: w.link, Target: w.target, Roots: w.space.Roots(),
+		Whole: slices.Clone(w.space.whole)}
 	if len(e.Roots) == 0 {
 		e.Wanted = slices.Clone(w.space.wanted)
 	}

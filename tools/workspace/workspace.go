@@ -59,8 +59,8 @@ type Place struct {
 }
 
 // Open makes a Space over roots, which must be existing directories; links in them are resolved here, once. `/`,
-// `/proc`, `/sys`, `/dev`, `/etc` and directories below the last four are refused, and so are a drive's root and a file system of the kernel. No
-// roots: every path is outside.
+// `/proc`, `/sys`, `/dev`, `/etc` and directories below the last four are refused, and so are a drive's root and a file
+// system of the kernel. No roots: every path is outside.
 func Open(roots []string, o Options) (*Space, error) {
 	s := &Space{home: o.Home, links: &linkIndex{now: time.Now}, cases: &caseIndex{}, short: &shortcut{}}
 	for _, root := range roots {
@@ -170,8 +170,8 @@ func (s *Space) ReadableFile(file string) *Space {
 // Roots returns the canonical roots, in the order given. The slice is the caller's afterwards.
 func (s *Space) Roots() []string { return slices.Clone(s.roots) }
 
-// First is the first root that the Space was opened with, canonical, whatever a Narrowing leaves of it: by it changes of one
-// workspace are known to belong together. "": it was opened without one.
+// First is the first root that the Space was opened with, canonical, whatever a Narrowing leaves of it: by it changes
+// of one workspace are known to belong together. "": it was opened without one.
 func (s *Space) First() string {
 	if len(s.whole) == 0 {
 		return ""

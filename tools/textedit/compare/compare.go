@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// closeLines is how many lines of both sides together are given to the library at once. Its work grows with the square.
+	// closeLines is how many lines of both sides together are given to the library at once. Its work grows with the
+	// square.
 	closeLines = 2_000
 	// maxSplits is how often a stretch may be split at its unique lines, one split within the other.
 	maxSplits = 8
 )
 
-// A Change is a stretch of lines that differ: those of old from OldFrom up to OldTo, counted from 0, and those of new that
-// stand there instead.
+// A Change is a stretch of lines that differ: those of old from OldFrom up to OldTo, counted from 0, and those of new
+// that stand there instead.
 type Change struct{ OldFrom, OldTo, NewFrom, NewTo int }
 
 // Lines returns where old and new differ, in order, with at least one equal line between two changes.

@@ -1,0 +1,23 @@
+//go:build !unix
+
+package leaktest
+
+import (
+	"os"
+	"os/exec"
+)
+
+// ownGroup does nothing where there are no process groups.
+func ownGroup(*exec.Cmd) {}
+
+// ignoreSignals does nothing where nobody sends signals.
+func ignoreSignals() {}
+
+// kill ends processes at once.
+func kill(list []process) {
+	for _, p := range list {
+		if found, err := os.FindProcess(p.pid); err == nil {
+			_ = found.Kill()
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package blackbox
+
+import (
+	"path/filepath"
+	"testing"
+
+	"codehand/server/replaytest"
+)
+
+// TestSessionsBinary replays every session file against the built program, over its standard input and output.
+func TestSessionsBinary(t *testing.T) {
+	path := replaytest.Program(t)
+	for _, script := range replaytest.Scripts(t) {
+		t.Run(replaytest.ScriptName(script), func(t *testing.T) {
+			t.Parallel()
+			file, err := replaytest.ReadScript(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !file.Written {
+				t.Skip("the file has no answers yet: TestSessions writes them")
+			}
+			work, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := replaytest.Spawn(t, path, work, file.Client, file.Modern, file.Config)
+			replaytest.Play(t, file, p.Wire, work, p.State, filepath.Dir(p.State), false)
+		})
+	}
+}
