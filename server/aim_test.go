@@ -13,7 +13,9 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
+	"codehand/server/sessions"
 	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/tool"
@@ -43,7 +45,7 @@ func TestThroughQueues(t *testing.T) {
 	s := x.server
 	who := s.localPrincipal()
 	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 4, ConcurrentShells: 4}
-	at, err := s.team.places.of(s.localPrincipal())
+	at, err := s.team.tenants.Of(s.localPrincipal())
 	must(t, err)
 	for _, c := range []struct {
 		name, args string
@@ -64,7 +66,7 @@ func TestThroughQueues(t *testing.T) {
 		if bad != nil {
 			t.Fatal(bad.Message)
 		}
-		key, _ := httpKey(who, env, "handle-one", "")
+		key, _ := sessions.HTTPKey(who, env, "handle-one", "")
 		rec := &record{env: env, place: at, limits: s.team.porter.Limits(who)}
 		f := s.flight(rec, nil)
 		release := func() {}

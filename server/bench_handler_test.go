@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/listen"
 	"codehand/server/replaytest"
 )
 
@@ -59,7 +60,7 @@ func BenchmarkHTTPHandler(b *testing.B) {
 	body := replaytest.CallLine("3", "job_output", args+"}", "")
 	request := c.Request(b.Context(), http.MethodPost, "http://localhost/mcp", body)
 	request.RequestURI, request.RemoteAddr = "/mcp", "127.0.0.1:40000"
-	handler := x.server.endpoint.Load().on(Listener{Unix: true}) // any Host: that of the listener does not matter here
+	handler := x.server.endpoint.Load().on(listen.Listener{Unix: true}) // any Host: that of the listener does not matter here
 
 	b.ReportAllocs()
 	for b.Loop() {

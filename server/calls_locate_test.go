@@ -10,6 +10,7 @@ import (
 
 	"codehand/server/replaytest"
 	"codehand/server/state"
+	"codehand/server/tenants"
 	"codehand/tools/session"
 )
 
@@ -28,8 +29,8 @@ func (slowMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 
 // moveWith gives all sessions that begin from now on a memory of their own for their current directory.
 func moveWith(s *Server, m session.Memory) {
-	build := s.sessions.build
-	s.sessions.build = func(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
+	build := s.sessions.Build
+	s.sessions.Build = func(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
 		st, end, err := build(key, at)
 		if err == nil {
 			st.Cwd = session.NewCell[string](m, "cell.cwd")

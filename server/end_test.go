@@ -14,6 +14,7 @@ import (
 
 	"codehand/server/config"
 	"codehand/server/replaytest"
+	"codehand/server/tenants"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )

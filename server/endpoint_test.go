@@ -19,8 +19,10 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/replaytest"
+	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -71,7 +73,7 @@ func TestArrivalOrder(t *testing.T) {
 	who := s.localPrincipal()
 	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 1, ConcurrentShells: 1}
 	limits := s.team.porter.Limits(who)
-	at, err := s.team.places.of(s.localPrincipal())
+	at, err := s.team.tenants.Of(s.localPrincipal())
 	must(t, err)
 	for round := range rounds {
 		recs := make([]*record, calls)
@@ -82,7 +84,7 @@ func TestArrivalOrder(t *testing.T) {
 			if bad != nil {
 				t.Fatal(bad.Message)
 			}
-			key, _ := httpKey(who, env, "handle-one", "")
+			key, _ := sessions.HTTPKey(who, env, "handle-one", "")
 			all.Go(func() {
 				<-start
 				rec := &record{env: env, place: at, limits: limits, from: pipeline.From{}}
@@ -321,7 +323,7 @@ func TestDeleteBeatsRequest(t *testing.T) {
 	scope, err := x.live().acquire(t.Context(), from.who, c.Session)
 	must(t, err)
 	defer x.live().release(scope)
-	at, err := e.t.places.of(from.who)
+	at, err := e.o.Tenants.Of(from.who)
 	must(t, err)
 	if got := c.Delete(); got != http.StatusOK {
 		t.Fatalf("DELETE: %d", got)

@@ -27,6 +27,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/server/replaytest"
 	"codehand/tools/tool"
 )
@@ -89,7 +90,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- x.server.HTTP(ctx, []Listener{{Listener: l, URL: "http://" + x.at, Loopback: true, TLS: secure}})
+		ended <- x.server.HTTP(ctx, []listen.Listener{{Listener: l, URL: "http://" + x.at, Loopback: true, TLS: secure}})
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/replaytest"
+	"codehand/server/sessions"
 	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
@@ -26,7 +28,7 @@ func TestSessionHooks(t *testing.T) {
 			{Event: hooks.SessionStart, Command: note, Origin: "config.toml:1"}, {Event: hooks.SessionEnd, Command: note, Origin: "config.toml:5"},
 		}
 	}})
-	s, key := f.server.sessions, session.Key{Principal: localID, Session: kindHandle + replaytest.Handle}
+	s, key := f.server.sessions, session.Key{Principal: auth.LocalID, Session: sessions.ByHandle + replaytest.Handle}
 	var want []string
 	expect := func(line string) {
 		t.Helper()

@@ -22,6 +22,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -114,7 +115,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		err := s.HTTP(ctx, []Listener{{Listener: l, URL: x.url, Loopback: true}})
+		err := s.HTTP(ctx, []listen.Listener{{Listener: l, URL: x.url, Loopback: true}})
 		if closing := s.Close(); err == nil {
 			err = closing
 		}
@@ -148,7 +149,7 @@ func notifying(notes int) func(*mcpserver.MCPServer) {
 		m.AddTool(mcp.NewTool("notify_it", mcp.WithString("mark")), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			mark := r.GetString("mark", "")
 			for i := range notes {
-				if err := recordFrom(ctx).notify("notifications/message", map[string]any{"level": "info", "data": fmt.Sprintf("%s/%d", mark, i)}); err != nil {
+				if err := turnFrom(ctx).req.Peer.Notify("notifications/message", map[string]any{"level": "info", "data": fmt.Sprintf("%s/%d", mark, i)}); err != nil {
 					return nil, err
 				}
 			}

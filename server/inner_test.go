@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/replaytest"
+	"codehand/server/sessions"
 	"codehand/tools/tool"
 )
 
@@ -25,9 +27,9 @@ func TestInnerTools(t *testing.T) {
 	who := s.localPrincipal()
 	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1, CallsPerMinute: 3, Burst: 3}
 	limits := s.team.porter.Limits(who)
-	at, err := s.team.places.of(s.localPrincipal())
+	at, err := s.team.tenants.Of(s.localPrincipal())
 	must(t, err)
-	state, release, err := s.sessions.acquire(s.stdioKey(envelope{}), at)
+	state, release, err := s.sessions.Acquire(s.names.Key(envelope{}), at)
 	must(t, err)
 	t.Cleanup(release)
 	rec := &record{place: at, limits: limits, state: state}
@@ -102,14 +104,14 @@ func TestInnerOrder(t *testing.T) {
 	who := s.localPrincipal()
 	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1}
 	limits := s.team.porter.Limits(who)
-	at, err := s.team.places.of(s.localPrincipal())
+	at, err := s.team.tenants.Of(s.localPrincipal())
 	must(t, err)
 	arrive := func(name string) *record {
 		env, bad := jsonrpc.Scan([]byte(replaytest.CallLine(1, name, `{}`, "")))
 		if bad != nil {
 			t.Fatal(bad.Message)
 		}
-		key, _ := httpKey(who, env, "handle-one", "")
+		key, _ := sessions.HTTPKey(who, env, "handle-one", "")
 		rec, release := &record{env: env, place: at, limits: limits}, func() {}
 		if e := s.arrive(rec, key, &release); e != nil {
 			t.Fatal(e.Message)

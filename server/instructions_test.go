@@ -79,7 +79,7 @@ func TestInstructions(t *testing.T) {
 						t.Errorf("has %q:\n%s", never, text)
 					}
 				}
-				have := f.server.local.offers(false).catalog
+				have := f.server.local.Offers(false).catalog
 				for _, word := range regexp.MustCompile(`[a-z]+(_[a-z]+)+`).FindAllString(text, -1) {
 					named := slices.Contains(names, word)
 					if named && !slices.ContainsFunc(have, func(e catalog.Entry) bool { return e.Name == word }) {
@@ -201,7 +201,7 @@ func TestGuide(t *testing.T) {
 				t.Errorf("there is no code %s", word)
 			}
 		case strings.HasPrefix(word, "codehand://"):
-			if !constant(word) && word != resultPrefix {
+			if !constant(word) && word != "codehand://results/" {
 				t.Errorf("there is no resource %s", word)
 			}
 		case regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`).MatchString(word):
@@ -216,7 +216,7 @@ func TestGuide(t *testing.T) {
 		}
 	}
 	f := start(t, setup{})
-	r, err := f.Request("resources/read", map[string]any{"uri": guideURI})
+	r, err := f.Request("resources/read", map[string]any{"uri": "codehand://guide/tools"})
 	must(t, err)
 	var got struct {
 		Contents []struct{ MimeType, Text string }

@@ -9,6 +9,7 @@ import (
 
 	"codehand/server/config"
 	"codehand/server/replaytest"
+	"codehand/server/tenants"
 	"codehand/tools/session"
 )
 
@@ -29,7 +30,7 @@ func TestStdioKey(t *testing.T) {
 		{"process", "", "", envelope{}, "p:process"},
 	} {
 		s := &Server{cfg: config.Config{StdioHandle: c.handle, StdioProcessID: c.conversation}, process: "process"}
-		if got := s.stdioKey(c.env); got != (session.Key{Principal: "local", Session: c.want}) {
+		if got := s.names.Key(c.env); got != (session.Key{Principal: "local", Session: c.want}) {
 			t.Errorf("%s: %v, want %s", c.name, got, c.want)
 		}
 	}

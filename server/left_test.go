@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -95,14 +96,14 @@ func TestLeftAtWrite(t *testing.T) {
 	var out *lineWriter
 	told := false
 	dead := deadWriter{httptest.NewRecorder()}
-	out = newLineWriter(&sseWriter{w: dead, control: http.NewResponseController(dead), limits: by.limits, lost: func() {
+	out = jsonrpc.NewLineWriter(&sseWriter{w: dead, control: http.NewResponseController(dead), limits: by.limits, lost: func() {
 		select {
 		case <-out.failed:
 			t.Error("the calls of a stream are told after all others")
 		default:
 			told = true
 		}
-	}}, progressPatience)
+	}}, jsonrpc.ProgressPatience)
 	if err := out.write([]byte("{}\n"), 0, nil); err == nil || !told {
 		t.Errorf("a broken stream: %v, its calls were told: %v", err, told)
 	}

@@ -18,7 +18,7 @@ func listenLine(id, filter string) string {
 
 // changeList makes mcp-go broadcast that the list of tools changed, as a mounted server will.
 func (f *fixture) changeList() {
-	f.server.mcp.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: f.server.call})
+	f.server.gate.mcp.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: f.server.call})
 }
 
 // line reads one line that must be on the wire.

@@ -12,6 +12,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/session"
@@ -48,7 +49,7 @@ func TestDeferral(t *testing.T) {
 			t.Parallel()
 			f := start(t, setup{client: c.client, modern: c.modern, settings: map[string]string{"tools.deferral": c.mode}})
 			var want = map[string][]string{}
-			for _, x := range f.server.local.unasked.catalog {
+			for _, x := range f.server.local.Offers(false).Catalog {
 				if !x.Deferred {
 					want["core"] = append(want["core"], x.Name)
 				}
@@ -236,7 +237,7 @@ func TestDeniedIsHidden(t *testing.T) {
 // stored puts a denied tool among those that the session of a wire has found, as if the rule had come later.
 func (s *Server) stored(t *testing.T, w *replaytest.Wire) ([]string, error) {
 	t.Helper()
-	st, release, err := s.sessions.acquire(s.stdioKey(envelope{}), s.local)
+	st, release, err := s.sessions.Acquire(s.names.Key(envelope{}), s.local)
 	must(t, err)
 	defer release()
 	return st.Active.Change(t.Context(), func([]string) ([]string, error) { return []string{"exit_plan_mode", "todo_write"}, nil })
@@ -299,8 +300,8 @@ func TestClientIsKnown(t *testing.T) {
 		modern, all  bool
 		revision     string
 	}{
-		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, firstModern},
-		{"claude-code", "auto", true, true, firstModern}, {"claude-code", "on", false, false, "2025-11-25"},
+		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, jsonrpc.FirstModern},
+		{"claude-code", "auto", true, true, jsonrpc.FirstModern}, {"claude-code", "on", false, false, "2025-11-25"},
 	} {
 		var got session.Client
 		look := fixtureTool("look", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
@@ -337,7 +338,7 @@ func TestProfiles(t *testing.T) {
 		})
 		client := x.client("alice").Hello()
 		var want []string
-		for _, known := range x.server.tools {
+		for _, known := range x.server.tools.all {
 			if c.want(known) && known.Spec.Name != "ask_user_question" { // nobody can be asked here
 				want = append(want, known.Spec.Name)
 			}

@@ -10,6 +10,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/replaytest"
+	"codehand/server/tenants"
 	"codehand/tools/session"
 	"codehand/tools/skills"
 )

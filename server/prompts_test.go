@@ -253,7 +253,7 @@ func TestSkillsAreTheCallersOwn(t *testing.T) {
 						a.refused("prompts/get", map[string]any{"name": n}, "unknown prompt")
 					}
 				}
-				r := a.ask("completion/complete", map[string]any{"ref": map[string]any{"type": "ref/resource", "uri": skillTemplate}, "argument": map[string]any{"name": "name", "value": ""}})
+				r := a.ask("completion/complete", map[string]any{"ref": map[string]any{"type": "ref/resource", "uri": "skill://{name}/{+path}"}, "argument": map[string]any{"name": "name", "value": ""}})
 				for _, n := range []string{"hers", "deep", "his"} {
 					if strings.Contains(string(r.Result), `"`+n+`"`) != slices.Contains(want, n) {
 						t.Errorf("%s completes %s", who, r.Result)

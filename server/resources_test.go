@@ -130,7 +130,7 @@ func (a guest) list() []mcp.Resource {
 	if err := json.Unmarshal(r.Result, &list); err != nil || r.Error != nil || !strings.Contains(string(r.Result), `"resources":[`) {
 		a.t.Fatalf("resources/list: %v %+v %s", err, r.Error, r.Result)
 	}
-	return slices.DeleteFunc(list.Resources, func(r mcp.Resource) bool { return r.URI == guideURI })
+	return slices.DeleteFunc(list.Resources, func(r mcp.Resource) bool { return r.URI == "codehand://guide/tools" })
 }
 
 // read returns the text of a resource.
@@ -259,7 +259,7 @@ func TestResources(t *testing.T) {
 			}
 
 			for _, c := range []struct{ uri, name, value, want string }{
-				{"codehand://results/{id}{?offset,limit}", "id", uris[2][len(resultPrefix):][:10], uris[2][len(resultPrefix):]},
+				{"codehand://results/{id}{?offset,limit}", "id", uris[2][len("codehand://results/"):][:10], uris[2][len("codehand://results/"):]},
 				{"codehand://jobs/{id}/output{?offset,limit}", "id", "job_", job},
 				{"codehand://jobs/{id}/output{?offset,limit}", "id", "job_1", ""},
 				{"codehand://jobs/{id}/output{?offset,limit}", "offset", "", ""},

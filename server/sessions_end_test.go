@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"codehand/server/tenants"
 	"codehand/tools/session"
 )
 

@@ -357,7 +357,7 @@ func TestCompletions(t *testing.T) {
 				}
 				return got.Completion.Values, got.Completion.Total, got.Completion.HasMore
 			}
-			skill := map[string]any{"type": "ref/resource", "uri": skillTemplate}
+			skill := map[string]any{"type": "ref/resource", "uri": "skill://{name}/{+path}"}
 			for _, c := range []struct{ variable, value, of, want string }{
 				{"name", "", "", "apart deploy greet look many odd other-name quiet shelly"},
 				{"name", "de", "", "deploy"},

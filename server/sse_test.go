@@ -21,6 +21,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/auth"
+	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/tools/tool"
 )
@@ -99,7 +100,7 @@ func echoing() tool.Tool {
 
 // changeList makes mcp-go broadcast that the list of tools changed, as a mounted server will.
 func (x *httpSite) changeList() {
-	x.server.mcp.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: x.server.call})
+	x.server.gate.mcp.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: x.server.call})
 }
 
 // TestSSEModern speaks protocol 2026-07-28 on a stream of 2024-11-05: requests without a handshake, and listens, each of
@@ -373,7 +374,7 @@ func TestSSELeavesNothing(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		x := serveHTTP(t, siteSetup{})
-		c, err := x.server.newConn(t.Context(), "sse", x.server.local, newLineWriter(&replaytest.LockedBuffer{}, progressPatience))
+		c, err := x.server.newConn(t.Context(), "sse", x.server.local, jsonrpc.NewLineWriter(&replaytest.LockedBuffer{}, jsonrpc.ProgressPatience))
 		must(t, err)
 		c.close() // as openSSE does when it may not begin
 		ended(t, "refused", c)
@@ -588,7 +589,7 @@ func TestSSEBrokenWorkspace(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
 	now := time.Now()
-	x.server.team.places.now = func() time.Time { return now }
+	x.server.team.tenants.Now = func() time.Time { return now }
 	root := filepath.Join(x.data, "workspaces", "alice")
 	must(t, os.MkdirAll(filepath.Dir(root), 0o700))
 	must(t, os.WriteFile(root, []byte("in the way"), 0o600))

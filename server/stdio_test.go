@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -119,7 +120,7 @@ func TestNotifierIsSynchronous(t *testing.T) {
 	t.Parallel()
 	const notes = 5000
 	outR, outW := io.Pipe()
-	out := newLineWriter(outW, progressPatience)
+	out := jsonrpc.NewLineWriter(outW, jsonrpc.ProgressPatience)
 	f := &flight{id: json.RawMessage("1")}
 	go func() {
 		for i := range notes {
@@ -129,7 +130,7 @@ func TestNotifierIsSynchronous(t *testing.T) {
 			}
 		}
 		_ = out.write(jsonrpc.ResultLine(f.id, []byte("{}")), 0, f.settle)
-		if err := out.write([]byte("late\n"), 0, f.waits); !errors.Is(err, errAnswered) {
+		if err := out.write([]byte("late\n"), 0, f.waits); !errors.Is(err, jsonrpc.ErrAnswered) {
 			t.Errorf("a note after the answer: %v", err)
 		}
 		_ = outW.Close()

@@ -1,4 +1,4 @@
-package server
+package resources
 
 import (
 	"encoding/json"
@@ -57,7 +57,7 @@ func TestSkillReach(t *testing.T) {
 			must(t, json.Unmarshal(a.ask("skills/get", map[string]any{"uri": "skill://deploy/SKILL.md"}).Result, &got))
 			var values struct{ Completion struct{ Values []string } }
 			must(t, json.Unmarshal(a.ask("completion/complete", map[string]any{
-				"ref": map[string]any{"type": "ref/resource", "uri": skillTemplate}, "argument": map[string]any{"name": "path", "value": ""},
+				"ref": map[string]any{"type": "ref/resource", "uri": "skill://{name}/{+path}"}, "argument": map[string]any{"name": "path", "value": ""},
 				"context": map[string]any{"arguments": map[string]any{"name": "deploy"}},
 			}).Result, &values))
 			short := func(list []struct{ URI string }) string {
@@ -113,7 +113,7 @@ func TestBrokenTasksAreListed(t *testing.T) {
 			must(t, os.WriteFile(file, []byte("no directory"), 0o600))
 			x := serveHTTP(t, siteSetup{settings: map[string]string{"tasks.directory": file}})
 			r := x.guest(t, "", modern, nil).ask("resources/list", nil)
-			if got := string(r.Result); !strings.Contains(got, `"`+tasksURI+`"`) || !strings.Contains(got, `"`+guideURI+`"`) {
+			if got := string(r.Result); !strings.Contains(got, `"`+tasksURI+`"`) || !strings.Contains(got, `"`+"codehand://guide/tools"+`"`) {
 				t.Errorf("%s %+v", got, r.Error)
 			}
 		})

@@ -1,4 +1,4 @@
-package server
+package asking
 
 import (
 	"encoding/json"
