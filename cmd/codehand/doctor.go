@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"codehand/server"
 	"codehand/server/audit"
 	"codehand/server/config"
+	"codehand/server/sessions"
 )
 
 // checkLimit bounds one check.
@@ -234,7 +234,7 @@ const maxRecovered = 5
 
 // checkJournal names what servers that were killed left behind, and that is in no file.
 func checkJournal(ctx context.Context, cfg config.Config) []finding {
-	found, err := server.RecoveredFiles(ctx, cfg.StateDir)
+	found, err := sessions.RecoveredFiles(ctx, cfg.StateDir)
 	if err != nil {
 		return []finding{{"journal", "warn", "the journal cannot be read: " + err.Error(),
 			"check the directory journal in the state directory"}}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server"
+	"codehand/server/sessions"
 	"codehand/tools/sandbox"
 )
 
@@ -60,7 +61,7 @@ func (t *terminal) serve(cmd *cobra.Command, s *server.Server, stdin io.Reader, 
 	if closing := s.Close(); err == nil {
 		err = closing
 	}
-	if _, ok := errors.AsType[*server.StateError](err); ok {
+	if _, ok := errors.AsType[*sessions.StateError](err); ok {
 		return &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}
 	if err != nil {
