@@ -1,4 +1,4 @@
-package server
+package sessions
 
 import (
 	"testing"
@@ -14,19 +14,19 @@ func TestCloseWaitsForEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
-		s := newSessions(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
+		s := NewTable(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
 			return &session.State{Key: key}, func() { <-goOn }, nil
 		})
 		told := false
-		s.ended = func(*session.State, string) { told = true }
+		s.Ended = func(*session.State, string) { told = true }
 		key := session.Key{Principal: "p", Session: "deleted"}
-		_, release, err := s.acquire(key, nil)
+		_, release, err := s.Acquire(key, nil)
 		must(t, err)
 		release()
-		go s.end(key)
+		go s.End(key)
 		synctest.Wait() // it is as far as it gets
 		closed := make(chan struct{})
-		go func() { s.closeAll(); close(closed) }()
+		go func() { s.CloseAll(); close(closed) }()
 		synctest.Wait()
 		select {
 		case <-closed:

@@ -29,13 +29,13 @@ func TestJournals(t *testing.T) {
 	cfg := config.Config{Journal: config.Journal{KeepDays: 30, MaxBytes: 1 << 20}}
 	var log bytes.Buffer
 	locker := lock.New(filepath.Join(state, "locks"))
-	open := func() *journals {
-		return newJournals(state, locker, cfg, slog.New(slog.NewTextHandler(&log, nil)))
+	open := func() *Journals {
+		return NewJournals(state, locker, cfg, slog.New(slog.NewTextHandler(&log, nil)))
 	}
 	first := open()
 	var ids []string
 	for _, principal := range []string{"alice", "bob"} {
-		j, err := first.of(principal)
+		j, err := first.Of(principal)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,13 +53,13 @@ func TestJournals(t *testing.T) {
 		}
 		ids = append(ids, changes[0].ID)
 	}
-	if err := first.close(); err != nil {
+	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	orphan(t, filepath.Join(state, journalsDir, "alice"), ids[0])
 	second := open()
 	defer func() {
-		if err := second.close(); err != nil {
+		if err := second.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -67,7 +67,7 @@ func TestJournals(t *testing.T) {
 		t.Errorf("the log says %q", log.String())
 	}
 	for i, principal := range []string{"alice", "bob"} {
-		j, err := second.of(principal)
+		j, err := second.Of(principal)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +83,8 @@ func TestJournalsLog(t *testing.T) {
 	t.Parallel()
 	state, work := replaytest.RealDir(t), replaytest.RealDir(t)
 	var log bytes.Buffer
-	all := newJournals(state, lock.New(filepath.Join(state, "locks")), config.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
-	j, err := all.of("alice")
+	all := NewJournals(state, lock.New(filepath.Join(state, "locks")), config.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
+	j, err := all.Of("alice")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestJournalsLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := all.close(); err != nil { // which looks at what comes late for the last time
+	if err := all.Close(); err != nil { // which looks at what comes late for the last time
 		t.Fatal(err)
 	}
 	if got := log.String(); !strings.Contains(got, "level=ERROR msg=\"what a program saved late into a file that was changed is lost\" path=") || !strings.Contains(got, path) {

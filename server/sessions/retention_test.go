@@ -9,12 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"codehand/server/config"
-	"codehand/server/replaytest"
 	"codehand/server/state"
 )
 
@@ -26,7 +24,7 @@ type past struct {
 }
 
 func newPast(t *testing.T) *past {
-	return &past{t: t, dir: filepath.Join(t.TempDir(), sessionsDir), now: time.Now()}
+	return &past{t: t, dir: filepath.Join(t.TempDir(), Dir), now: time.Now()}
 }
 
 // put writes a file of size bytes that is age old.
@@ -66,8 +64,8 @@ func (p *past) wants(names ...string) {
 }
 
 // retention over the directory, which has not looked yet.
-func (p *past) retention(most int64) *retention {
-	return &retention{
+func (p *past) retention(most int64) *Retention {
+	return &Retention{
 		dir: p.dir, age: 30 * day, most: most, now: func() time.Time { return p.now }, log: slog.New(slog.DiscardHandler), grown: map[string]bool{},
 	}
 }
@@ -214,9 +212,9 @@ func TestRetentionLooks(t *testing.T) {
 	look := func(principal string, want ...string) {
 		t.Helper()
 		if principal != "" {
-			r.kept(filepath.Join(p.dir, principal, "s", "tool-results"))
+			r.Kept(filepath.Join(p.dir, principal, "s", "tool-results"))
 		} else {
-			r.look()
+			r.Look()
 		}
 		r.sweeps.Wait()
 		p.wants(want...)
@@ -237,7 +235,7 @@ func TestRetentionLooks(t *testing.T) {
 	p.now = p.now.Add(time.Hour)
 	look("")
 	p.put(a, 2_000, time.Hour)
-	r.close()
+	r.Close()
 	p.now = p.now.Add(time.Hour)
 	look("a", a)
 }
@@ -258,42 +256,14 @@ func TestRetentionFails(t *testing.T) {
 	}
 }
 
-// TestRetentionBesideCalls: a call sets a sweep off while the server runs, with the days that the operator gives, and it
-// disturbs no call that reads or keeps.
-func TestRetentionBesideCalls(t *testing.T) {
+// TestRetentionDays: files are kept for the days that the operator gives, or for 30.
+func TestRetentionDays(t *testing.T) {
 	t.Parallel()
-	f := start(t, setup{settings: map[string]string{"client.profile": "default"}})
-	replaytest.LayBig(t, f.work)
-	keeps := f.server.engines.keeps
-	keeps.sweeps.Wait()
-	if keeps.age != 30*day || keeps.most != 1<<30 {
-		t.Errorf("kept are %s, %d bytes", keeps.age, keeps.most)
-	}
-	if r := newRetention(t.TempDir(), config.Results{KeepDays: 3}, slog.New(slog.DiscardHandler)); r.age != 3*day {
-		t.Errorf("3 days became %s", r.age)
-	} else {
-		r.close()
-	}
-	a := guest{t, false, func(method string, params map[string]any) replaytest.Reply {
-		r, err := f.Request(method, params)
-		must(t, err)
-		return r
-	}}
-	first := a.keep()
-	keeps.mu.Lock()
-	var mu sync.Mutex
-	now := time.Now()
-	keeps.most, keeps.now = 1, func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	keeps.mu.Unlock()
-	for range 5 {
-		mu.Lock()
-		now = now.Add(2 * time.Minute)
-		mu.Unlock()
-		a.keep()
-		keeps.sweeps.Wait()
-		if list := a.list(); len(list) > 2 {
-			t.Errorf("%d resources are left", len(list))
+	for given, want := range map[int]time.Duration{0: 30 * day, 3: 3 * day} {
+		r := NewRetention(t.TempDir(), config.Results{KeepDays: given}, slog.New(slog.DiscardHandler))
+		r.Close()
+		if r.age != want || r.most != 1<<30 {
+			t.Errorf("%d days: kept are %s, %d bytes", given, r.age, r.most)
 		}
 	}
-	a.gone(first)
 }

@@ -1,4 +1,4 @@
-package server
+package sessions
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/server/tenants"
 	"codehand/tools/session"
@@ -18,24 +18,24 @@ func TestStdioKey(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
 		handle, conversation string // of the environment
-		env                  envelope
+		env                  jsonrpc.Envelope
 		want                 string
 	}{
-		{"explicit handle", "envhandle", "conv", envelope{hasSession: true, session: "my-handle", hasThreadID: true, threadID: "t1"}, "h:my-handle"},
-		{"handle of the environment", "envhandle", "conv", envelope{hasThreadID: true, threadID: "t1"}, "h:envhandle"},
-		{"thread", "", "conv", envelope{hasThreadID: true, threadID: "t1"}, "t:t1"},
-		{"malformed thread is skipped", "", "conv", envelope{hasThreadID: true, threadID: "a b"}, "e:conv"},
-		{"empty thread is skipped", "", "conv", envelope{hasThreadID: true}, "e:conv"},
-		{"conversation of the client", "", "conv", envelope{}, "e:conv"},
-		{"process", "", "", envelope{}, "p:process"},
+		{"explicit handle", "envhandle", "conv", jsonrpc.Envelope{HasSession: true, Session: "my-handle", HasThreadID: true, ThreadID: "t1"}, "h:my-handle"},
+		{"handle of the environment", "envhandle", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "h:envhandle"},
+		{"thread", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "t:t1"},
+		{"malformed thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "a b"}, "e:conv"},
+		{"empty thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true}, "e:conv"},
+		{"conversation of the client", "", "conv", jsonrpc.Envelope{}, "e:conv"},
+		{"process", "", "", jsonrpc.Envelope{}, "p:process"},
 	} {
-		s := &Server{cfg: config.Config{StdioHandle: c.handle, StdioProcessID: c.conversation}, process: "process"}
-		if got := s.names.Key(c.env); got != (session.Key{Principal: "local", Session: c.want}) {
-			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		got, err := Pipe{Handle: c.handle, Conversation: c.conversation, Process: "process"}.Key(c.env)
+		if err != nil || got != (session.Key{Principal: "local", Session: c.want}) {
+			t.Errorf("%s: %v, %v, want %s", c.name, got, err, c.want)
 		}
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("x", 65), "with blank", "ä-umlaut-x"} {
-		if checkHandle(envelope{hasSession: true, session: bad}) == nil {
+		if _, err := (Pipe{}).Key(jsonrpc.Envelope{HasSession: true, Session: bad}); !errors.Is(err, ErrHandle) {
 			t.Errorf("handle %q is taken", bad)
 		}
 	}
@@ -46,14 +46,14 @@ func TestSessionsAreDropped(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	built := 0
 	var closed atomic.Int64
-	s := newSessions(func(session.Key, *tenants.Tenant) (*session.State, func(), error) {
+	s := NewTable(func(session.Key, *tenants.Tenant) (*session.State, func(), error) {
 		built++
 		return &session.State{}, func() { closed.Add(1) }, nil
 	})
-	s.now = func() time.Time { return now }
+	s.Now = func() time.Time { return now }
 	take := func(name string) func() {
 		t.Helper()
-		_, release, err := s.acquire(session.Key{Principal: "local", Session: name}, nil)
+		_, release, err := s.Acquire(session.Key{Principal: "local", Session: name}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,23 +62,23 @@ func TestSessionsAreDropped(t *testing.T) {
 	idle, used := take("idle"), take("used")
 	idle()
 	idle() // twice is once
-	now = now.Add(sessionIdle + 2*sweepEvery)
+	now = now.Add(idleTime + 2*sweepEvery)
 	take("third")()
 	if built != 3 || closed.Load() != 1 {
 		t.Errorf("%d built, %d closed: want the idle one dropped and the used one kept", built, closed.Load())
 	}
 	used()
-	s.closeAll()
+	s.CloseAll()
 	if closed.Load() != 3 {
 		t.Errorf("%d closed at the end", closed.Load())
 	}
 	for _, key := range []session.Key{{}, {Principal: "local"}, {Session: "p:x"}} {
-		if _, _, err := s.acquire(key, nil); err == nil {
+		if _, _, err := s.Acquire(key, nil); err == nil {
 			t.Errorf("key %v is taken", key)
 		}
 	}
-	failing := newSessions(func(session.Key, *tenants.Tenant) (*session.State, func(), error) { return nil, nil, errors.New("no") })
-	if _, _, err := failing.acquire(session.Key{Principal: "local", Session: "p:x"}, nil); err == nil {
+	failing := NewTable(func(session.Key, *tenants.Tenant) (*session.State, func(), error) { return nil, nil, errors.New("no") })
+	if _, _, err := failing.Acquire(session.Key{Principal: "local", Session: "p:x"}, nil); err == nil {
 		t.Error("a session that cannot be built is given out")
 	}
 }
@@ -86,11 +86,11 @@ func TestSessionsAreDropped(t *testing.T) {
 // A session whose hooks were looked up in a slow Store held up every call of all others.
 func TestSessionBeginsAlone(t *testing.T) {
 	t.Parallel()
-	s := newSessions(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
+	s := NewTable(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
 		return &session.State{Key: key}, func() {}, nil
 	})
 	begins, goOn := make(chan struct{}), make(chan struct{})
-	s.began = func(st *session.State) {
+	s.Began = func(st *session.State) {
 		if st.Key.Session == "slow" {
 			close(begins)
 			<-goOn
@@ -98,7 +98,7 @@ func TestSessionBeginsAlone(t *testing.T) {
 	}
 	slow := make(chan error, 1)
 	go func() {
-		_, release, err := s.acquire(session.Key{Principal: "p", Session: "slow"}, nil)
+		_, release, err := s.Acquire(session.Key{Principal: "p", Session: "slow"}, nil)
 		if err == nil {
 			release()
 		}
@@ -107,7 +107,7 @@ func TestSessionBeginsAlone(t *testing.T) {
 	<-begins
 	other := make(chan error, 1)
 	go func() {
-		_, _, err := s.acquire(session.Key{Principal: "p", Session: "other"}, nil)
+		_, _, err := s.Acquire(session.Key{Principal: "p", Session: "other"}, nil)
 		other <- err
 	}()
 	select {

@@ -11,14 +11,14 @@ import (
 func TestLasting(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ key, value, want string }{ // of a session that starts in dontAsk
-		{grantsCell, `[{"Rule":"Bash(rm *)"}]`, ""},
-		{modeCell, asText(t, permission.AcceptEdits), ""},
-		{modeCell, asText(t, permission.Bypass), ""},
-		{modeCell, asText(t, permission.DontAsk), ""},
-		{modeCell, `"damaged`, ""},
-		{modeCell, asText(t, permission.Plan), asText(t, permission.Plan)},
-		{planCell, asText(t, session.Plan{Path: "/p.md", Before: permission.AcceptEdits, Left: true}), asText(t, session.Plan{Path: "/p.md", Before: permission.DontAsk})},
-		{planCell, `7`, ""},
+		{GrantsCell, `[{"Rule":"Bash(rm *)"}]`, ""},
+		{ModeCell, asText(t, permission.AcceptEdits), ""},
+		{ModeCell, asText(t, permission.Bypass), ""},
+		{ModeCell, asText(t, permission.DontAsk), ""},
+		{ModeCell, `"damaged`, ""},
+		{ModeCell, asText(t, permission.Plan), asText(t, permission.Plan)},
+		{PlanCell, asText(t, session.Plan{Path: "/p.md", Before: permission.AcceptEdits, Left: true}), asText(t, session.Plan{Path: "/p.md", Before: permission.DontAsk})},
+		{PlanCell, `7`, ""},
 		{"cell.todos", `[]`, `[]`},
 		{"seen.x", "bytes", "bytes"},
 	} {
