@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +10,7 @@ import (
 
 	"codehand/server/config"
 	"codehand/server/replaytest"
-	"codehand/server/state"
+	"codehand/server/sessions"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -119,9 +120,9 @@ func TestConfigurationIsFixed(t *testing.T) {
 func TestChoicesWithoutStore(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	st := *x.server.local.bare
-	st.Choices = session.NewCell[session.Choices](failing{state.NewMemory(state.MemoryOptions{})}, "cell.choices")
-	refusal := x.server.locate(t.Context(), &st)
+	st := *x.server.local.Bare
+	st.Choices = session.NewCell[session.Choices](brokenMemory{errors.New("the disk is down")}, "cell.choices")
+	refusal := sessions.Locate(t.Context(), &st)
 	if refusal == nil || refusal.Code != tool.StateUnavailable || strings.Contains(refusal.Text, "down") {
 		t.Errorf("got %+v", refusal)
 	}
