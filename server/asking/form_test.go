@@ -21,9 +21,9 @@ var formFields = []tool.Field{
 	{Name: "q4", Label: "Some", Choices: []string{"g", "h"}, Many: true},
 }
 
-// TestAskSchema: the form is one that each revision of the protocol knows. From 2025-11-25 on, a choice is oneOf with
+// TestSchema: the form is one that each revision of the protocol knows. From 2025-11-25 on, a choice is oneOf with
 // const and title, and a list of them is items.anyOf; before, there were enumNames, and no lists.
-func TestAskSchema(t *testing.T) {
+func TestSchema(t *testing.T) {
 	t.Parallel()
 	const (
 		text  = `"q1_other":{"type":"string","title":"Other","maxLength":1000}`
@@ -38,14 +38,14 @@ func TestAskSchema(t *testing.T) {
 			`"q4_1":{"type":"boolean","title":"Some: g"},"q4_2":{"type":"boolean","title":"Some: h"}},"required":["q3"]}`
 	)
 	for revision, want := range map[string]string{"": flagged, "2025-03-26": flagged, "2025-06-18": flagged, "2025-11-25": named, "2026-07-28": named} {
-		if got := string(askSchema(formFields, revision)); got != want {
+		if got := string(schema(formFields, revision)); got != want {
 			t.Errorf("revision %q:\ngot  %s\nwant %s", revision, got, want)
 		}
 	}
 }
 
-// TestFitAnswer: an answer counts if it fits the form that was sent, in each of its shapes, and nothing else does.
-func TestFitAnswer(t *testing.T) {
+// TestFit: an answer counts if it fits the form that was sent, in each of its shapes, and nothing else does.
+func TestFit(t *testing.T) {
 	t.Parallel()
 	kept := func(revision string) []keptField {
 		var all []keptField
@@ -54,7 +54,7 @@ func TestFitAnswer(t *testing.T) {
 		}
 		return all
 	}
-	long := strings.Repeat("é", maxAskText+1)
+	long := strings.Repeat("é", maxText+1)
 	for _, tt := range []struct {
 		revision, content, want string // want "": it does not fit
 	}{
@@ -82,9 +82,9 @@ func TestFitAnswer(t *testing.T) {
 	} {
 		var content any
 		must(t, json.Unmarshal([]byte(tt.content), &content))
-		r := &elicited{}
+		r := &Elicited{}
 		r.Action, r.Content = mcp.ElicitationResponseActionAccept, content
-		got := fitAnswer(kept(tt.revision), r)
+		got := fit(kept(tt.revision), r)
 		if tt.want == "" {
 			if got.Outcome != tool.Declined || got.Values != nil {
 				t.Errorf("%s %s: got %+v", tt.revision, tt.content, got)
