@@ -81,7 +81,10 @@ func (l *listener) tell(n mcp.JSONRPCNotification) {
 	defer l.mu.Unlock()
 	switch {
 	case !l.acked:
-		l.held = append(l.held, n)
+		same := func(o mcp.JSONRPCNotification) bool { return o.Method == n.Method }
+		if !slices.ContainsFunc(l.held, same) { // one is enough: its client lists after that
+			l.held = append(l.held, n)
+		}
 	case l.id == nil || wants(l.filter, n.Method):
 		l.send(n)
 	}
