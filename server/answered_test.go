@@ -1,26 +1,97 @@
 package server
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"codehand/server/listen"
+	"codehand/server/metrics"
+	"codehand/server/replaytest"
 )
 
-// A lateWriter is a response whose client has the answer when the handler has not gone on yet.
-type lateWriter struct {
-	*httptest.ResponseRecorder
-	answered chan struct{} // closed when the client has it
-	goOn     chan struct{} // closed when the handler may
+// A latePort is an address of a server at which a client can have an answer when its handler has not gone on yet.
+type latePort struct {
+	net.Listener
+	url  string // of the endpoint
+	next atomic.Pointer[lateAnswer]
 }
 
-func newLateWriter() *lateWriter {
-	return &lateWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+// A lateAnswer is the next thing that is sent.
+type lateAnswer struct {
+	sent chan struct{} // closed when the client has it
+	goOn chan struct{} // closed when the handler may
 }
 
-func (w *lateWriter) FlushError() error {
-	close(w.answered)
-	<-w.goOn
-	return nil
+// lateSite opens such an address of a site, with an endpoint of its own. It ends with the test.
+func lateSite(t *testing.T, x *httpSite) *latePort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	p := &latePort{Listener: l, url: "http://" + l.Addr().String()}
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- x.server.HTTP(ctx, []listen.Listener{{Listener: p, URL: p.url, Loopback: true}}) }()
+	t.Cleanup(func() {
+		end()
+		must(t, <-ended)
+	})
+	return p
+}
+
+// client is a client of the address.
+func (p *latePort) client(x *httpSite, principal string) *replaytest.HTTPClient {
+	c := x.client(principal)
+	c.URL = p.url + "/mcp"
+	return c
+}
+
+// hold holds back the handler that sends something next, when it has sent it.
+func (p *latePort) hold() *lateAnswer {
+	a := &lateAnswer{sent: make(chan struct{}), goOn: make(chan struct{})}
+	p.next.Store(a)
+	return a
+}
+
+func (p *latePort) Accept() (net.Conn, error) {
+	c, err := p.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &lateConn{c, p}, nil
+}
+
+type lateConn struct {
+	net.Conn
+	p *latePort
+}
+
+func (c *lateConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if a := c.p.next.Swap(nil); a != nil {
+		close(a.sent)
+		<-a.goOn
+	}
+	return n, err
+}
+
+// send posts a message, and returns when its client has the answer, before the handler goes on. The answer comes after
+// that.
+func (p *latePort) send(t *testing.T, c *replaytest.HTTPClient, body string) (late *lateAnswer, answer <-chan replaytest.HTTPReply) {
+	t.Helper()
+	late = p.hold()
+	answer = replaytest.Async(c.Request(t.Context(), http.MethodPost, c.URL, body))
+	select {
+	case <-late.sent:
+	case <-time.After(replaytest.HangAfter):
+		t.Fatal("no answer")
+	}
+	return late, answer
 }
 
 // TestAnsweredName: a client had its answer and used the name of the call again, before the handler of the first had gone
@@ -29,22 +100,15 @@ func TestAnsweredName(t *testing.T) {
 	t.Parallel()
 	const name = `,"codehand/call":"call-1"`
 	x := staged(t, nil)
-	c := x.client("alice").Of2026()
-	c.Call("1", "watch", `{"no":1}`, "") // from now on there is an endpoint
-	e := x.server.endpoint.Load()
-	r := arriving(t.Context(), c, c.CallBody("1", "watch", `{"no":1}`, name))
-	who, err := e.t.porter.Authenticate(r)
-	must(t, err)
-	w, ended := newLateWriter(), make(chan struct{})
-	go func() {
-		defer close(ended)
-		e.post(w, r, caller{who: who, limits: e.t.porter.Limits(who), done: func() {}}, "")
-	}()
-	<-w.answered
+	p := lateSite(t, x.httpSite)
+	c := p.client(x.httpSite, "alice").Of2026()
+	late, first := p.send(t, c, c.CallBody("1", "watch", `{"no":1}`, name))
 	second := c.Launch(t.Context(), "1", "hold", "a", name)
 	x.expect(t, x.began, "a")
-	close(w.goOn)
-	<-ended
+	close(late.goOn)
+	if text, failed := arrived(t, first).Text(); !failed || !strings.HasPrefix(text, "INPUT_INVALID") {
+		t.Errorf("the first call: %s", text)
+	}
 	c.Cancel("1", name)
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, second))
@@ -55,36 +119,37 @@ func TestAnsweredName(t *testing.T) {
 func TestAnsweredFailedInitialize(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	e, by := x.host()
-	before := e.sessions.count()
-	w, ended := newLateWriter(), make(chan struct{})
-	go func() {
-		defer close(ended)
-		e.post(w, arriving(t.Context(), x.client(""), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`), by, "")
-	}()
-	<-w.answered
-	if got := e.sessions.count(); got != before {
-		t.Errorf("after %s there are %d sessions, before there were %d", w.Body, got, before)
+	p := lateSite(t, x)
+	c := p.client(x, "")
+	late, answer := p.send(t, c, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`)
+	left := x.server.team.endpoint.Load().Count()["sessions"]
+	close(late.goOn)
+	if a := arrived(t, answer); left != 0 || !strings.Contains(a.Answer, `"error"`) {
+		t.Errorf("after %s there are %d sessions", a.Answer, left)
 	}
-	close(w.goOn)
-	<-ended
 }
 
-// TestAnsweredCounted: who scrapes right after an answer finds the request counted.
+// TestAnsweredCounted: a scrape right after an answer finds the request counted.
 func TestAnsweredCounted(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})
-	e, by := x.host()
-	c := x.client("").Hello()
-	w, ended := newLateWriter(), make(chan struct{})
-	go func() {
-		defer close(ended)
-		e.post(w, arriving(t.Context(), c, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), by, "")
-	}()
-	<-w.answered
-	if text := scraped(t, e.t.metrics); !strings.Contains(text, `mcp_method_name="ping"`) {
+	p := lateSite(t, x)
+	c := p.client(x, "").Hello()
+	late, answer := p.send(t, c, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	text := scraped(t, x.server.team.metrics)
+	close(late.goOn)
+	if arrived(t, answer); !strings.Contains(text, `mcp_method_name="ping"`) {
 		t.Error("the ping is not counted")
 	}
-	close(w.goOn)
-	<-ended
+}
+
+// scraped are the metrics as text.
+func scraped(t testing.TB, m *metrics.Counts) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("GET /metrics: %d %s", w.Code, w.Body)
+	}
+	return w.Body.String()
 }

@@ -27,6 +27,15 @@ func (slowMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, state.ErrDown
 }
 
+// A brokenMemory fails with its error.
+type brokenMemory struct{ err error }
+
+func (m brokenMemory) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, m.err }
+
+func (m brokenMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
+	return false, m.err
+}
+
 // moveWith gives all sessions that begin from now on a memory of their own for their current directory.
 func moveWith(s *Server, m session.Memory) {
 	build := s.sessions.Build
@@ -50,7 +59,7 @@ func TestCallsRecordedBeforeTheCorridor(t *testing.T) {
 		memory                        func(*stage) session.Memory
 	}{
 		{"cancelled", "cancelled", "CANCELLED", "", true, func(x *stage) session.Memory { return slowMemory{x.began} }},
-		{"the Store is down", "unavailable", "STATE_UNAVAILABLE", "state", false, func(*stage) session.Memory { return brokenStore{err: state.ErrDown} }},
+		{"the Store is down", "unavailable", "STATE_UNAVAILABLE", "state", false, func(*stage) session.Memory { return brokenMemory{state.ErrDown} }},
 	} {
 		for _, era := range []string{"legacy", "modern"} {
 			t.Run(c.name+"/"+era, func(t *testing.T) {
