@@ -12,13 +12,16 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/asking"
 	"codehand/server/replaytest"
+	"codehand/server/state"
+	"codehand/server/tenants"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
 // impatient lets persons think for a moment only.
-func impatient(s *Server) { s.asks.life = time.Millisecond }
+func impatient(s *Server) { s.asks.Life = time.Millisecond }
 
 // mute answers no question, and says when one came.
 func mute(came chan<- string) func(string) string {
@@ -36,7 +39,7 @@ func TestAskNoAnswer(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			runs := &runCount{}
-			c, s := legacyOn(t, transport, runs)
+			c, s, forgive := legacyOn(t, transport, runs)
 			for name, answer := range map[string]string{
 				"an error": `"error":{"code":-32601,"message":"no"}`, "no result": `"result":null`, "a text": `"result":"accept"`,
 				"no action": `"result":{"content":{"decision":"allow once"}}`, "both": `"result":{"action":"accept","content":{"decision":"allow once"}},"error":{"code":1,"message":"x"}`,
@@ -50,7 +53,7 @@ func TestAskNoAnswer(t *testing.T) {
 				if !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
 					t.Errorf("%s: %+v", name, a)
 				}
-				forgive(c, s)
+				forgive()
 			}
 			impatient(s)
 			came := make(chan string, 1)
@@ -81,7 +84,7 @@ func TestAskSilence(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			runs := &runCount{}
-			c, s := legacyOn(t, transport, runs)
+			c, s, _ := legacyOn(t, transport, runs)
 			for i := range 5 {
 				if i == 3 {
 					impatient(s)
@@ -103,45 +106,64 @@ func TestAskSilence(t *testing.T) {
 	}
 }
 
-// forgive forgets the declines of all sessions, since three of them end the questions.
-func forgive(c *replaytest.ElicitClient, s *Server) {
-	c.T.Helper()
-	s.sessions.mu.Lock()
-	defer s.sessions.mu.Unlock()
-	for at := range s.sessions.live {
-		if err := s.engines.store.Delete(context.Background(), cellKey(at.key, "cell")+".declines"); err != nil {
-			c.T.Error(err)
-		}
-	}
-}
-
-// legacyOn is a legacy client on a transport.
-func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool) (*replaytest.ElicitClient, *Server) {
+// legacyOn is a legacy client on a transport. forgive forgets the declines of its sessions, since three of them end the
+// questions.
+func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool) (c *replaytest.ElicitClient, s *Server, forgive func()) {
 	t.Helper()
 	all := append(oneChange(runs), more...)
 	if transport == "stdio" {
 		f := start(t, setup{tools: all, settings: askingSettings(), silent: true})
-		return replaytest.OnPipe(t, f.Wire, false, replaytest.Declared), f.server
+		forgive = forgiving(t, f.server)
+		return replaytest.OnPipe(t, f.Wire, false, replaytest.Declared), f.server, forgive
 	}
 	x := serveHTTP(t, siteSetup{tools: all, settings: askingSettings()})
-	return onHTTP(t, x, "", false, replaytest.Declared), x.server
+	forgive = forgiving(t, x.server)
+	return onHTTP(t, x, "", false, replaytest.Declared), x.server, forgive
+}
+
+// forgiving begins to note the sessions of a server that has none.
+func forgiving(t *testing.T, s *Server) (forgive func()) {
+	var mu sync.Mutex
+	var declines []session.Cell[session.Declines]
+	build := s.sessions.Build
+	s.sessions.Build = func(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
+		st, end, err := build(key, at)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			declines = append(declines, st.Declines)
+		}
+		return st, end, err
+	}
+	return func() {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, d := range declines {
+			_, err := d.Change(t.Context(), func(session.Declines) (none session.Declines, err error) { return none, nil })
+			must(t, err)
+		}
+	}
+}
+
+// A forgetfulStore has lost every question by the time of its answer.
+type forgetfulStore struct{ state.Store }
+
+func (s forgetfulStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if strings.HasPrefix(key, state.Key(state.Ask, "")) {
+		return nil, 0, nil
+	}
+	return s.Store.Get(ctx, key)
 }
 
 // TestAskThreeTimes: a legacy call whose questions are always over is asked three times, then declined.
 func TestAskThreeTimes(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
-	c, s := legacyOn(t, "stdio", runs)
-	var mu sync.Mutex
-	now := time.Now()
-	s.asks.now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	a := c.Call("change", `{"text":"one"}`, func(string) string {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(askLife + time.Second)
-		return replaytest.SayOnce
-	})
-	if a.Asked != maxAsks || !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
+	c, s, _ := legacyOn(t, "stdio", runs)
+	s.asks = asking.New(forgetfulStore{s.engines.store}, 0, s.event, s.log)
+	a := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.SayOnce))
+	if a.Asked != asking.Most || !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
 		t.Errorf("%+v, ran %d times", a, runs.count())
 	}
 }
@@ -157,7 +179,7 @@ func TestAskMeanwhile(t *testing.T) {
 			free := fixtureTool("write_free", tool.Traits{Private: true, Local: true}, func(context.Context, tool.Env, word) (tool.Result, error) {
 				return tool.Result{Text: "wrote"}, nil
 			})
-			c, s := legacyOn(t, transport, runs, free)
+			c, s, _ := legacyOn(t, transport, runs, free)
 			asked := c.Request(c.Line("change", `{"text":"one"}`, ""))
 			question := asked()
 			c.Received(question)
@@ -175,39 +197,20 @@ func TestAskMeanwhile(t *testing.T) {
 			if a := c.Call("write_free", `{}`, replaytest.Never(t)); a.Text != "wrote" || runs.count() != 0 {
 				t.Errorf("after a late answer: %+v, ran %d times", a, runs.count())
 			}
-			if n := s.openCalls(); n != 0 {
-				t.Errorf("%d calls are open", n)
+			if s.openCalls() {
+				t.Error("calls are open")
 			}
 		})
 	}
 }
 
-// openCalls waits until no session is in use, and returns how many calls still are open.
-func (s *Server) openCalls() int {
-	left := make(chan struct{}, 1)
-	s.sessions.mu.Lock()
-	s.sessions.left = func() {
-		select {
-		case left <- struct{}{}:
-		default: // it will look again anyway
-		}
-	}
-	s.sessions.mu.Unlock()
-	for late := time.After(replaytest.HangAfter); ; {
-		n := 0
-		s.sessions.mu.Lock()
-		for _, l := range s.sessions.live {
-			n += l.calls
-		}
-		s.sessions.mu.Unlock()
-		if n == 0 {
-			return 0
-		}
-		select {
-		case <-left:
-		case <-late:
-			return n
-		}
+// openCalls closes all sessions, waits until none is in use, and says whether that came.
+func (s *Server) openCalls() (open bool) {
+	select {
+	case <-s.sessions.CloseAll():
+		return false
+	case <-time.After(replaytest.HangAfter):
+		return true
 	}
 }
 
@@ -228,8 +231,8 @@ func TestAskConnectionEnds(t *testing.T) {
 		if a := next(); !strings.Contains(string(a), "USER_DECLINED") {
 			t.Errorf("the answer at the end of the input: %s", a)
 		}
-		if n := f.server.openCalls(); n != 0 || runs.count() != 0 {
-			t.Errorf("%d calls are open, ran %d times", n, runs.count())
+		if open := f.server.openCalls(); open || runs.count() != 0 {
+			t.Errorf("calls are open: %t; ran %d times", open, runs.count())
 		}
 	})
 	t.Run("http", func(t *testing.T) {
@@ -246,8 +249,8 @@ func TestAskConnectionEnds(t *testing.T) {
 			t.Fatalf("the answer is %s", kind)
 		}
 		leave()
-		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
-			t.Errorf("%d calls are open, ran %d times", n, runs.count())
+		if open := x.server.openCalls(); open || runs.count() != 0 {
+			t.Errorf("calls are open: %t; ran %d times", open, runs.count())
 		}
 	})
 	t.Run("http, the session is deleted", func(t *testing.T) {
@@ -261,8 +264,8 @@ func TestAskConnectionEnds(t *testing.T) {
 		if status := h.Delete(); status != http.StatusOK {
 			t.Fatal(status)
 		}
-		if n := x.server.openCalls(); n != 0 || runs.count() != 0 {
-			t.Errorf("%d calls are open, ran %d times", n, runs.count())
+		if open := x.server.openCalls(); open || runs.count() != 0 {
+			t.Errorf("calls are open: %t; ran %d times", open, runs.count())
 		}
 	})
 	t.Run("the server ends", func(t *testing.T) {
@@ -301,7 +304,7 @@ func TestAskOtherSession(t *testing.T) {
 func TestAskLegacyInput(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
-	c, _ := legacyOn(t, "stdio", runs)
+	c, _, _ := legacyOn(t, "stdio", runs)
 	a := c.CallWith("change", `{"text":"one"}`, replaytest.Answering(replaytest.SayOnce, "v1.x.y"), replaytest.Always(replaytest.SayDecline))
 	if a.Asked != 1 || !strings.HasPrefix(a.Text, "USER_DECLINED") || runs.count() != 0 {
 		t.Errorf("%+v, ran %d times", a, runs.count())

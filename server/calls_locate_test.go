@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/audit"
 	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/server/tenants"
@@ -119,14 +120,14 @@ func mustBeDone(t *testing.T, dir string, want map[string]any) {
 func TestEndedCallInProcess(t *testing.T) {
 	t.Parallel()
 	dir := auditDir(t)
-	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{})
+	f, a := audited(t, audit.Options{Dir: dir, Sync: -1}, setup{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	text, failed, err := f.server.Call(ctx, "read_file", []byte(`{"file_path":"a.txt"}`))
 	if err != nil || !failed || text != "CANCELLED: Interrupted by the client." {
 		t.Errorf("got %q, failed %v, %v", text, failed, err)
 	}
-	must(t, a.close())
+	must(t, a.Close())
 	mustBeDone(t, dir, map[string]any{"tool": "read_file", "ok": false, "code": "CANCELLED", "dec": "", "cancelled": true, "p": "local", "tr": "call"})
 }
 
@@ -142,8 +143,8 @@ func TestCancelledWhileAsked(t *testing.T) {
 		t.Fatalf("%s", question)
 	}
 	c.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	if n := x.server.openCalls(); n != 0 {
-		t.Errorf("%d calls are open", n)
+	if x.server.openCalls() {
+		t.Error("calls are open")
 	}
 	must(t, x.stop())
 	var got []string

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -18,7 +19,12 @@ func listenLine(id, filter string) string {
 
 // changeList makes mcp-go broadcast that the list of tools changed, as a mounted server will.
 func (f *fixture) changeList() {
-	f.server.gate.mcp.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: f.server.call})
+	f.server.gate.mcp.AddTools(mcpserver.ServerTool{
+		Tool: mcp.Tool{Name: "late"},
+		Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("late"), nil
+		},
+	})
 }
 
 // line reads one line that must be on the wire.

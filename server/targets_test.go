@@ -15,6 +15,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
+	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/tools"
 	"codehand/tools/hooks"
@@ -50,8 +51,8 @@ func TestThroughQueues(t *testing.T) {
 	for _, c := range []struct {
 		name, args string
 		tool       string
-		turns      int
-		orphan     bool
+		places     int
+		changes    bool
 	}{
 		{"call_tool", through("run_shell", `{"command":"true"}`), "run_shell", 2, true},
 		{"call_tool", through("bash", `{"command":"true"}`), "run_shell", 2, true},
@@ -67,18 +68,21 @@ func TestThroughQueues(t *testing.T) {
 			t.Fatal(bad.Message)
 		}
 		key, _ := sessions.HTTPKey(who, env, "handle-one", "")
-		rec := &record{env: env, place: at, limits: s.team.porter.Limits(who)}
-		f := s.flight(rec, nil)
-		release := func() {}
-		if e := s.arrive(rec, key, &release); e != nil {
+		r := request.Request{
+			Envelope: env, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: s.team.porter.Limits(who)},
+		}
+		one := &turn{s: s, req: r, release: func() {}}
+		if e := one.arrive(); e != nil {
 			t.Fatal(e.Message)
 		}
-		if len(rec.turns) != c.turns || f.orphan != c.orphan || rec.called() != c.tool {
-			t.Errorf("%s %s: %s, %d turns, orphan %t", c.name, c.args, rec.called(), len(rec.turns), f.orphan)
+		one.leave()
+		work, changes := s.Serve(r)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		work(ended)
+		if len(one.places) != c.places || changes != c.changes || one.tool() != c.tool {
+			t.Errorf("%s %s: %s, %d places, changes %t", c.name, c.args, one.tool(), len(one.places), changes)
 		}
-		rec.leave()
-		rec.visit.Leave()
-		release()
 	}
 }
 
