@@ -13,6 +13,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/replaytest"
+	"codehand/server/resources"
 	"codehand/tools"
 	"codehand/tools/catalog"
 	"codehand/tools/tool"
@@ -79,7 +80,7 @@ func TestInstructions(t *testing.T) {
 						t.Errorf("has %q:\n%s", never, text)
 					}
 				}
-				have := f.server.local.Offers(false).catalog
+				have := f.server.local.Offers(false).Catalog
 				for _, word := range regexp.MustCompile(`[a-z]+(_[a-z]+)+`).FindAllString(text, -1) {
 					named := slices.Contains(names, word)
 					if named && !slices.ContainsFunc(have, func(e catalog.Entry) bool { return e.Name == word }) {
@@ -174,6 +175,14 @@ func TestEnumerate(t *testing.T) {
 	}
 }
 
+// guideText is the long form of the instructions.
+func guideText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("resources", "guide.md"))
+	must(t, err)
+	return string(text)
+}
+
 // TestGuide: the long form of the instructions names no tool, parameter or code that does not exist, and can be read in one
 // answer.
 func TestGuide(t *testing.T) {
@@ -189,6 +198,7 @@ func TestGuide(t *testing.T) {
 			words[p] = true
 		}
 	}
+	guide := guideText(t)
 	quoted := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(guide, -1)
 	if len(quoted) < 40 {
 		t.Fatalf("%d words in quotes", len(quoted))
@@ -201,7 +211,7 @@ func TestGuide(t *testing.T) {
 				t.Errorf("there is no code %s", word)
 			}
 		case strings.HasPrefix(word, "codehand://"):
-			if !constant(word) && word != "codehand://results/" {
+			if !resources.Constant(word) && word != "codehand://results/" {
 				t.Errorf("there is no resource %s", word)
 			}
 		case regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`).MatchString(word):
@@ -240,6 +250,7 @@ func toolNames() []string {
 // again), and that one edit of several may look for what another one put in (all are refused).
 func TestGuideIsTrue(t *testing.T) {
 	t.Parallel()
+	guide := guideText(t)
 	f := start(t, setup{settings: map[string]string{"permissions.mode": "acceptEdits"}})
 	path := filepath.Join(f.work, "a.txt")
 	must(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))

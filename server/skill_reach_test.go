@@ -1,4 +1,4 @@
-package resources
+package server
 
 import (
 	"encoding/json"
@@ -80,16 +80,6 @@ func TestSkillReach(t *testing.T) {
 	}
 }
 
-// TestHiddenInCompletions: a word of a skill's hint with characters that nobody sees was proposed as it was, so that a
-// person sent what the client did not show.
-func TestHiddenInCompletions(t *testing.T) {
-	t.Parallel()
-	hint := "[plain|le\u200bft|\u202eright|\x1b[31mred|größe|\U000e0041tag] <x>"
-	if got := strings.Join(alternatives(hint, 0), " "); got != "plain größe" {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestSkillTextIsBounded: a file with some text and then nothing for a terabyte was read to its end to count its lines, for
 // one answer, and nothing could end that.
 func TestSkillTextIsBounded(t *testing.T) {
@@ -97,8 +87,8 @@ func TestSkillTextIsBounded(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	replaytest.Lay(t, x.work, replaytest.Skills)
 	path := filepath.Join(x.work, ".claude", "skills", "deploy", "long.txt")
-	must(t, os.WriteFile(path, []byte(strings.Repeat("text\n", maxPage/4)), 0o600))
-	must(t, os.Truncate(path, maxSkillText+1))
+	must(t, os.WriteFile(path, []byte(strings.Repeat("text\n", 64<<10)), 0o600))
+	must(t, os.Truncate(path, 256<<20+1))
 	x.guest(t, "", true, nil).refused("resources/read", map[string]any{"uri": "skill://deploy/long.txt?limit=1"}, "larger than can be shown")
 }
 
@@ -113,7 +103,7 @@ func TestBrokenTasksAreListed(t *testing.T) {
 			must(t, os.WriteFile(file, []byte("no directory"), 0o600))
 			x := serveHTTP(t, siteSetup{settings: map[string]string{"tasks.directory": file}})
 			r := x.guest(t, "", modern, nil).ask("resources/list", nil)
-			if got := string(r.Result); !strings.Contains(got, `"`+tasksURI+`"`) || !strings.Contains(got, `"`+"codehand://guide/tools"+`"`) {
+			if got := string(r.Result); !strings.Contains(got, `"codehand://tasks"`) || !strings.Contains(got, `"codehand://guide/tools"`) {
 				t.Errorf("%s %+v", got, r.Error)
 			}
 		})

@@ -7,35 +7,35 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
-// What encodeCall writes by itself is what mcp-go and encoding/json would write.
-func TestEncodeCall(t *testing.T) {
+// What Encode writes by itself is what mcp-go and encoding/json would write.
+func TestEncode(t *testing.T) {
 	t.Parallel()
-	s := &Server{implementation: mcp.Implementation{Name: "codehand", Version: "1"}}
 	all := tool.Meta{
 		Version: "v<1>", Files: []tool.FileChange{{Path: "/w/a&b", Op: "change", Before: "1", After: "2"}}, Job: &tool.Job{ID: "job_a", State: "failed", Exit: -1},
 		Sandbox: "1", Data: json.RawMessage(`{"x":[1,2]}`), Kept: &tool.Kept{Path: "/k", Bytes: 1 << 40, Lines: 2, Shown: 3},
 		Decision: &tool.Decided{Verdict: "allow", Rule: `Bash("x")`, Asked: true}, Millis: 12,
 	}
 	texts := []string{"", "one\ntwo\t\"<a>\\ \u2028 é", "\x00\b\f\r"}
+	modern := Result("x", tool.Result{Text: "a", Meta: all})
+	Decorate(modern, true, mcp.Implementation{Name: "codehand", Version: "1"})
 	for name, r := range map[string]*mcp.CallToolResult{
 		"empty":    {},
-		"text":     s.describeResult("x", tool.Result{Text: texts[1]}),
-		"controls": s.describeResult("x", tool.Result{Text: texts[2], Failed: tool.Timeout}),
-		"all":      s.describeResult("x", tool.Result{Text: texts[0], Meta: all}),
-		"image":    s.describeResult("x", tool.Result{Text: "a", Media: []tool.Media{{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
-		"bare":     s.describeResult("x", tool.Result{Meta: tool.Meta{Decision: &tool.Decided{Verdict: "deny"}, Job: &tool.Job{}}}),
-		"refusal":  s.describeError(tool.Refuse(tool.Busy, "%s", texts[1]), "x"),
-		"modern":   s.decorate(jsonrpc.Envelope{Version: jsonrpc.FirstModern}, s.describeResult("x", tool.Result{Text: "a", Meta: all})).Result.(*mcp.CallToolResult),
+		"text":     Result("x", tool.Result{Text: texts[1]}),
+		"controls": Result("x", tool.Result{Text: texts[2], Failed: tool.Timeout}),
+		"all":      Result("x", tool.Result{Text: texts[0], Meta: all}),
+		"image":    Result("x", tool.Result{Text: "a", Media: []tool.Media{{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
+		"bare":     Result("x", tool.Result{Meta: tool.Meta{Decision: &tool.Decided{Verdict: "deny"}, Job: &tool.Job{}}}),
+		"refusal":  Refusal(tool.Refuse(tool.Busy, "%s", texts[1]), "x"),
+		"modern":   modern,
 		"token":    {Result: mcp.Result{Meta: &mcp.Meta{ProgressToken: 1, AdditionalFields: map[string]any{"a": "b"}}}},
 		"annotated": {Content: []mcp.Content{mcp.TextContent{
 			Type: mcp.ContentTypeText, Text: "a", Annotated: mcp.Annotated{Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}}},
 		}}},
 	} {
-		got, err := encodeCall(r)
+		got, err := Encode(r)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
