@@ -123,3 +123,29 @@ func TestSessionBeginsAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNothingAfterClose: a call that came while the server was being closed, as at a second signal, got a fresh session, whose
+// jobs nobody ended any more, and ran without a line in the record.
+func TestNothingAfterClose(t *testing.T) {
+	t.Parallel()
+	built := 0
+	var during error
+	var s *Table
+	s = NewTable(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
+		built++
+		return &session.State{Key: key}, func() { _, _, during = s.Acquire(session.Key{Principal: "p", Session: "late"}, nil) }, nil
+	})
+	_, release, err := s.Acquire(session.Key{Principal: "p", Session: "early"}, nil)
+	must(t, err)
+	over := s.CloseAll()
+	if built != 1 || !errors.Is(during, ErrClosed) {
+		t.Errorf("%d sessions were built, and the last call got %v", built, during)
+	}
+	select {
+	case <-over:
+		t.Error("all calls are said to be over, and one is not")
+	default:
+	}
+	release()
+	<-over
+}
