@@ -79,6 +79,9 @@ func askingSettings(more ...string) map[string]string {
 	return m
 }
 
+// A wireKind is a way to connect.
+type wireKind struct{ transport, era string }
+
 // eachWire runs a test with a client on each transport and era in which somebody can be asked.
 func eachWire(t *testing.T, caps string, tools func(*runCount) []tool.Tool, test func(t *testing.T, c *replaytest.ElicitClient, runs *runCount)) {
 	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}} {
