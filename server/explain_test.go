@@ -1,12 +1,13 @@
 package server
 
 import (
-	"codehand/server/replaytest"
-	"codehand/tools"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"codehand/server/replaytest"
+	"codehand/tools"
 )
 
 // TestExplainLocal: an explanation is made by the code that decides, and runs nothing.

@@ -61,7 +61,7 @@ func TestRetentionBesideCalls(t *testing.T) {
 				call()
 				synctest.Wait()
 				if now := kept(); len(now) != c.left || slices.Equal(now, before) {
-					t.Errorf("after %s: %q, before %q", c.age, now, before)
+					t.Fatalf("after %s %d are left, want %d and not those of before", c.age, len(now), c.left)
 				}
 			}
 		}

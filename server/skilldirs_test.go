@@ -1,12 +1,13 @@
 package server
 
 import (
-	"codehand/server/config"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/config"
 )
 
 // TestSkillsDirInRoot: no tool changes a directory of skills that the operator names, wherever it lies.

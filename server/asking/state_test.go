@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/pipeline"
 	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/tool"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // newTestAsker is an asker over a store in memory, with a clock.
