@@ -122,6 +122,27 @@ func TestSilentCall(t *testing.T) {
 	}
 }
 
+// TestStreamHearsAll: what is told after a client has seen that its stream is open comes on it. It was lost, if it came before
+// the stream was entered among those that hear.
+func TestStreamHearsAll(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	ctx, leave := context.WithCancel(t.Context())
+	x := newSite(t, setup{follow: func(p request.Peer) {
+		if w.Flushed {
+			t.Error("the stream was open before it was entered")
+		}
+		must(t, p.Notify("notifications/tools/list_changed", nil))
+		leave()
+	}})
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, pathMCP, nil)
+	r.Header.Set(headerSession, x.hello(t))
+	x.get(w, r, x.by)
+	if got := w.Body.String(); strings.Count(got, "tools/list_changed") != 1 || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("the stream: %v %q", w.Header(), got)
+	}
+}
+
 // TestLeftUntold: a call that looks right after its client has left sees that, before anybody was told. An edit counted
 // as seen then, so that the client, which sends it again, got it twice.
 func TestLeftUntold(t *testing.T) {

@@ -36,6 +36,7 @@ type setup struct {
 	settings map[string]string
 	call     func(context.Context, request.Request) request.Answer // answers a tools/call; nil: at once
 	changes  bool                                                  // a tools/call may change something
+	follow   func(request.Peer)                                    // told who wants to hear what answers no request; nil: nobody is
 }
 
 // newSite makes an endpoint whose server answers an initialize, a tools/call as o says, and all else by {}.
@@ -58,7 +59,12 @@ func newSite(t testing.TB, o setup) *site {
 	e := New(Options{
 		Server: stdio.Server{
 			Serve: o.serve, Refuse: refuse, Unusable: func(_ string, bad *jsonrpc.Fault) error { return errors.New(bad.Message) },
-			Follow: func(session.Key, request.Peer) func() { return func() {} },
+			Follow: func(_ session.Key, p request.Peer) func() {
+				if o.follow != nil {
+					o.follow(p)
+				}
+				return func() {}
+			},
 			Hurry:  func() {}, RootsTime: replaytest.HangAfter,
 		},
 		HTTP: cfg.HTTP, Session: cfg.Session, Log: log, Versions: []string{jsonrpc.FirstModern, legacyVersion},
