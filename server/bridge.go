@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +17,6 @@ import (
 
 	"codehand/server/jsonrpc"
 	"codehand/server/stdio"
-	"codehand/tools/tool"
 )
 
 // BridgeOptions of a bridge.
@@ -30,7 +31,11 @@ type BridgeOptions struct {
 	EOFGrace    time.Duration     // how long running requests may go on after the end of the input
 	ParentWatch bool              // end when the parent process is gone
 	Version     string            // of this program
-	Log         *slog.Logger      // nil: nothing is logged
+
+	// Refuse makes the line of the tool result that refuses a call, in the words of the server. bad says what is wrong with
+	// its arguments; nil: too many calls are in flight. Required; called by any goroutine.
+	Refuse func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte
+	Log    *slog.Logger // nil: nothing is logged
 }
 
 // Check says what is wrong with the options, as Bridge does before it reads anything: the URL, the handle, or a token
@@ -46,17 +51,20 @@ func (o BridgeOptions) whole() BridgeOptions {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Session == "" {
-		o.Session = newID()
+		o.Session = newHandle()
 	}
 	return o
 }
+
+// newHandle returns a handle that nobody can guess and that never repeats.
+func newHandle() string { return strings.ToLower(rand.Text()) }
 
 // A bridge is one client on a pair of pipes, and the endpoint that it talks to.
 type bridge struct {
 	remote   *remote
 	out      *jsonrpc.LineWriter
 	log      *slog.Logger
-	words    *Server // makes the refusals that stdio makes, and nothing else
+	refuse   func(jsonrpc.Envelope, *jsonrpc.Fault) []byte
 	table    jsonrpc.InFlight
 	sessions *bridgeSessions
 	ctx      context.Context // of everything that runs; ends when the bridge does
@@ -95,7 +103,7 @@ func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) e
 	defer stop(jsonrpc.ErrClosed)
 	b := &bridge{
 		remote: p, out: jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience), log: o.Log, ctx: running, last: first,
-		words:    &Server{implementation: mcp.Implementation{Name: "codehand", Version: o.Version}},
+		refuse:   o.Refuse,
 		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, jsonrpc.MaxInFlight),
 	}
 	defer b.out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
@@ -175,7 +183,7 @@ func (b *bridge) refusal(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
 	case env.IDKind == jsonrpc.IDNone:
 		return nil
 	case bad.InArguments:
-		return b.refuse(env, unusable(env.Name, bad))
+		return b.refuse(env, bad)
 	}
 	return jsonrpc.ErrorLine(env.ID, bad.Answer())
 }
@@ -190,17 +198,7 @@ func (b *bridge) full(env jsonrpc.Envelope, err error) []byte {
 	case env.Method != string(mcp.MethodToolsCall):
 		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
 	}
-	return b.refuse(env, tool.Refuse(tool.Busy,
-		"%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", jsonrpc.MaxInFlight))
-}
-
-// refuse makes the tool result that a refusal is.
-func (b *bridge) refuse(env jsonrpc.Envelope, err error) []byte {
-	body, failed := encodeResult(b.words.decorate(env, b.words.describeError(err, env.Name)).Result)
-	if failed != nil {
-		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "result could not be encoded"})
-	}
-	return jsonrpc.ResultLine(env.ID, body)
+	return b.refuse(env, nil)
 }
 
 // say writes a line of the bridge's own, without keeping the reading goroutine.

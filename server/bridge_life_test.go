@@ -592,3 +592,36 @@ func TestBridgeWriteError(t *testing.T) {
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+// TestBridgeSignalAfterEndOfInput: a signal during the grace after the end of the input is heeded, as by the server.
+func TestBridgeSignalAfterEndOfInput(t *testing.T) {
+	t.Parallel()
+	for _, e := range []struct{ signal, cancelled time.Duration }{
+		{500 * time.Millisecond, stdio.SignalGrace},
+		{stdio.SignalGrace, stdio.SignalGrace},
+		{3 * time.Second, 3 * time.Second},
+		{time.Hour, 5 * time.Second},
+	} {
+		t.Run(fmt.Sprint(e.signal), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(_ http.ResponseWriter, m bridgePosted) { <-m.ctx.Done() }))
+				b.open(bridgeWelcome)
+				b.send(bridgePing("5"))
+				synctest.Wait()
+				began := time.Now()
+				if err := b.in.Close(); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				defer time.AfterFunc(e.signal, b.stop).Stop()
+				if err := <-b.ended; err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took != e.cancelled {
+					t.Errorf("ended after %s, want %s", took, e.cancelled)
+				}
+			})
+		})
+	}
+}

@@ -157,7 +157,7 @@ func (r *bridgeRequest) begin(keeps bool) bool {
 		case r.env.HasCall:
 			r.key = r.env.Call
 		default:
-			key := newID()
+			key := newHandle()
 			if msg, ok := jsonrpc.WithCall(r.msg, key); ok {
 				r.msg, r.key = msg, key
 			}

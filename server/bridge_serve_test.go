@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/config"
+	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -107,7 +109,7 @@ func serveForBridge(t *testing.T, all []tool.Tool, settings map[string]string) *
 // bridgeTo connects a client through a bridge. It ends, and is checked, with the test.
 func bridgeTo(t *testing.T, url, client string, modern bool) *fixture {
 	t.Helper()
-	return bridgeOver(t, newTransport(nil), url, client, modern)
+	return bridgeOver(t, nil, url, client, modern)
 }
 
 // bridgeOver is bridgeTo over connections of the test's own.
@@ -117,7 +119,7 @@ func bridgeOver(t *testing.T, base http.RoundTripper, url, client string, modern
 	outR, outW := io.Pipe()
 	f := &fixture{ended: make(chan error, 1)}
 	go func() {
-		err := Bridge(context.Background(), BridgeOptions{URL: url, Session: handleOf, EOFGrace: hangAfter, Base: base}, inR, outW)
+		err := Bridge(context.Background(), BridgeOptions{URL: url, Session: handleOf, EOFGrace: hangAfter, Base: base, Refuse: Refusals("test")}, inR, outW)
 		_ = outW.Close()
 		f.ended <- err
 	}()
@@ -253,7 +255,7 @@ func TestBridgeCancelsTools(t *testing.T) {
 		}
 		send(callLine(10, "hold", "{}", meta))
 		wait(t, started, "the call does not begin")
-		send(cancelLine("10"))
+		send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":10}}`)
 		wait(t, ended, "the cancel does not reach the tool")
 		send(callLine(10, "echo", `{"text":"again"}`, meta))
 		if l, err := f.receive(); err != nil || !strings.Contains(string(l), "again") {
@@ -332,8 +334,8 @@ func TestBridgeRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := openEndpoint(t, work, data, reserved(t), tools.All(), settings)
-		d, base := &dialer{}, newTransport(nil)
-		base.DialContext = d.dial
+		d := &dialer{}
+		base := &http.Transport{DialContext: d.dial}
 		f := bridgeOver(t, base, "http://"+e.addr+"/mcp", "test", modern)
 		if got, err := f.call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q}`, path))); err != nil || !strings.Contains(got, "one") {
 			t.Fatalf("read: %s (%v)", got, err)
@@ -382,4 +384,53 @@ func TestBridgeForeign(t *testing.T) {
 			t.Errorf("an unknown method: %+v (%v)", r.Error, err)
 		}
 	})
+}
+
+// TestBridgeRefusals: what stdio refuses the bridge refuses in the same words, and the endpoint never sees it.
+func TestBridgeRefusals(t *testing.T) {
+	t.Parallel()
+	bad := []string{
+		"garbage", `{"jsonrpc":"2.0","id":1}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `{"jsonrpc":"2.0","id":2,"method":"ping","Method":"tools/call"}`,
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"1.0","id":3,"method":"ping"}`, `{"jsonrpc":"2.0","id":4,"id":4,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"read_file","arguments":{"a":1,"a":2}}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read_file","arguments":{"a":"\ud800"}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}`, `{"jsonrpc":"2.0","method":"x","Method":"y"}`, "", "  ",
+		`{"jsonrpc":"2.0","id":8,"method":"` + strings.Repeat("x", jsonrpc.MaxMessage) + `"}`,
+	}
+	f := start(t, setup{silent: true})
+	var want []string
+	for _, l := range bad {
+		if err := f.wire.send(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = f.wire.in.Close()
+	for {
+		l, err := f.receive()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, strings.TrimSpace(wireMillis.ReplaceAllString(string(l), `"codehand/ms":0`)))
+	}
+	slices.Sort(want)
+	seen := make(chan string, len(bad))
+	stub := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { seen <- q.Method }))
+	defer stub.Close()
+	var out bytes.Buffer
+	o := BridgeOptions{URL: stub.URL + "/mcp", EOFGrace: hangAfter, Refuse: Refusals("test")}
+	must(t, Bridge(t.Context(), o, strings.NewReader(strings.Join(bad, "\n")+"\n"), &out))
+	var got []string
+	for l := range strings.Lines(out.String()) {
+		got = append(got, strings.TrimSpace(wireMillis.ReplaceAllString(l, `"codehand/ms":0`)))
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(seen) > 0 {
+		t.Errorf("the endpoint saw %s", <-seen)
+	}
 }

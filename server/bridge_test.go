@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -165,7 +164,7 @@ func startBridge(t *testing.T, o BridgeOptions, serve func(w http.ResponseWriter
 	if o.Session == "" {
 		o.Session = "conversation"
 	}
-	o.Base, o.EOFGrace = transport, 5*time.Second
+	o.Base, o.EOFGrace, o.Refuse = transport, 5*time.Second, Refusals("test")
 	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx, stop := context.WithCancel(t.Context())
 	inR, inW := io.Pipe()
@@ -533,53 +532,6 @@ func TestBridgeTooLong(t *testing.T) {
 			b.want(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"127.0.0.1:7433: a message exceeds 33554432 bytes"}}`)
 		}
 		b.done()
-	})
-}
-
-// TestBridgeRefusals: what stdio refuses the bridge refuses in the same words, and the endpoint never sees it.
-func TestBridgeRefusals(t *testing.T) {
-	t.Parallel()
-	bad := []string{
-		"garbage", `{"jsonrpc":"2.0","id":1}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `{"jsonrpc":"2.0","id":2,"method":"ping","Method":"tools/call"}`,
-		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"1.0","id":3,"method":"ping"}`, `{"jsonrpc":"2.0","id":4,"id":4,"method":"ping"}`,
-		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"read_file","arguments":{"a":1,"a":2}}}`,
-		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read_file","arguments":{"a":"\ud800"}}}`,
-		`{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}`, `{"jsonrpc":"2.0","method":"x","Method":"y"}`, "", "  ",
-		`{"jsonrpc":"2.0","id":8,"method":"` + strings.Repeat("x", jsonrpc.MaxMessage) + `"}`,
-	}
-	f := start(t, setup{silent: true})
-	var want []string
-	for _, l := range bad {
-		if err := f.wire.send(l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_ = f.wire.in.Close()
-	for {
-		l, err := f.receive()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, strings.TrimSpace(wireMillis.ReplaceAllString(string(l), `"codehand/ms":0`)))
-	}
-	slices.Sort(want)
-	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, bridgeEcho)
-		b.send(bad...)
-		got := b.finish()
-		for i := range got {
-			got[i] = wireMillis.ReplaceAllString(got[i], `"codehand/ms":0`)
-		}
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		if seen := b.whats(); seen != "" {
-			t.Errorf("the endpoint saw %s", seen)
-		}
 	})
 }
 

@@ -374,3 +374,26 @@ func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessag
 func unusable(name string, bad *jsonrpc.Fault) error {
 	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", name, bad.Message)
 }
+
+// tooMany is the refusal of a call on a connection that has as many as it may.
+func tooMany() error {
+	return tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.",
+		jsonrpc.MaxInFlight)
+}
+
+// Refusals makes the lines by which a bridge refuses calls itself, as a server of this version does: bad says what is wrong
+// with the arguments; nil: too many calls are in flight. The function is safe for concurrent use.
+func Refusals(version string) func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
+	s := &Server{implementation: mcp.Implementation{Name: "codehand", Version: version}}
+	return func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
+		refusal := tooMany()
+		if bad != nil {
+			refusal = unusable(env.Name, bad)
+		}
+		body, err := encodeResult(s.decorate(env, s.describeError(refusal, env.Name)).Result)
+		if err != nil {
+			return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "result could not be encoded"})
+		}
+		return jsonrpc.ResultLine(env.ID, body)
+	}
+}

@@ -16,7 +16,6 @@ import (
 	"codehand/server/pipeline"
 	"codehand/server/stdio"
 	"codehand/tools/session"
-	"codehand/tools/tool"
 )
 
 // A conn is one client on a connection of its own, over which all its messages come in order: a pair of pipes, or a
@@ -301,8 +300,7 @@ func (c *conn) full(env jsonrpc.Envelope, err error) []byte {
 		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: err.Error()})
 	}
 	rec := c.record(env)
-	refusal := tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.", jsonrpc.MaxInFlight)
-	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(refusal, env.Name)))
+	return c.s.encode(context.Background(), rec, c.s.decorate(env, c.s.describeError(tooMany(), env.Name)))
 }
 
 // perform dispatches a request and returns its answer.
