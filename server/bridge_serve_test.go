@@ -24,6 +24,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/server/bridge"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
@@ -119,7 +120,7 @@ func bridgeOver(t *testing.T, base http.RoundTripper, url, client string, modern
 	outR, outW := io.Pipe()
 	f := &fixture{ended: make(chan error, 1)}
 	go func() {
-		err := Bridge(context.Background(), BridgeOptions{URL: url, Session: handleOf, EOFGrace: hangAfter, Base: base, Refuse: Refusals("test")}, inR, outW)
+		err := bridge.Run(context.Background(), bridge.Options{URL: url, Session: handleOf, EOFGrace: hangAfter, Base: base, Refuse: Refusals("test")}, inR, outW)
 		_ = outW.Close()
 		f.ended <- err
 	}()
@@ -420,8 +421,8 @@ func TestBridgeRefusals(t *testing.T) {
 	stub := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { seen <- q.Method }))
 	defer stub.Close()
 	var out bytes.Buffer
-	o := BridgeOptions{URL: stub.URL + "/mcp", EOFGrace: hangAfter, Refuse: Refusals("test")}
-	must(t, Bridge(t.Context(), o, strings.NewReader(strings.Join(bad, "\n")+"\n"), &out))
+	o := bridge.Options{URL: stub.URL + "/mcp", EOFGrace: hangAfter, Refuse: Refusals("test")}
+	must(t, bridge.Run(t.Context(), o, strings.NewReader(strings.Join(bad, "\n")+"\n"), &out))
 	var got []string
 	for l := range strings.Lines(out.String()) {
 		got = append(got, strings.TrimSpace(wireMillis.ReplaceAllString(l, `"codehand/ms":0`)))

@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ type remote struct {
 }
 
 // newRemote checks the URL and the handle.
-func newRemote(o BridgeOptions) (*remote, error) {
+func newRemote(o Options) (*remote, error) {
 	u, err := endpoint(o.URL, o.Session)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// A bridgeSession is what a legacy endpoint knows its client by.
-type bridgeSession struct {
+// A session is what a legacy endpoint knows its client by.
+type session struct {
 	hello   []byte // the client's initialize; nil: none was answered
 	ready   []byte // the client's notifications/initialized; nil: it did not come yet
 	id      string // Mcp-Session-Id; "": the endpoint gave none
@@ -26,29 +26,29 @@ type bridgeSession struct {
 	since   time.Time
 }
 
-// A bridgeSessions holds the session in use. It is safe for concurrent use.
-type bridgeSessions struct {
+// sessions holds the session in use. It is safe for concurrent use.
+type sessions struct {
 	mu       sync.Mutex
-	now      bridgeSession
+	now      session
 	renewing chan struct{}      // holds one token: who has it may make a new session
 	close    context.CancelFunc // ends the GET stream; nil: there is none
 	closed   bool               // no more streams are opened
 }
 
-func newBridgeSessions() *bridgeSessions {
-	s := &bridgeSessions{renewing: make(chan struct{}, 1)}
+func newSessions() *sessions {
+	s := &sessions{renewing: make(chan struct{}, 1)}
 	s.renewing <- struct{}{}
 	return s
 }
 
-func (s *bridgeSessions) current() bridgeSession {
+func (s *sessions) current() session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
 // begin notes that initialize was answered.
-func (s *bridgeSessions) begin(hello []byte, id, version string) {
+func (s *sessions) begin(hello []byte, id, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.hello, s.now.id, s.now.version = hello, id, version
@@ -56,7 +56,7 @@ func (s *bridgeSessions) begin(hello []byte, id, version string) {
 	s.now.since = time.Now()
 }
 
-func (s *bridgeSessions) initialized(ready []byte) {
+func (s *sessions) initialized(ready []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.ready = ready
@@ -77,7 +77,7 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 	}
 	b.log.Info("the endpoint does not know the session any more: initializing again", "host", b.remote.url.Host)
 	env, _ := jsonrpc.Scan(s.hello) // it was sent before
-	r := &bridgeRequest{Flight: jsonrpc.Flight{ID: env.ID}, env: env, msg: s.hello, swallowed: true}
+	r := &request{Flight: jsonrpc.Flight{ID: env.ID}, env: env, msg: s.hello, swallowed: true}
 	if err := b.attempt(ctx, r, func() {}); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 }
 
 // learn takes from an answer what the bridge must know. It runs before the client gets the answer.
-func (b *bridge) learn(r *bridgeRequest, answer []byte) {
+func (b *bridge) learn(r *request, answer []byte) {
 	hello := r.env.Method == string(mcp.MethodInitialize)
 	if !hello && r.env.Method != string(mcp.MethodServerDiscover) {
 		return
@@ -220,7 +220,7 @@ func (b *bridge) streamOnce(ctx context.Context) error {
 }
 
 // put sets the headers of the session.
-func (s bridgeSession) put(h http.Header) {
+func (s session) put(h http.Header) {
 	if s.id != "" {
 		h.Set(mcp.HeaderSessionID, s.id)
 	}

@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"context"
@@ -53,14 +53,14 @@ func (b *bridge) aside(f func()) {
 }
 
 // keep makes a request findable by its id.
-func (b *bridge) keep(r *bridgeRequest) {
+func (b *bridge) keep(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open[string(r.ID)] = r
 }
 
 // forget ends that, unless another request has the id by now.
-func (b *bridge) forget(r *bridgeRequest) {
+func (b *bridge) forget(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[string(r.ID)] == r {
@@ -69,7 +69,7 @@ func (b *bridge) forget(r *bridgeRequest) {
 }
 
 // find returns the open request with this raw id, or nil.
-func (b *bridge) find(id json.RawMessage) *bridgeRequest {
+func (b *bridge) find(id json.RawMessage) *request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.open[string(id)]

@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"bufio"
@@ -18,34 +18,35 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/server"
 	"codehand/server/jsonrpc"
 )
 
 // A remoteStub is an endpoint that does what a test says, on pipes in memory: its time is that of a synctest bubble.
 type remoteStub struct {
-	serve func(w http.ResponseWriter, m bridgePosted)
+	serve func(w http.ResponseWriter, m posted)
 
 	mu      sync.Mutex
 	down    int // so many connections are refused; negative: all
 	dials   []time.Time
-	seen    []bridgePosted
+	seen    []posted
 	conns   chan net.Conn
 	closing chan struct{}
 }
 
-// A bridgePosted is one HTTP request as the stub saw it.
-type bridgePosted struct {
+// A posted is one HTTP request as the stub saw it.
+type posted struct {
 	verb   string // HTTP method
 	path   string
 	header http.Header
 	body   string
 	at     time.Duration // since the start
-	reply
+	message
 	ctx context.Context
 }
 
 // what is the method of the message, or the verb.
-func (p bridgePosted) what() string {
+func (p posted) what() string {
 	switch {
 	case p.verb != http.MethodPost:
 		return p.verb
@@ -97,7 +98,7 @@ func (s *remoteStub) refuse(n int) {
 }
 
 // all returns what was seen so far.
-func (s *remoteStub) all() []bridgePosted {
+func (s *remoteStub) all() []posted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.seen)
@@ -113,7 +114,7 @@ func (s *remoteStub) whats() string {
 }
 
 // only returns what was seen of one kind.
-func (s *remoteStub) only(what string) (some []bridgePosted) {
+func (s *remoteStub) only(what string) (some []posted) {
 	for _, p := range s.all() {
 		if p.what() == what {
 			some = append(some, p)
@@ -135,7 +136,7 @@ type bridged struct {
 }
 
 // startBridge starts all three. It must run in a bubble; the bridge must end before the test does.
-func startBridge(t *testing.T, o BridgeOptions, serve func(w http.ResponseWriter, m bridgePosted)) *bridged {
+func startBridge(t *testing.T, o Options, serve func(w http.ResponseWriter, m posted)) *bridged {
 	t.Helper()
 	began := time.Now()
 	stub := &remoteStub{serve: serve, conns: make(chan net.Conn), closing: make(chan struct{})}
@@ -144,9 +145,9 @@ func startBridge(t *testing.T, o BridgeOptions, serve func(w http.ResponseWriter
 		if err != nil {
 			t.Errorf("the stub reads: %v", err)
 		}
-		p := bridgePosted{verb: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body), at: time.Since(began), ctx: r.Context()}
+		p := posted{verb: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body), at: time.Since(began), ctx: r.Context()}
 		if r.Method == http.MethodPost {
-			if err := json.Unmarshal(body, &p.reply); err != nil {
+			if err := json.Unmarshal(body, &p.message); err != nil {
 				t.Errorf("the stub got %q: %v", body, err)
 			}
 		}
@@ -164,14 +165,14 @@ func startBridge(t *testing.T, o BridgeOptions, serve func(w http.ResponseWriter
 	if o.Session == "" {
 		o.Session = "conversation"
 	}
-	o.Base, o.EOFGrace, o.Refuse = transport, 5*time.Second, Refusals("test")
+	o.Base, o.EOFGrace, o.Refuse = transport, 5*time.Second, server.Refusals("test")
 	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx, stop := context.WithCancel(t.Context())
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	b := &bridged{T: t, remoteStub: stub, in: inW, lines: make(chan string, 1000), ended: make(chan error, 1), log: log, stop: stop, drop: transport.CloseIdleConnections}
 	go func() {
-		err := Bridge(ctx, o, inR, outW)
+		err := Run(ctx, o, inR, outW)
 		_ = outW.Close()
 		_ = inR.Close()
 		b.ended <- err
@@ -244,25 +245,25 @@ func (b *bridged) done() {
 
 // Messages of the tests.
 const (
-	bridgeHello   = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-	bridgeWelcome = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}`
-	bridgeKeeps   = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"experimental":{"codehand/bridge":{"version":1}}}}}`
-	bridgeReady   = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	helloLine   = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	welcome     = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}`
+	keeps       = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"experimental":{"codehand/bridge":{"version":1}}}}}`
+	bridgeReady = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-func bridgePong(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` }
+func pong(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` }
 
-func bridgePing(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
+func ping(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
 
-// bridgeJSON writes a JSON answer.
-func bridgeJSON(w http.ResponseWriter, status int, body string) {
+// answerJSON writes a JSON answer.
+func answerJSON(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body)
 }
 
-// bridgeStream begins a stream and returns what writes to it.
-func bridgeStream(w http.ResponseWriter) func(parts ...string) {
+// answerStream begins a stream and returns what writes to it.
+func answerStream(w http.ResponseWriter) func(parts ...string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
@@ -274,13 +275,13 @@ func bridgeStream(w http.ResponseWriter) func(parts ...string) {
 	}
 }
 
-// bridgeLegacy answers what opens and ends a legacy session, has no GET stream, and gives the rest to next.
-func bridgeLegacy(hello string, next func(w http.ResponseWriter, m bridgePosted)) func(http.ResponseWriter, bridgePosted) {
-	return func(w http.ResponseWriter, m bridgePosted) {
+// legacy answers what opens and ends a legacy session, has no GET stream, and gives the rest to next.
+func legacy(hello string, next func(w http.ResponseWriter, m posted)) func(http.ResponseWriter, posted) {
+	return func(w http.ResponseWriter, m posted) {
 		switch m.what() {
 		case "initialize":
 			w.Header().Set("Mcp-Session-Id", "session-1")
-			bridgeJSON(w, 200, hello)
+			answerJSON(w, 200, hello)
 		case "notifications/initialized", "notifications/cancelled", "answer":
 			w.WriteHeader(http.StatusAccepted)
 		case http.MethodGet:
@@ -293,28 +294,28 @@ func bridgeLegacy(hello string, next func(w http.ResponseWriter, m bridgePosted)
 	}
 }
 
-func bridgeEcho(w http.ResponseWriter, m bridgePosted) { bridgeJSON(w, 200, bridgePong(string(m.ID))) }
+func echo(w http.ResponseWriter, m posted) { answerJSON(w, 200, pong(string(m.ID))) }
 
 // open says hello in the legacy era.
 func (b *bridged) open(hello string) {
 	b.Helper()
-	b.send(bridgeHello)
+	b.send(helloLine)
 	b.want(hello)
 	b.send(bridgeReady)
 	synctest.Wait()
 }
 
-// TestBridgeLegacy: a whole legacy session: the handle is in the path, the session's headers are on what comes behind
+// TestLegacy: a whole legacy session: the handle is in the path, the session's headers are on what comes behind
 // initialize, ids and numbers stay as they are, and the session is deleted at the end.
-func TestBridgeLegacy(t *testing.T) {
+func TestLegacy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{Token: func() string { return "secret" }, Version: "1.2"}, bridgeLegacy(bridgeWelcome, bridgeEcho))
+		b := startBridge(t, Options{Token: func() string { return "secret" }, Version: "1.2"}, legacy(welcome, echo))
 		ids := []string{"9007199254740993", `"1"`, "1", `""`, `"\u00e9\/"`, "-0"}
-		b.open(bridgeWelcome)
+		b.open(welcome)
 		for _, id := range ids {
-			b.send(bridgePing(id))
-			b.want(bridgePong(id))
+			b.send(ping(id))
+			b.want(pong(id))
 		}
 		b.done()
 		if got := b.whats(); got != "initialize notifications/initialized GET"+strings.Repeat(" ping", len(ids))+" DELETE" {
@@ -344,7 +345,7 @@ func TestBridgeLegacy(t *testing.T) {
 				t.Errorf("path %s", p.path)
 			}
 		}
-		if got := b.only("initialize")[0].body; got != bridgeHello {
+		if got := b.only("initialize")[0].body; got != helloLine {
 			t.Errorf("initialize became %s", got)
 		}
 		if strings.Contains(b.log.String(), "secret") {
@@ -353,17 +354,17 @@ func TestBridgeLegacy(t *testing.T) {
 	})
 }
 
-// TestBridgeModern: every request names its version, method and subject in headers, and nothing is of a session.
-func TestBridgeModern(t *testing.T) {
+// TestModern: every request names its version, method and subject in headers, and nothing is of a session.
+func TestModern(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			if m.ID == nil {
 				w.WriteHeader(http.StatusAccepted)
 				return
 			}
 			w.Header().Set("Mcp-Session-Id", "nobody asked for it")
-			bridgeEcho(w, m)
+			echo(w, m)
 		})
 		for i, c := range []struct{ method, params, name string }{
 			{"tools/call", `"name":"read_file"`, "read_file"},
@@ -378,7 +379,7 @@ func TestBridgeModern(t *testing.T) {
 			id := fmt.Sprint(i)
 			msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s,"_meta":{%s}}}`, id, c.method, c.params, modernMeta)
 			b.send(msg)
-			b.want(bridgePong(id))
+			b.want(pong(id))
 			all := b.all()
 			got := all[len(all)-1]
 			for name, want := range map[string]string{
@@ -401,26 +402,26 @@ func TestBridgeModern(t *testing.T) {
 	})
 }
 
-// TestBridgeStreams: what comes as events is one line each, in order, before the answer: notifications and requests of
+// TestStreams: what comes as events is one line each, in order, before the answer: notifications and requests of
 // the endpoint, of a POST and of the GET stream. The client's answers are posted.
-func TestBridgeStreams(t *testing.T) {
+func TestStreams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{})
-		serve := bridgeLegacy(bridgeWelcome, func(w http.ResponseWriter, m bridgePosted) {
-			write := bridgeStream(w)
+		serve := legacy(welcome, func(w http.ResponseWriter, m posted) {
+			write := answerStream(w)
 			write(": keep-alive\n\n", "id: 1\ndata:\n\n", "event: other\ndata: {}\n\n", "retry: 5\n\n")
 			write("data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"notifications/progress\",\ndata: \"params\":{\"n\":1.10}}\n\n")
 			write(`event: message`+"\r\n"+`data: {"jsonrpc":"2.0","id":"s-1","method":"elicitation/create","params":{}}`, "\r\n\r\n")
 			<-asked
 			write("data: not JSON\n\n", "data: [1]\n\n", `data: {"jsonrpc":"2.0"}`+"\n\n", `data: {"jsonrpc":"2.0","id":77,"result":{}}`+"\n\n")
-			write("data: " + bridgePong(string(m.ID)) + "\n\n")
+			write("data: " + pong(string(m.ID)) + "\n\n")
 			write(`data: {"jsonrpc":"2.0","method":"notifications/late"}` + "\n\n")
 		})
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			switch {
 			case m.verb == http.MethodGet:
-				write := bridgeStream(w)
+				write := answerStream(w)
 				write("data: " + `{"jsonrpc":"2.0","id":"s-2","method":"roots/list"}` + "\n\n")
 				<-m.ctx.Done()
 			default:
@@ -430,14 +431,14 @@ func TestBridgeStreams(t *testing.T) {
 				}
 			}
 		})
-		b.open(bridgeWelcome)
+		b.open(welcome)
 		b.want(`{"jsonrpc":"2.0","id":"s-2","method":"roots/list"}`)
 		b.send(`{"jsonrpc":"2.0","id":"s-2","error":{"code":-1,"message":"no"}}`)
 		b.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a"}}`)
 		b.want(`{"jsonrpc":"2.0", "method":"notifications/progress", "params":{"n":1.10}}`,
 			`{"jsonrpc":"2.0","id":"s-1","method":"elicitation/create","params":{}}`)
 		b.send(`{"jsonrpc":"2.0","id":"s-1","result":{"action":"accept"}}`)
-		b.want(bridgePong("5"), `{"jsonrpc":"2.0","method":"notifications/late"}`)
+		b.want(pong("5"), `{"jsonrpc":"2.0","method":"notifications/late"}`)
 		b.done()
 		answers := b.only("answer")
 		if len(answers) != 2 || answers[0].body != `{"jsonrpc":"2.0","id":"s-2","error":{"code":-1,"message":"no"}}` ||
@@ -450,8 +451,8 @@ func TestBridgeStreams(t *testing.T) {
 	})
 }
 
-// TestBridgeBadAnswers: whatever comes back, the request is answered, with the client's id.
-func TestBridgeBadAnswers(t *testing.T) {
+// TestBadAnswers: whatever comes back, the request is answered, with the client's id.
+func TestBadAnswers(t *testing.T) {
 	t.Parallel()
 	const id = "9007199254740993"
 	rpc := func(code int, text string) string {
@@ -460,41 +461,41 @@ func TestBridgeBadAnswers(t *testing.T) {
 	const host = "127.0.0.1:7433"
 	for _, c := range []struct {
 		name  string
-		serve func(w http.ResponseWriter, m bridgePosted)
+		serve func(w http.ResponseWriter, m posted)
 		want  string
 	}{
-		{"another number", func(w http.ResponseWriter, _ bridgePosted) { bridgeJSON(w, 200, bridgePong("9007199254740992")) }, bridgePong(id)},
-		{"lines", func(w http.ResponseWriter, _ bridgePosted) {
-			bridgeJSON(w, 200, "\n{\n \"jsonrpc\":\"2.0\",\r\n \"id\":"+id+",\"result\":{}}\n")
+		{"another number", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, pong("9007199254740992")) }, pong(id)},
+		{"lines", func(w http.ResponseWriter, _ posted) {
+			answerJSON(w, 200, "\n{\n \"jsonrpc\":\"2.0\",\r\n \"id\":"+id+",\"result\":{}}\n")
 		}, `{  "jsonrpc":"2.0",   "id":` + id + `,"result":{}}`},
-		{"an error of the protocol", func(w http.ResponseWriter, _ bridgePosted) {
-			bridgeJSON(w, 400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"x","data":1.10}}`)
+		{"an error of the protocol", func(w http.ResponseWriter, _ posted) {
+			answerJSON(w, 400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"x","data":1.10}}`)
 		}, `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32020,"message":"x","data":1.10}}`},
-		{"an error without an id", func(w http.ResponseWriter, _ bridgePosted) {
-			bridgeJSON(w, 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"x"}}`)
+		{"an error without an id", func(w http.ResponseWriter, _ posted) {
+			answerJSON(w, 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"x"}}`)
 		}, `{"id":` + id + `,"jsonrpc":"2.0","error":{"code":-32600,"message":"x"}}`},
-		{"plain text", func(w http.ResponseWriter, _ bridgePosted) { http.Error(w, "go\x1b away\nplease", http.StatusTeapot) },
+		{"plain text", func(w http.ResponseWriter, _ posted) { http.Error(w, "go\x1b away\nplease", http.StatusTeapot) },
 			rpc(-32603, host+" answered 418 I'm a teapot: go away please")},
-		{"a page", func(w http.ResponseWriter, _ bridgePosted) {
+		{"a page", func(w http.ResponseWriter, _ posted) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(500)
 			_, _ = io.WriteString(w, "<html>")
 		}, rpc(-32603, host+" answered 500 Internal Server Error")},
-		{"a page for an answer", func(w http.ResponseWriter, _ bridgePosted) {
+		{"a page for an answer", func(w http.ResponseWriter, _ posted) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html>")
 		}, rpc(-32603, host+`: the endpoint gave no answer: 200 with "text/html"`)},
-		{"accepted", func(w http.ResponseWriter, _ bridgePosted) { w.WriteHeader(202) }, rpc(-32603, host+`: the endpoint gave no answer: 202 with ""`)},
-		{"no JSON", func(w http.ResponseWriter, _ bridgePosted) { bridgeJSON(w, 200, "{") }, rpc(-32603, host+": the endpoint gave no answer")},
-		{"nothing", func(w http.ResponseWriter, _ bridgePosted) { bridgeJSON(w, 200, "") }, rpc(-32603, host+": the endpoint gave no answer")},
-		{"an answer to something else", func(w http.ResponseWriter, _ bridgePosted) { bridgeJSON(w, 200, bridgePong(`"x"`)) }, rpc(-32603, host+": the endpoint gave no answer")},
-		{"no session known", func(w http.ResponseWriter, _ bridgePosted) { http.Error(w, "Invalid session ID", 404) },
+		{"accepted", func(w http.ResponseWriter, _ posted) { w.WriteHeader(202) }, rpc(-32603, host+`: the endpoint gave no answer: 202 with ""`)},
+		{"no JSON", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, "{") }, rpc(-32603, host+": the endpoint gave no answer")},
+		{"nothing", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, "") }, rpc(-32603, host+": the endpoint gave no answer")},
+		{"an answer to something else", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, pong(`"x"`)) }, rpc(-32603, host+": the endpoint gave no answer")},
+		{"no session known", func(w http.ResponseWriter, _ posted) { http.Error(w, "Invalid session ID", 404) },
 			rpc(-32603, host+" answered 404 Not Found: Invalid session ID")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := startBridge(t, BridgeOptions{}, c.serve)
+				b := startBridge(t, Options{}, c.serve)
 				b.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"a"}}`)
 				b.want(c.want)
 				b.done()
@@ -506,11 +507,11 @@ func TestBridgeBadAnswers(t *testing.T) {
 	}
 }
 
-// TestBridgeTooLong: messages over the limit are not passed on, in either form.
-func TestBridgeTooLong(t *testing.T) {
+// TestTooLong: messages over the limit are not passed on, in either form.
+func TestTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			size := jsonrpc.MaxMessage
 			if m.Method == "long" {
 				size++
@@ -518,10 +519,10 @@ func TestBridgeTooLong(t *testing.T) {
 			body := `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":""}`
 			body = body[:len(body)-2] + strings.Repeat("x", size-len(body)) + `"}`
 			if string(m.ID) == "1" {
-				bridgeJSON(w, 200, body)
+				answerJSON(w, 200, body)
 				return
 			}
-			bridgeStream(w)("data: " + body + "\n\n")
+			answerStream(w)("data: " + body + "\n\n")
 		})
 		for _, id := range []string{"1", "2"} {
 			b.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"fits"}`)
@@ -535,21 +536,21 @@ func TestBridgeTooLong(t *testing.T) {
 	})
 }
 
-// TestBridgeTable: a request whose id is in flight is refused, and so is one too many.
-func TestBridgeTable(t *testing.T) {
+// TestTable: a request whose id is in flight is refused, and so is one too many.
+func TestTable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			<-release
-			bridgeEcho(w, m)
+			echo(w, m)
 		})
-		b.send(bridgePing("1"), bridgePing("1"))
+		b.send(ping("1"), ping("1"))
 		b.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"request id already in use"}}`)
 		for i := 2; i <= jsonrpc.MaxInFlight; i++ {
-			b.send(bridgePing(fmt.Sprint(i)))
+			b.send(ping(fmt.Sprint(i)))
 		}
-		b.send(bridgePing(`"many"`), `{"jsonrpc":"2.0","id":"busy","method":"tools/call","params":{"name":"a"}}`)
+		b.send(ping(`"many"`), `{"jsonrpc":"2.0","id":"busy","method":"tools/call","params":{"name":"a"}}`)
 		got := []string{b.receive(), b.receive()}
 		slices.Sort(got)
 		if !strings.Contains(got[0], `"isError":true`) || !strings.Contains(got[0], "BUSY") ||

@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ const lingers = 100 * time.Millisecond
 // steady is how long a stream must have been open for its end to count as the first failure.
 const steady = 5 * time.Second
 
-// A bridgeRequest is one request of the client.
-type bridgeRequest struct {
+// A request is one request of the client.
+type request struct {
 	jsonrpc.Flight
 	env       jsonrpc.Envelope
 	swallowed bool // the client does not get the answer: it did not ask
@@ -47,19 +47,19 @@ type bridgeRequest struct {
 }
 
 // modern says that the request belongs to no session.
-func (r *bridgeRequest) modern() bool { return r.env.Version >= mcp.ProtocolVersion20260728 }
+func (r *request) modern() bool { return r.env.Version >= mcp.ProtocolVersion20260728 }
 
-func (r *bridgeRequest) listen() bool {
+func (r *request) listen() bool {
 	return r.modern() && r.env.Method == string(mcp.MethodSubscriptionsListen)
 }
 
 // repeatable says whether the request may be sent again when nobody knows what became of it.
-func (r *bridgeRequest) repeatable() bool { return !r.Call || r.key != "" }
+func (r *request) repeatable() bool { return !r.Call || r.key != "" }
 
 // request takes a request in its turn and runs it.
 func (b *bridge) request(env jsonrpc.Envelope, msg []byte) {
 	ctx, stop := context.WithCancelCause(b.ctx)
-	r := &bridgeRequest{env: env, msg: msg, stop: stop, gone: make(chan struct{}), ended: make(chan struct{})}
+	r := &request{env: env, msg: msg, stop: stop, gone: make(chan struct{}), ended: make(chan struct{})}
 	r.ID, r.Call = env.ID, env.Method == string(mcp.MethodToolsCall)
 	r.Cancel = func(cause error) {
 		if errors.Is(cause, jsonrpc.ErrCancelled) {
@@ -94,7 +94,7 @@ func (b *bridge) request(env jsonrpc.Envelope, msg []byte) {
 }
 
 // run gets the answer of a request, if it takes several attempts. pass lets the next message begin.
-func (b *bridge) run(ctx context.Context, r *bridgeRequest, pass func()) {
+func (b *bridge) run(ctx context.Context, r *request, pass func()) {
 	if r.env.Method == string(mcp.MethodInitialize) {
 		pass = func() {} // what comes next depends on its answer
 	}
@@ -146,7 +146,7 @@ func (b *bridge) run(ctx context.Context, r *bridgeRequest, pass func()) {
 
 // begin says whether an attempt should be made. With the first one, a call gets the key by which the endpoint knows it
 // again, if it keeps what calls did.
-func (r *bridgeRequest) begin(keeps bool) bool {
+func (r *request) begin(keeps bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.Waits() {
@@ -168,7 +168,7 @@ func (r *bridgeRequest) begin(keeps bool) bool {
 }
 
 // complete ends a listen that ends with the connection, as it would end if the server did. Nothing else is answered.
-func (b *bridge) complete(r *bridgeRequest) {
+func (b *bridge) complete(r *request) {
 	if !r.listen() {
 		return
 	}
@@ -186,7 +186,7 @@ var errSessionNew = errors.New("the session was lost")
 
 // attempt sends a request once, and passes on what comes back. With nil the client has its answer, or wants none. sent
 // is called when the request is on its way, if not before an error is returned.
-func (b *bridge) attempt(ctx context.Context, r *bridgeRequest, sent func()) error {
+func (b *bridge) attempt(ctx context.Context, r *request, sent func()) error {
 	outer := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -218,12 +218,12 @@ func (b *bridge) attempt(ctx context.Context, r *bridgeRequest, sent func()) err
 }
 
 // lost says whether a 404 means that the session is gone.
-func (b *bridge) lost(env jsonrpc.Envelope, s bridgeSession) bool {
+func (b *bridge) lost(env jsonrpc.Envelope, s session) bool {
 	return env.Version < mcp.ProtocolVersion20260728 && env.Method != string(mcp.MethodInitialize) && s.id != "" && s.hello != nil
 }
 
 // header returns the headers of a POST. version is that of the era; "" or a legacy one: the session's.
-func (b *bridge) header(env jsonrpc.Envelope, version string, s bridgeSession) http.Header {
+func (b *bridge) header(env jsonrpc.Envelope, version string, s session) http.Header {
 	h := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 	if version < mcp.ProtocolVersion20260728 {
 		if env.Method != string(mcp.MethodInitialize) {
@@ -248,7 +248,7 @@ func (b *bridge) header(env jsonrpc.Envelope, version string, s bridgeSession) h
 }
 
 // answer passes on the body of an answer. end is called to read no further.
-func (b *bridge) answer(r *bridgeRequest, resp *http.Response, body io.Reader, end func(error)) error {
+func (b *bridge) answer(r *request, resp *http.Response, body io.Reader, end func(error)) error {
 	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
 	case "application/json":
 		data, err := io.ReadAll(io.LimitReader(body, jsonrpc.MaxMessage+1))
@@ -297,7 +297,7 @@ func (e event) isMessage() bool { return (e.name == "" || e.name == "message") &
 
 // receive passes on a message of the endpoint, which came with the answer to r; nil: on the GET stream. It is true if
 // the message is the answer to r.
-func (b *bridge) receive(r *bridgeRequest, data []byte) bool {
+func (b *bridge) receive(r *request, data []byte) bool {
 	msg := bytes.TrimSpace(data)
 	env, bad := jsonrpc.Scan(msg)
 	if bad != nil && (bad.Code == jsonrpc.CodeParseError || len(msg) > jsonrpc.MaxMessage || msg[0] != '{') {
@@ -317,7 +317,7 @@ func (b *bridge) receive(r *bridgeRequest, data []byte) bool {
 }
 
 // pass writes a notification or a request of the endpoint.
-func (b *bridge) pass(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) {
+func (b *bridge) pass(r *request, env jsonrpc.Envelope, msg []byte) {
 	if r != nil && r.listen() && env.Method == string(mcp.MethodNotificationSubscriptionsAcknowledged) {
 		if r.acked {
 			return // the client does not know that the listen was posted again
@@ -330,7 +330,7 @@ func (b *bridge) pass(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) {
 }
 
 // settle writes an answer, with the id that the client gave.
-func (b *bridge) settle(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) bool {
+func (b *bridge) settle(r *request, env jsonrpc.Envelope, msg []byte) bool {
 	to := r
 	if r == nil || !jsonrpc.SameID(r.ID, env.ID) {
 		if to = b.find(env.ID); to == nil {
@@ -350,7 +350,7 @@ func (b *bridge) settle(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) bool
 }
 
 // abandon tells the endpoint that the client has cancelled r, which is out of the table already.
-func (b *bridge) abandon(r *bridgeRequest, env jsonrpc.Envelope, msg []byte) {
+func (b *bridge) abandon(r *request, env jsonrpc.Envelope, msg []byte) {
 	r.mu.Lock()
 	sent, key := r.sent, r.key
 	r.mu.Unlock()

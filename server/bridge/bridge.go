@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"codehand/server/stdio"
 )
 
-// BridgeOptions of a bridge.
-type BridgeOptions struct {
+// Options of a bridge.
+type Options struct {
 	URL         string            // of the endpoint, as a person types it: https://host/mcp
 	Session     string            // handle of the conversation, 8-64 of [A-Za-z0-9._-]; "": a random one
 	Token       func() string     // bearer token; asked for each request, by any goroutine; nil or "": none
@@ -38,15 +38,15 @@ type BridgeOptions struct {
 	Log    *slog.Logger // nil: nothing is logged
 }
 
-// Check says what is wrong with the options, as Bridge does before it reads anything: the URL, the handle, or a token
+// Check says what is wrong with the options, as Run does before it reads anything: the URL, the handle, or a token
 // that would go over the network in clear.
-func (o BridgeOptions) Check() error {
+func (o Options) Check() error {
 	_, err := newRemote(o.whole())
 	return err
 }
 
 // whole fills in what may be left out.
-func (o BridgeOptions) whole() BridgeOptions {
+func (o Options) whole() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -66,7 +66,7 @@ type bridge struct {
 	log      *slog.Logger
 	refuse   func(jsonrpc.Envelope, *jsonrpc.Fault) []byte
 	table    jsonrpc.InFlight
-	sessions *bridgeSessions
+	sessions *sessions
 	ctx      context.Context // of everything that runs; ends when the bridge does
 	streams  sync.WaitGroup  // the GET stream
 
@@ -77,17 +77,17 @@ type bridge struct {
 	last <-chan struct{} // closed when the next message may be sent
 
 	mu     sync.Mutex // covers open, closed, and adding to work
-	open   map[string]*bridgeRequest
+	open   map[string]*request
 	closed bool
 	work   sync.WaitGroup // messages of the client that are not done with
 	slots  chan struct{}  // bounds the messages that are no requests
 }
 
-// Bridge serves one client on a pair of pipes by passing its messages to a remote endpoint, and what comes from there
+// Run serves one client on a pair of pipes by passing its messages to a remote endpoint, and what comes from there
 // back, until the input ends, ctx ends, writing fails, or the parent process is gone; then it lets running requests
 // finish for a while and ends the session at the endpoint. A reader that is blocked in in.Read is left behind. The
 // error is that of the options, or that of in, if it is not its end.
-func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) error {
+func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	o = o.whole()
 	p, err := newRemote(o)
 	if err != nil {
@@ -104,7 +104,7 @@ func Bridge(ctx context.Context, o BridgeOptions, in io.Reader, out io.Writer) e
 	b := &bridge{
 		remote: p, out: jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience), log: o.Log, ctx: running, last: first,
 		refuse:   o.Refuse,
-		sessions: newBridgeSessions(), open: map[string]*bridgeRequest{}, slots: make(chan struct{}, jsonrpc.MaxInFlight),
+		sessions: newSessions(), open: map[string]*request{}, slots: make(chan struct{}, jsonrpc.MaxInFlight),
 	}
 	defer b.out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
 	ctx, grace, err := stdio.Pipe{

@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"context"
@@ -73,30 +73,30 @@ var away = map[string]func(w http.ResponseWriter){
 	"504":   func(w http.ResponseWriter) { w.WriteHeader(504) },
 }
 
-// TestBridgeRetries: what may be repeated is, after 0.25, 0.75 and 1.75 s; a call only if the endpoint said that it
+// TestRetries: what may be repeated is, after 0.25, 0.75 and 1.75 s; a call only if the endpoint said that it
 // answers a repeated one with what the first did, and then with the same key each time.
-func TestBridgeRetries(t *testing.T) {
+func TestRetries(t *testing.T) {
 	t.Parallel()
 	const call = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a","arguments":{}}}`
 	for _, c := range []struct {
 		name, hello, msg string
 		repeated         bool
 	}{
-		{"list", bridgeWelcome, `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`, true},
-		{"call", bridgeWelcome, call, false},
-		{"kept call", bridgeKeeps, call, true},
+		{"list", welcome, `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`, true},
+		{"call", welcome, call, false},
+		{"kept call", keeps, call, true},
 	} {
 		for how, fail := range away {
 			t.Run(c.name+" "+how, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					n := 0
-					b := startBridge(t, BridgeOptions{}, bridgeLegacy(c.hello, func(w http.ResponseWriter, m bridgePosted) {
+					b := startBridge(t, Options{}, legacy(c.hello, func(w http.ResponseWriter, m posted) {
 						if n++; n <= 3 {
 							fail(w)
 							return
 						}
-						bridgeEcho(w, m)
+						echo(w, m)
 					}))
 					b.open(c.hello)
 					began := time.Now()
@@ -104,7 +104,7 @@ func TestBridgeRetries(t *testing.T) {
 					got := b.receive()
 					took := time.Since(began)
 					b.done()
-					var calls []bridgePosted
+					var calls []posted
 					for _, p := range b.all() {
 						if string(p.ID) == "5" {
 							calls = append(calls, p)
@@ -119,7 +119,7 @@ func TestBridgeRetries(t *testing.T) {
 						}
 						return
 					}
-					if got != bridgePong("5") || len(calls) != 4 || took != 1750*time.Millisecond {
+					if got != pong("5") || len(calls) != 4 || took != 1750*time.Millisecond {
 						t.Errorf("%d attempts in %s: %s", len(calls), took, got)
 					}
 					for _, p := range calls[1:] {
@@ -137,15 +137,15 @@ func TestBridgeRetries(t *testing.T) {
 	}
 }
 
-// TestBridgeKeepsTheClientsKey: a call that has a key of its own is sent as it is.
-func TestBridgeKeepsTheClientsKey(t *testing.T) {
+// TestKeepsTheClientsKey: a call that has a key of its own is sent as it is.
+func TestKeepsTheClientsKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeKeeps, bridgeEcho))
-		b.open(bridgeKeeps)
+		b := startBridge(t, Options{}, legacy(keeps, echo))
+		b.open(keeps)
 		call := callLine(5, "a", "{}", `"codehand/call":"mine-1"`)
 		b.send(call)
-		b.want(bridgePong("5"))
+		b.want(pong("5"))
 		b.done()
 		if got := b.only("tools/call")[0].body; got != call {
 			t.Errorf("it became %s", got)
@@ -153,8 +153,8 @@ func TestBridgeKeepsTheClientsKey(t *testing.T) {
 	})
 }
 
-// TestBridgeGivesUp: after 60 s in all the request is answered; Retry-After is waited for, unless it is too long.
-func TestBridgeGivesUp(t *testing.T) {
+// TestGivesUp: after 60 s in all the request is answered; Retry-After is waited for, unless it is too long.
+func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, after string
@@ -168,13 +168,13 @@ func TestBridgeGivesUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(w http.ResponseWriter, _ bridgePosted) {
+				b := startBridge(t, Options{}, legacy(welcome, func(w http.ResponseWriter, _ posted) {
 					w.Header().Set("Retry-After", c.after)
 					w.WriteHeader(503)
 				}))
-				b.open(bridgeWelcome)
+				b.open(welcome)
 				began := time.Now()
-				b.send(bridgePing("5"))
+				b.send(ping("5"))
 				b.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"127.0.0.1:7433 answered 503 Service Unavailable"}}`)
 				if took := time.Since(began); took != c.took {
 					t.Errorf("it took %s, want %s", took, c.took)
@@ -188,25 +188,25 @@ func TestBridgeGivesUp(t *testing.T) {
 	}
 }
 
-// TestBridgeUnreachable: an endpoint that was never there is given 10 s, and one that comes in this time is used.
-func TestBridgeUnreachable(t *testing.T) {
+// TestUnreachable: an endpoint that was never there is given 10 s, and one that comes in this time is used.
+func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{URL: "http://127.0.0.1:7433/mcp?key=hidden"}, bridgeLegacy(bridgeWelcome, bridgeEcho))
+		b := startBridge(t, Options{URL: "http://127.0.0.1:7433/mcp?key=hidden"}, legacy(welcome, echo))
 		b.refuse(-1)
-		b.send(bridgeHello)
+		b.send(helloLine)
 		b.want(`{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"cannot reach http://127.0.0.1:7433/mcp/s/conversation: dial tcp: connection refused"}}`)
 		if took := time.Since(b.dials[0]); took != reachFor {
 			t.Errorf("it took %s", took)
 		}
 		b.refuse(2)
-		b.open(bridgeWelcome)
+		b.open(welcome)
 		// a restart later
 		b.refuse(5)
 		b.drop()
 		began := time.Now()
-		b.send(bridgePing("1"))
-		b.want(bridgePong("1"))
+		b.send(ping("1"))
+		b.want(pong("1"))
 		if took := time.Since(began); took != 7750*time.Millisecond {
 			t.Errorf("after the restart it took %s", took)
 		}
@@ -220,8 +220,8 @@ func TestBridgeUnreachable(t *testing.T) {
 	})
 }
 
-// TestBridgeDenied: the client hears that it may not, and the operator with which token, once, and without the token.
-func TestBridgeDenied(t *testing.T) {
+// TestDenied: the client hears that it may not, and the operator with which token, once, and without the token.
+func TestDenied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status int
@@ -233,8 +233,8 @@ func TestBridgeDenied(t *testing.T) {
 		{401, "", `token="none was given: use --token-env or --token-file"`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := startBridge(t, BridgeOptions{Token: func() string { return c.token }, TokenFrom: "the variable TEAM_TOKEN"},
-				func(w http.ResponseWriter, _ bridgePosted) { http.Error(w, "go away", c.status) })
+			b := startBridge(t, Options{Token: func() string { return c.token }, TokenFrom: "the variable TEAM_TOKEN"},
+				func(w http.ResponseWriter, _ posted) { http.Error(w, "go away", c.status) })
 			for range 2 {
 				b.send(`{"jsonrpc":"2.0","id":"a","method":"tools/list"}`)
 				b.want(`{"jsonrpc":"2.0","id":"a","error":{"code":-32603,"message":"not authorised at 127.0.0.1:7433"}}`)
@@ -250,25 +250,25 @@ func TestBridgeDenied(t *testing.T) {
 	}
 }
 
-// TestBridgeBrokenCall: a stream that breaks in mid-call is taken up again if the endpoint keeps calls, and otherwise
+// TestBrokenCall: a stream that breaks in mid-call is taken up again if the endpoint keeps calls, and otherwise
 // the client hears that the call may have been done.
-func TestBridgeBrokenCall(t *testing.T) {
+func TestBrokenCall(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		hello, want string
 		calls       int
 	}{
-		{bridgeKeeps, bridgePong("5"), 2},
-		{bridgeWelcome, "may have been done", 1},
+		{keeps, pong("5"), 2},
+		{welcome, "may have been done", 1},
 	} {
 		for _, clean := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				b := startBridge(t, BridgeOptions{}, bridgeLegacy(c.hello, func(w http.ResponseWriter, m bridgePosted) {
-					write := bridgeStream(w)
+				b := startBridge(t, Options{}, legacy(c.hello, func(w http.ResponseWriter, m posted) {
+					write := answerStream(w)
 					write(": keep-alive\n\n")
 					if n++; n > 1 {
-						write("data: " + bridgePong("5") + "\n\n")
+						write("data: " + pong("5") + "\n\n")
 						return
 					}
 					write(`data: {"jsonrpc":"2.0","method":"notifications/x"}`+"\n\n", `data: {"jsonrpc":"2.0","id":5,`)
@@ -292,26 +292,26 @@ func TestBridgeBrokenCall(t *testing.T) {
 	}
 }
 
-// TestBridgeSilence: a stream of an endpoint that sends comments, on which nothing comes for a minute, is broken if the
+// TestSilence: a stream of an endpoint that sends comments, on which nothing comes for a minute, is broken if the
 // request may be repeated. A call that may not waits as long as it takes, and so does everything where no comments come.
-func TestBridgeSilence(t *testing.T) {
+func TestSilence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, hello, method, comment string
 		took                         time.Duration
 		attempts                     int
 	}{
-		{"kept call", bridgeKeeps, "tools/call", ": \n\n", 60*time.Second + 250*time.Millisecond, 2},
-		{"list", bridgeWelcome, "tools/list", ": \n\n", 60*time.Second + 250*time.Millisecond, 2},
-		{"call", bridgeWelcome, "tools/call", ": \n\n", time.Hour, 1},
-		{"no comments", bridgeKeeps, "tools/call", "", time.Hour, 1},
+		{"kept call", keeps, "tools/call", ": \n\n", 60*time.Second + 250*time.Millisecond, 2},
+		{"list", welcome, "tools/list", ": \n\n", 60*time.Second + 250*time.Millisecond, 2},
+		{"call", welcome, "tools/call", ": \n\n", time.Hour, 1},
+		{"no comments", keeps, "tools/call", "", time.Hour, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				b := startBridge(t, BridgeOptions{}, bridgeLegacy(c.hello, func(w http.ResponseWriter, m bridgePosted) {
-					write := bridgeStream(w)
+				b := startBridge(t, Options{}, legacy(c.hello, func(w http.ResponseWriter, m posted) {
+					write := answerStream(w)
 					write(c.comment)
 					if n++; n == 1 {
 						select {
@@ -320,12 +320,12 @@ func TestBridgeSilence(t *testing.T) {
 							return
 						}
 					}
-					write("data: " + bridgePong("5") + "\n\n")
+					write("data: " + pong("5") + "\n\n")
 				}))
 				b.open(c.hello)
 				began := time.Now()
 				b.send(`{"jsonrpc":"2.0","id":5,"method":"` + c.method + `","params":{"name":"a"}}`)
-				b.want(bridgePong("5"))
+				b.want(pong("5"))
 				if took := time.Since(began); took != c.took {
 					t.Errorf("it took %s, want %s", took, c.took)
 				}
@@ -338,21 +338,21 @@ func TestBridgeSilence(t *testing.T) {
 	}
 }
 
-// TestBridgeAlive: comments keep a long call alive on the connection that it has.
-func TestBridgeAlive(t *testing.T) {
+// TestAlive: comments keep a long call alive on the connection that it has.
+func TestAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeKeeps, func(w http.ResponseWriter, m bridgePosted) {
-			write := bridgeStream(w)
+		b := startBridge(t, Options{}, legacy(keeps, func(w http.ResponseWriter, m posted) {
+			write := answerStream(w)
 			for range 180 {
 				write(": keep-alive\n\n")
 				time.Sleep(10 * time.Second)
 			}
-			write("data: " + bridgePong("5") + "\n\n")
+			write("data: " + pong("5") + "\n\n")
 		}))
-		b.open(bridgeKeeps)
+		b.open(keeps)
 		b.send(callLine(5, "a", "{}", ""))
-		b.want(bridgePong("5"))
+		b.want(pong("5"))
 		b.done()
 		if n := len(b.only("tools/call")); n != 1 {
 			t.Errorf("%d calls", n)
@@ -361,7 +361,7 @@ func TestBridgeAlive(t *testing.T) {
 }
 
 // remoteBridge runs a bridge on a real connection for one message, and returns its answer and what was logged.
-func remoteBridge(t *testing.T, o BridgeOptions, msg string) (string, error) {
+func remoteBridge(t *testing.T, o Options, msg string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangAfter)
 	defer cancel()
@@ -369,7 +369,7 @@ func remoteBridge(t *testing.T, o BridgeOptions, msg string) (string, error) {
 	var lines strings.Builder
 	ended := make(chan error, 1)
 	o.EOFGrace = hangAfter
-	go func() { ended <- Bridge(ctx, o, in, &lines) }()
+	go func() { ended <- Run(ctx, o, in, &lines) }()
 	go func() {
 		_, _ = io.WriteString(out, msg+"\n")
 		_ = out.Close()
@@ -379,9 +379,9 @@ func remoteBridge(t *testing.T, o BridgeOptions, msg string) (string, error) {
 	return lines.String(), err
 }
 
-// TestBridgeRedirect: a redirect is followed on the same host, as the request that it was, and the token goes nowhere
+// TestRedirect: a redirect is followed on the same host, as the request that it was, and the token goes nowhere
 // else.
-func TestBridgeRedirect(t *testing.T) {
+func TestRedirect(t *testing.T) {
 	t.Parallel()
 	var foreign []string
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -392,13 +392,13 @@ func TestBridgeRedirect(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/there" {
 			body, _ := io.ReadAll(r.Body)
-			bridgeJSON(w, 200, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":["%s","%s",%d]}`, r.Method, r.Header.Get("Authorization"), len(body)))
+			answerJSON(w, 200, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":["%s","%s",%d]}`, r.Method, r.Header.Get("Authorization"), len(body)))
 			return
 		}
 		http.Redirect(w, r, r.URL.Query().Get("to"), int(r.URL.Query().Get("code")[2]-'0')+300)
 	}))
 	defer s.Close()
-	msg := bridgePing("1")
+	msg := ping("1")
 	for _, c := range []struct{ to, code, want string }{
 		{"/there", "307", fmt.Sprintf(`"result":["POST","Bearer secret",%d]`, len(msg))},
 		{"/there", "308", `"result":["POST","Bearer secret"`},
@@ -406,7 +406,7 @@ func TestBridgeRedirect(t *testing.T) {
 		{"/there", "303", "redirected to another host or to a GET"},
 		{other.URL, "307", "redirected to another host or to a GET"},
 	} {
-		got, err := remoteBridge(t, BridgeOptions{URL: s.URL + "/here?code=" + c.code + "&to=" + c.to, Token: func() string { return "secret" }}, msg)
+		got, err := remoteBridge(t, Options{URL: s.URL + "/here?code=" + c.code + "&to=" + c.to, Token: func() string { return "secret" }}, msg)
 		if err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("%s to %s: %s (%v)", c.code, c.to, got, err)
 		}
@@ -416,29 +416,29 @@ func TestBridgeRedirect(t *testing.T) {
 	}
 }
 
-// TestBridgeTLS: a certificate that nobody vouches for is refused at once, and --ca-file vouches for it.
-func TestBridgeTLS(t *testing.T) {
+// TestTLS: a certificate that nobody vouches for is refused at once, and --ca-file vouches for it.
+func TestTLS(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { bridgeJSON(w, 200, bridgePong("1")) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, 200, pong("1")) }))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
-	o := BridgeOptions{URL: s.URL + "/mcp", Token: func() string { return "secret" }}
-	if got, err := remoteBridge(t, o, bridgePing("1")); err != nil || !strings.Contains(got, "cannot reach "+s.URL) || !strings.Contains(got, "certificate") {
+	o := Options{URL: s.URL + "/mcp", Token: func() string { return "secret" }}
+	if got, err := remoteBridge(t, o, ping("1")); err != nil || !strings.Contains(got, "cannot reach "+s.URL) || !strings.Contains(got, "certificate") {
 		t.Errorf("unknown authority: %s (%v)", got, err)
 	}
 	o.CAs = x509.NewCertPool()
 	if !o.CAs.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})) {
 		t.Fatal("no certificate")
 	}
-	if got, err := remoteBridge(t, o, bridgePing("1")); err != nil || got != bridgePong("1")+"\n" {
+	if got, err := remoteBridge(t, o, ping("1")); err != nil || got != pong("1")+"\n" {
 		t.Errorf("known authority: %s (%v)", got, err)
 	}
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	o.URL = strings.Replace(plain.URL, "http:", "https:", 1) + "/mcp"
-	if got, err := remoteBridge(t, o, bridgePing("1")); err != nil || !strings.Contains(got, "cannot reach ") {
+	if got, err := remoteBridge(t, o, ping("1")); err != nil || !strings.Contains(got, "cannot reach ") {
 		t.Errorf("no TLS: %s (%v)", got, err)
 	}
 	if v := newTransport(nil).TLSClientConfig.MinVersion; v < tls.VersionTLS12 {
@@ -472,8 +472,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestBridgeClearToken: a token is not sent in clear to another machine.
-func TestBridgeClearToken(t *testing.T) {
+// TestClearToken: a token is not sent in clear to another machine.
+func TestClearToken(t *testing.T) {
 	t.Parallel()
 	token := func() string { return "secret" }
 	for _, c := range []struct {
@@ -494,14 +494,14 @@ func TestBridgeClearToken(t *testing.T) {
 		{"http://[::ffff:127.0.0.1]/mcp", false, token, nil},
 		{"http://LocalHost:1/mcp", false, token, nil},
 	} {
-		err := Bridge(t.Context(), BridgeOptions{URL: c.url, Insecure: c.insecure, Token: c.token}, strings.NewReader(""), io.Discard)
+		err := Run(t.Context(), Options{URL: c.url, Insecure: c.insecure, Token: c.token}, strings.NewReader(""), io.Discard)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s, insecure %t: %v, want %v", c.url, c.insecure, err, c.err)
 		}
 	}
 	// a token that comes later
 	late := ""
-	p, err := newRemote(BridgeOptions{URL: "http://h.invalid/mcp", Session: "conversation", Token: func() string { return late },
+	p, err := newRemote(Options{URL: "http://h.invalid/mcp", Session: "conversation", Token: func() string { return late },
 		Base: roundTrip(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, errors.ErrUnsupported })})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package server
+package bridge
 
 import (
 	"errors"
@@ -17,12 +17,12 @@ import (
 	"codehand/server/stdio"
 )
 
-// forgetful answers like bridgeLegacy, but knows only its newest session, and forgets that when it is told to.
+// forgetful answers like legacy, but knows only its newest session, and forgets that when it is told to.
 type forgetful struct {
 	mu       sync.Mutex
 	sessions int
 	lost     bool
-	next     func(w http.ResponseWriter, m bridgePosted)
+	next     func(w http.ResponseWriter, m posted)
 }
 
 func (f *forgetful) forget() {
@@ -31,14 +31,14 @@ func (f *forgetful) forget() {
 	f.lost = true
 }
 
-func (f *forgetful) serve(w http.ResponseWriter, m bridgePosted) {
+func (f *forgetful) serve(w http.ResponseWriter, m posted) {
 	f.mu.Lock()
 	if m.what() == "initialize" {
 		f.sessions++
 		f.lost = false
 		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("session-%d", f.sessions))
 		f.mu.Unlock()
-		bridgeJSON(w, 200, bridgeWelcome)
+		answerJSON(w, 200, welcome)
 		return
 	}
 	known := !f.lost && m.header.Get("Mcp-Session-Id") == fmt.Sprintf("session-%d", f.sessions)
@@ -47,23 +47,23 @@ func (f *forgetful) serve(w http.ResponseWriter, m bridgePosted) {
 		http.Error(w, "Invalid session ID", http.StatusNotFound)
 		return
 	}
-	bridgeLegacy(bridgeWelcome, f.next)(w, m)
+	legacy(welcome, f.next)(w, m)
 }
 
-// TestBridgeSessionLost: when the endpoint has forgotten the session, the client's initialize is sent again, its answer
+// TestSessionLost: when the endpoint has forgotten the session, the client's initialize is sent again, its answer
 // is swallowed, and the requests are repeated in the new session: also a call, which was not begun.
-func TestBridgeSessionLost(t *testing.T) {
+func TestSessionLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &forgetful{next: bridgeEcho}
-		b := startBridge(t, BridgeOptions{}, f.serve)
-		b.open(bridgeWelcome)
+		f := &forgetful{next: echo}
+		b := startBridge(t, Options{}, f.serve)
+		b.open(welcome)
 		for range 2 {
 			f.forget()
-			b.send(callLine(5, "a", "{}", ""), bridgePing("6"), bridgePing("7"))
+			b.send(callLine(5, "a", "{}", ""), ping("6"), ping("7"))
 			got := []string{b.receive(), b.receive(), b.receive()}
 			slices.Sort(got)
-			if !slices.Equal(got, []string{bridgePong("5"), bridgePong("6"), bridgePong("7")}) {
+			if !slices.Equal(got, []string{pong("5"), pong("6"), pong("7")}) {
 				t.Errorf("got %s", got)
 			}
 			synctest.Wait()
@@ -83,7 +83,7 @@ func TestBridgeSessionLost(t *testing.T) {
 			t.Errorf("%d times initialized, want 4: %s", n, b.whats())
 		}
 		for _, p := range b.only("initialize") {
-			if p.body != bridgeHello || p.header.Get("Mcp-Session-Id") != "" {
+			if p.body != helloLine || p.header.Get("Mcp-Session-Id") != "" {
 				t.Errorf("initialize was %s with %v", p.body, p.header)
 			}
 		}
@@ -93,15 +93,15 @@ func TestBridgeSessionLost(t *testing.T) {
 	})
 }
 
-// TestBridgeSessionKeepsGettingLost: a request is repeated once. What comes then is its answer.
-func TestBridgeSessionKeepsGettingLost(t *testing.T) {
+// TestSessionKeepsGettingLost: a request is repeated once. What comes then is its answer.
+func TestSessionKeepsGettingLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(w http.ResponseWriter, _ bridgePosted) {
+		b := startBridge(t, Options{}, legacy(welcome, func(w http.ResponseWriter, _ posted) {
 			http.Error(w, "Invalid session ID", http.StatusNotFound)
 		}))
-		b.open(bridgeWelcome)
-		b.send(bridgePing("5"))
+		b.open(welcome)
+		b.send(ping("5"))
 		b.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"127.0.0.1:7433 answered 404 Not Found: Invalid session ID"}}`)
 		b.done()
 		if got := b.whats(); strings.Count(got, "initialize ") != 2 || strings.Count(got, "ping") != 2 {
@@ -110,13 +110,13 @@ func TestBridgeSessionKeepsGettingLost(t *testing.T) {
 	})
 }
 
-// TestBridgeStreamIsReopened: the GET stream is opened again when it breaks, and after a session was lost.
-func TestBridgeStreamIsReopened(t *testing.T) {
+// TestStreamIsReopened: the GET stream is opened again when it breaks, and after a session was lost.
+func TestStreamIsReopened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &forgetful{next: bridgeEcho}
+		f := &forgetful{next: echo}
 		gets := 0
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			f.mu.Lock()
 			known := !f.lost
 			f.mu.Unlock()
@@ -125,7 +125,7 @@ func TestBridgeStreamIsReopened(t *testing.T) {
 				return
 			}
 			gets++
-			write := bridgeStream(w)
+			write := answerStream(w)
 			write(fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/n%d\"}\n\n", gets))
 			switch gets {
 			case 1: // broken at once
@@ -143,7 +143,7 @@ func TestBridgeStreamIsReopened(t *testing.T) {
 			}
 		})
 		began := time.Now()
-		b.open(bridgeWelcome)
+		b.open(welcome)
 		for i, at := range []time.Duration{0, 250 * time.Millisecond, time.Hour + 500*time.Millisecond, 2*time.Hour + 750*time.Millisecond, 2*time.Hour + 61*time.Second} {
 			b.want(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/n%d"}`, i+1))
 			if took := time.Since(began); took != at {
@@ -157,20 +157,20 @@ func TestBridgeStreamIsReopened(t *testing.T) {
 	})
 }
 
-// TestBridgeNoStream: an endpoint without a GET stream is not asked again, whatever it says.
-func TestBridgeNoStream(t *testing.T) {
+// TestNoStream: an endpoint without a GET stream is not asked again, whatever it says.
+func TestNoStream(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 202, 400, 404, 405, 501} {
 		synctest.Test(t, func(t *testing.T) {
-			serve := bridgeLegacy(bridgeWelcome, bridgeEcho)
-			b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+			serve := legacy(welcome, echo)
+			b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 				if m.verb == http.MethodGet {
 					w.WriteHeader(status)
 					return
 				}
 				serve(w, m)
 			})
-			b.open(bridgeWelcome)
+			b.open(welcome)
 			time.Sleep(24 * time.Hour)
 			b.done()
 			if got := b.whats(); got != "initialize notifications/initialized GET DELETE" {
@@ -185,16 +185,16 @@ func TestBridgeNoStream(t *testing.T) {
 
 const listenID = "9007199254740993"
 
-// TestBridgeListen: a listen that breaks is posted again, and the client sees one acknowledgement. At the end of the
+// TestListen: a listen that breaks is posted again, and the client sees one acknowledgement. At the end of the
 // input it is completed.
-func TestBridgeListen(t *testing.T) {
+func TestListen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		const ack = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}`
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			n++
-			write := bridgeStream(w)
+			write := answerStream(w)
 			write("data: "+ack+"\n\n", fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/n%d\"}\n\n", n))
 			switch n {
 			case 1:
@@ -219,12 +219,12 @@ func TestBridgeListen(t *testing.T) {
 	})
 }
 
-// TestBridgeListenGivesUp: a listen whose endpoint does not come back is answered.
-func TestBridgeListenGivesUp(t *testing.T) {
+// TestListenGivesUp: a listen whose endpoint does not come back is answered.
+func TestListenGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, _ bridgePosted) {
-			write := bridgeStream(w)
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, _ posted) {
+			write := answerStream(w)
 			write("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\"}\n\n")
 		})
 		b.send(listenLine("1", "{}"))
@@ -246,9 +246,9 @@ func cancelLine(id string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"enough"}}`
 }
 
-// TestBridgeCancel: a cancelled request gets no answer. In the legacy era the endpoint is told and may end the stream
+// TestCancel: a cancelled request gets no answer. In the legacy era the endpoint is told and may end the stream
 // itself; in the modern one the stream is closed, and the endpoint is told before if it keeps calls.
-func TestBridgeCancel(t *testing.T) {
+func TestCancel(t *testing.T) {
 	t.Parallel()
 	discover := `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{` + modernMeta + `}}}`
 	for _, c := range []struct {
@@ -260,27 +260,27 @@ func TestBridgeCancel(t *testing.T) {
 		took   time.Duration
 		told   bool
 	}{
-		{name: "legacy", hello: bridgeWelcome, told: true},
-		{name: "legacy, answered all the same", hello: bridgeWelcome, late: true, told: true},
-		{name: "legacy, stuck", hello: bridgeWelcome, stuck: true, took: stdio.CancelGrace, told: true},
-		{name: "modern", modern: true, hello: bridgeWelcome, stuck: true},
-		{name: "modern, kept", modern: true, hello: bridgeKeeps, stuck: true, told: true},
+		{name: "legacy", hello: welcome, told: true},
+		{name: "legacy, answered all the same", hello: welcome, late: true, told: true},
+		{name: "legacy, stuck", hello: welcome, stuck: true, took: stdio.CancelGrace, told: true},
+		{name: "modern", modern: true, hello: welcome, stuck: true},
+		{name: "modern, kept", modern: true, hello: keeps, stuck: true, told: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				told, closed := make(chan struct{}), make(chan time.Time, 1)
-				serve := bridgeLegacy(c.hello, func(w http.ResponseWriter, m bridgePosted) {
+				serve := legacy(c.hello, func(w http.ResponseWriter, m posted) {
 					switch m.Method {
 					case "server/discover":
-						bridgeJSON(w, 200, c.hello)
+						answerJSON(w, 200, c.hello)
 						return
 					case "tools/call":
 					default:
-						bridgeEcho(w, m)
+						echo(w, m)
 						return
 					}
-					write := bridgeStream(w)
+					write := answerStream(w)
 					write("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/begun\"}\n\n")
 					if c.stuck {
 						<-m.ctx.Done()
@@ -290,10 +290,10 @@ func TestBridgeCancel(t *testing.T) {
 					<-told
 					write("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/more\"}\n\n")
 					if c.late {
-						write("data: " + bridgePong("5") + "\n\n")
+						write("data: " + pong("5") + "\n\n")
 					}
 				})
-				b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+				b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 					serve(w, m)
 					if m.Method == "notifications/cancelled" {
 						close(told)
@@ -317,8 +317,8 @@ func TestBridgeCancel(t *testing.T) {
 					}
 				}
 				// its id is free
-				b.send(strings.Replace(bridgePing("5"), `}`, `,"params":{}}`, 1))
-				b.want(bridgePong("5"))
+				b.send(strings.Replace(ping("5"), `}`, `,"params":{}}`, 1))
+				b.want(pong("5"))
 				b.send(cancelLine("5"))
 				b.done()
 				cancels := b.only("notifications/cancelled")
@@ -350,24 +350,24 @@ func TestBridgeCancel(t *testing.T) {
 	}
 }
 
-// TestBridgeCancelBeforeSent: a request that waits for its turn is not sent when it is cancelled, nor is its cancel; one
+// TestCancelBeforeSent: a request that waits for its turn is not sent when it is cancelled, nor is its cancel; one
 // that waits for its next attempt is not sent again.
-func TestBridgeCancelBeforeSent(t *testing.T) {
+func TestCancelBeforeSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		serve := bridgeLegacy(bridgeWelcome, func(w http.ResponseWriter, _ bridgePosted) { w.WriteHeader(503) })
-		b := startBridge(t, BridgeOptions{}, func(w http.ResponseWriter, m bridgePosted) {
+		serve := legacy(welcome, func(w http.ResponseWriter, _ posted) { w.WriteHeader(503) })
+		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			if m.what() == "initialize" {
 				<-release
 			}
 			serve(w, m)
 		})
-		b.send(bridgeHello, bridgePing("1"), cancelLine("0"), cancelLine("1"))
+		b.send(helloLine, ping("1"), cancelLine("0"), cancelLine("1"))
 		synctest.Wait()
 		close(release)
-		b.want(bridgeWelcome)
-		b.send(bridgeReady, bridgePing("2"))
+		b.want(welcome)
+		b.send(bridgeReady, ping("2"))
 		time.Sleep(100 * time.Millisecond) // its first attempt failed
 		b.send(cancelLine("2"))
 		time.Sleep(time.Hour)
@@ -382,9 +382,9 @@ func TestBridgeCancelBeforeSent(t *testing.T) {
 	})
 }
 
-// TestBridgeOrder: messages begin in the order in which they came, each when the one before is written; nothing begins
+// TestOrder: messages begin in the order in which they came, each when the one before is written; nothing begins
 // before initialize is answered, and before notifications/initialized is taken.
-func TestBridgeOrder(t *testing.T) {
+func TestOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		type started struct {
@@ -420,10 +420,10 @@ func TestBridgeOrder(t *testing.T) {
 		in, out := io.Pipe()
 		ended := make(chan error, 1)
 		go func() {
-			ended <- Bridge(t.Context(), BridgeOptions{URL: "http://127.0.0.1/mcp", Base: base, EOFGrace: time.Hour}, in, io.Discard)
+			ended <- Run(t.Context(), Options{URL: "http://127.0.0.1/mcp", Base: base, EOFGrace: time.Hour}, in, io.Discard)
 		}()
-		lines := bridgeHello + "\n" + bridgeReady + "\n" + bridgePing("1") + "\n" + callLine(2, "a", "{}", "") + "\n" +
-			`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` + "\n" + bridgePing("3") + "\n"
+		lines := helloLine + "\n" + bridgeReady + "\n" + ping("1") + "\n" + callLine(2, "a", "{}", "") + "\n" +
+			`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` + "\n" + ping("3") + "\n"
 		if _, err := io.WriteString(out, lines); err != nil {
 			t.Fatal(err)
 		}
@@ -433,12 +433,12 @@ func TestBridgeOrder(t *testing.T) {
 			waits bool // for its end
 			reply string
 		}{
-			{"initialize0", true, bridgeWelcome},
+			{"initialize0", true, welcome},
 			{"notifications/initialized", true, ""},
-			{"ping1", false, bridgePong("1")},
-			{"tools/call2", false, bridgePong("2")},
+			{"ping1", false, pong("1")},
+			{"tools/call2", false, pong("2")},
 			{"notifications/roots/list_changed", false, ""},
-			{"ping3", false, bridgePong("3")},
+			{"ping3", false, pong("3")},
 		} {
 			s := <-begun
 			if s.what != c.what {
@@ -473,9 +473,9 @@ func TestBridgeOrder(t *testing.T) {
 	})
 }
 
-// TestBridgeEnd: at the end of the input running requests get their grace and are answered; what is still running then
+// TestEnd: at the end of the input running requests get their grace and are answered; what is still running then
 // is not, and the session is deleted in any case.
-func TestBridgeEnd(t *testing.T) {
+func TestEnd(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -484,22 +484,22 @@ func TestBridgeEnd(t *testing.T) {
 		took  time.Duration
 	}{
 		{"nothing runs", 0, nil, 0},
-		{"in time", 4 * time.Second, []string{bridgePong("5")}, 4 * time.Second},
+		{"in time", 4 * time.Second, []string{pong("5")}, 4 * time.Second},
 		{"too late", time.Hour, nil, 5 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(w http.ResponseWriter, m bridgePosted) {
+				b := startBridge(t, Options{}, legacy(welcome, func(w http.ResponseWriter, m posted) {
 					select {
 					case <-time.After(c.takes):
-						bridgeEcho(w, m)
+						echo(w, m)
 					case <-m.ctx.Done():
 					}
 				}))
-				b.open(bridgeWelcome)
+				b.open(welcome)
 				if c.takes > 0 {
-					b.send(bridgePing("5"))
+					b.send(ping("5"))
 				}
 				began := time.Now()
 				rest := b.finish()
@@ -514,17 +514,17 @@ func TestBridgeEnd(t *testing.T) {
 	}
 }
 
-// TestBridgeEndOfPipedInput: everything that was piped in is answered, also the last line, which has no newline.
-func TestBridgeEndOfPipedInput(t *testing.T) {
+// TestEndOfPipedInput: everything that was piped in is answered, also the last line, which has no newline.
+func TestEndOfPipedInput(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, legacy(welcome, func(w http.ResponseWriter, m posted) {
 			time.Sleep(20 * time.Millisecond)
-			bridgeEcho(w, m)
+			echo(w, m)
 		}))
-		lines := bridgeHello + "\n" + bridgeReady
+		lines := helloLine + "\n" + bridgeReady
 		for i := range 50 {
-			lines += "\n" + bridgePing(fmt.Sprint(i+1))
+			lines += "\n" + ping(fmt.Sprint(i+1))
 		}
 		if _, err := io.WriteString(b.in, "\xef\xbb\xbf"+lines); err != nil {
 			t.Fatal(err)
@@ -535,24 +535,24 @@ func TestBridgeEndOfPipedInput(t *testing.T) {
 	})
 }
 
-// TestBridgeSignal: a signal ends the bridge while a read blocks, with two seconds for what runs.
-func TestBridgeSignal(t *testing.T) {
+// TestSignal: a signal ends the bridge while a read blocks, with two seconds for what runs.
+func TestSignal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(w http.ResponseWriter, m bridgePosted) {
+		b := startBridge(t, Options{}, legacy(welcome, func(w http.ResponseWriter, m posted) {
 			if string(m.ID) == "1" {
 				time.Sleep(time.Second)
-				bridgeEcho(w, m)
+				echo(w, m)
 				return
 			}
 			<-m.ctx.Done()
 		}))
-		b.open(bridgeWelcome)
-		b.send(bridgePing("1"), bridgePing("2"))
+		b.open(welcome)
+		b.send(ping("1"), ping("2"))
 		synctest.Wait()
 		began := time.Now()
 		b.stop()
-		b.want(bridgePong("1"))
+		b.want(pong("1"))
 		if err := <-b.ended; err != nil {
 			t.Errorf("Bridge: %v", err)
 		}
@@ -565,20 +565,20 @@ func TestBridgeSignal(t *testing.T) {
 	})
 }
 
-// TestBridgeWriteError: a client that is gone ends the bridge at once.
-func TestBridgeWriteError(t *testing.T) {
+// TestWriteError: a client that is gone ends the bridge at once.
+func TestWriteError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, out := io.Pipe()
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
 			_ = r.Body.Close()
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(bridgePong("1")))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(pong("1")))}, nil
 		})
 		ended := make(chan error, 1)
 		go func() {
-			ended <- Bridge(t.Context(), BridgeOptions{URL: "http://127.0.0.1/mcp", Base: base, EOFGrace: time.Hour}, in, brokenWriter{})
+			ended <- Run(t.Context(), Options{URL: "http://127.0.0.1/mcp", Base: base, EOFGrace: time.Hour}, in, brokenWriter{})
 		}()
-		if _, err := io.WriteString(out, bridgePing("1")+"\n"); err != nil {
+		if _, err := io.WriteString(out, ping("1")+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-ended; err != nil {
@@ -593,8 +593,8 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// TestBridgeSignalAfterEndOfInput: a signal during the grace after the end of the input is heeded, as by the server.
-func TestBridgeSignalAfterEndOfInput(t *testing.T) {
+// TestSignalAfterEndOfInput: a signal during the grace after the end of the input is heeded, as by the server.
+func TestSignalAfterEndOfInput(t *testing.T) {
 	t.Parallel()
 	for _, e := range []struct{ signal, cancelled time.Duration }{
 		{500 * time.Millisecond, stdio.SignalGrace},
@@ -605,9 +605,9 @@ func TestBridgeSignalAfterEndOfInput(t *testing.T) {
 		t.Run(fmt.Sprint(e.signal), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(_ http.ResponseWriter, m bridgePosted) { <-m.ctx.Done() }))
-				b.open(bridgeWelcome)
-				b.send(bridgePing("5"))
+				b := startBridge(t, Options{}, legacy(welcome, func(_ http.ResponseWriter, m posted) { <-m.ctx.Done() }))
+				b.open(welcome)
+				b.send(ping("5"))
 				synctest.Wait()
 				began := time.Now()
 				if err := b.in.Close(); err != nil {
