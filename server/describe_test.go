@@ -29,7 +29,7 @@ func TestEncodeCall(t *testing.T) {
 		"image":    s.describeResult("x", tool.Result{Text: "a", Media: []tool.Media{{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
 		"bare":     s.describeResult("x", tool.Result{Meta: tool.Meta{Decision: &tool.Decided{Verdict: "deny"}, Job: &tool.Job{}}}),
 		"refusal":  s.describeError(tool.Refuse(tool.Busy, "%s", texts[1]), "x"),
-		"modern":   s.decorate(jsonrpc.Envelope{Version: jsonrpc.FirstModern}, s.describeResult("x", tool.Result{Text: "a", Meta: all})).Result.(*mcp.CallToolResult),
+		"modern":   s.decorate(jsonrpc.Envelope{Meta: jsonrpc.Meta{Version: jsonrpc.FirstModern}}, s.describeResult("x", tool.Result{Text: "a", Meta: all})).Result.(*mcp.CallToolResult),
 		"token":    {Result: mcp.Result{Meta: &mcp.Meta{ProgressToken: 1, AdditionalFields: map[string]any{"a": "b"}}}},
 		"annotated": {Content: []mcp.Content{mcp.TextContent{
 			Type: mcp.ContentTypeText, Text: "a", Annotated: mcp.Annotated{Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}}},

@@ -20,11 +20,11 @@ func TestStdioKey(t *testing.T) {
 		env                  jsonrpc.Envelope
 		want                 string
 	}{
-		{"explicit handle", "envhandle", "conv", jsonrpc.Envelope{HasSession: true, Session: "my-handle", HasThreadID: true, ThreadID: "t1"}, "h:my-handle"},
-		{"handle of the environment", "envhandle", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "h:envhandle"},
-		{"thread", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "t:t1"},
-		{"malformed thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "a b"}, "e:conv"},
-		{"empty thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true}, "e:conv"},
+		{"explicit handle", "envhandle", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasSession: true, Session: "my-handle", HasThreadID: true, ThreadID: "t1"}}, "h:my-handle"},
+		{"handle of the environment", "envhandle", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true, ThreadID: "t1"}}, "h:envhandle"},
+		{"thread", "", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true, ThreadID: "t1"}}, "t:t1"},
+		{"malformed thread is skipped", "", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true, ThreadID: "a b"}}, "e:conv"},
+		{"empty thread is skipped", "", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true}}, "e:conv"},
 		{"conversation of the client", "", "conv", jsonrpc.Envelope{}, "e:conv"},
 		{"process", "", "", jsonrpc.Envelope{}, "p:process"},
 	} {
@@ -34,7 +34,7 @@ func TestStdioKey(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("x", 65), "with blank", "ä-umlaut-x"} {
-		if checkHandle(jsonrpc.Envelope{HasSession: true, Session: bad}) == nil {
+		if checkHandle(jsonrpc.Envelope{Meta: jsonrpc.Meta{HasSession: true, Session: bad}}) == nil {
 			t.Errorf("handle %q is taken", bad)
 		}
 	}

@@ -61,10 +61,9 @@ func newHandle() string { return strings.ToLower(rand.Text()) }
 
 // A bridge is one client on a pair of pipes, and the endpoint that it talks to.
 type bridge struct {
+	o        Options
 	remote   *remote
 	out      *jsonrpc.LineWriter
-	log      *slog.Logger
-	refuse   func(jsonrpc.Envelope, *jsonrpc.Fault) []byte
 	table    jsonrpc.InFlight
 	sessions *sessions
 	ctx      context.Context // of everything that runs; ends when the bridge does
@@ -102,8 +101,7 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(jsonrpc.ErrClosed)
 	b := &bridge{
-		remote: p, out: jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience), log: o.Log, ctx: running, last: first,
-		refuse:   o.Refuse,
+		remote: p, out: jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience), o: o, ctx: running, last: first,
 		sessions: newSessions(), open: map[string]*request{}, slots: make(chan struct{}, jsonrpc.MaxInFlight),
 	}
 	defer b.out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
@@ -183,7 +181,7 @@ func (b *bridge) refusal(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
 	case env.IDKind == jsonrpc.IDNone:
 		return nil
 	case bad.InArguments:
-		return b.refuse(env, bad)
+		return b.o.Refuse(env, bad)
 	}
 	return jsonrpc.ErrorLine(env.ID, bad.Answer())
 }
@@ -198,7 +196,7 @@ func (b *bridge) full(env jsonrpc.Envelope, err error) []byte {
 	case env.Method != string(mcp.MethodToolsCall):
 		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
 	}
-	return b.refuse(env, nil)
+	return b.o.Refuse(env, nil)
 }
 
 // say writes a line of the bridge's own, without keeping the reading goroutine.
@@ -213,7 +211,7 @@ func (b *bridge) say(line []byte) {
 func (b *bridge) reply(env jsonrpc.Envelope, msg []byte) {
 	b.post(env, msg, "", func(err error) {
 		if err != nil {
-			b.log.Warn("an answer did not reach the endpoint", "host", b.remote.url.Host, "err", err)
+			b.o.Log.Warn("an answer did not reach the endpoint", "host", b.remote.url.Host, "err", err)
 		}
 	})
 }
@@ -240,7 +238,7 @@ func (b *bridge) notification(env jsonrpc.Envelope, msg []byte) {
 	}
 	b.post(env, msg, version, func(err error) {
 		if err != nil {
-			b.log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
+			b.o.Log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
 		}
 	})
 }

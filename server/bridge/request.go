@@ -134,7 +134,7 @@ func (b *bridge) run(ctx context.Context, r *request, pass func()) {
 			_ = b.out.WriteLine(b.remote.explain(r.ID, err, !r.repeatable()), 0, r.Settle) // a write error ends the connection by itself
 			return
 		}
-		b.log.Debug("trying again", "method", r.env.Method, "in", d, "err", err)
+		b.o.Log.Debug("trying again", "method", r.env.Method, "in", d, "err", err)
 		if !pause(ctx, d, r.gone) {
 			if r.Waits() {
 				b.complete(r)
@@ -301,7 +301,7 @@ func (b *bridge) receive(r *request, data []byte) bool {
 	msg := bytes.TrimSpace(data)
 	env, bad := jsonrpc.Scan(msg)
 	if bad != nil && (bad.Code == jsonrpc.CodeParseError || len(msg) > jsonrpc.MaxMessage || msg[0] != '{') {
-		b.log.Warn("what the endpoint sent is no message and is dropped", "host", b.remote.url.Host, "why", bad.Message)
+		b.o.Log.Warn("what the endpoint sent is no message and is dropped", "host", b.remote.url.Host, "why", bad.Message)
 		return false
 	}
 	flatten(msg)
@@ -311,7 +311,7 @@ func (b *bridge) receive(r *request, data []byte) bool {
 	case env.HasResult || env.HasError:
 		return b.settle(r, env, msg)
 	default:
-		b.log.Warn("what the endpoint sent is neither a request nor an answer and is dropped", "host", b.remote.url.Host)
+		b.o.Log.Warn("what the endpoint sent is neither a request nor an answer and is dropped", "host", b.remote.url.Host)
 	}
 	return false
 }
@@ -334,7 +334,7 @@ func (b *bridge) settle(r *request, env jsonrpc.Envelope, msg []byte) bool {
 	to := r
 	if r == nil || !jsonrpc.SameID(r.ID, env.ID) {
 		if to = b.find(env.ID); to == nil {
-			b.log.Warn("an answer to nothing is dropped", "host", b.remote.url.Host)
+			b.o.Log.Warn("an answer to nothing is dropped", "host", b.remote.url.Host)
 			return false
 		}
 	}

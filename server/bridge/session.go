@@ -75,7 +75,7 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 	if s.number != number {
 		return nil // somebody else did
 	}
-	b.log.Info("the endpoint does not know the session any more: initializing again", "host", b.remote.url.Host)
+	b.o.Log.Info("the endpoint does not know the session any more: initializing again", "host", b.remote.url.Host)
 	env, _ := jsonrpc.Scan(s.hello) // it was sent before
 	r := &request{Flight: jsonrpc.Flight{ID: env.ID}, env: env, msg: s.hello, swallowed: true}
 	if err := b.attempt(ctx, r, func() {}); err != nil {
@@ -179,7 +179,7 @@ func (b *bridge) stream(ctx context.Context) {
 				return // 405: it has none
 			}
 		} else if permanent(err) {
-			b.log.Debug("no stream", "err", err)
+			b.o.Log.Debug("no stream", "err", err)
 			return
 		}
 		if time.Since(began) > longestWait {
@@ -241,7 +241,7 @@ func (b *bridge) leave() {
 	s.put(h)
 	resp, err := b.remote.send(ctx, http.MethodDelete, h, nil)
 	if err != nil {
-		b.log.Debug("the session was not ended at the endpoint", "err", err)
+		b.o.Log.Debug("the session was not ended at the endpoint", "err", err)
 		return
 	}
 	_ = resp.Body.Close() // nothing is in it

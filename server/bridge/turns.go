@@ -95,7 +95,7 @@ func (b *bridge) greet(env jsonrpc.Envelope, msg []byte) {
 			return
 		}
 		if err := b.insist(env, msg, "", func() {}); err != nil {
-			b.log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
+			b.o.Log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
 			return
 		}
 		if b.sessions.current().hello != nil {
