@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -432,4 +433,26 @@ func (noPeer) Gone() <-chan struct{} { return nil }
 // unusable is the refusal for arguments that the model wrote and that no parser should guess about.
 func unusable(name string, bad *jsonrpc.Fault) error {
 	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", name, bad.Message)
+}
+
+// tooMany is the refusal of a call on a connection that has as many as it may.
+func tooMany() error {
+	return tool.Refuse(tool.Busy, "%d calls are in flight on this connection. Nothing was done. Try again when some are answered.",
+		jsonrpc.MaxInFlight)
+}
+
+// Refusals makes the lines by which a bridge refuses calls itself, as a server of this version does: bad says what is wrong
+// with the arguments; nil: too many calls are in flight. The function is safe for concurrent use.
+func Refusals(version string) func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
+	s := &Server{
+		log:      slog.New(slog.DiscardHandler),
+		protocol: protocol{implementation: mcp.Implementation{Name: "codehand", Version: version}},
+	}
+	return func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
+		refusal := tooMany()
+		if bad != nil {
+			refusal = unusable(env.Name, bad)
+		}
+		return s.Refuse(env, env.Modern(), refusal).Line(env.ID)
+	}
 }

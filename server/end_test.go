@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -83,30 +82,6 @@ func TestSignalAfterEndOfInput(t *testing.T) {
 					t.Errorf("commands are ended in a hurry: %t, want %t", got, want)
 				}
 				must(t, h.s.Close())
-			})
-		})
-	}
-}
-
-// TestBridgeSignalAfterEndOfInput is the same for the bridge.
-func TestBridgeSignalAfterEndOfInput(t *testing.T) {
-	t.Parallel()
-	for _, e := range endings {
-		t.Run(fmt.Sprint(e.signal), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := startBridge(t, BridgeOptions{}, bridgeLegacy(bridgeWelcome, func(_ http.ResponseWriter, m bridgePosted) { <-m.ctx.Done() }))
-				b.open(bridgeWelcome)
-				b.send(bridgePing("5"))
-				synctest.Wait()
-				began := time.Now()
-				must(t, b.in.Close())
-				synctest.Wait()
-				defer time.AfterFunc(e.signal, b.stop).Stop()
-				must(t, <-b.ended)
-				if took := time.Since(began); took != e.cancelled {
-					t.Errorf("ended after %s, want %s", took, e.cancelled)
-				}
 			})
 		})
 	}

@@ -32,13 +32,14 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/config", "server/clients", "server/listen", "server/logging", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/listen", "server/logging", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
 	"server": {"server/audit", "server/auth", "server/clients", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/state", "server/stdio", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
 		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
 		"tools/tool", "tools/workspace"},
 	"server/audit":    {"server/pipeline", "tools/results", "tools/tool"},
+	"server/bridge":   {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/jsonrpc":  {},
 	"server/listen":   {"server/auth", "server/config"},
 	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
@@ -100,7 +101,7 @@ var modules = []struct {
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
-	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "server/blackbox", "cmd/conformance"}},
+	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "server/blackbox", "server/bridge", "cmd/conformance"}},
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
 	{path: "github.com/prometheus/client_golang", rooms: []string{"server/metrics"}},
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/replaytest"}, testsOnly: true},

@@ -45,19 +45,24 @@ type Log struct {
 	quit    chan struct{}                     // closed by close
 	behind  sync.WaitGroup                    // the goroutine that syncs, and rotates at midnight
 
-	mu       sync.Mutex // covers what follows
-	file     output     // nil: it could not be opened
-	size     int64      // of the file
-	torn     bool       // the file ends with half a line, which could not be taken back
-	closed   bool
-	seq      int64     // of the next line
-	prev     string    // SHA-256 of the last line, hex
+	mu sync.Mutex // covers what follows
+	current
+	closed  bool
+	seq     int64  // of the next line
+	prev    string // SHA-256 of the last line, hex
+	opening bool   // serve.start was not yet written
+	pending []logLine
+	lost    int64 // lines that were neither written nor kept
+}
+
+// current is the file that is written.
+type current struct {
+	file     output    // nil: it could not be opened
+	size     int64     // of the file
+	torn     bool      // the file ends with half a line, which could not be taken back
 	begun    time.Time // of the file's first line
 	midnight time.Time // after it
 	retry    time.Time // no new file is begun before
-	opening  bool      // serve.start was not yet written
-	pending  []logLine
-	lost     int64 // lines that were neither written nor kept
 }
 
 // An output is what a log needs of a file.
