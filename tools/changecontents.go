@@ -11,16 +11,6 @@ import (
 	"codehand/tools/tool"
 )
 
-// contentDiff is what lies between two contents of a file; nil: there is none. whole: nothing is missing.
-func contentDiff(before, after []byte, maxBytes int) (diff string, whole bool) {
-	for _, content := range [][]byte{before, after} {
-		if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {
-			return fmt.Sprintf("(not text: %s before, %s after)", results.Size(int64(len(before))), results.Size(int64(len(after)))), false
-		}
-	}
-	return diffAt(filestate.Change{Old: before, New: after}, nil, maxBytes)
-}
-
 // keptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
 // for reading: only undo_change has its bytes.
 func keptContent(id string, content []byte) string {

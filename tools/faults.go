@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"codehand/filestate"
-	"codehand/filestate/journal"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -114,23 +113,4 @@ func stateFault(ctx context.Context, err error) error {
 func ended(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
 	return cause != nil && (errors.Is(err, cause) || errors.Is(err, ctx.Err()))
-}
-
-// journalFault is what an error of the journal means for the caller. What cannot be read now says nothing of what is in it;
-// every other error comes back as it is. what begins the words: "The changes of P" or "Change ID".
-func journalFault(what string, err error) error {
-	unread, ok := errors.AsType[*journal.UnreadError](err)
-	if !ok {
-		return err
-	}
-	return &tool.Refusal{Code: tool.StateUnavailable, Cause: err, Text: what + " cannot be read from the journal: " + unreadCause(unread) +
-		". Nothing was written. Try again, or tell the user."}
-}
-
-// unreadCause is why, without the paths, which are of the state directory.
-func unreadCause(e *journal.UnreadError) string {
-	if system, ok := errors.AsType[syscall.Errno](e); ok {
-		return system.Error()
-	}
-	return e.Err.Error()
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"codehand/tools/workspace"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,6 @@ import (
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
-
-// maxDiff is the most bytes of a diff, or of a whole file in its place, that one answer shows.
-const maxDiff = 8192
 
 // A guard is what the read guard says in a tool's answers.
 type guard struct {
@@ -138,4 +136,43 @@ func unshownChange(e *filestate.StaleError, exact bool) string {
 		return "Not all that changed can be shown: bytes that are not UTF-8 differ."
 	}
 	return "The change is too large to show."
+}
+
+// tornRefusal says what every file of a change that could not be taken back holds now.
+func tornRefusal(e *filestate.RollbackError) error {
+	text := "The change stopped half way and could not be taken back. Read these files before going on."
+	for _, f := range e.Files {
+		if f.Changed {
+			text += fmt.Sprintf("\n%s: the new content, or what another program made of it (%v)", f.Path, f.Err)
+		} else {
+			text += "\n" + f.Path + ": as before"
+		}
+	}
+	if e.ID != "" {
+		text += "\nTo restore what was before, once no file holds what another program made of it: undo_change with change_id " + e.ID + "."
+	}
+	r := numbered(tool.RollbackFailed, 15, e)
+	r.Text = text
+	return r
+}
+
+// numbered is a refusal with a number, a cause for the log, and no text yet.
+func numbered(code tool.Code, number int, cause error) *tool.Refusal {
+	r, _ := errors.AsType[*tool.Refusal](tool.Numbered(code, number, ""))
+	r.Cause = cause
+	return r
+}
+
+// sizeOf is the size of a file, for the answer that it is too large.
+func sizeOf(env tool.Env, path string) string {
+	f, err := env.Open(path, workspace.Read)
+	if err != nil {
+		return path
+	}
+	defer f.Close()
+	info, err := f.Dir.Stat(f.Name)
+	if err != nil {
+		return path
+	}
+	return results.Size(info.Size())
 }

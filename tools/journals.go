@@ -2,8 +2,10 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"codehand/filestate/journal"
 	"codehand/tools/session"
@@ -86,11 +88,6 @@ func inRoots(s *session.State, path string) bool {
 	return slices.ContainsFunc(s.Space.Roots(), func(root string) bool { return isBelow(root, path) })
 }
 
-func isBelow(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // journalPaths are those under which the journal may have a file, though links may stand there now: that of the name in
 // the directory that it leads to, that of what it leads to, and that which is written, unless its directory leads out.
 func journalPaths(s *session.State, path string) []string {
@@ -141,4 +138,23 @@ func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (j
 
 func unknownChange(id string) error {
 	return tool.Refuse(tool.ChangeUnknown, "There is no change %s in this workspace. Use file_history to list the changes.", clip(oneLine(id), 40))
+}
+
+// journalFault is what an error of the journal means for the caller. What cannot be read now says nothing of what is in it;
+// every other error comes back as it is. what begins the words: "The changes of P" or "Change ID".
+func journalFault(what string, err error) error {
+	unread, ok := errors.AsType[*journal.UnreadError](err)
+	if !ok {
+		return err
+	}
+	return &tool.Refusal{Code: tool.StateUnavailable, Cause: err, Text: what + " cannot be read from the journal: " + unreadCause(unread) +
+		". Nothing was written. Try again, or tell the user."}
+}
+
+// unreadCause is why, without the paths, which are of the state directory.
+func unreadCause(e *journal.UnreadError) string {
+	if system, ok := errors.AsType[syscall.Errno](e); ok {
+		return system.Error()
+	}
+	return e.Err.Error()
 }

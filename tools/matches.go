@@ -87,14 +87,6 @@ func levelWords(l textedit.Level) string {
 	return ""
 }
 
-// clip returns at most max characters of s.
-func clip(s string, max int) string {
-	if runes := []rune(s); len(runes) > max {
-		return string(runes[:max]) + "…"
-	}
-	return s
-}
-
 // summary says in one line what was done to the file, or would be.
 func (f *fileEdits) summary(c filestate.Change) string {
 	n, level := 0, textedit.Exact

@@ -6,44 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"codehand/filestate"
 	"codehand/tools/notebook"
 	"codehand/tools/tool"
 )
-
-// isNotebook says by its name whether a file is a Jupyter notebook.
-func isNotebook(path string) bool { return strings.EqualFold(filepath.Ext(path), ".ipynb") }
-
-// notebookRefusal says where a notebook is none. What repairs it is no tool for notebooks.
-func notebookRefusal(path string, e *notebook.InvalidError) error {
-	return tool.Refuse(tool.NotebookInvalid, "%s is not a Jupyter notebook at %d:%d: %s. Repair it with run_shell.",
-		path, e.Line, e.Column, e.Reason)
-}
-
-// holdNotebook waits until there is room for a notebook that is read whole, and for another like it: what is made of it.
-// leave ends that. notebook.ErrTooLarge and those of readBook: it is not read at all. What the path is otherwise, and why it
-// cannot be read, those say who read it.
-func holdNotebook(ctx context.Context, env tool.Env, path string, f filestate.File) (leave func(), err error) {
-	from, err := env.Files.Open(ctx, f)
-	if err != nil {
-		return func() {}, nil
-	}
-	defer func() { _ = from.Close() }() // only read
-	if from.Size() > notebook.MaxBytes {
-		return nil, notebook.ErrTooLarge
-	}
-	head := make([]byte, min(headSize, from.Size()))
-	n, _ := from.ReadAt(head, 0)
-	as, err := bookEncoding(path, head[:n], from.Size())
-	if err != nil {
-		return nil, err
-	}
-	return env.Media.Hold(ctx, 2*bookMemory(as, from.Size()))
-}
 
 // notebook says that the file is a Jupyter notebook, by the name that was given or by that of the file itself.
 func (f *fileEdits) notebook() bool { return isNotebook(f.path) || isNotebook(f.file.Path) }

@@ -2,11 +2,11 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,7 +14,6 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/disk"
 	"codehand/filestate/lock"
-	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
@@ -114,34 +113,7 @@ func whereabouts(env tool.Env, path string) string {
 	return text
 }
 
-// shownName is how an answer names a file in a list: relative to the current directory when inside, and on one line, for
-// with a line feed in it one name would look like two.
-func shownName(env tool.Env, path string) string {
-	name, _ := results.Show(env.Space.Rel(path))
-	return strings.ReplaceAll(name, "\n", `\x0a`)
-}
-
-// plural writes 1 edit, 2 edits.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return results.Count(n) + " " + many
-}
-
-// data encodes a tool's own fields for programs; a struct of plain types cannot fail.
-func data(v any) json.RawMessage {
-	raw, _ := json.Marshal(v)
-	return raw
-}
-
-// form is what a result of this call may have, less runes characters and lines lines for what stands around it.
-func form(env tool.Env, runes, lines int) results.Form {
-	less := func(limit, frame int) int {
-		if limit <= 0 {
-			return 0
-		}
-		return max(limit-frame, limit/2, 1)
-	}
-	return results.Form{Runes: less(env.Limit, runes), Bytes: less(env.Client.MaxBytes, runes), Lines: less(env.Client.MaxLines, lines)}
+func isBelow(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }

@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"codehand/tools/permission"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"codehand/filestate"
@@ -134,4 +136,31 @@ func below(dir, text string) string {
 		return text
 	}
 	return filepath.Join(dir, text)
+}
+
+// repositoryShows says why git, started in dirs, must not show contents of what is in places without a question; "": it
+// may. It is about the files that git tracks now: what a rule closes and git does not track, as `.env` mostly, is no
+// hindrance. What was tracked once and stands in the history only is not looked for.
+func repositoryShows(s *session.State, dirs, places []string) string {
+	if !s.Rules.Compares(false) {
+		return ""
+	}
+	places = slices.Clone(places)
+	for i, place := range places {
+		if !filepath.IsAbs(place) {
+			place = filepath.Join(s.Space.Cwd(), place)
+		}
+		if real, err := filepath.EvalSymlinks(place); err == nil {
+			place = real
+		}
+		places[i] = place
+	}
+	ruled := func(path string) bool {
+		return slices.ContainsFunc(places, func(place string) bool {
+			rel, err := filepath.Rel(place, path)
+			return err == nil && filepath.IsLocal(rel)
+		}) && s.Rules.Ruled(path, false) != permission.Allow
+	}
+	g := gitLook{files: s.Files, left: maxGitModules, ruled: ruled}
+	return g.all(s, dirs)
 }

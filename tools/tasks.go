@@ -137,12 +137,3 @@ func metadata(raw json.RawMessage) map[string]json.RawMessage {
 	_ = json.Unmarshal(raw, &fields) // it is an object or empty
 	return fields
 }
-
-// lineOf shows a text as one line of at most max characters: with a line feed in it, one item would look like two.
-func lineOf(text string, max int) string { return clip(oneLine(text), max) }
-
-// oneLine shows a text as one line.
-func oneLine(text string) string {
-	shown, _ := results.Show(text)
-	return strings.ReplaceAll(shown, "\n", `\x0a`)
-}

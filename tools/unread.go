@@ -1,7 +1,10 @@
 package tools
 
 import (
+	"codehand/tools/results"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"codehand/filestate"
@@ -45,4 +48,34 @@ func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 
 func (g guard) inTheWay(content []byte) bool {
 	return g.creates && strings.TrimSpace(textedit.Shown(content)) != ""
+}
+
+// seenLines names the lines that a session has seen of a file, and nextUnseen the first one that it has not.
+func seenLines(e *filestate.PartReadError) string {
+	if len(e.Seen) == 0 {
+		return "parts of lines"
+	}
+	parts := make([]string, min(len(e.Seen), 10))
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%d-%d", e.Seen[i].From, e.Seen[i].To)
+	}
+	return "lines " + strings.Join(parts, ", ") + " of " + results.Count(e.Total)
+}
+
+func nextUnseen(seen []filestate.Lines) int {
+	if len(seen) == 0 || seen[0].From > 1 {
+		return 1
+	}
+	return seen[0].To + 1
+}
+
+// unreadRest says what to do about the lines that were not seen. A line that stands alone between seen ones was most
+// likely shown cut, and reading it again and again would not help.
+func unreadRest(e *filestate.PartReadError) string {
+	next := nextUnseen(e.Seen)
+	alone := len(e.Seen) == 0 || next == e.Total || slices.ContainsFunc(e.Seen, func(l filestate.Lines) bool { return l.From == next+1 })
+	if alone {
+		return fmt.Sprintf("Read the rest (next: offset=%d; a line that is shown cut counts as not read) or use edit_file.", next)
+	}
+	return fmt.Sprintf("Read the rest (next: offset=%d) or use edit_file.", next)
 }

@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"codehand/tools/media"
+	"codehand/tools/textedit"
 	"context"
 	"errors"
 	"fmt"
@@ -133,4 +135,19 @@ type pieceFacts struct {
 	Start int    `json:"start"`
 	Total int    `json:"total"`
 	More  bool   `json:"more"` // others follow
+}
+
+// sniff returns the first headSize bytes of a file, or refuses what they show to be no text.
+func sniff(r io.ReaderAt) ([]byte, error) {
+	head := make([]byte, headSize)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	head = head[:n]
+	if media.Sniff(head) != media.None {
+		return nil, textedit.ErrBinary
+	}
+	_, err = textedit.Detect(head)
+	return head, err
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"codehand/tools/permission"
@@ -31,33 +29,6 @@ func weigh(s *session.State, a *permission.Analysis) {
 			}
 		}
 	}
-}
-
-// repositoryShows says why git, started in dirs, must not show contents of what is in places without a question; "": it
-// may. It is about the files that git tracks now: what a rule closes and git does not track, as `.env` mostly, is no
-// hindrance. What was tracked once and stands in the history only is not looked for.
-func repositoryShows(s *session.State, dirs, places []string) string {
-	if !s.Rules.Compares(false) {
-		return ""
-	}
-	places = slices.Clone(places)
-	for i, place := range places {
-		if !filepath.IsAbs(place) {
-			place = filepath.Join(s.Space.Cwd(), place)
-		}
-		if real, err := filepath.EvalSymlinks(place); err == nil {
-			place = real
-		}
-		places[i] = place
-	}
-	ruled := func(path string) bool {
-		return slices.ContainsFunc(places, func(place string) bool {
-			rel, err := filepath.Rel(place, path)
-			return err == nil && filepath.IsLocal(rel)
-		}) && s.Rules.Ruled(path, false) != permission.Allow
-	}
-	g := gitLook{files: s.Files, left: maxGitModules, ruled: ruled}
-	return g.all(s, dirs)
 }
 
 // stillReads refuses a command that was let through as one that only reads, if its repository has been given a

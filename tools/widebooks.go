@@ -3,6 +3,8 @@ package tools
 import (
 	"bytes"
 	"context"
+	"path/filepath"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -100,6 +102,9 @@ func readableBook(ctx context.Context, env tool.Env, path string, head []byte, f
 // wide says that the file is not UTF-8, as programs that read JSON want it.
 func (b *book) wide() bool { return b.as != textedit.Encoding{} }
 
+// with is a notebook with this JSON, spelled in the same way.
+func (b *book) with(json []byte) *book { return &book{json: json, as: b.as} }
+
 // spell returns the file with this JSON.
 func (b *book) spell(json []byte) ([]byte, error) {
 	if !b.wide() {
@@ -139,4 +144,34 @@ func (b *book) lines(r notebook.Range) (first int, lines []byte) {
 		to = r.To + n
 	}
 	return bytes.Count(b.json[:from], []byte("\n")) + 1, b.json[from:to]
+}
+
+// isNotebook says by its name whether a file is a Jupyter notebook.
+func isNotebook(path string) bool { return strings.EqualFold(filepath.Ext(path), ".ipynb") }
+
+// notebookRefusal says where a notebook is none. What repairs it is no tool for notebooks.
+func notebookRefusal(path string, e *notebook.InvalidError) error {
+	return tool.Refuse(tool.NotebookInvalid, "%s is not a Jupyter notebook at %d:%d: %s. Repair it with run_shell.",
+		path, e.Line, e.Column, e.Reason)
+}
+
+// holdNotebook waits until there is room for a notebook that is read whole, and for another like it: what is made of it.
+// leave ends that. notebook.ErrTooLarge and those of readBook: it is not read at all. What the path is otherwise, and why it
+// cannot be read, those say who read it.
+func holdNotebook(ctx context.Context, env tool.Env, path string, f filestate.File) (leave func(), err error) {
+	from, err := env.Files.Open(ctx, f)
+	if err != nil {
+		return func() {}, nil
+	}
+	defer func() { _ = from.Close() }() // only read
+	if from.Size() > notebook.MaxBytes {
+		return nil, notebook.ErrTooLarge
+	}
+	head := make([]byte, min(headSize, from.Size()))
+	n, _ := from.ReadAt(head, 0)
+	as, err := bookEncoding(path, head[:n], from.Size())
+	if err != nil {
+		return nil, err
+	}
+	return env.Media.Hold(ctx, 2*bookMemory(as, from.Size()))
 }
