@@ -132,7 +132,7 @@ func TestCommandViewsOfOtherBytes(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			r.write("f", "one\n")
-			o := outcome{env: r.env(tool.Call{})}
+			o := outcome{env: r.Env(tool.Call{})}
 			saw := o.sight(shell.Chunk{Info: c.info, Head: c.head}, strings.ReplaceAll(c.dir, "DIR", r.dir), c.text)
 			if saw != nil && !c.silent {
 				saw(t.Context())

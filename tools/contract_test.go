@@ -145,7 +145,7 @@ func TestContractCancelled(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		res, err := call.Run(ctx, r.env(call))
+		res, err := call.Run(ctx, r.Env(call))
 		if !errors.Is(err, context.Canceled) && res.Failed != tool.Interrupted && !call.Traits.Private {
 			t.Errorf("a cancelled call gives %v %q", err, res.Text)
 		}
@@ -185,7 +185,7 @@ func TestContractOutside(t *testing.T) {
 				}
 				call, err := x.Bind(r.State, encode(t, input))
 				if err == nil {
-					_, err = call.Run(t.Context(), r.env(call))
+					_, err = call.Run(t.Context(), r.Env(call))
 				}
 				if code(err) != tool.OutsideRoots {
 					t.Errorf("%s %q gives %v", key, path, err)

@@ -17,7 +17,7 @@ func TestWithoutMemory(t *testing.T) {
 	r := newRig(t)
 	r.write("f", "a\n")
 	r.ok("read_file", `{"file_path":"f"}`)
-	if err := r.store.Close(); err != nil {
+	if err := r.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	same(t, r.ok("read_file", `{"file_path":"f"}`), "1\ta\n[this read could not be remembered]")

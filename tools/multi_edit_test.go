@@ -95,7 +95,7 @@ func TestMultiEditBrief(t *testing.T) {
 			if bad != nil {
 				t.Fatal(bad)
 			}
-			_, err = call.Run(t.Context(), r.env(call))
+			_, err = call.Run(t.Context(), r.Env(call))
 		}
 	}
 	refusal, ok := errors.AsType[*tool.Refusal](err)

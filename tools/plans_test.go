@@ -66,7 +66,7 @@ func (r *rig) present(plan string, meanwhile func(), outcome tool.Outcome, value
 		_, text := r.refused(tool.Result{}, err)
 		return text
 	}
-	env := r.env(call)
+	env := r.Env(call)
 	env.Answer = tool.Answer{Outcome: outcome, Values: values, Seen: q.Seen}
 	_, text := r.refused(call.Run(r.t.Context(), env))
 	return text

@@ -123,7 +123,7 @@ func TestGitIsLookedAtAgain(t *testing.T) {
 			t.Fatalf("%s: %v, %+v", name, err, call.Traits)
 		}
 		r.write(".git/config", "[core]\nfsmonitor = touch made\n")
-		_, text := r.refused(call.Run(t.Context(), r.env(call)))
+		_, text := r.refused(call.Run(t.Context(), r.Env(call)))
 		same(t, text, `NOT_READ_ONLY: "git status" is not read-only: git: the repository's configuration has core.fsmonitor. Use run_shell.`)
 		if _, err := os.Stat(filepath.Join(r.dir, "made")); err == nil {
 			t.Errorf("%s: the program ran", name)

@@ -185,7 +185,7 @@ func TestRunShellCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := call.Run(ctx, r.env(call))
+	res, err := call.Run(ctx, r.Env(call))
 	if err != nil || res.Failed != tool.Interrupted {
 		t.Fatalf("%v %q", err, res.Text)
 	}

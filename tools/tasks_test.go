@@ -94,7 +94,7 @@ func TestTaskLimits(t *testing.T) {
 }
 
 // memory is that of the rig's session.
-func (r *rig) memory() session.Memory { return state.Scoped(r.store, "sess.local.test") }
+func (r *rig) memory() session.Memory { return state.Scoped(r.Store, "sess.local.test") }
 
 // Eight calls at the same time in one session lose no task, and the last todo list wins whole.
 func TestListsUnderParallelCalls(t *testing.T) {
@@ -111,7 +111,7 @@ func TestListsUnderParallelCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			calls, envs = append(calls, call), append(envs, r.env(call))
+			calls, envs = append(calls, call), append(envs, r.Env(call))
 		}
 	}
 	var all sync.WaitGroup
@@ -135,7 +135,7 @@ func TestListsUnderParallelCalls(t *testing.T) {
 func TestListsWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.store.Close(); err != nil {
+	if err := r.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"todo_write", "task_create", "task_get", "task_list", "task_update"} {
@@ -180,7 +180,7 @@ func TestCancelledIsNoFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = bound.Run(ctx, r.env(bound))
+		_, err = bound.Run(ctx, r.Env(bound))
 		if !errors.Is(err, errGone) && !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", x.Spec.Name, err)
 		}

@@ -360,7 +360,7 @@ func TestToolSearchLeavesOtherListsAlone(t *testing.T) {
 func TestToolSearchWithoutStore(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.store.Close(); err != nil {
+	if err := r.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	res, text := r.do("tool_search", `{"query":"todo"}`)
@@ -382,7 +382,7 @@ func TestToolSearchTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := r.env(call)
+		env := r.Env(call)
 		calls.Go(func() {
 			if res, err := call.Run(t.Context(), env); err != nil || !res.ListChanged {
 				t.Errorf("%s: %v %v", name, res, err)
@@ -458,7 +458,7 @@ func TestToolSearchCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err := call.Run(ctx, r.env(call)); !errors.Is(err, context.Canceled) {
+	if res, err := call.Run(ctx, r.Env(call)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v %v", res, err)
 	}
 	if active, _ := r.Active.Load(t.Context()); active != nil {

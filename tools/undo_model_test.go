@@ -57,7 +57,7 @@ func TestRandomUndos(t *testing.T) {
 				case op < 7:
 					m.outside()
 				case op < 8:
-					m.restart()
+					m.Restart()
 				case m.undo():
 					undone++
 				default:
