@@ -12,6 +12,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed ask_user_question.md
@@ -94,7 +95,7 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 // is said in the message, since some clients show no more; what is too long there is cut evenly, and fits at 40.
 func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestionInput) (*tool.Question, error) {
 	in = askUserQuestionShown(in)
-	q := &tool.Question{Title: "ask_user_question: " + plural(len(in.Questions), "question", "questions")}
+	q := &tool.Question{Title: "ask_user_question: " + wording.Plural(len(in.Questions), "question", "questions")}
 	for most := 300; q.Text == "" || most >= 40 && utf8.RuneCountInString(q.Title+q.Text) > 3_990; most -= 10 {
 		q.Text = askUserQuestionMessage(in, most)
 	}
@@ -103,7 +104,7 @@ func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestion
 		f := tool.Field{Name: name, Label: item.Header, About: item.Question, Many: item.MultiSelect, Optional: true}
 		for _, o := range item.Options {
 			f.Choices = append(f.Choices, o.Label)
-			f.Titles = append(f.Titles, clip(strings.TrimSuffix(o.Label+": "+o.Description, ": "), 120))
+			f.Titles = append(f.Titles, wording.Clip(strings.TrimSuffix(o.Label+": "+o.Description, ": "), 120))
 		}
 		q.Fields = append(q.Fields, f, tool.Field{Name: name + "_other", Label: item.Header + ": own answer", About: "Counts instead of a choice. Not for secrets."})
 	}
@@ -116,7 +117,7 @@ func askUserQuestionMessage(in askUserQuestionInput, most int) string {
 	for _, q := range in.Questions {
 		fmt.Fprintf(&b, "\n%s: %s\n", q.Header, q.Question)
 		for _, o := range q.Options {
-			fmt.Fprintf(&b, "- %s\n", strings.TrimSuffix(o.Label+": "+clip(o.Description, most), ": "))
+			fmt.Fprintf(&b, "- %s\n", strings.TrimSuffix(o.Label+": "+wording.Clip(o.Description, most), ": "))
 		}
 	}
 	return strings.TrimSpace(b.String())
@@ -144,7 +145,7 @@ func runAskUserQuestion(ctx context.Context, env tool.Env, in askUserQuestionInp
 	case env.Answer.Outcome != tool.Accepted || open == len(lines):
 		return tool.Result{Text: "No answer. Decide yourself and state the assumption."}, ctx.Err()
 	case open > 0:
-		lines = append(lines, "["+plural(open, "question has", "questions have")+" no answer; decide yourself and state the assumption]")
+		lines = append(lines, "["+wording.Plural(open, "question has", "questions have")+" no answer; decide yourself and state the assumption]")
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, ctx.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"codehand/filestate"
 	"codehand/tools/notebook"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // A bookEdit changes one cell of a notebook. Since nothing in it proves that the caller knows what it replaces, the source of
@@ -45,7 +46,7 @@ func (e *bookEdit) touches() (was, is filestate.Span) { return e.was, e.is }
 // unseen refuses an edit of a cell whose source was not shown, or not whole, and says how it can be.
 func (e *bookEdit) unseen(maxLine int) error {
 	first, lines := e.book.lines(e.done.Source)
-	text := fmt.Sprintf("Cell %s of %s was not shown whole, and what was not would be lost unseen. Read it with offset=%d and limit=1", e.done.ID, clip(e.path, 200), e.done.Index+1)
+	text := fmt.Sprintf("Cell %s of %s was not shown whole, and what was not would be lost unseen. Read it with offset=%d and limit=1", e.done.ID, wording.Clip(e.path, 200), e.done.Index+1)
 	if longLine(lines, maxLine) {
 		with := "run_shell and jq"
 		if e.book.wide() {

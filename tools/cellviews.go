@@ -13,6 +13,7 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // holdsCells says by its name that the file is a notebook, unless it is empty or no text, which is the better answer then.
@@ -57,14 +58,14 @@ func (s *showing) cells(ctx context.Context, first, asked int) (tool.Result, err
 	case n == 0:
 		return s.answer(ctx, sheet{text: reminder("the notebook has no cells."), facts: shownFacts{pieceFacts: &pieceFacts{Unit: "cells", Start: 1}}, fresh: true, quiet: true})
 	case first > n:
-		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The notebook has %s.", first, plural(n, "cell", "cells"))}, nil
+		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The notebook has %s.", first, wording.Plural(n, "cell", "cells"))}, nil
 	}
 	return s.stackCells(ctx, nb.Cells, first, asked)
 }
 
 // stackCells shows what there is room for. All cells are all of the file; else what counts is the cells that are shown.
 func (s *showing) stackCells(ctx context.Context, cells []notebook.Cell, first, asked int) (tool.Result, error) {
-	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells), Form: form(s.env, 500, 2), Tokens: s.tokens}
+	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells), Form: wording.Form(s.env, 500, 2), Tokens: s.tokens}
 	images := &album{s: s}
 	spans := []filestate.Span{{}} // without any, all would count as seen
 	var at cut
@@ -125,7 +126,7 @@ func (s *showing) cell(ctx context.Context, c notebook.Cell, number int, images 
 		case len(image) > 0:
 			alone := fmt.Sprintf("offset=%d with limit=1 shows it", number)
 			if pictures >= s.env.Client.MaxImages {
-				alone = "this client takes " + plural(s.env.Client.MaxImages, "image", "images") + " at once"
+				alone = "this client takes " + wording.Plural(s.env.Client.MaxImages, "image", "images") + " at once"
 			}
 			pictures++
 			said, err := images.add(ctx, o.MIME, image, alone)

@@ -9,6 +9,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // keptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
@@ -64,7 +65,7 @@ func unsee(ctx context.Context, env tool.Env, changes []filestate.Change, hidden
 		c := &changes[i]
 		_ = env.Files.Forget(ctx, c.Path) // a memory that fails lets nobody change the file
 		c.After = c.After.AsPartial()
-		notes = append(notes, "[not all that changed is shown; read again before editing: "+shownName(env, c.Path)+"]")
+		notes = append(notes, "[not all that changed is shown; read again before editing: "+wording.ShownName(env, c.Path)+"]")
 	}
 	return notes
 }

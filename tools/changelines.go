@@ -8,6 +8,7 @@ import (
 
 	"codehand/filestate/journal"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // changeLine is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`.
@@ -37,7 +38,7 @@ func changeTime(at, now time.Time) string {
 }
 
 func changedFile(env tool.Env, e journal.Entry, f journal.EntryFile) string {
-	name := shownName(env, f.Path)
+	name := wording.ShownName(env, f.Path)
 	if e.Kept != "" {
 		return name
 	}
@@ -99,7 +100,7 @@ func changesJSON(env tool.Env, view *journalView, entries []journal.Entry, more 
 	list, size := []json.RawMessage{}, 0
 	for _, e := range entries {
 		e.Files = view.files(e)
-		raw := data(struct {
+		raw := wording.Data(struct {
 			journal.Entry
 			Tool string `json:"tool,omitempty"`
 		}{e, e.By.Tool})
@@ -109,7 +110,7 @@ func changesJSON(env tool.Env, view *journalView, entries []journal.Entry, more 
 		}
 		list = append(list, raw)
 	}
-	return tool.Result{Text: string(data(struct {
+	return tool.Result{Text: string(wording.Data(struct {
 		Changes []json.RawMessage `json:"changes"`
 		More    bool              `json:"more"`
 	}{list, more}))}, nil

@@ -6,6 +6,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // changeNotes are the last lines of an answer about changed files.
@@ -15,7 +16,7 @@ func changeNotes(env tool.Env, notes []string, changes ...filestate.Change) stri
 			notes = append(notes, fmt.Sprintf("[written; durability unknown: %v]", c.SyncErr))
 		}
 		if c.Links > 0 {
-			notes = append(notes, "[hard link broken: "+plural(c.Links, "other name keeps", "other names keep")+" the old content]")
+			notes = append(notes, "[hard link broken: "+wording.Plural(c.Links, "other name keeps", "other names keep")+" the old content]")
 		}
 		if c.InPlace {
 			notes = append(notes, "[written in place: not atomic]")

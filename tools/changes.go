@@ -11,6 +11,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // by says on whose behalf a tool changes files.
@@ -28,13 +29,13 @@ func diffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff str
 // changeMeta is what programs learn of changed files: beside the tool's own fields, which are an object, the id that the
 // change has in the journal.
 func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
-	m := tool.Meta{Data: data(fields)}
+	m := tool.Meta{Data: wording.Data(fields)}
 	if i := slices.IndexFunc(changes, func(c filestate.Change) bool { return c.ID != "" }); i >= 0 {
 		own := strings.TrimPrefix(string(m.Data), "{")
 		if own != "}" {
 			own = "," + own
 		}
-		m.Data = json.RawMessage(`{"change":` + string(data(changes[i].ID)) + own)
+		m.Data = json.RawMessage(`{"change":` + string(wording.Data(changes[i].ID)) + own)
 	}
 	for _, c := range changes {
 		m.Version = string(c.After)

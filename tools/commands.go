@@ -10,6 +10,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // answerBy is when a call that began at start must answer although its command still runs; zero: never.
@@ -45,7 +46,7 @@ func (o *outcome) wait(ctx context.Context, job *shell.Job) (shell.Info, error) 
 		if err != nil || last || info.State != shell.Running {
 			return info, err
 		}
-		o.env.Progress(time.Since(start).Seconds(), 0, clip(results.Clean(job.Last()), 120))
+		o.env.Progress(time.Since(start).Seconds(), 0, wording.Clip(results.Clean(job.Last()), 120))
 	}
 }
 
@@ -71,7 +72,7 @@ const maxHinted = 10
 // reads has changed none.
 func (o *outcome) leftovers(ctx context.Context, i shell.Info) {
 	if i.Left > 0 {
-		o.notes = append(o.notes, "["+plural(i.Left, "background process was", "background processes were")+" ended; use run_in_background to keep one]")
+		o.notes = append(o.notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+" ended; use run_in_background to keep one]")
 	}
 	if o.env.Analysis.Class == permission.ReadOnly {
 		return
@@ -86,7 +87,7 @@ func (o *outcome) leftovers(ctx context.Context, i shell.Info) {
 			names = append(names, "…")
 			break
 		}
-		names = append(names, shownName(o.env, e.Path))
+		names = append(names, wording.ShownName(o.env, e.Path))
 	}
 	if len(names) > 0 {
 		o.notes = append(o.notes, "[changed on disk, read again before editing: "+strings.Join(names, ", ")+"]")
@@ -127,6 +128,6 @@ func (o *outcome) result(i shell.Info, text string) tool.Result {
 	if i.Background {
 		d.Job, meta.Job = i.ID, jobMeta(i)
 	}
-	meta.Data = data(d)
+	meta.Data = wording.Data(d)
 	return tool.Result{Text: text, Meta: meta}
 }

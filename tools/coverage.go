@@ -6,6 +6,7 @@ import (
 
 	"codehand/tools/results"
 	"codehand/tools/search"
+	"codehand/tools/wording"
 )
 
 // coverageNotes say what a search did not look at. one and many are what it looks through, whole is what it answers.
@@ -21,16 +22,16 @@ func coverageNotes(c search.Coverage, within time.Duration, one, many, whole str
 		{c.LongLines.N, "with lines over 16 MiB searched only in part"},
 	} {
 		if left.n > 0 {
-			notes = append(notes, "("+plural(left.n, one, many)+" "+left.text+".)")
+			notes = append(notes, "("+wording.Plural(left.n, one, many)+" "+left.text+".)")
 		}
 	}
 	if n := c.Special.N; n > 0 {
-		notes = append(notes, "("+plural(n, "special file was", "special files were")+" not "+map[string]string{"list": "listed", "result": "read"}[whole]+".)")
+		notes = append(notes, "("+wording.Plural(n, "special file was", "special files were")+" not "+map[string]string{"list": "listed", "result": "read"}[whole]+".)")
 	}
 	switch {
 	case c.Why == search.Time:
 		notes = append(notes, fmt.Sprintf("(Stopped after %s: %s not %s. The %s is NOT complete.)",
-			results.Seconds(within), plural(c.Left.N, one, many), map[string]string{"list": "visited", "result": "searched"}[whole], whole))
+			results.Seconds(within), wording.Plural(c.Left.N, one, many), map[string]string{"list": "visited", "result": "searched"}[whole], whole))
 	case !c.Complete:
 		notes = append(notes, "(The "+whole+" is NOT complete. Narrow it with path or a pattern.)")
 	}
@@ -47,7 +48,7 @@ type pageNote struct {
 
 // notes is empty if everything is shown. That there is nothing is only said of a search that was finished.
 func (p pageNote) notes(c search.Coverage) []string {
-	switch total := atLeast(p.atLeast, plural(p.total, p.one, p.many)); {
+	switch total := atLeast(p.atLeast, wording.Plural(p.total, p.one, p.many)); {
 	case p.total == 0 && c.Complete:
 		return []string{p.none}
 	case p.shown == 0 && p.total > 0 && p.from > 0:

@@ -9,6 +9,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -50,7 +51,7 @@ func checkEditFile(in editFileInput) error {
 func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Result, error) {
 	f, err := env.Open(in.FilePath, workspace.Write)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, in.FilePath, err)
+		return tool.Result{}, wording.PathRefusal(env, in.FilePath, err)
 	}
 	defer f.Close()
 	edit := fileEdits{file: f, path: in.FilePath, version: in.Version, edits: []textedit.Edit{
@@ -66,7 +67,7 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 		return tool.Result{}, edit.refusal(ctx, env, err)
 	}
 	c, done := changes[0], edit.report.Edits[0]
-	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, plural(done.Replacements, "replacement", "replacements"), levelWords(done.Level))
+	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, wording.Plural(done.Replacements, "replacement", "replacements"), levelWords(done.Level))
 	switch {
 	case c.Old == nil:
 		text = "Successfully created " + in.FilePath

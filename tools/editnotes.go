@@ -2,6 +2,7 @@ package tools
 
 import (
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // editNotes tell the client how far a call with edits is. The nil editNotes tell nothing.
@@ -14,7 +15,7 @@ type editNotes struct {
 func (n *editNotes) say(what string) {
 	if n != nil {
 		n.end()
-		n.done = slowly(n.env, what)
+		n.done = wording.TellIfSlow(n.env, what)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed enter_plan_mode.md
@@ -31,11 +32,11 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 	now := time.Now()
 	mode, _, err := env.InForce(ctx, now)
 	if err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	known, err := env.Plan.Load(ctx)
 	if err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	plan := planFile{}
 	if known.Path != "" {
@@ -45,7 +46,7 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 	}
 	if plan.sum == "" {
 		if plan.path, err = createPlan(ctx, env, "enter_plan_mode"); err != nil {
-			return tool.Result{}, pathRefusal(env, env.Plans, err)
+			return tool.Result{}, wording.PathRefusal(env, env.Plans, err)
 		}
 	}
 	there := mode == permission.Plan
@@ -60,7 +61,7 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 		_, err = env.Mode.Change(ctx, func(permission.Mode) (permission.Mode, error) { return permission.Plan, nil })
 	}
 	if err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	return tool.Result{Text: enterPlanModeAnswer(env, plan, there)}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed exit_plan_mode.md
@@ -45,14 +46,14 @@ func exitPlanModeTrim(in exitPlanModeInput) exitPlanModeInput {
 func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInput) (planFile, session.Plan, error) {
 	mode, _, err := s.InForce(ctx, time.Now())
 	if err != nil {
-		return planFile{}, session.Plan{}, stateFault(ctx, err)
+		return planFile{}, session.Plan{}, wording.StateFault(ctx, err)
 	}
 	if mode != permission.Plan {
 		return planFile{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1, "You are not in plan mode.")
 	}
 	known, err := s.Plan.Load(ctx)
 	if err != nil {
-		return planFile{}, session.Plan{}, stateFault(ctx, err)
+		return planFile{}, session.Plan{}, wording.StateFault(ctx, err)
 	}
 	var file planFile
 	if known.Path != "" {
@@ -92,10 +93,10 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 	}
 	if known.Path == "" {
 		if file.path, err = createPlan(ctx, env, "exit_plan_mode"); err != nil {
-			return tool.Result{}, pathRefusal(env, env.Plans, err)
+			return tool.Result{}, wording.PathRefusal(env, env.Plans, err)
 		}
 		if file, err = readPlan(ctx, env.State, file.path); err != nil {
-			return tool.Result{}, pathRefusal(env, file.path, err)
+			return tool.Result{}, wording.PathRefusal(env, file.path, err)
 		}
 	}
 	file, edited, meta, err := exitPlanModeSave(ctx, env, in, file, known.Path != "")
@@ -120,7 +121,7 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 		mode, err = leavePlanMode(ctx, env.State, mode)
 	}
 	if err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	return tool.Result{Text: by.answer(file, edited, mode), Meta: meta}, nil
 }
@@ -138,7 +139,7 @@ func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, f
 	changes, err := writePlan(ctx, env, "exit_plan_mode", file, in.Plan)
 	if errors.Is(err, errPlanChanged) {
 		file, err = readPlan(ctx, env.State, file.path)
-		return file, true, tool.Meta{}, pathRefusal(env, file.path, err)
+		return file, true, tool.Meta{}, wording.PathRefusal(env, file.path, err)
 	}
 	if err != nil {
 		return file, false, tool.Meta{}, guard{name: "exit_plan_mode"}.refusal(ctx, env, file.path, err)

@@ -12,6 +12,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed file_history.md
@@ -133,7 +134,7 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 			text = keptContent(e.ID, before)
 		}
 		if len(files) > 1 {
-			lines = append(lines, shownName(env, f.Path)+":")
+			lines = append(lines, wording.ShownName(env, f.Path)+":")
 		}
 		lines, res.Shows = append(lines, text), append(res.Shows, f.Path)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/permission"
+	"codehand/tools/wording"
 )
 
 const (
@@ -92,7 +93,7 @@ func (g *gitLook) config(file string, except ...string) string {
 		return unreadableGit
 	}
 	if key := permission.GitRuns(text, except...); key != "" {
-		return "the repository's configuration has " + clip(key, 80)
+		return "the repository's configuration has " + wording.Clip(key, 80)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 	"context"
 	"errors"
@@ -35,7 +36,7 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	case isBroken:
 		return settingsRefusal(path, broken)
 	case isFailed:
-		return changeRefusal(path, failed, err)
+		return wording.ChangeRefusal(path, failed, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return goneRefusal(ctx, env, path)
 	case isStale:
@@ -55,12 +56,12 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	case errors.Is(err, disk.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", sizeOf(env, path))
 	}
-	return pathRefusal(env, path, err)
+	return wording.PathRefusal(env, path, err)
 }
 
 // goneRefusal answers an edit of a file that is not there.
 func goneRefusal(ctx context.Context, env tool.Env, path string) error {
-	text := fmt.Sprintf("File does not exist: %s. %s", path, whereabouts(env, path))
+	text := fmt.Sprintf("File does not exist: %s. %s", path, wording.Whereabouts(env, path))
 	if wasDeleted(ctx, env, path) {
 		text += " It was deleted after you read it."
 	}
@@ -82,7 +83,7 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		}
 	}
 	if _, err := textedit.Decode(e.New); err != nil {
-		return pathRefusal(env, path, err) // not even the difference could be shown
+		return wording.PathRefusal(env, path, err) // not even the difference could be shown
 	}
 	if g.inTheWay(e.New) {
 		return existsRefusal(g.head)

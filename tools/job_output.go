@@ -12,6 +12,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed job_output.md
@@ -66,7 +67,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	cursors, err := env.Cursors.Load(ctx)
 	if err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	max := 4 * env.Limit
 	if in.Filter != "" {
@@ -80,7 +81,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	if in.Filter != "" {
 		c, body = jobOutputFilter(c, in.Filter)
 	} else if c.Size > 0 {
-		body = strings.TrimRight(shownOutput(env, c, form(env, 500, 4)).Text, "\n")
+		body = strings.TrimRight(shownOutput(env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
 	if err := consumed(ctx, env, cursors[info.ID], c); err != nil {
@@ -141,5 +142,5 @@ func jobOutputStatus(c shell.Chunk) string {
 	if end := cmp.Or(c.Tail, c.Head); end != "" && !strings.HasSuffix(end, "\n") {
 		lines++
 	}
-	return text + ", " + plural(lines, "new line", "new lines")
+	return text + ", " + wording.Plural(lines, "new line", "new lines")
 }

@@ -11,6 +11,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // jobRefusal answers an unknown job, which a foreign one also is, with the jobs that there are.
@@ -18,7 +19,7 @@ func jobRefusal(ctx context.Context, env tool.Env, id string, err error) error {
 	if !errors.Is(err, shell.ErrUnknown) {
 		return err
 	}
-	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", clip(id, 80), runningJobs(ctx, env))
+	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", wording.Clip(id, 80), runningJobs(ctx, env))
 }
 
 // runningJobs names the session's running jobs.

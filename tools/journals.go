@@ -10,6 +10,7 @@ import (
 	"codehand/filestate/journal"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -43,7 +44,7 @@ func newJournalView(s *session.State, path string) (*journalView, error) {
 // shows says whether a change is asked for and may be seen.
 func (v *journalView) shows(e journal.Entry) bool {
 	return slices.ContainsFunc(v.files(e), func(f journal.EntryFile) bool {
-		return v.paths == nil || slices.ContainsFunc(v.paths, func(p string) bool { return isBelow(p, f.Path) })
+		return v.paths == nil || slices.ContainsFunc(v.paths, func(p string) bool { return wording.Below(p, f.Path) })
 	})
 }
 
@@ -85,7 +86,7 @@ func (v *journalView) readable(path string) bool {
 // inRoots says by its text whether a path of the journal, which was canonical when the change was made, is of this
 // workspace: what stands there now does not matter for what stood there.
 func inRoots(s *session.State, path string) bool {
-	return slices.ContainsFunc(s.Space.Roots(), func(root string) bool { return isBelow(root, path) })
+	return slices.ContainsFunc(s.Space.Roots(), func(root string) bool { return wording.Below(root, path) })
 }
 
 // journalPaths are those under which the journal may have a file, though links may stand there now: that of the name in
@@ -107,14 +108,14 @@ func journalPaths(s *session.State, path string) []string {
 // journalOutside refuses a path that no change of this workspace can have; nil: one can.
 func journalOutside(s *session.State, path string) error {
 	if err := s.Space.Refused(path); err != nil {
-		return pathRefusal(tool.Env{State: s}, path, err)
+		return wording.PathRefusal(tool.Env{State: s}, path, err)
 	}
 	if slices.ContainsFunc(journalPaths(s, path), func(p string) bool { return inRoots(s, p) }) {
 		return nil
 	}
 	f, err := s.Open(path, workspace.Write)
 	if err != nil {
-		return pathRefusal(tool.Env{State: s}, path, err)
+		return wording.PathRefusal(tool.Env{State: s}, path, err)
 	}
 	_ = f.Close() // a directory handle holds no data
 	return tool.Refuse(tool.ChangeUnknown, "No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
@@ -125,7 +126,7 @@ func journalOutside(s *session.State, path string) error {
 func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (journal.Entry, error) {
 	found, err := s.Files.History(ctx, journal.Query{ID: id, Kept: kept})
 	if len(found) == 0 && err != nil {
-		return journal.Entry{}, journalFault("Change "+clip(oneLine(id), 40), err)
+		return journal.Entry{}, journalFault("Change "+wording.Clip(wording.OneLine(id), 40), err)
 	}
 	if len(found) == 0 {
 		return journal.Entry{}, unknownChange(id)
@@ -137,7 +138,7 @@ func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (j
 }
 
 func unknownChange(id string) error {
-	return tool.Refuse(tool.ChangeUnknown, "There is no change %s in this workspace. Use file_history to list the changes.", clip(oneLine(id), 40))
+	return tool.Refuse(tool.ChangeUnknown, "There is no change %s in this workspace. Use file_history to list the changes.", wording.Clip(wording.OneLine(id), 40))
 }
 
 // journalFault is what an error of the journal means for the caller. What cannot be read now says nothing of what is in it;

@@ -9,6 +9,7 @@ import (
 	"codehand/tools/search"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // pageLines is how many lines are shown if nobody says how many.
@@ -22,7 +23,7 @@ func (s *showing) lines(ctx context.Context, first, asked int) (tool.Result, err
 	}
 	prefs := s.env.Prefs
 	v := &results.View{
-		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.tokens, Pipe: prefs.ReadPipe, Form: form(s.env, 500, 2), BOM: as.Mark() > 0,
+		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.tokens, Pipe: prefs.ReadPipe, Form: wording.Form(s.env, 500, 2), BOM: as.Mark() > 0,
 	}
 	q := search.PageQuery{First: v.First, Lines: asked, MaxLine: prefs.ReadMaxLine, MaxBytes: int64(4 * v.Tokens)}
 	if asked == 0 {

@@ -17,6 +17,7 @@ import (
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -72,14 +73,14 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	base, pattern := listFilesBase(in)
 	place, err := env.Space.Open(base, workspace.Read)
 	if errors.Is(err, fs.ErrNotExist) {
-		return tool.Result{}, tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", base, whereabouts(env, base))
+		return tool.Result{}, tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", base, wording.Whereabouts(env, base))
 	}
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, base, err)
+		return tool.Result{}, wording.PathRefusal(env, base, err)
 	}
 	defer place.Dir.Close()
 	if info, err := place.Dir.Lstat(place.Name); err != nil {
-		return tool.Result{}, pathRefusal(env, base, err)
+		return tool.Result{}, wording.PathRefusal(env, base, err)
 	} else if !info.IsDir() {
 		return tool.Result{}, tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
@@ -97,7 +98,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		return tool.Result{}, tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s (position %d). Example: src/**/*.{ts,tsx}.", bad.Text, bad.Offset+1)
 	}
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, base, err)
+		return tool.Result{}, wording.PathRefusal(env, base, err)
 	}
 	result := listFilesResult(env, answer, within)
 	result.Text = strings.Join(append([]string{result.Text}, kept.notes(answer.Coverage)...), "\n")
@@ -107,7 +108,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) tool.Result {
 	var lines []string
 	for _, f := range a.Files {
-		lines = append(lines, shownName(env, f.Path))
+		lines = append(lines, wording.ShownName(env, f.Path))
 	}
 	if a.N == 0 && a.Coverage.Complete {
 		lines = append(lines, "No files found")
@@ -119,7 +120,7 @@ func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) to
 	lines = append(lines, coverageNotes(a.Coverage, within, "directory", "directories", "list")...)
 	return tool.Result{
 		Text: strings.Join(lines, "\n"),
-		Meta: tool.Meta{Data: data(struct {
+		Meta: tool.Meta{Data: wording.Data(struct {
 			NumFiles     int  `json:"numFiles"`
 			TotalMatches int  `json:"totalMatches"`
 			Complete     bool `json:"complete"`

@@ -12,6 +12,7 @@ import (
 	"codehand/filestate/lock"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // applyAll changes all files or none.
@@ -34,7 +35,7 @@ func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestat
 	case err == nil:
 		return changes, nil
 	case isFailed && len(files) > 1:
-		err = writeRefusal(failed, len(files), err)
+		err = wording.WriteRefusal(failed, len(files), err)
 	case isFailed:
 		err = files[0].refusal(ctx, env, err)
 	case isTorn, ctx.Err() != nil, errors.Is(err, lock.ErrLocked), errors.Is(err, filestate.ErrMemory):
@@ -63,7 +64,7 @@ const maxFailing = 10
 // dryWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one that denies
 // them, by the name that was given or by that of the file itself, is told here.
 func dryWords(env tool.Env, files []*fileEdits) string {
-	edits := plural(files[0].total, "edit", "edits")
+	edits := wording.Plural(files[0].total, "edit", "edits")
 	for _, f := range files {
 		for _, path := range []string{env.Space.Abs(f.path), f.file.Path} {
 			if env.Rules.Ruled(path, true) == permission.Deny {
@@ -78,9 +79,9 @@ func dryWords(env tool.Env, files []*fileEdits) string {
 func editedWords(changes []filestate.Change, edits int) string {
 	changed := slices.DeleteFunc(slices.Clone(changes), unchanged)
 	if len(changed) == 0 {
-		return "No change: " + plural(len(changes), "file has", "files have") + " this content already."
+		return "No change: " + wording.Plural(len(changes), "file has", "files have") + " this content already."
 	}
-	return fmt.Sprintf("Successfully edited %s, %s.", plural(len(changed), "file", "files"), plural(edits, "edit", "edits"))
+	return fmt.Sprintf("Successfully edited %s, %s.", wording.Plural(len(changed), "file", "files"), wording.Plural(edits, "edit", "edits"))
 }
 
 // unchanged says that an edit came to the content that the file had.
@@ -94,7 +95,7 @@ func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []
 	failing := 0
 	for i, f := range files {
 		if failing == maxFailing {
-			addTo(all, "("+plural(len(files)-i, "more file was", "more files were")+" not looked at.)", "")
+			addTo(all, "("+wording.Plural(len(files)-i, "more file was", "more files were")+" not looked at.)", "")
 			break
 		}
 		c, err := f.check(ctx, env)

@@ -9,6 +9,7 @@ import (
 	"codehand/filestate"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // matchRefusal puts into words why an edit of a file was not applied. head comes before, more after the first line.
@@ -19,7 +20,7 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 	mix, isMix := errors.AsType[*textedit.MixError](err)
 	switch {
 	case isMissing:
-		text := head + "String to replace not found in file." + more + "\nString: " + clip(old, 500)
+		text := head + "String to replace not found in file." + more + "\nString: " + wording.Clip(old, 500)
 		if missing.Hint != "" {
 			text += "\n" + missing.Hint
 		}
@@ -49,7 +50,7 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 	case errors.Is(err, textedit.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10, "%sThe result would be larger than 1 GiB. Make the change in smaller files.", head)
 	}
-	return pathRefusal(env, path, err)
+	return wording.PathRefusal(env, path, err)
 }
 
 // existsRefusal answers an edit that makes a file where one is.
@@ -69,7 +70,7 @@ func manyMatches(e *textedit.AmbiguousError, old string) string {
 		text += " …"
 	}
 	if e.Level != textedit.Exact {
-		text += "\nold_string: " + clip(old, 200) + "\nThe file spells it: " + e.Spelling
+		text += "\nold_string: " + wording.Clip(old, 200) + "\nThe file spells it: " + e.Spelling
 	}
 	return text
 }
@@ -104,5 +105,5 @@ func (f *fileEdits) summary(c filestate.Change) string {
 	if unchanged(c) {
 		return text + "no change, it has this content already"
 	}
-	return text + plural(n, "replacement", "replacements") + levelWords(level)
+	return text + wording.Plural(n, "replacement", "replacements") + levelWords(level)
 }

@@ -11,6 +11,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -48,7 +49,7 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		}
 		return paths
 	},
-	Activity: func(in multiEditInput) string { return "Planning " + plural(len(in.Edits), "edit", "edits") },
+	Activity: func(in multiEditInput) string { return "Planning " + wording.Plural(len(in.Edits), "edit", "edits") },
 	Check:    checkMultiEdit,
 	Complete: func(_ context.Context, s *session.State, in *multiEditInput) error {
 		for i, e := range in.Edits {
@@ -129,7 +130,7 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*fileEdits, error) {
 		path := cmp.Or(e.FilePath, in.FilePath)
 		opened, err := env.Open(path, workspace.Write)
 		if err != nil {
-			return files, pathRefusal(env, path, err)
+			return files, wording.PathRefusal(env, path, err)
 		}
 		at := slices.IndexFunc(files, func(f *fileEdits) bool { return f.file.Path == opened.Path })
 		if at < 0 {

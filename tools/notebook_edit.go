@@ -15,6 +15,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -49,7 +50,7 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 func checkNotebookEdit(in notebookEditInput) error {
 	switch {
 	case !isNotebook(in.NotebookPath):
-		return tool.Invalid("notebook_edit", fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.", clip(in.NotebookPath, 200)))
+		return tool.Invalid("notebook_edit", fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.", wording.Clip(in.NotebookPath, 200)))
 	case in.EditMode == "insert" && in.CellType == "":
 		return tool.Invalid("notebook_edit", "\"cell_type\" is required for insert: code or markdown")
 	case in.EditMode != "insert" && in.CellID == "":
@@ -61,7 +62,7 @@ func checkNotebookEdit(in notebookEditInput) error {
 func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (tool.Result, error) {
 	f, err := env.Open(in.NotebookPath, workspace.Write)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, in.NotebookPath, err)
+		return tool.Result{}, wording.PathRefusal(env, in.NotebookPath, err)
 	}
 	defer f.Close()
 	leave, err := holdNotebook(ctx, env, in.NotebookPath, f)
@@ -136,11 +137,11 @@ func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput
 	case isInvalid:
 		return notebookRefusal(in.NotebookPath, invalid)
 	case isMissing && len(missing.IDs) == 0:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.", clip(in.CellID, 100))
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.", wording.Clip(in.CellID, 100))
 	case isMissing && missing.Native:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: %s.", clip(in.CellID, 100), clip(strings.Join(missing.IDs, ", "), 300))
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: %s.", wording.Clip(in.CellID, 100), wording.Clip(strings.Join(missing.IDs, ", "), 300))
 	case isMissing:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.", clip(in.CellID, 100), len(missing.IDs)-1)
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.", wording.Clip(in.CellID, 100), len(missing.IDs)-1)
 	}
 	return guard{name: "notebook_edit", unread: 6, changed: 7}.refusal(ctx, env, in.NotebookPath, err)
 }

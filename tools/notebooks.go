@@ -10,6 +10,7 @@ import (
 
 	"codehand/tools/notebook"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // notebook says that the file is a Jupyter notebook, by the name that was given or by that of the file itself.
@@ -31,7 +32,7 @@ func (f *fileEdits) refuseNotebook(ctx context.Context, env tool.Env) error {
 		return tool.Numbered(tool.Notebook, 5, "%s", text+" To create it, use write_file.")
 	}
 	if err := (guard{creates: creates, head: head}).look(ctx, env, f.file); err != nil {
-		return pathRefusal(env, f.path, err)
+		return wording.PathRefusal(env, f.path, err)
 	}
 	return tool.Numbered(tool.Notebook, 5, "%s", text)
 }

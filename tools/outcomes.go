@@ -10,6 +10,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // maxFailure is the most characters of output in the answer about a command that failed: the cause is rarely further away.
@@ -120,7 +121,7 @@ func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 
 // form leaves room for our own lines.
 func (o *outcome) form() results.Form {
-	return form(o.env, 200+len(strings.Join(o.notes, "\n")), 5+len(o.notes))
+	return wording.Form(o.env, 200+len(strings.Join(o.notes, "\n")), 5+len(o.notes))
 }
 
 // noOutput stands for what a command that printed nothing has printed.

@@ -11,6 +11,7 @@ import (
 	"codehand/tools/media"
 	"codehand/tools/results"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // pageRange reads 3 or 1-5; "" is 0-0, all pages. ok: there are at most media.MaxPages.
@@ -35,13 +36,13 @@ func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) 
 	from, to, _ := pageRange(asked)
 	pages, err := s.env.Media.Pages(ctx, s.from, s.from.Size(), from, to)
 	if behind, ok := errors.AsType[*media.RangeError](err); ok {
-		return tool.Result{Text: reminder("has no page %d. The PDF has %s.", behind.Page, plural(behind.Pages, "page", "pages"))}, nil
+		return tool.Result{Text: reminder("has no page %d. The PDF has %s.", behind.Page, wording.Plural(behind.Pages, "page", "pages"))}, nil
 	}
 	if err != nil {
 		return tool.Result{}, s.pageRefusal(err)
 	}
 	first, last, total := pages[0].Number, pages[len(pages)-1].Number, pages[0].Of
-	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages), Form: form(s.env, 500, 2), Tokens: s.tokens}
+	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages), Form: wording.Form(s.env, 500, 2), Tokens: s.tokens}
 	images := &album{s: s}
 	for _, p := range pages {
 		before := *images

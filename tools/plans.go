@@ -17,6 +17,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -86,7 +87,7 @@ func lostPlanRefusal(s *session.State, path string, err error) error {
 	if errors.Is(err, errNoPlan) || errors.Is(err, disk.ErrDirectory) || errors.Is(err, disk.ErrNotRegular) {
 		return tool.Refuse(tool.NotRegular, "%s is no plan file any more. Call enter_plan_mode for a new one.", path)
 	}
-	return pathRefusal(tool.Env{State: s}, path, err)
+	return wording.PathRefusal(tool.Env{State: s}, path, err)
 }
 
 // errPlanChanged says that a plan file is not what it was when it was read.

@@ -9,6 +9,7 @@ import (
 	"codehand/filestate/disk"
 	"codehand/tools/media"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed read_file.md
@@ -46,11 +47,11 @@ func checkReadFile(in readFileInput) error {
 }
 
 func runReadFile(ctx context.Context, env tool.Env, in readFileInput) (tool.Result, error) {
-	defer slowly(env, "Reading "+filepath.Base(in.FilePath))()
+	defer wording.TellIfSlow(env, "Reading "+filepath.Base(in.FilePath))()
 	for try := 1; ; try++ {
 		res, err := readFileOnce(ctx, env, in)
 		if try == 3 || !errors.Is(err, disk.ErrMoved) {
-			return res, pathRefusal(env, in.FilePath, err)
+			return res, wording.PathRefusal(env, in.FilePath, err)
 		}
 	}
 }

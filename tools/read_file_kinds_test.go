@@ -13,12 +13,12 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode/utf16"
 
 	"codehand/tools/media"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // picture is a PNG of noise, which does not become small.
@@ -302,27 +302,6 @@ func TestReadFileNotebookInvalid(t *testing.T) {
 	same(t, r.ok("read_file", `{"file_path":"n.json"}`), "1\t{\"cells\":[]}\n[no newline at end]")
 }
 
-// A client hears of a read that takes long, and of no other.
-func TestReadFileProgress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var told []string
-		env := tool.Env{Progress: func(_, _ float64, note string) { told = append(told, note) }}
-		done := slowly(env, "Reading a")
-		time.Sleep(progressAfter - time.Millisecond)
-		done()
-		if len(told) != 0 {
-			t.Errorf("told %q after %v", told, progressAfter-time.Millisecond)
-		}
-		done = slowly(env, "Reading b")
-		time.Sleep(progressAfter + time.Millisecond)
-		done()
-		if len(told) != 1 || told[0] != "Reading b" {
-			t.Errorf("told %q, want Reading b", told)
-		}
-	})
-}
-
 // A notebook full of damaged images kept the server's one decoder for all of them.
 func TestReadFileDamagedImages(t *testing.T) {
 	t.Parallel()
@@ -355,7 +334,7 @@ func TestReadFileSlowImages(t *testing.T) {
 	r.write("n.ipynb", notebookOf(cells...))
 	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
 	if tried, left := strings.Count(text, "not shown: too large]"), strings.Count(text, "too many before it could not be]"); tried != 1 || left != len(cells)-1 {
-		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, clip(text, 2000))
+		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, wording.Clip(text, 2000))
 	}
 	r.write("slow.png", string(picture(t, 300, 200)))
 	if text := r.fails(tool.TooLarge, "read_file", `{"file_path":"slow.png"}`); !strings.Contains(text, "$WORK/slow.png takes too long to decode. Scale it down with run_shell.") {

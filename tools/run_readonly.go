@@ -12,6 +12,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed run_readonly.md
@@ -73,7 +74,7 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Neutral: true})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
-		return tool.Result{}, startRefusal(err)
+		return tool.Result{}, wording.StartRefusal(err)
 	}
 	defer job.Release()
 	alone := *env.State

@@ -13,6 +13,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed run_shell.md
@@ -77,7 +78,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 		return tool.Result{}, tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.", runningJobs(ctx, env))
 	}
 	if err != nil {
-		return tool.Result{}, startRefusal(err)
+		return tool.Result{}, wording.StartRefusal(err)
 	}
 	o := outcome{env: env, limit: timeout, notes: append(notes, clamped...)}
 	if in.Background {

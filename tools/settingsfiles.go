@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // A brokenError says that a change would leave settings that the program which they are for could not read.
@@ -33,6 +34,6 @@ func checkSettings(env tool.Env, before, after []byte, paths ...string) error {
 // settingsRefusal answers a *brokenError.
 func settingsRefusal(path string, e *brokenError) error {
 	r := numbered(tool.SettingsInvalid, 11, e)
-	r.Text = "The change would make the settings in " + path + " invalid: " + clip(e.text, 300) + ". Nothing was written. Make the whole change in one call."
+	r.Text = "The change would make the settings in " + path + " invalid: " + wording.Clip(e.text, 300) + ". Nothing was written. Make the whole change in one call."
 	return r
 }

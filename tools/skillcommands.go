@@ -9,6 +9,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 const (
@@ -37,7 +38,7 @@ func (l *skillLoad) loan() *tool.Loan {
 	for _, rule := range l.skill.Allowed {
 		switch {
 		case permission.Grantable(rule) != nil:
-			bad = append(bad, lineOf(rule, 100))
+			bad = append(bad, wording.LineOf(rule, 100))
 		case len(loan.Rules) < permission.MaxLoans:
 			loan.Rules = append(loan.Rules, rule)
 		default:
@@ -48,7 +49,7 @@ func (l *skillLoad) loan() *tool.Loan {
 		l.notes = append(l.notes, "[allowed-tools that are not used: "+strings.Join(bad[:min(len(bad), skillBadRules)], ", ")+"]")
 	}
 	if over > 0 {
-		l.notes = append(l.notes, "[of allowed-tools the first "+plural(len(loan.Rules), "rule counts", "rules count")+", "+plural(over, "is", "are")+" left out]")
+		l.notes = append(l.notes, "[of allowed-tools the first "+wording.Plural(len(loan.Rules), "rule counts", "rules count")+", "+wording.Plural(over, "is", "are")+" left out]")
 	}
 	return loan
 }
@@ -64,8 +65,8 @@ func (l *skillLoad) commands(ctx context.Context, loan *tool.Loan) func(string) 
 		return nil // it is written for another one
 	}
 	return func(command string) (string, error) {
-		l.env.Progress(0, 0, lineOf(command, 120))
-		res, err := l.env.Call(ctx, "run_shell", data(runShellCommand{command}), loan)
+		l.env.Progress(0, 0, wording.LineOf(command, 120))
+		res, err := l.env.Call(ctx, "run_shell", wording.Data(runShellCommand{command}), loan)
 		if err != nil {
 			return "", l.denied(command, err)
 		}
@@ -90,11 +91,11 @@ func (l *skillLoad) denied(command string, err error) error {
 	}
 	before := ""
 	if l.ran > 0 {
-		before = " " + plural(l.ran, "command before it has run.", "commands before it have run.")
+		before = " " + wording.Plural(l.ran, "command before it has run.", "commands before it have run.")
 	}
 	first, _, _ := strings.Cut(r.Error(), "\n")
 	return &tool.Refusal{
 		Code: tool.SkillDenied, Cause: err,
-		Text: "The skill " + l.skill.Name + " was not loaded: its command `" + lineOf(command, 150) + "` was refused: " + clip(first, 250) + before + " Tell the user.",
+		Text: "The skill " + l.skill.Name + " was not loaded: its command `" + wording.LineOf(command, 150) + "` was refused: " + wording.Clip(first, 250) + before + " Tell the user.",
 	}
 }

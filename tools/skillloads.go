@@ -11,6 +11,7 @@ import (
 
 	"codehand/tools/skills"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // skillsShown is of how many skills a session remembers what it was shown.
@@ -90,7 +91,7 @@ func (l *skillLoad) refusal(err error) error {
 		return tool.Invalid("skill", `"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
 	case errors.Is(err, skills.ErrPlace):
 		return tool.Refuse(tool.SkillDenied, "The skill %s was not loaded: a command of it names its directory or the project's (%s, %s), whose name could be code to a shell. Tell the user.",
-			k.Name, lineOf(k.Dir, 200), lineOf(l.env.ProjectDir(), 200))
+			k.Name, wording.LineOf(k.Dir, 200), wording.LineOf(l.env.ProjectDir(), 200))
 	}
-	return pathRefusal(l.env, k.File, err)
+	return wording.PathRefusal(l.env, k.File, err)
 }

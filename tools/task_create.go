@@ -8,6 +8,7 @@ import (
 
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed task_create.md
@@ -43,5 +44,5 @@ func runTaskCreate(ctx context.Context, env tool.Env, in taskCreateInput) (tool.
 	if err != nil {
 		return tool.Result{}, taskRefusal(ctx, "task_create", err)
 	}
-	return tool.Result{Text: fmt.Sprintf("Task %s created: %s", made.ID, oneLine(made.Subject))}, nil
+	return tool.Result{Text: fmt.Sprintf("Task %s created: %s", made.ID, wording.OneLine(made.Subject))}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed task_get.md
@@ -44,14 +45,14 @@ func runTaskGet(ctx context.Context, env tool.Env, in taskGetInput) (tool.Result
 
 // taskGetAnswer has the description last: it may have many lines, and none of them must look like a field.
 func taskGetAnswer(book tasks.Book, t tasks.Task) string {
-	lines := []string{"Task " + t.ID + ": " + oneLine(t.Subject), "status: " + t.Status}
+	lines := []string{"Task " + t.ID + ": " + wording.OneLine(t.Subject), "status: " + t.Status}
 	add := func(name, value string) {
 		if value != "" {
 			lines = append(lines, name+": "+value)
 		}
 	}
-	add("activeForm", oneLine(t.ActiveForm))
-	add("owner", oneLine(t.Owner))
+	add("activeForm", wording.OneLine(t.ActiveForm))
+	add("owner", wording.OneLine(t.Owner))
 	add("blocks", strings.Join(t.Blocks, ", "))
 	open := book.Blockers(t)
 	waits := make([]string, len(t.BlockedBy))
@@ -63,7 +64,7 @@ func taskGetAnswer(book tasks.Book, t tasks.Task) string {
 	add("blocked by", strings.Join(waits, ", "))
 	if len(t.Metadata) > 0 {
 		raw, _ := json.Marshal(t.Metadata) // it came as JSON
-		add("metadata", oneLine(string(raw)))
+		add("metadata", wording.OneLine(string(raw)))
 	}
 	description, _ := results.Show(t.Description)
 	add("description", results.Disown(description))

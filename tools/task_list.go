@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed task_list.md
@@ -31,9 +32,9 @@ func runTaskList(ctx context.Context, env tool.Env, _ taskListInput) (tool.Resul
 	}
 	var lines []string
 	for _, t := range book.Tasks {
-		line := fmt.Sprintf("%s [%s] %s", t.ID, t.Status, oneLine(t.Subject))
+		line := fmt.Sprintf("%s [%s] %s", t.ID, t.Status, wording.OneLine(t.Subject))
 		if t.Owner != "" {
-			line += " (owner " + oneLine(t.Owner) + ")"
+			line += " (owner " + wording.OneLine(t.Owner) + ")"
 		}
 		if open := book.Blockers(t); len(open) > 0 {
 			line += " blocked by " + strings.Join(open, ", ")

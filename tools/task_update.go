@@ -13,6 +13,7 @@ import (
 
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed task_update.md
@@ -86,14 +87,14 @@ func taskUpdateAnswer(before, after tasks.Task) string {
 		{"activeForm", before.ActiveForm, after.ActiveForm}, {"owner", before.Owner, after.Owner},
 	} {
 		if f.is != f.was {
-			say("%s %s → %s", f.name, cmp.Or(lineOf(f.was, 100), "none"), cmp.Or(lineOf(f.is, 100), "none"))
+			say("%s %s → %s", f.name, cmp.Or(wording.LineOf(f.was, 100), "none"), cmp.Or(wording.LineOf(f.is, 100), "none"))
 		}
 	}
 	if before.Description != after.Description {
-		say("description changed, %s now", plural(len([]rune(after.Description)), "character", "characters"))
+		say("description changed, %s now", wording.Plural(len([]rune(after.Description)), "character", "characters"))
 	}
 	if !maps.EqualFunc(before.Metadata, after.Metadata, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
-		say("metadata changed, %s now", plural(len(after.Metadata), "field", "fields"))
+		say("metadata changed, %s now", wording.Plural(len(after.Metadata), "field", "fields"))
 	}
 	added := func(was, is []string) string {
 		return strings.Join(slices.DeleteFunc(slices.Clone(is), func(id string) bool { return slices.Contains(was, id) }), ", ")

@@ -13,6 +13,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // taskRefusal puts into words what the engine of tasks says to the tool name. That a call has ended comes back as it is.
@@ -24,7 +25,7 @@ func taskRefusal(ctx context.Context, name string, err error) error {
 	directory, isDirectory := errors.AsType[*tasks.DirectoryError](err)
 	const remedy = "Delete tasks with task_update and the status deleted; completed ones count, too."
 	switch {
-	case ended(ctx, err):
+	case wording.Ended(ctx, err):
 		return err
 	case isUnknown:
 		return unknownTask(unknown)
@@ -32,12 +33,12 @@ func taskRefusal(ctx context.Context, name string, err error) error {
 		return tool.Refuse(tool.TaskCycle, "Task %s would wait for itself: %s (each blocks the next). Nothing was changed. Leave out one of these links, or delete one of these tasks.",
 			cycle.Circle[0], shortCircle(cycle.Circle))
 	case isLimit:
-		has := plural(limit.Tasks, "task", "tasks")
+		has := wording.Plural(limit.Tasks, "task", "tasks")
 		if limit.Damaged > 0 {
-			has += " and " + plural(limit.Damaged, "damaged file", "damaged files")
+			has += " and " + wording.Plural(limit.Damaged, "damaged file", "damaged files")
 		}
 		return tool.Refuse(tool.TaskLimit, "The list has %s, of at most %d; %s completed. Nothing was changed. %s",
-			has, tasks.MaxTasks, plural(limit.Completed, "is", "are"), remedy)
+			has, tasks.MaxTasks, wording.Plural(limit.Completed, "is", "are"), remedy)
 	case isSize:
 		return tool.Refuse(tool.TooLarge, "The list of tasks is too large (%s). Limit: %s. Nothing was changed. Shorten what you add. %s",
 			results.Size(int64(size.Size)), results.Size(int64(size.Limit)), remedy)
@@ -46,11 +47,11 @@ func taskRefusal(ctx context.Context, name string, err error) error {
 	case errors.Is(err, lock.ErrLocked):
 		return tool.Refuse(tool.Busy, "The list of tasks is being changed by another session. Nothing was done. Try again.")
 	case isDirectory && directory.Writing:
-		return tool.Refuse(tool.WriteFailed, "Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before you repeat it.", lineOf(directory.Err.Error(), 200))
+		return tool.Refuse(tool.WriteFailed, "Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before you repeat it.", wording.LineOf(directory.Err.Error(), 200))
 	case isDirectory:
-		return tool.Refuse(tool.StateUnavailable, "The shared list of tasks cannot be used: %s. Nothing was changed. Tell the user.", lineOf(directory.Error(), 300))
+		return tool.Refuse(tool.StateUnavailable, "The shared list of tasks cannot be used: %s. Nothing was changed. Tell the user.", wording.LineOf(directory.Error(), 300))
 	}
-	return stateRefusal()
+	return wording.StateRefusal()
 }
 
 // checkTask limits the texts of a task, in characters. The schemas do not say so: each limit there costs every conversation
@@ -79,7 +80,7 @@ func unknownTask(e *tasks.UnknownError) error {
 	}
 	ids := make([]string, len(e.IDs))
 	for i, id := range e.IDs {
-		ids[i] = lineOf(cmp.Or(id, `""`), 20)
+		ids[i] = wording.LineOf(cmp.Or(id, `""`), 20)
 	}
 	text = fmt.Sprintf("No task %s. %s", manyIDs(ids), text)
 	if notes := damageNotes(e.Damaged); notes != nil {
@@ -115,7 +116,7 @@ func damageNotes(damaged []tasks.Damaged) []string {
 		if i == most {
 			return append(notes, fmt.Sprintf("(%d more files are damaged.)", len(damaged)-i))
 		}
-		notes = append(notes, fmt.Sprintf("(The file %s of the shared list is damaged and was left as it is: %s. Tell the user.)", d.File, lineOf(d.Reason, 100)))
+		notes = append(notes, fmt.Sprintf("(The file %s of the shared list is damaged and was left as it is: %s. Tell the user.)", d.File, wording.LineOf(d.Reason, 100)))
 	}
 	return notes
 }

@@ -10,6 +10,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed todo_write.md
@@ -59,7 +60,7 @@ func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Re
 			results.Size(int64(len(raw))), results.Size(todoWriteBytes))
 	}
 	if _, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) { return kept, nil }); err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	return tool.Result{Text: todoWriteAnswer(list, done, doing)}, nil
 }
@@ -69,13 +70,13 @@ func todoWriteAnswer(list []session.Todo, done, doing int) string {
 	for _, item := range list {
 		switch {
 		case item.Status == "completed":
-			lines = append(lines, "[x] "+oneLine(item.Content))
+			lines = append(lines, "[x] "+wording.OneLine(item.Content))
 		case item.Status == "pending":
-			lines = append(lines, "[ ] "+oneLine(item.Content))
+			lines = append(lines, "[ ] "+wording.OneLine(item.Content))
 		case item.ActiveForm != "":
-			lines = append(lines, "[>] "+oneLine(item.ActiveForm))
+			lines = append(lines, "[>] "+wording.OneLine(item.ActiveForm))
 		default:
-			lines = append(lines, "[>] "+oneLine(item.Content))
+			lines = append(lines, "[>] "+wording.OneLine(item.Content))
 		}
 	}
 	switch {

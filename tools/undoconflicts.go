@@ -9,6 +9,7 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/disk"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // What to do about an undo that is refused, by what has become of the file.
@@ -72,7 +73,7 @@ func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
 		}
 	}
 	if rest := len(heads) - 3; rest > 0 { // the list of a refusal is short
-		heads = append(heads[:3], fmt.Sprintf("So did %s.", plural(rest, "other file", "other files")))
+		heads = append(heads[:3], fmt.Sprintf("So did %s.", wording.Plural(rest, "other file", "other files")))
 	}
 	r, _ := errors.AsType[*tool.Refusal](undoConflict(strings.Join(heads, " "), strings.Join(thens, " "), cause))
 	if len(diffs) > 0 {

@@ -11,6 +11,7 @@ import (
 	"codehand/filestate/journal"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -29,7 +30,7 @@ func undoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 		case errors.Is(err, syscall.ENOTDIR):
 			return steps, undoConflict("A part of "+f.Path+" is a file now, where a directory was.", undoInTheWay, nil)
 		case err != nil:
-			return steps, pathRefusal(env, f.Path, err)
+			return steps, wording.PathRefusal(env, f.Path, err)
 		}
 		steps = append(steps, filestate.Step{ID: e.ID, File: file})
 		if file.Path != f.Path {
@@ -88,7 +89,7 @@ func undoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) 
 	case errors.Is(err, journal.ErrNoChange):
 		return unknownChange(e.ID)
 	case isFailed && len(e.Files) > 1:
-		return writeRefusal(failed, len(e.Files), err)
+		return wording.WriteRefusal(failed, len(e.Files), err)
 	}
 	return guard{name: "undo_change"}.refusal(ctx, env, e.Files[0].Path, err)
 }

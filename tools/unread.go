@@ -2,6 +2,7 @@ package tools
 
 import (
 	"codehand/tools/results"
+	"codehand/tools/wording"
 	"context"
 	"fmt"
 	"slices"
@@ -23,7 +24,7 @@ func (g guard) unreadRefusal(ctx context.Context, env tool.Env, path string) err
 	if err == nil {
 		return tool.Numbered(tool.FileNotRead, g.unread, "File has not been read yet: %s. Read it first before writing to it.", path)
 	}
-	return pathRefusal(env, path, err)
+	return wording.PathRefusal(env, path, err)
 }
 
 // look opens a file that was not read for what reading would find.

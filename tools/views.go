@@ -3,6 +3,7 @@ package tools
 import (
 	"codehand/tools/media"
 	"codehand/tools/textedit"
+	"codehand/tools/wording"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (s *showing) answer(ctx context.Context, p sheet) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	p.facts.Hash = sight.Sum
-	res := tool.Result{Shows: []string{s.file.Path}, Meta: tool.Meta{Version: string(sight.Version), Data: data(p.facts)}}
+	res := tool.Result{Shows: []string{s.file.Path}, Meta: tool.Meta{Version: string(sight.Version), Data: wording.Data(p.facts)}}
 	prefs := s.env.Prefs
 	if sight.Again%2 == 1 && !p.fresh && prefs.ReadDedup && !s.env.Shared && filepath.Dir(s.file.Path) != s.env.Results.Dir() {
 		res.Text = "File unchanged since your last read" + p.what + ". Use that content; call read_file again to get it anyway."

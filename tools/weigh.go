@@ -10,6 +10,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -46,7 +47,7 @@ func stillReads(env tool.Env, command string) error {
 
 // notReadOnly refuses a command with the first reason for which it is not proved to change nothing.
 func notReadOnly(command, why string) error {
-	return tool.Refuse(tool.NotReadOnly, "%q is not read-only: %s. Use run_shell.", clip(command, 200), clip(why, 200))
+	return tool.Refuse(tool.NotReadOnly, "%q is not read-only: %s. Use run_shell.", wording.Clip(command, 200), wording.Clip(why, 200))
 }
 
 // commandTime is how long a command may run: asked in ms, 0: nobody said. A model that means seconds writes 30.
@@ -74,9 +75,9 @@ func commandDir(env tool.Env) (*os.Root, []string, error) {
 		place, err = env.Space.Open(cwd, workspace.Read)
 	}
 	if err != nil {
-		return nil, nil, pathRefusal(env, cwd, err)
+		return nil, nil, wording.PathRefusal(env, cwd, err)
 	}
 	defer place.Dir.Close()
 	dir, err := place.Dir.OpenRoot(place.Name + "/.") // a FIFO that was put there meanwhile would be waited for
-	return dir, notes, pathRefusal(env, cwd, err)
+	return dir, notes, wording.PathRefusal(env, cwd, err)
 }

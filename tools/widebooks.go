@@ -14,6 +14,7 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // maxWideBook is the largest notebook in UTF-16, in bytes: its text is held beside it, and an edit makes both anew. No program
@@ -77,7 +78,7 @@ func bookRefusal(path, as string) error {
 		is = "damaged UTF-16"
 	}
 	return tool.Refuse(tool.EncodingUnsupported, "%s is %s and cannot be used as a notebook. Convert it with run_shell: iconv -c -f %s -t UTF-8 %s > NEW.ipynb.",
-		clip(path, 200), is, as, shell.Word(path))
+		wording.Clip(path, 200), is, as, shell.Word(path))
 }
 
 // readableBook says whether reading could help with a notebook that was not read. What else is wrong with it is said there.

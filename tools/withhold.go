@@ -9,6 +9,7 @@ import (
 	"codehand/tools/search"
 	"codehand/tools/search/ignore"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // A withholding is what a search leaves out because of rules.
@@ -52,12 +53,12 @@ func withhold(env tool.Env, scope *search.Scope) *withholding {
 func (w *withholding) notes(c search.Coverage) []string {
 	var notes []string
 	if c.Omitted.N > 0 {
-		text := "(" + plural(c.Omitted.N, "secret name", "secret names") + " left out:"
+		text := "(" + wording.Plural(c.Omitted.N, "secret name", "secret names") + " left out:"
 		for i, path := range c.Omitted.Paths {
 			if i > 0 {
 				text += ","
 			}
-			text += " " + shownName(w.env, path)
+			text += " " + wording.ShownName(w.env, path)
 		}
 		if c.Omitted.N > len(c.Omitted.Paths) {
 			text += " and " + results.Count(c.Omitted.N-len(c.Omitted.Paths)) + " more"
@@ -68,7 +69,7 @@ func (w *withholding) notes(c search.Coverage) []string {
 		notes = append(notes, "(Files that a rule asks about are left out. Give one as path to ask for it.)")
 	}
 	if n := w.unsure.Load(); n > 0 {
-		notes = append(notes, "("+plural(int(n), "file", "files")+" left out: each has further names, and a rule may deny one of them.)")
+		notes = append(notes, "("+wording.Plural(int(n), "file", "files")+" left out: each has further names, and a rule may deny one of them.)")
 	}
 	return notes
 }

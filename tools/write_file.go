@@ -13,6 +13,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -43,7 +44,7 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Result, error) {
 	f, err := env.Open(in.FilePath, workspace.Write)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, in.FilePath, err)
+		return tool.Result{}, wording.PathRefusal(env, in.FilePath, err)
 	}
 	defer f.Close()
 	if err := checkNotebook(in.Content, in.FilePath, f.Path); err != nil {
@@ -70,7 +71,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	case c.Old == nil:
 		kind = "create"
 		echo, shown := results.Opening(in.Content, writeFileShown, maxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath, plural(lines, "line", "lines"), echo)
+		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath, wording.Plural(lines, "line", "lines"), echo)
 		if lines > shown {
 			text += fmt.Sprintf("\n... (%s lines total)", results.Count(lines))
 		}
@@ -79,7 +80,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 		}
 	case !bytes.Equal(c.Old, c.New):
 		diff, _ := contentDiff(c.Old, c.New, maxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, plural(lines, "line", "lines"), diff)
+		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, wording.Plural(lines, "line", "lines"), diff)
 	default:
 		notes = nil
 	}

@@ -1,4 +1,4 @@
-package tools
+package wording
 
 import (
 	"context"
@@ -58,8 +58,8 @@ func writeRemedy(cause error) string {
 	return "Try again, and if that does not help, ask the user."
 }
 
-// changeRefusal says that a file could not be changed, or not even read for that, which read_file says in the same words.
-func changeRefusal(path string, failed *filestate.WriteError, cause error) error {
+// ChangeRefusal says that a file could not be changed, or not even read for that, which read_file says in the same words.
+func ChangeRefusal(path string, failed *filestate.WriteError, cause error) error {
 	kept := "The file is unchanged."
 	if failed.Absent {
 		kept = "Nothing was changed."
@@ -67,8 +67,8 @@ func changeRefusal(path string, failed *filestate.WriteError, cause error) error
 	return stepRefusal(path, failed, kept, cause)
 }
 
-// writeRefusal says that one of several files could not be changed, and so none is.
-func writeRefusal(failed *filestate.WriteError, files int, cause error) error {
+// WriteRefusal says that one of several files could not be changed, and so none is.
+func WriteRefusal(failed *filestate.WriteError, files int, cause error) error {
 	return stepRefusal(failed.Path, failed, fmt.Sprintf("All %d files are as before.", files), cause)
 }
 
@@ -83,9 +83,9 @@ func stepRefusal(path string, failed *filestate.WriteError, kept string, cause e
 	return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. %s %s", path, failed.Err, kept, writeRemedy(failed.Err)), Cause: cause}
 }
 
-// startRefusal says that the system has too little left to start a command, or no place for its files. Every other
+// StartRefusal says that the system has too little left to start a command, or no place for its files. Every other
 // error comes back as it is.
-func startRefusal(err error) error {
+func StartRefusal(err error) error {
 	switch cause, is := errors.AsType[syscall.Errno](err); {
 	case is && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN}, cause):
 		return &tool.Refusal{Code: tool.Busy, Text: fmt.Sprintf("The command was not started: %v. %s", cause, writeRemedy(cause)), Cause: err}
@@ -95,22 +95,22 @@ func startRefusal(err error) error {
 	return err
 }
 
-// stateRefusal answers a call that needs what the Store does not give.
-func stateRefusal() error {
+// StateRefusal answers a call that needs what the Store does not give.
+func StateRefusal() error {
 	return tool.Refuse(tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
 }
 
-// stateFault is what an error of the Store means for the caller: that of a call that has ended comes back as it is, since
+// StateFault is what an error of the Store means for the caller: that of a call that has ended comes back as it is, since
 // the Store is well.
-func stateFault(ctx context.Context, err error) error {
-	if err == nil || ended(ctx, err) {
+func StateFault(ctx context.Context, err error) error {
+	if err == nil || Ended(ctx, err) {
 		return err
 	}
-	return stateRefusal()
+	return StateRefusal()
 }
 
-// ended says whether an error is no more than the end of its call.
-func ended(ctx context.Context, err error) bool {
+// Ended says whether an error is no more than the end of its call.
+func Ended(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
 	return cause != nil && (errors.Is(err, cause) || errors.Is(err, ctx.Err()))
 }

@@ -1,4 +1,4 @@
-package tools
+package wording
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 	"codehand/tools/workspace"
 )
 
-// pathRefusal puts into words what workspace, filestate and textedit say about path. nil, a refusal, a cancel and an
+// PathRefusal puts into words what workspace, filestate and textedit say about path. nil, a refusal, a cancel and an
 // error of ours come back as they are.
-func pathRefusal(env tool.Env, path string, err error) error {
+func PathRefusal(env tool.Env, path string, err error) error {
 	outside, isOutside := errors.AsType[*workspace.OutsideError](err)
 	invalid, isInvalid := errors.AsType[*workspace.InvalidError](err)
 	special, isSpecial := errors.AsType[*disk.NotRegularError](err)
@@ -33,17 +33,17 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case isOutside:
 		return outsideRefusal(path, outside)
 	case isInvalid:
-		return tool.Refuse(tool.InputInvalid, "%q cannot be used as a path: %s.", clip(path, 200), invalid.Reason)
+		return tool.Refuse(tool.InputInvalid, "%q cannot be used as a path: %s.", Clip(path, 200), invalid.Reason)
 	case errors.Is(err, workspace.ErrSpelling):
 		return tool.Refuse(tool.PathRefused, "%s is a network or device path and is never opened.", path)
 	case errors.Is(err, syscall.ENOTDIR):
-		return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed. %s", path, whereabouts(env, path))
+		return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed. %s", path, Whereabouts(env, path))
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return tool.Refuse(tool.InputInvalid, "%s cannot be used as a path: a name in it is too long.", clip(path, 200))
+		return tool.Refuse(tool.InputInvalid, "%s cannot be used as a path: a name in it is too long.", Clip(path, 200))
 	case errors.Is(err, workspace.ErrTooManyLinks):
 		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. Its links lead in a circle, or are more than 40. Use list_files.", path)
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. %s", path, whereabouts(env, path))
+		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. %s", path, Whereabouts(env, path))
 	case errors.Is(err, disk.ErrDirectory):
 		return tool.Refuse(tool.IsDirectory, "%s is a directory. Use list_files.", path)
 	case isSpecial:
@@ -54,7 +54,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 		errors.Is(err, search.ErrGone), errors.Is(err, search.ErrNotDirectory), errors.Is(err, search.ErrNotRegular): // it was another thing just before
 		return tool.Refuse(tool.Busy, "%s is being changed by another session. Nothing was done. Try again.", path)
 	case errors.Is(err, filestate.ErrMemory) && !errors.Is(err, context.Canceled): // of a call that has ended
-		return stateRefusal()
+		return StateRefusal()
 	case errors.Is(err, textedit.ErrBinary):
 		return tool.Refuse(tool.BinaryFile, "This tool cannot read binary files: %s. Use run_shell with file, xxd or strings.", path)
 	case errors.Is(err, textedit.ErrEncoding):
@@ -62,7 +62,7 @@ func pathRefusal(env tool.Env, path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return rightsRefusal(path, "", err)
 	case isFailed: // after what has a better answer
-		return changeRefusal(path, failed, err)
+		return ChangeRefusal(path, failed, err)
 	}
 	return readRefusal(path, err)
 }
@@ -73,13 +73,13 @@ func outsideRefusal(path string, e *workspace.OutsideError) error {
 	if e.Link != "" {
 		target = e.Target
 	}
-	if slices.ContainsFunc(e.Whole, func(root string) bool { return isBelow(root, target) }) { // a ROOT argument changes nothing
+	if slices.ContainsFunc(e.Whole, func(root string) bool { return Below(root, target) }) { // a ROOT argument changes nothing
 		remedy = "The client left it out of its roots. Ask the user to open its directory in the client."
 	}
 	switch roots := strings.Join(e.Roots, ", "); {
 	case len(e.Wanted) > 0:
 		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: the roots of this client (%s) and the allowed directories (%s) have nothing in common. Ask the user to open one of those in the client, or to start the server with a ROOT argument for the client's.",
-			clip(path, 100), fewNames(e.Wanted), fewNames(e.Whole))
+			Clip(path, 100), fewNames(e.Wanted), fewNames(e.Whole))
 	case roots == "":
 		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: this server was started without a directory. %s", path, remedy)
 	case e.Link != "":
@@ -91,17 +91,17 @@ func outsideRefusal(path string, e *workspace.OutsideError) error {
 
 // fewNames lists paths that may be many and long, in about 100 characters.
 func fewNames(paths []string) string {
-	text := clip(oneLine(paths[0]), 80)
+	text := Clip(OneLine(paths[0]), 80)
 	if more := len(paths) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }
 
-// whereabouts helps whoever asked for a file that is not there.
-func whereabouts(env tool.Env, path string) string {
+// Whereabouts helps whoever asked for a file that is not there.
+func Whereabouts(env tool.Env, path string) string {
 	for _, root := range env.Space.Roots() {
-		if _, err := os.Lstat(root); errors.Is(err, fs.ErrNotExist) && isBelow(root, path) {
+		if _, err := os.Lstat(root); errors.Is(err, fs.ErrNotExist) && Below(root, path) {
 			return "The allowed directory " + root + " itself is gone. Ask the user."
 		}
 	}
@@ -113,7 +113,8 @@ func whereabouts(env tool.Env, path string) string {
 	return text
 }
 
-func isBelow(dir, path string) bool {
+// Below says by their text whether path is dir, or lies below it.
+func Below(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
