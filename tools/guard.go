@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"codehand/tools/wording"
-	"codehand/tools/workspace"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,8 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
+	"codehand/tools/workspace"
 )
 
 // A guard is what the read guard says in a tool's answers.

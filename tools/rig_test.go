@@ -102,16 +102,7 @@ func (r *rig) fails(code tool.Code, name, args string) string {
 }
 
 // write puts a file below the root, behind the server's back.
-func (r *rig) write(name, content string) {
-	r.t.Helper()
-	path := filepath.Join(r.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		r.t.Fatal(err)
-	}
-}
+func (r *rig) write(name, content string) { r.t.Helper(); r.Write(name, content) }
 
 // holds checks what is in a file.
 func (r *rig) holds(name, want string) {

@@ -1,16 +1,16 @@
 package tools
 
 import (
-	"codehand/tools/results"
-	"codehand/tools/wording"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 

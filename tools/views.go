@@ -1,9 +1,6 @@
 package tools
 
 import (
-	"codehand/tools/media"
-	"codehand/tools/textedit"
-	"codehand/tools/wording"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +9,11 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/media"
 	"codehand/tools/results"
+	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"codehand/tools/git"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -22,10 +23,10 @@ func weigh(s *session.State, a *permission.Analysis) {
 	case s.Shell == nil || !s.Shell.Bash():
 		a.Doubt("there is no bash here, and nothing is known of another shell")
 	case len(a.Git) > 0:
-		if why := repositoryRuns(s, a.Git); why != "" {
+		if why := git.RunsPrograms(s, a.Git); why != "" {
 			a.Distrust(why)
 		} else if len(a.Shows) > 0 {
-			if why := repositoryShows(s, a.Git, a.Shows); why != "" {
+			if why := git.ShowsRuled(s, a.Git, a.Shows); why != "" {
 				a.Distrust(why)
 			}
 		}
@@ -39,7 +40,7 @@ func stillReads(env tool.Env, command string) error {
 	if a.Class != permission.ReadOnly || len(a.Git) == 0 {
 		return nil
 	}
-	if why := repositoryRuns(env.State, a.Git); why != "" {
+	if why := git.RunsPrograms(env.State, a.Git); why != "" {
 		return notReadOnly(command, "git: "+why)
 	}
 	return nil

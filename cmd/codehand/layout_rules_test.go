@@ -101,7 +101,7 @@ var sharedFiles = []string{
 	"doc.go", "all.go",
 	"applied.go", "bookedits.go", "changenotes.go", "changes.go", "coverage.go", "edits.go", "guard.go", "manyedits.go", "matches.go", "notebooks.go", "settingsfiles.go", "secretfiles.go", "unread.go", "widebooks.go", "withhold.go", "editnotes.go", "cellspans.go", // files
 	"views.go", "lineviews.go", "cellviews.go", "pageviews.go", "pictureviews.go", // what a file is shown as
-	"commands.go", "commandviews.go", "gitconfigs.go", "jobs.go", "outcomes.go", "outputs.go", "repositories.go", "weigh.go", // commands
+	"commands.go", "commandviews.go", "jobs.go", "outcomes.go", "outputs.go", "weigh.go", // commands
 	"changecontents.go", "changelines.go", "journals.go", "undoconflicts.go", "undos.go", // the journal
 	"approvals.go", "planquestions.go", "plans.go", // plan mode
 	"skillcommands.go", "skillloads.go",

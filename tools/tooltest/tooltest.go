@@ -4,6 +4,7 @@ package tooltest
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -131,6 +132,18 @@ func (s *Session) Env(c tool.Call) tool.Env {
 		limit = at.Client.MaxRunes
 	}
 	return tool.Env{State: &at, CallID: fmt.Sprintf("call%012d", s.calls), Limit: limit, Progress: func(float64, float64, string) {}}
+}
+
+// Write puts a file below the directory, behind the server's back.
+func (s *Session) Write(name, content string) {
+	s.t.Helper()
+	path := filepath.Join(s.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // Eventually asks again and again, for a minute, until done says so: a busy machine needs more time now and then.

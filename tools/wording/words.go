@@ -1,10 +1,10 @@
 package wording
 
 import (
-	"codehand/tools/results"
 	"encoding/json"
 	"strings"
 
+	"codehand/tools/results"
 	"codehand/tools/tool"
 )
 

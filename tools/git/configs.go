@@ -1,4 +1,4 @@
-package tools
+package git
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// maxGitConfig is how many bytes a configuration may have that is read here; real ones have a few hundred.
-	maxGitConfig = 1 << 20
-	// maxGitModules is how many directories are visited for the configurations of submodules.
-	maxGitModules = 1000
+	// maxConfig is how many bytes a configuration may have that is read here; real ones have a few hundred.
+	maxConfig = 1 << 20
+	// maxModules is how many directories are visited for the configurations of submodules.
+	maxModules = 1000
 )
 
 // configured looks through all configurations of one repository, whose files are below top, and of its submodules, into
 // which git goes for status and diff.
-func (g *gitLook) configured(dir, top string) string {
+func (g *inspector) configured(dir, top string) string {
 	common := g.common(dir)
 	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(dir, "config.worktree")} {
 		if why := g.config(file); why != "" {
@@ -38,7 +38,7 @@ func (g *gitLook) configured(dir, top string) string {
 }
 
 // submodules looks at the repositories that stand where the index has submodules, whether git made them or somebody else.
-func (g *gitLook) submodules(dir, top string) string {
+func (g *inspector) submodules(dir, top string) string {
 	why := ""
 	_, err := g.index(filepath.Join(dir, "index"), func(name string, submodule bool) bool {
 		if submodule {
@@ -57,7 +57,7 @@ func (g *gitLook) submodules(dir, top string) string {
 }
 
 // modules looks for repositories below dir. Their core.worktree is git's own doing.
-func (g *gitLook) modules(dir string) string {
+func (g *inspector) modules(dir string) string {
 	if g.left--; g.left < 0 {
 		return "the repository has too many submodules to look at"
 	}
@@ -71,7 +71,7 @@ func (g *gitLook) modules(dir string) string {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unreadableGit
+		return unreadable
 	}
 	for _, e := range entries {
 		if e.IsDir() {
@@ -84,13 +84,13 @@ func (g *gitLook) modules(dir string) string {
 }
 
 // config looks at one file, which need not exist.
-func (g *gitLook) config(file string, except ...string) string {
+func (g *inspector) config(file string, except ...string) string {
 	text, err := g.read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	if err != nil || len(text) > maxGitConfig {
-		return unreadableGit
+	if err != nil || len(text) > maxConfig {
+		return unreadable
 	}
 	if key := permission.GitRuns(text, except...); key != "" {
 		return "the repository's configuration has " + wording.Clip(key, 80)
@@ -99,7 +99,7 @@ func (g *gitLook) config(file string, except ...string) string {
 }
 
 // read returns what is in a regular file, up to a byte more than may be used.
-func (g *gitLook) read(file string) ([]byte, error) {
+func (g *inspector) read(file string) ([]byte, error) {
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
 		return nil, err
@@ -110,14 +110,14 @@ func (g *gitLook) read(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return io.ReadAll(io.NewSectionReader(r, 0, maxGitConfig+1))
+	return io.ReadAll(io.NewSectionReader(r, 0, maxConfig+1))
 }
 
 // maxIndex is how many bytes of a repository's index are read: some 600,000 files.
 const maxIndex = 64 << 20
 
 // tracks says why what git tracks in dir, whose files are below top, must not be shown; "": no rule is about it.
-func (g *gitLook) tracks(dir, top string) string {
+func (g *inspector) tracks(dir, top string) string {
 	found, err := g.index(filepath.Join(dir, "index"), func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -131,7 +131,7 @@ func (g *gitLook) tracks(dir, top string) string {
 }
 
 // index is permission.GitTracks for a file.
-func (g *gitLook) index(file string, f func(name string, submodule bool) bool) (bool, error) {
+func (g *inspector) index(file string, f func(name string, submodule bool) bool) (bool, error) {
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
 		return false, err

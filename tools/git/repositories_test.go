@@ -1,4 +1,4 @@
-package tools
+package git
 
 import (
 	"os"
@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"codehand/filestate"
-	"codehand/tools/permission"
+	"codehand/tools/tooltest"
 )
 
 // A repository whose own configuration makes git start programs is found from wherever git would find it.
 func TestRepositoryRuns(t *testing.T) {
 	t.Parallel()
 	const head, quiet, runs = "ref: refs/heads/main\n", "[core]\n\tbare = false\n", "[core]\n\tfsmonitor = ./x\n"
-	const found, unread = "the repository's configuration has core.fsmonitor", unreadableGit
+	const found, unread = "the repository's configuration has core.fsmonitor", unreadable
 	repo := func(at, config string) map[string]string {
 		return map[string]string{at + "/HEAD": head, at + "/objects/x": "", at + "/refs/x": "", at + "/config": config}
 	}
@@ -46,7 +46,7 @@ func TestRepositoryRuns(t *testing.T) {
 		{"config.worktree", with(repo(".git", quiet), ".git/config.worktree", runs), ".", found},
 		{"include", repo(".git", "[include]\npath = x"), ".", "the repository's configuration has include.path"},
 		{"not understood", repo(".git", "what?"), ".", "the repository's configuration has a line that cannot be read"},
-		{"too large", repo(".git", strings.Repeat("#\n", maxGitConfig)), ".", unread},
+		{"too large", repo(".git", strings.Repeat("#\n", maxConfig)), ".", unread},
 		{"a directory in place of the file", with(map[string]string{".git/HEAD": head, ".git/objects/x": "", ".git/refs/x": ""}, ".git/config/x", ""), ".", unread},
 		{"gitdir", with(repo("real", runs), "a/.git", "gitdir: ../real\n"), "a", found},
 		{"gitdir that leads nowhere", map[string]string{"a/.git": "gitdir: ../real\n"}, "a", unread},
@@ -63,11 +63,11 @@ func TestRepositoryRuns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := tooltest.New(t, nil)
 			for name, text := range c.files {
-				r.write(name, text)
+				r.Write(name, text)
 			}
-			if got := repositoryRuns(r.State, strings.Fields(c.dirs)); got != c.want {
+			if got := RunsPrograms(r.State, strings.Fields(c.dirs)); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -77,45 +77,20 @@ func TestRepositoryRuns(t *testing.T) {
 // A repository above the root is found, too, and one behind a link is that of its destination.
 func TestRepositoryRunsElsewhere(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.write("top/.git/HEAD", "ref: refs/heads/main\n")
-	r.write("top/.git/objects/x", "")
-	r.write("top/.git/refs/x", "")
-	r.write("top/.git/config", "[alias]\nx = !x\n")
-	r.write("top/sub/x", "")
-	if err := os.Symlink("top/sub", filepath.Join(r.dir, "link")); err != nil {
+	r := tooltest.New(t, nil)
+	r.Write("top/.git/HEAD", "ref: refs/heads/main\n")
+	r.Write("top/.git/objects/x", "")
+	r.Write("top/.git/refs/x", "")
+	r.Write("top/.git/config", "[alias]\nx = !x\n")
+	r.Write("top/sub/x", "")
+	if err := os.Symlink("top/sub", filepath.Join(r.Dir, "link")); err != nil {
 		t.Fatal(err)
 	}
 	const want = "the repository's configuration has alias.x"
-	same(t, repositoryRuns(r.State, []string{"link"}), want)
-	r.Space = r.Space.At(filepath.Join(r.dir, "top", "sub"))
-	same(t, repositoryRuns(r.State, []string{"."}), want)
-	same(t, repositoryRuns(r.State, []string{filepath.Join(r.dir, "link")}), want)
-}
-
-// Nothing is proved where bash does not run, and git is not where its repository runs programs.
-func TestWeigh(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	read := permission.Analysis{Class: permission.ReadOnly, Parts: []permission.Part{{Text: "git log", Class: permission.ReadOnly}}, Git: []string{"."}}
-	a := read
-	if weigh(r.State, &a); a.Class != permission.ReadOnly {
-		t.Errorf("without a repository: %+v", a)
-	}
-	r.write(".git/HEAD", "ref: refs/heads/main\n")
-	r.write(".git/objects/x", "")
-	r.write(".git/refs/x", "")
-	r.write(".git/config", "[diff \"x\"]\ntextconv = ./x\n")
-	a = read
-	if weigh(r.State, &a); a.Class != permission.Writes || a.Why != "R6: git: the repository's configuration has diff.x.textconv" {
-		t.Errorf("%+v", a)
-	}
-	a = read
-	bare := *r.State
-	bare.Shell = nil
-	if weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "no bash") {
-		t.Errorf("%+v", a)
-	}
+	tooltest.Same(t, RunsPrograms(r.State, []string{"link"}), want)
+	r.Space = r.Space.At(filepath.Join(r.Dir, "top", "sub"))
+	tooltest.Same(t, RunsPrograms(r.State, []string{"."}), want)
+	tooltest.Same(t, RunsPrograms(r.State, []string{filepath.Join(r.Dir, "link")}), want)
 }
 
 // `git show HEAD` showed what a rule closes to reading, as a read-only command.
@@ -150,7 +125,7 @@ func TestTracked(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", c.setup, err, out)
 		}
 		files := filestate.New(filestate.Options{})
-		g := gitLook{files: files, left: maxGitModules, ruled: func(path string) bool { return path == filepath.Join(dir, c.asked) }}
+		g := inspector{files: files, left: maxModules, ruled: func(path string) bool { return path == filepath.Join(dir, c.asked) }}
 		if got := g.tracks(filepath.Join(dir, ".git"), dir); got != c.want {
 			t.Errorf("%q, a rule about %s: got %q, want %q", c.setup, c.asked, got, c.want)
 		}

@@ -1,7 +1,6 @@
-package tools
+package git
 
 import (
-	"codehand/tools/permission"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,26 +9,27 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 )
 
-// A gitLook looks for what makes git start programs. It finds repositories as git does, so also above the roots, where
+// An inspector looks for what makes git start programs. It finds repositories as git does, so also above the roots, where
 // git looks, too. Nothing of what it reads is shown but the name of a key.
-type gitLook struct {
+type inspector struct {
 	files *filestate.Ledger      // opens without blocking
 	left  int                    // directories that may still be visited
 	ruled func(path string) bool // a rule is about it; nil: what git tracks does not matter
 }
 
-// repositoryRuns says why git is not only reading when it is started in one of dirs; "": it is. Relative ones are below
+// RunsPrograms says why git is not only reading when it is started in one of dirs; "": it is. Relative ones are below
 // the current directory.
-func repositoryRuns(s *session.State, dirs []string) string {
-	g := gitLook{files: s.Files, left: maxGitModules}
+func RunsPrograms(s *session.State, dirs []string) string {
+	g := inspector{files: s.Files, left: maxModules}
 	return g.all(s, dirs)
 }
 
 // all is from for each of dirs.
-func (g *gitLook) all(s *session.State, dirs []string) string {
+func (g *inspector) all(s *session.State, dirs []string) string {
 	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(s.Space.Cwd(), dir)
@@ -42,7 +42,7 @@ func (g *gitLook) all(s *session.State, dirs []string) string {
 }
 
 // from looks at the repository that git finds from dir: in `.git` or in the directory itself, there or further up.
-func (g *gitLook) from(dir string) string {
+func (g *inspector) from(dir string) string {
 	at, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "its directory cannot be looked at"
@@ -62,13 +62,13 @@ func (g *gitLook) from(dir string) string {
 }
 
 // at looks at one place where a repository may be. found: git would look no further.
-func (g *gitLook) at(place string) (found bool, why string) {
+func (g *inspector) at(place string) (found bool, why string) {
 	info, err := os.Stat(place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, ""
 	case err != nil:
-		return false, unreadableGit
+		return false, unreadable
 	case info.IsDir() && g.isRepository(place):
 		return true, g.looked(place, filepath.Dir(place))
 	case info.IsDir():
@@ -77,27 +77,27 @@ func (g *gitLook) at(place string) (found bool, why string) {
 	text, err := g.read(place)
 	dir, ok := strings.CutPrefix(string(text), "gitdir: ")
 	if err != nil || !ok {
-		return false, unreadableGit
+		return false, unreadable
 	}
 	if dir = below(filepath.Dir(place), dir); !g.isRepository(dir) {
-		return false, unreadableGit
+		return false, unreadable
 	}
 	return true, g.looked(dir, filepath.Dir(place))
 }
 
 // looked is what is wrong with the repository in dir, whose files are below top.
-func (g *gitLook) looked(dir, top string) string {
+func (g *inspector) looked(dir, top string) string {
 	if g.ruled != nil {
 		return g.tracks(dir, top)
 	}
 	return g.configured(dir, top)
 }
 
-const unreadableGit = "the repository's configuration cannot be read"
+const unreadable = "the repository's configuration cannot be read"
 
 // isRepository says whether git takes dir for one (git v2.39, setup.c: is_git_directory). What git alone takes for one
 // has no HEAD that can be understood, and then it stops with an error.
-func (g *gitLook) isRepository(dir string) bool {
+func (g *inspector) isRepository(dir string) bool {
 	link, err := os.Readlink(filepath.Join(dir, "HEAD"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -122,7 +122,7 @@ func (g *gitLook) isRepository(dir string) bool {
 }
 
 // common is the directory that a linked worktree shares with the others.
-func (g *gitLook) common(dir string) string {
+func (g *inspector) common(dir string) string {
 	if text, err := g.read(filepath.Join(dir, "commondir")); err == nil {
 		return below(dir, string(text))
 	}
@@ -138,10 +138,10 @@ func below(dir, text string) string {
 	return filepath.Join(dir, text)
 }
 
-// repositoryShows says why git, started in dirs, must not show contents of what is in places without a question; "": it
+// ShowsRuled says why git, started in dirs, must not show contents of what is in places without a question; "": it
 // may. It is about the files that git tracks now: what a rule closes and git does not track, as `.env` mostly, is no
 // hindrance. What was tracked once and stands in the history only is not looked for.
-func repositoryShows(s *session.State, dirs, places []string) string {
+func ShowsRuled(s *session.State, dirs, places []string) string {
 	if !s.Rules.Compares(false) {
 		return ""
 	}
@@ -161,6 +161,6 @@ func repositoryShows(s *session.State, dirs, places []string) string {
 			return err == nil && filepath.IsLocal(rel)
 		}) && s.Rules.Ruled(path, false) != permission.Allow
 	}
-	g := gitLook{files: s.Files, left: maxGitModules, ruled: ruled}
+	g := inspector{files: s.Files, left: maxModules, ruled: ruled}
 	return g.all(s, dirs)
 }
