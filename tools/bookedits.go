@@ -9,6 +9,7 @@ import (
 	"codehand/filestate"
 	"codehand/tools/notebook"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 )
 
@@ -19,25 +20,25 @@ type bookEdit struct {
 	cell notebook.CellEdit
 	done notebook.Report // set by change, like what follows
 
-	book    *book // before
+	book    *viewing.Notebook // before
 	was, is filestate.Span
 }
 
-// change makes the new notebook, whatever it is spelled in. Errors are those of readBook and of notebook.Apply.
+// change makes the new notebook, whatever it is spelled in. Errors are those of viewing.ReadNotebook and of notebook.Apply.
 func (e *bookEdit) change(old []byte) (content []byte, err error) {
 	if old == nil {
 		return nil, fs.ErrNotExist
 	}
-	if e.book, err = readBook(e.path, old); err != nil {
+	if e.book, err = viewing.ReadNotebook(e.path, old); err != nil {
 		return nil, err
 	}
-	content, e.done, err = notebook.Apply(e.book.json, e.cell)
+	content, e.done, err = notebook.Apply(e.book.JSON, e.cell)
 	if err != nil {
 		return nil, err
 	}
-	after := e.book.with(content)
-	e.was, e.is = e.book.span(e.done.Source), after.span(e.done.New)
-	return e.book.spell(content)
+	after := e.book.With(content)
+	e.was, e.is = e.book.Span(e.done.Source), after.Span(e.done.New)
+	return e.book.Spell(content)
 }
 
 // touches is that of filestate.Edit.
@@ -45,11 +46,11 @@ func (e *bookEdit) touches() (was, is filestate.Span) { return e.was, e.is }
 
 // unseen refuses an edit of a cell whose source was not shown, or not whole, and says how it can be.
 func (e *bookEdit) unseen(maxLine int) error {
-	first, lines := e.book.lines(e.done.Source)
+	first, lines := e.book.Lines(e.done.Source)
 	text := fmt.Sprintf("Cell %s of %s was not shown whole, and what was not would be lost unseen. Read it with offset=%d and limit=1", e.done.ID, wording.Clip(e.path, 200), e.done.Index+1)
-	if longLine(lines, maxLine) {
+	if viewing.LongLine(lines, maxLine) {
 		with := "run_shell and jq"
-		if e.book.wide() {
+		if e.book.Wide() {
 			with = "run_shell, iconv -f UTF-16 -t UTF-8 and jq"
 		}
 		return tool.Numbered(tool.FilePartlyRead, 6, "%s. Where that cuts it, change it with %s: its lines are too long for read_file.", text, with)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"codehand/tools/tool"
+	"codehand/tools/tooltest"
 )
 
 // bookOf is a notebook with these sources, one line each, in lines as Jupyter writes them.
@@ -90,7 +91,7 @@ func TestCellWithLongOutputs(t *testing.T) {
 {"cell_type":"code","outputs":[%s],"input":[%q],"language":"python"}]}]}`, log(3000), source)
 	}
 	for name, file := range map[string]struct{ id, content string }{
-		"nbformat 4": {"c1", v4("short")}, "nbformat 3": {"cell-1", v3("short")}, "UTF-16": {"c1", wide(wideOrders()["LE"], v4("é"))},
+		"nbformat 4": {"c1", v4("short")}, "nbformat 3": {"cell-1", v3("short")}, "UTF-16": {"c1", tooltest.UTF16(wideOrders()["LE"], v4("é"))},
 	} {
 		for _, mode := range []string{"replace", "delete"} {
 			r := newRig(t)
@@ -114,7 +115,7 @@ func TestCutSourceBesideLongOutputs(t *testing.T) {
 	t.Parallel()
 	content := strings.Replace(bookOf(manyLines("long")), `   "metadata": {},`, `   "metadata": {},
    "outputs": [{"output_type":"display_data","data":{"image/png":"`+strings.Repeat("A", 5000)+`"},"metadata":{}}],`, 1)
-	for name, content := range map[string]string{"UTF-8": content, "UTF-16": wide(wideOrders()["BE"], content)} {
+	for name, content := range map[string]string{"UTF-8": content, "UTF-16": tooltest.UTF16(wideOrders()["BE"], content)} {
 		r := newRig(t)
 		r.Prefs.ReadMaxTokens = 1000
 		r.write("a.ipynb", content)
@@ -135,7 +136,7 @@ func TestCutSourceBesideLongOutputs(t *testing.T) {
 func TestInsertIntoPartlyShownWide(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.write("a.ipynb", wide(wideOrders()["LE"], bookOf([]string{"0"}, []string{"1"})))
+	r.write("a.ipynb", tooltest.UTF16(wideOrders()["LE"], bookOf([]string{"0"}, []string{"1"})))
 	r.ok("read_file", `{"file_path":"a.ipynb","offset":2}`)
 	r.ok("notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c1","edit_mode":"insert","cell_type":"code","new_source":"y"}`)
 	r.fails(tool.FilePartlyRead, "notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c0","new_source":"x"}`)
@@ -158,7 +159,7 @@ func TestCutCellInOneLine(t *testing.T) {
 	r.ok("notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c0","new_source":"x"}`)
 	r.ok("notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c1","edit_mode":"insert","cell_type":"code","new_source":"y"}`)
 
-	r.write("b.ipynb", wide(wideOrders()["BE"], bookOf([]string{"short"}, []string{strings.Repeat("é", 5000)})))
+	r.write("b.ipynb", tooltest.UTF16(wideOrders()["BE"], bookOf([]string{"short"}, []string{strings.Repeat("é", 5000)})))
 	if text, want := r.ok("read_file", `{"file_path":"b.ipynb","offset":2}`), "use run_shell with iconv -f UTF-16 -t UTF-8 | jq '.cells[1]'"; !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text[max(0, len(text)-300):])
 	}
@@ -174,7 +175,7 @@ func TestUnseenCell(t *testing.T) {
 	for name, order := range wideOrders() {
 		for _, file := range []struct{ name, content, changed string }{
 			{"UTF-8", bookOf([]string{"a é"}, manyLines("mine")), bookOf([]string{"a é"}, manyLines("theirs"))},
-			{"UTF-16 " + name, wide(order, bookOf([]string{"a é"}, manyLines("mine"))), wide(order, bookOf([]string{"a é"}, manyLines("theirs")))},
+			{"UTF-16 " + name, tooltest.UTF16(order, bookOf([]string{"a é"}, manyLines("mine"))), tooltest.UTF16(order, bookOf([]string{"a é"}, manyLines("theirs")))},
 		} {
 			r := newRig(t)
 			r.Prefs.ReadMaxTokens = 1000
@@ -216,7 +217,7 @@ func TestOwnCellAmongUnseen(t *testing.T) {
 func TestCellsAddUp(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
-		"UTF-8": bookOf([]string{"0"}, []string{"1"}, []string{"2"}), "UTF-16": wide(wideOrders()["BE"], bookOf([]string{"0"}, []string{"é"}, []string{"2"})),
+		"UTF-8": bookOf([]string{"0"}, []string{"1"}, []string{"2"}), "UTF-16": tooltest.UTF16(wideOrders()["BE"], bookOf([]string{"0"}, []string{"é"}, []string{"2"})),
 	} {
 		r := newRig(t)
 		r.write("a.ipynb", content)

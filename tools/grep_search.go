@@ -13,6 +13,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
@@ -79,12 +80,12 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 		Progress: func(files, _ int64) { env.Progress(float64(files), 0, wording.Plural(int(files), "file", "files")) },
 	}
 	q.Types = strings.Fields(in.Type) // one or none
-	kept := withhold(env, &q.Scope)
+	kept := viewing.LeaveOut(env, &q.Scope)
 	a, err := env.Search.Grep(ctx, q)
 	if err != nil {
 		return tool.Result{}, grepSearchRefusal(env, in, err)
 	}
-	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(q, a), kept.notes(a.Coverage))
+	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(q, a), kept.Notes(a.Coverage))
 	return tool.Result{Text: strings.Join(text, "\n"), Meta: tool.Meta{Data: wording.Data(struct {
 		Files         int  `json:"files"`
 		Matches       int  `json:"matches"`
@@ -120,7 +121,7 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only, Groups: q.Before+q.After > 0})
 	}
 	if q.Mode == search.FilesOnly && len(a.Files) > 0 {
-		out = append(out, "Found "+atLeast(!a.Exact, wording.Plural(a.NFiles, "file", "files")))
+		out = append(out, "Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NFiles, "file", "files")))
 	}
 	for _, f := range a.Files {
 		if q.Mode == search.Count {
@@ -130,22 +131,22 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 		}
 	}
 	if q.Mode == search.Count && len(a.Files) > 0 {
-		out = append(out, "Found "+atLeast(!a.Exact, wording.Plural(a.NLines, "total occurrence", "total occurrences"))+" across "+wording.Plural(a.NFiles, "file", "files"))
+		out = append(out, "Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NLines, "total occurrence", "total occurrences"))+" across "+wording.Plural(a.NFiles, "file", "files"))
 	}
 	return out
 }
 
 // grepSearchNotes says what the hits are a part of, and what was not searched.
 func grepSearchNotes(q search.GrepQuery, a search.GrepAnswer) []string {
-	p := pageNote{from: q.Offset, shown: len(a.Files), total: a.NFiles, one: "file", many: "files", none: "No files found", atLeast: !a.Exact, more: a.More}
+	p := viewing.PageNote{From: q.Offset, Shown: len(a.Files), Total: a.NFiles, One: "file", Many: "files", None: "No files found", AtLeast: !a.Exact, More: a.More}
 	if q.Mode != search.FilesOnly {
-		p.none = "No matches found."
+		p.None = "No matches found."
 	}
 	if q.Mode == search.Lines {
-		p.shown, p.total, p.one, p.many = 0, a.NLines, "line", "lines"
+		p.Shown, p.Total, p.One, p.Many = 0, a.NLines, "line", "lines"
 		for _, f := range a.Files {
-			p.shown += f.NShown()
+			p.Shown += f.NShown()
 		}
 	}
-	return append(p.notes(a.Coverage), coverageNotes(a.Coverage, q.Within, "file", "files", "result")...)
+	return append(p.Notes(a.Coverage), viewing.CoverageNotes(a.Coverage, q.Within, "file", "files", "result")...)
 }

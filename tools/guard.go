@@ -11,6 +11,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
@@ -43,7 +44,7 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 		return g.stale(ctx, env, path, stale)
 	case isPart && part.Version != "":
 		return tool.Numbered(tool.FilePartlyRead, g.unread, "Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.", part.Version, seenLines(part), path)
-	case isPart && isNotebook(path): // its lines are not what read_file counts
+	case isPart && viewing.IsNotebook(path): // its lines are not what read_file counts
 		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) or use notebook_edit.", path)
 	case isPart && len(part.Seen) == 0: // the answer of the change may have shown whole lines
 		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
@@ -77,8 +78,8 @@ func wasDeleted(ctx context.Context, env tool.Env, path string) bool {
 
 // stale shows what changed, and lets the session count it as read if all of it is shown: then the same call succeeds.
 func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestate.StaleError) error {
-	if isNotebook(path) {
-		if _, err := readBook(path, e.New); err != nil {
+	if viewing.IsNotebook(path) {
+		if _, err := viewing.ReadNotebook(path, e.New); err != nil {
 			return err
 		}
 	}

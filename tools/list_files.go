@@ -17,6 +17,7 @@ import (
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
@@ -85,7 +86,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		return tool.Result{}, tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
 	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
-	kept := withhold(env, &scope)
+	kept := viewing.LeaveOut(env, &scope)
 	if !slices.Contains(strings.Split(in.Pattern, "/"), "node_modules") {
 		scope.SkipDirs = append(scope.SkipDirs, "node_modules")
 	}
@@ -101,7 +102,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		return tool.Result{}, wording.PathRefusal(env, base, err)
 	}
 	result := listFilesResult(env, answer, within)
-	result.Text = strings.Join(append([]string{result.Text}, kept.notes(answer.Coverage)...), "\n")
+	result.Text = strings.Join(append([]string{result.Text}, kept.Notes(answer.Coverage)...), "\n")
 	return result, nil
 }
 
@@ -117,7 +118,7 @@ func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) to
 		lines = append(lines, fmt.Sprintf("(Results are truncated: showing %s of %s. The list is NOT complete. Use a more specific path or pattern.)",
 			results.Count(len(a.Files)), results.Count(a.N)))
 	}
-	lines = append(lines, coverageNotes(a.Coverage, within, "directory", "directories", "list")...)
+	lines = append(lines, viewing.CoverageNotes(a.Coverage, within, "directory", "directories", "list")...)
 	return tool.Result{
 		Text: strings.Join(lines, "\n"),
 		Meta: tool.Meta{Data: wording.Data(struct {

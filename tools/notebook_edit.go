@@ -15,6 +15,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
@@ -49,7 +50,7 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 
 func checkNotebookEdit(in notebookEditInput) error {
 	switch {
-	case !isNotebook(in.NotebookPath):
+	case !viewing.IsNotebook(in.NotebookPath):
 		return tool.Invalid("notebook_edit", fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.", wording.Clip(in.NotebookPath, 200)))
 	case in.EditMode == "insert" && in.CellType == "":
 		return tool.Invalid("notebook_edit", "\"cell_type\" is required for insert: code or markdown")
@@ -65,7 +66,7 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 		return tool.Result{}, wording.PathRefusal(env, in.NotebookPath, err)
 	}
 	defer f.Close()
-	leave, err := holdNotebook(ctx, env, in.NotebookPath, f)
+	leave, err := viewing.HoldNotebook(ctx, env, in.NotebookPath, f)
 	if err != nil {
 		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
 	}
@@ -135,7 +136,7 @@ func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput
 	case errors.Is(err, notebook.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath, sizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
 	case isInvalid:
-		return notebookRefusal(in.NotebookPath, invalid)
+		return viewing.NotebookRefusal(in.NotebookPath, invalid)
 	case isMissing && len(missing.IDs) == 0:
 		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.", wording.Clip(in.CellID, 100))
 	case isMissing && missing.Native:

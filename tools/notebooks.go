@@ -10,11 +10,14 @@ import (
 
 	"codehand/tools/notebook"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 )
 
 // notebook says that the file is a Jupyter notebook, by the name that was given or by that of the file itself.
-func (f *fileEdits) notebook() bool { return isNotebook(f.path) || isNotebook(f.file.Path) }
+func (f *fileEdits) notebook() bool {
+	return viewing.IsNotebook(f.path) || viewing.IsNotebook(f.file.Path)
+}
 
 // refuseNotebook sends edits of a notebook's text to the tool that edits its cells. nil: it is none, or there is no such file
 // to edit, which Update says.
@@ -39,7 +42,7 @@ func (f *fileEdits) refuseNotebook(ctx context.Context, env tool.Env) error {
 
 // checkNotebook refuses to make a notebook of what is none, since no program would open it any more.
 func checkNotebook(content string, paths ...string) error {
-	if !slices.ContainsFunc(paths, isNotebook) {
+	if !slices.ContainsFunc(paths, viewing.IsNotebook) {
 		return nil
 	}
 	if _, err := notebook.Parse([]byte(content)); err == nil {

@@ -10,6 +10,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
@@ -34,12 +35,12 @@ func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 		return err
 	}
 	defer r.Close()
-	head, err := sniff(r)
+	head, err := viewing.ReadHead(r)
 	if err == nil && g.inTheWay(head) {
 		return existsRefusal(g.head)
 	}
-	if err == nil && isNotebook(f.Path) {
-		return readableBook(ctx, env, f.Path, head, r)
+	if err == nil && viewing.IsNotebook(f.Path) {
+		return viewing.ReadableNotebook(ctx, env, f.Path, head, r)
 	}
 	if e, _ := textedit.Detect(head); err == nil && !e.Editable() && g.name != "write_file" {
 		return textedit.ErrEncoding

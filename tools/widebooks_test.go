@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"codehand/tools/notebook"
 	"codehand/tools/tool"
+	"codehand/tools/tooltest"
 )
 
 const wideJSON = "{\n \"cells\": [\n  {\n   \"cell_type\": \"markdown\",\n   \"id\": \"über\",\n   \"metadata\": {},\n   \"source\": [\n    \"日本 😀\\n\"\n   ]\n  },\n" +
@@ -31,7 +30,7 @@ func TestWideNotebook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			r.write("wide.ipynb", wide(order, wideJSON))
+			r.write("wide.ipynb", tooltest.UTF16(order, wideJSON))
 			r.write("plain.ipynb", wideJSON)
 			r.fails(tool.FileNotRead, "notebook_edit", `{"notebook_path":"wide.ipynb","cell_id":"b","new_source":"x"}`)
 			same(t, r.ok("read_file", `{"file_path":"wide.ipynb"}`), r.ok("read_file", `{"file_path":"plain.ipynb"}`)+"\n[UTF-16 "+name+" · BOM]")
@@ -44,7 +43,7 @@ func TestWideNotebook(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.holds("wide.ipynb", wide(order, string(plain)))
+				r.holds("wide.ipynb", tooltest.UTF16(order, string(plain)))
 			}
 		})
 	}
@@ -61,56 +60,6 @@ func TestMarkedNotebook(t *testing.T) {
 	r.holds("marked.ipynb", mark+strings.Replace(wideJSON, ` 😀\n`, "", 1))
 }
 
-// With every edit of a notebook that another program made, the file in UTF-16 is the one in UTF-8 in other words, and the
-// session has seen the same characters of it.
-func TestWideNotebookEdits(t *testing.T) {
-	t.Parallel()
-	paths, err := filepath.Glob("notebook/testdata/*.ipynb")
-	if err != nil || len(paths) < 3 {
-		t.Fatalf("notebooks: %v, %v", paths, err)
-	}
-	edits := 0
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !utf8.Valid(raw) {
-			continue // it has no other spelling
-		}
-		nb, err := notebook.Parse(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, order := range wideOrders() {
-			file := []byte(wide(order, string(raw)))
-			for _, c := range nb.Cells {
-				for _, edit := range []notebook.CellEdit{
-					{Cell: c.ID, Source: "é\n\"😀\""}, {Mode: notebook.Insert, Cell: c.ID, Type: "code", Source: "x", Random: 7}, {Mode: notebook.Delete, Cell: c.ID},
-				} {
-					want, _, wantErr := notebook.Apply(raw, edit)
-					got, gotErr := (&bookEdit{path: path, cell: edit}).change(file)
-					if wantErr != nil || gotErr != nil || string(got) != wide(order, string(want)) {
-						t.Errorf("%s, cell %s, %+v: %v, %v", path, c.ID, edit, wantErr, gotErr)
-					}
-					edits++
-				}
-			}
-			b, err := readBook(path, file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, c := range append(nb.Cells, nb.Cells...) {
-				from, to := c.Span()
-				if got, want := string(file[b.at(from):b.at(to)]), wide(order, string(raw[from:to]))[2:]; got != want {
-					t.Errorf("%s: cell %s is not where it is in the file", path, c.ID)
-				}
-			}
-		}
-	}
-	t.Logf("%d edits", edits)
-}
-
 // What is damaged, and what UTF-16 makes too large, is refused by both tools in the same words, which say how it becomes UTF-8.
 func TestWideNotebookRefused(t *testing.T) {
 	t.Parallel()
@@ -119,13 +68,13 @@ func TestWideNotebookRefused(t *testing.T) {
 		content string
 		code    tool.Code
 	}{
-		"half a unit":      {wide(le, wideJSON) + "x", tool.EncodingUnsupported},
-		"a lone surrogate": {wide(le, wideJSON) + "\x00\xd8 \x00", tool.EncodingUnsupported},
+		"half a unit":      {tooltest.UTF16(le, wideJSON) + "x", tool.EncodingUnsupported},
+		"a lone surrogate": {tooltest.UTF16(le, wideJSON) + "\x00\xd8 \x00", tool.EncodingUnsupported},
 		"utf-32":           {"\xff\xfe\x00\x00{\x00\x00\x00}\x00\x00\x00", tool.EncodingUnsupported},
-		"too large":        {wide(le, wideJSON+strings.Repeat(" ", maxWideBook/2)), tool.TooLarge},
+		"too large":        {tooltest.UTF16(le, wideJSON+strings.Repeat(" ", 6<<20)), tool.TooLarge},
 	} {
 		r := newRig(t)
-		r.write("a.ipynb", wide(le, wideJSON))
+		r.write("a.ipynb", tooltest.UTF16(le, wideJSON))
 		r.ok("read_file", `{"file_path":"a.ipynb"}`)
 		r.write("a.ipynb", c.content)
 		read := r.fails(c.code, "read_file", `{"file_path":"a.ipynb"}`)

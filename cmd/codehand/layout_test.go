@@ -46,9 +46,11 @@ var rooms = map[string][]string{
 	"server/logging":  {},
 
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/git", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},
-	"tools/git":      {"filestate", "tools/permission", "tools/session", "tools/wording"},
-	"tools/wording":  {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
+		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
+	"tools/git": {"filestate", "tools/permission", "tools/session", "tools/wording"},
+	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
+		"tools/wording", "tools/workspace"},
+	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
 		"tools/tool", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},

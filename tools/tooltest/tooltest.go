@@ -3,11 +3,13 @@
 package tooltest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
@@ -144,6 +146,15 @@ func (s *Session) Write(name, content string) {
 	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// UTF16 encodes text as UTF-16 with its mark.
+func UTF16(order binary.AppendByteOrder, text string) string {
+	var b []byte
+	for _, u := range utf16.Encode([]rune("\ufeff" + text)) {
+		b = order.AppendUint16(b, u)
+	}
+	return string(b)
 }
 
 // Eventually asks again and again, for a minute, until done says so: a busy machine needs more time now and then.

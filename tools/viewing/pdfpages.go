@@ -1,4 +1,4 @@
-package tools
+package viewing
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// pageRange reads 3 or 1-5; "" is 0-0, all pages. ok: there are at most media.MaxPages.
-func pageRange(pages string) (from, to int, ok bool) {
+// PageRange reads 3 or 1-5; "" is 0-0, all pages. ok: there are at most media.MaxPages.
+func PageRange(pages string) (from, to int, ok bool) {
 	if pages == "" {
 		return 0, 0, true
 	}
@@ -28,12 +28,12 @@ func pageRange(pages string) (from, to int, ok bool) {
 	return int(a), int(b), err1 == nil && err2 == nil && a > 0 && b >= a && b-a < media.MaxPages
 }
 
-// pages shows pages of a PDF: those that are asked for, or all of a short one.
-func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) {
+// Pages shows pages of a PDF: those that are asked for, or all of a short one.
+func (s *File) Pages(ctx context.Context, asked string) (tool.Result, error) {
 	if why := s.env.Prefs.NoPDF; why != "" {
 		return tool.Result{}, tool.Refuse(tool.PDFUnavailable, "PDF files are not read here: %s. Ask the user for the text of %s.", why, s.path)
 	}
-	from, to, _ := pageRange(asked)
+	from, to, _ := PageRange(asked)
 	pages, err := s.env.Media.Pages(ctx, s.from, s.from.Size(), from, to)
 	if behind, ok := errors.AsType[*media.RangeError](err); ok {
 		return tool.Result{Text: reminder("has no page %d. The PDF has %s.", behind.Page, wording.Plural(behind.Pages, "page", "pages"))}, nil
@@ -42,7 +42,7 @@ func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) 
 		return tool.Result{}, s.pageRefusal(err)
 	}
 	first, last, total := pages[0].Number, pages[len(pages)-1].Number, pages[0].Of
-	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages), Form: wording.Form(s.env, 500, 2), Tokens: s.tokens}
+	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages), Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
 	images := &album{s: s}
 	for _, p := range pages {
 		before := *images
@@ -51,7 +51,7 @@ func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) 
 			break
 		}
 	}
-	p := sheet{
+	p := view{
 		text: stack.String(), media: images.taken, notes: stack.Remarks(asked != ""),
 		lead:  stack.Partial(fmt.Sprintf("pages=\"%d-%d\"", stack.Last()+1, last)),
 		facts: shownFacts{pieceFacts: &pieceFacts{"pages", stack.Blocks, first, total, stack.More()}},
@@ -64,7 +64,7 @@ func (s *showing) pages(ctx context.Context, asked string) (tool.Result, error) 
 }
 
 // page is one page as it is shown: its text, or what it looks like.
-func (s *showing) page(p media.Page, images *album) string {
+func (s *File) page(p media.Page, images *album) string {
 	block := fmt.Sprintf("--- page %d ---", p.Number)
 	switch text := strings.TrimRight(p.Text, " \t\r\n\f"); {
 	case text != "":
@@ -80,7 +80,7 @@ func (s *showing) page(p media.Page, images *album) string {
 }
 
 // pageRefusal puts into words why a PDF is not shown.
-func (s *showing) pageRefusal(err error) error {
+func (s *File) pageRefusal(err error) error {
 	limit, isLimit := errors.AsType[*media.LimitError](err)
 	absent, isAbsent := errors.AsType[*media.ProgramError](err)
 	switch {

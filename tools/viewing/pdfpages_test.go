@@ -1,4 +1,4 @@
-package tools
+package viewing
 
 import (
 	"math/big"
@@ -20,7 +20,7 @@ func FuzzPageRange(f *testing.F) {
 	}
 	form := regexp.MustCompile(`^([0-9]+)(?:-([0-9]+))?$`)
 	f.Fuzz(func(t *testing.T, pages string) {
-		from, to, ok := pageRange(pages)
+		from, to, ok := PageRange(pages)
 		if pages == "" {
 			if from != 0 || to != 0 || !ok {
 				t.Errorf("all pages are %d-%d, %v", from, to, ok)

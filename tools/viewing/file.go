@@ -1,4 +1,4 @@
-package tools
+package viewing
 
 import (
 	"context"
@@ -20,35 +20,35 @@ import (
 // headSize is how much of a file tells what it is, in bytes; textedit.Detect wants as much.
 const headSize = 64 << 10
 
-// A showing is a file that is open to be shown.
-type showing struct {
+// A File is a file that is open to be shown.
+type File struct {
 	env    tool.Env
 	path   string // as the caller has it
 	file   filestate.File
 	from   *filestate.Reading
-	head   []byte // the first headSize bytes
-	tokens int    // of what is shown
-	book   *book  // set if it is shown as a notebook
+	Head   []byte    // the first headSize bytes
+	Tokens int       // of what is shown
+	book   *Notebook // set if it is shown as a notebook
 }
 
-// show opens a file. The caller closes it.
-func show(ctx context.Context, env tool.Env, path string) (*showing, error) {
+// Open opens a file. The caller closes it.
+func Open(ctx context.Context, env tool.Env, path string) (*File, error) {
 	f, err := env.Open(path, workspace.Read)
 	if err != nil {
 		return nil, err
 	}
-	s := &showing{env: env, path: path, file: f, tokens: env.Prefs.ReadMaxTokens}
+	s := &File{env: env, path: path, file: f, Tokens: env.Prefs.ReadMaxTokens}
 	if s.from, err = env.Files.Open(ctx, f); err == nil {
-		s.head, err = s.read(headSize)
+		s.Head, err = s.read(headSize)
 	}
 	if err != nil {
-		s.close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *showing) close() {
+func (s *File) Close() {
 	if s.from != nil {
 		_ = s.from.Close() // it was only read
 	}
@@ -56,7 +56,7 @@ func (s *showing) close() {
 }
 
 // read returns the first bytes of the file, at most most.
-func (s *showing) read(most int64) ([]byte, error) {
+func (s *File) read(most int64) ([]byte, error) {
 	data := make([]byte, min(most, s.from.Size()))
 	n, err := s.from.ReadAt(data, 0)
 	if errors.Is(err, io.EOF) { // it shrank, which comes out when what was seen is noted
@@ -65,8 +65,8 @@ func (s *showing) read(most int64) ([]byte, error) {
 	return data[:n], err
 }
 
-// A sheet is what an answer shows of a file.
-type sheet struct {
+// A view is what an answer shows of a file.
+type view struct {
 	lead  string // first line with its end, or ""
 	text  string
 	media []tool.Media
@@ -82,7 +82,7 @@ type sheet struct {
 
 // answer notes what a sheet shows and makes the result of it, which is a stub if nothing has changed since the last one.
 // disk.ErrMoved: the file changed meanwhile.
-func (s *showing) answer(ctx context.Context, p sheet) (tool.Result, error) {
+func (s *File) answer(ctx context.Context, p view) (tool.Result, error) {
 	sight, err := s.from.SawIn(ctx, p.form, p.spans...)
 	if err != nil && !errors.Is(err, filestate.ErrMemory) {
 		return tool.Result{}, err
@@ -138,8 +138,8 @@ type pieceFacts struct {
 	More  bool   `json:"more"` // others follow
 }
 
-// sniff returns the first headSize bytes of a file, or refuses what they show to be no text.
-func sniff(r io.ReaderAt) ([]byte, error) {
+// ReadHead returns the first headSize bytes of a file, or refuses what they show to be no text.
+func ReadHead(r io.ReaderAt) ([]byte, error) {
 	head := make([]byte, headSize)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -1,4 +1,4 @@
-package tools
+package viewing
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"codehand/tools/tool"
 )
 
-// picture shows an image, or says of it what there is to say if the client takes none.
-func (s *showing) picture(ctx context.Context) (tool.Result, error) {
+// Picture shows an image, or says of it what there is to say if the client takes none.
+func (s *File) Picture(ctx context.Context) (tool.Result, error) {
 	if size := s.from.Size(); size > media.MaxImageBytes {
 		return tool.Result{}, s.pictureRefusal(&media.LimitError{What: "bytes", Have: size, Most: media.MaxImageBytes})
 	}
@@ -29,7 +29,7 @@ func (s *showing) picture(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, s.pictureRefusal(err)
 	}
 	facts := pictureFacts{Width: m.Width, Height: m.Height, MIME: m.Kind.MIME()}
-	p := sheet{facts: shownFacts{pictureFacts: &facts}}
+	p := view{facts: shownFacts{pictureFacts: &facts}}
 	if s.env.Client.MaxImages == 0 {
 		p.text = fmt.Sprintf("Image %dx%d %v, %s, not shown: this client takes no images. It is at %s.", m.Width, m.Height, m.Kind, results.Size(s.from.Size()), s.file.Path)
 		return s.answer(ctx, p)
@@ -49,7 +49,7 @@ func pictureLine(m media.Image) string {
 }
 
 // pictureRefusal puts into words why an image is not shown.
-func (s *showing) pictureRefusal(err error) error {
+func (s *File) pictureRefusal(err error) error {
 	limit, isLimit := errors.AsType[*media.LimitError](err)
 	switch {
 	case isLimit:
@@ -63,7 +63,7 @@ func (s *showing) pictureRefusal(err error) error {
 }
 
 // limitRefusal says how much there is of what is too much, how much may be, and what to do now.
-func (s *showing) limitRefusal(e *media.LimitError, now string) error {
+func (s *File) limitRefusal(e *media.LimitError, now string) error {
 	have, most := results.Count(int(e.Have))+" "+e.What, results.Count(int(e.Most))+" "+e.What
 	switch {
 	case e.What == "bytes":
@@ -76,7 +76,7 @@ func (s *showing) limitRefusal(e *media.LimitError, now string) error {
 
 // An album collects the images of one answer.
 type album struct {
-	s     *showing
+	s     *File
 	taken []tool.Media
 	bytes int
 	vain  int // images that could not be shown

@@ -1,4 +1,4 @@
-package tools
+package viewing
 
 import (
 	"path/filepath"
@@ -12,19 +12,19 @@ import (
 	"codehand/tools/wording"
 )
 
-// A withholding is what a search leaves out because of rules.
-type withholding struct {
+// A LeftOut is what a search leaves out because of rules.
+type LeftOut struct {
 	env    tool.Env
 	asked  bool         // files of the operator's ask rules, too
 	unsure atomic.Int64 // files with names that nobody could look for
 }
 
-// withhold leaves out of a search what nobody may see, and what a person must be asked about before it is read. What
+// LeaveOut leaves out of a search what nobody may see, and what a person must be asked about before it is read. What
 // was asked about the place of the search, because of a rule or of its name, is not asked again below it. What a change
 // has beside its file for a moment, or left there when its process died, is no file of the user's.
-func withhold(env tool.Env, scope *search.Scope) *withholding {
+func LeaveOut(env tool.Env, scope *search.Scope) *LeftOut {
 	rules, place := env.Rules, scope.Place.Path
-	w := &withholding{env: env, asked: rules.AsksToRead(place)}
+	w := &LeftOut{env: env, asked: rules.AsksToRead(place)}
 	if !rules.SecretName(place) {
 		scope.Omit = rules.SecretNames()
 	}
@@ -49,8 +49,8 @@ func withhold(env tool.Env, scope *search.Scope) *withholding {
 	return w
 }
 
-// notes say what was left out, as far as it may be known.
-func (w *withholding) notes(c search.Coverage) []string {
+// Notes say what was left out, as far as it may be known.
+func (w *LeftOut) Notes(c search.Coverage) []string {
 	var notes []string
 	if c.Omitted.N > 0 {
 		text := "(" + wording.Plural(c.Omitted.N, "secret name", "secret names") + " left out:"

@@ -1,4 +1,4 @@
-package tools
+package viewing
 
 import (
 	"context"
@@ -16,22 +16,22 @@ import (
 	"codehand/tools/wording"
 )
 
-// holdsCells says by its name that the file is a notebook, unless it is empty or no text, which is the better answer then.
-func (s *showing) holdsCells() bool {
-	as, err := textedit.Detect(s.head)
-	return (isNotebook(s.path) || isNotebook(s.file.Path)) && err == nil && s.from.Size() > int64(as.Mark())
+// HoldsCells says by its name that the file is a notebook, unless it is empty or no text, which is the better answer then.
+func (s *File) HoldsCells() bool {
+	as, err := textedit.Detect(s.Head)
+	return (IsNotebook(s.path) || IsNotebook(s.file.Path)) && err == nil && s.from.Size() > int64(as.Mark())
 }
 
-// cells shows cells of a notebook from number first on, as many as are asked for; 0: all that there are.
-func (s *showing) cells(ctx context.Context, first, asked int) (tool.Result, error) {
+// Cells shows cells of a notebook from number first on, as many as are asked for; 0: all that there are.
+func (s *File) Cells(ctx context.Context, first, asked int) (tool.Result, error) {
 	if s.from.Size() > notebook.MaxBytes {
 		return tool.Result{}, tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %d MiB. Use run_shell with jq.", s.path, results.Size(s.from.Size()), notebook.MaxBytes>>20)
 	}
-	as, err := bookEncoding(s.path, s.head, s.from.Size())
+	as, err := notebookEncoding(s.path, s.Head, s.from.Size())
 	if err != nil {
 		return tool.Result{}, err
 	}
-	leave, err := s.env.Media.Hold(ctx, bookMemory(as, s.from.Size()))
+	leave, err := s.env.Media.Hold(ctx, notebookMemory(as, s.from.Size()))
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -43,12 +43,12 @@ func (s *showing) cells(ctx context.Context, first, asked int) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if s.book, err = readBook(s.path, raw); err != nil {
+	if s.book, err = ReadNotebook(s.path, raw); err != nil {
 		return tool.Result{}, err
 	}
-	nb, err := notebook.Parse(s.book.json)
+	nb, err := notebook.Parse(s.book.JSON)
 	if invalid, ok := errors.AsType[*notebook.InvalidError](err); ok {
-		return tool.Result{}, notebookRefusal(s.path, invalid)
+		return tool.Result{}, NotebookRefusal(s.path, invalid)
 	}
 	if err != nil {
 		return tool.Result{}, err
@@ -56,7 +56,7 @@ func (s *showing) cells(ctx context.Context, first, asked int) (tool.Result, err
 	first = max(first, 1)
 	switch n := len(nb.Cells); {
 	case n == 0:
-		return s.answer(ctx, sheet{text: reminder("the notebook has no cells."), facts: shownFacts{pieceFacts: &pieceFacts{Unit: "cells", Start: 1}}, fresh: true, quiet: true})
+		return s.answer(ctx, view{text: reminder("the notebook has no cells."), facts: shownFacts{pieceFacts: &pieceFacts{Unit: "cells", Start: 1}}, fresh: true, quiet: true})
 	case first > n:
 		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The notebook has %s.", first, wording.Plural(n, "cell", "cells"))}, nil
 	}
@@ -64,8 +64,8 @@ func (s *showing) cells(ctx context.Context, first, asked int) (tool.Result, err
 }
 
 // stackCells shows what there is room for. All cells are all of the file; else what counts is the cells that are shown.
-func (s *showing) stackCells(ctx context.Context, cells []notebook.Cell, first, asked int) (tool.Result, error) {
-	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells), Form: wording.Form(s.env, 500, 2), Tokens: s.tokens}
+func (s *File) stackCells(ctx context.Context, cells []notebook.Cell, first, asked int) (tool.Result, error) {
+	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells), Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
 	images := &album{s: s}
 	spans := []filestate.Span{{}} // without any, all would count as seen
 	var at cut
@@ -86,7 +86,7 @@ func (s *showing) stackCells(ctx context.Context, cells []notebook.Cell, first, 
 		spans = append(spans, s.book.share(cells, first-1+i, at)...)
 	}
 	whole := stack.Blocks == len(cells) && at == uncut
-	p := sheet{
+	p := view{
 		lead: stack.Partial(fmt.Sprintf("offset=%d", stack.Last()+1)), text: stack.String(), media: images.taken,
 		notes: stack.Remarks(first > 1 || asked > 0), spans: spans, what: fmt.Sprintf(" (cells %d-%d)", first, stack.Last()),
 		facts: shownFacts{pieceFacts: &pieceFacts{"cells", stack.Blocks, first, len(cells), stack.More()}},
@@ -97,14 +97,14 @@ func (s *showing) stackCells(ctx context.Context, cells []notebook.Cell, first, 
 	if at != uncut { // which only the first of them can be
 		p.notes = append(p.notes, s.book.cutNote(cells[first-1], first, at, s.env.Prefs.ReadMaxLine))
 	}
-	if s.book.wide() {
+	if s.book.Wide() {
 		p.notes = append(p.notes, s.book.as.String(), "BOM")
 	}
 	return s.answer(ctx, p)
 }
 
 // cell is one cell as it is shown, with what it has printed behind the first source bytes. Number counts from 1.
-func (s *showing) cell(ctx context.Context, c notebook.Cell, number int, images *album) (block string, source int, err error) {
+func (s *File) cell(ctx context.Context, c notebook.Cell, number int, images *album) (block string, source int, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<cell id=%q type=%q", c.ID, c.Type)
 	if c.Count > 0 {
@@ -141,7 +141,7 @@ func (s *showing) cell(ctx context.Context, c notebook.Cell, number int, images 
 		}
 	}
 	switch {
-	case cut && s.book.wide(): // which jq does not read
+	case cut && s.book.Wide(): // which jq does not read
 		fmt.Fprintf(&b, "\n[output cut; use iconv -f UTF-16 -t UTF-8 %s | jq '%s.outputs']", shell.Word(s.path), c.Path)
 	case cut:
 		fmt.Fprintf(&b, "\n[output cut; use jq '%s.outputs' %s]", c.Path, shell.Word(s.path))

@@ -1,4 +1,4 @@
-package tools
+package viewing
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"codehand/tools/notebook"
 )
 
-// span is where a range of the JSON is in the file, with the mark before it if it is the beginning. That of none is empty.
-func (b *book) span(r notebook.Range) filestate.Span {
+// Span is where a range of the JSON is in the file, with the mark before it if it is the beginning. That of none is empty.
+func (b *Notebook) Span(r notebook.Range) filestate.Span {
 	if r.From == r.To {
 		return filestate.Span{}
 	}
@@ -45,8 +45,8 @@ func cutOf(block string, source, lacks int) cut {
 // share is what of the file counts as shown with cell i of all: it, and what is before it, so that all cells together are all
 // of the file. Of one whose outputs are cut these are missing. Of one whose source is, it is no more than that it begins:
 // something was shown, and the cell not.
-func (b *book) share(cells []notebook.Cell, i int, at cut) []filestate.Span {
-	r := notebook.Range{To: len(b.json)}
+func (b *Notebook) share(cells []notebook.Cell, i int, at cut) []filestate.Span {
+	r := notebook.Range{To: len(b.JSON)}
 	if i > 0 {
 		_, r.From = cells[i-1].Span()
 	}
@@ -59,25 +59,25 @@ func (b *book) share(cells []notebook.Cell, i int, at cut) []filestate.Span {
 		r.To = from + 1
 	case inOutputs:
 		outputs := cells[i].OutputsRange()
-		return []filestate.Span{b.span(notebook.Range{From: r.From, To: outputs.From}), b.span(notebook.Range{From: outputs.To, To: r.To})}
+		return []filestate.Span{b.Span(notebook.Range{From: r.From, To: outputs.From}), b.Span(notebook.Range{From: outputs.To, To: r.To})}
 	}
-	return []filestate.Span{b.span(r)}
+	return []filestate.Span{b.Span(r)}
 }
 
 // cutNote says how what is missing of a cell can be read. Number counts from 1.
-func (b *book) cutNote(c notebook.Cell, number int, at cut, maxLine int) string {
+func (b *Notebook) cutNote(c notebook.Cell, number int, at cut, maxLine int) string {
 	if at == inOutputs {
 		return fmt.Sprintf("the outputs of cell %d are cut; use run_shell with %s", number, b.jq(c.Path+".outputs"))
 	}
-	first, lines := b.lines(c.SourceRange())
-	if longLine(lines, maxLine) {
+	first, lines := b.Lines(c.SourceRange())
+	if LongLine(lines, maxLine) {
 		return fmt.Sprintf("cell %d is cut, and so are its lines in the file; use run_shell with %s", number, b.jq(c.Path))
 	}
 	return fmt.Sprintf("cell %d is cut; as_text=true shows the file in lines, from offset=%d on those of its source", number, first)
 }
 
-// longLine says that read_file would not show all of a line.
-func longLine(text []byte, most int) bool {
+// LongLine says that read_file would not show all of a line.
+func LongLine(text []byte, most int) bool {
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
 		if most > 0 && utf8.RuneCount(line) > most {
 			return true
