@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/editing"
 	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
@@ -46,7 +47,7 @@ func undoneFiles(changes []filestate.Change) (text string, hidden []int) {
 		default:
 			fmt.Fprintf(&b, "\n%s: restored", c.Path)
 		}
-		diff, whole := contentDiff(c.Old, c.New, maxDiff/len(changes))
+		diff, whole := editing.ContentDiff(c.Old, c.New, editing.MaxDiff/len(changes))
 		if diff == "" || c.Before == c.After {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"codehand/tools/editing"
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
@@ -39,13 +40,13 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
 	Check:    checkEditFile,
 	Complete: func(_ context.Context, s *session.State, in *editFileInput) error {
-		return refuseSecret(s, in.FilePath, "new_string", in.NewString)
+		return editing.RefuseSecret(s, in.FilePath, "new_string", in.NewString)
 	},
 	Run: runEditFile,
 })
 
 func checkEditFile(in editFileInput) error {
-	return checkEdit("edit_file", "", in.OldString, in.NewString)
+	return editing.CheckEdit("edit_file", "", in.OldString, in.NewString)
 }
 
 func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Result, error) {
@@ -54,32 +55,31 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 		return tool.Result{}, wording.PathRefusal(env, in.FilePath, err)
 	}
 	defer f.Close()
-	edit := fileEdits{file: f, path: in.FilePath, version: in.Version, edits: []textedit.Edit{
+	edit := editing.FileEdits{File: f, Path: in.FilePath, Version: in.Version, Edits: []textedit.Edit{
 		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
 	}}
-	if err := edit.refuseNotebook(ctx, env); err != nil {
+	if err := edit.RefuseNotebook(ctx, env); err != nil {
 		return tool.Result{}, err
 	}
-	edit.notes = &editNotes{env: env}
-	defer edit.notes.end()
-	changes, err := env.Files.Update(ctx, by(env, "edit_file"), edit.change(env))
+	defer editing.TellStages(env, &edit)()
+	changes, err := env.Files.Update(ctx, editing.By(env, "edit_file"), edit.Change(env))
 	if err != nil {
-		return tool.Result{}, edit.refusal(ctx, env, err)
+		return tool.Result{}, edit.Refusal(ctx, env, err)
 	}
-	c, done := changes[0], edit.report.Edits[0]
-	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, wording.Plural(done.Replacements, "replacement", "replacements"), levelWords(done.Level))
+	c, done := changes[0], edit.Report.Edits[0]
+	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, wording.Plural(done.Replacements, "replacement", "replacements"), editing.LevelWords(done.Level))
 	switch {
 	case c.Old == nil:
 		text = "Successfully created " + in.FilePath
 	case c.Before == c.After:
 		text = "No change: " + in.FilePath + " already has this content."
 	}
-	if diff, _ := diffAt(c, edit.report.Places, maxDiff); diff != "" {
+	if diff, _ := editing.DiffAt(c, edit.Report.Places, editing.MaxDiff); diff != "" {
 		text += "\n" + diff
 	}
 	return tool.Result{
-		Text: text + changeNotes(env, nil, c), Shows: []string{c.Path},
-		Meta: changeMeta(struct {
+		Text: text + editing.Notes(env, nil, c), Shows: []string{c.Path},
+		Meta: editing.Meta(struct {
 			Replacements int `json:"replacements"`
 			Level        int `json:"level"`
 			BytesChanged int `json:"bytesChanged"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/editing"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -142,8 +143,8 @@ func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, f
 		return file, true, tool.Meta{}, wording.PathRefusal(env, file.path, err)
 	}
 	if err != nil {
-		return file, false, tool.Meta{}, guard{name: "exit_plan_mode"}.refusal(ctx, env, file.path, err)
+		return file, false, tool.Meta{}, editing.Guard{Name: "exit_plan_mode"}.Refusal(ctx, env, file.path, err)
 	}
 	file.text = in.Plan
-	return file, false, changeMeta(struct{}{}, changes...), nil
+	return file, false, editing.Meta(struct{}{}, changes...), nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/tools/editing"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -122,7 +123,7 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 	lines, res := []string{changeLine(env, e, files, time.Now())}, tool.Result{}
 	for _, f := range files {
 		before, after, err := env.Files.Contents(ctx, e.ID, f.Path)
-		text, _ := contentDiff(before, after, max(env.Limit-1000, maxDiff)/len(files))
+		text, _ := editing.ContentDiff(before, after, max(env.Limit-1000, editing.MaxDiff)/len(files))
 		switch {
 		case errors.Is(err, journal.ErrNoCopy):
 			text = "(no copy of the content is kept)"

@@ -1,13 +1,11 @@
 package tools
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"codehand/filestate"
 	"codehand/tools/tool"
 )
 
@@ -37,42 +35,6 @@ func TestTooLarge(t *testing.T) {
 	}
 	text := r.fails(tool.TooLarge, "edit_file", `{"file_path":"huge","old_string":"a","new_string":"b"}`)
 	same(t, text, "TOO_LARGE: File is too large to edit (1.5 GB). Maximum editable file size is 1 GiB. Use run_shell.")
-}
-
-func TestTornRefusal(t *testing.T) {
-	t.Parallel()
-	err := tornRefusal(&filestate.RollbackError{Err: errors.New("disk full"), Files: []filestate.Left{
-		{Path: "/w/a", Changed: true, Err: errors.New("read-only file system")}, {Path: "/w/b"},
-	}})
-	r, ok := errors.AsType[*tool.Refusal](err)
-	if !ok || r.Code != tool.RollbackFailed || r.Number != 15 {
-		t.Fatalf("%v", err)
-	}
-	for _, want := range []string{"\n/w/a: the new content, or what another program made of it (read-only file system)", "\n/w/b: as before"} {
-		if !strings.Contains(r.Text, want) {
-			t.Errorf("no %q in %s", want, r.Text)
-		}
-	}
-}
-
-func TestSeenLines(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		seen []filestate.Lines
-		text string
-		next int
-	}{
-		{nil, "parts of lines", 1},
-		{[]filestate.Lines{{From: 1, To: 200}}, "lines 1-200 of 5,204", 201},
-		{[]filestate.Lines{{From: 5, To: 9}, {From: 20, To: 30}}, "lines 5-9, 20-30 of 5,204", 1},
-	} {
-		if got := seenLines(&filestate.PartReadError{Seen: c.seen, Total: 5204}); got != c.text {
-			t.Errorf("got %q, want %q", got, c.text)
-		}
-		if got := nextUnseen(c.seen); got != c.next {
-			t.Errorf("the next line to read is %d, want %d", got, c.next)
-		}
-	}
 }
 
 // A hard link that is broken by the change is told, since the other name keeps the old content.

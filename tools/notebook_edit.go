@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/editing"
 	"codehand/tools/notebook"
 	"codehand/tools/results"
 	"codehand/tools/session"
@@ -43,7 +44,7 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Activity: func(in notebookEditInput) string { return "Editing " + filepath.Base(in.NotebookPath) },
 	Check:    checkNotebookEdit,
 	Complete: func(_ context.Context, s *session.State, in *notebookEditInput) error {
-		return refuseSecret(s, in.NotebookPath, "new_source", in.NewSource)
+		return editing.RefuseSecret(s, in.NotebookPath, "new_source", in.NewSource)
 	},
 	Run: runNotebookEdit,
 })
@@ -74,27 +75,27 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 	var chance [4]byte
 	_, _ = rand.Read(chance[:]) // crypto/rand never fails
 	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert, "delete": notebook.Delete}[in.EditMode]
-	edit := &bookEdit{path: in.NotebookPath, cell: notebook.CellEdit{
+	edit := &editing.CellEdit{Path: in.NotebookPath, Cell: notebook.CellEdit{
 		Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource, Random: binary.NativeEndian.Uint32(chance[:]),
 	}}
-	changes, err := env.Files.Update(ctx, by(env, "notebook_edit"), filestate.Edit{
+	changes, err := env.Files.Update(ctx, editing.By(env, "notebook_edit"), filestate.Edit{
 		File: f, Version: filestate.Version(in.Version),
-		Change: edit.change, Touches: edit.touches,
+		Change: edit.Change, Touches: edit.Touches,
 	})
-	if isUnseenCell(err) {
-		return tool.Result{}, edit.unseen(env.Prefs.ReadMaxLine)
+	if editing.IsUnseenCell(err) {
+		return tool.Result{}, edit.Unseen(env.Prefs.ReadMaxLine)
 	}
 	if err != nil {
 		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
 	}
-	text, notes := notebookEditSaid(in, changes[0], edit.done)
+	text, notes := notebookEditSaid(in, changes[0], edit.Done)
 	return tool.Result{
-		Text: text + changeNotes(env, notes, changes...), Shows: []string{changes[0].Path},
-		Meta: changeMeta(struct {
+		Text: text + editing.Notes(env, notes, changes...), Shows: []string{changes[0].Path},
+		Meta: editing.Meta(struct {
 			Cell  string `json:"cell"`
 			Index int    `json:"index"`
 			Type  string `json:"type"`
-		}{edit.done.ID, edit.done.Index, edit.done.Type}, changes...),
+		}{edit.Done.ID, edit.Done.Index, edit.Done.Type}, changes...),
 	}, nil
 }
 
@@ -134,7 +135,7 @@ func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput
 	missing, isMissing := errors.AsType[*notebook.NotFoundError](err)
 	switch {
 	case errors.Is(err, notebook.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath, sizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
+		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath, editing.SizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
 	case isInvalid:
 		return viewing.NotebookRefusal(in.NotebookPath, invalid)
 	case isMissing && len(missing.IDs) == 0:
@@ -144,5 +145,5 @@ func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput
 	case isMissing:
 		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.", wording.Clip(in.CellID, 100), len(missing.IDs)-1)
 	}
-	return guard{name: "notebook_edit", unread: 6, changed: 7}.refusal(ctx, env, in.NotebookPath, err)
+	return editing.Guard{Name: "notebook_edit", Unread: 6, Changed: 7}.Refusal(ctx, env, in.NotebookPath, err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/disk"
+	"codehand/tools/editing"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -100,7 +101,7 @@ func writePlan(ctx context.Context, env tool.Env, name string, was planFile, tex
 		return nil, err
 	}
 	defer f.Close()
-	return env.Files.Update(ctx, by(env, name), filestate.Edit{
+	return env.Files.Update(ctx, editing.By(env, name), filestate.Edit{
 		File: f, Whole: true, Unseen: true, // it is compared here
 		Change: func(old []byte) ([]byte, error) {
 			if sum := planSum(old); old == nil && was.sum != "" || old != nil && sum != was.sum {

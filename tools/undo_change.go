@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/tools/editing"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -120,13 +121,13 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		text, _ := undoneFiles(changes)
 		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + text}, nil
 	}
-	changes, err := env.Files.Undo(ctx, by(env, "undo_change"), steps...)
+	changes, err := env.Files.Undo(ctx, editing.By(env, "undo_change"), steps...)
 	if err != nil {
 		return tool.Result{}, undoRefusal(ctx, env, in.change, err)
 	}
 	text, hidden := undoneFiles(changes)
 	unseen := unsee(ctx, env, changes, hidden)
-	res := tool.Result{Meta: changeMeta(struct {
+	res := tool.Result{Meta: editing.Meta(struct {
 		Undone string `json:"undone"`
 		Files  int    `json:"files"`
 	}{in.change.ID, len(changes)}, changes...)}
@@ -138,6 +139,6 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 			notes = append(notes, "["+again+", undo change "+c.ID+"]")
 		}
 	}
-	res.Text = did + line + text + changeNotes(env, append(notes, unseen...), changes...)
+	res.Text = did + line + text + editing.Notes(env, append(notes, unseen...), changes...)
 	return res, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/disk"
+	"codehand/tools/editing"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -58,7 +59,7 @@ func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
 		case c.Want == nil:
 			head = c.Path + " changed after that change: somebody made it again."
 		default:
-			diff, _ = contentDiff(c.Want, c.Now, maxDiff/len(all))
+			diff, _ = editing.ContentDiff(c.Want, c.Now, editing.MaxDiff/len(all))
 			shows = append(shows, c.Path)
 			if len(all) > 1 {
 				diff = c.Path + ":\n" + diff

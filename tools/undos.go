@@ -9,6 +9,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/tools/editing"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -91,5 +92,5 @@ func undoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) 
 	case isFailed && len(e.Files) > 1:
 		return wording.WriteRefusal(failed, len(e.Files), err)
 	}
-	return guard{name: "undo_change"}.refusal(ctx, env, e.Files[0].Path, err)
+	return editing.Guard{Name: "undo_change"}.Refusal(ctx, env, e.Files[0].Path, err)
 }

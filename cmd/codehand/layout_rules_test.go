@@ -99,7 +99,6 @@ func isContext(x ast.Expr) bool {
 // do in the same way, by subject. None of them makes a tool shorter by moving its own words away.
 var sharedFiles = []string{
 	"doc.go", "all.go",
-	"applied.go", "bookedits.go", "changenotes.go", "changes.go", "edits.go", "guard.go", "manyedits.go", "matches.go", "notebooks.go", "settingsfiles.go", "secretfiles.go", "unread.go", "editnotes.go", // files
 	"commands.go", "commandviews.go", "jobs.go", "outcomes.go", "outputs.go", "weigh.go", // commands
 	"changecontents.go", "changelines.go", "journals.go", "undoconflicts.go", "undos.go", // the journal
 	"approvals.go", "planquestions.go", "plans.go", // plan mode

@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"strings"
@@ -17,9 +17,9 @@ func (e *brokenError) Error() string { return "settings would be broken: " + e.r
 
 func (e *brokenError) Unwrap() error { return e.reason }
 
-// checkSettings is the last check of a new content: of a file of settings it must be one that can be read. The error is a
+// CheckSettings is the last check of a new content: of a file of settings it must be one that can be read. The error is a
 // *brokenError.
-func checkSettings(env tool.Env, before, after []byte, paths ...string) error {
+func CheckSettings(env tool.Env, before, after []byte, paths ...string) error {
 	reason := env.Settings.Break(before, after, paths...)
 	if reason == nil {
 		return nil

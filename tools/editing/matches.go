@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"errors"
@@ -75,8 +75,8 @@ func manyMatches(e *textedit.AmbiguousError, old string) string {
 	return text
 }
 
-// levelWords says how loosely an edit matched.
-func levelWords(l textedit.Level) string {
+// LevelWords says how loosely an edit matched.
+func LevelWords(l textedit.Level) string {
 	switch l {
 	case textedit.Quotes:
 		return " (matched via quote normalization)"
@@ -88,22 +88,22 @@ func levelWords(l textedit.Level) string {
 	return ""
 }
 
-// summary says in one line what was done to the file, or would be.
-func (f *fileEdits) summary(c filestate.Change) string {
+// Summary says in one line what was done to the file, or would be.
+func (f *FileEdits) Summary(c filestate.Change) string {
 	n, level := 0, textedit.Exact
-	for _, d := range f.report.Edits {
+	for _, d := range f.Report.Edits {
 		n, level = n+d.Replacements, max(level, d.Level)
 	}
-	text := f.path + ": "
-	if f.which != nil {
+	text := f.Path + ": "
+	if f.Which != nil {
 		word := "edits "
-		if len(f.which) == 1 {
+		if len(f.Which) == 1 {
 			word = "edit "
 		}
-		text += word + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.which), " ", ", "), "[]") + "; "
+		text += word + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Which), " ", ", "), "[]") + "; "
 	}
 	if unchanged(c) {
 		return text + "no change, it has this content already"
 	}
-	return text + wording.Plural(n, "replacement", "replacements") + levelWords(level)
+	return text + wording.Plural(n, "replacement", "replacements") + LevelWords(level)
 }

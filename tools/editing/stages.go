@@ -1,18 +1,18 @@
-package tools
+package editing
 
 import (
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
 
-// editNotes tell the client how far a call with edits is. The nil editNotes tell nothing.
-type editNotes struct {
+// stages tell the client how far a call with edits is. The nil stages tell nothing.
+type stages struct {
 	env  tool.Env
 	done func() // ends what is being told now
 }
 
 // say replaces what is told, from now on.
-func (n *editNotes) say(what string) {
+func (n *stages) say(what string) {
 	if n != nil {
 		n.end()
 		n.done = wording.TellIfSlow(n.env, what)
@@ -20,7 +20,7 @@ func (n *editNotes) say(what string) {
 }
 
 // end is called when the call ends.
-func (n *editNotes) end() {
+func (n *stages) end() {
 	if n != nil && n.done != nil {
 		n.done()
 		n.done = nil

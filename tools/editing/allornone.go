@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"bytes"
@@ -15,20 +15,19 @@ import (
 	"codehand/tools/wording"
 )
 
-// applyAll changes all files or none.
-func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestate.Change, error) {
-	if slices.ContainsFunc(files, (*fileEdits).notebook) { // which is refused, and so are others for what is wrong with them
-		if _, err := checkAll(ctx, env, files); err != nil {
+// ApplyAll changes all files or none.
+func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestate.Change, error) {
+	if slices.ContainsFunc(files, (*FileEdits).notebook) { // which is refused, and so are others for what is wrong with them
+		if _, err := CheckAll(ctx, env, files); err != nil {
 			return nil, err
 		}
 	}
-	notes := noteEdits(env, files)
-	defer notes.end()
+	defer TellStages(env, files...)()
 	all := make([]filestate.Edit, len(files))
 	for i, f := range files {
-		all[i] = f.change(env)
+		all[i] = f.Change(env)
 	}
-	changes, err := env.Files.Update(ctx, by(env, "multi_edit"), all...)
+	changes, err := env.Files.Update(ctx, By(env, "multi_edit"), all...)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	_, isTorn := errors.AsType[*filestate.RollbackError](err)
 	switch {
@@ -37,11 +36,11 @@ func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestat
 	case isFailed && len(files) > 1:
 		err = wording.WriteRefusal(failed, len(files), err)
 	case isFailed:
-		err = files[0].refusal(ctx, env, err)
+		err = files[0].Refusal(ctx, env, err)
 	case isTorn, ctx.Err() != nil, errors.Is(err, lock.ErrLocked), errors.Is(err, filestate.ErrMemory):
-		err = guard{}.refusal(ctx, env, "One of the files", err)
+		err = Guard{}.Refusal(ctx, env, "One of the files", err)
 	default: // to say what is wrong with every file, not only with the first
-		if _, wrong := checkAll(ctx, env, files); wrong != nil {
+		if _, wrong := CheckAll(ctx, env, files); wrong != nil {
 			return nil, wrong
 		}
 		err = tool.Refuse(tool.Busy, "One of the files is being changed by another session. Nothing was done. Try again.")
@@ -49,34 +48,34 @@ func applyAll(ctx context.Context, env tool.Env, files []*fileEdits) ([]filestat
 	return nil, err
 }
 
-// noteEdits lets all files tell how far the call is. The caller ends that.
-func noteEdits(env tool.Env, files []*fileEdits) *editNotes {
-	notes := &editNotes{env: env}
+// TellStages lets files tell the client how far their call is. done is called when the call ends.
+func TellStages(env tool.Env, files ...*FileEdits) (done func()) {
+	notes := &stages{env: env}
 	for _, f := range files {
 		f.notes = notes
 	}
-	return notes
+	return notes.end
 }
 
 // maxFailing is how many failing edits one refusal reports.
 const maxFailing = 10
 
-// dryWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one that denies
+// DryRunWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one that denies
 // them, by the name that was given or by that of the file itself, is told here.
-func dryWords(env tool.Env, files []*fileEdits) string {
-	edits := wording.Plural(files[0].total, "edit", "edits")
+func DryRunWords(env tool.Env, files []*FileEdits) string {
+	edits := wording.Plural(files[0].Total, "edit", "edits")
 	for _, f := range files {
-		for _, path := range []string{env.Space.Abs(f.path), f.file.Path} {
+		for _, path := range []string{env.Space.Abs(f.Path), f.File.Path} {
 			if env.Rules.Ruled(path, true) == permission.Deny {
-				return "Dry run: all " + edits + " fit, but a permission rule denies changes of " + f.path + "."
+				return "Dry run: all " + edits + " fit, but a permission rule denies changes of " + f.Path + "."
 			}
 		}
 	}
 	return "Dry run: all " + edits + " would apply."
 }
 
-// editedWords is what these edits came to.
-func editedWords(changes []filestate.Change, edits int) string {
+// EditedWords is what these edits came to.
+func EditedWords(changes []filestate.Change, edits int) string {
 	changed := slices.DeleteFunc(slices.Clone(changes), unchanged)
 	if len(changed) == 0 {
 		return "No change: " + wording.Plural(len(changes), "file has", "files have") + " this content already."
@@ -87,10 +86,9 @@ func editedWords(changes []filestate.Change, edits int) string {
 // unchanged says that an edit came to the content that the file had.
 func unchanged(c filestate.Change) bool { return c.Old != nil && bytes.Equal(c.Old, c.New) }
 
-// checkAll tries the edits of every file and writes nothing. The first failing edit of each is reported, at most 10.
-func checkAll(ctx context.Context, env tool.Env, files []*fileEdits) (changes []filestate.Change, err error) {
-	notes := noteEdits(env, files)
-	defer notes.end()
+// CheckAll tries the edits of every file and writes nothing. The first failing edit of each is reported, at most 10.
+func CheckAll(ctx context.Context, env tool.Env, files []*FileEdits) (changes []filestate.Change, err error) {
+	defer TellStages(env, files...)()
 	var all *tool.Refusal
 	failing := 0
 	for i, f := range files {

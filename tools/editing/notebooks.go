@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"bytes"
@@ -15,33 +15,33 @@ import (
 )
 
 // notebook says that the file is a Jupyter notebook, by the name that was given or by that of the file itself.
-func (f *fileEdits) notebook() bool {
-	return viewing.IsNotebook(f.path) || viewing.IsNotebook(f.file.Path)
+func (f *FileEdits) notebook() bool {
+	return viewing.IsNotebook(f.Path) || viewing.IsNotebook(f.File.Path)
 }
 
-// refuseNotebook sends edits of a notebook's text to the tool that edits its cells. nil: it is none, or there is no such file
+// RefuseNotebook sends edits of a notebook's text to the tool that edits its cells. nil: it is none, or there is no such file
 // to edit, which Update says.
-func (f *fileEdits) refuseNotebook(ctx context.Context, env tool.Env) error {
-	creates, gone := f.edits[0].Old == "", missing(f.file)
+func (f *FileEdits) RefuseNotebook(ctx context.Context, env tool.Env) error {
+	creates, gone := f.Edits[0].Old == "", Missing(f.File)
 	if !f.notebook() || gone && !creates {
 		return nil
 	}
 	head := ""
-	if f.which != nil {
-		head = fmt.Sprintf("Edit %d: ", f.which[0])
+	if f.Which != nil {
+		head = fmt.Sprintf("Edit %d: ", f.Which[0])
 	}
 	text := head + "File is a Jupyter Notebook. Use the notebook_edit tool to edit this file."
 	if gone {
 		return tool.Numbered(tool.Notebook, 5, "%s", text+" To create it, use write_file.")
 	}
-	if err := (guard{creates: creates, head: head}).look(ctx, env, f.file); err != nil {
-		return wording.PathRefusal(env, f.path, err)
+	if err := (Guard{creates: creates, head: head}).look(ctx, env, f.File); err != nil {
+		return wording.PathRefusal(env, f.Path, err)
 	}
 	return tool.Numbered(tool.Notebook, 5, "%s", text)
 }
 
-// checkNotebook refuses to make a notebook of what is none, since no program would open it any more.
-func checkNotebook(content string, paths ...string) error {
+// CheckNotebook refuses to make a notebook of what is none, since no program would open it any more.
+func CheckNotebook(content string, paths ...string) error {
 	if !slices.ContainsFunc(paths, viewing.IsNotebook) {
 		return nil
 	}

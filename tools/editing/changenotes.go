@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// changeNotes are the last lines of an answer about changed files.
-func changeNotes(env tool.Env, notes []string, changes ...filestate.Change) string {
+// Notes are the last lines of an answer about changed files.
+func Notes(env tool.Env, notes []string, changes ...filestate.Change) string {
 	for _, c := range changes {
 		if c.SyncErr != nil {
 			notes = append(notes, fmt.Sprintf("[written; durability unknown: %v]", c.SyncErr))

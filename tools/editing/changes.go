@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"encoding/json"
@@ -14,21 +14,21 @@ import (
 	"codehand/tools/wording"
 )
 
-// by says on whose behalf a tool changes files.
-func by(env tool.Env, name string) journal.By {
+// By says on whose behalf a tool changes files.
+func By(env tool.Env, name string) journal.By {
 	return journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name, Workspace: env.Space.First()}
 }
 
-// diffAt is what a change did at these places, nil: anywhere, at most maxBytes long and safe to read. whole: nothing is missing.
-func diffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff string, whole bool) {
+// DiffAt is what a change did at these places, nil: anywhere, at most maxBytes long and safe to read. whole: nothing is missing.
+func DiffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff string, whole bool) {
 	diff, whole = textedit.DiffAt(c.Old, c.New, places, maxBytes)
 	diff, exact := results.ShowDiff(diff)
 	return strings.TrimSuffix(diff, "\n"), whole && exact
 }
 
-// changeMeta is what programs learn of changed files: beside the tool's own fields, which are an object, the id that the
+// Meta is what programs learn of changed files: beside the tool's own fields, which are an object, the id that the
 // change has in the journal.
-func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
+func Meta(fields any, changes ...filestate.Change) tool.Meta {
 	m := tool.Meta{Data: wording.Data(fields)}
 	if i := slices.IndexFunc(changes, func(c filestate.Change) bool { return c.ID != "" }); i >= 0 {
 		own := strings.TrimPrefix(string(m.Data), "{")
@@ -59,15 +59,15 @@ func changeMeta(fields any, changes ...filestate.Change) tool.Meta {
 	return m
 }
 
-// maxDiff is the most bytes of a diff, or of a whole file in its place, that one answer shows.
-const maxDiff = 8192
+// MaxDiff is the most bytes of a diff, or of a whole file in its place, that one answer shows.
+const MaxDiff = 8192
 
-// contentDiff is what lies between two contents of a file; nil: there is none. whole: nothing is missing.
-func contentDiff(before, after []byte, maxBytes int) (diff string, whole bool) {
+// ContentDiff is what lies between two contents of a file; nil: there is none. whole: nothing is missing.
+func ContentDiff(before, after []byte, maxBytes int) (diff string, whole bool) {
 	for _, content := range [][]byte{before, after} {
 		if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {
 			return fmt.Sprintf("(not text: %s before, %s after)", results.Size(int64(len(before))), results.Size(int64(len(after)))), false
 		}
 	}
-	return diffAt(filestate.Change{Old: before, New: after}, nil, maxBytes)
+	return DiffAt(filestate.Change{Old: before, New: after}, nil, maxBytes)
 }

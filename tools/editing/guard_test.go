@@ -1,10 +1,11 @@
-package tools
+package editing
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestReadRefusal(t *testing.T) {
 			if step != "" {
 				err = &filestate.WriteError{Path: "/w/real", Step: step, Err: cause}
 			}
-			for name, got := range map[string]error{"read": wording.PathRefusal(tool.Env{}, "a.txt", err), "edit": guard{name: "edit_file"}.refusal(t.Context(), tool.Env{}, "a.txt", err)} {
+			for name, got := range map[string]error{"read": wording.PathRefusal(tool.Env{}, "a.txt", err), "edit": Guard{Name: "edit_file"}.Refusal(t.Context(), tool.Env{}, "a.txt", err)} {
 				refusal, ok := errors.AsType[*tool.Refusal](got)
 				if !ok || refusal.Code != tool.ReadFailed || !errors.Is(refusal.Cause, cause) {
 					t.Fatalf("%s %v at %q: got %#v", name, cause, step, got)
@@ -40,7 +41,7 @@ func TestReadRefusal(t *testing.T) {
 		}
 	}
 	for kept, err := range map[string]error{"": hidden(syscall.EACCES), " The file is unchanged.": &filestate.WriteError{Path: "/w/real", Step: "open", Err: syscall.EACCES}} {
-		refusal, ok := errors.AsType[*tool.Refusal](guard{name: "edit_file"}.refusal(t.Context(), tool.Env{}, "a.txt", err))
+		refusal, ok := errors.AsType[*tool.Refusal](Guard{Name: "edit_file"}.Refusal(t.Context(), tool.Env{}, "a.txt", err))
 		if !ok || refusal.Code != tool.PermissionDenied {
 			t.Fatalf("%v: got %#v", err, refusal)
 		}
@@ -60,15 +61,51 @@ func TestChangeRefusal(t *testing.T) {
 	} {
 		for absent, kept := range map[bool]string{false: " The file is unchanged.", true: " Nothing was changed."} {
 			err := &filestate.WriteError{Path: "/w/real", Step: "create", Err: cause, Absent: absent}
-			refusal, ok := errors.AsType[*tool.Refusal](guard{name: "write_file"}.refusal(t.Context(), tool.Env{}, "a.txt", err))
+			refusal, ok := errors.AsType[*tool.Refusal](Guard{Name: "write_file"}.Refusal(t.Context(), tool.Env{}, "a.txt", err))
 			if want := "Writing a.txt failed: " + cause.Error() + "." + kept + now; !ok || refusal.Code != tool.WriteFailed || refusal.Text != want {
 				t.Errorf("got %v\nwant %s", refusal, want)
 			}
 		}
 	}
 	missing := &filestate.WriteError{Path: "/w/new", Step: "open", Err: syscall.EMFILE, Absent: true}
-	refusal, _ := errors.AsType[*tool.Refusal](guard{name: "write_file"}.refusal(t.Context(), tool.Env{}, "new", missing))
+	refusal, _ := errors.AsType[*tool.Refusal](Guard{Name: "write_file"}.Refusal(t.Context(), tool.Env{}, "new", missing))
 	if want := "Writing new failed: too many open files. Nothing was changed." + again; refusal == nil || refusal.Code != tool.WriteFailed || refusal.Text != want {
 		t.Errorf("got %v", refusal)
+	}
+}
+
+func TestTornRefusal(t *testing.T) {
+	t.Parallel()
+	err := tornRefusal(&filestate.RollbackError{Err: errors.New("disk full"), Files: []filestate.Left{
+		{Path: "/w/a", Changed: true, Err: errors.New("read-only file system")}, {Path: "/w/b"},
+	}})
+	r, ok := errors.AsType[*tool.Refusal](err)
+	if !ok || r.Code != tool.RollbackFailed || r.Number != 15 {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{"\n/w/a: the new content, or what another program made of it (read-only file system)", "\n/w/b: as before"} {
+		if !strings.Contains(r.Text, want) {
+			t.Errorf("no %q in %s", want, r.Text)
+		}
+	}
+}
+
+func TestSeenLines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		seen []filestate.Lines
+		text string
+		next int
+	}{
+		{nil, "parts of lines", 1},
+		{[]filestate.Lines{{From: 1, To: 200}}, "lines 1-200 of 5,204", 201},
+		{[]filestate.Lines{{From: 5, To: 9}, {From: 20, To: 30}}, "lines 5-9, 20-30 of 5,204", 1},
+	} {
+		if got := seenLines(&filestate.PartReadError{Seen: c.seen, Total: 5204}); got != c.text {
+			t.Errorf("got %q, want %q", got, c.text)
+		}
+		if got := nextUnseen(c.seen); got != c.next {
+			t.Errorf("the next line to read is %d, want %d", got, c.next)
+		}
 	}
 }

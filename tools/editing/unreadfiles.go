@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 )
 
 // unreadRefusal sends the model to read_file, unless reading could not help.
-func (g guard) unreadRefusal(ctx context.Context, env tool.Env, path string) error {
+func (g Guard) unreadRefusal(ctx context.Context, env tool.Env, path string) error {
 	f, err := env.Open(path, workspace.Read)
 	if err == nil {
 		defer f.Close()
 		err = g.look(ctx, env, f)
 	}
 	if err == nil {
-		return tool.Numbered(tool.FileNotRead, g.unread, "File has not been read yet: %s. Read it first before writing to it.", path)
+		return tool.Numbered(tool.FileNotRead, g.Unread, "File has not been read yet: %s. Read it first before writing to it.", path)
 	}
 	return wording.PathRefusal(env, path, err)
 }
 
 // look opens a file that was not read for what reading would find.
-func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
+func (g Guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 	r, err := env.Files.Open(ctx, f)
 	if err != nil {
 		return err
@@ -42,13 +42,13 @@ func (g guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 	if err == nil && viewing.IsNotebook(f.Path) {
 		return viewing.ReadableNotebook(ctx, env, f.Path, head, r)
 	}
-	if e, _ := textedit.Detect(head); err == nil && !e.Editable() && g.name != "write_file" {
+	if e, _ := textedit.Detect(head); err == nil && !e.Editable() && g.Name != "write_file" {
 		return textedit.ErrEncoding
 	}
 	return err
 }
 
-func (g guard) inTheWay(content []byte) bool {
+func (g Guard) inTheWay(content []byte) bool {
 	return g.creates && strings.TrimSpace(textedit.Shown(content)) != ""
 }
 

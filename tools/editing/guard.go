@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 	"codehand/tools/workspace"
 )
 
-// A guard is what the read guard says in a tool's answers.
-type guard struct {
-	name            string // of the tool
-	unread, changed int    // numbers of its refusals
+// A Guard is what the read guard says in a tool's answers.
+type Guard struct {
+	Name            string // of the tool
+	Unread, Changed int    // numbers of its refusals
 	creates         bool   // the edit makes a file, so that one with content is in the way
 	head            string // what the words about one of several edits begin with
 }
 
-// refusal answers an error of Files.Update about path.
-func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error) error {
+// Refusal answers an error of Files.Update about path.
+func (g Guard) Refusal(ctx context.Context, env tool.Env, path string, err error) error {
 	stale, isStale := errors.AsType[*filestate.StaleError](err)
 	part, isPart := errors.AsType[*filestate.PartReadError](err)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
@@ -43,19 +43,19 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 	case isStale:
 		return g.stale(ctx, env, path, stale)
 	case isPart && part.Version != "":
-		return tool.Numbered(tool.FilePartlyRead, g.unread, "Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.", part.Version, seenLines(part), path)
+		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.", part.Version, seenLines(part), path)
 	case isPart && viewing.IsNotebook(path): // its lines are not what read_file counts
-		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) or use notebook_edit.", path)
+		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) or use notebook_edit.", path)
 	case isPart && len(part.Seen) == 0: // the answer of the change may have shown whole lines
-		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
+		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
 	case isPart:
-		return tool.Numbered(tool.FilePartlyRead, g.unread, "Only %s of %s were read. %s", seenLines(part), path, unreadRest(part))
+		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only %s of %s were read. %s", seenLines(part), path, unreadRest(part))
 	case errors.Is(err, filestate.ErrNotRead):
 		return g.unreadRefusal(ctx, env, path)
 	case errors.Is(err, filestate.ErrVersion):
-		return tool.Invalid(g.name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p, or r, 12 and a range`)
+		return tool.Invalid(g.Name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p, or r, 12 and a range`)
 	case errors.Is(err, disk.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", sizeOf(env, path))
+		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", SizeOf(env, path))
 	}
 	return wording.PathRefusal(env, path, err)
 }
@@ -63,21 +63,21 @@ func (g guard) refusal(ctx context.Context, env tool.Env, path string, err error
 // goneRefusal answers an edit of a file that is not there.
 func goneRefusal(ctx context.Context, env tool.Env, path string) error {
 	text := fmt.Sprintf("File does not exist: %s. %s", path, wording.Whereabouts(env, path))
-	if wasDeleted(ctx, env, path) {
+	if WasDeleted(ctx, env, path) {
 		text += " It was deleted after you read it."
 	}
 	return tool.Numbered(tool.FileNotFound, 4, "%s", text)
 }
 
-// wasDeleted says that the session has seen a file that is not there any more.
-func wasDeleted(ctx context.Context, env tool.Env, path string) bool {
+// WasDeleted says that the session has seen a file that is not there any more.
+func WasDeleted(ctx context.Context, env tool.Env, path string) bool {
 	real, _ := env.Space.Resolve(path)
 	stale, err := env.Files.Changed(ctx, real)
 	return err == nil && len(stale) > 0 && stale[0].Now == ""
 }
 
 // stale shows what changed, and lets the session count it as read if all of it is shown: then the same call succeeds.
-func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestate.StaleError) error {
+func (g Guard) stale(ctx context.Context, env tool.Env, path string, e *filestate.StaleError) error {
 	if viewing.IsNotebook(path) {
 		if _, err := viewing.ReadNotebook(path, e.New); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 	if g.inTheWay(e.New) {
 		return existsRefusal(g.head)
 	}
-	r := numbered(tool.FileChanged, g.changed, e)
+	r := numbered(tool.FileChanged, g.Changed, e)
 	r.Text = path + " has been modified since read, either by the user or by a linter. "
 	if e.Named { // maybe by this session itself
 		r.Text = path + " does not have version " + string(e.Was) + " now. "
@@ -100,9 +100,9 @@ func (g guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		r.Text += "Its name stands for another file now. Read it again before attempting to write it."
 		return r
 	case e.Old != nil:
-		shown, whole = textedit.Diff(e.Old, e.New, maxDiff)
+		shown, whole = textedit.Diff(e.Old, e.New, MaxDiff)
 		shown, exact = results.ShowDiff(shown)
-	case len(e.New) <= maxDiff:
+	case len(e.New) <= MaxDiff:
 		shown, whole = results.Numbered(textedit.Shown(e.New), 0), true
 	}
 	if !whole || !exact || env.Files.Accept(ctx, e) != nil {
@@ -165,8 +165,8 @@ func numbered(code tool.Code, number int, cause error) *tool.Refusal {
 	return r
 }
 
-// sizeOf is the size of a file, for the answer that it is too large.
-func sizeOf(env tool.Env, path string) string {
+// SizeOf is the size of a file, for the answer that it is too large.
+func SizeOf(env tool.Env, path string) string {
 	f, err := env.Open(path, workspace.Read)
 	if err != nil {
 		return path

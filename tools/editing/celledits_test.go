@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"encoding/binary"
@@ -14,7 +14,7 @@ import (
 // With every edit of a notebook that another program made, the file in UTF-16 is the one in UTF-8 in other words.
 func TestCellEditsInUTF16(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("notebook/testdata/*.ipynb")
+	paths, err := filepath.Glob("../notebook/testdata/*.ipynb")
 	if err != nil || len(paths) < 3 {
 		t.Fatalf("notebooks: %v, %v", paths, err)
 	}
@@ -38,7 +38,7 @@ func TestCellEditsInUTF16(t *testing.T) {
 					{Cell: c.ID, Source: "é\n\"😀\""}, {Mode: notebook.Insert, Cell: c.ID, Type: "code", Source: "x", Random: 7}, {Mode: notebook.Delete, Cell: c.ID},
 				} {
 					want, _, wantErr := notebook.Apply(raw, edit)
-					got, gotErr := (&bookEdit{path: path, cell: edit}).change(file)
+					got, gotErr := (&CellEdit{Path: path, Cell: edit}).Change(file)
 					if wantErr != nil || gotErr != nil || string(got) != tooltest.UTF16(order, string(want)) {
 						t.Errorf("%s, cell %s, %+v: %v, %v", path, c.ID, edit, wantErr, gotErr)
 					}

@@ -1,4 +1,4 @@
-package tools
+package editing
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"codehand/tools/tool"
 )
 
-// refuseSecret refuses a text with a secret for a file that must not get any. parameter names the text. The file itself
+// RefuseSecret refuses a text with a secret for a file that must not get any. parameter names the text. The file itself
 // counts, and the name that was given.
-func refuseSecret(s *session.State, path, parameter, text string) error {
+func RefuseSecret(s *session.State, path, parameter, text string) error {
 	if s == nil || s.Clean == nil {
 		return nil
 	}
