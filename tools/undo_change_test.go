@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
@@ -62,11 +61,12 @@ func TestUndoChange(t *testing.T) {
 // clock is the time of a change as an answer has it.
 func (r *rig) clock(id string) string {
 	r.t.Helper()
-	found, err := r.Files.History(r.t.Context(), journal.Query{ID: id})
-	if err != nil || len(found) == 0 {
-		r.t.Fatalf("no change %s: %v", id, err)
+	said := r.ok("file_history", `{"change_id":"`+id+`"}`)
+	clock := regexp.MustCompile(`^[a-z0-9]+ ((?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d) `).FindStringSubmatch(said)
+	if clock == nil {
+		r.t.Fatalf("no time in %s", said)
 	}
-	return changeTime(found[0].Time, time.Now())
+	return clock[1]
 }
 
 // What an undo wrote may be edited without another reading of it: the session made it.

@@ -100,7 +100,6 @@ func isContext(x ast.Expr) bool {
 var sharedFiles = []string{
 	"doc.go", "all.go",
 	"commands.go", "commandviews.go", "jobs.go", "outcomes.go", "outputs.go", "weigh.go", // commands
-	"changecontents.go", "changelines.go", "journals.go", "undoconflicts.go", "undos.go", // the journal
 	"approvals.go", "planquestions.go", "plans.go", // plan mode
 	"skillcommands.go", "skillloads.go",
 	"tasks.go",

@@ -1,4 +1,4 @@
-package tools
+package history
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// changeLine is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`.
-func changeLine(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time) string {
+// Line is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`.
+func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time) string {
 	by := e.By.Tool
 	if e.Kept != "" {
 		by = "kept"
@@ -81,8 +81,8 @@ func changeMarks(e journal.Entry) []string {
 	return marks
 }
 
-// olderChanges says how to see changes that a list of limit has no room for.
-func olderChanges(limit int, path string) string {
+// OlderWords says how to see changes that a list of limit has no room for.
+func OlderWords(limit int, path string) string {
 	const most = 200 // of limit
 	switch {
 	case limit < most && path == "":
@@ -95,11 +95,11 @@ func olderChanges(limit int, path string) string {
 	return "run codehand history --json"
 }
 
-// changesJSON is as many changes as an answer holds, and whether there are more.
-func changesJSON(env tool.Env, view *journalView, entries []journal.Entry, more bool) (tool.Result, error) {
+// JSON is as many changes as an answer holds, and whether there are more.
+func JSON(env tool.Env, view *View, entries []journal.Entry, more bool) (tool.Result, error) {
 	list, size := []json.RawMessage{}, 0
 	for _, e := range entries {
-		e.Files = view.files(e)
+		e.Files = view.Files(e)
 		raw := wording.Data(struct {
 			journal.Entry
 			Tool string `json:"tool,omitempty"`

@@ -1,4 +1,4 @@
-package tools
+package history
 
 import (
 	"context"
@@ -14,42 +14,42 @@ import (
 	"codehand/tools/workspace"
 )
 
-// A journalView is what a call may see of the journal: changes of files in the roots that it may read, whoever of the
+// A View is what a call may see of the journal: changes of files in the roots that it may read, whoever of the
 // same principal made them. What a person must be asked about first, it sees only at the place that it was asked about.
 // It is for one call, and one goroutine.
-type journalView struct {
+type View struct {
 	state *session.State
-	place string          // what rules were asked about
-	paths []string        // files and directories that are asked for; nil: all
+	Place string          // what rules were asked about
+	Paths []string        // files and directories that are asked for; nil: all
 	open  map[string]bool // by path
 }
 
-// newJournalView sees changes of a file, or of what is below a directory; "": of the workspace. The refusal is that of a
+// NewView sees changes of a file, or of what is below a directory; "": of the workspace. The refusal is that of a
 // path outside the roots.
-func newJournalView(s *session.State, path string) (*journalView, error) {
-	v := &journalView{state: s, place: s.Space.Cwd(), open: map[string]bool{}}
+func NewView(s *session.State, path string) (*View, error) {
+	v := &View{state: s, Place: s.Space.Cwd(), open: map[string]bool{}}
 	if path == "" {
 		if len(s.Space.Roots()) > 0 {
 			return v, nil
 		}
-		path = v.place // refused in the words of every other tool, and not called unchanged
+		path = v.Place // refused in the words of every other tool, and not called unchanged
 	}
-	if err := journalOutside(s, path); err != nil {
+	if err := RefuseOutside(s, path); err != nil {
 		return nil, err
 	}
-	v.place, v.paths = path, journalPaths(s, path)
+	v.Place, v.Paths = path, Paths(s, path)
 	return v, nil
 }
 
-// shows says whether a change is asked for and may be seen.
-func (v *journalView) shows(e journal.Entry) bool {
-	return slices.ContainsFunc(v.files(e), func(f journal.EntryFile) bool {
-		return v.paths == nil || slices.ContainsFunc(v.paths, func(p string) bool { return wording.Below(p, f.Path) })
+// Shows says whether a change is asked for and may be seen.
+func (v *View) Shows(e journal.Entry) bool {
+	return slices.ContainsFunc(v.Files(e), func(f journal.EntryFile) bool {
+		return v.Paths == nil || slices.ContainsFunc(v.Paths, func(p string) bool { return wording.Below(p, f.Path) })
 	})
 }
 
-// files are those of a change that may be seen.
-func (v *journalView) files(e journal.Entry) []journal.EntryFile {
+// Files are those of a change that may be seen.
+func (v *View) Files(e journal.Entry) []journal.EntryFile {
 	var seen []journal.EntryFile
 	for _, f := range e.Files {
 		if v.sees(f.Path) {
@@ -59,7 +59,7 @@ func (v *journalView) files(e journal.Entry) []journal.EntryFile {
 	return seen
 }
 
-func (v *journalView) sees(path string) bool {
+func (v *View) sees(path string) bool {
 	may, known := v.open[path]
 	if !known {
 		may = inRoots(v.state, path) && v.readable(path)
@@ -69,7 +69,7 @@ func (v *journalView) sees(path string) bool {
 }
 
 // readable says whether no rule is in the way, under whatever name the file has.
-func (v *journalView) readable(path string) bool {
+func (v *View) readable(path string) bool {
 	rules := v.state.Rules
 	names := []string{path}
 	if rules.ComparesPaths() {
@@ -80,7 +80,7 @@ func (v *journalView) readable(path string) bool {
 		}
 		names = append(append(names, real), also...)
 	}
-	return !slices.ContainsFunc(names, func(name string) bool { return rules.Hidden(name) || rules.Withheld(v.place, name) })
+	return !slices.ContainsFunc(names, func(name string) bool { return rules.Hidden(name) || rules.Withheld(v.Place, name) })
 }
 
 // inRoots says by its text whether a path of the journal, which was canonical when the change was made, is of this
@@ -89,9 +89,9 @@ func inRoots(s *session.State, path string) bool {
 	return slices.ContainsFunc(s.Space.Roots(), func(root string) bool { return wording.Below(root, path) })
 }
 
-// journalPaths are those under which the journal may have a file, though links may stand there now: that of the name in
+// Paths are those under which the journal may have a file, though links may stand there now: that of the name in
 // the directory that it leads to, that of what it leads to, and that which is written, unless its directory leads out.
-func journalPaths(s *session.State, path string) []string {
+func Paths(s *session.State, path string) []string {
 	path = s.Space.Abs(path)
 	dir, inside := s.Space.Resolve(filepath.Dir(path))
 	real, _ := s.Space.Resolve(path)
@@ -105,12 +105,12 @@ func journalPaths(s *session.State, path string) []string {
 	return paths
 }
 
-// journalOutside refuses a path that no change of this workspace can have; nil: one can.
-func journalOutside(s *session.State, path string) error {
+// RefuseOutside refuses a path that no change of this workspace can have; nil: one can.
+func RefuseOutside(s *session.State, path string) error {
 	if err := s.Space.Refused(path); err != nil {
 		return wording.PathRefusal(tool.Env{State: s}, path, err)
 	}
-	if slices.ContainsFunc(journalPaths(s, path), func(p string) bool { return inRoots(s, p) }) {
+	if slices.ContainsFunc(Paths(s, path), func(p string) bool { return inRoots(s, p) }) {
 		return nil
 	}
 	f, err := s.Open(path, workspace.Write)
@@ -121,39 +121,39 @@ func journalOutside(s *session.State, path string) error {
 	return tool.Refuse(tool.ChangeUnknown, "No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
 }
 
-// changeNamed finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is
+// Named finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is
 // CHANGE_UNKNOWN: another principal's change is as unknown as one that never was.
-func changeNamed(ctx context.Context, s *session.State, id string, kept bool) (journal.Entry, error) {
+func Named(ctx context.Context, s *session.State, id string, kept bool) (journal.Entry, error) {
 	found, err := s.Files.History(ctx, journal.Query{ID: id, Kept: kept})
 	if len(found) == 0 && err != nil {
-		return journal.Entry{}, journalFault("Change "+wording.Clip(wording.OneLine(id), 40), err)
+		return journal.Entry{}, Fault("Change "+wording.Clip(wording.OneLine(id), 40), err)
 	}
 	if len(found) == 0 {
-		return journal.Entry{}, unknownChange(id)
+		return journal.Entry{}, Unknown(id)
 	}
 	if !slices.ContainsFunc(found[0].Files, func(f journal.EntryFile) bool { return inRoots(s, f.Path) }) {
-		return journal.Entry{}, unknownChange(id)
+		return journal.Entry{}, Unknown(id)
 	}
 	return found[0], nil
 }
 
-func unknownChange(id string) error {
+func Unknown(id string) error {
 	return tool.Refuse(tool.ChangeUnknown, "There is no change %s in this workspace. Use file_history to list the changes.", wording.Clip(wording.OneLine(id), 40))
 }
 
-// journalFault is what an error of the journal means for the caller. What cannot be read now says nothing of what is in it;
+// Fault is what an error of the journal means for the caller. What cannot be read now says nothing of what is in it;
 // every other error comes back as it is. what begins the words: "The changes of P" or "Change ID".
-func journalFault(what string, err error) error {
+func Fault(what string, err error) error {
 	unread, ok := errors.AsType[*journal.UnreadError](err)
 	if !ok {
 		return err
 	}
-	return &tool.Refusal{Code: tool.StateUnavailable, Cause: err, Text: what + " cannot be read from the journal: " + unreadCause(unread) +
+	return &tool.Refusal{Code: tool.StateUnavailable, Cause: err, Text: what + " cannot be read from the journal: " + UnreadCause(unread) +
 		". Nothing was written. Try again, or tell the user."}
 }
 
-// unreadCause is why, without the paths, which are of the state directory.
-func unreadCause(e *journal.UnreadError) string {
+// UnreadCause is why, without the paths, which are of the state directory.
+func UnreadCause(e *journal.UnreadError) string {
 	if system, ok := errors.AsType[syscall.Errno](e); ok {
 		return system.Error()
 	}

@@ -1,4 +1,4 @@
-package tools
+package history
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"codehand/tools/wording"
 )
 
-// keptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
+// KeptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
 // for reading: only undo_change has its bytes.
-func keptContent(id string, content []byte) string {
+func KeptContent(id string, content []byte) string {
 	back := "To write it to the file, byte for byte, use undo_change with change_id " + id + "."
 	encoding, err := textedit.Detect(content)
 	if err != nil {
@@ -33,8 +33,8 @@ func keptContent(id string, content []byte) string {
 	return strings.TrimSuffix("This content ("+what+") was kept because no file had it. "+back+"\n"+shown, "\n")
 }
 
-// undoneFiles says of each file what it is now. hidden are those of which it does not show all that has changed.
-func undoneFiles(changes []filestate.Change) (text string, hidden []int) {
+// UndoneFiles says of each file what it is now. hidden are those of which it does not show all that has changed.
+func UndoneFiles(changes []filestate.Change) (text string, hidden []int) {
 	var b strings.Builder
 	for i, c := range changes {
 		switch {
@@ -59,9 +59,9 @@ func undoneFiles(changes []filestate.Change) (text string, hidden []int) {
 	return b.String(), hidden
 }
 
-// unsee forgets files of which an answer does not show all that has changed, and says so: what comes from the journal, nobody
+// Forget forgets files of which an answer does not show all that has changed, and says so: what comes from the journal, nobody
 // in this session may have seen.
-func unsee(ctx context.Context, env tool.Env, changes []filestate.Change, hidden []int) (notes []string) {
+func Forget(ctx context.Context, env tool.Env, changes []filestate.Change, hidden []int) (notes []string) {
 	for _, i := range hidden {
 		c := &changes[i]
 		_ = env.Files.Forget(ctx, c.Path) // a memory that fails lets nobody change the file

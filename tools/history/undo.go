@@ -1,4 +1,4 @@
-package tools
+package history
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"codehand/tools/workspace"
 )
 
-// undoSteps reaches every file of a change anew, as a write would. A path that leads elsewhere by now is a conflict: what
+// UndoSteps reaches every file of a change anew, as a write would. A path that leads elsewhere by now is a conflict: what
 // lies behind a link was not changed by that change. The caller closes the files, also with an error.
-func undoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
+func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 	var steps []filestate.Step
 	for _, f := range e.Files {
 		file, err := env.Open(f.Path, workspace.Write)
@@ -41,9 +41,9 @@ func undoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 	return steps, nil
 }
 
-// undoNamed finds a change that this session may take back: all its files are in the roots.
-func undoNamed(ctx context.Context, s *session.State, id string) (journal.Entry, error) {
-	e, err := changeNamed(ctx, s, id, true)
+// Undoable finds a change that this session may take back: all its files are in the roots.
+func Undoable(ctx context.Context, s *session.State, id string) (journal.Entry, error) {
+	e, err := Named(ctx, s, id, true)
 	if err != nil {
 		return e, err
 	}
@@ -59,8 +59,8 @@ func undoNamed(ctx context.Context, s *session.State, id string) (journal.Entry,
 	return e, nil
 }
 
-// undoDone says what an undo did: nothing of a change that was never made, since the process was killed.
-func undoDone(e journal.Entry, changes []filestate.Change) (did, again string) {
+// UndoWords says what an undo did: nothing of a change that was never made, since the process was killed.
+func UndoWords(e journal.Entry, changes []filestate.Change) (did, again string) {
 	switch {
 	case e.Kept != "":
 		return "Wrote this content:\n", "to take that back"
@@ -76,8 +76,8 @@ func undoneMeanwhile(ctx context.Context, env tool.Env, e journal.Entry) bool {
 	return err == nil && len(now) == 1 && now[0].Undone && !e.Undone
 }
 
-// undoRefusal says why a change was not taken back.
-func undoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) error {
+// UndoRefusal says why a change was not taken back.
+func UndoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) error {
 	conflicts := undoConflicts(err)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	switch {
@@ -88,7 +88,7 @@ func undoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) 
 	case errors.Is(err, journal.ErrNoCopy):
 		return tool.Refuse(tool.UndoUnavailable, "There is no copy of what change %s changed: a file was over 32 MiB, or the copy is damaged. Restore it from version control or a backup.", e.ID)
 	case errors.Is(err, journal.ErrNoChange):
-		return unknownChange(e.ID)
+		return Unknown(e.ID)
 	case isFailed && len(e.Files) > 1:
 		return wording.WriteRefusal(failed, len(e.Files), err)
 	}
