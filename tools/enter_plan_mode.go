@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codehand/tools/permission"
+	"codehand/tools/planning"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -38,20 +39,20 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 	if err != nil {
 		return tool.Result{}, wording.StateFault(ctx, err)
 	}
-	plan := planFile{}
+	plan := planning.File{}
 	if known.Path != "" {
-		if plan, err = readPlan(ctx, env.State, known.Path); err != nil {
-			plan = planFile{} // what stands in its place now is no plan
+		if plan, err = planning.Read(ctx, env.State, known.Path); err != nil {
+			plan = planning.File{} // what stands in its place now is no plan
 		}
 	}
-	if plan.sum == "" {
-		if plan.path, err = createPlan(ctx, env, "enter_plan_mode"); err != nil {
+	if plan.Sum == "" {
+		if plan.Path, err = planning.Create(ctx, env, "enter_plan_mode"); err != nil {
 			return tool.Result{}, wording.PathRefusal(env, env.Plans, err)
 		}
 	}
 	there := mode == permission.Plan
 	_, err = env.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) {
-		p.Path, p.Last = plan.path, now
+		p.Path, p.Last = plan.Path, now
 		if !there {
 			p.Before = mode
 		}
@@ -67,13 +68,13 @@ func runEnterPlanMode(ctx context.Context, env tool.Env, _ enterPlanModeInput) (
 }
 
 // enterPlanModeAnswer carries the rules that other systems put into the prompt.
-func enterPlanModeAnswer(env tool.Env, plan planFile, there bool) string {
-	text := fmt.Sprintf("Plan mode is on. Plan file: %s\n", plan.path)
+func enterPlanModeAnswer(env tool.Env, plan planning.File, there bool) string {
+	text := fmt.Sprintf("Plan mode is on. Plan file: %s\n", plan.Path)
 	if there {
-		text = fmt.Sprintf("Already in plan mode. Plan file: %s\n", plan.path)
+		text = fmt.Sprintf("Already in plan mode. Plan file: %s\n", plan.Path)
 	}
-	if !plan.blank() {
-		text += fmt.Sprintf("A plan exists at %s; read it first.\n", plan.path)
+	if !plan.Blank() {
+		text += fmt.Sprintf("A plan exists at %s; read it first.\n", plan.Path)
 	}
 	text += `Only reading is allowed now, with the file and search tools and with commands that change nothing (run_readonly).
 The plan file is the one file that may be written, with write_file, edit_file or multi_edit.

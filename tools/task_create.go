@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"codehand/tools/planning"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -34,15 +35,15 @@ var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 })
 
 func checkTaskCreate(in taskCreateInput) error {
-	return checkTask("task_create", in.Subject, in.Description, in.ActiveForm, "")
+	return planning.CheckTask("task_create", in.Subject, in.Description, in.ActiveForm, "")
 }
 
 func runTaskCreate(ctx context.Context, env tool.Env, in taskCreateInput) (tool.Result, error) {
 	made, err := env.Tasks.Create(ctx, tasks.Draft{
-		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: metadata(in.Metadata),
+		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: planning.Metadata(in.Metadata),
 	})
 	if err != nil {
-		return tool.Result{}, taskRefusal(ctx, "task_create", err)
+		return tool.Result{}, planning.TaskRefusal(ctx, "task_create", err)
 	}
 	return tool.Result{Text: fmt.Sprintf("Task %s created: %s", made.ID, wording.OneLine(made.Subject))}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/planning"
 	"codehand/tools/results"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
@@ -34,11 +35,11 @@ var taskGet = tool.Define(tool.Def[taskGetInput]{
 func runTaskGet(ctx context.Context, env tool.Env, in taskGetInput) (tool.Result, error) {
 	book, err := env.Tasks.Book(ctx)
 	if err != nil {
-		return tool.Result{}, taskRefusal(ctx, "task_get", err)
+		return tool.Result{}, planning.TaskRefusal(ctx, "task_get", err)
 	}
-	t, err := book.Find(taskID(in.TaskID))
+	t, err := book.Find(planning.TaskID(in.TaskID))
 	if err != nil {
-		return tool.Result{}, taskRefusal(ctx, "task_get", err)
+		return tool.Result{}, planning.TaskRefusal(ctx, "task_get", err)
 	}
 	return tool.Result{Text: taskGetAnswer(book, t)}, nil
 }

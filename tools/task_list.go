@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codehand/tools/planning"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -28,7 +29,7 @@ var taskList = tool.Define(tool.Def[taskListInput]{
 func runTaskList(ctx context.Context, env tool.Env, _ taskListInput) (tool.Result, error) {
 	book, err := env.Tasks.Book(ctx)
 	if err != nil {
-		return tool.Result{}, taskRefusal(ctx, "task_list", err)
+		return tool.Result{}, planning.TaskRefusal(ctx, "task_list", err)
 	}
 	var lines []string
 	for _, t := range book.Tasks {
@@ -44,5 +45,5 @@ func runTaskList(ctx context.Context, env tool.Env, _ taskListInput) (tool.Resul
 	if len(book.Tasks) == 0 {
 		lines = []string{"There are no tasks. Make one with task_create."}
 	}
-	return tool.Result{Text: strings.Join(append(lines, damageNotes(book.Damaged)...), "\n")}, nil
+	return tool.Result{Text: strings.Join(append(lines, planning.DamageNotes(book.Damaged)...), "\n")}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/planning"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -54,20 +55,20 @@ func checkTaskUpdate(in taskUpdateInput) error {
 		}
 		return *given
 	}
-	return checkTask("task_update", in.Subject, in.Description, of(in.ActiveForm), of(in.Owner))
+	return planning.CheckTask("task_update", in.Subject, in.Description, of(in.ActiveForm), of(in.Owner))
 }
 
 func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.Result, error) {
 	change := tasks.Change{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status, Owner: in.Owner,
-		AddBlocks: taskIDs(in.AddBlocks), AddBlockedBy: taskIDs(in.AddBlockedBy), Metadata: metadata(in.Metadata),
+		AddBlocks: planning.TaskIDs(in.AddBlocks), AddBlockedBy: planning.TaskIDs(in.AddBlockedBy), Metadata: planning.Metadata(in.Metadata),
 	}
 	if in.Status == taskUpdateDeleted {
 		change = tasks.Change{Delete: true}
 	}
-	before, after, err := env.Tasks.Update(ctx, taskID(in.TaskID), change)
+	before, after, err := env.Tasks.Update(ctx, planning.TaskID(in.TaskID), change)
 	if err != nil {
-		return tool.Result{}, taskRefusal(ctx, "task_update", err)
+		return tool.Result{}, planning.TaskRefusal(ctx, "task_update", err)
 	}
 	if change.Delete {
 		after = before

@@ -100,9 +100,7 @@ func isContext(x ast.Expr) bool {
 var sharedFiles = []string{
 	"doc.go", "all.go",
 	"commands.go", "commandviews.go", "jobs.go", "outcomes.go", "outputs.go", "weigh.go", // commands
-	"approvals.go", "planquestions.go", "plans.go", // plan mode
 	"skillcommands.go", "skillloads.go",
-	"tasks.go",
 }
 
 func TestToolFiles(t *testing.T) {

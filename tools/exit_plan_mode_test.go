@@ -11,8 +11,18 @@ import (
 	"time"
 
 	"codehand/tools/permission"
+	"codehand/tools/planning"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+)
+
+// The fields of the question about a plan, and the choices that it gives.
+const (
+	fieldDecision = "decision"
+	fieldFeedback = "feedback"
+	saysAccept    = "approve, accept edits"
+	saysAsk       = "approve, ask for edits"
+	saysKeep      = "keep planning"
 )
 
 // enter enters plan mode and returns the plan file.
@@ -73,9 +83,9 @@ func (r *rig) present(plan string, meanwhile func(), outcome tool.Outcome, value
 }
 
 func decision(choice string, feedback ...string) map[string][]string {
-	v := map[string][]string{planDecision: {choice}}
+	v := map[string][]string{fieldDecision: {choice}}
 	if feedback != nil {
-		v[planFeedback] = feedback
+		v[fieldFeedback] = feedback
 	}
 	return v
 }
@@ -107,20 +117,20 @@ func TestExitPlanModeAsked(t *testing.T) {
 		mode           permission.Mode
 		says           string
 	}{
-		{"accept edits", permission.Default, permission.Bypass, tool.Accepted, decision(approveAccept), permission.AcceptEdits, "User has approved your plan. It is saved at P.\nThe mode is acceptEdits now.\n\n1. Think."},
-		{"accept edits over the limit", permission.Default, permission.Default, tool.Accepted, decision(approveAccept), permission.Default, "User has approved your plan. It is saved at P.\nThe mode is default now.\n\n1. Think."},
-		{"ask for edits", permission.Default, permission.Bypass, tool.Accepted, decision(approveAsk), permission.Default, "User has approved"},
-		{"the mode before", permission.DontAsk, permission.Bypass, tool.Accepted, decision(approveAsk), permission.DontAsk, "User has approved"},
-		{"from bypass to less", permission.Bypass, permission.Bypass, tool.Accepted, decision(approveAccept), permission.AcceptEdits, "User has approved"},
-		{"with feedback", permission.Default, permission.Bypass, tool.Accepted, decision(approveAsk, "fine"), permission.Default, "User has approved your plan. It is saved at P. They said: fine\n"},
-		{"keep planning", permission.Default, permission.Bypass, tool.Accepted, decision(keepPlanning), permission.Plan, "The user wants to keep planning. Plan mode stays. The plan is saved at P."},
-		{"keep planning with feedback", permission.Default, permission.Bypass, tool.Accepted, decision(keepPlanning, "test more"), permission.Plan, "The user wants to keep planning. They said: test more\n"},
+		{"accept edits", permission.Default, permission.Bypass, tool.Accepted, decision(saysAccept), permission.AcceptEdits, "User has approved your plan. It is saved at P.\nThe mode is acceptEdits now.\n\n1. Think."},
+		{"accept edits over the limit", permission.Default, permission.Default, tool.Accepted, decision(saysAccept), permission.Default, "User has approved your plan. It is saved at P.\nThe mode is default now.\n\n1. Think."},
+		{"ask for edits", permission.Default, permission.Bypass, tool.Accepted, decision(saysAsk), permission.Default, "User has approved"},
+		{"the mode before", permission.DontAsk, permission.Bypass, tool.Accepted, decision(saysAsk), permission.DontAsk, "User has approved"},
+		{"from bypass to less", permission.Bypass, permission.Bypass, tool.Accepted, decision(saysAccept), permission.AcceptEdits, "User has approved"},
+		{"with feedback", permission.Default, permission.Bypass, tool.Accepted, decision(saysAsk, "fine"), permission.Default, "User has approved your plan. It is saved at P. They said: fine\n"},
+		{"keep planning", permission.Default, permission.Bypass, tool.Accepted, decision(saysKeep), permission.Plan, "The user wants to keep planning. Plan mode stays. The plan is saved at P."},
+		{"keep planning with feedback", permission.Default, permission.Bypass, tool.Accepted, decision(saysKeep, "test more"), permission.Plan, "The user wants to keep planning. They said: test more\n"},
 		{"something else", permission.Default, permission.Bypass, tool.Accepted, decision("approve"), permission.Plan, "The user wants to keep planning."},
 		{"nothing", permission.Default, permission.Bypass, tool.Accepted, nil, permission.Plan, "The user wants to keep planning."},
-		{"both", permission.Default, permission.Bypass, tool.Accepted, map[string][]string{planDecision: {approveAccept, approveAsk}}, permission.Plan, "The user wants to keep planning."},
-		{"declined", permission.Default, permission.Bypass, tool.Declined, decision(approveAccept), permission.Plan, "The user wants to keep planning."},
-		{"cancelled", permission.Default, permission.Bypass, tool.Cancelled, decision(approveAccept), permission.Plan, "The user wants to keep planning."},
-		{"started in plan mode", permission.Plan, permission.Bypass, tool.Accepted, decision(approveAsk), permission.Default, "User has approved"},
+		{"both", permission.Default, permission.Bypass, tool.Accepted, map[string][]string{fieldDecision: {saysAccept, saysAsk}}, permission.Plan, "The user wants to keep planning."},
+		{"declined", permission.Default, permission.Bypass, tool.Declined, decision(saysAccept), permission.Plan, "The user wants to keep planning."},
+		{"cancelled", permission.Default, permission.Bypass, tool.Cancelled, decision(saysAccept), permission.Plan, "The user wants to keep planning."},
+		{"started in plan mode", permission.Plan, permission.Bypass, tool.Accepted, decision(saysAsk), permission.Default, "User has approved"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,7 +169,7 @@ func TestExitPlanModeMeanwhile(t *testing.T) {
 		t.Parallel()
 		for _, plan := range []string{"", "1. Think.\n", "another text"} {
 			r, path := newSession(t)
-			text := r.present(plan, func() { write(t, path, "1. Think twice.\n") }, tool.Accepted, decision(approveAsk))
+			text := r.present(plan, func() { write(t, path, "1. Think twice.\n") }, tool.Accepted, decision(saysAsk))
 			if !strings.HasPrefix(text, "User has approved your plan. It is saved at "+path+" (edited by the user).\n") || !strings.HasSuffix(text, "\n\n1. Think twice.\n") {
 				t.Errorf("plan %q: %s", plan, text)
 			}
@@ -169,7 +179,7 @@ func TestExitPlanModeMeanwhile(t *testing.T) {
 	t.Run("the person empties the plan", func(t *testing.T) {
 		t.Parallel()
 		r, path := newSession(t)
-		text := r.present("1. Think.\n", func() { write(t, path, " ") }, tool.Accepted, decision(approveAccept))
+		text := r.present("1. Think.\n", func() { write(t, path, " ") }, tool.Accepted, decision(saysAccept))
 		if !strings.HasPrefix(text, "The user wants to keep planning.") || r.mode() != permission.Plan {
 			t.Errorf("mode %s: %s", r.mode(), text)
 		}
@@ -178,10 +188,10 @@ func TestExitPlanModeMeanwhile(t *testing.T) {
 		t.Parallel()
 		r, _ := newSession(t)
 		text := r.present("x", func() {
-			if _, err := leavePlanMode(t.Context(), r.State, permission.Default); err != nil {
+			if _, err := planning.Leave(t.Context(), r.State, permission.Default); err != nil {
 				t.Fatal(err)
 			}
-		}, tool.Accepted, decision(approveAccept))
+		}, tool.Accepted, decision(saysAccept))
 		if !strings.HasPrefix(text, "NOT_IN_PLAN_MODE: ") || r.mode() != permission.Default {
 			t.Errorf("mode %s: %s", r.mode(), text)
 		}
@@ -189,7 +199,7 @@ func TestExitPlanModeMeanwhile(t *testing.T) {
 	t.Run("the operator lowers the limit", func(t *testing.T) {
 		t.Parallel()
 		r, path := newSession(t)
-		text := r.present("x", func() { r.Highest = permission.Plan }, tool.Accepted, decision(approveAccept))
+		text := r.present("x", func() { r.Highest = permission.Plan }, tool.Accepted, decision(saysAccept))
 		same(t, text, "Plan mode stays: the operator allows no other mode here. The plan is saved at "+path+".")
 		if r.mode() != permission.Plan {
 			t.Errorf("mode %s", r.mode())
@@ -231,21 +241,6 @@ func TestExitPlanModeFallback(t *testing.T) {
 			same(t, content(t, path), want)
 		})
 	}
-}
-
-// The question shows where the plan is and how it begins.
-func TestPlanQuestion(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("ö", 5000)
-	q := planQuestion(planFile{path: "/p", text: long, sum: "s"}, "", permission.Default, false)
-	if n := len([]rune(q.Title + q.Text)); n > 4000 || !strings.HasPrefix(q.Text, "Plan file: /p\n\nöö") || !strings.HasSuffix(q.Text, "[the rest, 2000 characters, is in the plan file]") || q.Seen != "s" {
-		t.Errorf("%d characters, %.40q … %q", n, q.Text, q.Seen)
-	}
-	same(t, planQuestion(planFile{path: "/p", text: "old"}, "new", permission.Default, false).Text, "Plan file: /p\n\nnew")
-	same(t, planQuestion(planFile{}, "new", permission.Default, false).Text, "The plan is not in a file yet.\n\nnew")
-	// Where edits were not asked about before plan mode, "ask for edits" promised what did not follow.
-	same(t, planQuestion(planFile{path: "/p", text: "old"}, "new", permission.AcceptEdits, false).Text,
-		"Plan file: /p\n\"approve, ask for edits\" goes back to mode acceptEdits, in force before plan mode.\n\nnew")
 }
 
 // A plan file is made anew if it is gone, kept if it is there, and never one that somebody else has.
@@ -301,7 +296,7 @@ func TestPlanTooLarge(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	path := r.enter()
-	if err := os.Truncate(path, maxPlan+1); err != nil {
+	if err := os.Truncate(path, 4<<20+1); err != nil {
 		t.Fatal(err)
 	}
 	r.fails(tool.TooLarge, "exit_plan_mode", `{"plan":"x"}`)

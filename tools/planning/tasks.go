@@ -1,4 +1,4 @@
-package tools
+package planning
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// taskRefusal puts into words what the engine of tasks says to the tool name. That a call has ended comes back as it is.
-func taskRefusal(ctx context.Context, name string, err error) error {
+// TaskRefusal puts into words what the engine of tasks says to the tool name. That a call has ended comes back as it is.
+func TaskRefusal(ctx context.Context, name string, err error) error {
 	unknown, isUnknown := errors.AsType[*tasks.UnknownError](err)
 	cycle, isCycle := errors.AsType[*tasks.CycleError](err)
 	limit, isLimit := errors.AsType[*tasks.LimitError](err)
@@ -54,9 +54,9 @@ func taskRefusal(ctx context.Context, name string, err error) error {
 	return wording.StateRefusal()
 }
 
-// checkTask limits the texts of a task, in characters. The schemas do not say so: each limit there costs every conversation
+// CheckTask limits the texts of a task, in characters. The schemas do not say so: each limit there costs every conversation
 // 17 bytes, and nobody meets one by chance.
-func checkTask(name, subject, description, activeForm, owner string) error {
+func CheckTask(name, subject, description, activeForm, owner string) error {
 	var wrong []string
 	for _, f := range []struct {
 		name, text string
@@ -83,7 +83,7 @@ func unknownTask(e *tasks.UnknownError) error {
 		ids[i] = wording.LineOf(cmp.Or(id, `""`), 20)
 	}
 	text = fmt.Sprintf("No task %s. %s", manyIDs(ids), text)
-	if notes := damageNotes(e.Damaged); notes != nil {
+	if notes := DamageNotes(e.Damaged); notes != nil {
 		text += "\n" + strings.Join(notes, "\n")
 	}
 	return tool.Refuse(tool.TaskUnknown, "%s", text)
@@ -108,8 +108,8 @@ func shortCircle(ids []string) string {
 	return strings.Join(ids, arrow)
 }
 
-// damageNotes report files of a shared list that cannot be used.
-func damageNotes(damaged []tasks.Damaged) []string {
+// DamageNotes report files of a shared list that cannot be used.
+func DamageNotes(damaged []tasks.Damaged) []string {
 	const most = 5
 	var notes []string
 	for i, d := range damaged {
@@ -121,19 +121,19 @@ func damageNotes(damaged []tasks.Damaged) []string {
 	return notes
 }
 
-// taskID takes an id as people write it, too: #7.
-func taskID(id string) string { return strings.TrimPrefix(strings.TrimSpace(id), "#") }
+// TaskID takes an id as people write it, too: #7.
+func TaskID(id string) string { return strings.TrimPrefix(strings.TrimSpace(id), "#") }
 
-func taskIDs(ids []string) []string {
+func TaskIDs(ids []string) []string {
 	plain := make([]string, len(ids))
 	for i, id := range ids {
-		plain[i] = taskID(id)
+		plain[i] = TaskID(id)
 	}
 	return plain
 }
 
-// metadata are the fields of an object that Bind let through; nil: there is none.
-func metadata(raw json.RawMessage) map[string]json.RawMessage {
+// Metadata are the fields of an object that Bind let through; nil: there is none.
+func Metadata(raw json.RawMessage) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &fields) // it is an object or empty
 	return fields

@@ -1,4 +1,4 @@
-package tools
+package planning
 
 import (
 	"context"
@@ -29,20 +29,20 @@ const (
 	maxPlan = 4 << 20
 )
 
-// A planFile is a session's plan as it is on the disk.
-type planFile struct {
-	path string
-	text string
-	sum  string // of the text; "": there is no file
+// A File is a session's plan as it is on the disk.
+type File struct {
+	Path string
+	Text string
+	Sum  string // of the text; "": there is no file
 }
 
-// blank says that there is nothing to approve.
-func (p planFile) blank() bool { return strings.TrimSpace(p.text) == "" }
+// Blank says that there is nothing to approve.
+func (p File) Blank() bool { return strings.TrimSpace(p.Text) == "" }
 
-// readPlan reads the plan file at path; a missing one is blank.
-func readPlan(ctx context.Context, s *session.State, path string) (planFile, error) {
-	p := planFile{path: path}
-	f, err := openPlan(s, path)
+// Read reads the plan file at path; a missing one is blank.
+func Read(ctx context.Context, s *session.State, path string) (File, error) {
+	p := File{Path: path}
+	f, err := open(s, path)
 	if err != nil {
 		return p, err
 	}
@@ -65,17 +65,17 @@ func readPlan(ctx context.Context, s *session.State, path string) (planFile, err
 	if len(text) > maxPlan {
 		return p, tool.Numbered(tool.TooLarge, 10, "%s is too large for a plan (%s). Limit: 4 MiB. Shorten it.", path, results.Size(r.Size()))
 	}
-	p.text, p.sum = string(text), planSum(text)
+	p.Text, p.Sum = string(text), sum(text)
 	return p, nil
 }
 
-// openPlan opens the place of a plan file, which lies outside the roots mostly.
-func openPlan(s *session.State, path string) (filestate.File, error) {
+// open opens the place of a plan file, which lies outside the roots mostly.
+func open(s *session.State, path string) (filestate.File, error) {
 	p, err := s.Space.Writable(path).Open(path, workspace.Write)
 	return filestate.File(p), err
 }
 
-func planSum(text []byte) string {
+func sum(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -83,20 +83,20 @@ func planSum(text []byte) string {
 // errNoPlan says that something else stands in the place of a plan file.
 var errNoPlan = errors.New("it is no plan file any more")
 
-// lostPlanRefusal is the refusal for a plan file that cannot be read.
-func lostPlanRefusal(s *session.State, path string, err error) error {
+// LostRefusal is the refusal for a plan file that cannot be read.
+func LostRefusal(s *session.State, path string, err error) error {
 	if errors.Is(err, errNoPlan) || errors.Is(err, disk.ErrDirectory) || errors.Is(err, disk.ErrNotRegular) {
 		return tool.Refuse(tool.NotRegular, "%s is no plan file any more. Call enter_plan_mode for a new one.", path)
 	}
 	return wording.PathRefusal(tool.Env{State: s}, path, err)
 }
 
-// errPlanChanged says that a plan file is not what it was when it was read.
-var errPlanChanged = errors.New("the plan file has been changed")
+// ErrChanged says that a plan file is not what it was when it was read.
+var ErrChanged = errors.New("the plan file has been changed")
 
-// writePlan puts text into a plan file, if it still is as was says, and returns what was done. errPlanChanged: it is not.
-func writePlan(ctx context.Context, env tool.Env, name string, was planFile, text string) ([]filestate.Change, error) {
-	f, err := openPlan(env.State, was.path)
+// Write puts text into a plan file, if it still is as was says, and returns what was done. ErrChanged: it is not.
+func Write(ctx context.Context, env tool.Env, name string, was File, text string) ([]filestate.Change, error) {
+	f, err := open(env.State, was.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -104,30 +104,30 @@ func writePlan(ctx context.Context, env tool.Env, name string, was planFile, tex
 	return env.Files.Update(ctx, editing.By(env, name), filestate.Edit{
 		File: f, Whole: true, Unseen: true, // it is compared here
 		Change: func(old []byte) ([]byte, error) {
-			if sum := planSum(old); old == nil && was.sum != "" || old != nil && sum != was.sum {
-				return nil, errPlanChanged
+			if sum := sum(old); old == nil && was.Sum != "" || old != nil && sum != was.Sum {
+				return nil, ErrChanged
 			}
 			return []byte(text), nil
 		},
 	})
 }
 
-// ownEdit says whether the session itself made the plan file what it is, so that no person has edited it. In doubt it did.
-func ownEdit(ctx context.Context, env tool.Env, path string) bool {
+// OwnEdit says whether the session itself made the plan file what it is, so that no person has edited it. In doubt it did.
+func OwnEdit(ctx context.Context, env tool.Env, path string) bool {
 	changed, err := env.Files.Changed(ctx, path)
 	return err != nil || len(changed) == 0
 }
 
-// createPlan makes an empty plan file under a name that nobody has, and returns its path.
-func createPlan(ctx context.Context, env tool.Env, name string) (string, error) {
+// Create makes an empty plan file under a name that nobody has, and returns its path.
+func Create(ctx context.Context, env tool.Env, name string) (string, error) {
 	if !env.Space.Inside(env.Plans) {
 		if err := os.MkdirAll(env.Plans, 0o700); err != nil {
 			return "", &filestate.WriteError{Path: env.Plans, Step: "make directory", Err: disk.Cause(err)}
 		}
 	}
 	for range planTries {
-		changes, err := writePlan(ctx, env, name, planFile{path: filepath.Join(env.Plans, session.NewPlanName()+".md")}, "")
-		if errors.Is(err, errPlanChanged) {
+		changes, err := Write(ctx, env, name, File{Path: filepath.Join(env.Plans, session.NewPlanName()+".md")}, "")
+		if errors.Is(err, ErrChanged) {
 			continue // it is there
 		}
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,7 +60,7 @@ func TestExitPlanModeOwnEdit(t *testing.T) {
 			r.okRaw("write_file", string(raw))
 		}
 		edit("1. Think.\n")
-		text := r.present(plan, func() { edit("1. Remove everything.\n") }, tool.Accepted, decision(approveAccept))
+		text := r.present(plan, func() { edit("1. Remove everything.\n") }, tool.Accepted, decision(saysAccept))
 		if !strings.HasPrefix(text, "Plan mode stays: the plan file was changed while the user was asked") || r.mode() != permission.Plan {
 			t.Errorf("plan %q: mode %s: %s", plan, r.mode(), text)
 		}
@@ -71,29 +70,9 @@ func TestExitPlanModeOwnEdit(t *testing.T) {
 	r := newRig(t)
 	r.Client.CanAsk = true
 	path := r.enter()
-	text := r.present("1. Think.\n", func() { write(t, path, "1. Think.\n") }, tool.Accepted, decision(approveAccept))
+	text := r.present("1. Think.\n", func() { write(t, path, "1. Think.\n") }, tool.Accepted, decision(saysAccept))
 	if !strings.HasPrefix(text, "User has approved your plan. It is saved at "+path+".\n") {
 		t.Error(text)
-	}
-}
-
-// Who read the beginning of a long plan was told that the rest was in the plan file, where it was not yet.
-func TestPlanQuestionRest(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", planShown+5)
-	for _, c := range []struct {
-		file planFile
-		text string
-		says string
-	}{
-		{planFile{path: "/p", text: long, sum: "s"}, "", "\n[the rest, 5 characters, is in the plan file]"},
-		{planFile{path: "/p", text: long, sum: "s"}, long, "\n[the rest, 5 characters, is in the plan file]"},
-		{planFile{path: "/p", text: "old", sum: "s"}, long, "\n[5 more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]"},
-		{planFile{}, long, "\n[5 more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]"},
-	} {
-		if q := planQuestion(c.file, c.text, permission.AcceptEdits, false); !strings.HasSuffix(q.Text, c.says) || len(q.Title+q.Text) > 4000 {
-			t.Errorf("got …%s\nwant %s", q.Text[len(q.Text)-200:], c.says)
-		}
 	}
 }
 
@@ -112,25 +91,4 @@ func TestPlansBehindALink(t *testing.T) {
 		t.Error(text)
 	}
 	same(t, content(t, path), "1. Think.")
-}
-
-// One conversation's approval let the edits of all others that shared its session pass unasked, and for good.
-func TestPlanQuestionShared(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		back   permission.Mode
-		shared bool
-		offers bool
-	}{
-		{permission.Default, false, true},
-		{permission.Default, true, false},
-		{permission.DontAsk, true, false},
-		{permission.AcceptEdits, true, true},
-		{permission.Bypass, true, true},
-	} {
-		choices := planQuestion(planFile{}, "new", c.back, c.shared).Fields[0].Choices
-		if slices.Contains(choices, approveAccept) != c.offers || !slices.Contains(choices, approveAsk) || !slices.Contains(choices, keepPlanning) {
-			t.Errorf("%+v: %q", c, choices)
-		}
-	}
 }
