@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/tools/results"
+	"codehand/tools/running"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -34,7 +35,7 @@ var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 	Accept: map[string]string{
 		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms", "wait_ms": "timeout_ms",
 	},
-	Available: noShell,
+	Available: running.NoShell,
 	Activity:  func(in jobOutputInput) string { return "Reading output of " + in.JobID },
 	Check:     checkJobOutput,
 	Run:       runJobOutput,
@@ -63,7 +64,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	info, err := env.Shell.Await(ctx, in.JobID, until)
 	if err != nil {
-		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
 	cursors, err := env.Cursors.Load(ctx)
 	if err != nil {
@@ -75,19 +76,19 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	c, err := env.Shell.Output(ctx, in.JobID, cursors[info.ID].At, max)
 	if err != nil {
-		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
 	body := "(no new output)"
 	if in.Filter != "" {
 		c, body = jobOutputFilter(c, in.Filter)
 	} else if c.Size > 0 {
-		body = strings.TrimRight(shownOutput(env, c, wording.Form(env, 500, 4)).Text, "\n")
+		body = strings.TrimRight(running.ShownOutput(env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
-	if err := consumed(ctx, env, cursors[info.ID], c); err != nil {
+	if err := running.Consumed(ctx, env, cursors[info.ID], c); err != nil {
 		text += "\n[the next call will show this output again]"
 	}
-	return tool.Result{Text: text, Meta: tool.Meta{Job: jobMeta(c.Info)}}, nil
+	return tool.Result{Text: text, Meta: tool.Meta{Job: running.JobMeta(c.Info)}}, nil
 }
 
 // jobOutputFiltered is how many bytes each of head and tail one filtered call looks through.
@@ -130,13 +131,13 @@ func jobOutputStatus(c shell.Chunk) string {
 	var text string
 	switch {
 	case i.State == shell.Running:
-		text = "running for " + jobAge(i)
+		text = "running for " + running.JobAge(i)
 	case i.State == shell.Failed && i.Signal != "":
-		text = fmt.Sprintf("%s after %s, signal %s", i.State, jobAge(i), i.Signal)
+		text = fmt.Sprintf("%s after %s, signal %s", i.State, running.JobAge(i), i.Signal)
 	case i.State == shell.Completed, i.State == shell.Failed:
-		text = fmt.Sprintf("%s after %s, exit %d", i.State, jobAge(i), i.Exit)
+		text = fmt.Sprintf("%s after %s, exit %d", i.State, running.JobAge(i), i.Exit)
 	default:
-		text = fmt.Sprintf("%s after %s", i.State, jobAge(i))
+		text = fmt.Sprintf("%s after %s", i.State, running.JobAge(i))
 	}
 	lines := c.Lines
 	if end := cmp.Or(c.Tail, c.Head); end != "" && !strings.HasSuffix(end, "\n") {

@@ -45,7 +45,10 @@ func TestRunReadonlyMeta(t *testing.T) {
 	r.write("sub/f", "one\n")
 	for name, command := range map[string]string{"run_readonly": "cd sub && cat f", "run_shell": "cat sub/f"} {
 		res, text := r.do(name, quote(command))
-		var d commandData
+		var d struct {
+			ExitCode, StdoutBytes, SandboxLevel int
+			Class, Cwd                          string
+		}
 		if err := json.Unmarshal(res.Meta.Data, &d); err != nil || text != "one" {
 			t.Fatalf("%s: %v, %s", name, err, text)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codehand/tools/permission"
+	"codehand/tools/running"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -71,7 +72,7 @@ func (l *skillLoad) commands(ctx context.Context, loan *tool.Loan) func(string) 
 			return "", l.denied(command, err)
 		}
 		l.ran++
-		if res.Text == noOutput {
+		if res.Text == running.NoOutput {
 			return "", nil
 		}
 		return res.Text, nil // also of one that failed: it says so

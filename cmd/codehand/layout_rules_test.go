@@ -99,7 +99,6 @@ func isContext(x ast.Expr) bool {
 // do in the same way, by subject. None of them makes a tool shorter by moving its own words away.
 var sharedFiles = []string{
 	"doc.go", "all.go",
-	"commands.go", "commandviews.go", "jobs.go", "outcomes.go", "outputs.go", "weigh.go", // commands
 	"skillcommands.go", "skillloads.go",
 }
 

@@ -1,4 +1,4 @@
-package tools
+package running
 
 import (
 	"context"
@@ -14,21 +14,21 @@ import (
 	"codehand/tools/wording"
 )
 
-// jobRefusal answers an unknown job, which a foreign one also is, with the jobs that there are.
-func jobRefusal(ctx context.Context, env tool.Env, id string, err error) error {
+// JobRefusal answers an unknown job, which a foreign one also is, with the jobs that there are.
+func JobRefusal(ctx context.Context, env tool.Env, id string, err error) error {
 	if !errors.Is(err, shell.ErrUnknown) {
 		return err
 	}
-	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", wording.Clip(id, 80), runningJobs(ctx, env))
+	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", wording.Clip(id, 80), RunningJobs(ctx, env))
 }
 
-// runningJobs names the session's running jobs.
-func runningJobs(ctx context.Context, env tool.Env) string {
+// RunningJobs names the session's running jobs.
+func RunningJobs(ctx context.Context, env tool.Env) string {
 	infos, _ := env.Shell.List(ctx) // without a list the refusal is still right
 	var names []string
 	for _, i := range infos {
 		if i.State == shell.Running {
-			names = append(names, fmt.Sprintf("%s (%s)", i.ID, jobLine(i)))
+			names = append(names, fmt.Sprintf("%s (%s)", i.ID, JobLine(i)))
 		}
 	}
 	if len(names) == 0 {
@@ -37,8 +37,8 @@ func runningJobs(ctx context.Context, env tool.Env) string {
 	return strings.Join(names, ", ")
 }
 
-// jobLine is a job's command as one short line.
-func jobLine(i shell.Info) string {
+// JobLine is a job's command as one short line.
+func JobLine(i shell.Info) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(i.Command), "\n")
 	if runes := []rune(line); len(runes) > 60 {
 		line, more = string(runes[:60]), "more"
@@ -49,30 +49,30 @@ func jobLine(i shell.Info) string {
 	return results.Clean(line)
 }
 
-// jobAge is how long a job has run, or ran.
-func jobAge(i shell.Info) string {
+// JobAge is how long a job has run, or ran.
+func JobAge(i shell.Info) string {
 	if i.End.IsZero() {
 		return results.Seconds(time.Since(i.Start))
 	}
 	return results.Seconds(i.End.Sub(i.Start))
 }
 
-// noShell says why a session has no commands; "": it has.
-func noShell(s *session.State) string {
+// NoShell says why a session has no commands; "": it has.
+func NoShell(s *session.State) string {
 	if s.Shell == nil && s.Prefs.NoShell == "" {
 		return "this server has no shell"
 	}
 	return s.Prefs.NoShell
 }
 
-// jobMeta is what programs learn of a job.
-func jobMeta(i shell.Info) *tool.Job {
+// JobMeta is what programs learn of a job.
+func JobMeta(i shell.Info) *tool.Job {
 	return &tool.Job{ID: i.ID, State: string(i.State), Exit: i.Exit}
 }
 
-// consumed moves the session's position in a job's output from where it was to the end of c. A position never moves
+// Consumed moves the session's position in a job's output from where it was to the end of c. A position never moves
 // back, whichever of two calls at the same time is the last to say so.
-func consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chunk) error {
+func Consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chunk) error {
 	over := c.Info.State != shell.Running
 	if c.Next <= was.At && (was.Announced || !over) {
 		return nil

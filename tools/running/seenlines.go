@@ -1,4 +1,4 @@
-package tools
+package running
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // sight returns what notes that a command which has ended showed lines of a file; nil: it did not. dir is where it ran, text
 // what the answer shows of its output. Lines that are not shown as they are do not count: nor do those with CRLF, or a last
 // one without an end, since the answer has neither.
-func (o *outcome) sight(c shell.Chunk, dir, text string) func(context.Context) {
+func (o *Outcome) sight(c shell.Chunk, dir, text string) func(context.Context) {
 	v, ok := shell.ViewOf(c.Info.Command)
 	if !ok || c.Info.State != shell.Completed || c.Info.Err > 0 || c.Head != text+"\n" {
 		return nil
@@ -32,13 +32,13 @@ func (o *outcome) sight(c shell.Chunk, dir, text string) func(context.Context) {
 // saw notes that the model has seen these lines where a command looks for them, if they are still there. The disk is the
 // witness, not the command, which may be another program of that name. What goes wrong is no fault of the command: then the
 // file must be read before it is changed.
-func (o *outcome) saw(ctx context.Context, v shell.View, lines string) {
-	f, err := o.env.Open(v.Path, workspace.Read)
+func (o *Outcome) saw(ctx context.Context, v shell.View, lines string) {
+	f, err := o.Env.Open(v.Path, workspace.Read)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	from, err := o.env.Files.Open(ctx, f)
+	from, err := o.Env.Files.Open(ctx, f)
 	if err != nil {
 		return
 	}
@@ -56,12 +56,12 @@ func (o *outcome) saw(ctx context.Context, v shell.View, lines string) {
 }
 
 // begin is the position of the first of n bytes that a command shows.
-func (o *outcome) begin(ctx context.Context, v shell.View, from *filestate.Reading, n int64) (int64, error) {
+func (o *Outcome) begin(ctx context.Context, v shell.View, from *filestate.Reading, n int64) (int64, error) {
 	switch v.Program {
 	case "tail":
 		return max(from.Size()-n, 0), nil
 	case "sed":
-		page, err := o.env.Search.Page(ctx, from, search.Stamp(from.Stamp()), search.PageQuery{First: v.First, Lines: 1, MaxLine: 1})
+		page, err := o.Env.Search.Page(ctx, from, search.Stamp(from.Stamp()), search.PageQuery{First: v.First, Lines: 1, MaxLine: 1})
 		if err != nil || len(page.Lines) == 0 {
 			return from.Size(), err // where nothing is
 		}

@@ -1,4 +1,4 @@
-package tools
+package running
 
 import (
 	"context"
@@ -32,10 +32,10 @@ func answerBy(env tool.Env, start time.Time) time.Time {
 	return until
 }
 
-// wait returns when the command has ended, or when the call must answer; then it still runs.
-func (o *outcome) wait(ctx context.Context, job *shell.Job) (shell.Info, error) {
+// Wait returns when the command has ended, or when the call must answer; then it still runs.
+func (o *Outcome) Wait(ctx context.Context, job *shell.Job) (shell.Info, error) {
 	start := time.Now()
-	until := answerBy(o.env, start)
+	until := answerBy(o.Env, start)
 	for {
 		step := time.Now().Add(time.Second)
 		last := !until.IsZero() && !step.Before(until)
@@ -46,23 +46,23 @@ func (o *outcome) wait(ctx context.Context, job *shell.Job) (shell.Info, error) 
 		if err != nil || last || info.State != shell.Running {
 			return info, err
 		}
-		o.env.Progress(time.Since(start).Seconds(), 0, wording.Clip(results.Clean(job.Last()), 120))
+		o.Env.Progress(time.Since(start).Seconds(), 0, wording.Clip(results.Clean(job.Last()), 120))
 	}
 }
 
 // carryCwd keeps the directory in which a command ended, for later calls, if it lies in a root.
-func (o *outcome) carryCwd(ctx context.Context, i shell.Info) {
-	before := o.env.Space.Cwd()
+func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
+	before := o.Env.Space.Cwd()
 	if i.Cwd == "" || i.Cwd == before || i.State != shell.Completed && i.State != shell.Failed {
 		return
 	}
-	if o.env.Space.Inside(i.Cwd) {
-		_, err := o.env.Cwd.Change(ctx, func(string) (string, error) { return i.Cwd, nil })
+	if o.Env.Space.Inside(i.Cwd) {
+		_, err := o.Env.Cwd.Change(ctx, func(string) (string, error) { return i.Cwd, nil })
 		if err == nil {
 			return
 		}
 	}
-	o.notes = append(o.notes, "Shell cwd was reset to "+before)
+	o.Notes = append(o.Notes, "Shell cwd was reset to "+before)
 }
 
 // maxHinted is how many changed files one hint names.
@@ -70,27 +70,27 @@ const maxHinted = 10
 
 // leftovers notes what a command left behind: processes, and files that are not what the session has seen. One that only
 // reads has changed none.
-func (o *outcome) leftovers(ctx context.Context, i shell.Info) {
+func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 	if i.Left > 0 {
-		o.notes = append(o.notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+" ended; use run_in_background to keep one]")
+		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+" ended; use run_in_background to keep one]")
 	}
-	if o.env.Analysis.Class == permission.ReadOnly {
+	if o.Env.Analysis.Class == permission.ReadOnly {
 		return
 	}
-	stale, _ := o.env.Files.Changed(ctx) // a hint only: every change looks for itself
+	stale, _ := o.Env.Files.Changed(ctx) // a hint only: every change looks for itself
 	var names []string
 	for _, e := range stale {
-		if e.Now == "" || o.env.Rules.Hidden(e.Path) {
+		if e.Now == "" || o.Env.Rules.Hidden(e.Path) {
 			continue // gone, so there is nothing to read
 		}
 		if len(names) == maxHinted {
 			names = append(names, "…")
 			break
 		}
-		names = append(names, wording.ShownName(o.env, e.Path))
+		names = append(names, wording.ShownName(o.Env, e.Path))
 	}
 	if len(names) > 0 {
-		o.notes = append(o.notes, "[changed on disk, read again before editing: "+strings.Join(names, ", ")+"]")
+		o.Notes = append(o.Notes, "[changed on disk, read again before editing: "+strings.Join(names, ", ")+"]")
 	}
 }
 
@@ -112,21 +112,21 @@ type commandData struct {
 const sandboxLevel = 1
 
 // result is an answer with its last lines and what programs learn of it.
-func (o *outcome) result(i shell.Info, text string) tool.Result {
+func (o *Outcome) result(i shell.Info, text string) tool.Result {
 	text += i.Doubtful()
-	if len(o.notes) > 0 {
-		text += "\n" + strings.Join(o.notes, "\n")
+	if len(o.Notes) > 0 {
+		text += "\n" + strings.Join(o.Notes, "\n")
 	}
 	d := commandData{
 		ExitCode: i.Exit, Signal: i.Signal, StdoutBytes: i.Out, StderrBytes: i.Err, TimedOut: i.State == shell.TimedOut,
-		SandboxLevel: sandboxLevel, Class: o.env.Analysis.Class.String(), Cwd: i.Cwd,
+		SandboxLevel: sandboxLevel, Class: o.Env.Analysis.Class.String(), Cwd: i.Cwd,
 	}
 	if !i.End.IsZero() {
 		d.DurationMS = i.End.Sub(i.Start).Milliseconds()
 	}
 	meta := tool.Meta{Sandbox: strconv.Itoa(sandboxLevel)}
 	if i.Background {
-		d.Job, meta.Job = i.ID, jobMeta(i)
+		d.Job, meta.Job = i.ID, JobMeta(i)
 	}
 	meta.Data = wording.Data(d)
 	return tool.Result{Text: text, Meta: meta}

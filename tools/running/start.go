@@ -1,4 +1,4 @@
-package tools
+package running
 
 import (
 	"errors"
@@ -15,10 +15,10 @@ import (
 	"codehand/tools/workspace"
 )
 
-// weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
+// Weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
 // bash nothing, and git only where the repository itself does not make it start programs (sandboxLevel is below 2, so
 // nothing else keeps those in), nor shows the files that a rule is about.
-func weigh(s *session.State, a *permission.Analysis) {
+func Weigh(s *session.State, a *permission.Analysis) {
 	switch {
 	case s.Shell == nil || !s.Shell.Bash():
 		a.Doubt("there is no bash here, and nothing is known of another shell")
@@ -33,26 +33,26 @@ func weigh(s *session.State, a *permission.Analysis) {
 	}
 }
 
-// stillReads refuses a command that was let through as one that only reads, if its repository has been given a
+// StillReads refuses a command that was let through as one that only reads, if its repository has been given a
 // configuration meanwhile by which it does more.
-func stillReads(env tool.Env, command string) error {
+func StillReads(env tool.Env, command string) error {
 	a := env.Analysis
 	if a.Class != permission.ReadOnly || len(a.Git) == 0 {
 		return nil
 	}
 	if why := git.RunsPrograms(env.State, a.Git); why != "" {
-		return notReadOnly(command, "git: "+why)
+		return NotReadOnly(command, "git: "+why)
 	}
 	return nil
 }
 
-// notReadOnly refuses a command with the first reason for which it is not proved to change nothing.
-func notReadOnly(command, why string) error {
+// NotReadOnly refuses a command with the first reason for which it is not proved to change nothing.
+func NotReadOnly(command, why string) error {
 	return tool.Refuse(tool.NotReadOnly, "%q is not read-only: %s. Use run_shell.", wording.Clip(command, 200), wording.Clip(why, 200))
 }
 
-// commandTime is how long a command may run: asked in ms, 0: nobody said. A model that means seconds writes 30.
-func commandTime(asked int, preset, most time.Duration) (time.Duration, []string) {
+// Timeout is how long a command may run: asked in ms, 0: nobody said. A model that means seconds writes 30.
+func Timeout(asked int, preset, most time.Duration) (time.Duration, []string) {
 	want := time.Duration(min(asked, int(most/time.Millisecond)+1)) * time.Millisecond
 	switch {
 	case asked == 0:
@@ -65,8 +65,8 @@ func commandTime(asked int, preset, most time.Duration) (time.Duration, []string
 	return want, nil
 }
 
-// commandDir opens the session's current directory, or the first root if it is gone.
-func commandDir(env tool.Env) (*os.Root, []string, error) {
+// Dir opens the session's current directory, or the first root if it is gone.
+func Dir(env tool.Env) (*os.Root, []string, error) {
 	cwd := env.Space.Cwd()
 	place, err := env.Space.Open(cwd, workspace.Read)
 	var notes []string

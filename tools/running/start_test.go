@@ -1,4 +1,4 @@
-package tools
+package running
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ func TestWeigh(t *testing.T) {
 	r := tooltest.New(t, nil)
 	read := permission.Analysis{Class: permission.ReadOnly, Parts: []permission.Part{{Text: "git log", Class: permission.ReadOnly}}, Git: []string{"."}}
 	a := read
-	if weigh(r.State, &a); a.Class != permission.ReadOnly {
+	if Weigh(r.State, &a); a.Class != permission.ReadOnly {
 		t.Errorf("without a repository: %+v", a)
 	}
 	r.Write(".git/HEAD", "ref: refs/heads/main\n")
@@ -22,13 +22,13 @@ func TestWeigh(t *testing.T) {
 	r.Write(".git/refs/x", "")
 	r.Write(".git/config", "[diff \"x\"]\ntextconv = ./x\n")
 	a = read
-	if weigh(r.State, &a); a.Class != permission.Writes || a.Why != "R6: git: the repository's configuration has diff.x.textconv" {
+	if Weigh(r.State, &a); a.Class != permission.Writes || a.Why != "R6: git: the repository's configuration has diff.x.textconv" {
 		t.Errorf("%+v", a)
 	}
 	a = read
 	bare := *r.State
 	bare.Shell = nil
-	if weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "no bash") {
+	if Weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "no bash") {
 		t.Errorf("%+v", a)
 	}
 }

@@ -1,4 +1,4 @@
-package tools
+package running
 
 import (
 	"context"
@@ -16,44 +16,44 @@ import (
 // maxFailure is the most characters of output in the answer about a command that failed: the cause is rarely further away.
 const maxFailure = 10_000
 
-// An outcome puts what became of a command into words.
-type outcome struct {
-	env   tool.Env
-	limit time.Duration // after which the command is ended
-	notes []string      // the last lines of the answer
-	stays bool          // the session's directory stays where it is, wherever the command went
+// An Outcome puts what became of a command into words.
+type Outcome struct {
+	Env   tool.Env
+	Limit time.Duration // after which the command is ended
+	Notes []string      // the last lines of the answer
+	Stays bool          // the session's directory stays where it is, wherever the command went
 }
 
-// started answers a command that is a job from the start.
-func (o *outcome) started(i shell.Info) tool.Result {
-	text := fmt.Sprintf("Started job %s: %s\nOutput: %s\nRead new output with job_output, stop it with job_stop.", i.ID, jobLine(i), i.Log)
+// Started answers a command that is a job from the start.
+func (o *Outcome) Started(i shell.Info) tool.Result {
+	text := fmt.Sprintf("Started job %s: %s\nOutput: %s\nRead new output with job_output, stop it with job_stop.", i.ID, JobLine(i), i.Log)
 	return o.result(i, text)
 }
 
-// moved answers a command that has become a job because the call could not wait longer.
-func (o *outcome) moved(ctx context.Context, i shell.Info) (tool.Result, error) {
-	c, err := o.env.Shell.Output(ctx, i.ID, 0, 4*o.env.Limit)
+// Moved answers a command that has become a job because the call could not wait longer.
+func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) {
+	c, err := o.Env.Shell.Output(ctx, i.ID, 0, 4*o.Env.Limit)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if err := consumed(ctx, o.env, session.Cursor{}, c); err != nil {
-		o.notes = append(o.notes, "[job_output will show this output again]")
+	if err := Consumed(ctx, o.Env, session.Cursor{}, c); err != nil {
+		o.Notes = append(o.Notes, "[job_output will show this output again]")
 	}
-	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with job_output.\n", jobAge(i), i.ID)
-	return o.result(i, text+printed(shownOutput(o.env, c, o.form()).Text)+c.Info.Missing()), nil
+	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with job_output.\n", JobAge(i), i.ID)
+	return o.result(i, text+printed(ShownOutput(o.Env, c, o.form()).Text)+c.Info.Missing()), nil
 }
 
-// ended answers a command that is over. stopped is why the call ended it, if it did.
-func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopped error) (tool.Result, error) {
+// Ended answers a command that is over. stopped is why the call ended it, if it did.
+func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopped error) (tool.Result, error) {
 	dir := i.Cwd
-	if o.stays {
+	if o.Stays {
 		i.Cwd = ""
 	}
 	o.carryCwd(ctx, i)
 	o.leftovers(ctx, i)
 	if i.State == shell.Failed && stopped == nil {
 		if meaning := shell.Meaning(i.Command, i.Exit, i.Err == 0); meaning != "" {
-			o.notes = append([]string{"[exit code 1: " + meaning + "]"}, o.notes...)
+			o.Notes = append([]string{"[exit code 1: " + meaning + "]"}, o.Notes...)
 		} else {
 			return o.failed(ctx, job, i)
 		}
@@ -62,11 +62,11 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	if err != nil {
 		return tool.Result{}, err
 	}
-	shown := shownOutput(o.env, c, o.form())
+	shown := ShownOutput(o.Env, c, o.form())
 	var kept *tool.Kept
 	if shown.Cut {
 		kept = o.keep(job, &c)
-		shown = shownOutput(o.env, c, o.form()) // with the path that it has now
+		shown = ShownOutput(o.Env, c, o.form()) // with the path that it has now
 	}
 	text := printed(shown.Text)
 	res := o.result(i, text)
@@ -77,7 +77,7 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	case stopped != nil:
 		res.Failed, head = tool.Interrupted, "Interrupted by the client. The command was ended. Output so far:"
 	case i.State == shell.TimedOut:
-		res.Failed, head = tool.Timeout, fmt.Sprintf("Command timed out after %gs. Its processes were ended. Output so far:", o.limit.Seconds())
+		res.Failed, head = tool.Timeout, fmt.Sprintf("Command timed out after %gs. Its processes were ended. Output so far:", o.Limit.Seconds())
 	case i.State == shell.Overflow:
 		res.Failed, head = tool.OutputLimit, "The command wrote more than can be kept and was ended. Send its output to a file. Output so far:"
 	case i.State != shell.Completed && i.State != shell.Failed:
@@ -90,8 +90,8 @@ func (o *outcome) ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 }
 
 // failed answers a command with an exit code that is no answer, or a signal.
-func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (tool.Result, error) {
-	stdout, stderr, err := o.env.Shell.Streams(ctx, i.ID, 4*maxFailure)
+func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (tool.Result, error) {
+	stdout, stderr, err := o.Env.Shell.Streams(ctx, i.ID, 4*maxFailure)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -120,16 +120,16 @@ func (o *outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 }
 
 // form leaves room for our own lines.
-func (o *outcome) form() results.Form {
-	return wording.Form(o.env, 200+len(strings.Join(o.notes, "\n")), 5+len(o.notes))
+func (o *Outcome) form() results.Form {
+	return wording.Form(o.Env, 200+len(strings.Join(o.Notes, "\n")), 5+len(o.Notes))
 }
 
-// noOutput stands for what a command that printed nothing has printed.
-const noOutput = "(no output)"
+// NoOutput stands for what a command that printed nothing has printed.
+const NoOutput = "(no output)"
 
 func printed(text string) string {
 	if text = trimOutput(text); text == "" {
-		return noOutput
+		return NoOutput
 	}
 	return text
 }
