@@ -12,6 +12,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/skills"
+	"codehand/tools/skills/loading"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -81,8 +82,8 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "The skill %s is not available: it runs as an agent of type %s, and this version has none. Its text is in %s: read it, and do what it says yourself.",
 			k.Name, wording.LineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
 	}
-	l := skillLoad{env: env, skill: k}
-	return l.run(ctx, in.Args)
+	l := loading.Load{Env: env, Skill: k}
+	return l.Run(ctx, in.Args)
 }
 
 // skillList is the answer to a call without a name. The model cannot run what only a person may, so that is left out.

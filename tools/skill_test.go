@@ -129,7 +129,7 @@ func TestSkillLoadedIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	full := map[string]string{}
-	for i := range skillsShown {
+	for i := range 200 {
 		full[fmt.Sprint("x", i)] = "sum"
 	}
 	if _, err := r.Loaded.Change(t.Context(), func(map[string]string) (map[string]string, error) { return full, nil }); err != nil {
@@ -137,7 +137,7 @@ func TestSkillLoadedIsBounded(t *testing.T) {
 	}
 	r.write(".claude/commands/one-more.md", "Do it.\n")
 	r.ok("skill", `{"skill":"one-more"}`)
-	if shown, err := r.Loaded.Load(t.Context()); err != nil || len(shown) > skillsShown || shown["one-more"] == "" {
+	if shown, err := r.Loaded.Load(t.Context()); err != nil || len(shown) > 200 || shown["one-more"] == "" {
 		t.Errorf("%d are remembered, %v", len(shown), err)
 	}
 }

@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 	"server/logging":  {},
 
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
+		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
 	"tools/git": {"filestate", "tools/permission", "tools/session", "tools/wording"},
 	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
@@ -74,6 +74,7 @@ var rooms = map[string][]string{
 	"tools/settings":         {},
 	"tools/shell":            {"tools/sandbox"},
 	"tools/skills":           {"tools/search/ignore"}, // patterns of the key paths
+	"tools/skills/loading":   {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
 	"tools/tasks":            {},
 	"tools/textedit":         {"tools/textedit/compare"},
 	"tools/textedit/compare": {},

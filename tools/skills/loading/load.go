@@ -1,4 +1,4 @@
-package tools
+package loading
 
 import (
 	"context"
@@ -14,19 +14,19 @@ import (
 	"codehand/tools/wording"
 )
 
-// skillsShown is of how many skills a session remembers what it was shown.
-const skillsShown = 200
+// remembered is of how many skills a session remembers what it was shown.
+const remembered = 200
 
-// A skillLoad makes the answer that one skill is.
-type skillLoad struct {
-	env   tool.Env
-	skill skills.Skill
+// A Load makes the answer that one skill is.
+type Load struct {
+	Env   tool.Env
+	Skill skills.Skill
 	notes []string // the last lines of the answer
 	ran   int      // commands
 }
 
-func (l *skillLoad) run(ctx context.Context, args string) (tool.Result, error) {
-	env, k := l.env, l.skill
+func (l *Load) Run(ctx context.Context, args string) (tool.Result, error) {
+	env, k := l.Env, l.Skill
 	body, err := env.Skills.Body(ctx, env.Visible(), k)
 	if err != nil {
 		return tool.Result{}, l.refusal(err)
@@ -55,31 +55,31 @@ func (l *skillLoad) run(ctx context.Context, args string) (tool.Result, error) {
 
 // again says whether exactly this was the last that the session was shown of the skill. It forgets that then, since the
 // conversation may have forgotten the text. Several conversations that share a session have not seen the same.
-func (l *skillLoad) again(ctx context.Context, text string) bool {
-	if l.env.Shared {
+func (l *Load) again(ctx context.Context, text string) bool {
+	if l.Env.Shared {
 		return false
 	}
 	digest := sha256.Sum256([]byte(text))
 	sum := hex.EncodeToString(digest[:])
 	var again bool
-	_, err := l.env.Loaded.Change(ctx, func(shown map[string]string) (map[string]string, error) {
+	_, err := l.Env.Loaded.Change(ctx, func(shown map[string]string) (map[string]string, error) {
 		shown = maps.Clone(shown)
-		switch again = shown[l.skill.Name] == sum; {
+		switch again = shown[l.Skill.Name] == sum; {
 		case again:
-			delete(shown, l.skill.Name)
+			delete(shown, l.Skill.Name)
 			return shown, nil
-		case shown == nil, len(shown) >= skillsShown:
+		case shown == nil, len(shown) >= remembered:
 			shown = map[string]string{}
 		}
-		shown[l.skill.Name] = sum
+		shown[l.Skill.Name] = sum
 		return shown, nil
 	})
 	return again && err == nil
 }
 
 // refusal puts into words why there is no text.
-func (l *skillLoad) refusal(err error) error {
-	k := l.skill
+func (l *Load) refusal(err error) error {
+	k := l.Skill
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Refuse(tool.SkillUnknown, "Unknown skill: %s. It was removed just now.", k.Name)
@@ -91,7 +91,7 @@ func (l *skillLoad) refusal(err error) error {
 		return tool.Invalid("skill", `"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
 	case errors.Is(err, skills.ErrPlace):
 		return tool.Refuse(tool.SkillDenied, "The skill %s was not loaded: a command of it names its directory or the project's (%s, %s), whose name could be code to a shell. Tell the user.",
-			k.Name, wording.LineOf(k.Dir, 200), wording.LineOf(l.env.ProjectDir(), 200))
+			k.Name, wording.LineOf(k.Dir, 200), wording.LineOf(l.Env.ProjectDir(), 200))
 	}
-	return wording.PathRefusal(l.env, k.File, err)
+	return wording.PathRefusal(l.Env, k.File, err)
 }

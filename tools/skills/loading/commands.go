@@ -1,4 +1,4 @@
-package tools
+package loading
 
 import (
 	"context"
@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	skillLoan     = 10 * time.Minute // how long the rules that a skill brings hold
-	skillBadRules = 5                // rules that are not used, in one note
+	loanLife = 10 * time.Minute // how long the rules that a skill brings hold
+	badRules = 5                // rules that are not used, in one note
 )
 
 // loan is what the skill lends. That of a project lends nothing: whoever wrote the repository is not who may allow.
-func (l *skillLoad) loan() *tool.Loan {
-	loan := &tool.Loan{Skill: l.skill.Name, Life: skillLoan}
+func (l *Load) loan() *tool.Loan {
+	loan := &tool.Loan{Skill: l.Skill.Name, Life: loanLife}
 	switch {
-	case len(l.skill.Allowed) == 0:
+	case len(l.Skill.Allowed) == 0:
 		return loan
-	case l.skill.Trust == skills.Project:
+	case l.Skill.Trust == skills.Project:
 		l.notes = append(l.notes, "[allowed-tools of a project's skill are ignored]")
 		return loan
-	case l.env.Prefs.ManagedRules:
+	case l.Env.Prefs.ManagedRules:
 		l.notes = append(l.notes, "[allowed-tools are ignored: the machine's administrator alone makes rules that allow]")
 		return loan
-	case l.env.Shared:
+	case l.Env.Shared:
 		l.notes = append(l.notes, "[allowed-tools are ignored: several conversations share this session]")
 		return loan
 	}
 	var bad []string
 	over := 0
-	for _, rule := range l.skill.Allowed {
+	for _, rule := range l.Skill.Allowed {
 		switch {
 		case permission.Grantable(rule) != nil:
 			bad = append(bad, wording.LineOf(rule, 100))
@@ -47,7 +47,7 @@ func (l *skillLoad) loan() *tool.Loan {
 		}
 	}
 	if len(bad) > 0 {
-		l.notes = append(l.notes, "[allowed-tools that are not used: "+strings.Join(bad[:min(len(bad), skillBadRules)], ", ")+"]")
+		l.notes = append(l.notes, "[allowed-tools that are not used: "+strings.Join(bad[:min(len(bad), badRules)], ", ")+"]")
 	}
 	if over > 0 {
 		l.notes = append(l.notes, "[of allowed-tools the first "+wording.Plural(len(loan.Rules), "rule counts", "rules count")+", "+wording.Plural(over, "is", "are")+" left out]")
@@ -56,18 +56,18 @@ func (l *skillLoad) loan() *tool.Loan {
 }
 
 // commands runs the commands of the text; nil: none is run.
-func (l *skillLoad) commands(ctx context.Context, loan *tool.Loan) func(string) (string, error) {
-	if !l.env.Prefs.SkillShell || l.skill.Trust == skills.Project || l.env.Call == nil {
+func (l *Load) commands(ctx context.Context, loan *tool.Loan) func(string) (string, error) {
+	if !l.Env.Prefs.SkillShell || l.Skill.Trust == skills.Project || l.Env.Call == nil {
 		return nil
 	}
-	switch l.skill.Shell {
+	switch l.Skill.Shell {
 	case "", "bash", "sh":
 	default:
 		return nil // it is written for another one
 	}
 	return func(command string) (string, error) {
-		l.env.Progress(0, 0, wording.LineOf(command, 120))
-		res, err := l.env.Call(ctx, "run_shell", wording.Data(runShellCommand{command}), loan)
+		l.Env.Progress(0, 0, wording.LineOf(command, 120))
+		res, err := l.Env.Call(ctx, "run_shell", wording.Data(commandInput{command}), loan)
 		if err != nil {
 			return "", l.denied(command, err)
 		}
@@ -79,13 +79,13 @@ func (l *skillLoad) commands(ctx context.Context, loan *tool.Loan) func(string) 
 	}
 }
 
-// A runShellCommand is the input of run_shell.
-type runShellCommand struct {
+// A commandInput is the input of run_shell.
+type commandInput struct {
 	Command string `json:"command"`
 }
 
 // denied is the refusal for a skill of which a command was refused.
-func (l *skillLoad) denied(command string, err error) error {
+func (l *Load) denied(command string, err error) error {
 	r, refused := errors.AsType[*tool.Refusal](err)
 	if !refused || r.Code == tool.Interrupted {
 		return err
@@ -97,6 +97,6 @@ func (l *skillLoad) denied(command string, err error) error {
 	first, _, _ := strings.Cut(r.Error(), "\n")
 	return &tool.Refusal{
 		Code: tool.SkillDenied, Cause: err,
-		Text: "The skill " + l.skill.Name + " was not loaded: its command `" + wording.LineOf(command, 150) + "` was refused: " + wording.Clip(first, 250) + before + " Tell the user.",
+		Text: "The skill " + l.Skill.Name + " was not loaded: its command `" + wording.LineOf(command, 150) + "` was refused: " + wording.Clip(first, 250) + before + " Tell the user.",
 	}
 }
