@@ -15,7 +15,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// ApplyAll changes all files or none.
+// ApplyAll changes all files or none; the changes are in the order of files. The error is a refusal that says what is
+// wrong with every file, or one of ours.
 func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestate.Change, error) {
 	if slices.ContainsFunc(files, (*FileEdits).notebook) { // which is refused, and so are others for what is wrong with them
 		if _, err := CheckAll(ctx, env, files); err != nil {

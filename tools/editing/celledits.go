@@ -16,9 +16,9 @@ import (
 // A CellEdit changes one cell of a notebook. Since nothing in it proves that the caller knows what it replaces, the source of
 // the cell must have been shown. What the cell printed need not have been: running it again makes that anew.
 type CellEdit struct {
-	Path string
-	Cell notebook.CellEdit
-	Done notebook.Report // set by change, like what follows
+	Path string            // as asked for
+	Cell notebook.CellEdit // what to do
+	Done notebook.Report   // what was done; set by Change, like what follows
 
 	book    *viewing.Notebook // before
 	was, is filestate.Span

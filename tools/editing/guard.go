@@ -16,7 +16,7 @@ import (
 	"codehand/tools/workspace"
 )
 
-// A Guard is what the read guard says in a tool's answers.
+// A Guard puts into words, for one tool, why the ledger did not change a file: it was not read, or has changed since.
 type Guard struct {
 	Name            string // of the tool
 	Unread, Changed int    // numbers of its refusals

@@ -17,8 +17,8 @@ func (e *brokenError) Error() string { return "settings would be broken: " + e.r
 
 func (e *brokenError) Unwrap() error { return e.reason }
 
-// CheckSettings is the last check of a new content: of a file of settings it must be one that can be read. The error is a
-// *brokenError.
+// CheckSettings is the last check of a new content: of a file of settings it must be one that can be read. The error is
+// for Guard.Refusal.
 func CheckSettings(env tool.Env, before, after []byte, paths ...string) error {
 	reason := env.Settings.Break(before, after, paths...)
 	if reason == nil {

@@ -24,7 +24,7 @@ type View struct {
 	open  map[string]bool // by path
 }
 
-// NewView sees changes of a file, or of what is below a directory; "": of the workspace. The refusal is that of a
+// NewView is a view of the changes of a file, or of what is below a directory; "": of the workspace. The refusal is that of a
 // path outside the roots.
 func NewView(s *session.State, path string) (*View, error) {
 	v := &View{state: s, Place: s.Space.Cwd(), open: map[string]bool{}}
@@ -137,6 +137,7 @@ func Named(ctx context.Context, s *session.State, id string, kept bool) (journal
 	return found[0], nil
 }
 
+// Unknown is the refusal for an id that no change of this workspace has.
 func Unknown(id string) error {
 	return tool.Refuse(tool.ChangeUnknown, "There is no change %s in this workspace. Use file_history to list the changes.", wording.Clip(wording.OneLine(id), 40))
 }

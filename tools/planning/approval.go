@@ -13,7 +13,7 @@ import (
 
 // An Approval is what became of the question about a plan. The zero value is none: plan mode stays.
 type Approval struct {
-	Approved bool
+	Approved bool   // the plan may be carried out
 	accept   bool   // edits inside the roots need no further question
 	feedback string // the person's words
 	note     string // who decided, if no person did

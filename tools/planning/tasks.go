@@ -124,6 +124,7 @@ func DamageNotes(damaged []tasks.Damaged) []string {
 // TaskID takes an id as people write it, too: #7.
 func TaskID(id string) string { return strings.TrimPrefix(strings.TrimSpace(id), "#") }
 
+// TaskIDs is TaskID for each of ids.
 func TaskIDs(ids []string) []string {
 	plain := make([]string, len(ids))
 	for i, id := range ids {

@@ -16,7 +16,7 @@ import (
 // maxFailure is the most characters of output in the answer about a command that failed: the cause is rarely further away.
 const maxFailure = 10_000
 
-// An Outcome puts what became of a command into words.
+// An Outcome puts what became of a command into words. It is for one call and one goroutine.
 type Outcome struct {
 	Env   tool.Env
 	Limit time.Duration // after which the command is ended

@@ -20,18 +20,19 @@ import (
 // headSize is how much of a file tells what it is, in bytes; textedit.Detect wants as much.
 const headSize = 64 << 10
 
-// A File is a file that is open to be shown.
+// A File is a file that is open to be shown, to one call and in one goroutine. Its views return refusals, errors of the
+// engines for wording.PathRefusal, and disk.ErrMoved if the file changed while it was shown: open it again then.
 type File struct {
 	env    tool.Env
 	path   string // as the caller has it
 	file   filestate.File
 	from   *filestate.Reading
-	Head   []byte    // the first headSize bytes
-	Tokens int       // of what is shown
+	Head   []byte    // the first 64 KiB at most
+	Tokens int       // that a view may have at most
 	book   *Notebook // set if it is shown as a notebook
 }
 
-// Open opens a file. The caller closes it.
+// Open opens a file. Errors are for wording.PathRefusal. The caller closes the file.
 func Open(ctx context.Context, env tool.Env, path string) (*File, error) {
 	f, err := env.Open(path, workspace.Read)
 	if err != nil {
@@ -48,6 +49,7 @@ func Open(ctx context.Context, env tool.Env, path string) (*File, error) {
 	return s, nil
 }
 
+// Close ends the reading; nothing can be shown afterwards.
 func (s *File) Close() {
 	if s.from != nil {
 		_ = s.from.Close() // it was only read
@@ -138,7 +140,7 @@ type pieceFacts struct {
 	More  bool   `json:"more"` // others follow
 }
 
-// ReadHead returns the first headSize bytes of a file, or refuses what they show to be no text.
+// ReadHead returns the first 64 KiB at most of a file, or refuses what they show to be no text.
 func ReadHead(r io.ReaderAt) ([]byte, error) {
 	head := make([]byte, headSize)
 	n, err := r.ReadAt(head, 0)

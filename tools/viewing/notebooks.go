@@ -23,8 +23,8 @@ const maxUTF16 = 12 << 20
 
 // A Notebook is the JSON of a notebook, and how its file spells it.
 type Notebook struct {
-	JSON []byte
-	as   textedit.Encoding // the zero one: json is the file, whatever its strings are in
+	JSON []byte            // as UTF-8
+	as   textedit.Encoding // the zero one: JSON is the file, whatever its strings are in
 	last struct{ text, raw int }
 }
 

@@ -9,7 +9,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// CoverageNotes say what a search did not look at. one and many are what it looks through, whole is what it answers.
+// CoverageNotes say, each in a line, what a search did not look at. one and many name what it looks through ("file",
+// "files"), whole what it answers: "list" or "result". within is the time that it had.
 func CoverageNotes(c search.Coverage, within time.Duration, one, many, whole string) []string {
 	var notes []string
 	for _, left := range []struct {
@@ -40,7 +41,7 @@ func CoverageNotes(c search.Coverage, within time.Duration, one, many, whole str
 
 // A PageNote says which part of the hits an answer shows.
 type PageNote struct {
-	From, Shown, Total int
+	From, Shown, Total int    // hits before, in, and with and without the answer
 	One, Many          string // of what is counted
 	None               string // said if there is nothing at all
 	AtLeast, More      bool
@@ -61,6 +62,7 @@ func (p PageNote) Notes(c search.Coverage) []string {
 	return nil
 }
 
+// AtLeast says of a number that is only a lower bound that it is one.
 func AtLeast(bound bool, n string) string {
 	if bound {
 		return "at least " + n

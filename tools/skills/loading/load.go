@@ -17,7 +17,7 @@ import (
 // remembered is of how many skills a session remembers what it was shown.
 const remembered = 200
 
-// A Load makes the answer that one skill is.
+// A Load makes the answer that one skill is. It is for one call.
 type Load struct {
 	Env   tool.Env
 	Skill skills.Skill
@@ -25,6 +25,8 @@ type Load struct {
 	ran   int      // commands
 }
 
+// Run is the answer to a call that loads the skill with args, and the rules that it lends. It runs the commands of the
+// text, so a call may have done something although the error, a refusal, says that the skill was not loaded.
 func (l *Load) Run(ctx context.Context, args string) (tool.Result, error) {
 	env, k := l.Env, l.Skill
 	body, err := env.Skills.Body(ctx, env.Visible(), k)
