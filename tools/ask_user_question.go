@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -39,7 +40,7 @@ type askUserQuestionOption struct {
 var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 	Spec: tool.Spec{
 		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user", Description: askUserQuestionText,
-		Hint: "request input: ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
+		Hint: "request input: ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true},
 	},
 	Hidden: []string{"questions.preview", "questions.options.preview"},

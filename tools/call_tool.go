@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 
+	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
 
@@ -19,7 +20,7 @@ type callToolInput struct {
 var callTool = tool.Define(tool.Def[callToolInput]{
 	Spec: tool.Spec{
 		Name: "call_tool", Title: "Call tool", Description: callToolText,
-		Hint: "call a tool that is not listed", MaxRunes: 50000, Scope: tool.ScopeRead,
+		Hint: "call a tool that is not listed", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{},
 	},
 	Accept:   map[string]string{"tool": "name", "tool_name": "name", "args": "arguments", "input": "arguments", "parameters": "arguments"},

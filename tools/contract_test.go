@@ -216,7 +216,7 @@ func TestContractFamilies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !p.Off(x.Spec.Name, x.Spec.Aliases) {
+			if !p.Off(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) {
 				t.Errorf("%s takes a file, but the rule %s does not deny it: add it to readers or editors, and to insteads, in permission/rule.go", x.Spec.Name, family)
 			}
 		}

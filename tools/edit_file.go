@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"codehand/tools/editing"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
@@ -29,7 +30,7 @@ type editFileInput struct {
 var editFile = tool.Define(tool.Def[editFileInput]{
 	Spec: tool.Spec{
 		Name: "edit_file", Aliases: []string{"Edit"}, Title: "Edit file", Description: editFileText,
-		Hint: "replace exact text in a file", Scope: tool.ScopeWrite,
+		Hint: "replace exact text in a file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits: tool.Traits{Local: true},
 	},
 	Accept: map[string]string{

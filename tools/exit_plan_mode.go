@@ -27,7 +27,7 @@ type exitPlanModeInput struct {
 var exitPlanMode = tool.Define(tool.Def[exitPlanModeInput]{
 	Spec: tool.Spec{
 		Name: "exit_plan_mode", Aliases: []string{"ExitPlanMode"}, Title: "Exit plan mode", Description: exitPlanModeText,
-		Hint: "leave plan mode: present plan for approval, start executing", Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
+		Hint: "leave plan mode: present plan for approval, start executing", Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
 		Traits: tool.Traits{Private: true, Additive: true, Local: true}, // what it gives back is a person's to give, within the operator's limit
 	},
 	Hidden:   []string{"allowedPrompts"},

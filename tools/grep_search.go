@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/tool"
@@ -41,7 +42,7 @@ type grepSearchInput struct {
 var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 	Spec: tool.Spec{
 		Name: "grep_search", Aliases: []string{"Grep"}, Title: "Search contents", Description: grepSearchText,
-		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead,
+		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead, Family: permission.FamilyRead,
 		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 	},
 	Accept: map[string]string{

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/running"
 	"codehand/tools/shell"
@@ -29,7 +30,7 @@ type jobOutputInput struct {
 var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 	Spec: tool.Spec{
 		Name: "job_output", Aliases: []string{"TaskOutput", "BashOutput"}, Title: "Read job output", Description: jobOutputText,
-		Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell, Family: permission.FamilyNone,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true}, // Ungated: it may wait for long, and changes only its own position
 	},
 	Accept: map[string]string{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"codehand/tools/permission"
 	"codehand/tools/running"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
@@ -22,7 +23,7 @@ type jobStopInput struct {
 var jobStop = tool.Define(tool.Def[jobStopInput]{
 	Spec: tool.Spec{
 		Name: "job_stop", Aliases: []string{"TaskStop", "KillShell"}, Title: "Stop job", Description: jobStopText,
-		Hint: "stop a background job", MaxRunes: 2000, Scope: tool.ScopeShell,
+		Hint: "stop a background job", MaxRunes: 2000, Scope: tool.ScopeShell, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only jobs of this session, which guard themselves.
 		Traits: tool.Traits{Private: true, Ungated: true, Idempotent: true, Local: true},
 	},

@@ -33,7 +33,7 @@ type listFilesInput struct {
 var listFiles = tool.Define(tool.Def[listFilesInput]{
 	Spec: tool.Spec{
 		Name: "list_files", Aliases: []string{"Glob"}, Title: "List files", Description: listFilesText,
-		Hint: "find files by name pattern", Scope: tool.ScopeRead,
+		Hint: "find files by name pattern", Scope: tool.ScopeRead, Family: permission.FamilyRead,
 		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 	},
 	Accept: map[string]string{"glob_pattern": "pattern", "dir_path": "path", "directory": "path"},

@@ -9,6 +9,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/editing"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
@@ -37,7 +38,7 @@ type multiEditItem struct {
 var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	Spec: tool.Spec{
 		Name: "multi_edit", Aliases: []string{"MultiEdit"}, Title: "Edit files", Description: multiEditText,
-		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite,
+		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits: tool.Traits{Local: true},
 	},
 	Traits: func(_ *session.State, in multiEditInput) tool.Traits {

@@ -13,6 +13,7 @@ import (
 	"codehand/filestate"
 	"codehand/tools/editing"
 	"codehand/tools/notebook"
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -36,7 +37,7 @@ type notebookEditInput struct {
 var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Spec: tool.Spec{
 		Name: "notebook_edit", Aliases: []string{"NotebookEdit"}, Title: "Edit notebook", Description: notebookEditText,
-		Hint: "edit jupyter notebook cells", Deferred: true, Scope: tool.ScopeWrite,
+		Hint: "edit jupyter notebook cells", Deferred: true, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits: tool.Traits{Local: true},
 	},
 	Accept:   map[string]string{"file_path": "notebook_path", "path": "notebook_path"},

@@ -8,6 +8,7 @@ import (
 
 	"codehand/filestate/disk"
 	"codehand/tools/media"
+	"codehand/tools/permission"
 	"codehand/tools/tool"
 	"codehand/tools/viewing"
 	"codehand/tools/wording"
@@ -29,7 +30,7 @@ type readFileInput struct {
 var readFile = tool.Define(tool.Def[readFileInput]{
 	Spec: tool.Spec{
 		Name: "read_file", Aliases: []string{"Read"}, Title: "Read file", Description: readFileText,
-		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead,
+		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead, Family: permission.FamilyRead,
 		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 	},
 	Accept:   map[string]string{"path": "file_path", "filename": "file_path"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -28,7 +29,7 @@ type sessionConfigInput struct {
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
 	Spec: tool.Spec{
 		Name: "session_config", Aliases: []string{"Config"}, Title: "Session options", Description: sessionConfigText,
-		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
+		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
 	},
 	Accept:   map[string]string{"setting": "key"},

@@ -30,7 +30,7 @@ type skillInput struct {
 var skill = tool.Define(tool.Def[skillInput]{
 	Spec: tool.Spec{
 		Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillText,
-		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead,
+		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{Private: true, Additive: true, Local: true},
 	},
 	Accept: map[string]string{"name": "skill", "skill_name": "skill", "arguments": "args"},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"codehand/tools/permission"
 	"codehand/tools/planning"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
@@ -25,7 +26,7 @@ type taskCreateInput struct {
 var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 	Spec: tool.Spec{
 		Name: "task_create", Aliases: []string{"TaskCreate"}, Title: "Create task", Description: taskCreateText,
-		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
 	},

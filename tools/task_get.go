@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/planning"
 	"codehand/tools/results"
 	"codehand/tools/tasks"
@@ -24,7 +25,7 @@ type taskGetInput struct {
 var taskGet = tool.Define(tool.Def[taskGetInput]{
 	Spec: tool.Spec{
 		Name: "task_get", Aliases: []string{"TaskGet"}, Title: "Get task", Description: taskGetText,
-		Hint: "read one task with all its details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "read one task with all its details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
 	},
 	Accept:   map[string]string{"task_id": "taskId"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/planning"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -19,7 +20,7 @@ type taskListInput struct{}
 var taskList = tool.Define(tool.Def[taskListInput]{
 	Spec: tool.Spec{
 		Name: "task_list", Aliases: []string{"TaskList"}, Title: "List tasks", Description: taskListText,
-		Hint: "show or see all open, left or remaining tasks", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "show or see all open, left or remaining tasks", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
 	},
 	Activity: func(taskListInput) string { return "Listing tasks" },

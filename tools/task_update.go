@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/planning"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
@@ -38,7 +39,7 @@ const taskUpdateDeleted = "deleted"
 var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 	Spec: tool.Spec{
 		Name: "task_update", Aliases: []string{"TaskUpdate"}, Title: "Update task", Description: taskUpdateText,
-		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
 	},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -32,7 +33,7 @@ const todoWriteBytes = 256 << 10
 var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
 		Name: "todo_write", Aliases: []string{"TodoWrite"}, Title: "Write todos", Description: todoWriteText,
-		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
 	},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/tools/catalog"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -25,7 +26,7 @@ type toolSearchInput struct {
 var toolSearch = tool.Define(tool.Def[toolSearchInput]{
 	Spec: tool.Spec{
 		Name: "tool_search", Aliases: []string{"ToolSearch"}, Title: "Find tools", Description: toolSearchText,
-		Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead,
+		Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 	},
 	Activity: func(toolSearchInput) string { return "Looking for tools" },

@@ -30,7 +30,7 @@ type undoChangeInput struct {
 var undoChange = tool.Define(tool.Def[undoChangeInput]{
 	Spec: tool.Spec{
 		Name: "undo_change", Title: "Undo change", Description: undoChangeText,
-		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
+		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits: tool.Traits{Local: true},
 	},
 	Traits: func(_ *session.State, in undoChangeInput) tool.Traits {

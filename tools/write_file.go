@@ -10,6 +10,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/editing"
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/textedit"
@@ -30,7 +31,7 @@ type writeFileInput struct {
 var writeFile = tool.Define(tool.Def[writeFileInput]{
 	Spec: tool.Spec{
 		Name: "write_file", Aliases: []string{"Write"}, Title: "Write file", Description: writeFileText,
-		Hint: "create or overwrite a whole file", Scope: tool.ScopeWrite,
+		Hint: "create or overwrite a whole file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits: tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
 	},
 	Accept:   map[string]string{"path": "file_path", "contents": "content", "text": "content"},

@@ -51,7 +51,8 @@ type Spec struct {
 	Personal    bool     // its Question is for a person: a client that cannot be asked is told to ask one itself
 	MaxRunes    int      // of one result; 0 is DefaultMaxRunes
 	Scope       Scope
-	Traits      Traits // promises for every input: what tools/list publishes
+	Family      permission.Family // which rules without its name cover it; the zero value is the strictest
+	Traits      Traits            // promises for every input: what tools/list publishes
 }
 
 // Progress tells the client how far a call is. It never blocks and has no answer. total 0: unknown.
