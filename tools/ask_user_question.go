@@ -41,7 +41,14 @@ var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 	Spec: tool.Spec{
 		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user", Description: askUserQuestionText,
 		Hint: "request input: ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
-		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true},
+		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true},
+		Example:   `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a"},{"label":"b"}]}]}`,
+		NoTargets: "it reaches a person only",
+		Finds: []string{
+			"AskUserQuestion", "ask user a question", "ask user", "ask the user to choose", "question",
+			"clarifying questions", "multiple choice question", "let the user choose between options", "user input",
+			"ask for clarification", "user preference", "select: AskUserQuestion",
+		},
 	},
 	Hidden: []string{"questions.preview", "questions.options.preview"},
 	Available: func(s *session.State) string {

@@ -31,7 +31,8 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 	Spec: tool.Spec{
 		Name: "edit_file", Aliases: []string{"Edit"}, Title: "Edit file", Description: editFileText,
 		Hint: "replace exact text in a file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
-		Traits: tool.Traits{Local: true},
+		Traits:  tool.Traits{Local: true},
+		Example: `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
 	},
 	Accept: map[string]string{
 		"path": "file_path", "old_str": "old_string", "old_text": "old_string", "oldText": "old_string",

@@ -23,7 +23,12 @@ var enterPlanMode = tool.Define(tool.Def[enterPlanModeInput]{
 	Spec: tool.Spec{
 		Name: "enter_plan_mode", Aliases: []string{"EnterPlanMode"}, Title: "Enter plan mode", Description: enterPlanModeText,
 		Hint: "start planning mode: design complex work before coding", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
-		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true}, // besides the mode it makes an empty file of its own
+		Traits:  tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true}, // besides the mode it makes an empty file of its own
+		Example: `{}`,
+		Finds: []string{
+			"plan mode", "planning", "EnterPlanMode", "enter plan mode", "start planning", "design before coding",
+			"+plan enter",
+		},
 	},
 	Activity: func(enterPlanModeInput) string { return "Entering plan mode" },
 	Run:      runEnterPlanMode,

@@ -28,7 +28,12 @@ var exitPlanMode = tool.Define(tool.Def[exitPlanModeInput]{
 	Spec: tool.Spec{
 		Name: "exit_plan_mode", Aliases: []string{"ExitPlanMode"}, Title: "Exit plan mode", Description: exitPlanModeText,
 		Hint: "leave plan mode: present plan for approval, start executing", Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
-		Traits: tool.Traits{Private: true, Additive: true, Local: true}, // what it gives back is a person's to give, within the operator's limit
+		Traits:  tool.Traits{Private: true, Additive: true, Local: true}, // what it gives back is a person's to give, within the operator's limit
+		Example: `{"plan":"1. Think."}`,
+		Finds: []string{
+			"ExitPlanMode", "exit plan mode", "leave plan mode", "present plan to user", "submit plan for approval",
+			"plan approval", "approve plan", "plan is ready, start executing", "select:exit_plan_mode",
+		},
 	},
 	Hidden:   []string{"allowedPrompts"},
 	Activity: func(exitPlanModeInput) string { return "Presenting the plan" },

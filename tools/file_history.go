@@ -34,7 +34,9 @@ var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 	Spec: tool.Spec{
 		Name: "file_history", Title: "File history", Description: fileHistoryText,
 		Hint: "list changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead, Family: permission.FamilyRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"file_path":"$WORK/h"}`,
+		Finds:   []string{"file history", "what files were changed"},
 	},
 	Hidden: []string{"format", "before", "among"},
 	Paths:  func(in *fileHistoryInput) []*string { return []*string{&in.FilePath} },

@@ -43,7 +43,9 @@ var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 	Spec: tool.Spec{
 		Name: "grep_search", Aliases: []string{"Grep"}, Title: "Search contents", Description: grepSearchText,
 		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead, Family: permission.FamilyRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"pattern":"one","path":"$WORK"}`,
+		Finds:   []string{"grep_search"},
 	},
 	Accept: map[string]string{
 		"include": "glob", "include_pattern": "glob", "regex": "pattern", "query": "pattern", "context": "-C", "before": "-B", "after": "-A",

@@ -31,7 +31,9 @@ var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 	Spec: tool.Spec{
 		Name: "job_output", Aliases: []string{"TaskOutput", "BashOutput"}, Title: "Read job output", Description: jobOutputText,
 		Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell, Family: permission.FamilyNone,
-		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true}, // Ungated: it may wait for long, and changes only its own position
+		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true}, // Ungated: it may wait for long, and changes only its own position
+		Example:   `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
+		NoTargets: "a job is named, which no rule is about",
 	},
 	Accept: map[string]string{
 		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms", "wait_ms": "timeout_ms",

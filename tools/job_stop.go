@@ -25,7 +25,9 @@ var jobStop = tool.Define(tool.Def[jobStopInput]{
 		Name: "job_stop", Aliases: []string{"TaskStop", "KillShell"}, Title: "Stop job", Description: jobStopText,
 		Hint: "stop a background job", MaxRunes: 2000, Scope: tool.ScopeShell, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only jobs of this session, which guard themselves.
-		Traits: tool.Traits{Private: true, Ungated: true, Idempotent: true, Local: true},
+		Traits:    tool.Traits{Private: true, Ungated: true, Idempotent: true, Local: true},
+		Example:   `{"job_id":"$JOB"}`,
+		NoTargets: "a job is named, which no rule is about",
 	},
 	Accept:    map[string]string{"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id"},
 	Available: running.NoShell,

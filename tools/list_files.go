@@ -34,7 +34,8 @@ var listFiles = tool.Define(tool.Def[listFilesInput]{
 	Spec: tool.Spec{
 		Name: "list_files", Aliases: []string{"Glob"}, Title: "List files", Description: listFilesText,
 		Hint: "find files by name pattern", Scope: tool.ScopeRead, Family: permission.FamilyRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"pattern":"**/*","path":"$WORK"}`,
 	},
 	Accept: map[string]string{"glob_pattern": "pattern", "dir_path": "path", "directory": "path"},
 	Paths:  func(in *listFilesInput) []*string { return []*string{&in.Path} },

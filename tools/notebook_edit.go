@@ -38,7 +38,11 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Spec: tool.Spec{
 		Name: "notebook_edit", Aliases: []string{"NotebookEdit"}, Title: "Edit notebook", Description: notebookEditText,
 		Hint: "edit jupyter notebook cells", Deferred: true, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
-		Traits: tool.Traits{Local: true},
+		Traits:  tool.Traits{Local: true},
+		Example: `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
+		Finds: []string{
+			"notebook", "jupyter", "notebook jupyter", "edit ipynb", "NotebookEdit", "insert notebook cell",
+		},
 	},
 	Accept:   map[string]string{"file_path": "notebook_path", "path": "notebook_path"},
 	Paths:    func(in *notebookEditInput) []*string { return []*string{&in.NotebookPath} },

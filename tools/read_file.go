@@ -31,7 +31,8 @@ var readFile = tool.Define(tool.Def[readFileInput]{
 	Spec: tool.Spec{
 		Name: "read_file", Aliases: []string{"Read"}, Title: "Read file", Description: readFileText,
 		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead, Family: permission.FamilyRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"file_path":"$WORK/f"}`,
 	},
 	Accept:   map[string]string{"path": "file_path", "filename": "file_path"},
 	Hidden:   []string{"allow_large", "as_text"},

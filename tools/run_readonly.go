@@ -31,7 +31,8 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 	Spec: tool.Spec{
 		Name: "run_readonly", Title: "Run read-only command", Description: runReadonlyText,
 		Hint: "run shell commands that change nothing", MaxRunes: 30_000, Scope: tool.ScopeShell, Family: permission.FamilyBash,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
+		Example: `{"command":"sleep 60; ls"}`,
 	},
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
 	Available: running.NoShell,

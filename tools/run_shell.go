@@ -35,6 +35,8 @@ var runShell = tool.Define(tool.Def[runShellInput]{
 	Spec: tool.Spec{
 		Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
 		Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell, Family: permission.FamilyBash,
+		Example: `{"command":"touch made; sleep 600"}`,
+		Finds:   []string{"Bash"},
 	},
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
 	Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},

@@ -30,7 +30,12 @@ var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
 	Spec: tool.Spec{
 		Name: "session_config", Aliases: []string{"Config"}, Title: "Session options", Description: sessionConfigText,
 		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
-		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
+		Traits:  tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
+		Example: `{}`,
+		Finds: []string{
+			"Config", "config", "session options", "settings", "configure session", "change settings",
+			"change working directory", "set cwd", "show session settings",
+		},
 	},
 	Accept:   map[string]string{"setting": "key"},
 	Activity: func(sessionConfigInput) string { return "Session options" },

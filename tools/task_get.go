@@ -26,7 +26,10 @@ var taskGet = tool.Define(tool.Def[taskGetInput]{
 	Spec: tool.Spec{
 		Name: "task_get", Aliases: []string{"TaskGet"}, Title: "Get task", Description: taskGetText,
 		Hint: "read one task with all its details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
-		Traits: tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
+		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
+		Example:   `{"taskId":"1"}`,
+		NoTargets: "it reads the session's own tasks",
+		Finds:     []string{"TaskGet", "get task", "get task details", "task details by id", "+task get"},
 	},
 	Accept:   map[string]string{"task_id": "taskId"},
 	Activity: func(taskGetInput) string { return "Reading a task" },

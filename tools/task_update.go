@@ -41,7 +41,12 @@ var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 		Name: "task_update", Aliases: []string{"TaskUpdate"}, Title: "Update task", Description: taskUpdateText,
 		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
-		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		Example: `{"taskId":"1","status":"completed"}`,
+		Finds: []string{
+			"TaskUpdate", "update task", "update task status", "mark task completed", "set task in progress",
+			"complete a task", "change a task", "delete task", "assign task owner", "+task update status",
+		},
 	},
 	Accept:   map[string]string{"task_id": "taskId"},
 	Activity: func(taskUpdateInput) string { return "Updating a task" },

@@ -139,7 +139,7 @@ func TestListsWithoutTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"todo_write", "task_create", "task_get", "task_list", "task_update"} {
-		r.fails(tool.StateUnavailable, name, samples[name])
+		r.fails(tool.StateUnavailable, name, example(name))
 	}
 }
 
@@ -157,7 +157,7 @@ func TestSharedListOfAnother(t *testing.T) {
 	}
 	r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lockedOut{}}))
 	for _, name := range []string{"task_create", "task_get", "task_list", "task_update"} {
-		same(t, r.fails(tool.Busy, name, samples[name]), "BUSY: The list of tasks is being changed by another session. Nothing was done. Try again.")
+		same(t, r.fails(tool.Busy, name, example(name)), "BUSY: The list of tasks is being changed by another session. Nothing was done. Try again.")
 	}
 }
 
@@ -176,7 +176,7 @@ func TestCancelledIsNoFault(t *testing.T) {
 	errGone := errors.New("cancelled by the client")
 	call := func(r *rig, ctx context.Context, x tool.Tool) {
 		t.Helper()
-		bound, err := x.Bind(r.State, json.RawMessage(strings.ReplaceAll(samples[x.Spec.Name], "$WORK", r.dir)))
+		bound, err := x.Bind(r.State, json.RawMessage(strings.ReplaceAll(x.Spec.Example, "$WORK", r.dir)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,11 +220,21 @@ func TestSharedListThatIsFull(t *testing.T) {
 		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lock.New(tasks.Locks(path)), Fast: true}))
 	}
 	put("last", "999999999.json", `{"id":"999999999","subject":"x","status":"pending"}`)
-	same(t, r.fails(tool.StateUnavailable, "task_create", samples["task_create"]),
+	same(t, r.fails(tool.StateUnavailable, "task_create", example("task_create")),
 		"STATE_UNAVAILABLE: The shared list of tasks cannot be used: find a free id in the directory of tasks: 999999999 is taken. Nothing was changed. Tell the user.")
 	for i := range tasks.MaxTasks {
 		put("full", fmt.Sprintf("%d.json", i+1), map[bool]string{false: fmt.Sprintf(`{"id":"%d","subject":"x","status":"completed"}`, i+1)}[i < 2])
 	}
-	same(t, r.fails(tool.TaskLimit, "task_create", samples["task_create"]),
+	same(t, r.fails(tool.TaskLimit, "task_create", example("task_create")),
 		"TASK_LIMIT: The list has 498 tasks and 2 damaged files, of at most 500; 498 are completed. Nothing was changed. Delete tasks with task_update and the status deleted; completed ones count, too.")
+}
+
+// example is the good call that a tool declares.
+func example(name string) string {
+	for _, x := range All() {
+		if x.Spec.Name == name {
+			return x.Spec.Example
+		}
+	}
+	return ""
 }

@@ -34,7 +34,14 @@ var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
 		Name: "todo_write", Aliases: []string{"TodoWrite"}, Title: "Write todos", Description: todoWriteText,
 		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
-		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
+		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
+		Example: `{"todos":[{"content":"one","status":"pending"}]}`,
+		Finds: []string{
+			"todo", "todos", "todo list", "todo write", "write a todo list", "TodoWrite", "TodoRead",
+			"update the todo list", "create todo list", "manage todos", "track progress", "how do I track progress",
+			"progress tracking", "keep track of steps", "checklist", "mark step done", "mark todo as completed",
+			"list of steps", "multi-step work", "track multi-step work",
+		},
 	},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },
 	Run:      runTodoWrite,

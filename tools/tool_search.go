@@ -27,7 +27,9 @@ var toolSearch = tool.Define(tool.Def[toolSearchInput]{
 	Spec: tool.Spec{
 		Name: "tool_search", Aliases: []string{"ToolSearch"}, Title: "Find tools", Description: toolSearchText,
 		Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example:   `{"query":"plan"}`,
+		NoTargets: "it looks through names of tools only",
 	},
 	Activity: func(toolSearchInput) string { return "Looking for tools" },
 	Run:      runToolSearch,
