@@ -28,6 +28,7 @@ type scriptFile struct {
 	archive *txtar.Archive
 	client  string
 	modern  bool
+	fixed   bool // it runs in process only, over fixedTools
 	config  map[string]string
 	lines   []string // commands of the session, `> …` and `$ …`
 	written bool     // the session section holds answers already
@@ -46,6 +47,8 @@ func readScript(path string) (*scriptFile, error) {
 			f.client = value
 		case "era":
 			f.modern = value == "modern"
+		case "tools":
+			f.fixed = value == "fixed"
 		case "config":
 			k, v, ok := strings.Cut(value, "=")
 			if !ok {
