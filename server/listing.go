@@ -221,7 +221,7 @@ func Digest(tools []tool.Tool) (string, error) {
 // off says that no session of this place can use the tool: a bare deny rule or the token forbids it, or its back-end is
 // missing.
 func (p *place) off(t tool.Tool) bool {
-	return p.rules.Off(t.Spec.Name, t.Spec.Aliases) || t.Unavailable(p.bare) != "" || p.forbids(t) != nil
+	return p.rules.Off(t.Spec.Name, t.Spec.Aliases, t.Spec.Family) || t.Unavailable(p.bare) != "" || p.forbids(t) != nil
 }
 
 // An Entry is one tool as tools/list shows it, for people.

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 
+	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
 
@@ -19,8 +20,10 @@ type callToolInput struct {
 var callTool = tool.Define(tool.Def[callToolInput]{
 	Spec: tool.Spec{
 		Name: "call_tool", Title: "Call tool", Description: callToolText,
-		Hint: "call a tool that is not listed", MaxRunes: 50000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{},
+		Hint: "call a tool that is not listed", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Traits:    tool.Traits{},
+		Example:   `{"name":"list_files","arguments":{"pattern":"**/*","path":"$WORK"}}`,
+		NoTargets: "the call that it makes has targets of its own",
 	},
 	Accept:   map[string]string{"tool": "name", "tool_name": "name", "args": "arguments", "input": "arguments", "parameters": "arguments"},
 	Activity: func(in callToolInput) string { return "Calling " + in.Name },

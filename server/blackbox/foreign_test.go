@@ -69,11 +69,7 @@ func (f foreign) command(t *testing.T, k wireKind, part, url string, more ...str
 			}
 			t.Fatal(err)
 		}
-		calls, err := filepath.Abs("../../testdata/clients/calls.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		args := append([]string{"--calls", calls, "--transport", k.transport, "--era", k.era, "--url", url}, more...)
+		args := append([]string{"--calls", foreignCalls(t), "--transport", k.transport, "--era", k.era, "--url", url}, more...)
 		return exec.Command(filepath.Join(dir, f.name), append(args, part)...)
 	}
 	node, _ := inspector(t)
@@ -81,7 +77,7 @@ func (f foreign) command(t *testing.T, k wireKind, part, url string, more ...str
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exec.Command(node, append([]string{script, part, "--transport", k.transport, "--era", k.era, "--url", url}, more...)...)
+	return exec.Command(node, append([]string{script, part, "--calls", foreignCalls(t), "--transport", k.transport, "--era", k.era, "--url", url}, more...)...)
 }
 
 // A daemon is a running server.

@@ -26,6 +26,7 @@ type scriptFile struct {
 	archive *txtar.Archive
 	Client  string
 	Modern  bool
+	Fixed   bool // it runs in process only, over a fixed table of tools
 	Config  map[string]string
 	Lines   []string // commands of the session, `> …` and `$ …`
 	Written bool     // the session section holds answers already
@@ -44,6 +45,8 @@ func ReadScript(path string) (*scriptFile, error) {
 			f.Client = value
 		case "era":
 			f.Modern = value == "modern"
+		case "tools":
+			f.Fixed = value == "fixed"
 		case "config":
 			k, v, ok := strings.Cut(value, "=")
 			if !ok {

@@ -69,6 +69,7 @@ const (
 type Request struct {
 	Tool     string
 	Aliases  []string
+	Family   Family          // of the tool; the zero value is the strictest
 	Input    json.RawMessage // for rules on one parameter
 	Targets  []Target
 	Cwd      string
