@@ -39,8 +39,9 @@ type askUserQuestionOption struct {
 
 var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 	Spec: tool.Spec{
-		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user", Description: askUserQuestionText,
-		Hint: "request input: ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user",
+		Description: askUserQuestionText, Hint: "request input: ask the user to choose, clarify or confirm",
+		Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true},
 		Example:   `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a"},{"label":"b"}]}]}`,
 		NoTargets: "it reaches a person only",
@@ -55,7 +56,8 @@ var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 		if s.Client.CanAsk {
 			return ""
 		}
-		return "this client cannot ask its user. Ask in the text of an answer, or decide yourself and state the assumption."
+		return "this client cannot ask its user. Ask in the text of an answer, or decide yourself and state the " +
+			"assumption."
 	},
 	Activity: func(askUserQuestionInput) string { return "Asking the user" },
 	Check:    checkAskUserQuestion, Question: askUserQuestionForm, Run: runAskUserQuestion,
@@ -79,7 +81,8 @@ func askUserQuestionShown(in askUserQuestionInput) askUserQuestionInput {
 func checkAskUserQuestion(in askUserQuestionInput) error {
 	in, wrong := askUserQuestionShown(in), []string(nil)
 	if n := utf8.RuneCountInString(askUserQuestionMessage(in, 40)); n > 3_950 {
-		wrong = append(wrong, fmt.Sprintf(`"questions" must fit in 3,950 characters with invisible ones made visible, not %d`, n))
+		wrong = append(wrong,
+			fmt.Sprintf(`"questions" must fit in 3,950 characters with invisible ones made visible, not %d`, n))
 	}
 	for i, q := range in.Questions {
 		if q.Question == "" || q.Header == "" {
@@ -88,7 +91,8 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 		seen := map[string]bool{"": true}
 		for j, o := range q.Options {
 			if seen[o.Label] {
-				wrong = append(wrong, fmt.Sprintf(`"questions[%d].options[%d].label" must differ from the other labels and from blanks, not %q`, i, j, o.Label))
+				wrong = append(wrong,
+					fmt.Sprintf(`"questions[%d].options[%d].label" must differ from the other labels and from blanks, not %q`, i, j, o.Label))
 			}
 			seen[o.Label] = true
 		}
@@ -114,7 +118,8 @@ func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestion
 			f.Choices = append(f.Choices, o.Label)
 			f.Titles = append(f.Titles, wording.Clip(strings.TrimSuffix(o.Label+": "+o.Description, ": "), 120))
 		}
-		q.Fields = append(q.Fields, f, tool.Field{Name: name + "_other", Label: item.Header + ": own answer", About: "Counts instead of a choice. Not for secrets."})
+		q.Fields = append(q.Fields, f, tool.Field{Name: name + "_other", Label: item.Header + ": own answer",
+			About: "Counts instead of a choice. Not for secrets."})
 	}
 	return q, nil
 }
@@ -153,7 +158,8 @@ func runAskUserQuestion(ctx context.Context, env tool.Env, in askUserQuestionInp
 	case env.Answer.Outcome != tool.Accepted || open == len(lines):
 		return tool.Result{Text: "No answer. Decide yourself and state the assumption."}, ctx.Err()
 	case open > 0:
-		lines = append(lines, "["+wording.Plural(open, "question has", "questions have")+" no answer; decide yourself and state the assumption]")
+		lines = append(lines, "["+wording.Plural(open, "question has", "questions have")+
+			" no answer; decide yourself and state the assumption]")
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, ctx.Err()
 }

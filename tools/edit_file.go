@@ -58,7 +58,8 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	}
 	defer f.Close()
 	edit := editing.FileEdits{File: f, Path: in.FilePath, Version: in.Version, Edits: []textedit.Edit{
-		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
+		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected,
+			Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
 	}}
 	if err := edit.RefuseNotebook(ctx, env); err != nil {
 		return tool.Result{}, err
@@ -69,7 +70,8 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 		return tool.Result{}, edit.Refusal(ctx, env, err)
 	}
 	c, done := changes[0], edit.Report.Edits[0]
-	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, wording.Plural(done.Replacements, "replacement", "replacements"), editing.LevelWords(done.Level))
+	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath,
+		wording.Plural(done.Replacements, "replacement", "replacements"), editing.LevelWords(done.Level))
 	switch {
 	case c.Old == nil:
 		text = "Successfully created " + in.FilePath

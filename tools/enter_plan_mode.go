@@ -21,9 +21,11 @@ type enterPlanModeInput struct{}
 // enterPlanMode needs nobody's consent: it only takes power away.
 var enterPlanMode = tool.Define(tool.Def[enterPlanModeInput]{
 	Spec: tool.Spec{
-		Name: "enter_plan_mode", Aliases: []string{"EnterPlanMode"}, Title: "Enter plan mode", Description: enterPlanModeText,
-		Hint: "start planning mode: design complex work before coding", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
-		Traits:  tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true}, // besides the mode it makes an empty file of its own
+		Name: "enter_plan_mode", Aliases: []string{"EnterPlanMode"}, Title: "Enter plan mode",
+		Description: enterPlanModeText, Hint: "start planning mode: design complex work before coding", Deferred: true,
+		MaxRunes: 10_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
+		// besides the mode it makes an empty file of its own
+		Traits:  tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
 		Example: `{}`,
 		Finds: []string{
 			"plan mode", "planning", "EnterPlanMode", "enter plan mode", "start planning", "design before coding",
@@ -86,7 +88,8 @@ The plan file is the one file that may be written, with write_file, edit_file or
 Explore what is there, design the change, and write the plan into that file: what changes where, and how it will be checked.
 Then call exit_plan_mode with the plan's text, which asks the user. Do not ask for approval in text.`
 	if env.Shared {
-		text += "\n[plan mode covers all conversations of this user in this workspace, and ends 60 min after the last call in one of them]"
+		text += "\n[plan mode covers all conversations of this user in this workspace, and ends 60 min after the " +
+			"last call in one of them]"
 	}
 	return text
 }

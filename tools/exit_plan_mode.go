@@ -26,9 +26,11 @@ type exitPlanModeInput struct {
 
 var exitPlanMode = tool.Define(tool.Def[exitPlanModeInput]{
 	Spec: tool.Spec{
-		Name: "exit_plan_mode", Aliases: []string{"ExitPlanMode"}, Title: "Exit plan mode", Description: exitPlanModeText,
-		Hint: "leave plan mode: present plan for approval, start executing", Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
-		Traits:  tool.Traits{Private: true, Additive: true, Local: true}, // what it gives back is a person's to give, within the operator's limit
+		Name: "exit_plan_mode", Aliases: []string{"ExitPlanMode"}, Title: "Exit plan mode",
+		Description: exitPlanModeText, Hint: "leave plan mode: present plan for approval, start executing",
+		Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
+		// what it gives back is a person's to give, within the operator's limit
+		Traits:  tool.Traits{Private: true, Additive: true, Local: true},
 		Example: `{"plan":"1. Think."}`,
 		Finds: []string{
 			"ExitPlanMode", "exit plan mode", "leave plan mode", "present plan to user", "submit plan for approval",
@@ -50,7 +52,8 @@ func exitPlanModeTrim(in exitPlanModeInput) exitPlanModeInput {
 }
 
 // exitPlanModeFind returns the plan to approve: the file, and the session's record of it.
-func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInput) (planning.File, session.Plan, error) {
+func exitPlanModeFind(ctx context.Context, s *session.State,
+	in exitPlanModeInput) (planning.File, session.Plan, error) {
 	mode, _, err := s.InForce(ctx, time.Now())
 	if err != nil {
 		return planning.File{}, session.Plan{}, wording.StateFault(ctx, err)
@@ -72,7 +75,8 @@ func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInpu
 	case !file.Blank() || in.Plan != "":
 		return file, known, nil
 	case file.Path == "":
-		return file, known, tool.Numbered(tool.PlanEmpty, 2, `Pass the plan's text in "plan" first. There is no plan file yet.`)
+		return file, known,
+			tool.Numbered(tool.PlanEmpty, 2, `Pass the plan's text in "plan" first. There is no plan file yet.`)
 	}
 	return file, known, tool.Numbered(tool.PlanEmpty, 2, "Write the plan to %s first.", file.Path)
 }
@@ -133,9 +137,10 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 	return tool.Result{Text: by.Answer(file, edited, mode), Meta: meta}, nil
 }
 
-// exitPlanModeSave puts the plan's text into the file, unless that is not what it was when the person was asked: then it
-// is the person's own version, which counts.
-func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, file planning.File, asked bool) (planning.File, bool, tool.Meta, error) {
+// exitPlanModeSave puts the plan's text into the file, unless that is not what it was when the person was asked: then
+// it is the person's own version, which counts.
+func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, file planning.File,
+	asked bool) (planning.File, bool, tool.Meta, error) {
 	if in.Plan == file.Text {
 		return file, false, tool.Meta{}, nil
 	}

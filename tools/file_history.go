@@ -33,7 +33,8 @@ type fileHistoryInput struct {
 var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 	Spec: tool.Spec{
 		Name: "file_history", Title: "File history", Description: fileHistoryText,
-		Hint: "list changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead, Family: permission.FamilyRead,
+		Hint: "list changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead,
+		Family:  permission.FamilyRead,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		Example: `{"file_path":"$WORK/h"}`,
 		Finds:   []string{"file history", "what files were changed"},
@@ -60,7 +61,8 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 	}
 	entries, more, err := fileHistoryList(ctx, env, in, view)
 	unread, partly := errors.AsType[*journal.UnreadError](err)
-	if partly = partly && len(entries) > 0 && in.Format != "json"; err != nil && !partly { // programs have no use for a part
+	// programs have no use for a part
+	if partly = partly && len(entries) > 0 && in.Format != "json"; err != nil && !partly {
 		return tool.Result{}, history.Fault("The changes of "+view.Place, err)
 	}
 	if in.Format == "json" {
@@ -73,16 +75,20 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 	if len(lines) == 0 {
 		lines = append(lines, "No changes by these tools are recorded for "+view.Place+".")
 	} else if more {
-		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones %s.)", len(entries), history.OlderWords(in.Limit, in.FilePath)))
+		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones %s.)", len(entries),
+			history.OlderWords(in.Limit, in.FilePath)))
 	}
 	if partly {
-		lines = append(lines, "(There may be other changes: the journal cannot be read in part: "+history.UnreadCause(unread)+".)")
+		lines = append(lines, "(There may be other changes: the journal cannot be read in part: "+
+			history.UnreadCause(unread)+".)")
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
-// fileHistoryList finds changes, and says whether there are or may be more. *journal.UnreadError comes with those found.
-func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput, view *history.View) (entries []journal.Entry, more bool, err error) {
+// fileHistoryList finds changes, and says whether there are or may be more. *journal.UnreadError comes with those
+// found.
+func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput,
+	view *history.View) (entries []journal.Entry, more bool, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	enough := errors.New("as many changes as wanted were looked at")

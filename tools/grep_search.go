@@ -42,14 +42,16 @@ type grepSearchInput struct {
 var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 	Spec: tool.Spec{
 		Name: "grep_search", Aliases: []string{"Grep"}, Title: "Search contents", Description: grepSearchText,
-		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead, Family: permission.FamilyRead,
+		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead,
+		Family:  permission.FamilyRead,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		Example: `{"pattern":"one","path":"$WORK"}`,
 		Finds:   []string{"grep_search"},
 	},
 	Accept: map[string]string{
-		"include": "glob", "include_pattern": "glob", "regex": "pattern", "query": "pattern", "context": "-C", "before": "-B", "after": "-A",
-		"ignore_case": "-i", "case_insensitive": "-i", "line_numbers": "-n", "only_matching": "-o",
+		"include": "glob", "include_pattern": "glob", "regex": "pattern", "query": "pattern", "context": "-C",
+		"before": "-B", "after": "-A", "ignore_case": "-i", "case_insensitive": "-i", "line_numbers": "-n",
+		"only_matching": "-o",
 	},
 	Paths:    func(in *grepSearchInput) []*string { return []*string{&in.Path} },
 	Activity: func(in grepSearchInput) string { return "Searching " + in.Pattern },
@@ -75,8 +77,10 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 	defer place.Dir.Close()
 	in.Mode = cmp.Or(in.Mode, env.Prefs.GrepMode, "files_with_matches")
 	q := search.GrepQuery{
-		Scope:   search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob), SkipDirs: []string{".git"}},
-		Pattern: in.Pattern, Fold: in.Fold, Multiline: in.Multiline, Newest: in.Mode == "files_with_matches", Spans: in.Only,
+		Scope: search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob),
+			SkipDirs: []string{".git"}},
+		Pattern: in.Pattern, Fold: in.Fold, Multiline: in.Multiline, Newest: in.Mode == "files_with_matches",
+		Spans:  in.Only,
 		Mode:   map[string]search.Mode{"content": search.Lines, "count": search.Count}[in.Mode],
 		Before: cmp.Or(in.Before, in.Around), After: cmp.Or(in.After, in.Around), Offset: in.Offset, Limit: in.Limit,
 		Within:   time.Duration(env.Prefs.GrepTimeoutMS) * time.Millisecond,
@@ -103,11 +107,14 @@ func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
 	kind, isType := errors.AsType[*search.TypeError](err)
 	switch {
 	case isPattern && bad.Kind == "glob":
-		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s (position %d). Example: *.{ts,tsx}.", bad.Text, bad.Offset+1)
+		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s (position %d). Example: *.{ts,tsx}.", bad.Text,
+			bad.Offset+1)
 	case isPattern:
 		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).", bad.Text, bad.Kind, bad.Offset+1)
 	case isType && len(kind.Near) > 0:
-		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name, strings.Join(kind.Near, ", ")))
+		return tool.Invalid("grep_search",
+			fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name,
+				strings.Join(kind.Near, ", ")))
 	case isType:
 		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob", kind.Name))
 	case errors.Is(err, search.ErrNotRegular):
@@ -121,7 +128,8 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 	show := func(s string) string { s, _ = results.Show(s); return s }
 	name := func(path string) string { return wording.ShownName(env, path) }
 	if q.Mode == search.Lines {
-		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only, Groups: q.Before+q.After > 0})
+		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only,
+			Groups: q.Before+q.After > 0})
 	}
 	if q.Mode == search.FilesOnly && len(a.Files) > 0 {
 		out = append(out, "Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NFiles, "file", "files")))
@@ -134,14 +142,17 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 		}
 	}
 	if q.Mode == search.Count && len(a.Files) > 0 {
-		out = append(out, "Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NLines, "total occurrence", "total occurrences"))+" across "+wording.Plural(a.NFiles, "file", "files"))
+		out = append(out,
+			"Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NLines, "total occurrence", "total occurrences"))+
+				" across "+wording.Plural(a.NFiles, "file", "files"))
 	}
 	return out
 }
 
 // grepSearchNotes says what the hits are a part of, and what was not searched.
 func grepSearchNotes(q search.GrepQuery, a search.GrepAnswer) []string {
-	p := viewing.PageNote{From: q.Offset, Shown: len(a.Files), Total: a.NFiles, One: "file", Many: "files", None: "No files found", AtLeast: !a.Exact, More: a.More}
+	p := viewing.PageNote{From: q.Offset, Shown: len(a.Files), Total: a.NFiles, One: "file", Many: "files",
+		None: "No files found", AtLeast: !a.Exact, More: a.More}
 	if q.Mode != search.FilesOnly {
 		p.None = "No matches found."
 	}

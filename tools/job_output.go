@@ -29,14 +29,17 @@ type jobOutputInput struct {
 
 var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 	Spec: tool.Spec{
-		Name: "job_output", Aliases: []string{"TaskOutput", "BashOutput"}, Title: "Read job output", Description: jobOutputText,
-		Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell, Family: permission.FamilyNone,
-		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true}, // Ungated: it may wait for long, and changes only its own position
+		Name: "job_output", Aliases: []string{"TaskOutput", "BashOutput"}, Title: "Read job output",
+		Description: jobOutputText, Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Family: permission.FamilyNone,
+		// Ungated: it may wait for long, and changes only its own position
+		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true},
 		Example:   `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
 		NoTargets: "a job is named, which no rule is about",
 	},
 	Accept: map[string]string{
-		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms", "wait_ms": "timeout_ms",
+		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms",
+		"wait_ms": "timeout_ms",
 	},
 	Available: running.NoShell,
 	Activity:  func(in jobOutputInput) string { return "Reading output of " + in.JobID },
@@ -52,7 +55,8 @@ func checkJobOutput(in jobOutputInput) error {
 		return nil // an empty expression compiles, but not for nothing
 	}
 	if _, err := regexp.Compile(in.Filter); err != nil {
-		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return tool.Refuse(tool.RegexInvalid,
+			"Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	return nil
 }
@@ -120,7 +124,8 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 		}
 	}
 	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
-		lines = append(lines, fmt.Sprintf("[%s in the middle were not filtered; the whole output is in %s]", results.Size(gap), c.Info.Log))
+		lines = append(lines, fmt.Sprintf("[%s in the middle were not filtered; the whole output is in %s]",
+			results.Size(gap), c.Info.Log))
 	}
 	if len(lines) == 0 {
 		lines = []string{"(no new line matches)"}

@@ -45,14 +45,16 @@ func runJobStop(ctx context.Context, env tool.Env, in jobStopInput) (tool.Result
 		info, err = env.Shell.Stop(ctx, in.JobID)
 	}
 	if errors.Is(err, shell.ErrElsewhere) {
-		return tool.Result{}, tool.Refuse(tool.Busy, "Job %s runs in another server process. Nothing was done. Try again.", in.JobID)
+		return tool.Result{},
+			tool.Refuse(tool.Busy, "Job %s runs in another server process. Nothing was done. Try again.", in.JobID)
 	}
 	if err != nil {
 		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
 	text := fmt.Sprintf("Stopped job %s (%s) after %s.", info.ID, running.JobLine(info), running.JobAge(info))
 	if info.State != shell.Killed || before.State != shell.Running {
-		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, running.JobLine(info), info.Ended(), running.JobAge(info))
+		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, running.JobLine(info), info.Ended(),
+			running.JobAge(info))
 	}
 	return tool.Result{Text: text, Meta: tool.Meta{Job: running.JobMeta(info)}}, nil
 }

@@ -75,7 +75,8 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	base, pattern := listFilesBase(in)
 	place, err := env.Space.Open(base, workspace.Read)
 	if errors.Is(err, fs.ErrNotExist) {
-		return tool.Result{}, tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", base, wording.Whereabouts(env, base))
+		return tool.Result{}, tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", base,
+			wording.Whereabouts(env, base))
 	}
 	if err != nil {
 		return tool.Result{}, wording.PathRefusal(env, base, err)
@@ -84,7 +85,8 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	if info, err := place.Dir.Lstat(place.Name); err != nil {
 		return tool.Result{}, wording.PathRefusal(env, base, err)
 	} else if !info.IsDir() {
-		return tool.Result{}, tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
+		return tool.Result{},
+			tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
 	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
 	kept := viewing.LeaveOut(env, &scope)
@@ -97,7 +99,9 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		Progress: func(files, _ int64) { env.Progress(float64(files), 0, results.Count(int(files))+" names") },
 	})
 	if bad, ok := errors.AsType[*search.PatternError](err); ok {
-		return tool.Result{}, tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s (position %d). Example: src/**/*.{ts,tsx}.", bad.Text, bad.Offset+1)
+		return tool.Result{},
+			tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s (position %d). Example: src/**/*.{ts,tsx}.", bad.Text,
+				bad.Offset+1)
 	}
 	if err != nil {
 		return tool.Result{}, wording.PathRefusal(env, base, err)
@@ -116,8 +120,10 @@ func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) to
 		lines = append(lines, "No files found")
 	}
 	if a.N > len(a.Files) {
-		lines = append(lines, fmt.Sprintf("(Results are truncated: showing %s of %s. The list is NOT complete. Use a more specific path or pattern.)",
-			results.Count(len(a.Files)), results.Count(a.N)))
+		lines = append(lines,
+			fmt.Sprintf("(Results are truncated: showing %s of %s. The list is NOT complete. Use a more specific "+
+				"path or pattern.)",
+				results.Count(len(a.Files)), results.Count(a.N)))
 	}
 	lines = append(lines, viewing.CoverageNotes(a.Coverage, within, "directory", "directories", "list")...)
 	return tool.Result{

@@ -56,7 +56,8 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	Check:    checkMultiEdit,
 	Complete: func(_ context.Context, s *session.State, in *multiEditInput) error {
 		for i, e := range in.Edits {
-			if err := editing.RefuseSecret(s, cmp.Or(e.FilePath, in.FilePath), fmt.Sprintf("Edit %d: new_string", i+1), e.NewString); err != nil {
+			if err := editing.RefuseSecret(s, cmp.Or(e.FilePath, in.FilePath), fmt.Sprintf("Edit %d: new_string", i+1),
+				e.NewString); err != nil {
 				return err
 			}
 		}
@@ -72,7 +73,8 @@ func checkMultiEdit(in multiEditInput) error {
 	named := map[string]bool{}
 	for i, e := range in.Edits {
 		if e.FilePath == "" && in.FilePath == "" {
-			return tool.Invalid("multi_edit", fmt.Sprintf("\"file_path\" is required, since edit %d names no file", i+1))
+			return tool.Invalid("multi_edit", fmt.Sprintf("\"file_path\" is required, since edit %d names no file",
+				i+1))
 		}
 		if err := editing.CheckEdit("multi_edit", fmt.Sprintf("Edit %d: ", i+1), e.OldString, e.NewString); err != nil {
 			return err
@@ -145,10 +147,12 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*editing.FileEdits, erro
 		f := files[at]
 		f.Version = cmp.Or(f.Version, e.Version)
 		if e.Version != "" && e.Version != f.Version {
-			return files, tool.Invalid("multi_edit", fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
+			return files, tool.Invalid("multi_edit",
+				fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
 		}
 		f.Which, f.Total = append(f.Which, i+1), len(in.Edits)
-		f.Edits = append(f.Edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll, Expect: e.Expected, Prose: textedit.Prose(path), Markers: env.Prefs.EditMarkers})
+		f.Edits = append(f.Edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll,
+			Expect: e.Expected, Prose: textedit.Prose(path), Markers: env.Prefs.EditMarkers})
 	}
 	return files, editing.RefuseClash(files)
 }

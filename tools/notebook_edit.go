@@ -57,7 +57,9 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 func checkNotebookEdit(in notebookEditInput) error {
 	switch {
 	case !viewing.IsNotebook(in.NotebookPath):
-		return tool.Invalid("notebook_edit", fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.", wording.Clip(in.NotebookPath, 200)))
+		return tool.Invalid("notebook_edit",
+			fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.",
+				wording.Clip(in.NotebookPath, 200)))
 	case in.EditMode == "insert" && in.CellType == "":
 		return tool.Invalid("notebook_edit", "\"cell_type\" is required for insert: code or markdown")
 	case in.EditMode != "insert" && in.CellID == "":
@@ -79,9 +81,11 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 	defer leave()
 	var chance [4]byte
 	_, _ = rand.Read(chance[:]) // crypto/rand never fails
-	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert, "delete": notebook.Delete}[in.EditMode]
+	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert,
+		"delete": notebook.Delete}[in.EditMode]
 	edit := &editing.CellEdit{Path: in.NotebookPath, Cell: notebook.CellEdit{
-		Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource, Random: binary.NativeEndian.Uint32(chance[:]),
+		Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource,
+		Random: binary.NativeEndian.Uint32(chance[:]),
 	}}
 	changes, err := env.Files.Update(ctx, editing.By(env, "notebook_edit"), filestate.Edit{
 		File: f, Version: filestate.Version(in.Version),
@@ -107,7 +111,8 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 // notebookEditShown is how many characters of the new source an answer repeats.
 const notebookEditShown = 2000
 
-// notebookEditSaid says what was done to which cell. What a cell lost with its type is said, since nobody asked for that.
+// notebookEditSaid says what was done to which cell. What a cell lost with its type is said, since nobody asked for
+// that.
 func notebookEditSaid(in notebookEditInput, c filestate.Change, r notebook.Report) (text string, notes []string) {
 	switch {
 	case c.Before == c.After:
@@ -140,15 +145,22 @@ func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput
 	missing, isMissing := errors.AsType[*notebook.NotFoundError](err)
 	switch {
 	case errors.Is(err, notebook.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath, editing.SizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
+		return tool.Numbered(tool.TooLarge, 10,
+			"%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath,
+			editing.SizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
 	case isInvalid:
 		return viewing.NotebookRefusal(in.NotebookPath, invalid)
 	case isMissing && len(missing.IDs) == 0:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.", wording.Clip(in.CellID, 100))
+		return tool.Refuse(tool.CellNotFound,
+			"Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.",
+			wording.Clip(in.CellID, 100))
 	case isMissing && missing.Native:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: %s.", wording.Clip(in.CellID, 100), wording.Clip(strings.Join(missing.IDs, ", "), 300))
+		return tool.Refuse(tool.CellNotFound,
+			"Cell with ID %q not found in notebook. Cells: %s.", wording.Clip(in.CellID, 100),
+			wording.Clip(strings.Join(missing.IDs, ", "), 300))
 	case isMissing:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.", wording.Clip(in.CellID, 100), len(missing.IDs)-1)
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.",
+			wording.Clip(in.CellID, 100), len(missing.IDs)-1)
 	}
 	return editing.Guard{Name: "notebook_edit", Unread: 6, Changed: 7}.Refusal(ctx, env, in.NotebookPath, err)
 }

@@ -30,7 +30,8 @@ type readFileInput struct {
 var readFile = tool.Define(tool.Def[readFileInput]{
 	Spec: tool.Spec{
 		Name: "read_file", Aliases: []string{"Read"}, Title: "Read file", Description: readFileText,
-		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead, Family: permission.FamilyRead,
+		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead,
+		Family:  permission.FamilyRead,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		Example: `{"file_path":"$WORK/f"}`,
 	},
@@ -75,7 +76,9 @@ func readFileOnce(ctx context.Context, env tool.Env, in readFileInput) (tool.Res
 	case kind == media.PDF:
 		return s.Pages(ctx, in.Pages)
 	case in.Pages != "":
-		return tool.Result{}, tool.Refuse(tool.InputInvalid, "%s is not a PDF. Leave pages out; offset and limit choose lines.", in.FilePath)
+		return tool.Result{},
+			tool.Refuse(tool.InputInvalid, "%s is not a PDF. Leave pages out; offset and limit choose lines.",
+				in.FilePath)
 	case kind.Image():
 		return s.Picture(ctx)
 	case !in.AsText && s.HoldsCells():

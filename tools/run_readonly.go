@@ -30,7 +30,8 @@ type runReadonlyInput struct {
 var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 	Spec: tool.Spec{
 		Name: "run_readonly", Title: "Run read-only command", Description: runReadonlyText,
-		Hint: "run shell commands that change nothing", MaxRunes: 30_000, Scope: tool.ScopeShell, Family: permission.FamilyBash,
+		Hint: "run shell commands that change nothing", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Family:  permission.FamilyBash,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
 		Example: `{"command":"sleep 60; ls"}`,
 	},
@@ -87,7 +88,8 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	if early && info.State == shell.TimedOut {
 		o.Notes = append(o.Notes, "[this client waits no longer; run_shell moves a long command to the background]")
 	}
-	return o.Ended(context.WithoutCancel(ctx), job, info, err) // what it has printed is shown also to a call that was cancelled
+	// what it has printed is shown also to a call that was cancelled
+	return o.Ended(context.WithoutCancel(ctx), job, info, err)
 }
 
 // runReadonlyTimeout is the deadline of a command. It is early if the client will not wait for as long as was asked.

@@ -34,7 +34,8 @@ type runShellInput struct {
 var runShell = tool.Define(tool.Def[runShellInput]{
 	Spec: tool.Spec{
 		Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
-		Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell, Family: permission.FamilyBash,
+		Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Family:  permission.FamilyBash,
 		Example: `{"command":"touch made; sleep 600"}`,
 		Finds:   []string{"Bash"},
 	},
@@ -75,10 +76,13 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 		return tool.Result{}, err
 	}
 	timeout, clamped := runShellTimeout(env, in)
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Background: in.Background, Neutral: env.Analysis.Class == permission.ReadOnly})
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
+		Background: in.Background, Neutral: env.Analysis.Class == permission.ReadOnly})
 	_ = dir.Close() // only a place to start from
 	if errors.Is(err, shell.ErrJobLimit) {
-		return tool.Result{}, tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.", running.RunningJobs(ctx, env))
+		return tool.Result{},
+			tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.",
+				running.RunningJobs(ctx, env))
 	}
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)
@@ -115,5 +119,6 @@ func runShellTimeout(env tool.Env, in runShellInput) (time.Duration, []string) {
 		return running.Timeout(in.Timeout, runShellLifetime, runShellMost)
 	}
 	ms := time.Millisecond
-	return running.Timeout(in.Timeout, time.Duration(env.Prefs.ShellDefaultMS)*ms, time.Duration(env.Prefs.ShellMaxMS)*ms)
+	return running.Timeout(in.Timeout, time.Duration(env.Prefs.ShellDefaultMS)*ms,
+		time.Duration(env.Prefs.ShellMaxMS)*ms)
 }

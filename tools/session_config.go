@@ -29,7 +29,8 @@ type sessionConfigInput struct {
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
 	Spec: tool.Spec{
 		Name: "session_config", Aliases: []string{"Config"}, Title: "Session options", Description: sessionConfigText,
-		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000,
+		Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits:  tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
 		Example: `{}`,
 		Finds: []string{
@@ -62,7 +63,8 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 		return tool.Result{Text: sessionConfigLines(env, nil, options, in.Key)}, nil
 	case in.Key == "read_state" && in.Value == "reset":
 		n, err := env.Files.ForgetAll(ctx)
-		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.", wording.Plural(n, "file", "files"))
+		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.",
+			wording.Plural(n, "file", "files"))
 		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, wording.StateFault(ctx, err)
 	case in.Key == "cwd":
 		if cwd, err = sessionConfigMove(ctx, env, in.Value); err != nil {
@@ -71,12 +73,16 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	case in.Key == "read_dedup" && in.Value == "on" && env.Shared:
 		err = session.ErrValue
 	default:
-		chosen, err = env.Choices.Change(ctx, func(c session.Choices) (session.Choices, error) { return c.With(env.Usual, in.Key, in.Value) })
+		chosen, err = env.Choices.Change(ctx,
+			func(c session.Choices) (session.Choices, error) { return c.With(env.Usual, in.Key, in.Value) })
 	}
 	if errors.Is(err, session.ErrValue) || errors.Is(err, session.ErrOption) { // read_state takes no other value
-		return tool.Result{}, tool.Invalid("session_config", fmt.Sprintf(`"value" of %s cannot be %q. It takes: %s`, in.Key, wording.Clip(in.Value, 40), options[at].Allowed))
+		return tool.Result{},
+			tool.Invalid("session_config", fmt.Sprintf(`"value" of %s cannot be %q. It takes: %s`, in.Key,
+				wording.Clip(in.Value, 40), options[at].Allowed))
 	}
-	return tool.Result{Text: sessionConfigLines(env, nil, sessionConfigOptions(env, chosen, cwd), in.Key)}, wording.StateFault(ctx, err)
+	return tool.Result{Text: sessionConfigLines(env, nil, sessionConfigOptions(env, chosen, cwd), in.Key)},
+		wording.StateFault(ctx, err)
 }
 
 // sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
@@ -103,7 +109,8 @@ func sessionConfigLines(env tool.Env, lines []string, options []session.Option, 
 			o.Value += ", chosen in this session"
 		}
 		if key == "" || key == o.Key {
-			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, strings.ReplaceAll(o.Value, "\n", `\x0a`), o.Allowed))
+			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, strings.ReplaceAll(o.Value, "\n", `\x0a`),
+				o.Allowed))
 		}
 	}
 	if env.Shared {
@@ -116,7 +123,8 @@ func sessionConfigLines(env tool.Env, lines []string, options []session.Option, 
 func sessionConfigMove(ctx context.Context, env tool.Env, value string) (string, error) {
 	to := ""
 	if value != "default" {
-		absent := tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", value, wording.Whereabouts(env, value))
+		absent := tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", value,
+			wording.Whereabouts(env, value))
 		if env.Rules.Hidden(env.Space.Abs(value)) {
 			return "", absent
 		}
@@ -147,7 +155,9 @@ func sessionConfigRefusal(key string, options []session.Option) error {
 	}
 	shown, _ := results.Show(strings.Join(strings.Fields(wording.Clip(key, 100)), " "))
 	if session.Fixed(key) {
-		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. A session can set: %s.", shown, strings.Join(keys, ", "))
+		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. A session can set: %s.", shown,
+			strings.Join(keys, ", "))
 	}
-	return tool.Refuse(tool.ConfigUnknown, "There is no option %s. A session can set: %s.", shown, strings.Join(keys, ", "))
+	return tool.Refuse(tool.ConfigUnknown, "There is no option %s. A session can set: %s.", shown,
+		strings.Join(keys, ", "))
 }

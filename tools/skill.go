@@ -25,12 +25,14 @@ type skillInput struct {
 	Args  string `json:"args,omitempty" jsonschema:"for the skill"`
 }
 
-// skill is Private: it shows a text, and what the text asks for is done by calls of their own. That is why it is Ungated
-// where it may run commands; else it takes a turn, so that the rules which it lends are there for the calls behind it.
+// skill is Private: it shows a text, and what the text asks for is done by calls of their own. That is why it is
+// Ungated where it may run commands; else it takes a turn, so that the rules which it lends are there for the calls
+// behind it.
 var skill = tool.Define(tool.Def[skillInput]{
 	Spec: tool.Spec{
 		Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillText,
-		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead,
+		Family:  permission.FamilyNone,
 		Traits:  tool.Traits{Private: true, Additive: true, Local: true},
 		Example: `{}`,
 	},
@@ -76,12 +78,17 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 	k, ok := set.Find(in.name())
 	switch {
 	case !ok:
-		return tool.Result{}, tool.Refuse(tool.SkillUnknown, "Unknown skill: %s. %s", wording.LineOf(in.name(), 100), skillsNear(set, in.name()))
+		return tool.Result{}, tool.Refuse(tool.SkillUnknown, "Unknown skill: %s. %s", wording.LineOf(in.name(), 100),
+			skillsNear(set, in.name()))
 	case k.ModelOff:
-		return tool.Result{}, tool.Refuse(tool.SkillUserOnly, "Only the user may run %s. Ask them to, or go on without it.", k.Name)
+		return tool.Result{},
+			tool.Refuse(tool.SkillUserOnly, "Only the user may run %s. Ask them to, or go on without it.", k.Name)
 	case k.Fork:
-		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "The skill %s is not available: it runs as an agent of type %s, and this version has none. Its text is in %s: read it, and do what it says yourself.",
-			k.Name, wording.LineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
+		return tool.Result{},
+			tool.Refuse(tool.ToolDisabled,
+				"The skill %s is not available: it runs as an agent of type %s, and this version has none. Its text "+
+					"is in %s: read it, and do what it says yourself.",
+				k.Name, wording.LineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
 	}
 	l := loading.Load{Env: env, Skill: k}
 	return l.Run(ctx, in.Args)
@@ -92,12 +99,14 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 func skillList(env tool.Env, set skills.Set) string {
 	all := len(set.Skills)
 	open := slices.DeleteFunc(slices.Clone(set.Skills), func(k skills.Skill) bool { return k.ModelOff })
-	text := "There are no skills to run here. A skill is a directory NAME with a SKILL.md in .codehand/skills or .claude/skills.\n"
+	text := "There are no skills to run here. A skill is a directory NAME with a SKILL.md in .codehand/skills or " +
+		".claude/skills.\n"
 	if len(open) > 0 {
 		text = skills.List(open)
 	}
 	if n := all - len(open); n > 0 {
-		text += "[" + wording.Plural(n, "skill that only the user may run is", "skills that only the user may run are") + " left out]\n"
+		text += "[" + wording.Plural(n, "skill that only the user may run is",
+			"skills that only the user may run are") + " left out]\n"
 	}
 	for i, d := range set.Dropped {
 		if i == skillsDropped {
@@ -134,7 +143,8 @@ func skillsNear(set skills.Set, name string) string {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
 	if more := len(names) - skillsNamed; more > 0 {
-		return "Available: " + strings.Join(names[:skillsNamed], ", ") + " and " + wording.Plural(more, "more.", "more.")
+		return "Available: " + strings.Join(names[:skillsNamed], ", ") + " and " + wording.Plural(more, "more.",
+			"more.")
 	}
 	return "Available: " + strings.Join(names, ", ") + "."
 }

@@ -26,7 +26,8 @@ type taskCreateInput struct {
 var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 	Spec: tool.Spec{
 		Name: "task_create", Aliases: []string{"TaskCreate"}, Title: "Create task", Description: taskCreateText,
-		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
 		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
 		Example: `{"subject":"one","description":"do it"}`,
@@ -43,7 +44,8 @@ func checkTaskCreate(in taskCreateInput) error {
 
 func runTaskCreate(ctx context.Context, env tool.Env, in taskCreateInput) (tool.Result, error) {
 	made, err := env.Tasks.Create(ctx, tasks.Draft{
-		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: planning.Metadata(in.Metadata),
+		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm,
+		Metadata: planning.Metadata(in.Metadata),
 	})
 	if err != nil {
 		return tool.Result{}, planning.TaskRefusal(ctx, "task_create", err)

@@ -25,7 +25,8 @@ type taskGetInput struct {
 var taskGet = tool.Define(tool.Def[taskGetInput]{
 	Spec: tool.Spec{
 		Name: "task_get", Aliases: []string{"TaskGet"}, Title: "Get task", Description: taskGetText,
-		Hint: "read one task with all its details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Hint: "read one task with all its details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Family:    permission.FamilyNone,
 		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
 		Example:   `{"taskId":"1"}`,
 		NoTargets: "it reads the session's own tasks",

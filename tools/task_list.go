@@ -20,11 +20,13 @@ type taskListInput struct{}
 var taskList = tool.Define(tool.Def[taskListInput]{
 	Spec: tool.Spec{
 		Name: "task_list", Aliases: []string{"TaskList"}, Title: "List tasks", Description: taskListText,
-		Hint: "show or see all open, left or remaining tasks", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Hint: "show or see all open, left or remaining tasks", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Family:    permission.FamilyNone,
 		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
 		Example:   `{}`,
 		NoTargets: "it reads the session's own tasks",
-		Finds:     []string{"TaskList", "list tasks", "task list", "+task list", "show all tasks", "which tasks are left"},
+		Finds: []string{"TaskList", "list tasks", "task list", "+task list", "show all tasks",
+			"which tasks are left"},
 	},
 	Activity: func(taskListInput) string { return "Listing tasks" },
 	Run:      runTaskList,

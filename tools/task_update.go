@@ -39,7 +39,8 @@ const taskUpdateDeleted = "deleted"
 var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 	Spec: tool.Spec{
 		Name: "task_update", Aliases: []string{"TaskUpdate"}, Title: "Update task", Description: taskUpdateText,
-		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true,
+		MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
 		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
 		Example: `{"taskId":"1","status":"completed"}`,
@@ -67,7 +68,8 @@ func checkTaskUpdate(in taskUpdateInput) error {
 func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.Result, error) {
 	change := tasks.Change{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status, Owner: in.Owner,
-		AddBlocks: planning.TaskIDs(in.AddBlocks), AddBlockedBy: planning.TaskIDs(in.AddBlockedBy), Metadata: planning.Metadata(in.Metadata),
+		AddBlocks: planning.TaskIDs(in.AddBlocks), AddBlockedBy: planning.TaskIDs(in.AddBlockedBy),
+		Metadata: planning.Metadata(in.Metadata),
 	}
 	if in.Status == taskUpdateDeleted {
 		change = tasks.Change{Delete: true}
@@ -94,7 +96,8 @@ func taskUpdateAnswer(before, after tasks.Task) string {
 		{"activeForm", before.ActiveForm, after.ActiveForm}, {"owner", before.Owner, after.Owner},
 	} {
 		if f.is != f.was {
-			say("%s %s → %s", f.name, cmp.Or(wording.LineOf(f.was, 100), "none"), cmp.Or(wording.LineOf(f.is, 100), "none"))
+			say("%s %s → %s", f.name, cmp.Or(wording.LineOf(f.was, 100), "none"),
+				cmp.Or(wording.LineOf(f.is, 100), "none"))
 		}
 	}
 	if before.Description != after.Description {
@@ -104,7 +107,8 @@ func taskUpdateAnswer(before, after tasks.Task) string {
 		say("metadata changed, %s now", wording.Plural(len(after.Metadata), "field", "fields"))
 	}
 	added := func(was, is []string) string {
-		return strings.Join(slices.DeleteFunc(slices.Clone(is), func(id string) bool { return slices.Contains(was, id) }), ", ")
+		return strings.Join(slices.DeleteFunc(slices.Clone(is),
+			func(id string) bool { return slices.Contains(was, id) }), ", ")
 	}
 	if ids := added(before.Blocks, after.Blocks); ids != "" {
 		say("blocks %s now", ids)

@@ -33,8 +33,10 @@ const todoWriteBytes = 256 << 10
 var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
 		Name: "todo_write", Aliases: []string{"TodoWrite"}, Title: "Write todos", Description: todoWriteText,
-		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
-		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
+		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000,
+		Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		// the list is one cell
+		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
 		Example: `{"todos":[{"content":"one","status":"pending"}]}`,
 		Finds: []string{
 			"todo", "todos", "todo list", "todo write", "write a todo list", "TodoWrite", "TodoRead",
@@ -64,8 +66,11 @@ func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Re
 		kept = []session.Todo{} // nothing is left to keep in mind
 	}
 	if raw, _ := json.Marshal(kept); len(raw) > todoWriteBytes { // plain types: it does not fail
-		return tool.Result{}, tool.Refuse(tool.TooLarge, "The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out completed ones.",
-			results.Size(int64(len(raw))), results.Size(todoWriteBytes))
+		return tool.Result{},
+			tool.Refuse(tool.TooLarge,
+				"The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out "+
+					"completed ones.",
+				results.Size(int64(len(raw))), results.Size(todoWriteBytes))
 	}
 	if _, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) { return kept, nil }); err != nil {
 		return tool.Result{}, wording.StateFault(ctx, err)

@@ -78,7 +78,8 @@ func toolSearchFit(env tool.Env, found catalog.Found, n int) (text string, shown
 		room = min(room, most)
 	}
 	callable := "These tools can be called now, by name."
-	if slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "call_tool" }) { // it may be denied
+	// it may be denied
+	if slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "call_tool" }) {
 		callable = "These tools can be called now, by name or through call_tool."
 	}
 	note := "[%d more match: %s]"

@@ -30,7 +30,8 @@ type undoChangeInput struct {
 var undoChange = tool.Define(tool.Def[undoChangeInput]{
 	Spec: tool.Spec{
 		Name: "undo_change", Title: "Undo change", Description: undoChangeText,
-		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
+		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
+		Family:  permission.FamilyEdit,
 		Traits:  tool.Traits{Local: true},
 		Example: `{"file_path":"$WORK/h"}`,
 		Finds:   []string{"undo", "undo last change", "revert edit", "roll back a file"},
@@ -83,7 +84,9 @@ func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInp
 			return history.Fault("The changes of "+in.FilePath, err)
 		}
 	}
-	return tool.Refuse(tool.ChangeUnknown, "No change of %s by these tools is left to take back. Use file_history to see what was done to it.", in.FilePath)
+	return tool.Refuse(tool.ChangeUnknown,
+		"No change of %s by these tools is left to take back. Use file_history to see what was done to it.",
+		in.FilePath)
 }
 
 // detailUndoChange is what an undo would do now, for whoever is asked about it; "": it would be refused.

@@ -65,7 +65,8 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 		},
 	})
 	if err != nil {
-		return tool.Result{}, editing.Guard{Name: "write_file", Unread: 2, Changed: 3}.Refusal(ctx, env, in.FilePath, err)
+		return tool.Result{}, editing.Guard{Name: "write_file", Unread: 2, Changed: 3}.Refusal(ctx, env, in.FilePath,
+			err)
 	}
 	c := changes[0]
 	kind, lines := "update", writeFileLines(c.New)
@@ -74,7 +75,8 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	case c.Old == nil:
 		kind = "create"
 		echo, shown := results.Opening(in.Content, writeFileShown, editing.MaxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath, wording.Plural(lines, "line", "lines"), echo)
+		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath,
+			wording.Plural(lines, "line", "lines"), echo)
 		if lines > shown {
 			text += fmt.Sprintf("\n... (%s lines total)", results.Count(lines))
 		}
@@ -83,7 +85,8 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 		}
 	case !bytes.Equal(c.Old, c.New):
 		diff, _ := editing.ContentDiff(c.Old, c.New, editing.MaxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, wording.Plural(lines, "line", "lines"), diff)
+		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, wording.Plural(lines, "line", "lines"),
+			diff)
 	default:
 		notes = nil
 	}
@@ -120,7 +123,8 @@ func writeFileContent(old []byte, content string) ([]byte, []string, error) {
 	if was.Mark() > 0 && was.Editable() {
 		raw, err = was.Encode([]byte(strings.TrimPrefix(content, "\ufeff")))
 	}
-	if is, _ := textedit.Detect(raw); is.String() != was.String() || before.Invalid > 0 && is.String() == after.Encoding.String() {
+	if is, _ := textedit.Detect(raw); is.String() != was.String() ||
+		before.Invalid > 0 && is.String() == after.Encoding.String() {
 		notes = append(notes, "[encoding changed to UTF-8]")
 	}
 	return raw, notes, err

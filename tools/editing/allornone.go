@@ -18,7 +18,8 @@ import (
 // ApplyAll changes all files or none; the changes are in the order of files. The error is a refusal that says what is
 // wrong with every file, or one of ours.
 func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestate.Change, error) {
-	if slices.ContainsFunc(files, (*FileEdits).notebook) { // which is refused, and so are others for what is wrong with them
+	// which is refused, and so are others for what is wrong with them
+	if slices.ContainsFunc(files, (*FileEdits).notebook) {
 		if _, err := CheckAll(ctx, env, files); err != nil {
 			return nil, err
 		}
@@ -44,7 +45,8 @@ func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestat
 		if _, wrong := CheckAll(ctx, env, files); wrong != nil {
 			return nil, wrong
 		}
-		err = tool.Refuse(tool.Busy, "One of the files is being changed by another session. Nothing was done. Try again.")
+		err = tool.Refuse(tool.Busy,
+			"One of the files is being changed by another session. Nothing was done. Try again.")
 	}
 	return nil, err
 }
@@ -61,8 +63,8 @@ func TellStages(env tool.Env, files ...*FileEdits) (done func()) {
 // maxFailing is how many failing edits one refusal reports.
 const maxFailing = 10
 
-// DryRunWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one that denies
-// them, by the name that was given or by that of the file itself, is told here.
+// DryRunWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one
+// that denies them, by the name that was given or by that of the file itself, is told here.
 func DryRunWords(env tool.Env, files []*FileEdits) string {
 	edits := wording.Plural(files[0].Total, "edit", "edits")
 	for _, f := range files {
@@ -81,7 +83,8 @@ func EditedWords(changes []filestate.Change, edits int) string {
 	if len(changed) == 0 {
 		return "No change: " + wording.Plural(len(changes), "file has", "files have") + " this content already."
 	}
-	return fmt.Sprintf("Successfully edited %s, %s.", wording.Plural(len(changed), "file", "files"), wording.Plural(edits, "edit", "edits"))
+	return fmt.Sprintf("Successfully edited %s, %s.", wording.Plural(len(changed), "file", "files"),
+		wording.Plural(edits, "edit", "edits"))
 }
 
 // unchanged says that an edit came to the content that the file had.

@@ -10,8 +10,9 @@ import (
 	"codehand/tools/tool"
 )
 
-// appliedChanges, appliedBytes and appliedTime are how much of the journal is looked at for an edit that was made before,
-// and how long it is looked for at a time: a hint must not take long, and a journal may hold a month of changes.
+// appliedChanges, appliedBytes and appliedTime are how much of the journal is looked at for an edit that was made
+// before, and how long it is looked for at a time: a hint must not take long, and a journal may hold a month of
+// changes.
 const (
 	appliedChanges = 4
 	appliedBytes   = 4 << 20
@@ -19,8 +20,8 @@ const (
 )
 
 // appliedBefore says that the session has made exactly this edit of the file before, and that now, which has no more of
-// what it replaces, still has what it wrote: of the content that one of the last changes found it makes what that change
-// left, or, if other edits were made with it, is used up in that.
+// what it replaces, still has what it wrote: of the content that one of the last changes found it makes what that
+// change left, or, if other edits were made with it, is used up in that.
 func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e textedit.Edit) bool {
 	for range 2 { // the machine may have stood still for all of one time
 		if made, late := madeBefore(ctx, env, path, now, e); !late {

@@ -13,8 +13,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// A CellEdit changes one cell of a notebook. Since nothing in it proves that the caller knows what it replaces, the source of
-// the cell must have been shown. What the cell printed need not have been: running it again makes that anew.
+// A CellEdit changes one cell of a notebook. Since nothing in it proves that the caller knows what it replaces, the
+// source of the cell must have been shown. What the cell printed need not have been: running it again makes that anew.
 type CellEdit struct {
 	Path string            // as asked for
 	Cell notebook.CellEdit // what to do
@@ -24,7 +24,8 @@ type CellEdit struct {
 	was, is filestate.Span
 }
 
-// Change makes the new notebook, whatever it is spelled in. Errors are those of viewing.ReadNotebook and of notebook.Apply.
+// Change makes the new notebook, whatever it is spelled in. Errors are those of viewing.ReadNotebook and of
+// notebook.Apply.
 func (e *CellEdit) Change(old []byte) (content []byte, err error) {
 	if old == nil {
 		return nil, fs.ErrNotExist
@@ -47,15 +48,19 @@ func (e *CellEdit) Touches() (was, is filestate.Span) { return e.was, e.is }
 // Unseen refuses an edit of a cell whose source was not shown, or not whole, and says how it can be.
 func (e *CellEdit) Unseen(maxLine int) error {
 	first, lines := e.book.Lines(e.Done.Source)
-	text := fmt.Sprintf("Cell %s of %s was not shown whole, and what was not would be lost unseen. Read it with offset=%d and limit=1", e.Done.ID, wording.Clip(e.Path, 200), e.Done.Index+1)
+	text := fmt.Sprintf("Cell %s of %s was not shown whole, and what was not would be lost unseen. Read it with "+
+		"offset=%d and limit=1", e.Done.ID, wording.Clip(e.Path, 200), e.Done.Index+1)
 	if viewing.LongLine(lines, maxLine) {
 		with := "run_shell and jq"
 		if e.book.Wide() {
 			with = "run_shell, iconv -f UTF-16 -t UTF-8 and jq"
 		}
-		return tool.Numbered(tool.FilePartlyRead, 6, "%s. Where that cuts it, change it with %s: its lines are too long for read_file.", text, with)
+		return tool.Numbered(tool.FilePartlyRead, 6,
+			"%s. Where that cuts it, change it with %s: its lines are too long for read_file.", text, with)
 	}
-	return tool.Numbered(tool.FilePartlyRead, 6, "%s or, where that cuts it, its lines with as_text=true, offset=%d and limit=%d.", text, first, bytes.Count(lines, []byte("\n"))+1)
+	return tool.Numbered(tool.FilePartlyRead, 6,
+		"%s or, where that cuts it, its lines with as_text=true, offset=%d and limit=%d.", text, first,
+		bytes.Count(lines, []byte("\n"))+1)
 }
 
 // IsUnseenCell tells such a refusal of the ledger from one about the version of a part.

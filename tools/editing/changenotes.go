@@ -16,7 +16,8 @@ func Notes(env tool.Env, notes []string, changes ...filestate.Change) string {
 			notes = append(notes, fmt.Sprintf("[written; durability unknown: %v]", c.SyncErr))
 		}
 		if c.Links > 0 {
-			notes = append(notes, "[hard link broken: "+wording.Plural(c.Links, "other name keeps", "other names keep")+" the old content]")
+			notes = append(notes, "[hard link broken: "+wording.Plural(c.Links, "other name keeps", "other names keep")+
+				" the old content]")
 		}
 		if c.InPlace {
 			notes = append(notes, "[written in place: not atomic]")

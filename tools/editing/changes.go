@@ -16,10 +16,12 @@ import (
 
 // By says on whose behalf a tool changes files.
 func By(env tool.Env, name string) journal.By {
-	return journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name, Workspace: env.Space.First()}
+	return journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name,
+		Workspace: env.Space.First()}
 }
 
-// DiffAt is what a change did at these places, nil: anywhere, at most maxBytes long and safe to read. whole: nothing is missing.
+// DiffAt is what a change did at these places, nil: anywhere, at most maxBytes long and safe to read. whole: nothing is
+// missing.
 func DiffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff string, whole bool) {
 	diff, whole = textedit.DiffAt(c.Old, c.New, places, maxBytes)
 	diff, exact := results.ShowDiff(diff)
@@ -50,7 +52,8 @@ func Meta(fields any, changes ...filestate.Change) tool.Meta {
 			op = "delete"
 		}
 		m.Files = append(m.Files, tool.FileChange{
-			Path: c.Path, Op: op, Before: string(c.Before), After: string(c.After), SumBefore: c.Sums.Before, SumAfter: c.Sums.After,
+			Path: c.Path, Op: op, Before: string(c.Before), After: string(c.After), SumBefore: c.Sums.Before,
+			SumAfter: c.Sums.After,
 		})
 	}
 	if len(changes) > 1 {
@@ -66,7 +69,8 @@ const MaxDiff = 8192
 func ContentDiff(before, after []byte, maxBytes int) (diff string, whole bool) {
 	for _, content := range [][]byte{before, after} {
 		if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {
-			return fmt.Sprintf("(not text: %s before, %s after)", results.Size(int64(len(before))), results.Size(int64(len(after)))), false
+			return fmt.Sprintf("(not text: %s before, %s after)", results.Size(int64(len(before))),
+				results.Size(int64(len(after)))), false
 		}
 	}
 	return DiffAt(filestate.Change{Old: before, New: after}, nil, maxBytes)

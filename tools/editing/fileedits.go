@@ -31,9 +31,11 @@ type FileEdits struct {
 func CheckEdit(name, head, old, now string) error {
 	switch {
 	case len(old) > 1<<20:
-		return tool.Invalid(name, fmt.Sprintf("%s\"old_string\" must have at most 1 MiB, not %s; use write_file", head, results.Size(int64(len(old)))))
+		return tool.Invalid(name, fmt.Sprintf("%s\"old_string\" must have at most 1 MiB, not %s; use write_file", head,
+			results.Size(int64(len(old)))))
 	case old == now:
-		return tool.Numbered(tool.NoChange, 1, "%sNo changes to make: old_string and new_string are exactly the same.", head)
+		return tool.Numbered(tool.NoChange, 1, "%sNo changes to make: old_string and new_string are exactly the same.",
+			head)
 	}
 	return nil
 }
@@ -112,7 +114,8 @@ func (f *FileEdits) Refusal(ctx context.Context, env tool.Env, err error) error 
 	cascade, isCascade := errors.AsType[*textedit.CascadeError](err)
 	switch {
 	case isCascade:
-		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d. Make one edit of the two.", f.Which[failed.Index], f.Which[cascade.By])
+		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d. Make one edit of the two.", f.Which[failed.Index],
+			f.Which[cascade.By])
 	case isMissing && missing.ChangedBy > 0:
 		by := f.Which[missing.ChangedBy-1]
 		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
@@ -136,11 +139,15 @@ func RefuseClash(files []*FileEdits) error {
 	for i, f := range files {
 		infos[i], _ = f.File.Dir.Lstat(f.File.Name) // what is missing has no other name
 		for j, g := range files {
-			if rel, err := filepath.Rel(f.File.Path, g.File.Path); infos[i] == nil && i != j && err == nil && filepath.IsLocal(rel) {
-				return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed: %s, which another edit makes.", g.Path, f.Path)
+			if rel, err := filepath.Rel(f.File.Path, g.File.Path); infos[i] == nil && i != j && err == nil &&
+				filepath.IsLocal(rel) {
+				return tool.Refuse(tool.NotDirectory,
+					"A part of %s is a file where a directory is needed: %s, which another edit makes.", g.Path, f.Path)
 			}
 			if j < i && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
-				return tool.Invalid("multi_edit", fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.Path, f.Path))
+				return tool.Invalid("multi_edit",
+					fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.Path,
+						f.Path))
 			}
 		}
 	}

@@ -43,19 +43,28 @@ func (g Guard) Refusal(ctx context.Context, env tool.Env, path string, err error
 	case isStale:
 		return g.stale(ctx, env, path, stale)
 	case isPart && part.Version != "":
-		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.", part.Version, seenLines(part), path)
+		return tool.Numbered(tool.FilePartlyRead, g.Unread,
+			"Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.",
+			part.Version, seenLines(part), path)
 	case isPart && viewing.IsNotebook(path): // its lines are not what read_file counts
-		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) or use notebook_edit.", path)
+		return tool.Numbered(tool.FilePartlyRead, g.Unread,
+			"Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) "+
+				"or use notebook_edit.", path)
 	case isPart && len(part.Seen) == 0: // the answer of the change may have shown whole lines
-		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
+		return tool.Numbered(tool.FilePartlyRead, g.Unread,
+			"Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
 	case isPart:
-		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only %s of %s were read. %s", seenLines(part), path, unreadRest(part))
+		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only %s of %s were read. %s", seenLines(part), path,
+			unreadRest(part))
 	case errors.Is(err, filestate.ErrNotRead):
 		return g.unreadRefusal(ctx, env, path)
 	case errors.Is(err, filestate.ErrVersion):
-		return tool.Invalid(g.Name, `"version" must be one that read_file or a change has shown: 12 hexadecimal digits, or 12 and a p, or r, 12 and a range`)
+		return tool.Invalid(g.Name,
+			`"version" must be one that read_file or a change has shown: `+
+				`12 hexadecimal digits, or 12 and a p, or r, 12 and a range`)
 	case errors.Is(err, disk.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", SizeOf(env, path))
+		return tool.Numbered(tool.TooLarge, 10,
+			"File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", SizeOf(env, path))
 	}
 	return wording.PathRefusal(env, path, err)
 }
@@ -151,7 +160,8 @@ func tornRefusal(e *filestate.RollbackError) error {
 		}
 	}
 	if e.ID != "" {
-		text += "\nTo restore what was before, once no file holds what another program made of it: undo_change with change_id " + e.ID + "."
+		text += "\nTo restore what was before, once no file holds what another program made of it: undo_change with " +
+			"change_id " + e.ID + "."
 	}
 	r := numbered(tool.RollbackFailed, 15, e)
 	r.Text = text

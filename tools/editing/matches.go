@@ -28,38 +28,53 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 	case isMany:
 		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many, old))
 	case isCount:
-		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want, count.Got)
+		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want,
+			count.Got)
 	case isMix && mix.Untold && mix.Char == 0:
-		return tool.Numbered(tool.EncodingMix, 12, "%s%s looks like %s, and what this edit leaves would be read as another encoding. Leave more of its text, or write the whole file with write_file, which makes it UTF-8.",
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%s%s looks like %s, and what this edit leaves would be read as another encoding. Leave more of its "+
+				"text, or write the whole file with write_file, which makes it UTF-8.",
 			head, path, mix.Encoding)
 	case isMix && mix.Untold:
-		return tool.Numbered(tool.EncodingMix, 12, "%s%s looks like %s, and with %q (U+%04X) it would not any more. Use other characters, or write the whole file with write_file, which makes it UTF-8.",
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%s%s looks like %s, and with %q (U+%04X) it would not any more. Use other characters, or write the "+
+				"whole file with write_file, which makes it UTF-8.",
 			head, path, mix.Encoding, mix.Char, mix.Char)
 	case isMix && mix.Char != 0:
-		return tool.Numbered(tool.EncodingMix, 12, "%s%s is %s, which cannot spell %q (U+%04X). Use characters that it has, or write the whole file with write_file, which makes it UTF-8.",
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%s%s is %s, which cannot spell %q (U+%04X). Use characters that it has, or write the whole file with "+
+				"write_file, which makes it UTF-8.",
 			head, path, mix.Encoding, mix.Char, mix.Char)
 	case isMix:
-		return tool.Numbered(tool.EncodingMix, 12, "%sBytes beside the match are not %s and would be read together with new_string. Give more of the text around it.", head, mix.Encoding)
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%sBytes beside the match are not %s and would be read together with new_string. Give more of the text "+
+				"around it.", head, mix.Encoding)
 	case errors.Is(err, textedit.ErrMix):
-		return tool.Numbered(tool.EncodingMix, 12, "%sThe encoding of %s is unknown, for it holds bytes that are not UTF-8. "+
-			"new_string may add only ASCII characters and those of old_string.", head, path)
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%sThe encoding of %s is unknown, for it holds bytes that are not UTF-8. "+
+				"new_string may add only ASCII characters and those of old_string.", head, path)
 	case errors.Is(err, textedit.ErrCascade):
-		return tool.Numbered(tool.Cascade, 14, "%sCannot edit file: old_string is a substring of a new_string from a previous edit.%s", head, more)
+		return tool.Numbered(tool.Cascade, 14,
+			"%sCannot edit file: old_string is a substring of a new_string from a previous edit.%s", head, more)
 	case errors.Is(err, textedit.ErrNotEmpty):
 		return existsRefusal(head)
 	case errors.Is(err, textedit.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "%sThe result would be larger than 1 GiB. Make the change in smaller files.", head)
+		return tool.Numbered(tool.TooLarge, 10,
+			"%sThe result would be larger than 1 GiB. Make the change in smaller files.", head)
 	}
 	return wording.PathRefusal(env, path, err)
 }
 
 // existsRefusal answers an edit that makes a file where one is.
 func existsRefusal(head string) error {
-	return tool.Numbered(tool.FileExists, 3, "%sCannot create new file - file already exists. Give the text to replace as old_string, or use write_file.", head)
+	return tool.Numbered(tool.FileExists, 3,
+		"%sCannot create new file - file already exists. Give the text to replace as old_string, or use write_file.",
+		head)
 }
 
 func manyMatches(e *textedit.AmbiguousError, old string) string {
-	text := fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. "+
+	text := fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all "+
+		"occurrences, set replace_all to true. "+
 		"To replace only one occurrence, please provide more context to uniquely identify the instance.", e.Count)
 	if e.Overlapping {
 		text += " (overlapping)"

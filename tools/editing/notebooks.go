@@ -19,8 +19,8 @@ func (f *FileEdits) notebook() bool {
 	return viewing.IsNotebook(f.Path) || viewing.IsNotebook(f.File.Path)
 }
 
-// RefuseNotebook sends edits of a notebook's text to the tool that edits its cells. nil: it is none, or there is no such file
-// to edit, which Update says.
+// RefuseNotebook sends edits of a notebook's text to the tool that edits its cells. nil: it is none, or there is no
+// such file to edit, which Update says.
 func (f *FileEdits) RefuseNotebook(ctx context.Context, env tool.Env) error {
 	creates, gone := f.Edits[0].Old == "", Missing(f.File)
 	if !f.notebook() || gone && !creates {
@@ -54,7 +54,8 @@ func CheckNotebook(content string, paths ...string) error {
 		err = errors.New("a list of cells is missing")
 	}
 	if err != nil {
-		return tool.Refuse(tool.NotebookInvalid, "The content is not a Jupyter notebook: %v. Write JSON with cells.", err)
+		return tool.Refuse(tool.NotebookInvalid, "The content is not a Jupyter notebook: %v. Write JSON with cells.",
+			err)
 	}
 	return nil
 }

@@ -30,6 +30,8 @@ func RefuseSecret(s *session.State, path, parameter, text string) error {
 	if n := len(found) - 1; n > 0 {
 		more += fmt.Sprintf(", and %d more", n)
 	}
-	return tool.Refuse(tool.SecretFound, "%s holds what looks like a secret: %s (line %d%s), and none may be written to %s (write.secret_paths). Write the name of a variable or a file that holds it.",
+	return tool.Refuse(tool.SecretFound,
+		"%s holds what looks like a secret: %s (line %d%s), and none may be written to %s (write.secret_paths). "+
+			"Write the name of a variable or a file that holds it.",
 		parameter, first.Kind, first.Line, more, path)
 }

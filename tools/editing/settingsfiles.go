@@ -34,6 +34,7 @@ func CheckSettings(env tool.Env, before, after []byte, paths ...string) error {
 // settingsRefusal answers a *brokenError.
 func settingsRefusal(path string, e *brokenError) error {
 	r := numbered(tool.SettingsInvalid, 11, e)
-	r.Text = "The change would make the settings in " + path + " invalid: " + wording.Clip(e.text, 300) + ". Nothing was written. Make the whole change in one call."
+	r.Text = "The change would make the settings in " + path + " invalid: " + wording.Clip(e.text, 300) +
+		". Nothing was written. Make the whole change in one call."
 	return r
 }

@@ -23,7 +23,8 @@ func (g Guard) unreadRefusal(ctx context.Context, env tool.Env, path string) err
 		err = g.look(ctx, env, f)
 	}
 	if err == nil {
-		return tool.Numbered(tool.FileNotRead, g.Unread, "File has not been read yet: %s. Read it first before writing to it.", path)
+		return tool.Numbered(tool.FileNotRead, g.Unread,
+			"File has not been read yet: %s. Read it first before writing to it.", path)
 	}
 	return wording.PathRefusal(env, path, err)
 }
@@ -75,9 +76,11 @@ func nextUnseen(seen []filestate.Lines) int {
 // likely shown cut, and reading it again and again would not help.
 func unreadRest(e *filestate.PartReadError) string {
 	next := nextUnseen(e.Seen)
-	alone := len(e.Seen) == 0 || next == e.Total || slices.ContainsFunc(e.Seen, func(l filestate.Lines) bool { return l.From == next+1 })
+	alone := len(e.Seen) == 0 || next == e.Total ||
+		slices.ContainsFunc(e.Seen, func(l filestate.Lines) bool { return l.From == next+1 })
 	if alone {
-		return fmt.Sprintf("Read the rest (next: offset=%d; a line that is shown cut counts as not read) or use edit_file.", next)
+		return fmt.Sprintf("Read the rest (next: offset=%d; a line that is shown cut counts as not read) or use "+
+			"edit_file.", next)
 	}
 	return fmt.Sprintf("Read the rest (next: offset=%d) or use edit_file.", next)
 }

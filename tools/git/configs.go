@@ -24,7 +24,8 @@ const (
 // which git goes for status and diff.
 func (g *inspector) configured(dir, top string) string {
 	common := g.common(dir)
-	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(dir, "config.worktree")} {
+	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"),
+		filepath.Join(dir, "config.worktree")} {
 		if why := g.config(file); why != "" {
 			return why
 		}
@@ -37,7 +38,8 @@ func (g *inspector) configured(dir, top string) string {
 	return g.submodules(dir, top)
 }
 
-// submodules looks at the repositories that stand where the index has submodules, whether git made them or somebody else.
+// submodules looks at the repositories that stand where the index has submodules, whether git made them or somebody
+// else.
 func (g *inspector) submodules(dir, top string) string {
 	why := ""
 	_, err := g.index(filepath.Join(dir, "index"), func(name string, submodule bool) bool {
@@ -118,7 +120,8 @@ const maxIndex = 64 << 20
 
 // tracks says why what git tracks in dir, whose files are below top, must not be shown; "": no rule is about it.
 func (g *inspector) tracks(dir, top string) string {
-	found, err := g.index(filepath.Join(dir, "index"), func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
+	found, err := g.index(filepath.Join(dir, "index"),
+		func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""

@@ -13,8 +13,8 @@ import (
 	"codehand/tools/session"
 )
 
-// An inspector looks for what makes git start programs. It finds repositories as git does, so also above the roots, where
-// git looks, too. Nothing of what it reads is shown but the name of a key.
+// An inspector looks for what makes git start programs. It finds repositories as git does, so also above the roots,
+// where git looks, too. Nothing of what it reads is shown but the name of a key.
 type inspector struct {
 	files *filestate.Ledger      // opens without blocking
 	left  int                    // directories that may still be visited
@@ -110,7 +110,8 @@ func (g *inspector) isRepository(dir string) bool {
 		return false
 	}
 	ref, symbolic := strings.CutPrefix(string(head), "ref:")
-	if symbolic && !strings.HasPrefix(strings.TrimLeft(ref, " \t\n\r"), "refs/") || !symbolic && (len(head) < 40 || strings.Trim(string(head[:40]), "0123456789abcdefABCDEF") != "") {
+	if symbolic && !strings.HasPrefix(strings.TrimLeft(ref, " \t\n\r"), "refs/") ||
+		!symbolic && (len(head) < 40 || strings.Trim(string(head[:40]), "0123456789abcdefABCDEF") != "") {
 		return false
 	}
 	for _, name := range []string{"objects", "refs"} {

@@ -15,9 +15,11 @@ import (
 
 // What to do about an undo that is refused, by what has become of the file.
 const (
-	undoChanged  = "Look at file_history, take back later changes first, or edit the file."
-	undoRemoved  = "If file_history has a later change that removed it, take that back first; or else write it anew with write_file."
-	undoInTheWay = "No change by these tools did that. Ask the user, or write the file anew with write_file once its name is free."
+	undoChanged = "Look at file_history, take back later changes first, or edit the file."
+	undoRemoved = "If file_history has a later change that removed it, take that back first; or else write it anew " +
+		"with write_file."
+	undoInTheWay = "No change by these tools did that. Ask the user, or write the file anew with write_file once its " +
+		"name is free."
 )
 
 // undoConflict is the refusal of an undo that would overwrite what somebody else did.

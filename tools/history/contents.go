@@ -59,14 +59,15 @@ func UndoneFiles(changes []filestate.Change) (text string, hidden []int) {
 	return b.String(), hidden
 }
 
-// Forget forgets files of which an answer does not show all that has changed, and says so: what comes from the journal, nobody
-// in this session may have seen.
+// Forget forgets files of which an answer does not show all that has changed, and says so: what comes from the journal,
+// nobody in this session may have seen.
 func Forget(ctx context.Context, env tool.Env, changes []filestate.Change, hidden []int) (notes []string) {
 	for _, i := range hidden {
 		c := &changes[i]
 		_ = env.Files.Forget(ctx, c.Path) // a memory that fails lets nobody change the file
 		c.After = c.After.AsPartial()
-		notes = append(notes, "[not all that changed is shown; read again before editing: "+wording.ShownName(env, c.Path)+"]")
+		notes = append(notes, "[not all that changed is shown; read again before editing: "+wording.ShownName(env,
+			c.Path)+"]")
 	}
 	return notes
 }

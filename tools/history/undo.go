@@ -16,8 +16,8 @@ import (
 	"codehand/tools/workspace"
 )
 
-// UndoSteps reaches every file of a change anew, as a write would. A path that leads elsewhere by now is a conflict: what
-// lies behind a link was not changed by that change. The caller closes the files, also with an error.
+// UndoSteps reaches every file of a change anew, as a write would. A path that leads elsewhere by now is a conflict:
+// what lies behind a link was not changed by that change. The caller closes the files, also with an error.
 func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 	var steps []filestate.Step
 	for _, f := range e.Files {
@@ -25,9 +25,11 @@ func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 		outside, isOutside := errors.AsType[*workspace.OutsideError](err)
 		switch {
 		case isOutside && outside.Link != "":
-			return steps, undoConflict(fmt.Sprintf("%s leads elsewhere by now: the link %s -> %s stands on the way to it.", f.Path, outside.Link, outside.Target), undoInTheWay, nil)
+			return steps, undoConflict(fmt.Sprintf("%s leads elsewhere by now: the link %s -> %s stands on the "+
+				"way to it.", f.Path, outside.Link, outside.Target), undoInTheWay, nil)
 		case isOutside, errors.Is(err, workspace.ErrTooManyLinks):
-			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay, nil)
+			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay,
+				nil)
 		case errors.Is(err, syscall.ENOTDIR):
 			return steps, undoConflict("A part of "+f.Path+" is a file now, where a directory was.", undoInTheWay, nil)
 		case err != nil:
@@ -35,7 +37,8 @@ func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 		}
 		steps = append(steps, filestate.Step{ID: e.ID, File: file})
 		if file.Path != f.Path {
-			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay, nil)
+			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay,
+				nil)
 		}
 	}
 	return steps, nil
@@ -54,7 +57,9 @@ func Undoable(ctx context.Context, s *session.State, id string) (journal.Entry, 
 		}
 	}
 	if outside > 0 {
-		return e, tool.Refuse(tool.UndoUnavailable, "Change %s can only be taken back whole, and %d of its %d files are outside the roots of this session. Edit the other files, or ask the user to open the whole workspace.", e.ID, outside, len(e.Files))
+		return e, tool.Refuse(tool.UndoUnavailable,
+			"Change %s can only be taken back whole, and %d of its %d files are outside the roots of this session. "+
+				"Edit the other files, or ask the user to open the whole workspace.", e.ID, outside, len(e.Files))
 	}
 	return e, nil
 }
@@ -82,11 +87,14 @@ func UndoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) 
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	switch {
 	case len(conflicts) > 0 && undoneMeanwhile(ctx, env, e):
-		return undoConflict("Change "+e.ID+" was taken back by another call meanwhile.", "To take back the change before it, call again.", err)
+		return undoConflict("Change "+e.ID+" was taken back by another call meanwhile.",
+			"To take back the change before it, call again.", err)
 	case len(conflicts) > 0:
 		return undoConflictRefusal(conflicts, err)
 	case errors.Is(err, journal.ErrNoCopy):
-		return tool.Refuse(tool.UndoUnavailable, "There is no copy of what change %s changed: a file was over 32 MiB, or the copy is damaged. Restore it from version control or a backup.", e.ID)
+		return tool.Refuse(tool.UndoUnavailable,
+			"There is no copy of what change %s changed: a file was over 32 MiB, or the copy is damaged. Restore it "+
+				"from version control or a backup.", e.ID)
 	case errors.Is(err, journal.ErrNoChange):
 		return Unknown(e.ID)
 	case isFailed && len(e.Files) > 1:

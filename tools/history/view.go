@@ -24,8 +24,8 @@ type View struct {
 	open  map[string]bool // by path
 }
 
-// NewView is a view of the changes of a file, or of what is below a directory; "": of the workspace. The refusal is that of a
-// path outside the roots.
+// NewView is a view of the changes of a file, or of what is below a directory; "": of the workspace. The refusal is
+// that of a path outside the roots.
 func NewView(s *session.State, path string) (*View, error) {
 	v := &View{state: s, Place: s.Space.Cwd(), open: map[string]bool{}}
 	if path == "" {
@@ -80,7 +80,8 @@ func (v *View) readable(path string) bool {
 		}
 		names = append(append(names, real), also...)
 	}
-	return !slices.ContainsFunc(names, func(name string) bool { return rules.Hidden(name) || rules.Withheld(v.Place, name) })
+	return !slices.ContainsFunc(names,
+		func(name string) bool { return rules.Hidden(name) || rules.Withheld(v.Place, name) })
 }
 
 // inRoots says by its text whether a path of the journal, which was canonical when the change was made, is of this
@@ -118,7 +119,8 @@ func RefuseOutside(s *session.State, path string) error {
 		return wording.PathRefusal(tool.Env{State: s}, path, err)
 	}
 	_ = f.Close() // a directory handle holds no data
-	return tool.Refuse(tool.ChangeUnknown, "No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
+	return tool.Refuse(tool.ChangeUnknown,
+		"No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
 }
 
 // Named finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is
@@ -139,7 +141,9 @@ func Named(ctx context.Context, s *session.State, id string, kept bool) (journal
 
 // Unknown is the refusal for an id that no change of this workspace has.
 func Unknown(id string) error {
-	return tool.Refuse(tool.ChangeUnknown, "There is no change %s in this workspace. Use file_history to list the changes.", wording.Clip(wording.OneLine(id), 40))
+	return tool.Refuse(tool.ChangeUnknown,
+		"There is no change %s in this workspace. Use file_history to list the changes.",
+		wording.Clip(wording.OneLine(id), 40))
 }
 
 // Fault is what an error of the journal means for the caller. What cannot be read now says nothing of what is in it;
@@ -149,7 +153,8 @@ func Fault(what string, err error) error {
 	if !ok {
 		return err
 	}
-	return &tool.Refusal{Code: tool.StateUnavailable, Cause: err, Text: what + " cannot be read from the journal: " + UnreadCause(unread) +
+	return &tool.Refusal{Code: tool.StateUnavailable, Cause: err, Text: what + " cannot be read from the journal: " +
+		UnreadCause(unread) +
 		". Nothing was written. Try again, or tell the user."}
 }
 

@@ -132,7 +132,8 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	a := t.Analysis
 	whole := strings.TrimSpace(t.Value)
 	if rule := pick(p.allow, granted, func(rule *rule) bool {
-		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) && rule.names(r.Tool, r.Aliases, r.Family) &&
+		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) &&
+			rule.names(r.Tool, r.Aliases, r.Family) &&
 			!(rule.lent && a.Class == Dangerous)
 	}); rule != nil {
 		return rule

@@ -2,8 +2,8 @@ package permission
 
 import "slices"
 
-// A Family is the tools that one rule without their names covers: who denies `Read` denies every tool that shows a file.
-// It travels with a tool (tool.Spec) and with each of its calls (Request).
+// A Family is the tools that one rule without their names covers: who denies `Read` denies every tool that shows a
+// file. It travels with a tool (tool.Spec) and with each of its calls (Request).
 type Family int
 
 // The families. The zero value is the strictest: rules of any family that deny or ask cover the tool, none that allows.

@@ -85,8 +85,7 @@ type Request struct {
 	Grants   []Grant
 	Now      time.Time // for the age of grants
 
-	grants []rule // see granted
-	parsed bool
+	parsed *[]rule // of Grants; nil: not yet; see granted
 }
 
 // A Decision names what decided, for the model, for people and for the audit.

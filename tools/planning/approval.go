@@ -37,11 +37,13 @@ func Decide(env tool.Env, text string) (Approval, error) {
 	switch env.PlanFallback {
 	case "client":
 		if text == "" {
-			return Approval{}, tool.Refuse(tool.PlanTextNeeded, `Pass the plan's text in "plan" so that it can be approved.`)
+			return Approval{},
+				tool.Refuse(tool.PlanTextNeeded, `Pass the plan's text in "plan" so that it can be approved.`)
 		}
 		return Approval{Approved: true}, nil // its own dialog showed the text and let the call through
 	case "auto":
-		return Approval{Approved: true, note: `[nobody was asked: the operator has set plan.approval_fallback = "auto"]`}, nil
+		return Approval{Approved: true,
+			note: `[nobody was asked: the operator has set plan.approval_fallback = "auto"]`}, nil
 	}
 	return Approval{nobody: true}, nil
 }
@@ -92,13 +94,17 @@ func (a Approval) Answer(file File, edited bool, mode permission.Mode) string {
 	}
 	switch {
 	case a.Bound:
-		return fmt.Sprintf("Plan mode stays: the operator allows no other mode here. The plan is saved at %s.", file.Path)
+		return fmt.Sprintf("Plan mode stays: the operator allows no other mode here. The plan is saved at %s.",
+			file.Path)
 	case a.Outdated:
-		return fmt.Sprintf("Plan mode stays: the plan file was changed while the user was asked, so the answer was about another plan. "+
+		return fmt.Sprintf("Plan mode stays: the plan file was changed while the user was asked, so the answer was "+
+			"about another plan. "+
 			"The plan is in %s. Call exit_plan_mode again to present it.", file.Path)
 	case a.nobody:
-		return fmt.Sprintf("Plan mode stays: nobody can approve the plan here. This client cannot ask its user, and there is no page for it in this version. "+
-			"The plan is saved at %s. The user can read it there; the operator can set plan.approval_fallback to client or auto, or the user can connect with a client that takes questions.", file.Path)
+		return fmt.Sprintf("Plan mode stays: nobody can approve the plan here. This client cannot ask its user, and "+
+			"there is no page for it in this version. "+
+			"The plan is saved at %s. The user can read it there; the operator can set plan.approval_fallback to "+
+			"client or auto, or the user can connect with a client that takes questions.", file.Path)
 	case !a.Approved && said == "":
 		return "The user wants to keep planning. Plan mode stays. The plan is saved at " + file.Path + "."
 	case !a.Approved:

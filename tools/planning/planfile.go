@@ -63,7 +63,8 @@ func Read(ctx context.Context, s *session.State, path string) (File, error) {
 		return p, err
 	}
 	if len(text) > maxPlan {
-		return p, tool.Numbered(tool.TooLarge, 10, "%s is too large for a plan (%s). Limit: 4 MiB. Shorten it.", path, results.Size(r.Size()))
+		return p, tool.Numbered(tool.TooLarge, 10, "%s is too large for a plan (%s). Limit: 4 MiB. Shorten it.", path,
+			results.Size(r.Size()))
 	}
 	p.Text, p.Sum = string(text), sum(text)
 	return p, nil
@@ -112,7 +113,8 @@ func Write(ctx context.Context, env tool.Env, name string, was File, text string
 	})
 }
 
-// OwnEdit says whether the session itself made the plan file what it is, so that no person has edited it. In doubt it did.
+// OwnEdit says whether the session itself made the plan file what it is, so that no person has edited it. In doubt it
+// did.
 func OwnEdit(ctx context.Context, env tool.Env, path string) bool {
 	changed, err := env.Files.Changed(ctx, path)
 	return err != nil || len(changed) == 0

@@ -56,5 +56,6 @@ func beginning(file File, text string) string {
 	if text == file.Text {
 		return shown + fmt.Sprintf("\n[the rest, %d characters, is in the plan file]", more)
 	}
-	return shown + fmt.Sprintf("\n[%d more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]", more)
+	return shown + fmt.Sprintf("\n[%d more characters are not shown, and the plan file does not hold them yet: to "+
+		"read them first, keep planning and ask for that]", more)
 }

@@ -16,7 +16,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// TaskRefusal puts into words what the engine of tasks says to the tool name. That a call has ended comes back as it is.
+// TaskRefusal puts into words what the engine of tasks says to the tool name. That a call has ended comes back as it
+// is.
 func TaskRefusal(ctx context.Context, name string, err error) error {
 	unknown, isUnknown := errors.AsType[*tasks.UnknownError](err)
 	cycle, isCycle := errors.AsType[*tasks.CycleError](err)
@@ -30,7 +31,9 @@ func TaskRefusal(ctx context.Context, name string, err error) error {
 	case isUnknown:
 		return unknownTask(unknown)
 	case isCycle:
-		return tool.Refuse(tool.TaskCycle, "Task %s would wait for itself: %s (each blocks the next). Nothing was changed. Leave out one of these links, or delete one of these tasks.",
+		return tool.Refuse(tool.TaskCycle,
+			"Task %s would wait for itself: %s (each blocks the next). Nothing was changed. Leave out one of these "+
+				"links, or delete one of these tasks.",
 			cycle.Circle[0], shortCircle(cycle.Circle))
 	case isLimit:
 		has := wording.Plural(limit.Tasks, "task", "tasks")
@@ -40,28 +43,35 @@ func TaskRefusal(ctx context.Context, name string, err error) error {
 		return tool.Refuse(tool.TaskLimit, "The list has %s, of at most %d; %s completed. Nothing was changed. %s",
 			has, tasks.MaxTasks, wording.Plural(limit.Completed, "is", "are"), remedy)
 	case isSize:
-		return tool.Refuse(tool.TooLarge, "The list of tasks is too large (%s). Limit: %s. Nothing was changed. Shorten what you add. %s",
+		return tool.Refuse(tool.TooLarge,
+			"The list of tasks is too large (%s). Limit: %s. Nothing was changed. Shorten what you add. %s",
 			results.Size(int64(size.Size)), results.Size(int64(size.Limit)), remedy)
 	case errors.Is(err, tasks.ErrDepth):
 		return tool.Invalid(name, `"metadata" must be nested at most 100 deep`)
 	case errors.Is(err, lock.ErrLocked):
-		return tool.Refuse(tool.Busy, "The list of tasks is being changed by another session. Nothing was done. Try again.")
+		return tool.Refuse(tool.Busy,
+			"The list of tasks is being changed by another session. Nothing was done. Try again.")
 	case isDirectory && directory.Writing:
-		return tool.Refuse(tool.WriteFailed, "Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before you repeat it.", wording.LineOf(directory.Err.Error(), 200))
+		return tool.Refuse(tool.WriteFailed,
+			"Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before "+
+				"you repeat it.", wording.LineOf(directory.Err.Error(), 200))
 	case isDirectory:
-		return tool.Refuse(tool.StateUnavailable, "The shared list of tasks cannot be used: %s. Nothing was changed. Tell the user.", wording.LineOf(directory.Error(), 300))
+		return tool.Refuse(tool.StateUnavailable,
+			"The shared list of tasks cannot be used: %s. Nothing was changed. Tell the user.",
+			wording.LineOf(directory.Error(), 300))
 	}
 	return wording.StateRefusal()
 }
 
-// CheckTask limits the texts of a task, in characters. The schemas do not say so: each limit there costs every conversation
-// 17 bytes, and nobody meets one by chance.
+// CheckTask limits the texts of a task, in characters. The schemas do not say so: each limit there costs every
+// conversation 17 bytes, and nobody meets one by chance.
 func CheckTask(name, subject, description, activeForm, owner string) error {
 	var wrong []string
 	for _, f := range []struct {
 		name, text string
 		most       int
-	}{{"subject", subject, 1000}, {"description", description, 40_000}, {"activeForm", activeForm, 1000}, {"owner", owner, 200}} {
+	}{{"subject", subject, 1000}, {"description", description, 40_000}, {"activeForm", activeForm, 1000},
+		{"owner", owner, 200}} {
 		if n := utf8.RuneCountInString(f.text); n > f.most {
 			wrong = append(wrong, fmt.Sprintf("%q must have at most %d characters, not %d", f.name, f.most, n))
 		}
@@ -116,7 +126,9 @@ func DamageNotes(damaged []tasks.Damaged) []string {
 		if i == most {
 			return append(notes, fmt.Sprintf("(%d more files are damaged.)", len(damaged)-i))
 		}
-		notes = append(notes, fmt.Sprintf("(The file %s of the shared list is damaged and was left as it is: %s. Tell the user.)", d.File, wording.LineOf(d.Reason, 100)))
+		notes = append(notes,
+			fmt.Sprintf("(The file %s of the shared list is damaged and was left as it is: %s. Tell the user.)", d.File,
+				wording.LineOf(d.Reason, 100)))
 	}
 	return notes
 }

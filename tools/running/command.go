@@ -68,11 +68,12 @@ func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
 // maxHinted is how many changed files one hint names.
 const maxHinted = 10
 
-// leftovers notes what a command left behind: processes, and files that are not what the session has seen. One that only
-// reads has changed none.
+// leftovers notes what a command left behind: processes, and files that are not what the session has seen. One that
+// only reads has changed none.
 func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 	if i.Left > 0 {
-		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+" ended; use run_in_background to keep one]")
+		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+
+			" ended; use run_in_background to keep one]")
 	}
 	if o.Env.Analysis.Class == permission.ReadOnly {
 		return

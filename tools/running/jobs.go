@@ -77,15 +77,16 @@ func Consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chu
 	if c.Next <= was.At && (was.Announced || !over) {
 		return nil
 	}
-	_, err := env.Cursors.Change(context.WithoutCancel(ctx), func(all map[string]session.Cursor) (map[string]session.Cursor, error) {
-		if all == nil {
-			all = map[string]session.Cursor{}
-		}
-		is := all[c.Info.ID]
-		is.At = max(is.At, c.Next)
-		is.Announced = is.Announced || over
-		all[c.Info.ID] = is
-		return all, nil
-	})
+	_, err := env.Cursors.Change(context.WithoutCancel(ctx),
+		func(all map[string]session.Cursor) (map[string]session.Cursor, error) {
+			if all == nil {
+				all = map[string]session.Cursor{}
+			}
+			is := all[c.Info.ID]
+			is.At = max(is.At, c.Next)
+			is.Announced = is.Announced || over
+			all[c.Info.ID] = is
+			return all, nil
+		})
 	return err
 }

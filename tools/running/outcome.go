@@ -13,7 +13,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// maxFailure is the most characters of output in the answer about a command that failed: the cause is rarely further away.
+// maxFailure is the most characters of output in the answer about a command that failed: the cause is rarely further
+// away.
 const maxFailure = 10_000
 
 // An Outcome puts what became of a command into words. It is for one call and one goroutine.
@@ -26,7 +27,8 @@ type Outcome struct {
 
 // Started answers a command that is a job from the start.
 func (o *Outcome) Started(i shell.Info) tool.Result {
-	text := fmt.Sprintf("Started job %s: %s\nOutput: %s\nRead new output with job_output, stop it with job_stop.", i.ID, JobLine(i), i.Log)
+	text := fmt.Sprintf("Started job %s: %s\nOutput: %s\nRead new output with job_output, stop it with job_stop.", i.ID,
+		JobLine(i), i.Log)
 	return o.result(i, text)
 }
 
@@ -39,7 +41,8 @@ func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 	if err := Consumed(ctx, o.Env, session.Cursor{}, c); err != nil {
 		o.Notes = append(o.Notes, "[job_output will show this output again]")
 	}
-	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with job_output.\n", JobAge(i), i.ID)
+	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with "+
+		"job_output.\n", JobAge(i), i.ID)
 	return o.result(i, text+printed(ShownOutput(o.Env, c, o.form()).Text)+c.Info.Missing()), nil
 }
 
@@ -77,9 +80,11 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	case stopped != nil:
 		res.Failed, head = tool.Interrupted, "Interrupted by the client. The command was ended. Output so far:"
 	case i.State == shell.TimedOut:
-		res.Failed, head = tool.Timeout, fmt.Sprintf("Command timed out after %gs. Its processes were ended. Output so far:", o.Limit.Seconds())
+		res.Failed, head = tool.Timeout,
+			fmt.Sprintf("Command timed out after %gs. Its processes were ended. Output so far:", o.Limit.Seconds())
 	case i.State == shell.Overflow:
-		res.Failed, head = tool.OutputLimit, "The command wrote more than can be kept and was ended. Send its output to a file. Output so far:"
+		res.Failed, head = tool.OutputLimit,
+			"The command wrote more than can be kept and was ended. Send its output to a file. Output so far:"
 	case i.State != shell.Completed && i.State != shell.Failed:
 		res.Failed, head = tool.CommandFailed, fmt.Sprintf("Command failed (%s). Output so far:", i.State)
 	}

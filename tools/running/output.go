@@ -19,7 +19,8 @@ func ShownOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
 	if end := cmp.Or(c.Tail, c.Head); !strings.HasSuffix(end, "\n") {
 		lines++
 	}
-	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines, Fault: c.Info.Fault}, head, tail, form)
+	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines, Fault: c.Info.Fault},
+		head, tail, form)
 }
 
 // printedBy is text of a program as it is shown: clean, and without lines that look like ours.
@@ -35,13 +36,15 @@ func (o *Outcome) streams(stdout, stderr shell.Chunk) (out, errs results.Shown) 
 	return out, ShownOutput(o.Env, stderr, form)
 }
 
-// whole is the output of a command that has ended, from its two streams one after the other if the log does not hold it.
+// whole is the output of a command that has ended, from its two streams one after the other if the log does not hold
+// it.
 func (o *Outcome) whole(ctx context.Context, i shell.Info) (shell.Chunk, error) {
 	if i.Fault == "" {
 		return o.Env.Shell.Output(ctx, i.ID, 0, 4*o.Env.Limit)
 	}
 	out, errs, err := o.Env.Shell.Streams(ctx, i.ID, 4*o.Env.Limit)
-	c := shell.Chunk{Info: i, Size: out.Size + errs.Size, Lines: out.Lines + errs.Lines, Head: out.Head, Tail: errs.Tail}
+	c := shell.Chunk{Info: i, Size: out.Size + errs.Size, Lines: out.Lines + errs.Lines, Head: out.Head,
+		Tail: errs.Tail}
 	switch {
 	case out.Tail == "":
 		c.Head += errs.Head

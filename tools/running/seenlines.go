@@ -12,9 +12,9 @@ import (
 	"codehand/tools/workspace"
 )
 
-// sight returns what notes that a command which has ended showed lines of a file; nil: it did not. dir is where it ran, text
-// what the answer shows of its output. Lines that are not shown as they are do not count: nor do those with CRLF, or a last
-// one without an end, since the answer has neither.
+// sight returns what notes that a command which has ended showed lines of a file; nil: it did not. dir is where it ran,
+// text what the answer shows of its output. Lines that are not shown as they are do not count: nor do those with CRLF,
+// or a last one without an end, since the answer has neither.
 func (o *Outcome) sight(c shell.Chunk, dir, text string) func(context.Context) {
 	v, ok := shell.ViewOf(c.Info.Command)
 	if !ok || c.Info.State != shell.Completed || c.Info.Err > 0 || c.Head != text+"\n" {
@@ -29,9 +29,9 @@ func (o *Outcome) sight(c shell.Chunk, dir, text string) func(context.Context) {
 	return func(ctx context.Context) { o.saw(ctx, v, c.Head) }
 }
 
-// saw notes that the model has seen these lines where a command looks for them, if they are still there. The disk is the
-// witness, not the command, which may be another program of that name. What goes wrong is no fault of the command: then the
-// file must be read before it is changed.
+// saw notes that the model has seen these lines where a command looks for them, if they are still there. The disk is
+// the witness, not the command, which may be another program of that name. What goes wrong is no fault of the command:
+// then the file must be read before it is changed.
 func (o *Outcome) saw(ctx context.Context, v shell.View, lines string) {
 	f, err := o.Env.Open(v.Path, workspace.Read)
 	if err != nil {
@@ -61,7 +61,8 @@ func (o *Outcome) begin(ctx context.Context, v shell.View, from *filestate.Readi
 	case "tail":
 		return max(from.Size()-n, 0), nil
 	case "sed":
-		page, err := o.Env.Search.Page(ctx, from, search.Stamp(from.Stamp()), search.PageQuery{First: v.First, Lines: 1, MaxLine: 1})
+		page, err := o.Env.Search.Page(ctx, from, search.Stamp(from.Stamp()),
+			search.PageQuery{First: v.First, Lines: 1, MaxLine: 1})
 		if err != nil || len(page.Lines) == 0 {
 			return from.Size(), err // where nothing is
 		}

@@ -48,7 +48,8 @@ func StillReads(env tool.Env, command string) error {
 
 // NotReadOnly refuses a command with the first reason for which it is not proved to change nothing.
 func NotReadOnly(command, why string) error {
-	return tool.Refuse(tool.NotReadOnly, "%q is not read-only: %s. Use run_shell.", wording.Clip(command, 200), wording.Clip(why, 200))
+	return tool.Refuse(tool.NotReadOnly, "%q is not read-only: %s. Use run_shell.", wording.Clip(command, 200),
+		wording.Clip(why, 200))
 }
 
 // Timeout is how long a command may run: asked in ms, 0: nobody said. A model that means seconds writes 30.
@@ -58,9 +59,11 @@ func Timeout(asked int, preset, most time.Duration) (time.Duration, []string) {
 	case asked == 0:
 		return min(preset, most), nil
 	case want < time.Second:
-		return time.Second, []string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; it is in milliseconds]", asked)}
+		return time.Second,
+			[]string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; it is in milliseconds]", asked)}
 	case want > most:
-		return most, []string{fmt.Sprintf("[timeout lowered from %d ms to %d ms, the maximum]", asked, most.Milliseconds())}
+		return most, []string{fmt.Sprintf("[timeout lowered from %d ms to %d ms, the maximum]", asked,
+			most.Milliseconds())}
 	}
 	return want, nil
 }

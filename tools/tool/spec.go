@@ -56,8 +56,8 @@ type Spec struct {
 
 	// What follows is for tests, and never shown to a client or a model.
 
-	// Example is the arguments of a good call, as JSON: the contract suite and foreign clients make it. In it $WORK is a
-	// directory with f (the line one), n.ipynb (one cell) and h (written by write_file), and $JOB is a job that runs.
+	// Example is the arguments of a good call, as JSON: the contract suite and foreign clients make it. In it $WORK is
+	// a directory with f (the line one), n.ipynb (one cell) and h (written by write_file), and $JOB is a job that runs.
 	Example string
 	// NoTargets says why calls reach nothing that a rule could name; "": each has a target, or is Private.
 	NoTargets string

@@ -1,5 +1,5 @@
-// Package tooltest makes the session that tests of tools and of their rooms run calls in: real engines over a directory of
-// its own. Only tests import it. It knows no tool, so that tests of the rooms below them can use it, too.
+// Package tooltest makes the session that tests of tools and of their rooms run calls in: real engines over a directory
+// of its own. Only tests import it. It knows no tool, so that tests of the rooms below them can use it, too.
 package tooltest
 
 import (
@@ -41,7 +41,8 @@ type Session struct {
 	journal *journal.Journal
 }
 
-// New makes a session in an empty directory, in which the rules deny are in force. found is what tool_search finds there.
+// New makes a session in an empty directory, in which the rules deny are in force. found is what tool_search finds
+// there.
 func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 	t.Helper()
 	must := func(err error) {
@@ -68,12 +69,14 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 	memory := state.Scoped(store, "sess.local.test")
 	engine := search.New(search.Options{Workers: 2})
 	t.Cleanup(func() { Eventually(t, func() bool { return engine.Close() == nil }) }) // it waits for a second only
-	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory,
+		Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
 	must(err)
 	t.Cleanup(func() { must(sh.Close()) })
 	s := &Session{t: t, Dir: root, Store: store, Journal: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
-		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept), Media: media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}, PDFTime: 5 * time.Minute}),
+		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept),
+		Media: media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}, PDFTime: 5 * time.Minute}),
 		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
 		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),
 		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,
@@ -96,7 +99,8 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 func prefs() session.Prefs {
 	return session.Prefs{
 		ReadDedup: true, ReadMaxTokens: 25_000, ReadMaxLine: 2000, ListLimit: 100, ListTimeoutMS: 20_000,
-		GrepMode: "files_with_matches", GrepTimeoutMS: 20_000, ShellDefaultMS: 120_000, ShellMaxMS: 600_000, ShellBackgroundMS: 110_000,
+		GrepMode: "files_with_matches", GrepTimeoutMS: 20_000, ShellDefaultMS: 120_000, ShellMaxMS: 600_000,
+		ShellBackgroundMS: 110_000,
 	}
 }
 
@@ -133,7 +137,8 @@ func (s *Session) Env(c tool.Call) tool.Env {
 	if at.Client.MaxRunes > 0 {
 		limit = at.Client.MaxRunes
 	}
-	return tool.Env{State: &at, CallID: fmt.Sprintf("call%012d", s.calls), Limit: limit, Progress: func(float64, float64, string) {}}
+	return tool.Env{State: &at, CallID: fmt.Sprintf("call%012d", s.calls), Limit: limit,
+		Progress: func(float64, float64, string) {}}
 }
 
 // Write puts a file below the directory, behind the server's back.

@@ -16,7 +16,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// HoldsCells says by its name that the file is a notebook, unless it is empty or no text, which is the better answer then.
+// HoldsCells says by its name that the file is a notebook, unless it is empty or no text, which is the better answer
+// then.
 func (s *File) HoldsCells() bool {
 	as, err := textedit.Detect(s.Head)
 	return (IsNotebook(s.path) || IsNotebook(s.file.Path)) && err == nil && s.from.Size() > int64(as.Mark())
@@ -25,7 +26,9 @@ func (s *File) HoldsCells() bool {
 // Cells shows cells of a notebook from number first on, as many as are asked for; 0: all that there are.
 func (s *File) Cells(ctx context.Context, first, asked int) (tool.Result, error) {
 	if s.from.Size() > notebook.MaxBytes {
-		return tool.Result{}, tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %d MiB. Use run_shell with jq.", s.path, results.Size(s.from.Size()), notebook.MaxBytes>>20)
+		return tool.Result{},
+			tool.Refuse(tool.TooLarge, "%s is too large (%s). Limit: %d MiB. Use run_shell with jq.", s.path,
+				results.Size(s.from.Size()), notebook.MaxBytes>>20)
 	}
 	as, err := notebookEncoding(s.path, s.Head, s.from.Size())
 	if err != nil {
@@ -56,16 +59,20 @@ func (s *File) Cells(ctx context.Context, first, asked int) (tool.Result, error)
 	first = max(first, 1)
 	switch n := len(nb.Cells); {
 	case n == 0:
-		return s.answer(ctx, view{text: reminder("the notebook has no cells."), facts: shownFacts{pieceFacts: &pieceFacts{Unit: "cells", Start: 1}}, fresh: true, quiet: true})
+		return s.answer(ctx,
+			view{text: reminder("the notebook has no cells."),
+				facts: shownFacts{pieceFacts: &pieceFacts{Unit: "cells", Start: 1}}, fresh: true, quiet: true})
 	case first > n:
-		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The notebook has %s.", first, wording.Plural(n, "cell", "cells"))}, nil
+		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The notebook has %s.", first,
+			wording.Plural(n, "cell", "cells"))}, nil
 	}
 	return s.stackCells(ctx, nb.Cells, first, asked)
 }
 
 // stackCells shows what there is room for. All cells are all of the file; else what counts is the cells that are shown.
 func (s *File) stackCells(ctx context.Context, cells []notebook.Cell, first, asked int) (tool.Result, error) {
-	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells), Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
+	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells),
+		Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
 	images := &album{s: s}
 	spans := []filestate.Span{{}} // without any, all would count as seen
 	var at cut
@@ -88,7 +95,8 @@ func (s *File) stackCells(ctx context.Context, cells []notebook.Cell, first, ask
 	whole := stack.Blocks == len(cells) && at == uncut
 	p := view{
 		lead: stack.Partial(fmt.Sprintf("offset=%d", stack.Last()+1)), text: stack.String(), media: images.taken,
-		notes: stack.Remarks(first > 1 || asked > 0), spans: spans, what: fmt.Sprintf(" (cells %d-%d)", first, stack.Last()),
+		notes: stack.Remarks(first > 1 || asked > 0), spans: spans,
+		what:  fmt.Sprintf(" (cells %d-%d)", first, stack.Last()),
 		facts: shownFacts{pieceFacts: &pieceFacts{"cells", stack.Blocks, first, len(cells), stack.More()}},
 	}
 	if whole {
@@ -104,7 +112,8 @@ func (s *File) stackCells(ctx context.Context, cells []notebook.Cell, first, ask
 }
 
 // cell is one cell as it is shown, with what it has printed behind the first source bytes. Number counts from 1.
-func (s *File) cell(ctx context.Context, c notebook.Cell, number int, images *album) (block string, source int, err error) {
+func (s *File) cell(ctx context.Context, c notebook.Cell, number int,
+	images *album) (block string, source int, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<cell id=%q type=%q", c.ID, c.Type)
 	if c.Count > 0 {

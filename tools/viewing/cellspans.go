@@ -9,7 +9,8 @@ import (
 	"codehand/tools/notebook"
 )
 
-// Span is where a range of the JSON is in the file, with the mark before it if it is the beginning. That of none is empty.
+// Span is where a range of the JSON is in the file, with the mark before it if it is the beginning. That of none is
+// empty.
 func (b *Notebook) Span(r notebook.Range) filestate.Span {
 	if r.From == r.To {
 		return filestate.Span{}
@@ -42,9 +43,9 @@ func cutOf(block string, source, lacks int) cut {
 	return inSource
 }
 
-// share is what of the file counts as shown with cell i of all: it, and what is before it, so that all cells together are all
-// of the file. Of one whose outputs are cut these are missing. Of one whose source is, it is no more than that it begins:
-// something was shown, and the cell not.
+// share is what of the file counts as shown with cell i of all: it, and what is before it, so that all cells together
+// are all of the file. Of one whose outputs are cut these are missing. Of one whose source is, it is no more than that
+// it begins: something was shown, and the cell not.
 func (b *Notebook) share(cells []notebook.Cell, i int, at cut) []filestate.Span {
 	r := notebook.Range{To: len(b.JSON)}
 	if i > 0 {
@@ -59,7 +60,8 @@ func (b *Notebook) share(cells []notebook.Cell, i int, at cut) []filestate.Span 
 		r.To = from + 1
 	case inOutputs:
 		outputs := cells[i].OutputsRange()
-		return []filestate.Span{b.Span(notebook.Range{From: r.From, To: outputs.From}), b.Span(notebook.Range{From: outputs.To, To: r.To})}
+		return []filestate.Span{b.Span(notebook.Range{From: r.From, To: outputs.From}),
+			b.Span(notebook.Range{From: outputs.To, To: r.To})}
 	}
 	return []filestate.Span{b.Span(r)}
 }
@@ -71,9 +73,11 @@ func (b *Notebook) cutNote(c notebook.Cell, number int, at cut, maxLine int) str
 	}
 	first, lines := b.Lines(c.SourceRange())
 	if LongLine(lines, maxLine) {
-		return fmt.Sprintf("cell %d is cut, and so are its lines in the file; use run_shell with %s", number, b.jq(c.Path))
+		return fmt.Sprintf("cell %d is cut, and so are its lines in the file; use run_shell with %s", number,
+			b.jq(c.Path))
 	}
-	return fmt.Sprintf("cell %d is cut; as_text=true shows the file in lines, from offset=%d on those of its source", number, first)
+	return fmt.Sprintf("cell %d is cut; as_text=true shows the file in lines, from offset=%d on those of its source",
+		number, first)
 }
 
 // LongLine says that read_file would not show all of a line.

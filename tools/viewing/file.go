@@ -82,18 +82,21 @@ type view struct {
 	quiet bool             // the last line has no version
 }
 
-// answer notes what a sheet shows and makes the result of it, which is a stub if nothing has changed since the last one.
-// disk.ErrMoved: the file changed meanwhile.
+// answer notes what a sheet shows and makes the result of it, which is a stub if nothing has changed since the last
+// one. disk.ErrMoved: the file changed meanwhile.
 func (s *File) answer(ctx context.Context, p view) (tool.Result, error) {
 	sight, err := s.from.SawIn(ctx, p.form, p.spans...)
 	if err != nil && !errors.Is(err, filestate.ErrMemory) {
 		return tool.Result{}, err
 	}
 	p.facts.Hash = sight.Sum
-	res := tool.Result{Shows: []string{s.file.Path}, Meta: tool.Meta{Version: string(sight.Version), Data: wording.Data(p.facts)}}
+	res := tool.Result{Shows: []string{s.file.Path},
+		Meta: tool.Meta{Version: string(sight.Version), Data: wording.Data(p.facts)}}
 	prefs := s.env.Prefs
-	if sight.Again%2 == 1 && !p.fresh && prefs.ReadDedup && !s.env.Shared && filepath.Dir(s.file.Path) != s.env.Results.Dir() {
-		res.Text = "File unchanged since your last read" + p.what + ". Use that content; call read_file again to get it anyway."
+	if sight.Again%2 == 1 && !p.fresh && prefs.ReadDedup && !s.env.Shared &&
+		filepath.Dir(s.file.Path) != s.env.Results.Dir() {
+		res.Text = "File unchanged since your last read" + p.what +
+			". Use that content; call read_file again to get it anyway."
 		return res, nil
 	}
 	if err != nil {

@@ -29,7 +29,8 @@ func LeaveOut(env tool.Env, scope *search.Scope) *LeftOut {
 		scope.Omit = rules.SecretNames()
 	}
 	closed := func(path string) bool {
-		return rules.Hidden(path) || rules.AskedFor(place, path) || scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(place, path)
+		return rules.Hidden(path) || rules.AskedFor(place, path) ||
+			scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(place, path)
 	}
 	scope.Skip = func(path string) bool { return owner.Temporary(filepath.Base(path)) || closed(path) }
 	if rules.ComparesPaths() {
@@ -69,7 +70,9 @@ func (w *LeftOut) Notes(c search.Coverage) []string {
 		notes = append(notes, "(Files that a rule asks about are left out. Give one as path to ask for it.)")
 	}
 	if n := w.unsure.Load(); n > 0 {
-		notes = append(notes, "("+wording.Plural(int(n), "file", "files")+" left out: each has further names, and a rule may deny one of them.)")
+		notes = append(notes,
+			"("+wording.Plural(int(n), "file", "files")+
+				" left out: each has further names, and a rule may deny one of them.)")
 	}
 	return notes
 }

@@ -23,7 +23,8 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 	}
 	prefs := s.env.Prefs
 	v := &results.View{
-		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.Tokens, Pipe: prefs.ReadPipe, Form: wording.Form(s.env, 500, 2), BOM: as.Mark() > 0,
+		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.Tokens, Pipe: prefs.ReadPipe,
+		Form: wording.Form(s.env, 500, 2), BOM: as.Mark() > 0,
 	}
 	q := search.PageQuery{First: v.First, Lines: asked, MaxLine: prefs.ReadMaxLine, MaxBytes: int64(4 * v.Tokens)}
 	if asked == 0 {
@@ -48,11 +49,14 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 	facts := v.Facts()
 	switch {
 	case s.from.Size() == int64(as.Mark()): // at most a mark: has been seen as a whole
-		return s.answer(ctx, view{text: reminder("the contents are empty."), facts: shownFacts{Facts: &facts}, fresh: true, quiet: true})
+		return s.answer(ctx, view{text: reminder("the contents are empty."), facts: shownFacts{Facts: &facts},
+			fresh: true, quiet: true})
 	case v.Lines == 0 && v.AtLeast:
-		return tool.Result{Text: reminder("line %d was not reached in %v. The file has at least %d lines. Use run_shell with sed or tail.", v.First, search.PageTime, v.Total)}, nil
+		return tool.Result{Text: reminder("line %d was not reached in %v. The file has at least %d lines. Use "+
+			"run_shell with sed or tail.", v.First, search.PageTime, v.Total)}, nil
 	case v.Lines == 0:
-		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The file has %d lines.", v.First, v.Total)}, nil
+		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The file has %d lines.", v.First,
+			v.Total)}, nil
 	}
 	spans := []filestate.Span{{}} // without any, all would count as seen
 	for _, w := range v.Shown {

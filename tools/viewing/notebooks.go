@@ -17,8 +17,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// maxUTF16 is the largest notebook in UTF-16, in bytes: its text is held beside it, and an edit makes both anew. No program
-// writes one, but editors save what they opened in it.
+// maxUTF16 is the largest notebook in UTF-16, in bytes: its text is held beside it, and an edit makes both anew. No
+// program writes one, but editors save what they opened in it.
 const maxUTF16 = 12 << 20
 
 // A Notebook is the JSON of a notebook, and how its file spells it.
@@ -28,24 +28,27 @@ type Notebook struct {
 	last struct{ text, raw int }
 }
 
-// notebookEncoding says how a notebook of size bytes that starts with head is spelled; the zero one: its bytes are its JSON. Errors
-// are refusals.
+// notebookEncoding says how a notebook of size bytes that starts with head is spelled; the zero one: its bytes are its
+// JSON. Errors are refusals.
 func notebookEncoding(path string, head []byte, size int64) (textedit.Encoding, error) {
-	as, _ := textedit.Detect(head[:min(len(head), headSize)]) // the zero one of what is no text, which the parser says best
+	// the zero one of what is no text, which the parser says best
+	as, _ := textedit.Detect(head[:min(len(head), headSize)])
 	switch unit, _ := as.Unit(); {
 	case unit == 1:
 		return textedit.Encoding{}, nil
 	case !as.Editable():
 		return as, encodingRefusal(path, "UTF-32")
 	case size > maxUTF16:
-		return as, tool.Numbered(tool.TooLarge, 10, "%s is too large for a notebook in %v (%s). Limit: %d MiB. Convert it with run_shell: iconv -f UTF-16 -t UTF-8.",
+		return as, tool.Numbered(tool.TooLarge, 10,
+			"%s is too large for a notebook in %v (%s). Limit: %d MiB. Convert it with run_shell: iconv -f UTF-16 "+
+				"-t UTF-8.",
 			path, as, results.Size(size), maxUTF16>>20)
 	}
 	return as, nil
 }
 
-// notebookMemory is how many bytes are taken at most by a notebook of size bytes that is read, as far as they grow with it. That
-// of UTF-8 is as long as its JSON; two bytes of UTF-16 are up to three of that.
+// notebookMemory is how many bytes are taken at most by a notebook of size bytes that is read, as far as they grow with
+// it. That of UTF-8 is as long as its JSON; two bytes of UTF-16 are up to three of that.
 func notebookMemory(as textedit.Encoding, size int64) int64 {
 	if as == (textedit.Encoding{}) {
 		return size
@@ -53,8 +56,8 @@ func notebookMemory(as textedit.Encoding, size int64) int64 {
 	return size + size*3/2
 }
 
-// ReadNotebook decodes a notebook in UTF-16, which has one spelling for each text: what is not edited comes back byte for byte.
-// Errors are refusals.
+// ReadNotebook decodes a notebook in UTF-16, which has one spelling for each text: what is not edited comes back byte
+// for byte. Errors are refusals.
 func ReadNotebook(path string, raw []byte) (*Notebook, error) {
 	as, err := notebookEncoding(path, raw, int64(len(raw)))
 	if err != nil {
@@ -70,18 +73,20 @@ func ReadNotebook(path string, raw []byte) (*Notebook, error) {
 	return &Notebook{JSON: text, as: as}, nil
 }
 
-// encodingRefusal says how a notebook that no tool takes becomes one, in the same words whichever was asked: none can make the first
-// step, since write_file wants to have been preceded by a read.
+// encodingRefusal says how a notebook that no tool takes becomes one, in the same words whichever was asked: none can
+// make the first step, since write_file wants to have been preceded by a read.
 func encodingRefusal(path, as string) error {
 	is := as
 	if as == "UTF-16" {
 		is = "damaged UTF-16"
 	}
-	return tool.Refuse(tool.EncodingUnsupported, "%s is %s and cannot be used as a notebook. Convert it with run_shell: iconv -c -f %s -t UTF-8 %s > NEW.ipynb.",
+	return tool.Refuse(tool.EncodingUnsupported,
+		"%s is %s and cannot be used as a notebook. Convert it with run_shell: iconv -c -f %s -t UTF-8 %s > NEW.ipynb.",
 		wording.Clip(path, 200), is, as, shell.Word(path))
 }
 
-// ReadableNotebook says whether reading could help with a notebook that was not read. What else is wrong with it is said there.
+// ReadableNotebook says whether reading could help with a notebook that was not read. What else is wrong with it is
+// said there.
 func ReadableNotebook(ctx context.Context, env tool.Env, path string, head []byte, from *filestate.Reading) error {
 	as, err := notebookEncoding(path, head, from.Size())
 	if err != nil || as == (textedit.Encoding{}) {
@@ -156,9 +161,9 @@ func NotebookRefusal(path string, e *notebook.InvalidError) error {
 		path, e.Line, e.Column, e.Reason)
 }
 
-// HoldNotebook waits until there is room for a notebook that is read whole, and for another like it: what is made of it.
-// leave ends that. notebook.ErrTooLarge and those of ReadNotebook: it is not read at all. What the path is otherwise, and why it
-// cannot be read, those say who read it.
+// HoldNotebook waits until there is room for a notebook that is read whole, and for another like it: what is made of
+// it. leave ends that. notebook.ErrTooLarge and those of ReadNotebook: it is not read at all. What the path is
+// otherwise, and why it cannot be read, those say who read it.
 func HoldNotebook(ctx context.Context, env tool.Env, path string, f filestate.File) (leave func(), err error) {
 	from, err := env.Files.Open(ctx, f)
 	if err != nil {

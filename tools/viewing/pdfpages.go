@@ -31,18 +31,22 @@ func PageRange(pages string) (from, to int, ok bool) {
 // Pages shows pages of a PDF: those that are asked for, or all of a short one.
 func (s *File) Pages(ctx context.Context, asked string) (tool.Result, error) {
 	if why := s.env.Prefs.NoPDF; why != "" {
-		return tool.Result{}, tool.Refuse(tool.PDFUnavailable, "PDF files are not read here: %s. Ask the user for the text of %s.", why, s.path)
+		return tool.Result{},
+			tool.Refuse(tool.PDFUnavailable, "PDF files are not read here: %s. Ask the user for the text of %s.", why,
+				s.path)
 	}
 	from, to, _ := PageRange(asked)
 	pages, err := s.env.Media.Pages(ctx, s.from, s.from.Size(), from, to)
 	if behind, ok := errors.AsType[*media.RangeError](err); ok {
-		return tool.Result{Text: reminder("has no page %d. The PDF has %s.", behind.Page, wording.Plural(behind.Pages, "page", "pages"))}, nil
+		return tool.Result{Text: reminder("has no page %d. The PDF has %s.", behind.Page,
+			wording.Plural(behind.Pages, "page", "pages"))}, nil
 	}
 	if err != nil {
 		return tool.Result{}, s.pageRefusal(err)
 	}
 	first, last, total := pages[0].Number, pages[len(pages)-1].Number, pages[0].Of
-	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages), Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
+	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages),
+		Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
 	images := &album{s: s}
 	for _, p := range pages {
 		before := *images
@@ -85,11 +89,15 @@ func (s *File) pageRefusal(err error) error {
 	absent, isAbsent := errors.AsType[*media.ProgramError](err)
 	switch {
 	case isAbsent:
-		return tool.Refuse(tool.PDFUnavailable, "PDF files need the program %s, which this server does not have. The operator can install the package %s.", absent.Program, absent.Package)
+		return tool.Refuse(tool.PDFUnavailable,
+			"PDF files need the program %s, which this server does not have. The operator can install the package %s.",
+			absent.Program, absent.Package)
 	case errors.Is(err, media.ErrEncrypted):
-		return tool.Refuse(tool.PDFEncrypted, "%s needs a password, so its pages cannot be read. Ask the user for a copy without one.", s.path)
+		return tool.Refuse(tool.PDFEncrypted,
+			"%s needs a password, so its pages cannot be read. Ask the user for a copy without one.", s.path)
 	case isLimit && limit.What == "pages" && limit.Have > 0:
-		return tool.Refuse(tool.TooLarge, "The PDF has %s pages. Give pages, at most %d.", results.Count(int(limit.Have)), media.MaxPages)
+		return tool.Refuse(tool.TooLarge,
+			"The PDF has %s pages. Give pages, at most %d.", results.Count(int(limit.Have)), media.MaxPages)
 	case isLimit && limit.What == "bytes":
 		return s.limitRefusal(limit, "Split it with run_shell.")
 	case isLimit:
@@ -97,7 +105,9 @@ func (s *File) pageRefusal(err error) error {
 	case errors.Is(err, media.ErrSlow):
 		return tool.Refuse(tool.TooLarge, "%s takes too long to read. Give fewer pages.", s.path)
 	case errors.Is(err, media.ErrKind), errors.Is(err, media.ErrDamaged):
-		return tool.Refuse(tool.PDFDamaged, "%s is damaged and cannot be read as a PDF. Use run_shell with file, or ask the user for another copy.", s.path)
+		return tool.Refuse(tool.PDFDamaged,
+			"%s is damaged and cannot be read as a PDF. Use run_shell with file, or ask the user for another copy.",
+			s.path)
 	}
 	return err
 }

@@ -31,7 +31,8 @@ func (s *File) Picture(ctx context.Context) (tool.Result, error) {
 	facts := pictureFacts{Width: m.Width, Height: m.Height, MIME: m.Kind.MIME()}
 	p := view{facts: shownFacts{pictureFacts: &facts}}
 	if s.env.Client.MaxImages == 0 {
-		p.text = fmt.Sprintf("Image %dx%d %v, %s, not shown: this client takes no images. It is at %s.", m.Width, m.Height, m.Kind, results.Size(s.from.Size()), s.file.Path)
+		p.text = fmt.Sprintf("Image %dx%d %v, %s, not shown: this client takes no images. It is at %s.", m.Width,
+			m.Height, m.Kind, results.Size(s.from.Size()), s.file.Path)
 		return s.answer(ctx, p)
 	}
 	facts.ShownWidth, facts.ShownHeight = m.ShownWidth, m.ShownHeight
@@ -57,7 +58,9 @@ func (s *File) pictureRefusal(err error) error {
 	case errors.Is(err, media.ErrSlow):
 		return tool.Refuse(tool.TooLarge, "%s takes too long to decode. Scale it down with run_shell.", s.path)
 	case errors.Is(err, media.ErrKind), errors.Is(err, media.ErrDamaged):
-		return tool.Refuse(tool.BinaryFile, "This tool cannot read binary files: %s. It begins like an image but is damaged. Use run_shell with file, xxd or strings.", s.path)
+		return tool.Refuse(tool.BinaryFile,
+			"This tool cannot read binary files: %s. It begins like an image but is damaged. Use run_shell with "+
+				"file, xxd or strings.", s.path)
 	}
 	return err
 }
@@ -86,7 +89,8 @@ type album struct {
 // holds the server's one decoder until it has failed.
 const maxVain = 8
 
-// maxAlbum is how many bytes all images of one answer have: the line that carries them, in base64, must stay below 8 MiB.
+// maxAlbum is how many bytes all images of one answer have: the line that carries them, in base64, must stay below 8
+// MiB.
 const maxAlbum = 5 << 20
 
 // full says that no further image is taken.
@@ -102,7 +106,8 @@ func (a *album) add(ctx context.Context, mime string, raw []byte, alone string) 
 		return fmt.Sprintf("[%s, %s, not shown: %s]", mime, results.Size(int64(len(raw))), why), nil
 	}
 	if a.vain >= maxVain {
-		return fmt.Sprintf("[%s, %s, not shown: too many before it could not be]", mime, results.Size(int64(len(raw)))), nil
+		return fmt.Sprintf("[%s, %s, not shown: too many before it could not be]", mime, results.Size(int64(len(raw)))),
+			nil
 	}
 	m, err := a.s.env.Media.Fit(ctx, raw)
 	if err == nil {
@@ -117,7 +122,8 @@ func (a *album) add(ctx context.Context, mime string, raw []byte, alone string) 
 	case isLimit, errors.Is(err, media.ErrSlow):
 		return fmt.Sprintf("[%s, %s, not shown: too large]", mime, results.Size(int64(len(raw)))), nil
 	case errors.Is(err, media.ErrKind), errors.Is(err, media.ErrDamaged):
-		return fmt.Sprintf("[%s, %s, not shown: damaged, or of no known kind]", mime, results.Size(int64(len(raw)))), nil
+		return fmt.Sprintf("[%s, %s, not shown: damaged, or of no known kind]", mime, results.Size(int64(len(raw)))),
+			nil
 	}
 	return "", err
 }
@@ -129,5 +135,6 @@ func (a *album) put(m media.Image, alone string) string {
 	}
 	a.taken = append(a.taken, tool.Media{MIME: m.MIME, Data: m.Data})
 	a.bytes += len(m.Data)
-	return fmt.Sprintf("[image %d below: %dx%d %v, shown at %dx%d]", len(a.taken), m.Width, m.Height, m.Kind, m.ShownWidth, m.ShownHeight)
+	return fmt.Sprintf("[image %d below: %dx%d %v, shown at %dx%d]", len(a.taken), m.Width, m.Height, m.Kind,
+		m.ShownWidth, m.ShownHeight)
 }

@@ -27,12 +27,14 @@ func CoverageNotes(c search.Coverage, within time.Duration, one, many, whole str
 		}
 	}
 	if n := c.Special.N; n > 0 {
-		notes = append(notes, "("+wording.Plural(n, "special file was", "special files were")+" not "+map[string]string{"list": "listed", "result": "read"}[whole]+".)")
+		notes = append(notes, "("+wording.Plural(n, "special file was", "special files were")+" not "+
+			map[string]string{"list": "listed", "result": "read"}[whole]+".)")
 	}
 	switch {
 	case c.Why == search.Time:
 		notes = append(notes, fmt.Sprintf("(Stopped after %s: %s not %s. The %s is NOT complete.)",
-			results.Seconds(within), wording.Plural(c.Left.N, one, many), map[string]string{"list": "visited", "result": "searched"}[whole], whole))
+			results.Seconds(within), wording.Plural(c.Left.N, one, many),
+			map[string]string{"list": "visited", "result": "searched"}[whole], whole))
 	case !c.Complete:
 		notes = append(notes, "(The "+whole+" is NOT complete. Narrow it with path or a pattern.)")
 	}
@@ -55,7 +57,8 @@ func (p PageNote) Notes(c search.Coverage) []string {
 	case p.Shown == 0 && p.Total > 0 && p.From > 0:
 		return []string{"No entries at this offset (there are " + AtLeast(p.AtLeast, results.Count(p.Total)) + ")."}
 	case p.Shown > 0 && p.More:
-		return []string{fmt.Sprintf("(Showing %d-%d of %s. Next: offset=%d.)", p.From+1, p.From+p.Shown, total, p.From+p.Shown)}
+		return []string{fmt.Sprintf("(Showing %d-%d of %s. Next: offset=%d.)", p.From+1, p.From+p.Shown, total,
+			p.From+p.Shown)}
 	case p.Shown > 0 && p.From > 0:
 		return []string{fmt.Sprintf("(Showing %d-%d of %s.)", p.From+1, p.From+p.Shown, total)}
 	}

@@ -14,8 +14,8 @@ import (
 	"codehand/tools/workspace"
 )
 
-// rightsRefusal says that the system keeps the server from a file: somebody who looked for a rule of ours would look in vain.
-// kept says what the files are; "": nothing was to be changed.
+// rightsRefusal says that the system keeps the server from a file: somebody who looked for a rule of ours would look in
+// vain. kept says what the files are; "": nothing was to be changed.
 func rightsRefusal(path, kept string, cause error) error {
 	text := "Permission denied: the permissions of the file system, not a rule, keep the server from " + path + "."
 	if unlisted, ok := errors.AsType[*workspace.UnlistedError](cause); ok {
@@ -27,21 +27,23 @@ func rightsRefusal(path, kept string, cause error) error {
 	return &tool.Refusal{Code: tool.PermissionDenied, Cause: cause, Text: text + " Ask the user."}
 }
 
-// readRefusal says why the system does not give what is in a file, or not even the file. An error that is none of the system's,
-// or of a call that has ended, comes back as it is.
+// readRefusal says why the system does not give what is in a file, or not even the file. An error that is none of the
+// system's, or of a call that has ended, comes back as it is.
 func readRefusal(path string, err error) error {
 	cause, ok := errors.AsType[syscall.Errno](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &tool.Refusal{Code: tool.ReadFailed, Text: fmt.Sprintf("Reading %s failed: %v. %s", path, cause, readRemedy(cause)), Cause: err}
+	return &tool.Refusal{Code: tool.ReadFailed, Text: fmt.Sprintf("Reading %s failed: %v. %s", path, cause,
+		readRemedy(cause)), Cause: err}
 }
 
-// readRemedy is what to do about a file that cannot be read: some causes may be gone the next time without anybody mending
-// anything.
+// readRemedy is what to do about a file that cannot be read: some causes may be gone the next time without anybody
+// mending anything.
 func readRemedy(cause error) string {
 	switch errno, _ := errors.AsType[syscall.Errno](cause); errno {
-	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR, syscall.EBUSY, syscall.ESTALE, syscall.ETIMEDOUT:
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR, syscall.EBUSY, syscall.ESTALE,
+		syscall.ETIMEDOUT:
 		return "Try again, and if that does not help, ask the user."
 	}
 	return "Ask the user to check the disk or file system that it is on."
@@ -58,7 +60,8 @@ func writeRemedy(cause error) string {
 	return "Try again, and if that does not help, ask the user."
 }
 
-// ChangeRefusal says that a file could not be changed, or not even read for that, which read_file says in the same words.
+// ChangeRefusal says that a file could not be changed, or not even read for that, which read_file says in the same
+// words.
 func ChangeRefusal(path string, failed *filestate.WriteError, cause error) error {
 	kept := "The file is unchanged."
 	if failed.Absent {
@@ -78,9 +81,11 @@ func stepRefusal(path string, failed *filestate.WriteError, kept string, cause e
 	case failed.Reading() && errors.Is(failed.Err, fs.ErrPermission):
 		return rightsRefusal(path, kept, cause)
 	case failed.Reading():
-		return &tool.Refusal{Code: tool.ReadFailed, Text: fmt.Sprintf("Reading %s failed: %v. %s %s", path, failed.Err, kept, readRemedy(failed.Err)), Cause: cause}
+		return &tool.Refusal{Code: tool.ReadFailed, Text: fmt.Sprintf("Reading %s failed: %v. %s %s", path, failed.Err,
+			kept, readRemedy(failed.Err)), Cause: cause}
 	}
-	return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. %s %s", path, failed.Err, kept, writeRemedy(failed.Err)), Cause: cause}
+	return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("Writing %s failed: %v. %s %s", path, failed.Err,
+		kept, writeRemedy(failed.Err)), Cause: cause}
 }
 
 // StartRefusal says that the system has too little left to start a command, or no place for its files. Every other
@@ -88,20 +93,24 @@ func stepRefusal(path string, failed *filestate.WriteError, kept string, cause e
 func StartRefusal(err error) error {
 	switch cause, is := errors.AsType[syscall.Errno](err); {
 	case is && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN}, cause):
-		return &tool.Refusal{Code: tool.Busy, Text: fmt.Sprintf("The command was not started: %v. %s", cause, writeRemedy(cause)), Cause: err}
+		return &tool.Refusal{Code: tool.Busy, Text: fmt.Sprintf("The command was not started: %v. %s", cause,
+			writeRemedy(cause)), Cause: err}
 	case is && errors.Is(err, shell.ErrState):
-		return &tool.Refusal{Code: tool.WriteFailed, Text: fmt.Sprintf("The command was not started: its files cannot be made in the state directory: %v. %s", cause, writeRemedy(cause)), Cause: err}
+		return &tool.Refusal{Code: tool.WriteFailed,
+			Text: fmt.Sprintf("The command was not started: its files cannot be made in the state directory: %v. %s",
+				cause, writeRemedy(cause)), Cause: err}
 	}
 	return err
 }
 
 // StateRefusal answers a call that needs what the Store does not give.
 func StateRefusal() error {
-	return tool.Refuse(tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
+	return tool.Refuse(tool.StateUnavailable,
+		"The state store does not answer. Reading works, changes are refused. Try again.")
 }
 
-// StateFault is what an error of the Store means for the caller: that of a call that has ended comes back as it is, since
-// the Store is well.
+// StateFault is what an error of the Store means for the caller: that of a call that has ended comes back as it is,
+// since the Store is well.
 func StateFault(ctx context.Context, err error) error {
 	if err == nil || Ended(ctx, err) {
 		return err

@@ -37,11 +37,13 @@ func PathRefusal(env tool.Env, path string, err error) error {
 	case errors.Is(err, workspace.ErrSpelling):
 		return tool.Refuse(tool.PathRefused, "%s is a network or device path and is never opened.", path)
 	case errors.Is(err, syscall.ENOTDIR):
-		return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed. %s", path, Whereabouts(env, path))
+		return tool.Refuse(tool.NotDirectory, "A part of %s is a file where a directory is needed. %s", path,
+			Whereabouts(env, path))
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return tool.Refuse(tool.InputInvalid, "%s cannot be used as a path: a name in it is too long.", Clip(path, 200))
 	case errors.Is(err, workspace.ErrTooManyLinks):
-		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. Its links lead in a circle, or are more than 40. Use list_files.", path)
+		return tool.Refuse(tool.FileNotFound,
+			"File does not exist: %s. Its links lead in a circle, or are more than 40. Use list_files.", path)
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. %s", path, Whereabouts(env, path))
 	case errors.Is(err, disk.ErrDirectory):
@@ -49,16 +51,21 @@ func PathRefusal(env tool.Env, path string, err error) error {
 	case isSpecial:
 		return tool.Refuse(tool.NotRegular, "%s is a %s. Only regular files can be used.", path, special.Kind)
 	case errors.Is(err, workspace.ErrSystem):
-		return tool.Refuse(tool.NotRegular, "%s is in a file system of the kernel. Only regular files can be used.", path)
-	case errors.Is(err, disk.ErrMoved), errors.Is(err, lock.ErrLocked), errors.Is(err, workspace.ErrChanging), workspace.Swapped(err),
-		errors.Is(err, search.ErrGone), errors.Is(err, search.ErrNotDirectory), errors.Is(err, search.ErrNotRegular): // it was another thing just before
+		return tool.Refuse(tool.NotRegular, "%s is in a file system of the kernel. Only regular files can be used.",
+			path)
+	case errors.Is(err, disk.ErrMoved), errors.Is(err, lock.ErrLocked), errors.Is(err, workspace.ErrChanging),
+		workspace.Swapped(err),
+		// it was another thing just before
+		errors.Is(err, search.ErrGone), errors.Is(err, search.ErrNotDirectory), errors.Is(err, search.ErrNotRegular):
 		return tool.Refuse(tool.Busy, "%s is being changed by another session. Nothing was done. Try again.", path)
 	case errors.Is(err, filestate.ErrMemory) && !errors.Is(err, context.Canceled): // of a call that has ended
 		return StateRefusal()
 	case errors.Is(err, textedit.ErrBinary):
-		return tool.Refuse(tool.BinaryFile, "This tool cannot read binary files: %s. Use run_shell with file, xxd or strings.", path)
+		return tool.Refuse(tool.BinaryFile,
+			"This tool cannot read binary files: %s. Use run_shell with file, xxd or strings.", path)
 	case errors.Is(err, textedit.ErrEncoding):
-		return tool.Refuse(tool.EncodingUnsupported, "%s is UTF-32 or damaged UTF-16 and cannot be used as text. Use run_shell with iconv, or write_file.", path)
+		return tool.Refuse(tool.EncodingUnsupported,
+			"%s is UTF-32 or damaged UTF-16 and cannot be used as text. Use run_shell with iconv, or write_file.", path)
 	case errors.Is(err, fs.ErrPermission):
 		return rightsRefusal(path, "", err)
 	case isFailed: // after what has a better answer
@@ -73,17 +80,24 @@ func outsideRefusal(path string, e *workspace.OutsideError) error {
 	if e.Link != "" {
 		target = e.Target
 	}
-	if slices.ContainsFunc(e.Whole, func(root string) bool { return Below(root, target) }) { // a ROOT argument changes nothing
+	// a ROOT argument changes nothing
+	if slices.ContainsFunc(e.Whole, func(root string) bool { return Below(root, target) }) {
 		remedy = "The client left it out of its roots. Ask the user to open its directory in the client."
 	}
 	switch roots := strings.Join(e.Roots, ", "); {
 	case len(e.Wanted) > 0:
-		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: the roots of this client (%s) and the allowed directories (%s) have nothing in common. Ask the user to open one of those in the client, or to start the server with a ROOT argument for the client's.",
+		return tool.Refuse(tool.OutsideRoots,
+			"%s cannot be used: the roots of this client (%s) and the allowed directories (%s) have nothing in "+
+				"common. Ask the user to open one of those in the client, or to start the server with a ROOT "+
+				"argument for the client's.",
 			Clip(path, 100), fewNames(e.Wanted), fewNames(e.Whole))
 	case roots == "":
-		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: this server was started without a directory. %s", path, remedy)
+		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: this server was started without a directory. %s",
+			path, remedy)
 	case e.Link != "":
-		return tool.Refuse(tool.OutsideRoots, "%s is outside the allowed directories: %s. The link %s -> %s leads out. %s", path, roots, e.Link, e.Target, remedy)
+		return tool.Refuse(tool.OutsideRoots,
+			"%s is outside the allowed directories: %s. The link %s -> %s leads out. %s", path, roots, e.Link, e.Target,
+			remedy)
 	default:
 		return tool.Refuse(tool.OutsideRoots, "%s is outside the allowed directories: %s. %s", path, roots, remedy)
 	}

@@ -25,8 +25,8 @@ func OneLine(text string) string {
 	return strings.ReplaceAll(shown, "\n", `\x0a`)
 }
 
-// ShownName is how an answer names a file in a list: relative to the current directory when inside, and on one line, for
-// with a line feed in it one name would look like two.
+// ShownName is how an answer names a file in a list: relative to the current directory when inside, and on one line,
+// for with a line feed in it one name would look like two.
 func ShownName(env tool.Env, path string) string {
 	name, _ := results.Show(env.Space.Rel(path))
 	return strings.ReplaceAll(name, "\n", `\x0a`)
@@ -54,5 +54,6 @@ func Form(env tool.Env, runes, lines int) results.Form {
 		}
 		return max(limit-frame, limit/2, 1)
 	}
-	return results.Form{Runes: less(env.Limit, runes), Bytes: less(env.Client.MaxBytes, runes), Lines: less(env.Client.MaxLines, lines)}
+	return results.Form{Runes: less(env.Limit, runes), Bytes: less(env.Client.MaxBytes, runes),
+		Lines: less(env.Client.MaxLines, lines)}
 }

@@ -28,7 +28,8 @@ func (l *Load) loan() *tool.Loan {
 		l.notes = append(l.notes, "[allowed-tools of a project's skill are ignored]")
 		return loan
 	case l.Env.Prefs.ManagedRules:
-		l.notes = append(l.notes, "[allowed-tools are ignored: the machine's administrator alone makes rules that allow]")
+		l.notes = append(l.notes,
+			"[allowed-tools are ignored: the machine's administrator alone makes rules that allow]")
 		return loan
 	case l.Env.Shared:
 		l.notes = append(l.notes, "[allowed-tools are ignored: several conversations share this session]")
@@ -47,10 +48,12 @@ func (l *Load) loan() *tool.Loan {
 		}
 	}
 	if len(bad) > 0 {
-		l.notes = append(l.notes, "[allowed-tools that are not used: "+strings.Join(bad[:min(len(bad), badRules)], ", ")+"]")
+		l.notes = append(l.notes, "[allowed-tools that are not used: "+strings.Join(bad[:min(len(bad), badRules)],
+			", ")+"]")
 	}
 	if over > 0 {
-		l.notes = append(l.notes, "[of allowed-tools the first "+wording.Plural(len(loan.Rules), "rule counts", "rules count")+", "+wording.Plural(over, "is", "are")+" left out]")
+		l.notes = append(l.notes, "[of allowed-tools the first "+wording.Plural(len(loan.Rules), "rule counts",
+			"rules count")+", "+wording.Plural(over, "is", "are")+" left out]")
 	}
 	return loan
 }
@@ -97,6 +100,7 @@ func (l *Load) denied(command string, err error) error {
 	first, _, _ := strings.Cut(r.Error(), "\n")
 	return &tool.Refusal{
 		Code: tool.SkillDenied, Cause: err,
-		Text: "The skill " + l.Skill.Name + " was not loaded: its command `" + wording.LineOf(command, 150) + "` was refused: " + wording.Clip(first, 250) + before + " Tell the user.",
+		Text: "The skill " + l.Skill.Name + " was not loaded: its command `" + wording.LineOf(command, 150) +
+			"` was refused: " + wording.Clip(first, 250) + before + " Tell the user.",
 	}
 }

@@ -33,7 +33,8 @@ func (l *Load) Run(ctx context.Context, args string) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, l.refusal(err)
 	}
-	rendering, err := skills.Render(k, body, skills.Arguments{Text: args, Project: env.ProjectDir(), Session: env.Key.Session})
+	rendering, err := skills.Render(k, body, skills.Arguments{Text: args, Project: env.ProjectDir(),
+		Session: env.Key.Session})
 	if err != nil {
 		return tool.Result{}, l.refusal(err)
 	}
@@ -88,11 +89,15 @@ func (l *Load) refusal(err error) error {
 	case errors.Is(err, skills.ErrTooLarge), errors.Is(err, skills.ErrTooMany):
 		return tool.Refuse(tool.TooLarge, "The skill %s cannot be loaded: %v. Tell the user.", k.Name, err)
 	case errors.Is(err, skills.ErrNotText):
-		return tool.Refuse(tool.EncodingUnsupported, "The skill %s cannot be loaded: %s is not UTF-8 text. Tell the user.", k.Name, k.File)
+		return tool.Refuse(tool.EncodingUnsupported,
+			"The skill %s cannot be loaded: %s is not UTF-8 text. Tell the user.", k.Name, k.File)
 	case errors.Is(err, skills.ErrUnsafe):
-		return tool.Invalid("skill", `"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
+		return tool.Invalid("skill",
+			`"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
 	case errors.Is(err, skills.ErrPlace):
-		return tool.Refuse(tool.SkillDenied, "The skill %s was not loaded: a command of it names its directory or the project's (%s, %s), whose name could be code to a shell. Tell the user.",
+		return tool.Refuse(tool.SkillDenied,
+			"The skill %s was not loaded: a command of it names its directory or the project's (%s, %s), whose name "+
+				"could be code to a shell. Tell the user.",
 			k.Name, wording.LineOf(k.Dir, 200), wording.LineOf(l.Env.ProjectDir(), 200))
 	}
 	return wording.PathRefusal(l.Env, k.File, err)
