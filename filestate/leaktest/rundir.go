@@ -178,11 +178,12 @@ func (r *runDir) remove() {
 	_ = os.Remove(filepath.Dir(r.dir)) // fails while there are others
 }
 
-// removeAll removes a directory, also what tests made unwritable in it.
+// removeAll removes a directory, also what tests made unwritable or mounted in it.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
 	}
+	unmount(dir)
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
 			_ = os.Chmod(path, 0o700)
