@@ -180,10 +180,10 @@ func (r *runDir) remove() {
 
 // removeAll removes a directory, also what tests made unwritable or mounted in it.
 func removeAll(dir string) {
+	unmount(dir) // first: what is mounted may be somebody's
 	if os.RemoveAll(dir) == nil {
 		return
 	}
-	unmount(dir)
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
 			_ = os.Chmod(path, 0o700)
