@@ -1,5 +1,5 @@
-// Package leaktest guards the tests of a package. It gives a test process a temporary directory of its own, fails it when
-// it leaves goroutines, processes, open files or temporary files behind, and ends what it started if it is killed.
+// Package leaktest guards the tests of a package. It gives a test process a temporary directory of its own, fails it
+// when it leaves goroutines, processes, open files or temporary files behind, and ends what it started if it is killed.
 // It also says which tests run long.
 //
 // Tests import it, and nothing else does. A package uses it by one line:
@@ -36,8 +36,8 @@ type Tests interface {
 }
 
 // Main runs the tests of a package under the guard and ends the process. ends run in order after the last test, before
-// the guard looks for leaks: for what a package keeps open for all of its tests. If the test binary has other entrances,
-// as a helper program of the tests, TestMain takes them before it calls Main.
+// the guard looks for leaks: for what a package keeps open for all of its tests. If the test binary has other
+// entrances, as a helper program of the tests, TestMain takes them before it calls Main.
 func Main(m Tests, ends ...func()) {
 	os.Exit(Begin(m, ends...).Run())
 }
@@ -50,8 +50,8 @@ type Guard struct {
 }
 
 // Begin makes the run directory, sets TMPDIR, starts the reaper, and returns what runs the tests. It is for a TestMain
-// that hands its m on to another package; all others call Main. In a process that was started as the reaper it does that
-// work and ends the process. It ends the process with a message if it cannot begin.
+// that hands its m on to another package; all others call Main. In a process that was started as the reaper it does
+// that work and ends the process. It ends the process with a message if it cannot begin.
 func Begin(m Tests, ends ...func()) *Guard {
 	reapIfAsked()
 	run, err := beginRun()
@@ -66,8 +66,8 @@ func Begin(m Tests, ends ...func()) *Guard {
 	return &Guard{tests: m, ends: ends, run: run}
 }
 
-// Run runs the tests and returns the exit code of the process: that of the tests, or 1 if they passed and left something
-// behind. Afterwards the run directory is gone, and so is the reaper.
+// Run runs the tests and returns the exit code of the process: that of the tests, or 1 if they passed and left
+// something behind. Afterwards the run directory is gone, and so is the reaper.
 func (g *Guard) Run() int {
 	files, entries := openFiles(), g.run.entries()
 	running := goleak.IgnoreCurrent()
@@ -153,8 +153,8 @@ func Start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// Child announces a process that a test started. If the test process dies, the reaper kills it with its descendants and,
-// if it leads a process group or a session, all of that. Outside of a guarded run it does nothing. It is safe for
+// Child announces a process that a test started. If the test process dies, the reaper kills it with its descendants
+// and, if it leads a process group or a session, all of that. Outside of a guarded run it does nothing. It is safe for
 // concurrent use.
 func Child(pid int) { known.add(pid) }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Long says whether tests run whole, with floods and figures of time: CODEHAND_LONG=1. Otherwise each behaviour is tested
-// with as little work as shows it.
+// Long says whether tests run whole, with floods and figures of time: CODEHAND_LONG=1. Otherwise each behaviour is
+// tested with as little work as shows it.
 func Long() bool { return os.Getenv("CODEHAND_LONG") == "1" }
 
 // OnlyLong skips a test unless tests run whole. why completes the sentence "it …", as in "measures times".

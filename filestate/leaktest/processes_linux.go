@@ -57,8 +57,8 @@ func commandOf(pid int) string {
 }
 
 // ofRun returns the processes of a run, tests and but apart: those that were announced, the descendants of tests, what
-// began in the run and works in its directory or has it in its environment or command line, and all descendants of these
-// and members of their groups and sessions. What has ended counts only if tests has not waited for it.
+// began in the run and works in its directory or has it in its environment or command line, and all descendants of
+// these and members of their groups and sessions. What has ended counts only if tests has not waited for it.
 func ofRun(tests int, dir string, began uint64, announced []child, but int) []process {
 	names, err := os.ReadDir("/proc")
 	if err != nil {

@@ -122,8 +122,8 @@ func endReaper() {
 // buildPattern is the path of a test binary below the temporary directory in which `go test` built it.
 var buildPattern = regexp.MustCompile(`^go-build[0-9]+[/\\]b[0-9]+[/\\][^/\\]+$`)
 
-// buildDir is the directory that `go test` removes after its run; "" if the test binary lies elsewhere, or `go` does not
-// run it itself.
+// buildDir is the directory that `go test` removes after its run; "" if the test binary lies elsewhere, or `go` does
+// not run it itself.
 func buildDir(binary, temp string) string {
 	for _, arg := range os.Args[1:] {
 		if strings.HasPrefix(arg, "-test.fuzzworker") { // its parent is another test process
@@ -194,8 +194,8 @@ func (o *orders) reap(list []child) {
 	}
 }
 
-// watchParent ends this process soon after `go test` has died, and so everything that it started. (A signal at the death
-// of the parent would come when the parent's thread ends that started this process.)
+// watchParent ends this process soon after `go test` has died, and so everything that it started. (A signal at the
+// death of the parent would come when the parent's thread ends that started this process.)
 func watchParent() {
 	parent := os.Getppid()
 	go func() {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// RunID names the run of `go test` that this process belongs to: all packages of one run have the same. unique: no earlier
-// run on this machine had it; where the system does not say when a process started, one may have.
+// RunID names the run of `go test` that this process belongs to: all packages of one run have the same. unique: no
+// earlier run on this machine had it; where the system does not say when a process started, one may have.
 func RunID() (id string, unique bool) {
 	parent := os.Getppid()
 	began, unique := startOf(parent)

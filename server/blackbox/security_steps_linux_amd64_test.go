@@ -79,7 +79,7 @@ func (p *plot) outcome(c changeCase) (made bool) {
 	return made
 }
 
-// The program is killed at every system call of one change, and started again: the files are old or new, all of them,
+// The program is killed at every system call of one change (by default at every third), and started again: the files are old or new, all of them,
 // what was acknowledged is there, the journal agrees, and no temporary file is left (SEC-11).
 func TestSEC11WritePath(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,8 @@ func TestSEC11WritePath(t *testing.T) {
 	if leaktest.Long() {
 		calls = lookingCalls
 	}
-	for _, c := range changeCases() {
+	step := leaktest.Rounds(3, 1)
+	for i, c := range changeCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlot(t)
@@ -96,21 +97,22 @@ func TestSEC11WritePath(t *testing.T) {
 				t.Fatalf("there is no %s", c.tool)
 			}
 			killed, made, acknowledged := 0, 0, 0
-			for alive := false; !alive; {
+			at := 1 + i%step // the cases do much alike, and each is killed at other calls
+			for alive := false; !alive; at += step {
 				p.prepare(s, c)
 				was := len(p.entries())
 				acked := false
-				if acked, alive = p.killedAt(s, c, calls, killed+1); !alive {
+				if acked, alive = p.killedAt(s, c, calls, at); !alive {
 					killed++
 				}
 				p.kill(s)
 				s = p.start()
 				now := p.outcome(c)
 				if acked && !now {
-					t.Fatalf("call %d: an acknowledged change is gone", killed)
+					t.Fatalf("call %d: an acknowledged change is gone", at)
 				}
 				if left := p.left(); len(left) > 0 {
-					t.Fatalf("call %d: left are %v", killed, left)
+					t.Fatalf("call %d: left are %v", at, left)
 				}
 				want := was
 				if now {
@@ -121,15 +123,15 @@ func TestSEC11WritePath(t *testing.T) {
 					}
 				}
 				if n := len(p.entries()); n != want {
-					t.Fatalf("call %d: %d changes in the journal, want %d (made: %v)", killed, n, want, now)
+					t.Fatalf("call %d: %d changes in the journal, want %d (made: %v)", at, n, want, now)
 				}
 				if acked {
 					acknowledged++
 				}
 			}
-			t.Logf("%s: killed at each of %d system calls; %d times the change was made, %d times acknowledged; 0 torn, 0 missing, 0 temporary files",
+			t.Logf("%s: killed at %d system calls; %d times the change was made, %d times acknowledged; 0 torn, 0 missing, 0 temporary files",
 				c.name, killed, made-1, acknowledged-1)
-			if killed < 30 || made < 3 || killed-made < 15 {
+			if killed < 30/step || made < 3 || killed-made < 15/step {
 				t.Errorf("killed %d times, made %d times: the kills did not hit the change", killed, made)
 			}
 		})

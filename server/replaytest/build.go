@@ -24,8 +24,10 @@ func Program(t testing.TB) string {
 	return filepath.Join(dir, "codehand")
 }
 
-// GoBuild builds packages into the directory to, without cgo as they are released, so that nothing is linked at their start.
-// It leaves paths as they are, so that Go's cache has the packages already where there is no C compiler. It works in dir; "": the current directory. args are packages, and flags before them. The error has what the compiler said.
+// GoBuild builds packages into the directory to, without cgo as they are released, so that nothing is linked at their
+// start. It leaves paths as they are, so that Go's cache has the packages already where there is no C compiler. It
+// works in dir; "": the current directory. args are packages, and flags before them. The error has what the compiler
+// said.
 func GoBuild(dir, to string, args ...string) error {
 	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", to + string(filepath.Separator)}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
@@ -37,8 +39,8 @@ func GoBuild(dir, to string, args ...string) error {
 
 // Build returns the directory of that name that fill has filled. fill runs once in a run of `go test`, whichever of its
 // packages is first, or once in a process where the runs cannot be told apart. The directory lies in the user's cache
-// directory and is removed by the next run; where there is none that can be written to, in the temporary directory of the
-// process. It is safe for concurrent use.
+// directory and is removed by the next run; where there is none that can be written to, in the temporary directory of
+// the process. It is safe for concurrent use.
 func Build(name string, fill func(dir string) error) (string, error) {
 	once, _ := builds.LoadOrStore(name, sync.OnceValues(func() (string, error) { return buildShared(name, fill) }))
 	return once.(func() (string, error))()
