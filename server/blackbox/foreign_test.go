@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -98,7 +99,7 @@ func startDaemon(t *testing.T, cmd *exec.Cmd) *daemon {
 	d := &daemon{cmd: cmd}
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	found := make(chan string, 1)
@@ -225,7 +226,7 @@ func checked(t *testing.T, cmd *exec.Cmd, restart func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	stop := time.AfterFunc(3*hang, func() { _ = cmd.Process.Kill() })

@@ -170,6 +170,7 @@ func Heard(t *testing.T, path string, n int) []map[string]any {
 	}
 }
 
+// WriteFile writes a file that only its owner reads, or fails the test.
 func WriteFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {

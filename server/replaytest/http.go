@@ -63,6 +63,7 @@ func (c *HTTPClient) Cancel(id, meta string) int {
 	return c.Do(c.Request(context.Background(), http.MethodPost, c.URL, body)).Status
 }
 
+// Of2026 makes the client one of the modern era, and returns it.
 func (c *HTTPClient) Of2026() *HTTPClient {
 	c.Modern = true
 	return c
@@ -155,6 +156,7 @@ func MethodOf(message string) string {
 	return m.Method
 }
 
+// Post posts a message. The caller closes the body of the answer.
 func (c *HTTPClient) Post(body string) *http.Response {
 	c.T.Helper()
 	r, err := http.DefaultClient.Do(c.Request(context.Background(), http.MethodPost, c.URL, body))
@@ -202,6 +204,7 @@ func (c *HTTPClient) Call(id, name, args, meta string) HTTPReply {
 	return c.Do(c.Request(context.Background(), http.MethodPost, c.URL, c.CallBody(id, name, args, meta)))
 }
 
+// Do sends a request and reads the whole answer.
 func (c *HTTPClient) Do(q *http.Request) HTTPReply {
 	c.T.Helper()
 	r, err := http.DefaultClient.Do(q)
@@ -212,6 +215,7 @@ func (c *HTTPClient) Do(q *http.Request) HTTPReply {
 	return ReadReply(c.T, r)
 }
 
+// ReadReply reads an answer to its end, one JSON body or a stream of events.
 func ReadReply(t testing.TB, r *http.Response) HTTPReply {
 	t.Helper()
 	out := HTTPReply{Status: r.StatusCode, Kind: r.Header.Get("Content-Type")}

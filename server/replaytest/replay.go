@@ -378,6 +378,7 @@ func Scripts(t *testing.T) []string {
 	return files
 }
 
+// ScriptName names a session file in a test: its tool and its point.
 func ScriptName(path string) string {
 	return filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".txtar")
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 )
 
+// JobID finds the id of a background job.
 var JobID = regexp.MustCompile(`job_[a-z2-7]{12}`)
 
 // Must calls a tool and fails the test if that does not go through. An isError answer begins with "! ".
