@@ -45,7 +45,7 @@ func Play(t *testing.T, file *Script, w *Wire, work, state, home string, update 
 		t.Fatal(err)
 	}
 	names := newPlaceholders(map[string]string{work: "$WORK", state: "$STATE", home: "$HOME"})
-	r := &replay{file: file, work: work, state: state, wire: w, names: names}
+	r := &replay{file: file, work: work, wire: w, names: names}
 	got, err := r.run()
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,6 @@ var counted = regexp.MustCompile(`(of|are) at least [0-9]`)
 type replay struct {
 	file  *Script
 	work  string // the workspace, canonical
-	state string // the state directory
 	wire  *Wire
 	names *placeholders
 }
