@@ -33,7 +33,12 @@ func TestRulesExports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range exportFailures(c.lonelyExports(), keptExports) {
+	// Rooms for tests export what tests that are still to be written need.
+	lonely := slices.DeleteFunc(c.lonelyExports(), func(name string) bool {
+		room, _, _ := strings.Cut(name, " ")
+		return slices.Contains(testRooms, room)
+	})
+	for _, text := range exportFailures(lonely, keptExports) {
 		t.Error(text)
 	}
 }

@@ -54,8 +54,19 @@ var rooms = map[string][]string{
 	"server/blackbox":   {},
 	"server/replaytest": {"filestate/leaktest"},
 
-	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
+	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
+		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
+	"tools/git": {"filestate", "tools/permission", "tools/session", "tools/wording"},
+	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
+		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
+	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},               // diffs and refusals are those of edits
+	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"}, // a plan file is changed on behalf of a call, as edits are
+	"tools/running":  {"filestate", "tools/git", "tools/permission", "tools/results", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
+		"tools/wording", "tools/workspace"},
+	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
+	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
+		"tools/tool", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
 	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/settings", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
@@ -72,6 +83,7 @@ var rooms = map[string][]string{
 	"tools/settings":         {},
 	"tools/shell":            {"tools/sandbox"},
 	"tools/skills":           {"tools/search/ignore"}, // patterns of the key paths
+	"tools/skills/loading":   {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
 	"tools/tasks":            {},
 	"tools/textedit":         {"tools/textedit/compare"},
 	"tools/textedit/compare": {},

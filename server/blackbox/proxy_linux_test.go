@@ -71,7 +71,7 @@ func startGroup(t *testing.T, cmd *exec.Cmd) *group {
 	g := &group{t: t, cmd: cmd}
 	cmd.Stdout, cmd.Stderr = &g.log, &g.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
