@@ -14,7 +14,7 @@ import (
 
 // keptExports are exported names that nobody outside of their room uses, each with the reason.
 var keptExports = map[string]string{
-	"server limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
+	"server/listen limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":         "the family of a stream that the page of an operator will read",
 	"server/state Change":        "the family of a stream that the page of an operator will read",
 	"server/state ErrFull":       "a promise of the Store, which every back-end keeps",

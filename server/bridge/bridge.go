@@ -32,8 +32,8 @@ type Options struct {
 	ParentWatch bool              // end when the parent process is gone
 	Version     string            // of this program
 
-	// Refuse makes the line of the tool result that refuses a call, in the words of the server. bad says what is wrong with
-	// its arguments; nil: too many calls are in flight. Required; called by any goroutine.
+	// Refuse makes the line of the tool result that refuses a call, in the words of the server. bad says what is wrong
+	// with its arguments; nil: too many calls are in flight. Required; called by any goroutine.
 	Refuse func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte
 	Log    *slog.Logger // nil: nothing is logged
 }
@@ -113,8 +113,8 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// end takes no more messages, lets what runs finish for grace, which a signal that ends ctx makes shorter, then stops it.
-// Open listens get their completion at once.
+// end takes no more messages, lets what runs finish for grace, which a signal that ends ctx makes shorter, then stops
+// it. Open listens get their completion at once.
 func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.CancelCauseFunc) {
 	b.mu.Lock()
 	b.closed = true
@@ -164,7 +164,8 @@ func (b *bridge) handle(l jsonrpc.Line) {
 	case env.Method == "" && (env.HasResult || env.HasError):
 		b.reply(env, l.Bytes)
 	case env.IDKind != jsonrpc.IDNone && (env.Method == "" || env.HasResult || env.HasError):
-		b.say(jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"}))
+		b.say(jsonrpc.ErrorLine(env.ID,
+			&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"}))
 	case env.IDKind == jsonrpc.IDNone:
 		b.notification(env, l.Bytes)
 	default:
@@ -238,7 +239,8 @@ func (b *bridge) notification(env jsonrpc.Envelope, msg []byte) {
 	}
 	b.post(env, msg, version, func(err error) {
 		if err != nil {
-			b.o.Log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
+			b.o.Log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method,
+				"err", err)
 		}
 	})
 }

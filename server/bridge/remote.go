@@ -52,7 +52,8 @@ func newRemote(o Options) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &remote{url: u, token: o.Token, from: o.TokenFrom, insecure: o.Insecure, log: o.Log, agent: "codehand/" + o.Version}
+	p := &remote{url: u, token: o.Token, from: o.TokenFrom, insecure: o.Insecure, log: o.Log,
+		agent: "codehand/" + o.Version}
 	if p.token == nil {
 		p.token = func() string { return "" }
 	}
@@ -263,7 +264,8 @@ func (p *remote) explain(id json.RawMessage, err error, lost bool) []byte {
 	case errors.Is(err, errTooLong), errors.Is(err, errNoAnswer):
 		text = p.url.Host + ": " + err.Error()
 	case lost && !permanent(err) && !unconnected(err):
-		text = "the connection to " + p.url.Host + " broke before the answer came (" + err.Error() + "); what was asked for may have been done"
+		text = "the connection to " + p.url.Host + " broke before the answer came (" + err.Error() +
+			"); what was asked for may have been done"
 	case errors.Is(err, errStreamEnd):
 		text = "the connection to " + p.url.Host + " broke before the answer came (" + err.Error() + ")"
 	default:

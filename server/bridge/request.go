@@ -84,7 +84,8 @@ func (b *bridge) request(env jsonrpc.Envelope, msg []byte) {
 	started := b.start(func() {
 		defer pass()
 		defer finish()
-		if await(b.ctx, wait) { // also when it is cancelled meanwhile: what comes next still comes behind what was before
+		// also when it is cancelled meanwhile: what comes next still comes behind what was before
+		if await(b.ctx, wait) {
 			b.run(ctx, r, pass)
 		}
 	})
@@ -131,7 +132,8 @@ func (b *bridge) run(ctx context.Context, r *request, pass func()) {
 		}
 		d, ok := wait.next(after, total)
 		if permanent(err) || !r.repeatable() || !ok {
-			_ = b.out.WriteLine(b.remote.explain(r.ID, err, !r.repeatable()), 0, r.Settle) // a write error ends the connection by itself
+			// a write error ends the connection by itself
+			_ = b.out.WriteLine(b.remote.explain(r.ID, err, !r.repeatable()), 0, r.Settle)
 			return
 		}
 		b.o.Log.Debug("trying again", "method", r.env.Method, "in", d, "err", err)
@@ -196,9 +198,11 @@ func (b *bridge) attempt(ctx context.Context, r *request, sent func()) error {
 		defer quiet.stop()
 	}
 	s := b.sessions.current()
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
+	traced := httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
 	resp, err := b.remote.send(traced, http.MethodPost, b.header(r.env, r.env.Version, s), r.msg)
-	if e, ok := errors.AsType[*statusError](err); ok && e.code == http.StatusNotFound && b.lost(r.env, s) && !r.renewed && !r.swallowed {
+	if e, ok := errors.AsType[*statusError](err); ok && e.code == http.StatusNotFound && b.lost(r.env, s) &&
+		!r.renewed && !r.swallowed {
 		if err := b.renew(outer, s.number); err != nil {
 			return err
 		}
@@ -219,7 +223,8 @@ func (b *bridge) attempt(ctx context.Context, r *request, sent func()) error {
 
 // lost says whether a 404 means that the session is gone.
 func (b *bridge) lost(env jsonrpc.Envelope, s session) bool {
-	return env.Version < mcp.ProtocolVersion20260728 && env.Method != string(mcp.MethodInitialize) && s.id != "" && s.hello != nil
+	return env.Version < mcp.ProtocolVersion20260728 && env.Method != string(mcp.MethodInitialize) && s.id != "" &&
+		s.hello != nil
 }
 
 // header returns the headers of a POST. version is that of the era; "" or a legacy one: the session's.
@@ -301,7 +306,8 @@ func (b *bridge) receive(r *request, data []byte) bool {
 	msg := bytes.TrimSpace(data)
 	env, bad := jsonrpc.Scan(msg)
 	if bad != nil && (bad.Code == jsonrpc.CodeParseError || len(msg) > jsonrpc.MaxMessage || msg[0] != '{') {
-		b.o.Log.Warn("what the endpoint sent is no message and is dropped", "host", b.remote.url.Host, "why", bad.Message)
+		b.o.Log.Warn("what the endpoint sent is no message and is dropped", "host", b.remote.url.Host,
+			"why", bad.Message)
 		return false
 	}
 	flatten(msg)
@@ -311,7 +317,8 @@ func (b *bridge) receive(r *request, data []byte) bool {
 	case env.HasResult || env.HasError:
 		return b.settle(r, env, msg)
 	default:
-		b.o.Log.Warn("what the endpoint sent is neither a request nor an answer and is dropped", "host", b.remote.url.Host)
+		b.o.Log.Warn("what the endpoint sent is neither a request nor an answer and is dropped",
+			"host", b.remote.url.Host)
 	}
 	return false
 }

@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// firstWait is how long the bridge waits before it tries again; each further wait is twice as long, up to longestWait.
+	// firstWait is how long the bridge waits before it tries again; each further wait is twice as long, up to
+	// longestWait.
 	firstWait   = 250 * time.Millisecond
 	longestWait = 16 * time.Second
 	// retryFor is how long it tries in all: a restart behind a proxy takes less, and a client gives up soon after.
 	retryFor = 60 * time.Second
 	// reachFor is how long it tries to connect to an endpoint that never answered: a wrong URL should show at once.
 	reachFor = 10 * time.Second
-	// silence is how long a stream may bring nothing at all before its connection counts as broken. An endpoint that sends
-	// comments sends one every 10 s.
+	// silence is how long a stream may bring nothing at all before its connection counts as broken. An endpoint that
+	// sends comments sends one every 10 s.
 	silence = 60 * time.Second
 )
 
@@ -80,7 +81,8 @@ func permanent(err error) bool {
 	if errors.Is(err, http.ErrSchemeMismatch) { // no TLS there
 		return true
 	}
-	return errors.Is(err, errTooLong) || errors.Is(err, errRedirect) || errors.Is(err, errClearToken) || errors.Is(err, errNoAnswer)
+	return errors.Is(err, errTooLong) || errors.Is(err, errRedirect) || errors.Is(err, errClearToken) ||
+		errors.Is(err, errNoAnswer)
 }
 
 // retryAfter reads a Retry-After header, in seconds or as a date; 0: none.

@@ -95,7 +95,8 @@ func (b *bridge) greet(env jsonrpc.Envelope, msg []byte) {
 			return
 		}
 		if err := b.insist(env, msg, "", func() {}); err != nil {
-			b.o.Log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method, "err", err)
+			b.o.Log.Warn("a notification did not reach the endpoint", "host", b.remote.url.Host, "method", env.Method,
+				"err", err)
 			return
 		}
 		if b.sessions.current().hello != nil {
@@ -147,7 +148,8 @@ func aboutSession(env jsonrpc.Envelope) bool {
 
 // deliver sends a message that nothing answers, once.
 func (b *bridge) deliver(ctx context.Context, env jsonrpc.Envelope, msg []byte, version string, sent func()) error {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
 	ctx, cancel := context.WithTimeout(ctx, retryFor) // what it does is done before it is answered, which is at once
 	defer cancel()
 	resp, err := b.remote.send(ctx, http.MethodPost, b.header(env, version, b.sessions.current()), msg)
