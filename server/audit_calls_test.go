@@ -9,19 +9,20 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/audit"
 	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
 
 // audited starts a server over a new workspace that writes an audit log.
-func audited(t *testing.T, o auditOptions, s setup) (*fixture, *auditLog) {
+func audited(t *testing.T, o audit.Options, s setup) (*fixture, *audit.Log) {
 	t.Helper()
-	o.replica = "r4k2"
-	a, err := openAudit(o)
+	o.Replica = "r4k2"
+	a, err := audit.Open(o)
 	must(t, err)
 	f := start(t, s)
-	f.server.pipe.Audit, f.server.pipe.AuditReady = a.call, a.failed
-	t.Cleanup(func() { _ = a.close() }) // a test that looks at the log has closed it
+	f.server.pipe.Audit, f.server.pipe.AuditReady = a.Call, a.Failed
+	t.Cleanup(func() { _ = a.Close() }) // a test that looks at the log has closed it
 	return f, a
 }
 
@@ -35,7 +36,7 @@ func TestAuditIsClean(t *testing.T) {
 	for _, digest := range []bool{false, true} {
 		t.Run(fmt.Sprint("digest: ", digest), func(t *testing.T) {
 			dir := auditDir(t)
-			f, a := audited(t, auditOptions{dir: dir, sync: -1, digest: digest}, setup{settings: map[string]string{
+			f, a := audited(t, audit.Options{Dir: dir, Sync: -1, Digest: digest}, setup{settings: map[string]string{
 				"shell.env_allow": "DEPLOY_PASSPHRASE", "permissions.deny": "Edit(/denied/**)",
 			}})
 			calls, changes := 0, 0
@@ -75,7 +76,7 @@ func TestAuditIsClean(t *testing.T) {
 			if got := call("run_shell", false, "command", "env"); !strings.Contains(got, replaytest.Secrets[len(replaytest.Secrets)-1].Secret) {
 				t.Errorf("the secret is not in the environment: %s", got)
 			}
-			must(t, a.close())
+			must(t, a.Close())
 
 			counts := map[string]int{}
 			for _, m := range allAudit(t, dir) {
@@ -106,12 +107,12 @@ func TestAuditIsClean(t *testing.T) {
 func TestAuditOfCalls(t *testing.T) {
 	t.Parallel()
 	dir := auditDir(t)
-	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{client: "claude-code"})
+	f, a := audited(t, audit.Options{Dir: dir, Sync: -1}, setup{client: "claude-code"})
 	path := filepath.Join(f.work, "a.txt")
 	f.Must(t, "Write", replaytest.AsJSON(t, "file_path", path, "content", "one\n"))
 	f.Must(t, "run_shell", replaytest.AsJSON(t, "command", "echo two > '"+path+"'; exit 3"))
 	f.Must(t, "read_file", replaytest.AsJSON(t, "file_path", filepath.Join(f.work, "missing")))
-	must(t, a.close())
+	must(t, a.Close())
 	lines := allAudit(t, dir)
 	if got := events(t, dir); got != "serve.start call.start call.done call.start call.done call.done serve.stop" {
 		t.Fatal(got)

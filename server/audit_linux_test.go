@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codehand/server/audit"
 	"codehand/server/replaytest"
 )
 
@@ -23,7 +24,7 @@ func TestAuditFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
 	dir := filepath.Join(small, "audit")
-	f, a := audited(t, auditOptions{dir: dir, sync: -1}, setup{})
+	f, a := audited(t, audit.Options{Dir: dir, Sync: -1}, setup{})
 	write := func(name string) string {
 		return f.Must(t, "write_file", replaytest.AsJSON(t, "file_path", filepath.Join(f.work, name), "content", "x\n"))
 	}
@@ -65,8 +66,8 @@ func TestAuditFullDisk(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(f.work, "during")); err == nil || a.failed() == nil {
-		t.Errorf("the command ran, or the log says that it does not fail (%v)", a.failed())
+	if _, err := os.Stat(filepath.Join(f.work, "during")); err == nil || a.Failed() == nil {
+		t.Errorf("the command ran, or the log says that it does not fail (%v)", a.Failed())
 	}
 	must(t, fill.Truncate(0)) // a child of another test may have it open for a while
 	must(t, os.Remove(filler))
@@ -75,8 +76,8 @@ func TestAuditFullDisk(t *testing.T) {
 	if text := write("after2"); strings.HasPrefix(text, "!") {
 		t.Errorf("with room again: %s", text)
 	}
-	must(t, a.close())
-	if n, err := CheckAudit(dir); err != nil || n < 8 {
+	must(t, a.Close())
+	if n, err := audit.Check(dir); err != nil || n < 8 {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	refused := 0

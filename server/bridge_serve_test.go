@@ -28,6 +28,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
+	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -49,7 +50,7 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 	t.Helper()
 	flags := map[string]string{"state-dir": data, "auth-local-peer": "any"}
 	for k, v := range settings {
-		flags[flagOf(k)] = v
+		flags[replaytest.FlagOf(k)] = v
 	}
 	cfg, _, err := config.Load(config.Sources{WorkDir: work, Home: t.TempDir(), Flags: flags, Serve: true})
 	if err != nil {
@@ -58,12 +59,12 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 	if _, err := config.OpenState(data); err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{Config: cfg, Tools: all, Version: "test", Serve: true, storeTime: hangAfter})
+	s, err := New(Options{Config: cfg, Tools: all, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", addr)
-	for end := time.Now().Add(hangAfter); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); l, err = net.Listen("tcp", addr) {
+	for end := time.Now().Add(replaytest.HangAfter); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); l, err = net.Listen("tcp", addr) {
 		runtime.Gosched() // a child that another test forks has the one before until it runs its program
 	}
 	if err != nil {
@@ -90,7 +91,7 @@ func (e *endpointHere) close(t *testing.T) {
 		if err != nil {
 			t.Errorf("HTTP: %v", err)
 		}
-	case <-time.After(hangAfter):
+	case <-time.After(replaytest.HangAfter):
 		t.Fatal("HTTP does not return")
 	}
 }
@@ -102,7 +103,7 @@ func serveForBridge(t *testing.T, all []tool.Tool, settings map[string]string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := openEndpoint(t, work, filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", all, placed(settings, work))
+	e := openEndpoint(t, work, filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", all, replaytest.Placed(settings, work))
 	t.Cleanup(func() { e.close(t) })
 	return e
 }
@@ -120,25 +121,25 @@ func bridgeOver(t *testing.T, base http.RoundTripper, url, client string, modern
 	outR, outW := io.Pipe()
 	f := &fixture{ended: make(chan error, 1)}
 	go func() {
-		err := bridge.Run(context.Background(), bridge.Options{URL: url, Session: handleOf, EOFGrace: hangAfter, Base: base, Refuse: Refusals("test")}, inR, outW)
+		err := bridge.Run(context.Background(), bridge.Options{URL: url, Session: replaytest.Handle, EOFGrace: replaytest.HangAfter, Base: base, Refuse: Refusals("test")}, inR, outW)
 		_ = outW.Close()
 		f.ended <- err
 	}()
-	f.wire = newWire(inW, outR, client, modern)
+	f.Wire = replaytest.NewWire(inW, outR, client, modern)
 	t.Cleanup(func() {
-		_ = f.in.Close()
-		for range f.lines { // to the end of its output
+		_ = f.In.Close()
+		for range f.Lines { // to the end of its output
 		}
 		select {
 		case err := <-f.ended:
 			if err != nil {
 				t.Errorf("Bridge: %v", err)
 			}
-		case <-time.After(hangAfter):
+		case <-time.After(replaytest.HangAfter):
 			t.Fatal("Bridge does not return")
 		}
 	})
-	if err := f.hello(); err != nil {
+	if err := f.Hello(); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -158,23 +159,23 @@ func inBothEras(t *testing.T, test func(t *testing.T, modern bool, meta string))
 
 // TestBridgeSessions replays session files of stdio through a bridge: the model reads the same, byte for byte.
 func TestBridgeSessions(t *testing.T) {
-	for _, path := range scripts(t) {
-		file, err := readScript(path)
+	for _, path := range replaytest.Scripts(t) {
+		file, err := replaytest.ReadScript(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !file.written {
+		if !file.Written || file.Fixed { // a site has all tools
 			continue // TestSessions writes it
 		}
-		t.Run(scriptName(path), func(t *testing.T) {
+		t.Run(replaytest.ScriptName(path), func(t *testing.T) {
 			t.Parallel()
 			settings := map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client", "plan.approval_fallback": "client", "permissions.mode": "default"} // as on stdio
-			for k, v := range file.config {
+			for k, v := range file.Config {
 				settings[k] = v
 			}
 			e := serveForBridge(t, tools.All(), settings)
-			f := bridgeTo(t, "http://"+e.addr+"/mcp", file.client, file.modern)
-			play(t, file, f.wire, e.work, e.server.engines.dir, e.server.cfg.Home, false)
+			f := bridgeTo(t, "http://"+e.addr+"/mcp", file.Client, file.Modern)
+			replaytest.Play(t, file, f.Wire, e.work, e.server.engines.dir, e.server.cfg.Home, false)
 		})
 	}
 }
@@ -196,7 +197,7 @@ func TestBridgeProgress(t *testing.T) {
 				if meta != "" {
 					token += "," + meta
 				}
-				_ = f.send(callLine(i+10, "two_notes", "{}", token))
+				_ = f.Send(replaytest.CallLine(i+10, "two_notes", "{}", token))
 			}
 		}()
 		answers, all := f.collect(t, calls)
@@ -250,20 +251,20 @@ func TestBridgeCancelsTools(t *testing.T) {
 		f := bridgeTo(t, "http://"+e.addr+"/mcp", "test", modern)
 		send := func(l string) {
 			t.Helper()
-			if err := f.send(l); err != nil {
+			if err := f.Send(l); err != nil {
 				t.Fatal(err)
 			}
 		}
-		send(callLine(10, "hold", "{}", meta))
+		send(replaytest.CallLine(10, "hold", "{}", meta))
 		wait(t, started, "the call does not begin")
 		send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":10}}`)
 		wait(t, ended, "the cancel does not reach the tool")
-		send(callLine(10, "echo", `{"text":"again"}`, meta))
-		if l, err := f.receive(); err != nil || !strings.Contains(string(l), "again") {
+		send(replaytest.CallLine(10, "echo", `{"text":"again"}`, meta))
+		if l, err := f.Receive(); err != nil || !strings.Contains(string(l), "again") {
 			t.Errorf("got %s (%v)", l, err)
 		}
-		_ = f.in.Close()
-		if l, err := f.receive(); err != io.EOF {
+		_ = f.In.Close()
+		if l, err := f.Receive(); err != io.EOF {
 			t.Errorf("a late line: %s", l)
 		}
 	})
@@ -273,7 +274,7 @@ func wait(t *testing.T, c <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(hangAfter):
+	case <-time.After(replaytest.HangAfter):
 		t.Fatal(what)
 	}
 }
@@ -334,18 +335,18 @@ func TestBridgeRestart(t *testing.T) {
 		if err := os.WriteFile(path, []byte("one\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		e := openEndpoint(t, work, data, reserved(t), tools.All(), settings)
+		e := openEndpoint(t, work, data, replaytest.Reserved(t), tools.All(), settings)
 		d := &dialer{}
 		base := &http.Transport{DialContext: d.dial}
 		f := bridgeOver(t, base, "http://"+e.addr+"/mcp", "test", modern)
-		if got, err := f.call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q}`, path))); err != nil || !strings.Contains(got, "one") {
+		if got, err := f.Call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q}`, path))); err != nil || !strings.Contains(got, "one") {
 			t.Fatalf("read: %s (%v)", got, err)
 		}
 		e.close(t)
 		d.drained(t)
 		e = openEndpoint(t, work, data, e.addr, tools.All(), settings)
 		t.Cleanup(func() { e.close(t) })
-		got, err := f.call("edit_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q,"old_string":"one","new_string":"two"}`, path)))
+		got, err := f.Call("edit_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q,"old_string":"one","new_string":"two"}`, path)))
 		if b, _ := os.ReadFile(path); err != nil || string(b) != "two\n" {
 			t.Errorf("edit: %s (%v), the file: %s", got, err, b)
 		}
@@ -366,12 +367,12 @@ func TestBridgeForeign(t *testing.T) {
 	t.Cleanup(s.Close)
 	inBothEras(t, func(t *testing.T, modern bool, meta string) {
 		f := bridgeTo(t, s.URL+"/path", "test", modern)
-		if r, err := f.request("tools/list", nil); err != nil || !strings.Contains(string(r.Result), `"echo"`) {
+		if r, err := f.Request("tools/list", nil); err != nil || !strings.Contains(string(r.Result), `"echo"`) {
 			t.Fatalf("list: %s (%v)", r.Result, err)
 		}
 		for i := range 20 {
 			id := `"id-` + strconv.Itoa(i) + `"`
-			if err := f.send(callLine(id, "echo", `{"text":"größe"}`, strings.TrimSuffix(`"progressToken":`+id+","+meta, ","))); err != nil {
+			if err := f.Send(replaytest.CallLine(id, "echo", `{"text":"größe"}`, strings.TrimSuffix(`"progressToken":`+id+","+meta, ","))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -381,7 +382,7 @@ func TestBridgeForeign(t *testing.T) {
 				t.Errorf("call %d: %s %+v", i, r.Result, r.Error)
 			}
 		}
-		if r, err := f.request("tools/nothing", nil); err != nil || r.Error == nil || r.Error.Code != -32601 {
+		if r, err := f.Request("tools/nothing", nil); err != nil || r.Error == nil || r.Error.Code != -32601 {
 			t.Errorf("an unknown method: %+v (%v)", r.Error, err)
 		}
 	})
@@ -401,13 +402,13 @@ func TestBridgeRefusals(t *testing.T) {
 	f := start(t, setup{silent: true})
 	var want []string
 	for _, l := range bad {
-		if err := f.wire.send(l); err != nil {
+		if err := f.Send(l); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_ = f.wire.in.Close()
+	_ = f.In.Close()
 	for {
-		l, err := f.receive()
+		l, err := f.Receive()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -421,7 +422,7 @@ func TestBridgeRefusals(t *testing.T) {
 	stub := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { seen <- q.Method }))
 	defer stub.Close()
 	var out bytes.Buffer
-	o := bridge.Options{URL: stub.URL + "/mcp", EOFGrace: hangAfter, Refuse: Refusals("test")}
+	o := bridge.Options{URL: stub.URL + "/mcp", EOFGrace: replaytest.HangAfter, Refuse: Refusals("test")}
 	must(t, bridge.Run(t.Context(), o, strings.NewReader(strings.Join(bad, "\n")+"\n"), &out))
 	var got []string
 	for l := range strings.Lines(out.String()) {

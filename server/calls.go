@@ -49,16 +49,19 @@ func (t *turn) call(ctx context.Context) request.Answer {
 	if bad != nil {
 		return failed(bad)
 	}
-	said, err := asking.Answered(t.req.InputResponses)
-	if err != nil {
-		return failed(&jsonrpc.Error{
-			Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method,
-		})
-	}
 	note, stop := t.progress()
 	defer stop() // before the answer: no note is sent after it
 	c := &toolCall{turn: t, client: client, note: note}
-	now := round{token: t.req.RequestState, said: said}
+	var now round
+	if client.Modern { // what a legacy client writes into its own request is no answer
+		var err error
+		if now.said, err = asking.Answered(t.req.InputResponses); err != nil {
+			return failed(&jsonrpc.Error{
+				Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method,
+			})
+		}
+		now.token = t.req.RequestState
+	}
 	for {
 		result, answer := c.run(ctx, &now)
 		if result == nil {

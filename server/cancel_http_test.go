@@ -99,11 +99,11 @@ func (x *stage) quiet(t *testing.T) {
 func (x *stage) open(t *testing.T, want int) {
 	t.Helper()
 	for limit := time.Now().Add(replaytest.HangAfter); time.Now().Before(limit); runtime.Gosched() {
-		if x.server.endpoint.Load().work.count()[""] == want {
+		if open(x.server)[""] == want {
 			return
 		}
 	}
-	t.Fatalf("%v requests are open, want %d", x.server.endpoint.Load().work.count(), want)
+	t.Fatalf("%v requests are open, want %d", open(x.server), want)
 }
 
 // arrived reads a reply that must come.
@@ -439,7 +439,7 @@ func TestRevoked(t *testing.T) {
 	x := staged(t, map[string]string{"http.orphan_grace": "1h"})
 	legacy, modern := x.client("alice").Hello(), x.client("alice").Of2026()
 	stream := replaytest.Async(legacy.Request(t.Context(), http.MethodGet, legacy.URL, ""))
-	x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
+	x.await(t, "the stream is open", func() bool { return open(x.server)["get"] == 1 })
 	s := x.sse(t, "alice")
 	s.begin("1", "tend", "sse")
 	x.expect(t, x.began, "sse")
@@ -451,7 +451,7 @@ func TestRevoked(t *testing.T) {
 	theirs := bob.Launch(t.Context(), "1", "tend", "bob's", "")
 	x.expect(t, x.began, "bob's")
 
-	file := auth.OpenTokenFile(TokenFile(x.server.cfg))
+	file := auth.OpenTokenFile(x.server.cfg.TokenFile())
 	if _, err := file.Revoke(func(t auth.Token) bool { return t.Principal == "alice" }); err != nil {
 		t.Fatal(err)
 	}
@@ -495,7 +495,7 @@ func TestDeleteSession(t *testing.T) {
 	x := staged(t, nil)
 	one, two := x.client("alice").Hello(), x.client("alice").Hello()
 	stream := replaytest.Async(one.Request(t.Context(), http.MethodGet, one.URL, ""))
-	x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
+	x.await(t, "the stream is open", func() bool { return open(x.server)["get"] == 1 })
 	first := one.Launch(t.Context(), "1", "tend", "a", "")
 	x.expect(t, x.began, "a")
 	second := two.Launch(t.Context(), "1", "tend", "b", "")
@@ -560,11 +560,10 @@ func TestVanish(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for limit := time.Now().Add(replaytest.HangAfter); len(x.server.endpoint.Load().work.list()) > 0; runtime.Gosched() {
-		if time.Now().After(limit) {
-			t.Fatalf("still open: %v", x.server.endpoint.Load().work.count())
-		}
-	}
+	x.await(t, "nothing is open", func() bool {
+		n := open(x.server)
+		return n[""]+n["get"]+n["sse"]+n["listen"] == 0
+	})
 	if text, failed := x.client("alice").Hello().Call("2", "watch", `{"no":1}`, "").Text(); !failed || !strings.HasPrefix(text, "INPUT_INVALID") {
 		t.Errorf("afterwards: %s", text)
 	}

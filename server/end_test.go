@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -13,8 +11,7 @@ import (
 
 	"codehand/server/config"
 	"codehand/server/replaytest"
-	"codehand/server/tenants"
-	"codehand/tools/session"
+	"codehand/server/stdio"
 	"codehand/tools/tool"
 )
 
@@ -49,8 +46,8 @@ func startEnding(t *testing.T, cfg config.Config, hold func(context.Context)) *e
 
 // endings are when a signal comes after the end of the input, and when what runs is cancelled then.
 var endings = []struct{ signal, cancelled time.Duration }{
-	{500 * time.Millisecond, signalGrace},
-	{signalGrace, signalGrace},
+	{500 * time.Millisecond, stdio.SignalGrace},
+	{stdio.SignalGrace, stdio.SignalGrace},
 	{3 * time.Second, 3 * time.Second},
 	{time.Hour, 5 * time.Second},
 }
@@ -78,7 +75,7 @@ func TestSignalAfterEndOfInput(t *testing.T) {
 				}
 				must(t, <-h.done)
 				synctest.Wait() // the signal is noted by a goroutine of its own
-				if got, want := h.s.hurried.Load(), e.signal < time.Hour; got != want {
+				if got, want := h.s.life.hurried.Load(), e.signal < time.Hour; got != want {
 					t.Errorf("commands are ended in a hurry: %t, want %t", got, want)
 				}
 				must(t, h.s.Close())
@@ -117,12 +114,12 @@ func TestSignalLeavesTimeForJobs(t *testing.T) {
 		ends := make(chan struct{})
 		h := startEnding(t, cfg, func(context.Context) { <-ends })
 		must(t, h.in.Close())
-		time.Sleep(signalGrace)
+		time.Sleep(stdio.SignalGrace)
 		h.signal()
 		began := time.Now()
 		must(t, <-h.done)
-		if took := time.Since(began); took != hurriedGrace {
-			t.Errorf("Stdio returned %s after the signal, want %s", took, hurriedGrace)
+		if took := time.Since(began); took != stdio.HurriedGrace {
+			t.Errorf("Stdio returned %s after the signal, want %s", took, stdio.HurriedGrace)
 		}
 		close(ends)
 		must(t, h.s.Close())
@@ -140,9 +137,9 @@ func TestSignalWhileEnding(t *testing.T) {
 		signal, stdio  time.Duration
 		during, behind bool // there is a hurry when Stdio has returned, and when the server closes
 	}{
-		{"while calls end", true, grace + 200*time.Millisecond, grace + hurriedGrace, true, true},
-		{"while the server closes", true, grace + cancelGrace + 200*time.Millisecond, grace + cancelGrace, false, true},
-		{"first", false, 0, signalGrace + cancelGrace, false, false},
+		{"while calls end", true, grace + 200*time.Millisecond, grace + stdio.HurriedGrace, true, true},
+		{"while the server closes", true, grace + stdio.CancelGrace + 200*time.Millisecond, grace + stdio.CancelGrace, false, true},
+		{"first", false, 0, stdio.SignalGrace + stdio.CancelGrace, false, false},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +160,7 @@ func TestSignalWhileEnding(t *testing.T) {
 				}
 				hurries := func(when string, want bool) {
 					synctest.Wait()
-					if got := h.s.hurried.Load(); got != want {
+					if got := h.s.life.hurried.Load(); got != want {
 						t.Errorf("%s commands are ended in a hurry: %t, want %t", when, got, want)
 					}
 				}
@@ -207,44 +204,5 @@ func TestCloseWaitsForRecords(t *testing.T) {
 				t.Errorf("recorded are %s, want %s", got, want)
 			}
 		})
-	}
-}
-
-// TestNothingAfterClose: a call that came while the server was being closed, as at a second signal, got a fresh session, whose
-// jobs nobody ended any more, and ran without a line in the record.
-func TestNothingAfterClose(t *testing.T) {
-	t.Parallel()
-	built := 0
-	var during error
-	var s *sessions
-	s = newSessions(func(key session.Key, _ *tenants.Tenant) (*session.State, func(), error) {
-		built++
-		return &session.State{Key: key}, func() { _, _, during = s.acquire(session.Key{Principal: "p", Session: "late"}, nil) }, nil
-	})
-	_, release, err := s.acquire(session.Key{Principal: "p", Session: "early"}, nil)
-	must(t, err)
-	over := s.closeAll()
-	if built != 1 || !errors.Is(during, errClosed) {
-		t.Errorf("%d sessions were built, and the last call got %v", built, during)
-	}
-	select {
-	case <-over:
-		t.Error("all calls are said to be over, and one is not")
-	default:
-	}
-	release()
-	<-over
-
-	j := newJournals(t.TempDir(), nil, config.Config{}, slog.New(slog.DiscardHandler))
-	must(t, j.close())
-	if _, err := j.of("p"); !errors.Is(err, errClosed) {
-		t.Errorf("a journal after the end: %v", err)
-	}
-
-	a, err := openAudit(auditOptions{dir: auditDir(t), replica: "r"})
-	must(t, err)
-	must(t, a.close())
-	if err := a.failed(); !errors.Is(err, errAuditClosed) {
-		t.Errorf("the record that is closed: %v", err)
 	}
 }

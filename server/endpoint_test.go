@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,16 +19,24 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
+	"codehand/server/listen"
 	"codehand/server/pipeline"
 	"codehand/server/replaytest"
+	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/tools"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
-// live are the legacy sessions of a site that has answered something.
-func (x *httpSite) live() *httpSessions { return x.server.endpoint.Load().sessions }
+// open is how many streams of each kind a server over HTTP has open, requests under "", and sessions.
+func open(s *Server) map[string]int {
+	if e := s.team.endpoint.Load(); e != nil {
+		return e.Count()
+	}
+	return nil // it has not begun to serve
+}
 
 // soon ends when a request that hangs is a failure.
 func soon(t *testing.T) context.Context {
@@ -42,7 +49,7 @@ func soon(t *testing.T) context.Context {
 // revoke takes all tokens away.
 func (x *httpSite) revoke(t *testing.T) {
 	t.Helper()
-	gone, err := auth.OpenTokenFile(TokenFile(x.server.cfg)).Revoke(func(auth.Token) bool { return true })
+	gone, err := auth.OpenTokenFile(x.server.cfg.TokenFile()).Revoke(func(auth.Token) bool { return true })
 	if err != nil || len(gone) == 0 {
 		t.Fatalf("%d tokens were revoked: %v", len(gone), err)
 	}
@@ -76,7 +83,7 @@ func TestArrivalOrder(t *testing.T) {
 	at, err := s.team.tenants.Of(s.localPrincipal())
 	must(t, err)
 	for round := range rounds {
-		recs := make([]*record, calls)
+		turns := make([]*turn, calls)
 		start := make(chan struct{})
 		var all sync.WaitGroup
 		for i := range calls {
@@ -84,16 +91,16 @@ func TestArrivalOrder(t *testing.T) {
 			if bad != nil {
 				t.Fatal(bad.Message)
 			}
-			key, _ := sessions.HTTPKey(who, env, "handle-one", "")
+			key, err := sessions.HTTPKey(who, env, "handle-one", "")
+			must(t, err)
 			all.Go(func() {
 				<-start
-				rec := &record{env: env, place: at, limits: limits, from: pipeline.From{}}
-				release := func() {}
-				if e := s.arrive(rec, key, &release); e != nil {
+				c := &turn{s: s, req: request.Request{Envelope: env, Tenant: at, Session: key, Caller: request.Caller{Limits: limits}}}
+				if e := c.arrive(); e != nil {
 					t.Error(e.Message)
 				}
-				t.Cleanup(release)
-				recs[i] = rec
+				t.Cleanup(c.leave)
+				turns[i] = c
 			})
 		}
 		close(start)
@@ -102,26 +109,26 @@ func TestArrivalOrder(t *testing.T) {
 		orders := make([][]int, 3) // of the queue of calls, of that of commands, at the gate
 		for queue := range 2 {
 			var mu sync.Mutex
-			for i, rec := range recs {
+			for i, c := range turns {
 				all.Go(func() {
-					if ok, err := rec.turns[queue].Wait(t.Context()); !ok {
+					if ok, err := c.places[queue].Wait(t.Context()); !ok {
 						t.Errorf("no turn: %v", err)
 					}
 					mu.Lock()
 					orders[queue] = append(orders[queue], i)
 					mu.Unlock()
-					rec.turns[queue].Leave()
+					c.places[queue].Leave()
 				})
 			}
 			all.Wait()
 		}
 		order = nil
-		for _, rec := range recs {
+		for _, c := range turns {
 			all.Go(func() {
-				if _, err := rec.visit.Call(t.Context(), s.table["mark"], rec.env.arguments, pipeline.Arrival{}); err != nil {
+				if _, err := c.visit.Call(t.Context(), c.target.tool, c.target.input, pipeline.Arrival{}); err != nil {
 					t.Error(err)
 				}
-				rec.visit.Leave()
+				c.visit.Leave()
 			})
 		}
 		all.Wait()
@@ -245,7 +252,7 @@ func TestListenNeedsStream(t *testing.T) {
 	c := x.client("").Of2026()
 	c.Extra = map[string]string{"Accept": "application/json"}
 	got := arrived(t, replaytest.Async(c.Request(soon(t), http.MethodPost, c.URL, listenLine("1", `{"toolsListChanged":true}`))))
-	if got.Status != http.StatusNotAcceptable || x.server.endpoint.Load().work.count()["listen"] != 0 {
+	if got.Status != http.StatusNotAcceptable || open(x.server)["listen"] != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -283,9 +290,12 @@ func TestDeleteBeatsAdoption(t *testing.T) {
 	o := siteSetup{principals: []string{"alice"}, tools: []tool.Tool{counting(&runs)}}
 	first := serveHTTP(t, o)
 	c := first.client("alice").Hello()
+	store := &pausing{reached: make(chan struct{}), goOn: make(chan struct{})}
+	o.store = func(s state.Store) state.Store {
+		store.Store = s
+		return store
+	}
 	x := first.again(t, o)
-	store := &pausing{Store: x.server.engines.store, reached: make(chan struct{}), goOn: make(chan struct{})}
-	x.server.engines.store = store
 	c.URL = x.url + "/mcp"
 	early := replaytest.Async(c.Request(soon(t), http.MethodPost, c.URL, c.CallBody("1", "count", "{}", "")))
 	<-store.reached
@@ -299,41 +309,11 @@ func TestDeleteBeatsAdoption(t *testing.T) {
 	if got := c.Call("2", "count", "{}", ""); got.Status != http.StatusNotFound {
 		t.Errorf("a later request: %d %s", got.Status, got.Answer)
 	}
-	if n := runs.Load(); n != 0 || x.live().count() != 0 {
-		t.Errorf("the tool ran %d times, %d sessions live", n, x.live().count())
+	if n := runs.Load(); n != 0 || open(x.server)["sessions"] != 0 {
+		t.Errorf("the tool ran %d times, %d sessions live", n, open(x.server)["sessions"])
 	}
 	if keys := x.sessionKeys(t); len(keys) != 1 || !strings.HasSuffix(keys[0], ".gone") {
 		t.Errorf("the Store has %v", keys)
-	}
-}
-
-// TestDeleteBeatsRequest: a request that had found its session before it was deleted, and had not yet begun, does not
-// begin.
-func TestDeleteBeatsRequest(t *testing.T) {
-	t.Parallel()
-	var runs atomic.Int64
-	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, tools: []tool.Tool{counting(&runs)}})
-	c := x.client("alice").Hello()
-	e := x.server.endpoint.Load()
-	body := c.CallBody("1", "count", "{}", "")
-	q := c.Request(soon(t), http.MethodPost, "/mcp", body)
-	from, err := e.admit(q)
-	must(t, err)
-	defer from.done()
-	scope, err := x.live().acquire(t.Context(), from.who, c.Session)
-	must(t, err)
-	defer x.live().release(scope)
-	at, err := e.o.Tenants.Of(from.who)
-	must(t, err)
-	if got := c.Delete(); got != http.StatusOK {
-		t.Fatalf("DELETE: %d", got)
-	}
-	env, _ := jsonrpc.Scan([]byte(body))
-	w := httptest.NewRecorder()
-	late := &exchange{e: e, w: w, r: q, c: from, body: []byte(body), scope: scope, rec: &record{env: env, limits: from.limits, place: at}}
-	late.request()
-	if w.Code != http.StatusNotFound || runs.Load() != 0 {
-		t.Errorf("it got %d %s, and the tool ran %d times", w.Code, w.Body, runs.Load())
 	}
 }
 
@@ -356,7 +336,7 @@ func TestDeleteClears(t *testing.T) {
 	})
 	c := x.client("alice").Hello()
 	stream := replaytest.Async(c.Request(soon(t), http.MethodGet, c.URL, ""))
-	x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
+	x.await(t, "the stream is open", func() bool { return open(x.server)["get"] == 1 })
 	if text, failed := c.Call("1", "run_shell", `{"command":"sleep 600","run_in_background":true}`, "").Text(); failed {
 		t.Fatal(text)
 	}
@@ -519,7 +499,7 @@ func TestBytesOut(t *testing.T) {
 		r, err := http.DefaultClient.Do(c.Request(soon(t), http.MethodGet, c.URL, ""))
 		must(t, err)
 		defer r.Body.Close()
-		x.await(t, "the stream is open", func() bool { return x.server.endpoint.Load().work.count()["get"] == 1 })
+		x.await(t, "the stream is open", func() bool { return open(x.server)["get"] == 1 })
 		in := bufio.NewReader(r.Body)
 		sent := 0
 		for n := 0; sent < 60<<10; n++ {
@@ -537,78 +517,25 @@ func TestBytesOut(t *testing.T) {
 	})
 }
 
-// TestSilentCall: the answer to a call that says nothing for long becomes a stream with comments, in both eras, so that
-// nobody on the way believes the connection dead. Who takes no stream gets none.
-func TestSilentCall(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, accept string
-		modern       bool
-	}{
-		{name: "legacy", accept: "application/json, text/event-stream"},
-		{name: "modern", accept: "application/json, text/event-stream", modern: true},
-		{name: "legacy without streams", accept: "application/json"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			x := staged(t, nil)
-			c := x.client("alice").Hello()
-			x.server.endpoint.Load().keepAlive = time.Millisecond
-			if c.Modern = test.modern; test.modern {
-				c.Session = ""
-			}
-			c.Extra = map[string]string{"Accept": test.accept}
-			stream := strings.Contains(test.accept, "event-stream")
-			q := c.Request(soon(t), http.MethodPost, c.URL, c.CallBody("1", "hold", `{"text":"a"}`, ""))
-			type reply struct {
-				r   *http.Response
-				err error
-			}
-			replies := make(chan reply, 1)
-			go func() {
-				r, err := http.DefaultClient.Do(q)
-				replies <- reply{r, err}
-			}()
-			x.expect(t, x.began, "a")
-			if !stream {
-				x.release("a")
-			}
-			got := <-replies
-			must(t, got.err)
-			defer got.r.Body.Close()
-			kind, in := got.r.Header.Get("Content-Type"), bufio.NewReader(got.r.Body)
-			if stream != (kind == "text/event-stream") {
-				t.Fatalf("the answer is %s", kind)
-			}
-			for range 3 {
-				if !stream {
-					break
-				}
-				line, err := in.ReadString('\n')
-				must(t, err)
-				blank, err := in.ReadString('\n')
-				must(t, err)
-				if line != ": keep-alive\n" || blank != "\n" {
-					t.Errorf("on the silent stream: %q %q", line, blank)
-				}
-			}
-			if stream {
-				x.release("a")
-			}
-			rest, err := io.ReadAll(in)
-			if err != nil || strings.Count(string(rest), "done a") != 1 {
-				t.Errorf("at the end: %q, %v", rest, err)
-			}
-		})
-	}
+// A downStore does not answer while it is down.
+type downStore struct {
+	state.Store
+	down atomic.Bool
 }
 
-// A downStore does not answer.
-type downStore struct{ state.Store }
+func (s *downStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if s.down.Load() {
+		return nil, 0, state.ErrDown
+	}
+	return s.Store.Get(ctx, key)
+}
 
-func (downStore) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, state.ErrDown }
-
-func (downStore) Set(context.Context, string, []byte) error { return state.ErrDown }
+func (s *downStore) Set(ctx context.Context, key string, value []byte) error {
+	if s.down.Load() {
+		return state.ErrDown
+	}
+	return s.Store.Set(ctx, key, value)
+}
 
 // TestStoreDown: while the Store does not answer a session is known by its id alone, so no client is told that its session
 // is gone; ending one has to wait.
@@ -617,10 +544,14 @@ func TestStoreDown(t *testing.T) {
 	o := siteSetup{principals: []string{"alice", "bob"}, tools: []tool.Tool{echoing()}}
 	first := serveHTTP(t, o)
 	c := first.client("alice").Hello()
+	store := &downStore{}
+	o.store = func(s state.Store) state.Store {
+		store.Store = s
+		return store
+	}
 	x := first.again(t, o)
 	c.URL = x.url + "/mcp"
-	real := x.server.engines.store
-	x.server.engines.store = downStore{real}
+	store.down.Store(true)
 	for _, method := range []string{"ping", "tools/list"} {
 		if got := c.Do(c.Request(soon(t), http.MethodPost, c.URL, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)); got.Status != http.StatusOK || !strings.Contains(got.Answer, `"result"`) {
 			t.Errorf("%s: %d %s", method, got.Status, got.Answer)
@@ -635,7 +566,7 @@ func TestStoreDown(t *testing.T) {
 	if got := c.Delete(); got != http.StatusServiceUnavailable {
 		t.Errorf("DELETE: %d", got)
 	}
-	x.server.engines.store = real
+	store.down.Store(false)
 	if got := c.Delete(); got != http.StatusOK {
 		t.Errorf("DELETE when it is back: %d", got)
 	}
@@ -652,7 +583,7 @@ func TestReconnectedStream(t *testing.T) {
 	c := first.client("").Hello()
 	x := first.again(t, siteSetup{})
 	c.URL = x.url + "/mcp"
-	open := func() (*bufio.Reader, context.CancelFunc) {
+	connect := func() (*bufio.Reader, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(soon(t))
 		t.Cleanup(cancel)
 		r, err := http.DefaultClient.Do(c.Request(ctx, http.MethodGet, c.URL, ""))
@@ -660,15 +591,10 @@ func TestReconnectedStream(t *testing.T) {
 		t.Cleanup(func() { _ = r.Body.Close() })
 		return bufio.NewReader(r.Body), cancel
 	}
-	streams := func() int {
-		if e := x.server.endpoint.Load(); e != nil {
-			return e.work.count()["get"]
-		}
-		return 0
-	}
-	_, lose := open()
+	streams := func() int { return open(x.server)["get"] }
+	_, lose := connect()
 	x.await(t, "one stream is open", func() bool { return streams() == 1 })
-	in, _ := open()
+	in, _ := connect()
 	lose()
 	// Either the second stream goes on and hears, or it ends and the client comes back.
 	heard := make(chan string, 1)
@@ -699,7 +625,7 @@ func TestReconnectedStream(t *testing.T) {
 	if got == "broadcast" {
 		return
 	}
-	in, _ = open()
+	in, _ = connect()
 	x.await(t, "a stream is open", func() bool { return streams() == 1 })
 	x.changeList()
 	for line := ""; !strings.Contains(line, "list_changed"); {
@@ -713,7 +639,10 @@ func TestReconnectedStream(t *testing.T) {
 // still known after a restart.
 func TestLongClientNames(t *testing.T) {
 	t.Parallel()
-	x := serveHTTP(t, siteSetup{})
+	o := siteSetup{tools: []tool.Tool{fixtureTool("who", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
+		return tool.Result{Text: env.Client.Name + " " + env.Client.Version + " " + env.Client.Revision}, nil
+	})}}
+	x := serveHTTP(t, o)
 	c := x.client("")
 	long := strings.Repeat("n", 1<<18)
 	r := c.Post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + long + `","version":"` + long + `"}}}`)
@@ -721,22 +650,16 @@ func TestLongClientNames(t *testing.T) {
 	if c.Session = r.Header.Get("Mcp-Session-Id"); r.StatusCode != http.StatusOK || c.Session == "" {
 		t.Fatalf("initialize: %s", r.Status)
 	}
-	known := func() *sessions.ClientRecord {
-		x.live().mu.Lock()
-		defer x.live().mu.Unlock()
-		return x.live().live[c.Session].client.Load()
+	key := session.Key{Principal: auth.LocalID, Session: sessions.ByHTTP + c.Session}
+	kept, gone, err := sessions.Records{Store: x.server.engines.store}.Recall(t.Context(), key)
+	must(t, err)
+	if gone || len(kept.Name) > 1000 || len(kept.Version) > 1000 || !strings.HasPrefix(kept.Name, "nnn") {
+		t.Errorf("a name of %d bytes and a version of %d bytes are kept", len(kept.Name), len(kept.Version))
 	}
-	before := *known()
-	if len(before.Name) > 1000 || len(before.Version) > 1000 || !strings.HasPrefix(before.Name, "nnn") {
-		t.Errorf("a name of %d bytes and a version of %d bytes are kept", len(before.Name), len(before.Version))
-	}
-	x = x.again(t, siteSetup{})
+	x = x.again(t, o)
 	c.URL = x.url + "/mcp"
-	if got := c.Do(c.Request(soon(t), http.MethodPost, c.URL, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)); got.Status != http.StatusOK {
-		t.Fatalf("after a restart: %d %s", got.Status, got.Answer)
-	}
-	if after := *known(); after.Name != before.Name || after.Protocol != "2025-11-25" {
-		t.Errorf("after a restart the client is %.40s, %s", after.Name, after.Protocol)
+	if text, failed := c.Call("2", "who", "{}", "").Text(); failed || text != kept.Name+" "+kept.Version+" 2025-11-25" {
+		t.Errorf("after a restart the client is %.40s", text)
 	}
 }
 
@@ -772,7 +695,7 @@ func TestUnixListener(t *testing.T) {
 	flags := map[string]string{"state-dir": filepath.Join(dir, "data"), "http-listen": "unix:" + path}
 	cfg, _, err := config.Load(config.Sources{WorkDir: dir, Home: dir, Flags: flags, Serve: true})
 	must(t, err)
-	ls, err := Listen(t.Context(), cfg, ListenOptions{})
+	ls, err := listen.Open(t.Context(), cfg, listen.Options{})
 	must(t, err)
 	s, err := New(Options{Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
 	must(t, err)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ func TestSessionHooks(t *testing.T) {
 		}
 	}})
 	s, key := f.server.sessions, session.Key{Principal: auth.LocalID, Session: sessions.ByHandle + replaytest.Handle}
+	left, later := make(chan struct{}, 100), new(atomic.Int64)
+	s.Left, s.Now = func() { left <- struct{}{} }, func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	var want []string
 	expect := func(line string) {
 		t.Helper()
@@ -48,20 +51,17 @@ func TestSessionHooks(t *testing.T) {
 	expect("SessionStart startup <nil>")
 	f.Must(t, "list_files", `{"pattern":"*"}`)
 
-	unused(t, s) // the answer goes out before the call lets go of its session
-	s.mu.Lock()
-	s.now = func() time.Time { return time.Now().Add(s.after + 2*sweepEvery) }
-	s.mu.Unlock()
-	s.idle()
+	for range 2 { // the answer goes out before the call lets go of its session
+		<-left
+	}
+	later.Store(int64(s.Idle + time.Hour))
+	s.DropIdle()
 	expect("SessionEnd <nil> idle")
-	s.mu.Lock()
-	s.now = time.Now
-	s.mu.Unlock()
 	f.Must(t, "list_files", `{"pattern":"*"}`)
 	expect("SessionStart resume <nil>")
-	s.end(key)
+	s.End(key)
 	expect("SessionEnd <nil> closed")
-	s.end(key)
+	s.End(key)
 	f.Must(t, "list_files", `{"pattern":"*"}`)
 	expect("SessionStart resume <nil>")
 	if err := f.server.Close(); err != nil {
@@ -97,30 +97,6 @@ func TestSessionHooksOverHTTP(t *testing.T) {
 	again.Session = c.Session
 	again.Does("list_files", `{"pattern":"*"}`)
 	expect("SessionStart startup <nil>", "SessionEnd <nil> shutdown", "SessionStart resume <nil>")
-}
-
-// unused waits until no session is in use.
-func unused(t *testing.T, s *sessions) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(replaytest.HangAfter)
-	for {
-		calls := 0
-		s.mu.Lock()
-		for _, l := range s.live {
-			calls += l.calls
-		}
-		s.mu.Unlock()
-		if calls == 0 {
-			return
-		}
-		select {
-		case <-late:
-			t.Fatalf("%d calls are left", calls)
-		case <-tick.C:
-		}
-	}
 }
 
 // A server whose hooks cannot be understood does not start.

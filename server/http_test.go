@@ -24,6 +24,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/listen"
 	"codehand/server/replaytest"
+	"codehand/server/state"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -51,7 +52,8 @@ type siteSetup struct {
 	log        io.Writer // nil: none
 	extend     func(*mcpserver.MCPServer)
 	hooks      []config.Hook
-	roots      time.Duration // that a client has to name its roots; 0: as long as it likes
+	roots      time.Duration                 // that a client has to name its roots; 0: as long as it likes
+	store      func(state.Store) state.Store // takes the place of the Store; nil: nothing does
 }
 
 // serveHTTP starts a httpSite. It ends with the test, or by stop.
@@ -106,6 +108,9 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 		t.Fatal(err)
 	}
 	patient(s, o.roots)
+	if o.store != nil {
+		s.engines.store = o.store(s.engines.store)
+	}
 	x.server = s
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -11,7 +12,9 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/replaytest"
+	"codehand/server/request"
 	"codehand/server/sessions"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -29,13 +32,15 @@ func TestInnerTools(t *testing.T) {
 	limits := s.team.porter.Limits(who)
 	at, err := s.team.tenants.Of(s.localPrincipal())
 	must(t, err)
-	state, release, err := s.sessions.Acquire(s.names.Key(envelope{}), at)
+	state, release, err := s.sessions.Acquire(session.Key{Principal: who.ID, Session: "h:handle-one"}, at)
 	must(t, err)
 	t.Cleanup(release)
-	rec := &record{place: at, limits: limits, state: state}
+	outer := &toolCall{turn: &turn{
+		s: s, req: request.Request{Tenant: at, Caller: request.Caller{Limits: limits}}, state: state,
+	}}
 	find := func(ctx context.Context, name string) (pipeline.Inner, *tool.Refusal, bool) {
 		arrived := false
-		found, ok := s.inner(rec)(name, func() { arrived = true })
+		found, ok := outer.inner(name, func() { arrived = true })
 		if ok != arrived {
 			t.Errorf("%s: found %v, took its ticket %v", name, ok, arrived)
 		}
@@ -75,8 +80,8 @@ func TestInnerTools(t *testing.T) {
 	}
 
 	narrow := *at
-	narrow.who.Scopes = auth.Read
-	rec.place, rec.limits = &narrow, nil
+	narrow.Who.Scopes = auth.Read
+	outer.req.Tenant, outer.req.Caller.Limits = &narrow, nil
 	if _, refused, ok := find(t.Context(), "run"); !ok || refused == nil || refused.Code != tool.ScopeMissing {
 		t.Errorf("without the scope: %+v", refused)
 	}
@@ -106,26 +111,24 @@ func TestInnerOrder(t *testing.T) {
 	limits := s.team.porter.Limits(who)
 	at, err := s.team.tenants.Of(s.localPrincipal())
 	must(t, err)
-	arrive := func(name string) *record {
-		env, bad := jsonrpc.Scan([]byte(replaytest.CallLine(1, name, `{}`, "")))
+	arrive := func(name string) request.Work {
+		message := []byte(replaytest.CallLine(1, name, `{}`, ""))
+		env, bad := jsonrpc.Scan(message)
 		if bad != nil {
 			t.Fatal(bad.Message)
 		}
-		key, _ := sessions.HTTPKey(who, env, "handle-one", "")
-		rec, release := &record{env: env, place: at, limits: limits}, func() {}
-		if e := s.arrive(rec, key, &release); e != nil {
-			t.Fatal(e.Message)
-		}
-		t.Cleanup(release)
-		return rec
+		key, err := sessions.HTTPKey(who, env, "handle-one", "")
+		must(t, err)
+		work, _ := s.Serve(request.Request{
+			Envelope: env, Message: message, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: limits},
+		})
+		return work
 	}
 	var all sync.WaitGroup
-	start := func(rec *record) {
+	start := func(work request.Work) {
 		all.Go(func() {
-			result := s.run(withRecord(t.Context(), rec), rec)
-			rec.visit.Leave()
-			if result.IsError {
-				t.Errorf("%s: %+v", rec.env.name, result.Content)
+			if a := work(t.Context()); a.Err != nil || !strings.Contains(string(a.Result), "ran") {
+				t.Errorf("%s: %s, %v", a.Tool, a.Result, a.Err)
 			}
 		})
 	}

@@ -14,13 +14,13 @@ import (
 func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the sender goes on while the test reads
-		var all []note
-		tick := startTicker(10*time.Second, func(n note) {
+		var all []progressNote
+		tick := startTicker(10*time.Second, func(n progressNote) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
 		})
-		notes := func() []note {
+		notes := func() []progressNote {
 			mu.Lock()
 			defer mu.Unlock()
 			return all
@@ -58,7 +58,7 @@ func TestTicker(t *testing.T) {
 		if last := sent[len(sent)-1]; last.text != "back" {
 			t.Fatalf("the pending note is lost: %v", sent)
 		}
-		if !slices.IsSortedFunc(sent, func(a, b note) int {
+		if !slices.IsSortedFunc(sent, func(a, b progressNote) int {
 			if a.done < b.done {
 				return -1
 			}

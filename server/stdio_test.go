@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
-	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/tools"
 	"codehand/tools/tool"
@@ -112,41 +110,6 @@ func TestProgressBeforeAnswers(t *testing.T) {
 	}
 	if total != 2*calls {
 		t.Errorf("%d of %d notes arrived", total, 2*calls)
-	}
-}
-
-// TestNotifierIsSynchronous: 5,000 of 5,000 notifications of one request arrive before its answer and in order.
-func TestNotifierIsSynchronous(t *testing.T) {
-	t.Parallel()
-	const notes = 5000
-	outR, outW := io.Pipe()
-	out := jsonrpc.NewLineWriter(outW, jsonrpc.ProgressPatience)
-	f := &flight{id: json.RawMessage("1")}
-	go func() {
-		for i := range notes {
-			line := progressNotification(json.RawMessage(`"t"`), note{done: float64(i + 1)})
-			if err := out.write(line, 0, f.waits); err != nil {
-				t.Errorf("note %d: %v", i, err)
-			}
-		}
-		_ = out.write(jsonrpc.ResultLine(f.id, []byte("{}")), 0, f.settle)
-		if err := out.write([]byte("late\n"), 0, f.waits); !errors.Is(err, jsonrpc.ErrAnswered) {
-			t.Errorf("a note after the answer: %v", err)
-		}
-		_ = outW.Close()
-	}()
-	b, err := io.ReadAll(outR)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
-	if len(lines) != notes+1 {
-		t.Fatalf("%d lines, want %d", len(lines), notes+1)
-	}
-	for i, l := range lines[:notes] {
-		if want := `"progress":` + strconv.Itoa(i+1); !bytes.Contains(l, []byte(want)) {
-			t.Fatalf("line %d is %s", i, l)
-		}
 	}
 }
 

@@ -14,16 +14,16 @@ import (
 )
 
 // testSigner is a signer with a clock that stands still until it is moved.
-func testSigner(t *testing.T, store state.Store, ttl time.Duration) (g *signer, clock *time.Time) {
+func testSigner(t *testing.T, store state.Store, ttl time.Duration) (g *Signer, clock *time.Time) {
 	t.Helper()
-	g, err := newSigner(t.Context(), store, ttl)
+	g, err := NewSigner(t.Context(), store, ttl)
 	must(t, err)
 	now := time.Unix(1_800_000_000, 999_999_999)
 	g.now = func() time.Time { return now }
 	return g, &now
 }
 
-func memoryStore(t *testing.T) state.Store {
+func memoryStore(t testing.TB) state.Store {
 	t.Helper()
 	store := state.NewMemory(state.MemoryOptions{})
 	t.Cleanup(func() { must(t, store.Close()) })
@@ -128,7 +128,7 @@ func TestSharedKey(t *testing.T) {
 	dir := t.TempDir()
 	open := func() state.Store {
 		t.Helper()
-		s, err := state.Open(t.Context(), "embedded:", state.Options{Dir: dir, Timeout: storeTime, SessionLife: time.Hour, MaxBytes: 1 << 20})
+		s, err := state.Open(t.Context(), "embedded:", state.Options{Dir: dir, Timeout: 2 * time.Second, SessionLife: time.Hour, MaxBytes: 1 << 20})
 		must(t, err)
 		return s
 	}
@@ -159,7 +159,7 @@ func TestFirstKey(t *testing.T) {
 	for i := range keys {
 		all.Go(func() {
 			<-start
-			g, err := newSigner(t.Context(), store, time.Hour)
+			g, err := NewSigner(t.Context(), store, time.Hour)
 			if err != nil {
 				t.Error(err)
 				return
@@ -188,17 +188,17 @@ func (f lossyStore) Get(context.Context, string) ([]byte, uint64, error) { retur
 func TestNoKey(t *testing.T) {
 	t.Parallel()
 	store := memoryStore(t)
-	if _, err := newSigner(t.Context(), lossyStore{store, state.ErrDown}, time.Hour); !errors.Is(err, state.ErrDown) {
+	if _, err := NewSigner(t.Context(), lossyStore{store, state.ErrDown}, time.Hour); !errors.Is(err, state.ErrDown) {
 		t.Errorf("with a Store that is down: %v", err)
 	}
-	if _, err := newSigner(t.Context(), lossyStore{store, nil}, time.Hour); err == nil {
+	if _, err := NewSigner(t.Context(), lossyStore{store, nil}, time.Hour); err == nil {
 		t.Error("a key that is not kept is used")
 	}
 	// A key of another length is none, and is not overwritten: somebody may use it.
 	other := memoryStore(t)
 	name := state.Key(state.Keyring, "session")
 	must(t, other.Set(t.Context(), name, []byte("short")))
-	if _, err := newSigner(t.Context(), other, time.Hour); err == nil {
+	if _, err := NewSigner(t.Context(), other, time.Hour); err == nil {
 		t.Error("a key of 5 bytes is taken")
 	}
 	if key, _, err := other.Get(t.Context(), name); err != nil || string(key) != "short" {

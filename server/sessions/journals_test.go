@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -108,6 +109,16 @@ func TestJournalsLog(t *testing.T) {
 	}
 	if got := log.String(); !strings.Contains(got, "level=ERROR msg=\"what a program saved late into a file that was changed is lost\" path=") || !strings.Contains(got, path) {
 		t.Errorf("the log says %q", got)
+	}
+}
+
+// A journal that is opened after the end would be closed by nobody.
+func TestNoJournalAfterClose(t *testing.T) {
+	t.Parallel()
+	j := NewJournals(t.TempDir(), nil, config.Config{}, slog.New(slog.DiscardHandler))
+	must(t, j.Close())
+	if _, err := j.Of("p"); !errors.Is(err, errClosed) {
+		t.Errorf("a journal after the end: %v", err)
 	}
 }
 

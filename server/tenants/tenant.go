@@ -149,7 +149,7 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name,
 			text)}
 	}
-	var reason string // made when it is needed: this is on the way of every call (BenchmarkHTTPHandler)
+	var reason string // made when it is needed: this is on the way of every call (BenchmarkServe)
 	switch {
 	case !profiled(t.Who.Profile, x):
 		reason = "this token's tool profile is " + t.Who.Profile

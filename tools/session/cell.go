@@ -25,7 +25,7 @@ type Memory interface {
 }
 
 // A Cell is one small JSON value in the Store. The Store is asked each time, so every replica sees the same; only what
-// a revision decodes to is remembered, because most calls find the one of the call before (BenchmarkHTTPHandler).
+// a revision decodes to is remembered, because most calls find the one of the call before (BenchmarkServe).
 // The zero Cell has no memory: it loads the zero value and refuses changes. Safe for concurrent use, and so are copies.
 type Cell[T any] struct {
 	memory Memory

@@ -1,14 +1,15 @@
-package server
+package endpoint
 
 import (
+	"codehand/server/jsonrpc"
+	"codehand/server/request"
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"codehand/tools/tool"
 )
 
 // A firstWriter is a response that hands over its first event, and takes the others. The second one waits.
@@ -43,11 +44,11 @@ func (w *firstWriter) Write(p []byte) (int, error) {
 }
 
 // sseEntry is the entry of the one stream that is open.
-func (e *httpEndpoint) sseEntry(t *testing.T) *active {
+func (x *site) sseEntry(t *testing.T) *active {
 	t.Helper()
-	for _, x := range e.work.list() {
-		if x.kind == "sse" {
-			return x
+	for _, a := range x.work.list() {
+		if a.kind == "sse" {
+			return a
 		}
 	}
 	t.Fatal("no stream is open")
@@ -59,40 +60,39 @@ func (e *httpEndpoint) sseEntry(t *testing.T) *active {
 func TestSSERevokedOnTheWay(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	x := serveHTTP(t, siteSetup{tools: []tool.Tool{fixtureTool("change", tool.Traits{Private: true, Local: true}, func(context.Context, tool.Env, word) (tool.Result, error) {
+	x := newSite(t, setup{changes: true, call: func(context.Context, request.Request) request.Answer {
 		<-release
-		return tool.Result{}, nil
-	})}})
+		return request.Answer{Result: json.RawMessage(`{}`)}
+	}})
 	defer close(release)
-	e, by := x.host()
 	w := newFirstWriter()
-	s := streamInto(t, e, by, w, w.first)
+	s := streamInto(t, x, w, w.first)
 	there, goOn := make(chan struct{}), make(chan struct{})
-	held := &flight{id: []byte(`"held"`), lost: func() {}, cancel: func(error) { // it holds the revocation just there
+	held := &jsonrpc.Flight{ID: []byte(`"held"`), Cancel: func(error) { // it holds the revocation just there
 		close(there)
 		<-goOn
 	}}
-	must(t, s.conn.table.add(held))
-	e.sseEntry(t).cancel(errRevoked)
+	must(t, s.conn.Flights.Add(held))
+	x.sseEntry(t).cancel(errRevoked)
 	<-there
-	s.post(t, x.client("").CallBody("1", "change", `{}`, ""))
-	if n := s.conn.table.calls(); n != 0 {
+	s.post(t, callLine)
+	if n := s.conn.Flights.Calls(); n != 0 {
 		t.Errorf("after the revocation %d calls were taken", n)
 	}
-	s.conn.table.done(held)
+	s.conn.Flights.Done(held)
 	close(goOn)
+	<-s.ended
 }
 
 // TestSSEEndAnswers: a message was refused while another answer was on its way to the client, and the server ended. It was
 // accepted, but the words of the refusal never came.
 func TestSSEEndAnswers(t *testing.T) {
 	t.Parallel()
-	x := serveHTTP(t, siteSetup{})
-	e, by := x.host()
+	x := newSite(t, setup{})
 	synctest.Test(t, func(t *testing.T) {
 		w := newFirstWriter()
 		w.second = make(chan struct{})
-		s := streamInto(t, e, by, w, w.first)
+		s := streamInto(t, x, w, w.first)
 		if got := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got != http.StatusAccepted {
 			t.Fatalf("ping: %d", got)
 		}
@@ -100,14 +100,14 @@ func TestSSEEndAnswers(t *testing.T) {
 		if got := s.post(t, `{"jsonrpc":"2.0","id":2,"method":"ping","method":"ping"}`); got != http.StatusBadRequest {
 			t.Fatalf("a broken message: %d", got)
 		}
-		if got := s.post(t, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_files","arguments":{"a":1,"a":2}}}`); got != http.StatusAccepted {
+		if got := s.post(t, brokenCall); got != http.StatusAccepted {
 			t.Fatalf("a call with broken arguments: %d", got)
 		}
-		e.sseEntry(t).cancel(errDraining)
+		x.sseEntry(t).cancel(errDraining)
 		synctest.Wait()
 		close(w.second)
 		<-s.ended
-		if last := w.got[len(w.got)-1]; len(w.got) != 3 || !strings.Contains(last, `"id":3,`) || !strings.Contains(last, "INPUT_INVALID") {
+		if last := w.got[len(w.got)-1]; len(w.got) != 3 || !strings.Contains(last, `"id":3,`) || !strings.Contains(last, `"isError":true`) {
 			t.Errorf("the stream ends with %q", w.got)
 		}
 	})
@@ -117,15 +117,14 @@ func TestSSEEndAnswers(t *testing.T) {
 // never an answer.
 func TestSSEEndRefuses(t *testing.T) {
 	t.Parallel()
-	x := serveHTTP(t, siteSetup{})
-	e, by := x.host()
+	x := newSite(t, setup{})
 	w := newFirstWriter()
-	s := streamInto(t, e, by, w, w.first)
-	s.close()
+	s := streamInto(t, x, w, w.first)
+	s.drain()
 	for body, want := range map[string]int{
-		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                                                http.StatusNotFound,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_files","arguments":{"a":1,"a":2}}}`: http.StatusNotFound,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`:                           http.StatusAccepted,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`: http.StatusNotFound,
+		brokenCall: http.StatusNotFound,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`: http.StatusAccepted,
 	} {
 		if got := s.post(t, body); got != want {
 			t.Errorf("%s: %d, want %d", body, got, want)
