@@ -138,7 +138,7 @@ func TestNothingAfterClose(t *testing.T) {
 	_, release, err := s.Acquire(session.Key{Principal: "p", Session: "early"}, nil)
 	must(t, err)
 	over := s.CloseAll()
-	if built != 1 || !errors.Is(during, ErrClosed) {
+	if built != 1 || !errors.Is(during, errClosed) {
 		t.Errorf("%d sessions were built, and the last call got %v", built, during)
 	}
 	select {
