@@ -16,6 +16,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/filestate/lock"
 )
 
@@ -159,7 +160,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("starts 50 processes")
 	}
 	t.Parallel()
-	const rounds = 50
+	rounds := leaktest.Rounds(25, 50)
 	d := newDesk(t)
 	for round := range rounds {
 		cmd, lines := startChild(t, "count", d.path("a"), t.TempDir(), "")

@@ -16,6 +16,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
 // childTrial makes the change of a trial and is killed before its at-th step; word is "trial/at". It says "made" if it
@@ -149,7 +150,7 @@ func TestKilledAtRandom(t *testing.T) {
 		t.Skip("starts 40 processes")
 	}
 	t.Parallel()
-	const rounds = 40
+	rounds := leaktest.Rounds(20, 40)
 	locks := t.TempDir()
 	kept := filepath.Join(locks, "journal")
 	d := keptDesk{newDesk(t), openJournal(t, kept), nil, kept}

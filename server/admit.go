@@ -11,9 +11,9 @@ import (
 	"codehand/tools/tool"
 )
 
-// admit says why the principal may not make this call, or not now; nil: it may. again says that the call comes back with an
-// answer, in the same request, and was counted.
-func (t *turn) admit(ctx context.Context, again bool) *tool.Refusal {
+// admit says why the principal may not make this call, or not now; nil: it may. again says that the call comes back
+// with an answer, in the same request, and was counted.
+func (t *toolCall) admit(ctx context.Context, again bool) *tool.Refusal {
 	if refusal := t.req.Tenant.Forbids(t.target.tool); refusal != nil {
 		return refusal
 	}
@@ -44,10 +44,10 @@ func tooManyCalls(after time.Duration) *tool.Refusal {
 	}
 }
 
-// inner is Arrival.Find: it finds tools for calls that this call makes, which are those of its principal, under its scopes
-// and quotas. A foreground command waits for its turn among those of the principal; the place among its calls is that of
-// the outer one.
-func (t *turn) inner(name string, arrive func()) (pipeline.Inner, bool) {
+// inner is Arrival.Find: it finds tools for calls that this call makes, which are those of its principal, under its
+// scopes and quotas. A foreground command waits for its turn among those of the principal; the place among its calls is
+// that of the outer one.
+func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
 	s := t.s
 	to, ok := s.tools.get(name)
 	if !ok || to.Dispatches() { // who names a tool needs none that finds it
@@ -71,7 +71,7 @@ func (t *turn) inner(name string, arrive func()) (pipeline.Inner, bool) {
 }
 
 // admitInner is admit for a call that this one makes. place is that among the commands; nil: it needs none.
-func (t *turn) admitInner(ctx context.Context, to tool.Tool, place *auth.Turn) *tool.Refusal {
+func (t *toolCall) admitInner(ctx context.Context, to tool.Tool, place *auth.Turn) *tool.Refusal {
 	l := t.req.Caller.Limits
 	if refusal := t.req.Tenant.Forbids(to); refusal != nil || l == nil {
 		return refusal

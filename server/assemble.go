@@ -63,12 +63,14 @@ func (s *Server) assemble(o Options) (err error) {
 	noShell := "" // why no command runs in this process
 	if e.durable = o.Serve; o.Serve {
 		if e.store, err = state.Open(context.Background(), cfg.Store.URL, state.Options{
-			Dir: e.dir, Timeout: cmp.Or(o.storeTime, storeTime), SessionLife: cfg.Session.TTL, MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
+			Dir: e.dir, Timeout: cmp.Or(o.storeTime, storeTime), SessionLife: cfg.Session.TTL,
+			MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
 		}); err != nil {
 			return err
 		}
 		if stats, ok := e.store.(state.Stater); ok && stats.Stats().Cut > 0 {
-			s.log.Warn("the end of the state's log was cut off: half-written or never synced", "bytes", stats.Stats().Cut)
+			s.log.Warn("the end of the state's log was cut off: half-written or never synced",
+				"bytes", stats.Stats().Cut)
 		}
 		noShell = noShellReason(cfg)
 	} else {
@@ -81,10 +83,12 @@ func (s *Server) assemble(o Options) (err error) {
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
-	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge}, Temp: filepath.Join(e.dir, "pdf")})
+	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge},
+		Temp: filepath.Join(e.dir, "pdf")})
 	e.broken = settings.New(cfg.Check)
 	e.tenants = &tenants.Maker{
-		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable, NoShell: noShell,
+		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
+		NoShell: noShell,
 	}
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
@@ -153,7 +157,8 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 	if !e.durable { // else the Store keeps everything itself
 		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.log)
 	}
-	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(), Hurried: s.life.hurried.Load})
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(),
+		Hurried: s.life.hurried.Load})
 	if err != nil && at.Prefs.NoShell == "" {
 		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)
@@ -163,7 +168,8 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Shared: strings.HasPrefix(key.Session, sessions.ByWorkspace),
 		Space:  at.Space.Readable(jobs, kept),
 		Files: filestate.New(filestate.Options{
-			Memory: memory, Locker: e.locker, Contents: e.held, Journal: journal, Fast: s.cfg.Write.Durability == "fast",
+			Memory: memory, Locker: e.locker, Contents: e.held, Journal: journal,
+			Fast: s.cfg.Write.Durability == "fast",
 		}),
 		Rules:    at.Rules,
 		Clean:    at.Clean,
@@ -185,9 +191,10 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
-		Skills:   at.Bare.Skills,           // of all sessions of the tenant: a copy each would be most of what a session holds
-		Catalog:  at.Offers(false).Catalog, // a call says whether its client can be asked
-		Tasks:    e.tenants.TaskList(at, memory),
+		// of all sessions of the tenant: a copy each would be most of what a session holds
+		Skills:  at.Bare.Skills,
+		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked
+		Tasks:   e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
@@ -209,7 +216,8 @@ func (s *Server) plans(at *tenants.Tenant) string {
 	case at.Space.Inside(dir):
 		return dir
 	}
-	s.log.Warn("plan.directory lies in no root here: plans go to the state directory", "directory", dir, "principal", at.Who.ID)
+	s.log.Warn("plan.directory lies in no root here: plans go to the state directory", "directory", dir,
+		"principal", at.Who.ID)
 	return own
 }
 
@@ -218,5 +226,6 @@ func noShellReason(c config.Config) string {
 	if c.Sandbox.Policy == "off" {
 		return ""
 	}
-	return "commands need a sandbox of level 2 here, and this version has none; the operator can set sandbox.policy = \"off\""
+	return "commands need a sandbox of level 2 here, and this version has none; the operator can set sandbox.policy " +
+		"= \"off\""
 }

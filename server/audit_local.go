@@ -28,11 +28,14 @@ func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit,
 		return nil, nil
 	}
 	if cfg.Audit.Dir == "-" {
-		return nil, &config.Unusable{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the protocol here; name a directory")}
+		return nil, &config.Unusable{Err: errors.New("audit.dir: \"-\" is standard output, which belongs to the " +
+			"protocol here; name a directory")}
 	}
 	log, err := audit.Open(audit.Options{
-		Dir: cfg.Audit.Dir, Replica: "r" + strings.ToLower(rand.Text()[:8]), Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
-		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": version, "auth": auth.ModeNone}, Log: s.log,
+		Dir: cfg.Audit.Dir, Replica: "r" + strings.ToLower(rand.Text()[:8]), Sync: cfg.Audit.Sync,
+		Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
+		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": version, "auth": auth.ModeNone},
+		Log: s.log,
 	})
 	if err != nil {
 		return nil, &config.Unusable{Err: fmt.Errorf("audit.dir: %w", err)}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -32,11 +33,17 @@ type round struct {
 	said   *asking.Elicited // the answer; nil: none came
 	silent bool             // the person was asked and did not answer: there is no further question
 	asks   *asking.Question // what this round wants to know
-	note   tool.Progress    // nil: the client gave no token
 }
 
-// call runs a call of a tool of ours, with as many rounds as a legacy client is asked questions. mcp-go never sees it: it
-// would decode the message four times, and nothing of it depends on mcp-go.
+// A toolCall is the turn of a call of a tool of ours. mcp-go never sees it: it would decode the message four times, and
+// nothing of it depends on mcp-go.
+type toolCall struct {
+	*turn
+	client session.Client // who calls
+	note   tool.Progress  // nil: the client gave no token
+}
+
+// call runs a call, with as many rounds as a legacy client is asked questions.
 func (t *turn) call(ctx context.Context) request.Answer {
 	client, bad := t.clientOf()
 	if bad != nil {
@@ -44,16 +51,19 @@ func (t *turn) call(ctx context.Context) request.Answer {
 	}
 	note, stop := t.progress()
 	defer stop() // before the answer: no note is sent after it
-	now := round{note: note}
+	c := &toolCall{turn: t, client: client, note: note}
+	var now round
 	if client.Modern { // what a legacy client writes into its own request is no answer
 		var err error
 		if now.said, err = asking.Answered(t.req.InputResponses); err != nil {
-			return failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method})
+			return failed(&jsonrpc.Error{
+				Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method,
+			})
 		}
 		now.token = t.req.RequestState
 	}
 	for {
-		result, answer := t.run(ctx, client, &now)
+		result, answer := c.run(ctx, &now)
 		if result == nil {
 			return answer
 		}
@@ -64,32 +74,34 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			answer.Interrupted = interrupted
 			return answer
 		}
-		now = t.ask(ctx, now)
+		now = c.ask(ctx, now)
 		t.takePlaces() // it gave its places up when it asked, so that others could go on meanwhile
 	}
 }
 
 // ask puts the question of a round to a legacy client, and returns the round with its answer.
-func (t *turn) ask(ctx context.Context, now round) round {
-	next := round{number: now.number + 1, token: now.asks.Token, silent: now.silent, note: now.note}
+func (t *toolCall) ask(ctx context.Context, now round) round {
+	next := round{number: now.number + 1, token: now.asks.Token, silent: now.silent}
 	late, cancel := context.WithTimeout(ctx, t.s.asks.Life)
 	defer cancel()
 	answer, err := t.req.Peer.Call(late, string(mcp.MethodElicitationCreate), now.asks.Form)
 	if next.said = asking.Parse(answer); err != nil || next.said == nil {
-		next.silent, next.said = true, asking.Cancelled() // the time of the question may be over, too; it is not put again
+		// the time of the question may be over, too; it is not put again
+		next.silent, next.said = true, asking.Cancelled()
 	}
 	return next
 }
 
 // run leads a round into the corridor: MCP ends here. A nil result: the answer is an error.
-func (t *turn) run(ctx context.Context, client session.Client, now *round) (*mcp.CallToolResult, request.Answer) {
+func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, request.Answer) {
 	s, to := t.s, t.target.tool
 	t.settleRoots(ctx)
-	t.identify(client)
+	t.identify()
 	a := pipeline.Arrival{
-		Progress: now.note, Token: t.req.ProgressToken != nil, From: t.req.Caller.From, Refused: sessions.Locate(ctx, t.state),
-		Lost:  func() bool { return request.Left(t.req.Peer) },
-		Teach: t.teach, Find: t.inner,
+		Progress: t.note, Token: t.req.ProgressToken != nil, From: t.req.Caller.From,
+		Refused: sessions.Locate(ctx, t.state),
+		Lost:    func() bool { return request.Left(t.req.Peer) },
+		Teach:   t.teach, Find: t.inner,
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	defer t.leavePlaces()
@@ -99,7 +111,8 @@ func (t *turn) run(ctx context.Context, client session.Client, now *round) (*mcp
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error
 		if a.Reply, err = s.asks.Reply(ctx, t.state.Key, to.Spec.Name, now.token, now.said, now.silent); err != nil {
-			return nil, failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "requestState is not valid for this request"})
+			return nil, failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
+				Message: "requestState is not valid for this request"})
 		}
 	}
 	if t.req.Name != to.Spec.Name {
@@ -113,7 +126,8 @@ func (t *turn) run(ctx context.Context, client session.Client, now *round) (*mcp
 		t.tellPrompts(ctx, result)
 	}
 	refusal, refused := errors.AsType[*tool.Refusal](err)
-	answer := request.Answer{Interrupted: result.Failed == tool.Interrupted || refused && refusal.Code == tool.Interrupted}
+	answer := request.Answer{Interrupted: result.Failed == tool.Interrupted ||
+		refused && refusal.Code == tool.Interrupted}
 	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
 		s.engines.keeps.Kept(t.state.Results.Dir())
 	}
@@ -125,7 +139,7 @@ func (t *turn) run(ctx context.Context, client session.Client, now *round) (*mcp
 }
 
 // result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.
-func (t *turn) result(
+func (t *toolCall) result(
 	ctx context.Context, now *round, result tool.Result, err error,
 ) (*mcp.CallToolResult, *jsonrpc.Error) {
 	name := t.target.tool.Spec.Name
@@ -155,7 +169,7 @@ func internalRefusal(ref string) error {
 }
 
 // keepQuestion is Arrival.Ask. It never waits: the question is kept and becomes the result of the round.
-func (t *turn) keepQuestion(ctx context.Context, now *round, q pipeline.Asking) (tool.Answer, error) {
+func (t *toolCall) keepQuestion(ctx context.Context, now *round, q pipeline.Asking) (tool.Answer, error) {
 	if !t.state.Client.Modern && (now.number == asking.Most || now.silent) {
 		return tool.Answer{Outcome: tool.Declined, Silent: true}, nil
 	}
@@ -167,9 +181,10 @@ func (t *turn) keepQuestion(ctx context.Context, now *round, q pipeline.Asking) 
 	return tool.Answer{}, tool.ErrPending
 }
 
-// lacksAsking is the error that the modern era wants for a call of a tool that asks, by a client that takes no questions;
-// nil: it is none. Through a dispatcher the model chose the tool and not the client, so it reads the refusal.
-func (t *turn) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
+// lacksAsking is the error that the modern era wants for a call of a tool that asks, by a client that takes no
+// questions; nil: it is none. Through a dispatcher the model chose the tool and not the client, so it reads the
+// refusal.
+func (t *toolCall) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
 	c := t.state.Client
 	if !c.Modern || c.CanAsk || refusal.Code != tool.ToolDisabled || t.target.through {
 		return nil
@@ -185,8 +200,8 @@ func (t *turn) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
 	}
 }
 
-// progress starts what tells the client how far a call is. stop sends what is pending. note is nil if the client gave no
-// token.
+// progress starts what tells the client how far a call is. stop sends what is pending. note is nil if the client gave
+// no token.
 func (t *turn) progress() (note tool.Progress, stop func()) {
 	token := t.req.ProgressToken
 	if token == nil {
@@ -216,7 +231,8 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 		}
 		var info struct{ Name, Version string }
 		_ = json.Unmarshal(t.req.ClientInfo, &info) // it need not say who it is
-		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.req.Version, info.Name, info.Version, canElicit(caps.Elicitation)
+		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.req.Version, info.Name, info.Version,
+			canElicit(caps.Elicitation)
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
@@ -231,7 +247,8 @@ func (s *Server) unsupported(version string) *jsonrpc.Error {
 
 // missingCapabilities is the error for a modern request that does not say what its client can do.
 func missingCapabilities() *jsonrpc.Error {
-	return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "missing or invalid _meta field " + mcp.MetaKeyClientCapabilities}
+	return &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
+		Message: "missing or invalid _meta field " + mcp.MetaKeyClientCapabilities}
 }
 
 // capabilities reads what a modern client can do. ok is false if that is absent or cannot be read.
@@ -280,8 +297,8 @@ func imagesOf(p clients.Profile) int {
 }
 
 // identify fills in who called, and what may be found for it.
-func (t *turn) identify(c session.Client) {
-	at, st := t.req.Tenant, t.state
+func (t *toolCall) identify() {
+	at, st, c := t.req.Tenant, t.state, t.client
 	st.Catalog = at.Offers(c.CanAsk).Catalog
 	c.CanAsk = c.CanAsk && !t.req.Client.Muted
 	st.Client = c
@@ -300,7 +317,7 @@ func (t *turn) identify(c session.Client) {
 const rootsTime = 5 * time.Second
 
 // settleRoots asks the client of a call which roots it wants to be used, if that is due.
-func (t *turn) settleRoots(ctx context.Context) {
+func (t *toolCall) settleRoots(ctx context.Context) {
 	t.req.Client.Roots.Settle(ctx, t.s.rootsTime, t.req.Tenant, func(ctx context.Context) (json.RawMessage, bool) {
 		answer, err := t.req.Peer.Call(ctx, string(mcp.MethodListRoots), nil)
 		return answer, !errors.Is(err, jsonrpc.ErrNoCalls)
@@ -317,9 +334,9 @@ func (t *turn) narrow(space *workspace.Space) *workspace.Space {
 	return narrowed
 }
 
-// teach is Arrival.Teach: the schema, if a dispatcher was to bring it there, else where a schema is found that the model
-// was never shown. "": it has seen it.
-func (t *turn) teach(ctx context.Context) string {
+// teach is Arrival.Teach: the schema, if a dispatcher was to bring it there, else where a schema is found that the
+// model was never shown. "": it has seen it.
+func (t *toolCall) teach(ctx context.Context) string {
 	if t.target.through {
 		return t.target.schemaOf()
 	}
@@ -333,8 +350,9 @@ func (t *turn) teach(ctx context.Context) string {
 	return "The schema of this tool was not loaded. Call " + tenants.Finder + ` with "select:` + name + `".`
 }
 
-// shelve lists for the connection of a call what the call's own session has found, and says whether that changed its list.
-func (t *turn) shelve(ctx context.Context) (changed bool) {
+// shelve lists for the connection of a call what the call's own session has found, and says whether that changed its
+// list.
+func (t *toolCall) shelve(ctx context.Context) (changed bool) {
 	st, shelf := t.state, t.req.Shelf
 	if shelf.Session == "" || shelf == st.Key || t.target.tool.Spec.Name != tenants.Finder || st.Client.SeesAll {
 		return false
@@ -350,24 +368,27 @@ func (t *turn) shelve(ctx context.Context) (changed bool) {
 }
 
 // tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
-func (t *turn) tellListed(ctx context.Context) {
+func (t *toolCall) tellListed(ctx context.Context) {
 	if c := t.state.Client; c.Modern || c.SeesAll {
 		return // its list is the same as before
 	}
 	if err := t.req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
-		t.s.log.DebugContext(ctx, "a client was not told of its new list", "err", err) // it has the schemas in the answer
+		// it has the schemas in the answer
+		t.s.log.DebugContext(ctx, "a client was not told of its new list", "err", err)
 	}
 }
 
 // Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
 // call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
 // err is a tool that does not exist, or a fault of ours.
-func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool, err error) {
+func (s *Server) Call(ctx context.Context, name string,
+	arguments json.RawMessage) (text string, failed bool, err error) {
 	quoted, err := jsonrpc.Marshal(name)
 	if err != nil {
 		return "", false, err
 	}
-	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`, quoted, arguments)
+	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`,
+		quoted, arguments)
 	env, bad := jsonrpc.Scan(message)
 	switch {
 	case bad != nil && bad.InArguments:
@@ -407,8 +428,8 @@ func (s *Server) Call(ctx context.Context, name string, arguments json.RawMessag
 	return text, result.IsError, nil
 }
 
-// beginPart lets the next call of a local session show as much as it may: a command reads page after page, faster than any
-// model.
+// beginPart lets the next call of a local session show as much as it may: a command reads page after page, faster than
+// any model.
 func (s *Server) beginPart(key session.Key) error {
 	state, release, err := s.sessions.Acquire(key, s.local)
 	if err != nil {
@@ -434,5 +455,29 @@ func (noPeer) Gone() <-chan struct{} { return nil }
 
 // unusable is the refusal for arguments that the model wrote and that no parser should guess about.
 func unusable(name string, bad *jsonrpc.Fault) error {
-	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s", name, bad.Message)
+	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s",
+		name, bad.Message)
+}
+
+// tooMany is the refusal of a call on a connection that has as many as it may.
+func tooMany() error {
+	return tool.Refuse(tool.Busy,
+		"%d calls are in flight on this connection. Nothing was done. Try again when some are answered.",
+		jsonrpc.MaxInFlight)
+}
+
+// Refusals makes the lines by which a bridge refuses calls itself, as a server of this version does: bad says what is
+// wrong with the arguments; nil: too many calls are in flight. The function is safe for concurrent use.
+func Refusals(version string) func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
+	s := &Server{
+		log:      slog.New(slog.DiscardHandler),
+		protocol: protocol{implementation: mcp.Implementation{Name: "codehand", Version: version}},
+	}
+	return func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
+		refusal := tooMany()
+		if bad != nil {
+			refusal = unusable(env.Name, bad)
+		}
+		return s.Refuse(env, env.Modern(), refusal).Line(env.ID)
+	}
 }

@@ -128,7 +128,8 @@ func explanation(t tool.Tool, x pipeline.Explanation) Explanation {
 func explainCommand(a *permission.Analysis) *ExplainedCommand {
 	c := &ExplainedCommand{Class: a.Class.String(), Why: a.Why, Parts: []ExplainedPart{}}
 	for _, p := range a.Parts {
-		c.Parts = append(c.Parts, ExplainedPart{Text: p.Text, Class: p.Class.String(), Why: p.Why, Exact: p.Exact, Inner: p.Inner})
+		c.Parts = append(c.Parts, ExplainedPart{Text: p.Text, Class: p.Class.String(), Why: p.Why, Exact: p.Exact,
+			Inner: p.Inner})
 	}
 	return c
 }

@@ -51,12 +51,14 @@ func (c *clientSession) GetClientCapabilities() mcp.ClientCapabilities {
 func (c *clientSession) SetClientCapabilities(mcp.ClientCapabilities) {}
 
 // RequestElicitation puts a question to a legacy client.
-func (c *clientSession) RequestElicitation(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (c *clientSession) RequestElicitation(ctx context.Context,
+	r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	return ask[mcp.ElicitationResult](ctx, c, mcp.MethodElicitationCreate, r.Params)
 }
 
 // RequestSampling asks a legacy client for a completion.
-func (c *clientSession) RequestSampling(ctx context.Context, r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+func (c *clientSession) RequestSampling(ctx context.Context,
+	r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	return ask[mcp.CreateMessageResult](ctx, c, mcp.MethodSamplingCreateMessage, r.CreateMessageParams)
 }
 

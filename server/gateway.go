@@ -19,8 +19,9 @@ import (
 	"codehand/tools/session"
 )
 
-// A gateway is the one place where mcp-go is entered, by HandleMessage alone, with requests that are no call of a tool of
-// ours. mcp-go's tables are the same for all sessions, so hooks replace what it lists by what the caller's session has.
+// A gateway is the one place where mcp-go is entered, by HandleMessage alone, with requests that are no call of a tool
+// of ours. mcp-go's tables are the same for all sessions, so hooks replace what it lists by what the caller's session
+// has.
 type gateway struct {
 	s         *Server
 	mcp       *mcpserver.MCPServer
@@ -122,12 +123,14 @@ func (t *turn) encodeResult(ctx context.Context, result any) request.Answer {
 	body, err := jsonrpc.Marshal(result)
 	if err != nil {
 		ref := t.s.report(ctx, "encode", err, nil)
-		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref + ")"})
+		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref +
+			")"})
 	}
 	if n := len(body) + len(t.req.ID); n >= jsonrpc.MaxResponse-answerFrame {
 		return failed(&jsonrpc.Error{
-			Code:    mcp.INTERNAL_ERROR,
-			Message: fmt.Sprintf("the answer is larger than the wire allows (%d bytes, limit %d)", n, jsonrpc.MaxResponse),
+			Code: mcp.INTERNAL_ERROR,
+			Message: fmt.Sprintf("the answer is larger than the wire allows (%d bytes, limit %d)", n,
+				jsonrpc.MaxResponse),
 		})
 	}
 	return request.Answer{Result: body, Client: t.client}
@@ -139,19 +142,21 @@ func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 	switch method := mcp.MCPMethod(t.req.Method); {
 	case method == mcp.MethodToolsCall && e.Code == mcp.INVALID_PARAMS && t.s.gate.mcp.GetTool(t.req.Name) == nil:
 		return t.unknownTool()
-	case method == mcp.MethodResourcesRead && (e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && notFound):
+	case method == mcp.MethodResourcesRead &&
+		(e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && notFound):
 		return t.noResource()
 	case method == mcp.MethodPromptsGet && e.Code == mcp.INVALID_PARAMS && notFound:
 		return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", results.Line(t.req.Name, 80))}
 	}
-	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") { // names of Go's types help nobody
+	// names of Go's types help nobody
+	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") {
 		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+results.Line(t.req.Method, 80)
 	}
 	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
 }
 
-// unknownTool is the error for a call of a tool that does not exist. What a modern client can be asked is known to mcp-go
-// alone here, so it is taken for one that cannot: better no name than one that it cannot call.
+// unknownTool is the error for a call of a tool that does not exist. What a modern client can be asked is known to
+// mcp-go alone here, so it is taken for one that cannot: better no name than one that it cannot call.
 func (t *turn) unknownTool() *jsonrpc.Error {
 	c := t.req.Client
 	e := t.s.tools.unknown(t.req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.req.Name)
@@ -176,8 +181,10 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 	if s.extended { // the conformance fixture asks for more than we do
 		t.client.Capabilities = caps
 	}
-	result.Instructions = s.instruct(ctx, t.req.Tenant, s.profiled(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}))
-	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80), "version", results.Line(info.Version, 80))
+	result.Instructions = s.instruct(ctx, t.req.Tenant,
+		s.profiled(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}))
+	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
+		"version", results.Line(info.Version, 80))
 }
 
 // maxClientName bounds what is kept of a client's name and version, in characters.
@@ -191,10 +198,10 @@ func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, r
 	}
 }
 
-// listTools replaces what mcp-go would list: no aliases, nothing that is switched off, and of the deferred tools none, those
-// that the session found, or all, by client and setting. What it leaves out stays callable, but for tools that a rule or
-// the token forbids. In the modern era the list depends on the request and the configuration alone; in any, its bytes are
-// the same as long as it holds the same tools.
+// listTools replaces what mcp-go would list: no aliases, nothing that is switched off, and of the deferred tools none,
+// those that the session found, or all, by client and setting. What it leaves out stays callable, but for tools that a
+// rule or the token forbids. In the modern era the list depends on the request and the configuration alone; in any, its
+// bytes are the same as long as it holds the same tools.
 func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
 	t := turnFrom(ctx)
 	c, bad := t.clientOf()
@@ -221,7 +228,8 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 func (t *turn) view() resources.View { return resources.View{State: t.state, Tenant: t.req.Tenant} }
 
 // listResources replaces what mcp-go would list by what the caller's session has.
-func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest,
+	result *mcp.ListResourcesResult) {
 	t := turnFrom(ctx)
 	list, err := g.resources.List(ctx, t.view())
 	if err != nil {
@@ -265,8 +273,8 @@ func (t *turn) badURI(code int, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: err.Error(), Data: map[string]any{"uri": t.req.URI}}
 }
 
-// extended answers a method of the skills extension in the place of mcp-go, which has made all its checks by then and knows
-// no such method. ok is false for any other method, and for any other answer of mcp-go.
+// extended answers a method of the skills extension in the place of mcp-go, which has made all its checks by then and
+// knows no such method. ok is false for any other method, and for any other answer of mcp-go.
 func (t *turn) extended(ctx context.Context, code int) (a request.Answer, ok bool) {
 	if code != mcp.METHOD_NOT_FOUND || !resources.Extends(t.req.Method) {
 		return a, false
@@ -311,8 +319,8 @@ func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequ
 	result.Prompts = list
 }
 
-// findPrompt finds the prompt that a request names. mcp-go knows the prompt commit alone, so every other name becomes that
-// one on the way to the handler. What the session does not have keeps its name, for which mcp-go has no handler.
+// findPrompt finds the prompt that a request names. mcp-go knows the prompt commit alone, so every other name becomes
+// that one on the way to the handler. What the session does not have keeps its name, for which mcp-go has no handler.
 func (g *gateway) findPrompt(ctx context.Context, _ any, req *mcp.GetPromptRequest) {
 	t := turnFrom(ctx)
 	p, err := g.prompts.Find(ctx, t.view(), req.Params.Name)
@@ -343,8 +351,8 @@ func (g *gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp
 	}, nil
 }
 
-// completions completes the variables of resource templates and the arguments of prompts, with what the caller's session
-// has. What it does not know has none.
+// completions completes the variables of resource templates and the arguments of prompts, with what the caller's
+// session has. What it does not know has none.
 type completions struct{ *gateway }
 
 // maxCompletions is how many values one answer has (the protocol's own limit).
@@ -359,8 +367,8 @@ func (c completions) CompleteResourceArgument(
 	return c.answer(ctx, all, arg.Value, err), nil
 }
 
-// CompletePromptArgument returns what the hint of a skill offers for the word that is being typed, behind the words before
-// it.
+// CompletePromptArgument returns what the hint of a skill offers for the word that is being typed, behind the words
+// before it.
 func (c completions) CompletePromptArgument(
 	ctx context.Context, name string, arg mcp.CompleteArgument, _ mcp.CompleteContext,
 ) (*mcp.Completion, error) {

@@ -24,8 +24,8 @@ func (s *Server) useHooks(cfg config.Config) error {
 	}
 	for _, h := range cfg.Hooks.Entries {
 		o.Hooks = append(o.Hooks, hooks.Hook{
-			Event: h.Event, Matcher: h.Matcher, If: h.If, Command: h.Command, Timeout: h.Timeout, Async: h.Async, Project: h.Project,
-			Origin: h.Origin,
+			Event: h.Event, Matcher: h.Matcher, If: h.If, Command: h.Command, Timeout: h.Timeout, Async: h.Async,
+			Project: h.Project, Origin: h.Origin,
 		})
 	}
 	runner, err := hooks.New(o)
@@ -41,7 +41,8 @@ func (s *Server) useHooks(cfg config.Config) error {
 	case len(o.Classifier) > 0:
 		s.pipe.Classify = runner.Classify
 	case cfg.Permissions.Mode == permission.Auto:
-		s.log.Warn("permissions.mode auto acts as default: there is no permissions.classifier", "from", cfg.Origin("permissions.mode"))
+		s.log.Warn("permissions.mode auto acts as default: there is no permissions.classifier",
+			"from", cfg.Origin("permissions.mode"))
 	}
 	return nil
 }

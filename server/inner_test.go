@@ -35,7 +35,9 @@ func TestInnerTools(t *testing.T) {
 	state, release, err := s.sessions.Acquire(session.Key{Principal: who.ID, Session: "h:handle-one"}, at)
 	must(t, err)
 	t.Cleanup(release)
-	outer := &turn{s: s, req: request.Request{Tenant: at, Caller: request.Caller{Limits: limits}}, state: state}
+	outer := &toolCall{turn: &turn{
+		s: s, req: request.Request{Tenant: at, Caller: request.Caller{Limits: limits}}, state: state,
+	}}
 	find := func(ctx context.Context, name string) (pipeline.Inner, *tool.Refusal, bool) {
 		arrived := false
 		found, ok := outer.inner(name, func() { arrived = true })

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// maxInstructions is how long the server's words to a model may be, in bytes: clients cut longer ones, or drop them.
+	// maxInstructions is how long the server's words to a model may be, in bytes: clients cut longer ones, or drop
+	// them.
 	maxInstructions = 2_000
 	// maxSkillNames is how many bytes of them the names of skills may take.
 	maxSkillNames = 600
@@ -31,13 +32,18 @@ type sentence struct {
 // sentences are the instructions but for names: the first ones first, because some clients cut the rest. They are
 // constant bytes, so that prompt caches hold.
 var sentences = []sentence{
-	{[]string{"read_file", "edit_file"}, "Read a file before you edit it; copy old_string from what read_file shows, without the line number and tab."},
-	{[]string{"list_files", "grep_search", "read_file", "run_shell"}, "Use list_files and grep_search to find things and read_file to look, not shell commands."},
+	{[]string{"read_file", "edit_file"},
+		"Read a file before you edit it; copy old_string from what read_file shows, without the line number and tab."},
+	{[]string{"list_files", "grep_search", "read_file", "run_shell"},
+		"Use list_files and grep_search to find things and read_file to look, not shell commands."},
 	{[]string{"run_readonly"}, "For commands that only look, such as git log or git diff, use run_readonly."},
 	{[]string{"grep_search"}, "Send independent reads and searches together: they run side by side."},
-	{nil, "When a result was shortened, its first line names the file that holds the whole; read that with offset and limit."},
-	{nil, "An error begins with a code and says what to do next; a refused stale edit shows the change and can be repeated at once."},
-	{[]string{"run_shell", "job_output"}, "Long commands belong in the background: run_in_background, then job_output."},
+	{nil, "When a result was shortened, its first line names the file that holds the whole; read that with offset " +
+		"and limit."},
+	{nil, "An error begins with a code and says what to do next; a refused stale edit shows the change and can be " +
+		"repeated at once."},
+	{[]string{"run_shell", "job_output"},
+		"Long commands belong in the background: run_in_background, then job_output."},
 	{[]string{"edit_file"}, "If results show a version, pass it back with the edit."},
 }
 
@@ -45,7 +51,8 @@ var sentences = []sentence{
 func hands(has func(string) bool) string {
 	var can []string
 	for _, verb := range []struct{ tool, text string }{
-		{"read_file", "read"}, {"write_file", "write"}, {"edit_file", "edit"}, {"grep_search", "search"}, {"run_shell", "run"},
+		{"read_file", "read"}, {"write_file", "write"}, {"edit_file", "edit"}, {"grep_search", "search"},
+		{"run_shell", "run"},
 	} {
 		if has(verb.tool) {
 			can = append(can, verb.text)
@@ -74,17 +81,19 @@ func guidance(has func(string) bool) string {
 // fullGuidance is what is said where nothing is switched off.
 func fullGuidance() string { return guidance(func(string) bool { return true }) }
 
-// instruct makes the server's words to the model of one client: the guidance, the tools that the client is not shown, and
-// the names of skills. They are the same bytes for the same configuration, rights and skills.
+// instruct makes the server's words to the model of one client: the guidance, the tools that the client is not shown,
+// and the names of skills. They are the same bytes for the same configuration, rights and skills.
 func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client) string {
 	all := at.Offers(c.CanAsk).Catalog
 	has := func(name string) bool {
-		_, ok := slices.BinarySearchFunc(all, name, func(e catalog.Entry, name string) int { return strings.Compare(e.Name, name) })
+		_, ok := slices.BinarySearchFunc(all, name,
+			func(e catalog.Entry, name string) int { return strings.Compare(e.Name, name) })
 		return ok
 	}
 	text, skills := guidance(has), ""
 	if has("skill") { // first, since they have a bound of their own: many tools leave them their place
-		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ", s.skillNames(ctx, at), maxSkillNames)
+		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ",
+			s.skillNames(ctx, at), maxSkillNames)
 	}
 	if !c.SeesAll && has("tool_search") {
 		words := " More tools are found with tool_search and called by their own names: "
@@ -124,8 +133,8 @@ func (s *Server) skillNames(ctx context.Context, at *tenants.Tenant) []string {
 	return names
 }
 
-// enumerate appends words and names to text, as many as most bytes of names and the instructions hold; how many are left
-// out is said. With no name there are no words.
+// enumerate appends words and names to text, as many as most bytes of names and the instructions hold; how many are
+// left out is said. With no name there are no words.
 func enumerate(text, words string, names []string, most int) string {
 	room := min(most, maxInstructions-len(text)-len(words)-len("."))
 	list := strings.Join(names, ", ")

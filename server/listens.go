@@ -133,8 +133,8 @@ func wants(f mcp.SubscriptionFilter, method string) bool {
 	return false
 }
 
-// Follow begins to send a legacy client what answers no request, until stop.
-func (s *Server) Follow(key session.Key, peer request.Peer) (stop func()) {
+// follow begins to send a legacy client what answers no request, until stop.
+func (s *Server) follow(key session.Key, peer request.Peer) (stop func()) {
 	l := &listener{key: key, peer: peer, acked: true}
 	s.hub.add(l)
 	return func() { s.hub.remove(l) }
@@ -162,8 +162,8 @@ func (s *Server) relay(end <-chan struct{}) error {
 // relayBuffer is how many of mcp-go's own notifications may wait. They are list changes, a few per minute at most.
 const relayBuffer = 100
 
-// listen serves one subscriptions/listen until its ctx ends. mcp-go checks the request, decides what may be subscribed, and
-// blocks; its acknowledgement comes through the session's channel.
+// listen serves one subscriptions/listen until its ctx ends. mcp-go checks the request, decides what may be subscribed,
+// and blocks; its acknowledgement comes through the session's channel.
 func (t *turn) listen(ctx context.Context) request.Answer {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -193,8 +193,8 @@ func (t *turn) listen(ctx context.Context) request.Answer {
 	return answer
 }
 
-// A clientSession is what mcp-go wants of a session: one for each request, and one for what it broadcasts. Nothing of it
-// outlives the request.
+// A clientSession is what mcp-go wants of a session: one for each request, and one for what it broadcasts. Nothing of
+// it outlives the request.
 type clientSession struct {
 	t     *turn // nil: of broadcasts
 	id    string

@@ -39,7 +39,8 @@ type ticker struct {
 
 // startTicker starts the sender's goroutine; stop ends it and waits for it.
 func startTicker(beat time.Duration, send func(progressNote)) *ticker {
-	t := &ticker{send: send, beat: beat, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+	t := &ticker{send: send, beat: beat, wake: make(chan struct{}, 1), quit: make(chan struct{}),
+		ended: make(chan struct{})}
 	go t.run(time.Now())
 	return t
 }

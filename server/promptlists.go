@@ -17,8 +17,8 @@ import (
 	"codehand/tools/tool"
 )
 
-// shownPrompts is what the client was shown of the prompts: its own, or without a connection that of its session in use;
-// nil: the session is not in use.
+// shownPrompts is what the client was shown of the prompts: its own, or without a connection that of its session in
+// use; nil: the session is not in use.
 func (t *turn) shownPrompts() *sessions.PromptMark {
 	if t.req.Client.Prompts != nil {
 		return t.req.Client.Prompts
@@ -26,10 +26,10 @@ func (t *turn) shownPrompts() *sessions.PromptMark {
 	return t.s.sessions.PromptMark(t.req.Session, t.req.Tenant)
 }
 
-// tellPrompts tells the client of a call, before the answer, that there are other prompts than those which it was shown.
-// They may be those of another session than the call's. Skills are looked for only after a call that may have changed some,
-// where prompts were listed, and for a bounded time: the answer waits for it.
-func (t *turn) tellPrompts(ctx context.Context, result tool.Result) {
+// tellPrompts tells the client of a call, before the answer, that there are other prompts than those which it was
+// shown. They may be those of another session than the call's. Skills are looked for only after a call that may have
+// changed some, where prompts were listed, and for a bounded time: the answer waits for it.
+func (t *toolCall) tellPrompts(ctx context.Context, result tool.Result) {
 	shown := t.shownPrompts()
 	of, ok := shown.Shown()
 	if !ok || !t.mayChangeSkills(ctx, result) {
@@ -49,11 +49,12 @@ func (t *turn) tellPrompts(ctx context.Context, result tool.Result) {
 		t.s.hub.announce(t.req.Session, mcp.MethodNotificationPromptsListChanged)
 		return
 	}
-	_ = t.req.Peer.Notify(mcp.MethodNotificationPromptsListChanged, nil) // a client that is not told sees them when it lists
+	// a client that is not told sees them when it lists
+	_ = t.req.Peer.Notify(mcp.MethodNotificationPromptsListChanged, nil)
 }
 
 // promptsOf are the prompts of a session of the caller.
-func (t *turn) promptsOf(ctx context.Context, key session.Key) ([]prompts.Prompt, error) {
+func (t *toolCall) promptsOf(ctx context.Context, key session.Key) ([]prompts.Prompt, error) {
 	if key == t.state.Key {
 		return t.s.gate.prompts.List(ctx, t.view())
 	}
@@ -65,9 +66,9 @@ func (t *turn) promptsOf(ctx context.Context, key session.Key) ([]prompts.Prompt
 	return t.s.gate.prompts.List(ctx, resources.View{State: state, Tenant: t.req.Tenant})
 }
 
-// mayChangeSkills says whether a call may have changed which skills there are: it ran a command that may write, changed a
-// file where skills are, or moved.
-func (t *turn) mayChangeSkills(ctx context.Context, result tool.Result) bool {
+// mayChangeSkills says whether a call may have changed which skills there are: it ran a command that may write, changed
+// a file where skills are, or moved.
+func (t *toolCall) mayChangeSkills(ctx context.Context, result tool.Result) bool {
 	near := func(f tool.FileChange) bool { return nearSkills(t.req.Tenant, f.Path) }
 	if t.visit.Commanded() || slices.ContainsFunc(result.Meta.Files, near) {
 		return true

@@ -14,7 +14,8 @@ import (
 // measuredMethods are the methods with labels of their own: those that a client may send to a server. What mcp-go
 // does not know by itself is missing on purpose.
 var measuredMethods = []string{
-	string(mcp.MethodToolsCall), string(mcp.MethodToolsList), string(mcp.MethodInitialize), string(mcp.MethodServerDiscover),
+	string(mcp.MethodToolsCall), string(mcp.MethodToolsList), string(mcp.MethodInitialize),
+	string(mcp.MethodServerDiscover),
 	string(mcp.MethodPing), string(mcp.MethodSubscriptionsListen), string(mcp.MethodNotificationInitialized),
 	string(mcp.MethodNotificationCancelled), string(mcp.MethodNotificationProgress), string(mcp.MethodSetLogLevel),
 	string(mcp.MethodResourcesList), string(mcp.MethodResourcesTemplatesList), string(mcp.MethodResourcesRead),
@@ -23,8 +24,8 @@ var measuredMethods = []string{
 	resources.MethodSkillsGet, resources.MethodDirectoryRead, "notifications/roots/list_changed",
 }
 
-// ServeMetrics answers GET /metrics, and nothing else, to all that reach l, until ctx ends. It closes l. The error is that of
-// the listener.
+// ServeMetrics answers GET /metrics, and nothing else, to all that reach l, until ctx ends. It closes l. The error is
+// that of the listener.
 func (s *Server) ServeMetrics(ctx context.Context, l listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")

@@ -10,9 +10,9 @@ import (
 	"codehand/tools/tool"
 )
 
-// selfCheck looks at every tool, and at the longest list that a client may get, before a transport opens: mcp-go answers
-// nothing at all to tools/list when one definition cannot be encoded, and some clients drop a whole server for one schema
-// that they do not like.
+// selfCheck looks at every tool, and at the longest list that a client may get, before a transport opens: mcp-go
+// answers nothing at all to tools/list when one definition cannot be encoded, and some clients drop a whole server for
+// one schema that they do not like.
 func selfCheck(tools []tool.Tool, always []string) error {
 	var errs []error
 	owner := map[string]string{} // by name in lower case: call_tool takes names in any

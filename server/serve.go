@@ -148,8 +148,8 @@ func (t *turn) tool() string {
 	return t.target.tool.Spec.Name
 }
 
-// unserved answers what mcp-go would let pass or would answer without help: versions that the operator does not serve, and
-// cursors.
+// unserved answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,
+// and cursors.
 func (s *Server) unserved(env jsonrpc.Envelope) *jsonrpc.Error {
 	switch modern := env.Modern(); {
 	case modern && slices.Contains(mcp.ValidProtocolVersions, env.Version) && !slices.Contains(s.versions, env.Version):
@@ -173,8 +173,8 @@ func (s *Server) unserved(env jsonrpc.Envelope) *jsonrpc.Error {
 // unsupportedVersion is UnsupportedProtocolVersionError of protocol 2026-07-28.
 const unsupportedVersion = -32022
 
-// onePage says whether a list of mcp-go's is answered whole, so that it never gives a cursor out. mcp-go v1.2.1 takes any
-// that is base64, and answers with the first page again.
+// onePage says whether a list of mcp-go's is answered whole, so that it never gives a cursor out. mcp-go v1.2.1 takes
+// any that is base64, and answers with the first page again.
 func onePage(method string) bool {
 	switch mcp.MCPMethod(method) {
 	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
@@ -199,21 +199,22 @@ func failed(e *jsonrpc.Error) request.Answer {
 	return request.Answer{Err: e, Failed: strconv.Itoa(e.Code)}
 }
 
-// Refuse answers a call that never begins: its arguments are not usable, or too many are in flight. It is for transports;
-// env need not be whole.
+// Refuse answers a call that never begins: its arguments are not usable, or too many are in flight. It is for
+// transports; env need not be whole.
 func (s *Server) Refuse(env jsonrpc.Envelope, modern bool, err error) request.Answer {
 	result := answers.Refusal(err, env.Name)
 	answers.Decorate(result, modern, s.implementation)
 	return s.finish(context.Background(), env, modern, result)
 }
 
-// finish encodes the result of a call. One that does not fit the wire becomes a refusal; results are cut long before, so
-// this is the backstop.
+// finish encodes the result of a call. One that does not fit the wire becomes a refusal; results are cut long before,
+// so this is the backstop.
 func (s *Server) finish(ctx context.Context, env jsonrpc.Envelope, modern bool, r *mcp.CallToolResult) request.Answer {
 	body, err := answers.Encode(r)
 	if err != nil {
 		ref := s.report(ctx, "encode", err, nil)
-		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref + ")"})
+		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref +
+			")"})
 	}
 	a := request.Answer{Result: body}
 	if r.IsError {
@@ -251,7 +252,8 @@ func (s *Server) observe(r request.Request, a request.Answer, took time.Duration
 
 // internal is the answer to a request that failed for a reason of ours.
 func (s *Server) internal(ctx context.Context, where string, err error) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + s.report(ctx, where, err, nil) + ")"}
+	return &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + s.report(ctx, where, err, nil) +
+		")"}
 }
 
 // report logs what went wrong inside and returns the reference under which it is found. Nothing else of it leaves.

@@ -40,7 +40,8 @@ type Options struct {
 
 	// Serve is for HTTP: the state is durable, calls are audited, and principals are told apart.
 	Serve bool
-	// Extend adds to the MCP server what is no tool of ours, before anything is served. The conformance fixture uses it.
+	// Extend adds to the MCP server what is no tool of ours, before anything is served. The conformance fixture uses
+	// it.
 	Extend func(*mcpserver.MCPServer)
 }
 
@@ -115,7 +116,8 @@ func New(o Options) (*Server, error) {
 func newServer(o Options) (*Server, error) {
 	if p := o.Config.Client.Profile; p != "" {
 		if _, ok := clients.Named(p); !ok {
-			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p, strings.Join(clients.Names(), ", "))
+			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p,
+				strings.Join(clients.Names(), ", "))
 		}
 	}
 	s := &Server{
@@ -156,8 +158,8 @@ func newServer(o Options) (*Server, error) {
 // recordGrace is how long calls whose sessions have ended get to be recorded.
 const recordGrace = time.Second
 
-// CloseNow is Close for somebody who does not want to wait: commands that ignore SIGTERM are killed after 0.5 s, also by a
-// Close that is under way.
+// CloseNow is Close for somebody who does not want to wait: commands that ignore SIGTERM are killed after 0.5 s, also
+// by a Close that is under way.
 func (s *Server) CloseNow() error {
 	s.life.hurried.Store(true)
 	return s.Close()

@@ -145,7 +145,11 @@ func TestSessions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := start(t, setup{settings: file.Config, client: file.Client, modern: file.Modern})
+			o := setup{settings: file.Config, client: file.Client, modern: file.Modern}
+			if file.Fixed {
+				o.tools = fixedTools()
+			}
+			f := start(t, o)
 			replaytest.Play(t, file, f.Wire, f.work, f.server.engines.dir, f.server.cfg.Home, *update)
 		})
 	}

@@ -62,13 +62,13 @@ type target struct {
 	tool    tool.Tool
 	input   json.RawMessage
 	through bool // a dispatcher was called
-	// refused: the dispatcher's input names nothing that can be called, and tool is the dispatcher; known is what the caller
-	// can find. nil: it names something.
+	// refused: the dispatcher's input names nothing that can be called, and tool is the dispatcher; known is what the
+	// caller can find. nil: it names something.
 	refused func(known []catalog.Entry) *tool.Refusal
 }
 
-// follow returns the target of a call of t by a tenant: t, or what a dispatcher leads to. A dispatcher that is switched off
-// leads nowhere, so that it is refused itself.
+// follow returns the target of a call of t by a tenant: t, or what a dispatcher leads to. A dispatcher that is switched
+// off leads nowhere, so that it is refused itself.
 func (set toolset) follow(at *tenants.Tenant, t tool.Tool, input json.RawMessage) target {
 	own := target{tool: t, input: input}
 	if !t.Dispatches() || at.Off(t) {
@@ -86,7 +86,8 @@ func (set toolset) follow(at *tenants.Tenant, t tool.Tool, input json.RawMessage
 		own.refused = func([]catalog.Entry) *tool.Refusal {
 			return &tool.Refusal{
 				Code: tool.InputInvalid,
-				Text: found.Spec.Name + " cannot be called through " + t.Spec.Name + `. Put the tool that you need into "name".`,
+				Text: found.Spec.Name + " cannot be called through " + t.Spec.Name +
+					`. Put the tool that you need into "name".`,
 			}
 		}
 	default:

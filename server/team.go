@@ -48,8 +48,9 @@ type team struct {
 func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 	cfg, dir := s.cfg, s.engines.dir
 	t := &team{
-		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(s.engines.tenants), keepGoing: cfg.Audit.OnError == "continue",
-		quiet: &quiet{now: time.Now, seen: map[string]*quietSpan{}},
+		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(s.engines.tenants),
+		keepGoing: cfg.Audit.OnError == "continue",
+		quiet:     &quiet{now: time.Now, seen: map[string]*quietSpan{}},
 	}
 	defer func() {
 		if err != nil {
@@ -84,7 +85,8 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 		audits = filepath.Join(dir, "audit")
 	}
 	if t.audit, err = audit.Open(audit.Options{
-		Dir: audits, Out: o.AuditOut, Replica: t.replica, Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
+		Dir: audits, Out: o.AuditOut, Replica: t.replica, Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate,
+		Keep:   cfg.Audit.Keep,
 		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": o.Version, "auth": t.mode}, Log: s.log,
 	}); err != nil {
 		return nil, err
@@ -109,7 +111,8 @@ func (t *team) watch(s *Server, version string) {
 		}
 		return "", store.Ping(ctx)
 	})
-	t.health.AddCheck("audit", s.cfg.Audit.OnError == "refuse", func(context.Context) (string, error) { return "", t.audit.Failed() })
+	t.health.AddCheck("audit", s.cfg.Audit.OnError == "refuse",
+		func(context.Context) (string, error) { return "", t.audit.Failed() })
 	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
 	t.metrics = metrics.New(metrics.Options{
 		Version: version, Tools: s.tools.all, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,

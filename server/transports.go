@@ -39,7 +39,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 // front is what transports need of the server.
 func (s *Server) front() stdio.Server {
 	return stdio.Server{
-		Serve: s.Serve, Refuse: s.Refuse, Unusable: unusable, Follow: s.Follow,
+		Serve: s.Serve, Refuse: s.Refuse, Unusable: unusable, Follow: s.follow,
 		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.rootsTime,
 	}
 }
@@ -59,7 +59,8 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 func (s *Server) newEndpoint() *endpoint.Endpoint {
 	return endpoint.New(endpoint.Options{
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
-		Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer, Team: s.team.shown(s.cfg.Metrics.Listen != ""),
+		Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
+		Team:    s.team.shown(s.cfg.Metrics.Listen != ""),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
@@ -69,8 +70,8 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 	})
 }
 
-// Reload takes what the operator now says about principals, and reads the tokens again. With an error that part stays as
-// it was.
+// Reload takes what the operator now says about principals, and reads the tokens again. With an error that part stays
+// as it was.
 func (s *Server) Reload(p config.Principals) error {
 	if s.team == nil {
 		return nil
@@ -84,9 +85,9 @@ func (s *Server) Reload(p config.Principals) error {
 	return err
 }
 
-// checkHeaders holds the headers of a modern request against its body (SEP-2243, SEP-2567); nil: they agree. The checks and
-// their words are those of mcp-go v1.2.1, server/streamable_http_modern.go:97, which is not entered: it serves HTTP only
-// with its own sessions and streams.
+// checkHeaders holds the headers of a modern request against its body (SEP-2243, SEP-2567); nil: they agree. The checks
+// and their words are those of mcp-go v1.2.1, server/streamable_http_modern.go:97, which is not entered: it serves HTTP
+// only with its own sessions and streams.
 func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Header) *jsonrpc.Error {
 	mismatch := func(text string) *jsonrpc.Error { return &jsonrpc.Error{Code: mcp.HEADER_MISMATCH, Message: text} }
 	if e := s.unserved(env); e != nil {
@@ -97,9 +98,11 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 		return mismatch("Last-Event-ID is not supported in protocol version " + mcp.ProtocolVersion20260728 +
 			": streams are not resumable, re-issue the request with a new ID")
 	case header == "":
-		return mismatch(mcp.HeaderProtocolVersion + " header is required for requests carrying " + mcp.MetaKeyProtocolVersion)
+		return mismatch(mcp.HeaderProtocolVersion + " header is required for requests carrying " +
+			mcp.MetaKeyProtocolVersion)
 	case env.Version == "":
-		return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "missing or invalid _meta field " + mcp.MetaKeyProtocolVersion}
+		return &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
+			Message: "missing or invalid _meta field " + mcp.MetaKeyProtocolVersion}
 	case header != env.Version:
 		return mismatch(results.Line(mcp.HeaderProtocolVersion+" header "+header+" does not match request "+
 			mcp.MetaKeyProtocolVersion+" "+env.Version, 300))
@@ -107,7 +110,8 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 	if !slices.Contains(mcp.ValidProtocolVersions, env.Version) {
 		return s.unsupported(env.Version)
 	}
-	if env.Method == string(mcp.MethodToolsCall) { // the order of mcp-go: what the request lacks comes before its headers
+	// the order of mcp-go: what the request lacks comes before its headers
+	if env.Method == string(mcp.MethodToolsCall) {
 		if _, ok := capabilities(env.Capabilities); !ok {
 			return missingCapabilities()
 		}

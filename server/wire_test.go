@@ -13,7 +13,7 @@ import (
 
 // TestWire replays the raw transcripts of testdata/wire. The client section is what a client writes; a line `<` waits
 // for one line of the server, and the end of the section is the end of the input. The server section is all that the
-// server wrote. `$WORK` is the workspace, and `$REPEAT(n,x)` is n times x.
+// server wrote, with the tools of fixedTools. `$WORK` is the workspace, and `$REPEAT(n,x)` is n times x.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("../testdata/wire/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -59,7 +59,7 @@ var (
 
 // converse plays the client's lines and returns the server's.
 func converse(t *testing.T, client string) string {
-	f := start(t, setup{silent: true})
+	f := start(t, setup{silent: true, tools: fixedTools()})
 	if err := os.WriteFile(filepath.Join(f.work, "a.txt"), []byte("one\ntwo\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed ask_user_question.md
@@ -37,16 +39,25 @@ type askUserQuestionOption struct {
 
 var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 	Spec: tool.Spec{
-		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user", Description: askUserQuestionText,
-		Hint: "request input: ask the user to choose, clarify or confirm", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true},
+		Name: "ask_user_question", Aliases: []string{"AskUserQuestion"}, Title: "Ask user",
+		Description: askUserQuestionText, Hint: "request input: ask the user to choose, clarify or confirm",
+		Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true},
+		Example:   `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a"},{"label":"b"}]}]}`,
+		NoTargets: "it reaches a person only",
+		Finds: []string{
+			"AskUserQuestion", "ask user a question", "ask user", "ask the user to choose", "question",
+			"clarifying questions", "multiple choice question", "let the user choose between options", "user input",
+			"ask for clarification", "user preference", "select: AskUserQuestion",
+		},
 	},
 	Hidden: []string{"questions.preview", "questions.options.preview"},
 	Available: func(s *session.State) string {
 		if s.Client.CanAsk {
 			return ""
 		}
-		return "this client cannot ask its user. Ask in the text of an answer, or decide yourself and state the assumption."
+		return "this client cannot ask its user. Ask in the text of an answer, or decide yourself and state the " +
+			"assumption."
 	},
 	Activity: func(askUserQuestionInput) string { return "Asking the user" },
 	Check:    checkAskUserQuestion, Question: askUserQuestionForm, Run: runAskUserQuestion,
@@ -70,7 +81,8 @@ func askUserQuestionShown(in askUserQuestionInput) askUserQuestionInput {
 func checkAskUserQuestion(in askUserQuestionInput) error {
 	in, wrong := askUserQuestionShown(in), []string(nil)
 	if n := utf8.RuneCountInString(askUserQuestionMessage(in, 40)); n > 3_950 {
-		wrong = append(wrong, fmt.Sprintf(`"questions" must fit in 3,950 characters with invisible ones made visible, not %d`, n))
+		wrong = append(wrong,
+			fmt.Sprintf(`"questions" must fit in 3,950 characters with invisible ones made visible, not %d`, n))
 	}
 	for i, q := range in.Questions {
 		if q.Question == "" || q.Header == "" {
@@ -79,7 +91,8 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 		seen := map[string]bool{"": true}
 		for j, o := range q.Options {
 			if seen[o.Label] {
-				wrong = append(wrong, fmt.Sprintf(`"questions[%d].options[%d].label" must differ from the other labels and from blanks, not %q`, i, j, o.Label))
+				wrong = append(wrong,
+					fmt.Sprintf(`"questions[%d].options[%d].label" must differ from the other labels and from blanks, not %q`, i, j, o.Label))
 			}
 			seen[o.Label] = true
 		}
@@ -94,7 +107,7 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 // is said in the message, since some clients show no more; what is too long there is cut evenly, and fits at 40.
 func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestionInput) (*tool.Question, error) {
 	in = askUserQuestionShown(in)
-	q := &tool.Question{Title: "ask_user_question: " + plural(len(in.Questions), "question", "questions")}
+	q := &tool.Question{Title: "ask_user_question: " + wording.Plural(len(in.Questions), "question", "questions")}
 	for most := 300; q.Text == "" || most >= 40 && utf8.RuneCountInString(q.Title+q.Text) > 3_990; most -= 10 {
 		q.Text = askUserQuestionMessage(in, most)
 	}
@@ -103,9 +116,10 @@ func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestion
 		f := tool.Field{Name: name, Label: item.Header, About: item.Question, Many: item.MultiSelect, Optional: true}
 		for _, o := range item.Options {
 			f.Choices = append(f.Choices, o.Label)
-			f.Titles = append(f.Titles, clip(strings.TrimSuffix(o.Label+": "+o.Description, ": "), 120))
+			f.Titles = append(f.Titles, wording.Clip(strings.TrimSuffix(o.Label+": "+o.Description, ": "), 120))
 		}
-		q.Fields = append(q.Fields, f, tool.Field{Name: name + "_other", Label: item.Header + ": own answer", About: "Counts instead of a choice. Not for secrets."})
+		q.Fields = append(q.Fields, f, tool.Field{Name: name + "_other", Label: item.Header + ": own answer",
+			About: "Counts instead of a choice. Not for secrets."})
 	}
 	return q, nil
 }
@@ -116,7 +130,7 @@ func askUserQuestionMessage(in askUserQuestionInput, most int) string {
 	for _, q := range in.Questions {
 		fmt.Fprintf(&b, "\n%s: %s\n", q.Header, q.Question)
 		for _, o := range q.Options {
-			fmt.Fprintf(&b, "- %s\n", strings.TrimSuffix(o.Label+": "+clip(o.Description, most), ": "))
+			fmt.Fprintf(&b, "- %s\n", strings.TrimSuffix(o.Label+": "+wording.Clip(o.Description, most), ": "))
 		}
 	}
 	return strings.TrimSpace(b.String())
@@ -144,7 +158,8 @@ func runAskUserQuestion(ctx context.Context, env tool.Env, in askUserQuestionInp
 	case env.Answer.Outcome != tool.Accepted || open == len(lines):
 		return tool.Result{Text: "No answer. Decide yourself and state the assumption."}, ctx.Err()
 	case open > 0:
-		lines = append(lines, "["+plural(open, "question has", "questions have")+" no answer; decide yourself and state the assumption]")
+		lines = append(lines, "["+wording.Plural(open, "question has", "questions have")+
+			" no answer; decide yourself and state the assumption]")
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, ctx.Err()
 }

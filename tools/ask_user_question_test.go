@@ -172,7 +172,7 @@ func TestAskUserQuestionAnswer(t *testing.T) {
 			"Store: (no answer)\nParts: d\nTime: (no answer)\nRest: (no answer)\n[3 questions have no answer; decide yourself and state the assumption]"},
 	} {
 		call, _ := ask(t, r, tt.input)
-		env := r.env(call)
+		env := r.Env(call)
 		env.Answer = tt.answer
 		res, err := call.Run(t.Context(), env)
 		if err != nil || res.Text != tt.want || res.Failed != "" {

@@ -15,43 +15,58 @@ import (
 	"codehand/tools/tool"
 )
 
-// samples is one good call of each tool, over the files that a contract rig has. ctx ends before it runs in some tests.
-var samples = map[string]string{
-	"read_file":       `{"file_path":"$WORK/f"}`,
-	"write_file":      `{"file_path":"$WORK/new","content":"x"}`,
-	"edit_file":       `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
-	"multi_edit":      `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
-	"notebook_edit":   `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
-	"file_history":    `{"file_path":"$WORK/h"}`,
-	"undo_change":     `{"file_path":"$WORK/h"}`,
-	"list_files":      `{"pattern":"**/*","path":"$WORK"}`,
-	"grep_search":     `{"pattern":"one","path":"$WORK"}`,
-	"run_shell":       `{"command":"touch made; sleep 600"}`,
-	"run_readonly":    `{"command":"sleep 60; ls"}`,
-	"job_output":      `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
-	"job_stop":        `{"job_id":"$JOB"}`,
-	"enter_plan_mode": `{}`,
-	"exit_plan_mode":  `{"plan":"1. Think."}`,
+// minFinds is how many searches a tool that is found by searching must be found by.
+const minFinds = 2
 
-	"skill":             `{}`,
-	"tool_search":       `{"query":"plan"}`,
-	"call_tool":         `{"name":"list_files","arguments":{"pattern":"**/*","path":"$WORK"}}`,
-	"todo_write":        `{"todos":[{"content":"one","status":"pending"}]}`,
-	"task_create":       `{"subject":"one","description":"do it"}`,
-	"task_get":          `{"taskId":"1"}`,
-	"task_list":         `{}`,
-	"task_update":       `{"taskId":"1","status":"completed"}`,
-	"ask_user_question": `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a"},{"label":"b"}]}]}`,
-	"session_config":    `{}`,
+// incomplete says what the declaration of a tool lacks of what rules and tests need.
+func incomplete(s tool.Spec) []string {
+	var lacks []string
+	for _, need := range []struct {
+		has  bool
+		text string
+	}{
+		{s.Family != permission.FamilyUnknown, "Family: say which rules cover it, such as permission.FamilyRead if it shows what is in files; until then all that deny do"},
+		{json.Valid([]byte(s.Example)) && strings.HasPrefix(s.Example, "{"), "Example: give the arguments of a good call, as a JSON object"},
+		{!s.Deferred || len(s.Finds) >= minFinds, "Finds: give what models type into tool_search when they want it, twice at least"},
+	} {
+		if !need.has {
+			lacks = append(lacks, need.text)
+		}
+	}
+	return lacks
 }
 
-// noTargets are tools that reach nothing which a rule could name: jobs, lists and tools of the session, or a person.
-var noTargets = []string{"job_output", "job_stop", "tool_search", "call_tool", "task_get", "task_list", "ask_user_question"}
+func TestContractSpec(t *testing.T) {
+	t.Parallel()
+	for _, x := range All() {
+		for _, lack := range incomplete(x.Spec) {
+			t.Errorf("%s has no %s", x.Spec.Name, lack)
+		}
+	}
+	bare := tool.Spec{Name: "x", Deferred: true}
+	if lacks := incomplete(bare); len(lacks) != 3 {
+		t.Errorf("a tool that declares nothing lacks %q", lacks)
+	}
+	whole := tool.Spec{Name: "x", Deferred: true, Family: permission.FamilyNone, Example: "{}", Finds: []string{"x", "find x"}}
+	if lacks := incomplete(whole); lacks != nil {
+		t.Errorf("a tool that declares all lacks %q", lacks)
+	}
+	for i, lame := range []func(*tool.Spec){
+		func(s *tool.Spec) { s.Family = permission.FamilyUnknown },
+		func(s *tool.Spec) { s.Example = "" },
+		func(s *tool.Spec) { s.Finds = s.Finds[:1] },
+	} {
+		s := whole
+		if lame(&s); len(incomplete(s)) != 1 {
+			t.Errorf("case %d: %q", i, incomplete(s))
+		}
+	}
+}
 
-// contractNotebook is the notebook that samples name.
+// contractNotebook is the notebook that examples name.
 const contractNotebook = `{"cells":[{"cell_type":"markdown","metadata":{},"source":["one"]}],"metadata":{},"nbformat":4,"nbformat_minor":4}`
 
-// A contractRig is a rig with the files and the job that samples name.
+// A contractRig is a rig with the files and the job that examples name.
 func contractRig(t *testing.T) (*rig, string) {
 	t.Helper()
 	r := newRig(t)
@@ -64,20 +79,16 @@ func contractRig(t *testing.T) (*rig, string) {
 	return r, res.Meta.Job.ID
 }
 
-// each runs a test for each tool with its sample as a JSON object.
+// each runs a test for each tool with its example as a JSON object.
 func each(t *testing.T, do func(t *testing.T, r *rig, x tool.Tool, sample map[string]any)) {
 	t.Helper()
 	for _, x := range All() {
 		t.Run(x.Spec.Name, func(t *testing.T) {
 			t.Parallel()
-			text, ok := samples[x.Spec.Name]
-			if !ok {
-				t.Fatalf("%s has no sample: add a good call to samples in tools/contract_test.go", x.Spec.Name)
-			}
 			r, job := contractRig(t)
 			var sample map[string]any
-			if err := json.Unmarshal([]byte(strings.NewReplacer("$WORK", r.dir, "$JOB", job).Replace(text)), &sample); err != nil {
-				t.Fatal(err)
+			if err := json.Unmarshal([]byte(strings.NewReplacer("$WORK", r.dir, "$JOB", job).Replace(x.Spec.Example)), &sample); err != nil {
+				t.Fatalf("the example is no JSON object: %v", err)
 			}
 			do(t, r, x, sample)
 		})
@@ -126,8 +137,11 @@ func TestContractCanonical(t *testing.T) {
 		if once.Activity == "" || len([]rune(once.Activity)) > 50 {
 			t.Errorf("the activity is %q, not 1 to 50 characters: set Def.Activity", once.Activity)
 		}
-		if len(once.Targets) == 0 && !once.Traits.Private && !slices.Contains(noTargets, x.Spec.Name) {
-			t.Error("rules have nothing to match: the call has no target: set Def.Paths to the fields that name files, or Def.Targets")
+		if len(once.Targets) == 0 && !once.Traits.Private && x.Spec.NoTargets == "" {
+			t.Error("rules have nothing to match: the call has no target: set Def.Paths to the fields that name files, or Def.Targets, or say in Spec.NoTargets why there is none")
+		}
+		if len(once.Targets) > 0 && x.Spec.NoTargets != "" {
+			t.Errorf("the call has a target, though Spec.NoTargets says: %s", x.Spec.NoTargets)
 		}
 	})
 }
@@ -145,7 +159,7 @@ func TestContractCancelled(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		res, err := call.Run(ctx, r.env(call))
+		res, err := call.Run(ctx, r.Env(call))
 		if !errors.Is(err, context.Canceled) && res.Failed != tool.Interrupted && !call.Traits.Private {
 			t.Errorf("a cancelled call gives %v %q", err, res.Text)
 		}
@@ -185,7 +199,7 @@ func TestContractOutside(t *testing.T) {
 				}
 				call, err := x.Bind(r.State, encode(t, input))
 				if err == nil {
-					_, err = call.Run(t.Context(), r.env(call))
+					_, err = call.Run(t.Context(), r.Env(call))
 				}
 				if code(err) != tool.OutsideRoots {
 					t.Errorf("%s %q gives %v", key, path, err)
@@ -195,8 +209,7 @@ func TestContractOutside(t *testing.T) {
 	})
 }
 
-// Who denies Read denies every tool that takes a file: a reader or editor that is missing in the table of families in
-// permission/rule.go would answer nevertheless.
+// Who denies Read denies every tool that takes a file: one with another family would answer nevertheless.
 func TestContractFamilies(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r *rig, x tool.Tool, sample map[string]any) {
@@ -216,8 +229,8 @@ func TestContractFamilies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !p.Off(x.Spec.Name, x.Spec.Aliases) {
-				t.Errorf("%s takes a file, but the rule %s does not deny it: add it to readers or editors, and to insteads, in permission/rule.go", x.Spec.Name, family)
+			if !p.Off(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) {
+				t.Errorf("%s takes a file, but the rule %s does not deny it: set Spec.Family to permission.FamilyRead, or FamilyEdit if it changes files", x.Spec.Name, family)
 			}
 		}
 	})

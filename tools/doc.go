@@ -6,6 +6,6 @@
 //
 // How to add a tool is in CONTRIBUTING.md.
 //
-// Nothing in one tool file is used by another. Words and steps that several tools share are in refusals.go, guard.go,
-// changes.go and the other files that the layout test names as shared.
+// Nothing in one tool file is used by another. Words and steps that several tools share are in rooms of their own: how
+// a file is shown (tools/viewing) and changed (tools/editing), what becomes of a command (tools/running).
 package tools

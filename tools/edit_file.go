@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"codehand/tools/editing"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -27,8 +30,9 @@ type editFileInput struct {
 var editFile = tool.Define(tool.Def[editFileInput]{
 	Spec: tool.Spec{
 		Name: "edit_file", Aliases: []string{"Edit"}, Title: "Edit file", Description: editFileText,
-		Hint: "replace exact text in a file", Scope: tool.ScopeWrite,
-		Traits: tool.Traits{Local: true},
+		Hint: "replace exact text in a file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
+		Traits:  tool.Traits{Local: true},
+		Example: `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
 	},
 	Accept: map[string]string{
 		"path": "file_path", "old_str": "old_string", "old_text": "old_string", "oldText": "old_string",
@@ -38,47 +42,48 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
 	Check:    checkEditFile,
 	Complete: func(_ context.Context, s *session.State, in *editFileInput) error {
-		return refuseSecret(s, in.FilePath, "new_string", in.NewString)
+		return editing.RefuseSecret(s, in.FilePath, "new_string", in.NewString)
 	},
 	Run: runEditFile,
 })
 
 func checkEditFile(in editFileInput) error {
-	return checkEdit("edit_file", "", in.OldString, in.NewString)
+	return editing.CheckEdit("edit_file", "", in.OldString, in.NewString)
 }
 
 func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Result, error) {
 	f, err := env.Open(in.FilePath, workspace.Write)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, in.FilePath, err)
+		return tool.Result{}, wording.PathRefusal(env, in.FilePath, err)
 	}
 	defer f.Close()
-	edit := fileEdits{file: f, path: in.FilePath, version: in.Version, edits: []textedit.Edit{
-		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected, Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
+	edit := editing.FileEdits{File: f, Path: in.FilePath, Version: in.Version, Edits: []textedit.Edit{
+		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected,
+			Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
 	}}
-	if err := edit.refuseNotebook(ctx, env); err != nil {
+	if err := edit.RefuseNotebook(ctx, env); err != nil {
 		return tool.Result{}, err
 	}
-	edit.notes = &editNotes{env: env}
-	defer edit.notes.end()
-	changes, err := env.Files.Update(ctx, by(env, "edit_file"), edit.change(env))
+	defer editing.TellStages(env, &edit)()
+	changes, err := env.Files.Update(ctx, editing.By(env, "edit_file"), edit.Change(env))
 	if err != nil {
-		return tool.Result{}, edit.refusal(ctx, env, err)
+		return tool.Result{}, edit.Refusal(ctx, env, err)
 	}
-	c, done := changes[0], edit.report.Edits[0]
-	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath, plural(done.Replacements, "replacement", "replacements"), levelWords(done.Level))
+	c, done := changes[0], edit.Report.Edits[0]
+	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath,
+		wording.Plural(done.Replacements, "replacement", "replacements"), editing.LevelWords(done.Level))
 	switch {
 	case c.Old == nil:
 		text = "Successfully created " + in.FilePath
 	case c.Before == c.After:
 		text = "No change: " + in.FilePath + " already has this content."
 	}
-	if diff, _ := diffAt(c, edit.report.Places, maxDiff); diff != "" {
+	if diff, _ := editing.DiffAt(c, edit.Report.Places, editing.MaxDiff); diff != "" {
 		text += "\n" + diff
 	}
 	return tool.Result{
-		Text: text + changeNotes(env, nil, c), Shows: []string{c.Path},
-		Meta: changeMeta(struct {
+		Text: text + editing.Notes(env, nil, c), Shows: []string{c.Path},
+		Meta: editing.Meta(struct {
 			Replacements int `json:"replacements"`
 			Level        int `json:"level"`
 			BytesChanged int `json:"bytesChanged"`

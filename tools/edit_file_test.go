@@ -94,7 +94,7 @@ func TestEditFileRefusals(t *testing.T) {
 	} {
 		call, err := editFile.Bind(r.State, json.RawMessage(c.args))
 		if err == nil {
-			_, err = call.Run(t.Context(), r.env(call))
+			_, err = call.Run(t.Context(), r.Env(call))
 		}
 		refusal, ok := err.(*tool.Refusal)
 		if !ok {
@@ -252,7 +252,7 @@ func TestEditFileParallel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		calls[i], envs[i] = call, r.env(call)
+		calls[i], envs[i] = call, r.Env(call)
 	}
 	var all sync.WaitGroup
 	if _, err := calls[0].Run(t.Context(), envs[0]); err != nil {

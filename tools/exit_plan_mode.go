@@ -8,9 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/editing"
 	"codehand/tools/permission"
+	"codehand/tools/planning"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed exit_plan_mode.md
@@ -23,9 +26,16 @@ type exitPlanModeInput struct {
 
 var exitPlanMode = tool.Define(tool.Def[exitPlanModeInput]{
 	Spec: tool.Spec{
-		Name: "exit_plan_mode", Aliases: []string{"ExitPlanMode"}, Title: "Exit plan mode", Description: exitPlanModeText,
-		Hint: "leave plan mode: present plan for approval, start executing", Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
-		Traits: tool.Traits{Private: true, Additive: true, Local: true}, // what it gives back is a person's to give, within the operator's limit
+		Name: "exit_plan_mode", Aliases: []string{"ExitPlanMode"}, Title: "Exit plan mode",
+		Description: exitPlanModeText, Hint: "leave plan mode: present plan for approval, start executing",
+		Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
+		// what it gives back is a person's to give, within the operator's limit
+		Traits:  tool.Traits{Private: true, Additive: true, Local: true},
+		Example: `{"plan":"1. Think."}`,
+		Finds: []string{
+			"ExitPlanMode", "exit plan mode", "leave plan mode", "present plan to user", "submit plan for approval",
+			"plan approval", "approve plan", "plan is ready, start executing", "select:exit_plan_mode",
+		},
 	},
 	Hidden:   []string{"allowedPrompts"},
 	Activity: func(exitPlanModeInput) string { return "Presenting the plan" },
@@ -42,40 +52,42 @@ func exitPlanModeTrim(in exitPlanModeInput) exitPlanModeInput {
 }
 
 // exitPlanModeFind returns the plan to approve: the file, and the session's record of it.
-func exitPlanModeFind(ctx context.Context, s *session.State, in exitPlanModeInput) (planFile, session.Plan, error) {
+func exitPlanModeFind(ctx context.Context, s *session.State,
+	in exitPlanModeInput) (planning.File, session.Plan, error) {
 	mode, _, err := s.InForce(ctx, time.Now())
 	if err != nil {
-		return planFile{}, session.Plan{}, stateFault(ctx, err)
+		return planning.File{}, session.Plan{}, wording.StateFault(ctx, err)
 	}
 	if mode != permission.Plan {
-		return planFile{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1, "You are not in plan mode.")
+		return planning.File{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1, "You are not in plan mode.")
 	}
 	known, err := s.Plan.Load(ctx)
 	if err != nil {
-		return planFile{}, session.Plan{}, stateFault(ctx, err)
+		return planning.File{}, session.Plan{}, wording.StateFault(ctx, err)
 	}
-	var file planFile
+	var file planning.File
 	if known.Path != "" {
-		if file, err = readPlan(ctx, s, known.Path); err != nil {
-			return file, known, lostPlanRefusal(s, known.Path, err)
+		if file, err = planning.Read(ctx, s, known.Path); err != nil {
+			return file, known, planning.LostRefusal(s, known.Path, err)
 		}
 	}
 	switch {
-	case !file.blank() || in.Plan != "":
+	case !file.Blank() || in.Plan != "":
 		return file, known, nil
-	case file.path == "":
-		return file, known, tool.Numbered(tool.PlanEmpty, 2, `Pass the plan's text in "plan" first. There is no plan file yet.`)
+	case file.Path == "":
+		return file, known,
+			tool.Numbered(tool.PlanEmpty, 2, `Pass the plan's text in "plan" first. There is no plan file yet.`)
 	}
-	return file, known, tool.Numbered(tool.PlanEmpty, 2, "Write the plan to %s first.", file.path)
+	return file, known, tool.Numbered(tool.PlanEmpty, 2, "Write the plan to %s first.", file.Path)
 }
 
 func askExitPlanMode(ctx context.Context, s *session.State, in exitPlanModeInput) (*tool.Question, error) {
 	in = exitPlanModeTrim(in)
 	file, known, err := exitPlanModeFind(ctx, s, in)
-	if err != nil || boundToPlan(s) {
+	if err != nil || planning.Bound(s) {
 		return nil, err
 	}
-	return planQuestion(file, in.Plan, known.Before.AtMost(s.Highest), s.Shared), nil
+	return planning.Question(file, in.Plan, known.Before.AtMost(s.Highest), s.Shared), nil
 }
 
 func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (tool.Result, error) {
@@ -84,65 +96,66 @@ func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (t
 	if err != nil {
 		return tool.Result{}, err
 	}
-	by := approval{bound: boundToPlan(env.State)}
-	if !by.bound {
-		if by, err = decideApproval(env, in.Plan); err != nil {
+	by := planning.Approval{Bound: planning.Bound(env.State)}
+	if !by.Bound {
+		if by, err = planning.Decide(env, in.Plan); err != nil {
 			return tool.Result{}, err
 		}
 	}
 	if known.Path == "" {
-		if file.path, err = createPlan(ctx, env, "exit_plan_mode"); err != nil {
-			return tool.Result{}, pathRefusal(env, env.Plans, err)
+		if file.Path, err = planning.Create(ctx, env, "exit_plan_mode"); err != nil {
+			return tool.Result{}, wording.PathRefusal(env, env.Plans, err)
 		}
-		if file, err = readPlan(ctx, env.State, file.path); err != nil {
-			return tool.Result{}, pathRefusal(env, file.path, err)
+		if file, err = planning.Read(ctx, env.State, file.Path); err != nil {
+			return tool.Result{}, wording.PathRefusal(env, file.Path, err)
 		}
 	}
 	file, edited, meta, err := exitPlanModeSave(ctx, env, in, file, known.Path != "")
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if by.approved && edited && ownEdit(ctx, env, file.path) {
-		by = approval{outdated: true}
+	if by.Approved && edited && planning.OwnEdit(ctx, env, file.Path) {
+		by = planning.Approval{Outdated: true}
 	}
-	if file.blank() {
-		by.approved = false // the person has emptied it
+	if file.Blank() {
+		by.Approved = false // the person has emptied it
 	}
 	mode := permission.Plan
-	if by.approved {
-		mode = by.mode(known).AtMost(env.Highest)
+	if by.Approved {
+		mode = by.Mode(known).AtMost(env.Highest)
 	}
 	_, err = env.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) {
-		p.Path = file.path
+		p.Path = file.Path
 		return p, nil
 	})
-	if err == nil && by.approved {
-		mode, err = leavePlanMode(ctx, env.State, mode)
+	if err == nil && by.Approved {
+		mode, err = planning.Leave(ctx, env.State, mode)
 	}
 	if err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
-	return tool.Result{Text: by.answer(file, edited, mode), Meta: meta}, nil
+	return tool.Result{Text: by.Answer(file, edited, mode), Meta: meta}, nil
 }
 
-// exitPlanModeSave puts the plan's text into the file, unless that is not what it was when the person was asked: then it
-// is the person's own version, which counts.
-func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, file planFile, asked bool) (planFile, bool, tool.Meta, error) {
-	if in.Plan == file.text {
+// exitPlanModeSave puts the plan's text into the file, unless that is not what it was when the person was asked: then
+// it is the person's own version, which counts.
+func exitPlanModeSave(ctx context.Context, env tool.Env, in exitPlanModeInput, file planning.File,
+	asked bool) (planning.File, bool, tool.Meta, error) {
+	if in.Plan == file.Text {
 		return file, false, tool.Meta{}, nil
 	}
-	edited := asked && env.Answer.Outcome == tool.Accepted && env.Answer.Seen != file.sum
+	edited := asked && env.Answer.Outcome == tool.Accepted && env.Answer.Seen != file.Sum
 	if edited || in.Plan == "" {
 		return file, edited, tool.Meta{}, nil
 	}
-	changes, err := writePlan(ctx, env, "exit_plan_mode", file, in.Plan)
-	if errors.Is(err, errPlanChanged) {
-		file, err = readPlan(ctx, env.State, file.path)
-		return file, true, tool.Meta{}, pathRefusal(env, file.path, err)
+	changes, err := planning.Write(ctx, env, "exit_plan_mode", file, in.Plan)
+	if errors.Is(err, planning.ErrChanged) {
+		file, err = planning.Read(ctx, env.State, file.Path)
+		return file, true, tool.Meta{}, wording.PathRefusal(env, file.Path, err)
 	}
 	if err != nil {
-		return file, false, tool.Meta{}, guard{name: "exit_plan_mode"}.refusal(ctx, env, file.path, err)
+		return file, false, tool.Meta{}, editing.Guard{Name: "exit_plan_mode"}.Refusal(ctx, env, file.Path, err)
 	}
-	file.text = in.Plan
-	return file, false, changeMeta(struct{}{}, changes...), nil
+	file.Text = in.Plan
+	return file, false, editing.Meta(struct{}{}, changes...), nil
 }

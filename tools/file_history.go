@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/tools/editing"
+	"codehand/tools/history"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed file_history.md
@@ -31,7 +34,10 @@ var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 	Spec: tool.Spec{
 		Name: "file_history", Title: "File history", Description: fileHistoryText,
 		Hint: "list changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Family:  permission.FamilyRead,
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"file_path":"$WORK/h"}`,
+		Finds:   []string{"file history", "what files were changed"},
 	},
 	Hidden: []string{"format", "before", "among"},
 	Paths:  func(in *fileHistoryInput) []*string { return []*string{&in.FilePath} },
@@ -46,7 +52,7 @@ var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 })
 
 func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (tool.Result, error) {
-	view, err := newJournalView(env.State, in.FilePath)
+	view, err := history.NewView(env.State, in.FilePath)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -55,29 +61,34 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 	}
 	entries, more, err := fileHistoryList(ctx, env, in, view)
 	unread, partly := errors.AsType[*journal.UnreadError](err)
-	if partly = partly && len(entries) > 0 && in.Format != "json"; err != nil && !partly { // programs have no use for a part
-		return tool.Result{}, journalFault("The changes of "+view.place, err)
+	// programs have no use for a part
+	if partly = partly && len(entries) > 0 && in.Format != "json"; err != nil && !partly {
+		return tool.Result{}, history.Fault("The changes of "+view.Place, err)
 	}
 	if in.Format == "json" {
-		return changesJSON(env, view, entries, more)
+		return history.JSON(env, view, entries, more)
 	}
 	var lines []string
 	for _, e := range entries {
-		lines = append(lines, changeLine(env, e, view.files(e), time.Now()))
+		lines = append(lines, history.Line(env, e, view.Files(e), time.Now()))
 	}
 	if len(lines) == 0 {
-		lines = append(lines, "No changes by these tools are recorded for "+view.place+".")
+		lines = append(lines, "No changes by these tools are recorded for "+view.Place+".")
 	} else if more {
-		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones %s.)", len(entries), olderChanges(in.Limit, in.FilePath)))
+		lines = append(lines, fmt.Sprintf("(Showing the newest %d. For older ones %s.)", len(entries),
+			history.OlderWords(in.Limit, in.FilePath)))
 	}
 	if partly {
-		lines = append(lines, "(There may be other changes: the journal cannot be read in part: "+unreadCause(unread)+".)")
+		lines = append(lines, "(There may be other changes: the journal cannot be read in part: "+
+			history.UnreadCause(unread)+".)")
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
-// fileHistoryList finds changes, and says whether there are or may be more. *journal.UnreadError comes with those found.
-func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput, view *journalView) (entries []journal.Entry, more bool, err error) {
+// fileHistoryList finds changes, and says whether there are or may be more. *journal.UnreadError comes with those
+// found.
+func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput,
+	view *history.View) (entries []journal.Entry, more bool, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	enough := errors.New("as many changes as wanted were looked at")
@@ -86,9 +97,9 @@ func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput, vie
 		if looked++; looked == in.Among {
 			stop(enough)
 		}
-		return view.shows(e)
+		return view.Shows(e)
 	}}
-	if q.Below = view.paths; q.Below == nil {
+	if q.Below = view.Paths; q.Below == nil {
 		q.Below = env.State.Space.Roots()
 	}
 	if in.Among > 0 { // all are counted that come by
@@ -99,41 +110,41 @@ func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput, vie
 	case errors.Is(err, enough):
 		more, err = true, nil
 	case errors.Is(err, journal.ErrNoChange):
-		err = unknownChange(in.Before) // it was tidied away: what is older than it is not known
+		err = history.Unknown(in.Before) // it was tidied away: what is older than it is not known
 	}
 	more = more || len(entries) > in.Limit
 	return entries[:min(len(entries), in.Limit)], more, err
 }
 
 // fileHistoryOne shows the diff of one change, or a content that was kept because nobody else has it.
-func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view *journalView) (tool.Result, error) {
-	e, err := changeNamed(ctx, env.State, in.ChangeID, true)
+func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view *history.View) (tool.Result, error) {
+	e, err := history.Named(ctx, env.State, in.ChangeID, true)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	files := view.files(e)
+	files := view.Files(e)
 	if len(files) == 0 {
-		return tool.Result{}, unknownChange(in.ChangeID)
+		return tool.Result{}, history.Unknown(in.ChangeID)
 	}
 	if in.Format == "json" {
-		return changesJSON(env, view, []journal.Entry{e}, false)
+		return history.JSON(env, view, []journal.Entry{e}, false)
 	}
-	lines, res := []string{changeLine(env, e, files, time.Now())}, tool.Result{}
+	lines, res := []string{history.Line(env, e, files, time.Now())}, tool.Result{}
 	for _, f := range files {
 		before, after, err := env.Files.Contents(ctx, e.ID, f.Path)
-		text, _ := contentDiff(before, after, max(env.Limit-1000, maxDiff)/len(files))
+		text, _ := editing.ContentDiff(before, after, max(env.Limit-1000, editing.MaxDiff)/len(files))
 		switch {
 		case errors.Is(err, journal.ErrNoCopy):
 			text = "(no copy of the content is kept)"
 		case errors.Is(err, journal.ErrNoChange):
-			return tool.Result{}, unknownChange(e.ID) // it was tidied away since it was found
+			return tool.Result{}, history.Unknown(e.ID) // it was tidied away since it was found
 		case err != nil:
-			return tool.Result{}, journalFault("Change "+e.ID, err)
+			return tool.Result{}, history.Fault("Change "+e.ID, err)
 		case e.Kept != "":
-			text = keptContent(e.ID, before)
+			text = history.KeptContent(e.ID, before)
 		}
 		if len(files) > 1 {
-			lines = append(lines, shownName(env, f.Path)+":")
+			lines = append(lines, wording.ShownName(env, f.Path)+":")
 		}
 		lines, res.Shows = append(lines, text), append(res.Shows, f.Path)
 	}

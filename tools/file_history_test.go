@@ -58,11 +58,11 @@ func TestJournalUnreadable(t *testing.T) {
 	r := newRig(t)
 	r.ok("write_file", `{"file_path":"a","content":"one\n"}`)
 	id := r.lastChange("a")
-	days, err := filepath.Glob(filepath.Join(r.kept, "????????"))
+	days, err := filepath.Glob(filepath.Join(r.Journal, "????????"))
 	if err != nil || len(days) != 1 {
 		t.Fatalf("days %q, %v", days, err)
 	}
-	away := filepath.Join(filepath.Dir(r.kept), "away")
+	away := filepath.Join(filepath.Dir(r.Journal), "away")
 	if err := os.Rename(days[0], away); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestJournalReadInPart(t *testing.T) {
 	r := newRig(t)
 	r.ok("write_file", `{"file_path":"a","content":"one\n"}`)
 	id := r.lastChange("a")
-	stray := filepath.Join(r.kept, "20990101")
+	stray := filepath.Join(r.Journal, "20990101")
 	if err := os.WriteFile(stray, nil, 0o600); err != nil { // which holds no change
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func (r *rig) keep(name, saved string) (line, id string) {
 	if err := old.Close(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.restart()
+	r.Restart()
 	line, _, _ = strings.Cut(r.ok("file_history", `{"file_path":"`+name+`"}`), "\n")
 	id, _, _ = strings.Cut(line, " ")
 	if !strings.HasSuffix(line, " kept "+name+" [another program saved this while a tool changed the file]") {

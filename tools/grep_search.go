@@ -10,9 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -40,11 +43,15 @@ var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 	Spec: tool.Spec{
 		Name: "grep_search", Aliases: []string{"Grep"}, Title: "Search contents", Description: grepSearchText,
 		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Family:  permission.FamilyRead,
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"pattern":"one","path":"$WORK"}`,
+		Finds:   []string{"grep_search"},
 	},
 	Accept: map[string]string{
-		"include": "glob", "include_pattern": "glob", "regex": "pattern", "query": "pattern", "context": "-C", "before": "-B", "after": "-A",
-		"ignore_case": "-i", "case_insensitive": "-i", "line_numbers": "-n", "only_matching": "-o",
+		"include": "glob", "include_pattern": "glob", "regex": "pattern", "query": "pattern", "context": "-C",
+		"before": "-B", "after": "-A", "ignore_case": "-i", "case_insensitive": "-i", "line_numbers": "-n",
+		"only_matching": "-o",
 	},
 	Paths:    func(in *grepSearchInput) []*string { return []*string{&in.Path} },
 	Activity: func(in grepSearchInput) string { return "Searching " + in.Pattern },
@@ -65,26 +72,28 @@ func checkGrepSearch(in grepSearchInput) error {
 func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.Result, error) {
 	place, err := env.Space.Open(in.Path, workspace.Read)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, in.Path, err)
+		return tool.Result{}, wording.PathRefusal(env, in.Path, err)
 	}
 	defer place.Dir.Close()
 	in.Mode = cmp.Or(in.Mode, env.Prefs.GrepMode, "files_with_matches")
 	q := search.GrepQuery{
-		Scope:   search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob), SkipDirs: []string{".git"}},
-		Pattern: in.Pattern, Fold: in.Fold, Multiline: in.Multiline, Newest: in.Mode == "files_with_matches", Spans: in.Only,
+		Scope: search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob),
+			SkipDirs: []string{".git"}},
+		Pattern: in.Pattern, Fold: in.Fold, Multiline: in.Multiline, Newest: in.Mode == "files_with_matches",
+		Spans:  in.Only,
 		Mode:   map[string]search.Mode{"content": search.Lines, "count": search.Count}[in.Mode],
 		Before: cmp.Or(in.Before, in.Around), After: cmp.Or(in.After, in.Around), Offset: in.Offset, Limit: in.Limit,
 		Within:   time.Duration(env.Prefs.GrepTimeoutMS) * time.Millisecond,
-		Progress: func(files, _ int64) { env.Progress(float64(files), 0, plural(int(files), "file", "files")) },
+		Progress: func(files, _ int64) { env.Progress(float64(files), 0, wording.Plural(int(files), "file", "files")) },
 	}
 	q.Types = strings.Fields(in.Type) // one or none
-	kept := withhold(env, &q.Scope)
+	kept := viewing.LeaveOut(env, &q.Scope)
 	a, err := env.Search.Grep(ctx, q)
 	if err != nil {
 		return tool.Result{}, grepSearchRefusal(env, in, err)
 	}
-	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(q, a), kept.notes(a.Coverage))
-	return tool.Result{Text: strings.Join(text, "\n"), Meta: tool.Meta{Data: data(struct {
+	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(q, a), kept.Notes(a.Coverage))
+	return tool.Result{Text: strings.Join(text, "\n"), Meta: tool.Meta{Data: wording.Data(struct {
 		Files         int  `json:"files"`
 		Matches       int  `json:"matches"`
 		Complete      bool `json:"complete"`
@@ -98,28 +107,32 @@ func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
 	kind, isType := errors.AsType[*search.TypeError](err)
 	switch {
 	case isPattern && bad.Kind == "glob":
-		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s (position %d). Example: *.{ts,tsx}.", bad.Text, bad.Offset+1)
+		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s (position %d). Example: *.{ts,tsx}.", bad.Text,
+			bad.Offset+1)
 	case isPattern:
 		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).", bad.Text, bad.Kind, bad.Offset+1)
 	case isType && len(kind.Near) > 0:
-		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name, strings.Join(kind.Near, ", ")))
+		return tool.Invalid("grep_search",
+			fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name,
+				strings.Join(kind.Near, ", ")))
 	case isType:
 		return tool.Invalid("grep_search", fmt.Sprintf("\"type\" %q is unknown; use glob", kind.Name))
 	case errors.Is(err, search.ErrNotRegular):
 		return tool.Refuse(tool.NotRegular, "%s is a FIFO, socket or device. Only regular files can be used.", in.Path)
 	}
-	return pathRefusal(env, in.Path, err)
+	return wording.PathRefusal(env, in.Path, err)
 }
 
 // grepSearchBody makes the lines of the hits.
 func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a search.GrepAnswer) (out []string) {
 	show := func(s string) string { s, _ = results.Show(s); return s }
-	name := func(path string) string { return shownName(env, path) }
+	name := func(path string) string { return wording.ShownName(env, path) }
 	if q.Mode == search.Lines {
-		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only, Groups: q.Before+q.After > 0})
+		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only,
+			Groups: q.Before+q.After > 0})
 	}
 	if q.Mode == search.FilesOnly && len(a.Files) > 0 {
-		out = append(out, "Found "+atLeast(!a.Exact, plural(a.NFiles, "file", "files")))
+		out = append(out, "Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NFiles, "file", "files")))
 	}
 	for _, f := range a.Files {
 		if q.Mode == search.Count {
@@ -129,22 +142,25 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 		}
 	}
 	if q.Mode == search.Count && len(a.Files) > 0 {
-		out = append(out, "Found "+atLeast(!a.Exact, plural(a.NLines, "total occurrence", "total occurrences"))+" across "+plural(a.NFiles, "file", "files"))
+		out = append(out,
+			"Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NLines, "total occurrence", "total occurrences"))+
+				" across "+wording.Plural(a.NFiles, "file", "files"))
 	}
 	return out
 }
 
 // grepSearchNotes says what the hits are a part of, and what was not searched.
 func grepSearchNotes(q search.GrepQuery, a search.GrepAnswer) []string {
-	p := pageNote{from: q.Offset, shown: len(a.Files), total: a.NFiles, one: "file", many: "files", none: "No files found", atLeast: !a.Exact, more: a.More}
+	p := viewing.PageNote{From: q.Offset, Shown: len(a.Files), Total: a.NFiles, One: "file", Many: "files",
+		None: "No files found", AtLeast: !a.Exact, More: a.More}
 	if q.Mode != search.FilesOnly {
-		p.none = "No matches found."
+		p.None = "No matches found."
 	}
 	if q.Mode == search.Lines {
-		p.shown, p.total, p.one, p.many = 0, a.NLines, "line", "lines"
+		p.Shown, p.Total, p.One, p.Many = 0, a.NLines, "line", "lines"
 		for _, f := range a.Files {
-			p.shown += f.NShown()
+			p.Shown += f.NShown()
 		}
 	}
-	return append(p.notes(a.Coverage), coverageNotes(a.Coverage, q.Within, "file", "files", "result")...)
+	return append(p.Notes(a.Coverage), viewing.CoverageNotes(a.Coverage, q.Within, "file", "files", "result")...)
 }

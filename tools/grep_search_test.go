@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"codehand/tools/tool"
+	"codehand/tools/tooltest"
 )
 
 func TestGrepSearch(t *testing.T) {
@@ -52,7 +53,7 @@ func TestGrepSearch(t *testing.T) {
 // them, in which a busy machine may not get there.
 func (r *rig) counted(args string) (text string) {
 	r.t.Helper()
-	eventually(r.t, func() bool {
+	tooltest.Eventually(r.t, func() bool {
 		text = r.ok("grep_search", args)
 		return !strings.Contains(text, "at least")
 	})

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
+	"codehand/tools/running"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed job_output.md
@@ -26,14 +29,19 @@ type jobOutputInput struct {
 
 var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 	Spec: tool.Spec{
-		Name: "job_output", Aliases: []string{"TaskOutput", "BashOutput"}, Title: "Read job output", Description: jobOutputText,
-		Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell,
-		Traits: tool.Traits{ReadOnly: true, Ungated: true, Local: true}, // Ungated: it may wait for long, and changes only its own position
+		Name: "job_output", Aliases: []string{"TaskOutput", "BashOutput"}, Title: "Read job output",
+		Description: jobOutputText, Hint: "read output of a background job", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Family: permission.FamilyNone,
+		// Ungated: it may wait for long, and changes only its own position
+		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true},
+		Example:   `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
+		NoTargets: "a job is named, which no rule is about",
 	},
 	Accept: map[string]string{
-		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms", "wait_ms": "timeout_ms",
+		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms",
+		"wait_ms": "timeout_ms",
 	},
-	Available: noShell,
+	Available: running.NoShell,
 	Activity:  func(in jobOutputInput) string { return "Reading output of " + in.JobID },
 	Check:     checkJobOutput,
 	Run:       runJobOutput,
@@ -47,7 +55,8 @@ func checkJobOutput(in jobOutputInput) error {
 		return nil // an empty expression compiles, but not for nothing
 	}
 	if _, err := regexp.Compile(in.Filter); err != nil {
-		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return tool.Refuse(tool.RegexInvalid,
+			"Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	return nil
 }
@@ -62,11 +71,11 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	info, err := env.Shell.Await(ctx, in.JobID, until)
 	if err != nil {
-		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
 	cursors, err := env.Cursors.Load(ctx)
 	if err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	max := 4 * env.Limit
 	if in.Filter != "" {
@@ -74,19 +83,19 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	c, err := env.Shell.Output(ctx, in.JobID, cursors[info.ID].At, max)
 	if err != nil {
-		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
 	body := "(no new output)"
 	if in.Filter != "" {
 		c, body = jobOutputFilter(c, in.Filter)
 	} else if c.Size > 0 {
-		body = strings.TrimRight(shownOutput(env, c, form(env, 500, 4)).Text, "\n")
+		body = strings.TrimRight(running.ShownOutput(env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
-	if err := consumed(ctx, env, cursors[info.ID], c); err != nil {
+	if err := running.Consumed(ctx, env, cursors[info.ID], c); err != nil {
 		text += "\n[the next call will show this output again]"
 	}
-	return tool.Result{Text: text, Meta: tool.Meta{Job: jobMeta(c.Info)}}, nil
+	return tool.Result{Text: text, Meta: tool.Meta{Job: running.JobMeta(c.Info)}}, nil
 }
 
 // jobOutputFiltered is how many bytes each of head and tail one filtered call looks through.
@@ -115,7 +124,8 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 		}
 	}
 	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
-		lines = append(lines, fmt.Sprintf("[%s in the middle were not filtered; the whole output is in %s]", results.Size(gap), c.Info.Log))
+		lines = append(lines, fmt.Sprintf("[%s in the middle were not filtered; the whole output is in %s]",
+			results.Size(gap), c.Info.Log))
 	}
 	if len(lines) == 0 {
 		lines = []string{"(no new line matches)"}
@@ -129,17 +139,17 @@ func jobOutputStatus(c shell.Chunk) string {
 	var text string
 	switch {
 	case i.State == shell.Running:
-		text = "running for " + jobAge(i)
+		text = "running for " + running.JobAge(i)
 	case i.State == shell.Failed && i.Signal != "":
-		text = fmt.Sprintf("%s after %s, signal %s", i.State, jobAge(i), i.Signal)
+		text = fmt.Sprintf("%s after %s, signal %s", i.State, running.JobAge(i), i.Signal)
 	case i.State == shell.Completed, i.State == shell.Failed:
-		text = fmt.Sprintf("%s after %s, exit %d", i.State, jobAge(i), i.Exit)
+		text = fmt.Sprintf("%s after %s, exit %d", i.State, running.JobAge(i), i.Exit)
 	default:
-		text = fmt.Sprintf("%s after %s", i.State, jobAge(i))
+		text = fmt.Sprintf("%s after %s", i.State, running.JobAge(i))
 	}
 	lines := c.Lines
 	if end := cmp.Or(c.Tail, c.Head); end != "" && !strings.HasSuffix(end, "\n") {
 		lines++
 	}
-	return text + ", " + plural(lines, "new line", "new lines")
+	return text + ", " + wording.Plural(lines, "new line", "new lines")
 }

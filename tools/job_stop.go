@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"codehand/tools/permission"
+	"codehand/tools/running"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 )
@@ -21,12 +23,14 @@ type jobStopInput struct {
 var jobStop = tool.Define(tool.Def[jobStopInput]{
 	Spec: tool.Spec{
 		Name: "job_stop", Aliases: []string{"TaskStop", "KillShell"}, Title: "Stop job", Description: jobStopText,
-		Hint: "stop a background job", MaxRunes: 2000, Scope: tool.ScopeShell,
+		Hint: "stop a background job", MaxRunes: 2000, Scope: tool.ScopeShell, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only jobs of this session, which guard themselves.
-		Traits: tool.Traits{Private: true, Ungated: true, Idempotent: true, Local: true},
+		Traits:    tool.Traits{Private: true, Ungated: true, Idempotent: true, Local: true},
+		Example:   `{"job_id":"$JOB"}`,
+		NoTargets: "a job is named, which no rule is about",
 	},
 	Accept:    map[string]string{"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id"},
-	Available: noShell,
+	Available: running.NoShell,
 	Activity:  func(in jobStopInput) string { return "Stopping " + in.JobID },
 	Run:       runJobStop,
 })
@@ -34,21 +38,23 @@ var jobStop = tool.Define(tool.Def[jobStopInput]{
 func runJobStop(ctx context.Context, env tool.Env, in jobStopInput) (tool.Result, error) {
 	before, err := env.Shell.Await(ctx, in.JobID, time.Now())
 	if err != nil {
-		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
 	info := before
 	if before.State == shell.Running {
 		info, err = env.Shell.Stop(ctx, in.JobID)
 	}
 	if errors.Is(err, shell.ErrElsewhere) {
-		return tool.Result{}, tool.Refuse(tool.Busy, "Job %s runs in another server process. Nothing was done. Try again.", in.JobID)
+		return tool.Result{},
+			tool.Refuse(tool.Busy, "Job %s runs in another server process. Nothing was done. Try again.", in.JobID)
 	}
 	if err != nil {
-		return tool.Result{}, jobRefusal(ctx, env, in.JobID, err)
+		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
-	text := fmt.Sprintf("Stopped job %s (%s) after %s.", info.ID, jobLine(info), jobAge(info))
+	text := fmt.Sprintf("Stopped job %s (%s) after %s.", info.ID, running.JobLine(info), running.JobAge(info))
 	if info.State != shell.Killed || before.State != shell.Running {
-		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, jobLine(info), info.Ended(), jobAge(info))
+		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, running.JobLine(info), info.Ended(),
+			running.JobAge(info))
 	}
-	return tool.Result{Text: text, Meta: tool.Meta{Job: jobMeta(info)}}, nil
+	return tool.Result{Text: text, Meta: tool.Meta{Job: running.JobMeta(info)}}, nil
 }

@@ -17,6 +17,8 @@ import (
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -31,8 +33,9 @@ type listFilesInput struct {
 var listFiles = tool.Define(tool.Def[listFilesInput]{
 	Spec: tool.Spec{
 		Name: "list_files", Aliases: []string{"Glob"}, Title: "List files", Description: listFilesText,
-		Hint: "find files by name pattern", Scope: tool.ScopeRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Hint: "find files by name pattern", Scope: tool.ScopeRead, Family: permission.FamilyRead,
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"pattern":"**/*","path":"$WORK"}`,
 	},
 	Accept: map[string]string{"glob_pattern": "pattern", "dir_path": "path", "directory": "path"},
 	Paths:  func(in *listFilesInput) []*string { return []*string{&in.Path} },
@@ -72,19 +75,21 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	base, pattern := listFilesBase(in)
 	place, err := env.Space.Open(base, workspace.Read)
 	if errors.Is(err, fs.ErrNotExist) {
-		return tool.Result{}, tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", base, whereabouts(env, base))
+		return tool.Result{}, tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", base,
+			wording.Whereabouts(env, base))
 	}
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, base, err)
+		return tool.Result{}, wording.PathRefusal(env, base, err)
 	}
 	defer place.Dir.Close()
 	if info, err := place.Dir.Lstat(place.Name); err != nil {
-		return tool.Result{}, pathRefusal(env, base, err)
+		return tool.Result{}, wording.PathRefusal(env, base, err)
 	} else if !info.IsDir() {
-		return tool.Result{}, tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
+		return tool.Result{},
+			tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
 	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
-	kept := withhold(env, &scope)
+	kept := viewing.LeaveOut(env, &scope)
 	if !slices.Contains(strings.Split(in.Pattern, "/"), "node_modules") {
 		scope.SkipDirs = append(scope.SkipDirs, "node_modules")
 	}
@@ -94,32 +99,36 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		Progress: func(files, _ int64) { env.Progress(float64(files), 0, results.Count(int(files))+" names") },
 	})
 	if bad, ok := errors.AsType[*search.PatternError](err); ok {
-		return tool.Result{}, tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s (position %d). Example: src/**/*.{ts,tsx}.", bad.Text, bad.Offset+1)
+		return tool.Result{},
+			tool.Refuse(tool.PatternInvalid, "Invalid pattern: %s (position %d). Example: src/**/*.{ts,tsx}.", bad.Text,
+				bad.Offset+1)
 	}
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, base, err)
+		return tool.Result{}, wording.PathRefusal(env, base, err)
 	}
 	result := listFilesResult(env, answer, within)
-	result.Text = strings.Join(append([]string{result.Text}, kept.notes(answer.Coverage)...), "\n")
+	result.Text = strings.Join(append([]string{result.Text}, kept.Notes(answer.Coverage)...), "\n")
 	return result, nil
 }
 
 func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) tool.Result {
 	var lines []string
 	for _, f := range a.Files {
-		lines = append(lines, shownName(env, f.Path))
+		lines = append(lines, wording.ShownName(env, f.Path))
 	}
 	if a.N == 0 && a.Coverage.Complete {
 		lines = append(lines, "No files found")
 	}
 	if a.N > len(a.Files) {
-		lines = append(lines, fmt.Sprintf("(Results are truncated: showing %s of %s. The list is NOT complete. Use a more specific path or pattern.)",
-			results.Count(len(a.Files)), results.Count(a.N)))
+		lines = append(lines,
+			fmt.Sprintf("(Results are truncated: showing %s of %s. The list is NOT complete. Use a more specific "+
+				"path or pattern.)",
+				results.Count(len(a.Files)), results.Count(a.N)))
 	}
-	lines = append(lines, coverageNotes(a.Coverage, within, "directory", "directories", "list")...)
+	lines = append(lines, viewing.CoverageNotes(a.Coverage, within, "directory", "directories", "list")...)
 	return tool.Result{
 		Text: strings.Join(lines, "\n"),
-		Meta: tool.Meta{Data: data(struct {
+		Meta: tool.Meta{Data: wording.Data(struct {
 			NumFiles     int  `json:"numFiles"`
 			TotalMatches int  `json:"totalMatches"`
 			Complete     bool `json:"complete"`

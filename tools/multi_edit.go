@@ -8,9 +8,12 @@ import (
 	"slices"
 
 	"codehand/filestate"
+	"codehand/tools/editing"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -35,8 +38,9 @@ type multiEditItem struct {
 var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	Spec: tool.Spec{
 		Name: "multi_edit", Aliases: []string{"MultiEdit"}, Title: "Edit files", Description: multiEditText,
-		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite,
-		Traits: tool.Traits{Local: true},
+		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
+		Traits:  tool.Traits{Local: true},
+		Example: `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
 	},
 	Traits: func(_ *session.State, in multiEditInput) tool.Traits {
 		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing
@@ -48,11 +52,12 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		}
 		return paths
 	},
-	Activity: func(in multiEditInput) string { return "Planning " + plural(len(in.Edits), "edit", "edits") },
+	Activity: func(in multiEditInput) string { return "Planning " + wording.Plural(len(in.Edits), "edit", "edits") },
 	Check:    checkMultiEdit,
 	Complete: func(_ context.Context, s *session.State, in *multiEditInput) error {
 		for i, e := range in.Edits {
-			if err := refuseSecret(s, cmp.Or(e.FilePath, in.FilePath), fmt.Sprintf("Edit %d: new_string", i+1), e.NewString); err != nil {
+			if err := editing.RefuseSecret(s, cmp.Or(e.FilePath, in.FilePath), fmt.Sprintf("Edit %d: new_string", i+1),
+				e.NewString); err != nil {
 				return err
 			}
 		}
@@ -68,9 +73,10 @@ func checkMultiEdit(in multiEditInput) error {
 	named := map[string]bool{}
 	for i, e := range in.Edits {
 		if e.FilePath == "" && in.FilePath == "" {
-			return tool.Invalid("multi_edit", fmt.Sprintf("\"file_path\" is required, since edit %d names no file", i+1))
+			return tool.Invalid("multi_edit", fmt.Sprintf("\"file_path\" is required, since edit %d names no file",
+				i+1))
 		}
-		if err := checkEdit("multi_edit", fmt.Sprintf("Edit %d: ", i+1), e.OldString, e.NewString); err != nil {
+		if err := editing.CheckEdit("multi_edit", fmt.Sprintf("Edit %d: ", i+1), e.OldString, e.NewString); err != nil {
 			return err
 		}
 		named[cmp.Or(e.FilePath, in.FilePath)] = true
@@ -84,7 +90,7 @@ func checkMultiEdit(in multiEditInput) error {
 func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Result, error) {
 	files, err := multiEditFiles(env, in)
 	for _, f := range files {
-		defer f.file.Close()
+		defer f.File.Close()
 	}
 	if err != nil {
 		return tool.Result{}, err
@@ -92,11 +98,11 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	var text string
 	var changes []filestate.Change
 	if in.DryRun {
-		text = dryWords(env, files)
-		changes, err = checkAll(ctx, env, files)
+		text = editing.DryRunWords(env, files)
+		changes, err = editing.CheckAll(ctx, env, files)
 	} else {
-		changes, err = applyAll(ctx, env, files)
-		text = editedWords(changes, len(in.Edits))
+		changes, err = editing.ApplyAll(ctx, env, files)
+		text = editing.EditedWords(changes, len(in.Edits))
 	}
 	if err != nil {
 		return tool.Result{}, err
@@ -104,8 +110,8 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	res := tool.Result{}
 	for i, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
-		text += "\n" + files[i].summary(c)
-		if diff, _ := diffAt(c, files[i].report.Places, maxDiff/len(files)); diff != "" {
+		text += "\n" + files[i].Summary(c)
+		if diff, _ := editing.DiffAt(c, files[i].Report.Places, editing.MaxDiff/len(files)); diff != "" {
 			text += "\n" + diff
 		}
 	}
@@ -113,8 +119,8 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 		res.Text = text
 		return res, nil
 	}
-	res.Text = text + changeNotes(env, nil, changes...)
-	res.Meta = changeMeta(struct {
+	res.Text = text + editing.Notes(env, nil, changes...)
+	res.Meta = editing.Meta(struct {
 		Files int `json:"files"`
 		Edits int `json:"edits"`
 	}{len(files), len(in.Edits)}, changes...)
@@ -123,28 +129,30 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 
 // multiEditFiles gathers the edits by file, whatever the spelling of its path. The caller closes what comes back, also
 // with an error.
-func multiEditFiles(env tool.Env, in multiEditInput) ([]*fileEdits, error) {
-	var files []*fileEdits
+func multiEditFiles(env tool.Env, in multiEditInput) ([]*editing.FileEdits, error) {
+	var files []*editing.FileEdits
 	for i, e := range in.Edits {
 		path := cmp.Or(e.FilePath, in.FilePath)
 		opened, err := env.Open(path, workspace.Write)
 		if err != nil {
-			return files, pathRefusal(env, path, err)
+			return files, wording.PathRefusal(env, path, err)
 		}
-		at := slices.IndexFunc(files, func(f *fileEdits) bool { return f.file.Path == opened.Path })
+		at := slices.IndexFunc(files, func(f *editing.FileEdits) bool { return f.File.Path == opened.Path })
 		if at < 0 {
 			at = len(files)
-			files = append(files, &fileEdits{file: opened, path: path})
+			files = append(files, &editing.FileEdits{File: opened, Path: path})
 		} else {
 			_ = opened.Close() // a second handle on the same directory
 		}
 		f := files[at]
-		f.version = cmp.Or(f.version, e.Version)
-		if e.Version != "" && e.Version != f.version {
-			return files, tool.Invalid("multi_edit", fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
+		f.Version = cmp.Or(f.Version, e.Version)
+		if e.Version != "" && e.Version != f.Version {
+			return files, tool.Invalid("multi_edit",
+				fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
 		}
-		f.which, f.total = append(f.which, i+1), len(in.Edits)
-		f.edits = append(f.edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll, Expect: e.Expected, Prose: textedit.Prose(path), Markers: env.Prefs.EditMarkers})
+		f.Which, f.Total = append(f.Which, i+1), len(in.Edits)
+		f.Edits = append(f.Edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll,
+			Expect: e.Expected, Prose: textedit.Prose(path), Markers: env.Prefs.EditMarkers})
 	}
-	return files, clash(files)
+	return files, editing.RefuseClash(files)
 }

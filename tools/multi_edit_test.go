@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"codehand/tools/tool"
 )
@@ -95,7 +93,7 @@ func TestMultiEditBrief(t *testing.T) {
 			if bad != nil {
 				t.Fatal(bad)
 			}
-			_, err = call.Run(t.Context(), r.env(call))
+			_, err = call.Run(t.Context(), r.Env(call))
 		}
 	}
 	refusal, ok := errors.AsType[*tool.Refusal](err)
@@ -121,34 +119,6 @@ func TestMultiEditInTheWay(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(r.dir, "new")); err == nil {
 		t.Error("the other file was made")
 	}
-}
-
-// A call that takes its time says what it is at; a fast one says nothing.
-func TestEditNotes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var told []string
-		notes := &editNotes{env: tool.Env{Progress: func(_, _ float64, what string) { told = append(told, what) }}}
-		for i, wait := range []time.Duration{time.Second, time.Millisecond, 0, time.Second} {
-			f := &fileEdits{which: []int{i + 1}, total: 4}
-			trying, writing := f.stages()
-			notes.say(trying)
-			time.Sleep(wait)
-			notes.say(writing)
-		}
-		time.Sleep(time.Second)
-		notes.end()
-		notes.end()
-		if got := strings.Join(told, "; "); got != "Validating edit 1/4; Validating edit 4/4; Applying all edits" {
-			t.Errorf("told: %s", got)
-		}
-	})
-	if trying, writing := (&fileEdits{}).stages(); trying != "Validating edit" || writing != "Applying edit" {
-		t.Error(trying, writing)
-	}
-	var none *editNotes
-	none.say("x")
-	none.end()
 }
 
 func TestMultiEditRefusals(t *testing.T) {

@@ -11,10 +11,14 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/editing"
 	"codehand/tools/notebook"
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -33,23 +37,29 @@ type notebookEditInput struct {
 var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Spec: tool.Spec{
 		Name: "notebook_edit", Aliases: []string{"NotebookEdit"}, Title: "Edit notebook", Description: notebookEditText,
-		Hint: "edit jupyter notebook cells", Deferred: true, Scope: tool.ScopeWrite,
-		Traits: tool.Traits{Local: true},
+		Hint: "edit jupyter notebook cells", Deferred: true, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
+		Traits:  tool.Traits{Local: true},
+		Example: `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
+		Finds: []string{
+			"notebook", "jupyter", "notebook jupyter", "edit ipynb", "NotebookEdit", "insert notebook cell",
+		},
 	},
 	Accept:   map[string]string{"file_path": "notebook_path", "path": "notebook_path"},
 	Paths:    func(in *notebookEditInput) []*string { return []*string{&in.NotebookPath} },
 	Activity: func(in notebookEditInput) string { return "Editing " + filepath.Base(in.NotebookPath) },
 	Check:    checkNotebookEdit,
 	Complete: func(_ context.Context, s *session.State, in *notebookEditInput) error {
-		return refuseSecret(s, in.NotebookPath, "new_source", in.NewSource)
+		return editing.RefuseSecret(s, in.NotebookPath, "new_source", in.NewSource)
 	},
 	Run: runNotebookEdit,
 })
 
 func checkNotebookEdit(in notebookEditInput) error {
 	switch {
-	case !isNotebook(in.NotebookPath):
-		return tool.Invalid("notebook_edit", fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.", clip(in.NotebookPath, 200)))
+	case !viewing.IsNotebook(in.NotebookPath):
+		return tool.Invalid("notebook_edit",
+			fmt.Sprintf("\"notebook_path\" must end in .ipynb, and %s does not. Use edit_file.",
+				wording.Clip(in.NotebookPath, 200)))
 	case in.EditMode == "insert" && in.CellType == "":
 		return tool.Invalid("notebook_edit", "\"cell_type\" is required for insert: code or markdown")
 	case in.EditMode != "insert" && in.CellID == "":
@@ -61,45 +71,48 @@ func checkNotebookEdit(in notebookEditInput) error {
 func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (tool.Result, error) {
 	f, err := env.Open(in.NotebookPath, workspace.Write)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, in.NotebookPath, err)
+		return tool.Result{}, wording.PathRefusal(env, in.NotebookPath, err)
 	}
 	defer f.Close()
-	leave, err := holdNotebook(ctx, env, in.NotebookPath, f)
+	leave, err := viewing.HoldNotebook(ctx, env, in.NotebookPath, f)
 	if err != nil {
 		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
 	}
 	defer leave()
 	var chance [4]byte
 	_, _ = rand.Read(chance[:]) // crypto/rand never fails
-	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert, "delete": notebook.Delete}[in.EditMode]
-	edit := &bookEdit{path: in.NotebookPath, cell: notebook.CellEdit{
-		Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource, Random: binary.NativeEndian.Uint32(chance[:]),
+	mode := map[string]notebook.Mode{"replace": notebook.Replace, "insert": notebook.Insert,
+		"delete": notebook.Delete}[in.EditMode]
+	edit := &editing.CellEdit{Path: in.NotebookPath, Cell: notebook.CellEdit{
+		Mode: mode, Cell: in.CellID, Type: in.CellType, Source: in.NewSource,
+		Random: binary.NativeEndian.Uint32(chance[:]),
 	}}
-	changes, err := env.Files.Update(ctx, by(env, "notebook_edit"), filestate.Edit{
+	changes, err := env.Files.Update(ctx, editing.By(env, "notebook_edit"), filestate.Edit{
 		File: f, Version: filestate.Version(in.Version),
-		Change: edit.change, Touches: edit.touches,
+		Change: edit.Change, Touches: edit.Touches,
 	})
-	if isUnseenCell(err) {
-		return tool.Result{}, edit.unseen(env.Prefs.ReadMaxLine)
+	if editing.IsUnseenCell(err) {
+		return tool.Result{}, edit.Unseen(env.Prefs.ReadMaxLine)
 	}
 	if err != nil {
 		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
 	}
-	text, notes := notebookEditSaid(in, changes[0], edit.done)
+	text, notes := notebookEditSaid(in, changes[0], edit.Done)
 	return tool.Result{
-		Text: text + changeNotes(env, notes, changes...), Shows: []string{changes[0].Path},
-		Meta: changeMeta(struct {
+		Text: text + editing.Notes(env, notes, changes...), Shows: []string{changes[0].Path},
+		Meta: editing.Meta(struct {
 			Cell  string `json:"cell"`
 			Index int    `json:"index"`
 			Type  string `json:"type"`
-		}{edit.done.ID, edit.done.Index, edit.done.Type}, changes...),
+		}{edit.Done.ID, edit.Done.Index, edit.Done.Type}, changes...),
 	}, nil
 }
 
 // notebookEditShown is how many characters of the new source an answer repeats.
 const notebookEditShown = 2000
 
-// notebookEditSaid says what was done to which cell. What a cell lost with its type is said, since nobody asked for that.
+// notebookEditSaid says what was done to which cell. What a cell lost with its type is said, since nobody asked for
+// that.
 func notebookEditSaid(in notebookEditInput, c filestate.Change, r notebook.Report) (text string, notes []string) {
 	switch {
 	case c.Before == c.After:
@@ -132,15 +145,22 @@ func notebookEditRefusal(ctx context.Context, env tool.Env, in notebookEditInput
 	missing, isMissing := errors.AsType[*notebook.NotFoundError](err)
 	switch {
 	case errors.Is(err, notebook.ErrTooLarge):
-		return tool.Numbered(tool.TooLarge, 10, "%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath, sizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
+		return tool.Numbered(tool.TooLarge, 10,
+			"%s is too large (%s). Limit: %d MiB, also after the change. Use run_shell.", in.NotebookPath,
+			editing.SizeOf(env, in.NotebookPath), notebook.MaxBytes>>20)
 	case isInvalid:
-		return notebookRefusal(in.NotebookPath, invalid)
+		return viewing.NotebookRefusal(in.NotebookPath, invalid)
 	case isMissing && len(missing.IDs) == 0:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.", clip(in.CellID, 100))
+		return tool.Refuse(tool.CellNotFound,
+			"Cell with ID %q not found in notebook. It has no cells. Use edit_mode insert.",
+			wording.Clip(in.CellID, 100))
 	case isMissing && missing.Native:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: %s.", clip(in.CellID, 100), clip(strings.Join(missing.IDs, ", "), 300))
+		return tool.Refuse(tool.CellNotFound,
+			"Cell with ID %q not found in notebook. Cells: %s.", wording.Clip(in.CellID, 100),
+			wording.Clip(strings.Join(missing.IDs, ", "), 300))
 	case isMissing:
-		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.", clip(in.CellID, 100), len(missing.IDs)-1)
+		return tool.Refuse(tool.CellNotFound, "Cell with ID %q not found in notebook. Cells: cell-0 to cell-%d.",
+			wording.Clip(in.CellID, 100), len(missing.IDs)-1)
 	}
-	return guard{name: "notebook_edit", unread: 6, changed: 7}.refusal(ctx, env, in.NotebookPath, err)
+	return editing.Guard{Name: "notebook_edit", Unread: 6, Changed: 7}.Refusal(ctx, env, in.NotebookPath, err)
 }

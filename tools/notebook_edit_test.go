@@ -13,6 +13,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/tools/notebook"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // A notebook that is truncated, too large or hostile is refused before it costs more than it is large, and stays as it
@@ -59,7 +60,7 @@ func TestNotebookEditHostile(t *testing.T) {
 		took := time.Since(began)
 		runtime.ReadMemStats(&after)
 		if !strings.Contains(text, c.says) {
-			t.Errorf("%s: %s", c.name, clip(text, 300))
+			t.Errorf("%s: %s", c.name, wording.Clip(text, 300))
 		}
 		used := after.TotalAlloc - before.TotalAlloc
 		t.Logf("%s: %v, %d MiB", c.name, took.Round(time.Millisecond), used>>20)

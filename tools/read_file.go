@@ -8,7 +8,10 @@ import (
 
 	"codehand/filestate/disk"
 	"codehand/tools/media"
+	"codehand/tools/permission"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
+	"codehand/tools/wording"
 )
 
 //go:embed read_file.md
@@ -28,7 +31,9 @@ var readFile = tool.Define(tool.Def[readFileInput]{
 	Spec: tool.Spec{
 		Name: "read_file", Aliases: []string{"Read"}, Title: "Read file", Description: readFileText,
 		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Family:  permission.FamilyRead,
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example: `{"file_path":"$WORK/f"}`,
 	},
 	Accept:   map[string]string{"path": "file_path", "filename": "file_path"},
 	Hidden:   []string{"allow_large", "as_text"},
@@ -39,18 +44,18 @@ var readFile = tool.Define(tool.Def[readFileInput]{
 })
 
 func checkReadFile(in readFileInput) error {
-	if _, _, ok := pageRange(in.Pages); !ok {
+	if _, _, ok := viewing.PageRange(in.Pages); !ok {
 		return tool.Invalid("read_file", `"pages" must be a page or a range of at most 20, such as 3 or 1-5`)
 	}
 	return nil
 }
 
 func runReadFile(ctx context.Context, env tool.Env, in readFileInput) (tool.Result, error) {
-	defer slowly(env, "Reading "+filepath.Base(in.FilePath))()
+	defer wording.TellIfSlow(env, "Reading "+filepath.Base(in.FilePath))()
 	for try := 1; ; try++ {
 		res, err := readFileOnce(ctx, env, in)
 		if try == 3 || !errors.Is(err, disk.ErrMoved) {
-			return res, pathRefusal(env, in.FilePath, err)
+			return res, wording.PathRefusal(env, in.FilePath, err)
 		}
 	}
 }
@@ -58,24 +63,26 @@ func runReadFile(ctx context.Context, env tool.Env, in readFileInput) (tool.Resu
 // readFileOnce shows the file as what its first bytes say that it is, and then its name. disk.ErrMoved: it changed
 // meanwhile.
 func readFileOnce(ctx context.Context, env tool.Env, in readFileInput) (tool.Result, error) {
-	s, err := show(ctx, env, in.FilePath)
+	s, err := viewing.Open(ctx, env, in.FilePath)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	defer s.close()
+	defer s.Close()
 	if in.AllowLarge {
-		s.tokens = max(s.tokens, 100_000)
+		s.Tokens = max(s.Tokens, 100_000)
 	}
-	kind := media.Sniff(s.head)
+	kind := media.Sniff(s.Head)
 	switch {
 	case kind == media.PDF:
-		return s.pages(ctx, in.Pages)
+		return s.Pages(ctx, in.Pages)
 	case in.Pages != "":
-		return tool.Result{}, tool.Refuse(tool.InputInvalid, "%s is not a PDF. Leave pages out; offset and limit choose lines.", in.FilePath)
+		return tool.Result{},
+			tool.Refuse(tool.InputInvalid, "%s is not a PDF. Leave pages out; offset and limit choose lines.",
+				in.FilePath)
 	case kind.Image():
-		return s.picture(ctx)
-	case !in.AsText && s.holdsCells():
-		return s.cells(ctx, in.Offset, in.Limit)
+		return s.Picture(ctx)
+	case !in.AsText && s.HoldsCells():
+		return s.Cells(ctx, in.Offset, in.Limit)
 	}
-	return s.lines(ctx, in.Offset, in.Limit)
+	return s.Lines(ctx, in.Offset, in.Limit)
 }

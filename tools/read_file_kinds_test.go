@@ -13,12 +13,12 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
-	"unicode/utf16"
 
 	"codehand/tools/media"
 	"codehand/tools/tool"
+	"codehand/tools/tooltest"
+	"codehand/tools/wording"
 )
 
 // picture is a PNG of noise, which does not become small.
@@ -36,31 +36,22 @@ func picture(t *testing.T, width, height int) []byte {
 	return b.Bytes()
 }
 
-// wide encodes text as UTF-16 with its mark.
-func wide(order binary.AppendByteOrder, text string) string {
-	var b []byte
-	for _, u := range utf16.Encode([]rune("\ufeff" + text)) {
-		b = order.AppendUint16(b, u)
-	}
-	return string(b)
-}
-
 func TestReadFileEncodings(t *testing.T) {
 	t.Parallel()
 	le, be := binary.AppendByteOrder(binary.LittleEndian), binary.AppendByteOrder(binary.BigEndian)
 	text := "日本 €\r\nzwei\n"
 	utf32 := "\xff\xfe\x00\x00a\x00\x00\x00\n\x00\x00\x00"
 	for _, c := range []struct{ name, content, args, want, meta string }{
-		{"utf-16 le", wide(le, text), ``, "1\t日本 €\n2\tzwei\n[UTF-16 LE · BOM · mixed line ends]", `"encoding":"UTF-16 LE BOM","eol":"mixed"`},
-		{"utf-16 be", wide(be, "a\r\nb"), ``, "1\ta\n2\tb\n[UTF-16 BE · BOM · CRLF line ends · no newline at end]", `"encoding":"UTF-16 BE BOM","eol":"CRLF"`},
-		{"a range", wide(le, "a\nb\nc\n"), `,"offset":2,"limit":1`, "2\tb\n[lines 2-2 of 3 · UTF-16 LE · BOM]", `"startLine":2`},
-		{"half a unit", wide(le, "a\n") + "x", ``, "1\ta\n2\t\ufffd\n[UTF-16 LE · BOM · 1 unit is not UTF-16 LE and shown as U+FFFD · no newline at end]", `"lines":2`},
+		{"utf-16 le", tooltest.UTF16(le, text), ``, "1\t日本 €\n2\tzwei\n[UTF-16 LE · BOM · mixed line ends]", `"encoding":"UTF-16 LE BOM","eol":"mixed"`},
+		{"utf-16 be", tooltest.UTF16(be, "a\r\nb"), ``, "1\ta\n2\tb\n[UTF-16 BE · BOM · CRLF line ends · no newline at end]", `"encoding":"UTF-16 BE BOM","eol":"CRLF"`},
+		{"a range", tooltest.UTF16(le, "a\nb\nc\n"), `,"offset":2,"limit":1`, "2\tb\n[lines 2-2 of 3 · UTF-16 LE · BOM]", `"startLine":2`},
+		{"half a unit", tooltest.UTF16(le, "a\n") + "x", ``, "1\ta\n2\t\ufffd\n[UTF-16 LE · BOM · 1 unit is not UTF-16 LE and shown as U+FFFD · no newline at end]", `"lines":2`},
 		{"utf-32", utf32, ``, "1\ta\n[UTF-32 LE · BOM]", `"encoding":"UTF-32 LE BOM"`},
-		{"long line", wide(be, strings.Repeat("é", 2005)+"\nb\n"), ``,
+		{"long line", tooltest.UTF16(be, strings.Repeat("é", 2005)+"\nb\n"), ``,
 			"1\t" + strings.Repeat("é", 2000) + "... (truncated, 5 more characters)\n2\tb\n[UTF-16 BE · BOM]", `"lines":2`},
-		{"mark alone", wide(le, ""), ``, "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", ``},
+		{"mark alone", tooltest.UTF16(le, ""), ``, "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", ``},
 		{"mark alone utf-8", "\xef\xbb\xbf", ``, "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", ``},
-		{"past the end", wide(le, "a\n"), `,"offset":3`,
+		{"past the end", tooltest.UTF16(le, "a\n"), `,"offset":3`,
 			"<system-reminder>Warning: the file exists but is shorter than the provided offset (3). The file has 1 lines.</system-reminder>", ``},
 		{"gbk", "\xd6\xd0\xce\xc4\xb2\xe2\xca\xd4\xd6\xd0\xb9\xfa\xc8\xcb\xc3\xf1\xb5\xc4\xb0\xa1\r\nabc\r\n", ``,
 			"1\t中文测试中国人民的啊\n2\tabc\n[GBK (guessed) · CRLF line ends]", `"encoding":"GBK","eol":"CRLF"`},
@@ -87,7 +78,7 @@ func TestReadFileEncodingPages(t *testing.T) {
 	for i := range 30_000 {
 		fmt.Fprintf(&all, "Zeile %d mit Umlauten äöü\r\n", i+1)
 	}
-	r.write("f", wide(binary.LittleEndian, all.String()))
+	r.write("f", tooltest.UTF16(binary.LittleEndian, all.String()))
 	same(t, r.ok("read_file", `{"file_path":"f","offset":29999}`),
 		"29999\tZeile 29999 mit Umlauten äöü\n30000\tZeile 30000 mit Umlauten äöü\n[lines 29999-30000 of 30,000 · UTF-16 LE · BOM · CRLF line ends]")
 	r.Prefs.ReadMaxTokens = 1000
@@ -277,7 +268,7 @@ func TestReadFileCutOutputCommand(t *testing.T) {
 		"n.ipynb": shellWord(r.dir, "n.ipynb"), "-n.ipynb": shellWord(r.dir, "-n.ipynb"), "my n.ipynb": "'$WORK/my n.ipynb'", "it's;$(n).ipynb": `'$WORK/it'\''s;$(n).ipynb'`,
 	} {
 		for content, command := range map[string]string{
-			book: "jq '.cells[0].outputs' " + word, wide(binary.LittleEndian, book): "iconv -f UTF-16 -t UTF-8 " + word + " | jq '.cells[0].outputs'",
+			book: "jq '.cells[0].outputs' " + word, tooltest.UTF16(binary.LittleEndian, book): "iconv -f UTF-16 -t UTF-8 " + word + " | jq '.cells[0].outputs'",
 		} {
 			r.write(name, content)
 			if text, want := r.ok("read_file", `{"file_path":"`+name+`"}`), "\n[output cut; use "+command+"]"; !strings.Contains(text, want) {
@@ -310,27 +301,6 @@ func TestReadFileNotebookInvalid(t *testing.T) {
 	same(t, r.ok("read_file", `{"file_path":"n.json"}`), "1\t{\"cells\":[]}\n[no newline at end]")
 }
 
-// A client hears of a read that takes long, and of no other.
-func TestReadFileProgress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var told []string
-		env := tool.Env{Progress: func(_, _ float64, note string) { told = append(told, note) }}
-		done := slowly(env, "Reading a")
-		time.Sleep(progressAfter - time.Millisecond)
-		done()
-		if len(told) != 0 {
-			t.Errorf("told %q after %v", told, progressAfter-time.Millisecond)
-		}
-		done = slowly(env, "Reading b")
-		time.Sleep(progressAfter + time.Millisecond)
-		done()
-		if len(told) != 1 || told[0] != "Reading b" {
-			t.Errorf("told %q, want Reading b", told)
-		}
-	})
-}
-
 // A notebook full of damaged images kept the server's one decoder for all of them.
 func TestReadFileDamagedImages(t *testing.T) {
 	t.Parallel()
@@ -343,7 +313,7 @@ func TestReadFileDamagedImages(t *testing.T) {
 	}
 	r.write("n.ipynb", notebookOf(cells...))
 	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
-	if tried, left := strings.Count(text, "damaged, or of no known kind"), strings.Count(text, "too many before it could not be"); tried != maxVain || left != len(cells)-maxVain {
+	if tried, left := strings.Count(text, "damaged, or of no known kind"), strings.Count(text, "too many before it could not be"); tried != 8 || left != len(cells)-8 {
 		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, text)
 	}
 }
@@ -363,7 +333,7 @@ func TestReadFileSlowImages(t *testing.T) {
 	r.write("n.ipynb", notebookOf(cells...))
 	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
 	if tried, left := strings.Count(text, "not shown: too large]"), strings.Count(text, "too many before it could not be]"); tried != 1 || left != len(cells)-1 {
-		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, clip(text, 2000))
+		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, wording.Clip(text, 2000))
 	}
 	r.write("slow.png", string(picture(t, 300, 200)))
 	if text := r.fails(tool.TooLarge, "read_file", `{"file_path":"slow.png"}`); !strings.Contains(text, "$WORK/slow.png takes too long to decode. Scale it down with run_shell.") {

@@ -9,9 +9,11 @@ import (
 	"unicode/utf8"
 
 	"codehand/tools/permission"
+	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed run_readonly.md
@@ -29,14 +31,16 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 	Spec: tool.Spec{
 		Name: "run_readonly", Title: "Run read-only command", Description: runReadonlyText,
 		Hint: "run shell commands that change nothing", MaxRunes: 30_000, Scope: tool.ScopeShell,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
+		Family:  permission.FamilyBash,
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
+		Example: `{"command":"sleep 60; ls"}`,
 	},
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
-	Available: noShell,
+	Available: running.NoShell,
 	Command:   func(in runReadonlyInput) string { return in.Command },
 	Weigh: func(s *session.State, in runReadonlyInput, a *permission.Analysis) error {
-		if weigh(s, a); a.Class != permission.ReadOnly {
-			return notReadOnly(in.Command, a.Reason())
+		if running.Weigh(s, a); a.Class != permission.ReadOnly {
+			return running.NotReadOnly(in.Command, a.Reason())
 		}
 		return nil
 	},
@@ -62,10 +66,10 @@ const (
 )
 
 func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (tool.Result, error) {
-	if err := stillReads(env, in.Command); err != nil {
+	if err := running.StillReads(env, in.Command); err != nil {
 		return tool.Result{}, err
 	}
-	dir, notes, err := commandDir(env)
+	dir, notes, err := running.Dir(env)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -73,24 +77,25 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Neutral: true})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
-		return tool.Result{}, startRefusal(err)
+		return tool.Result{}, wording.StartRefusal(err)
 	}
 	defer job.Release()
 	alone := *env.State
 	alone.Prefs.ShellBackgroundMS = 0 // it never becomes a job: it ends at its deadline
 	env.State, env.AnswerBy = &alone, time.Time{}
-	o := outcome{env: env, limit: timeout, notes: append(notes, more...), stays: true}
-	info, err := o.wait(ctx, job)
+	o := running.Outcome{Env: env, Limit: timeout, Notes: append(notes, more...), Stays: true}
+	info, err := o.Wait(ctx, job)
 	if early && info.State == shell.TimedOut {
-		o.notes = append(o.notes, "[this client waits no longer; run_shell moves a long command to the background]")
+		o.Notes = append(o.Notes, "[this client waits no longer; run_shell moves a long command to the background]")
 	}
-	return o.ended(context.WithoutCancel(ctx), job, info, err) // what it has printed is shown also to a call that was cancelled
+	// what it has printed is shown also to a call that was cancelled
+	return o.Ended(context.WithoutCancel(ctx), job, info, err)
 }
 
 // runReadonlyTimeout is the deadline of a command. It is early if the client will not wait for as long as was asked.
 func runReadonlyTimeout(env tool.Env, in runReadonlyInput) (timeout time.Duration, early bool, notes []string) {
 	most := min(runReadonlyMost, time.Duration(env.Prefs.ShellMaxMS)*time.Millisecond)
-	timeout, notes = commandTime(in.Timeout, runReadonlyPreset, most)
+	timeout, notes = running.Timeout(in.Timeout, runReadonlyPreset, most)
 	if env.AnswerBy.IsZero() {
 		return timeout, false, notes
 	}

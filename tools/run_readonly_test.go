@@ -45,7 +45,10 @@ func TestRunReadonlyMeta(t *testing.T) {
 	r.write("sub/f", "one\n")
 	for name, command := range map[string]string{"run_readonly": "cd sub && cat f", "run_shell": "cat sub/f"} {
 		res, text := r.do(name, quote(command))
-		var d commandData
+		var d struct {
+			ExitCode, StdoutBytes, SandboxLevel int
+			Class, Cwd                          string
+		}
 		if err := json.Unmarshal(res.Meta.Data, &d); err != nil || text != "one" {
 			t.Fatalf("%s: %v, %s", name, err, text)
 		}
@@ -123,7 +126,7 @@ func TestGitIsLookedAtAgain(t *testing.T) {
 			t.Fatalf("%s: %v, %+v", name, err, call.Traits)
 		}
 		r.write(".git/config", "[core]\nfsmonitor = touch made\n")
-		_, text := r.refused(call.Run(t.Context(), r.env(call)))
+		_, text := r.refused(call.Run(t.Context(), r.Env(call)))
 		same(t, text, `NOT_READ_ONLY: "git status" is not read-only: git: the repository's configuration has core.fsmonitor. Use run_shell.`)
 		if _, err := os.Stat(filepath.Join(r.dir, "made")); err == nil {
 			t.Errorf("%s: the program ran", name)

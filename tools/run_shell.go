@@ -10,9 +10,11 @@ import (
 	"unicode/utf8"
 
 	"codehand/tools/permission"
+	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed run_shell.md
@@ -33,13 +35,16 @@ var runShell = tool.Define(tool.Def[runShellInput]{
 	Spec: tool.Spec{
 		Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
 		Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell,
+		Family:  permission.FamilyBash,
+		Example: `{"command":"touch made; sleep 600"}`,
+		Finds:   []string{"Bash"},
 	},
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
 	Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},
-	Available: noShell,
+	Available: running.NoShell,
 	Command:   func(in runShellInput) string { return in.Command },
 	Weigh: func(s *session.State, _ runShellInput, a *permission.Analysis) error {
-		weigh(s, a)
+		running.Weigh(s, a)
 		return nil
 	},
 	Activity: func(in runShellInput) string { return "Running " + cmp.Or(in.Description, in.Command) },
@@ -63,28 +68,31 @@ func checkRunShell(in runShellInput) error {
 }
 
 func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Result, error) {
-	if err := stillReads(env, in.Command); err != nil {
+	if err := running.StillReads(env, in.Command); err != nil {
 		return tool.Result{}, err
 	}
-	dir, notes, err := commandDir(env)
+	dir, notes, err := running.Dir(env)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	timeout, clamped := runShellTimeout(env, in)
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Background: in.Background, Neutral: env.Analysis.Class == permission.ReadOnly})
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
+		Background: in.Background, Neutral: env.Analysis.Class == permission.ReadOnly})
 	_ = dir.Close() // only a place to start from
 	if errors.Is(err, shell.ErrJobLimit) {
-		return tool.Result{}, tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.", runningJobs(ctx, env))
+		return tool.Result{},
+			tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.",
+				running.RunningJobs(ctx, env))
 	}
 	if err != nil {
-		return tool.Result{}, startRefusal(err)
+		return tool.Result{}, wording.StartRefusal(err)
 	}
-	o := outcome{env: env, limit: timeout, notes: append(notes, clamped...)}
+	o := running.Outcome{Env: env, Limit: timeout, Notes: append(notes, clamped...)}
 	if in.Background {
-		return o.started(job.Info()), nil
+		return o.Started(job.Info()), nil
 	}
 	defer job.Release()
-	info, err := o.wait(ctx, job)
+	info, err := o.Wait(ctx, job)
 	if err == nil && info.State == shell.Running {
 		lifetime := runShellLifetime
 		if in.Timeout > 0 {
@@ -94,9 +102,9 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	}
 	ctx = context.WithoutCancel(ctx) // what the command has printed is shown also to a call that was cancelled
 	if info.State == shell.Running && err == nil {
-		return o.moved(ctx, info)
+		return o.Moved(ctx, info)
 	}
-	return o.ended(ctx, job, info, err)
+	return o.Ended(ctx, job, info, err)
 }
 
 // runShellLifetime is how long a job may run if nobody says so; runShellMost bounds what may be said.
@@ -108,8 +116,9 @@ const (
 // runShellTimeout is the deadline of a command, or the lifetime of a job.
 func runShellTimeout(env tool.Env, in runShellInput) (time.Duration, []string) {
 	if in.Background {
-		return commandTime(in.Timeout, runShellLifetime, runShellMost)
+		return running.Timeout(in.Timeout, runShellLifetime, runShellMost)
 	}
 	ms := time.Millisecond
-	return commandTime(in.Timeout, time.Duration(env.Prefs.ShellDefaultMS)*ms, time.Duration(env.Prefs.ShellMaxMS)*ms)
+	return running.Timeout(in.Timeout, time.Duration(env.Prefs.ShellDefaultMS)*ms,
+		time.Duration(env.Prefs.ShellMaxMS)*ms)
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 )
@@ -185,7 +184,7 @@ func TestRunShellCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := call.Run(ctx, r.env(call))
+	res, err := call.Run(ctx, r.Env(call))
 	if err != nil || res.Failed != tool.Interrupted {
 		t.Fatalf("%v %q", err, res.Text)
 	}
@@ -243,7 +242,7 @@ func TestRunShellMeta(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	res, _ := r.do("run_shell", quote("echo abc; exit 4"))
-	var d commandData
+	var d struct{ ExitCode, StdoutBytes, SandboxLevel int }
 	if err := json.Unmarshal(res.Meta.Data, &d); err != nil {
 		t.Fatal(err)
 	}
@@ -330,29 +329,5 @@ func TestJobLimit(t *testing.T) {
 	text := r.fails(tool.JobLimit, "run_shell", `{"command":"sleep 600","run_in_background":true}`)
 	if n := strings.Count(text, "(sleep 600)"); n != 16 {
 		t.Errorf("%d jobs are listed, want 16:\n%s", n, text)
-	}
-}
-
-func TestAnswerBy(t *testing.T) {
-	t.Parallel()
-	start := time.Unix(1000, 0)
-	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	for _, c := range []struct {
-		name         string
-		backgroundMS int
-		by, want     time.Time
-	}{
-		{"never", 0, time.Time{}, time.Time{}},
-		{"the setting", 110_000, time.Time{}, at(110)},
-		{"the client", 110_000, at(45), at(45)},
-		{"the client alone", 0, at(45), at(45)},
-		{"the setting is sooner", 10_000, at(45), at(10)},
-		{"nearly over", 110_000, at(1), at(5)},
-		{"over", 0, at(-7), at(5)},
-	} {
-		env := tool.Env{State: &session.State{Prefs: session.Prefs{ShellBackgroundMS: c.backgroundMS}}, AnswerBy: c.by}
-		if got := answerBy(env, start); !got.Equal(c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
 	}
 }

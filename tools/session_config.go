@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -27,8 +29,14 @@ type sessionConfigInput struct {
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
 	Spec: tool.Spec{
 		Name: "session_config", Aliases: []string{"Config"}, Title: "Session options", Description: sessionConfigText,
-		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
+		Hint: "show or change session options, settings, working directory", Deferred: true, MaxRunes: 10_000,
+		Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Traits:  tool.Traits{Private: true, Additive: true, Idempotent: true, Local: true},
+		Example: `{}`,
+		Finds: []string{
+			"Config", "config", "session options", "settings", "configure session", "change settings",
+			"change working directory", "set cwd", "show session settings",
+		},
 	},
 	Accept:   map[string]string{"setting": "key"},
 	Activity: func(sessionConfigInput) string { return "Session options" },
@@ -48,15 +56,16 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	at := slices.IndexFunc(options, func(o session.Option) bool { return o.Key == in.Key })
 	switch {
 	case err != nil:
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	case in.Key != "" && at < 0:
 		return tool.Result{}, sessionConfigRefusal(in.Key, options)
 	case in.Value == "":
 		return tool.Result{Text: sessionConfigLines(env, nil, options, in.Key)}, nil
 	case in.Key == "read_state" && in.Value == "reset":
 		n, err := env.Files.ForgetAll(ctx)
-		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.", plural(n, "file", "files"))
-		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, stateFault(ctx, err)
+		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.",
+			wording.Plural(n, "file", "files"))
+		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, wording.StateFault(ctx, err)
 	case in.Key == "cwd":
 		if cwd, err = sessionConfigMove(ctx, env, in.Value); err != nil {
 			return tool.Result{}, err
@@ -64,12 +73,16 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 	case in.Key == "read_dedup" && in.Value == "on" && env.Shared:
 		err = session.ErrValue
 	default:
-		chosen, err = env.Choices.Change(ctx, func(c session.Choices) (session.Choices, error) { return c.With(env.Usual, in.Key, in.Value) })
+		chosen, err = env.Choices.Change(ctx,
+			func(c session.Choices) (session.Choices, error) { return c.With(env.Usual, in.Key, in.Value) })
 	}
 	if errors.Is(err, session.ErrValue) || errors.Is(err, session.ErrOption) { // read_state takes no other value
-		return tool.Result{}, tool.Invalid("session_config", fmt.Sprintf(`"value" of %s cannot be %q. It takes: %s`, in.Key, clip(in.Value, 40), options[at].Allowed))
+		return tool.Result{},
+			tool.Invalid("session_config", fmt.Sprintf(`"value" of %s cannot be %q. It takes: %s`, in.Key,
+				wording.Clip(in.Value, 40), options[at].Allowed))
 	}
-	return tool.Result{Text: sessionConfigLines(env, nil, sessionConfigOptions(env, chosen, cwd), in.Key)}, stateFault(ctx, err)
+	return tool.Result{Text: sessionConfigLines(env, nil, sessionConfigOptions(env, chosen, cwd), in.Key)},
+		wording.StateFault(ctx, err)
 }
 
 // sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
@@ -96,7 +109,8 @@ func sessionConfigLines(env tool.Env, lines []string, options []session.Option, 
 			o.Value += ", chosen in this session"
 		}
 		if key == "" || key == o.Key {
-			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, strings.ReplaceAll(o.Value, "\n", `\x0a`), o.Allowed))
+			lines = append(lines, fmt.Sprintf("%s = %s (%s)", o.Key, strings.ReplaceAll(o.Value, "\n", `\x0a`),
+				o.Allowed))
 		}
 	}
 	if env.Shared {
@@ -109,13 +123,14 @@ func sessionConfigLines(env tool.Env, lines []string, options []session.Option, 
 func sessionConfigMove(ctx context.Context, env tool.Env, value string) (string, error) {
 	to := ""
 	if value != "default" {
-		absent := tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", value, whereabouts(env, value))
+		absent := tool.Refuse(tool.FileNotFound, "Directory does not exist: %s. %s", value,
+			wording.Whereabouts(env, value))
 		if env.Rules.Hidden(env.Space.Abs(value)) {
 			return "", absent
 		}
 		place, err := env.Space.Open(value, workspace.Write)
 		if err != nil {
-			return "", pathRefusal(env, value, err)
+			return "", wording.PathRefusal(env, value, err)
 		}
 		defer place.Dir.Close()
 		info, err := place.Dir.Stat(place.Name)
@@ -123,13 +138,13 @@ func sessionConfigMove(ctx context.Context, env tool.Env, value string) (string,
 		case errors.Is(err, fs.ErrNotExist) || env.Rules.Hidden(to):
 			return "", absent
 		case err != nil:
-			return "", pathRefusal(env, value, err)
+			return "", wording.PathRefusal(env, value, err)
 		case !info.IsDir():
 			return "", tool.Refuse(tool.NotDirectory, "%s is not a directory. Name its directory.", value)
 		}
 	}
 	_, err := env.Cwd.Change(ctx, func(string) (string, error) { return to, nil })
-	return cmp.Or(to, env.Usual.Cwd), stateFault(ctx, err)
+	return cmp.Or(to, env.Usual.Cwd), wording.StateFault(ctx, err)
 }
 
 // sessionConfigRefusal says why there is no such option: it is the operator's, or nobody's.
@@ -138,9 +153,11 @@ func sessionConfigRefusal(key string, options []session.Option) error {
 	for _, o := range options {
 		keys = append(keys, o.Key)
 	}
-	shown, _ := results.Show(strings.Join(strings.Fields(clip(key, 100)), " "))
+	shown, _ := results.Show(strings.Join(strings.Fields(wording.Clip(key, 100)), " "))
 	if session.Fixed(key) {
-		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. A session can set: %s.", shown, strings.Join(keys, ", "))
+		return tool.Refuse(tool.ConfigFixed, "%s is set by the operator. A session can set: %s.", shown,
+			strings.Join(keys, ", "))
 	}
-	return tool.Refuse(tool.ConfigUnknown, "There is no option %s. A session can set: %s.", shown, strings.Join(keys, ", "))
+	return tool.Refuse(tool.ConfigUnknown, "There is no option %s. A session can set: %s.", shown,
+		strings.Join(keys, ", "))
 }

@@ -19,11 +19,11 @@ func TestSessionConfigWithoutMemory(t *testing.T) {
 	t.Parallel()
 	const want = "STATE_UNAVAILABLE: The state store does not answer. Reading works, changes are refused. Try again."
 	whole, deaf := newRig(t), newRig(t)
-	if err := whole.store.Close(); err != nil {
+	if err := whole.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	same(t, whole.fails(tool.StateUnavailable, "session_config", `{}`), want)
-	if err := deaf.store.Close(); err != nil { // only what was chosen can be read
+	if err := deaf.Store.Close(); err != nil { // only what was chosen can be read
 		t.Fatal(err)
 	}
 	deaf.Choices = session.NewCell[session.Choices](fullMemory{}, "cell.choices")

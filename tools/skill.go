@@ -12,7 +12,9 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/skills"
+	"codehand/tools/skills/loading"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed skill.md
@@ -23,13 +25,16 @@ type skillInput struct {
 	Args  string `json:"args,omitempty" jsonschema:"for the skill"`
 }
 
-// skill is Private: it shows a text, and what the text asks for is done by calls of their own. That is why it is Ungated
-// where it may run commands; else it takes a turn, so that the rules which it lends are there for the calls behind it.
+// skill is Private: it shows a text, and what the text asks for is done by calls of their own. That is why it is
+// Ungated where it may run commands; else it takes a turn, so that the rules which it lends are there for the calls
+// behind it.
 var skill = tool.Define(tool.Def[skillInput]{
 	Spec: tool.Spec{
 		Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillText,
 		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{Private: true, Additive: true, Local: true},
+		Family:  permission.FamilyNone,
+		Traits:  tool.Traits{Private: true, Additive: true, Local: true},
+		Example: `{}`,
 	},
 	Accept: map[string]string{"name": "skill", "skill_name": "skill", "arguments": "args"},
 	Traits: func(s *session.State, in skillInput) tool.Traits {
@@ -65,7 +70,7 @@ func (in skillInput) name() string { return strings.TrimPrefix(strings.TrimSpace
 func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, error) {
 	set, err := env.FindSkills(ctx)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, env.Space.Cwd(), err)
+		return tool.Result{}, wording.PathRefusal(env, env.Space.Cwd(), err)
 	}
 	if in.name() == "" {
 		return tool.Result{Text: skillList(env, set)}, nil
@@ -73,15 +78,20 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 	k, ok := set.Find(in.name())
 	switch {
 	case !ok:
-		return tool.Result{}, tool.Refuse(tool.SkillUnknown, "Unknown skill: %s. %s", lineOf(in.name(), 100), skillsNear(set, in.name()))
+		return tool.Result{}, tool.Refuse(tool.SkillUnknown, "Unknown skill: %s. %s", wording.LineOf(in.name(), 100),
+			skillsNear(set, in.name()))
 	case k.ModelOff:
-		return tool.Result{}, tool.Refuse(tool.SkillUserOnly, "Only the user may run %s. Ask them to, or go on without it.", k.Name)
+		return tool.Result{},
+			tool.Refuse(tool.SkillUserOnly, "Only the user may run %s. Ask them to, or go on without it.", k.Name)
 	case k.Fork:
-		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "The skill %s is not available: it runs as an agent of type %s, and this version has none. Its text is in %s: read it, and do what it says yourself.",
-			k.Name, lineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
+		return tool.Result{},
+			tool.Refuse(tool.ToolDisabled,
+				"The skill %s is not available: it runs as an agent of type %s, and this version has none. Its text "+
+					"is in %s: read it, and do what it says yourself.",
+				k.Name, wording.LineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
 	}
-	l := skillLoad{env: env, skill: k}
-	return l.run(ctx, in.Args)
+	l := loading.Load{Env: env, Skill: k}
+	return l.Run(ctx, in.Args)
 }
 
 // skillList is the answer to a call without a name. The model cannot run what only a person may, so that is left out.
@@ -89,19 +99,21 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 func skillList(env tool.Env, set skills.Set) string {
 	all := len(set.Skills)
 	open := slices.DeleteFunc(slices.Clone(set.Skills), func(k skills.Skill) bool { return k.ModelOff })
-	text := "There are no skills to run here. A skill is a directory NAME with a SKILL.md in .codehand/skills or .claude/skills.\n"
+	text := "There are no skills to run here. A skill is a directory NAME with a SKILL.md in .codehand/skills or " +
+		".claude/skills.\n"
 	if len(open) > 0 {
 		text = skills.List(open)
 	}
 	if n := all - len(open); n > 0 {
-		text += "[" + plural(n, "skill that only the user may run is", "skills that only the user may run are") + " left out]\n"
+		text += "[" + wording.Plural(n, "skill that only the user may run is",
+			"skills that only the user may run are") + " left out]\n"
 	}
 	for i, d := range set.Dropped {
 		if i == skillsDropped {
-			text += "[" + plural(len(set.Dropped)-i, "more is", "more are") + " left out]\n"
+			text += "[" + wording.Plural(len(set.Dropped)-i, "more is", "more are") + " left out]\n"
 			break
 		}
-		text += "[" + shownName(env, d.Path) + ": " + lineOf(d.Reason, 200) + "]\n"
+		text += "[" + wording.ShownName(env, d.Path) + ": " + wording.LineOf(d.Reason, 200) + "]\n"
 	}
 	return strings.TrimSuffix(text, "\n")
 }
@@ -123,7 +135,7 @@ func skillsNear(set skills.Set, name string) string {
 		return "There are none here."
 	}
 	far := func(other string) int {
-		a, b := strings.ToLower(clip(name, 100)), strings.ToLower(other)
+		a, b := strings.ToLower(wording.Clip(name, 100)), strings.ToLower(other)
 		if strings.Contains(b, a) || strings.Contains(a, b) {
 			return 0
 		}
@@ -131,7 +143,8 @@ func skillsNear(set skills.Set, name string) string {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
 	if more := len(names) - skillsNamed; more > 0 {
-		return "Available: " + strings.Join(names[:skillsNamed], ", ") + " and " + plural(more, "more.", "more.")
+		return "Available: " + strings.Join(names[:skillsNamed], ", ") + " and " + wording.Plural(more, "more.",
+			"more.")
 	}
 	return "Available: " + strings.Join(names, ", ") + "."
 }

@@ -129,7 +129,7 @@ func TestSkillLoadedIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	full := map[string]string{}
-	for i := range skillsShown {
+	for i := range 200 {
 		full[fmt.Sprint("x", i)] = "sum"
 	}
 	if _, err := r.Loaded.Change(t.Context(), func(map[string]string) (map[string]string, error) { return full, nil }); err != nil {
@@ -137,7 +137,7 @@ func TestSkillLoadedIsBounded(t *testing.T) {
 	}
 	r.write(".claude/commands/one-more.md", "Do it.\n")
 	r.ok("skill", `{"skill":"one-more"}`)
-	if shown, err := r.Loaded.Load(t.Context()); err != nil || len(shown) > skillsShown || shown["one-more"] == "" {
+	if shown, err := r.Loaded.Load(t.Context()); err != nil || len(shown) > 200 || shown["one-more"] == "" {
 		t.Errorf("%d are remembered, %v", len(shown), err)
 	}
 }
@@ -166,7 +166,7 @@ func TestSkillRefusals(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	r.State.Skills = skills.New()
-	if err := r.store.Close(); err != nil {
+	if err := r.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, got := r.do("skill", `{"skill":"cmd1"}`); !strings.HasPrefix(got, "STATE_UNAVAILABLE: ") {
@@ -186,7 +186,7 @@ func TestSkillInOddDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := r.env(call)
+	env := r.Env(call)
 	env.Call = func(context.Context, string, json.RawMessage, *tool.Loan) (tool.Result, error) {
 		t.Error("it runs")
 		return tool.Result{}, nil
@@ -259,7 +259,7 @@ func TestSkillCommands(t *testing.T) {
 				t.Errorf("ungated: %v", call.Traits.Ungated)
 			}
 			var calls []made
-			env := r.env(call)
+			env := r.Env(call)
 			env.Call = func(_ context.Context, name string, input json.RawMessage, loan *tool.Loan) (tool.Result, error) {
 				var in struct{ Command string }
 				if err := json.Unmarshal(input, &in); err != nil {

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"codehand/tools/permission"
+	"codehand/tools/planning"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed task_create.md
@@ -24,8 +27,11 @@ var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 	Spec: tool.Spec{
 		Name: "task_create", Aliases: []string{"TaskCreate"}, Title: "Create task", Description: taskCreateText,
 		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
-		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
+		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
+		Example: `{"subject":"one","description":"do it"}`,
+		Finds:   []string{"TaskCreate", "create task", "create a new task", "add task", "new task", "task create"},
 	},
 	Activity: func(taskCreateInput) string { return "Creating a task" },
 	Check:    checkTaskCreate,
@@ -33,15 +39,16 @@ var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 })
 
 func checkTaskCreate(in taskCreateInput) error {
-	return checkTask("task_create", in.Subject, in.Description, in.ActiveForm, "")
+	return planning.CheckTask("task_create", in.Subject, in.Description, in.ActiveForm, "")
 }
 
 func runTaskCreate(ctx context.Context, env tool.Env, in taskCreateInput) (tool.Result, error) {
 	made, err := env.Tasks.Create(ctx, tasks.Draft{
-		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: metadata(in.Metadata),
+		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm,
+		Metadata: planning.Metadata(in.Metadata),
 	})
 	if err != nil {
-		return tool.Result{}, taskRefusal(ctx, "task_create", err)
+		return tool.Result{}, planning.TaskRefusal(ctx, "task_create", err)
 	}
-	return tool.Result{Text: fmt.Sprintf("Task %s created: %s", made.ID, oneLine(made.Subject))}, nil
+	return tool.Result{Text: fmt.Sprintf("Task %s created: %s", made.ID, wording.OneLine(made.Subject))}, nil
 }

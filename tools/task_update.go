@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/permission"
+	"codehand/tools/planning"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed task_update.md
@@ -36,9 +39,15 @@ const taskUpdateDeleted = "deleted"
 var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 	Spec: tool.Spec{
 		Name: "task_update", Aliases: []string{"TaskUpdate"}, Title: "Update task", Description: taskUpdateText,
-		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
+		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true,
+		MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
-		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		Example: `{"taskId":"1","status":"completed"}`,
+		Finds: []string{
+			"TaskUpdate", "update task", "update task status", "mark task completed", "set task in progress",
+			"complete a task", "change a task", "delete task", "assign task owner", "+task update status",
+		},
 	},
 	Accept:   map[string]string{"task_id": "taskId"},
 	Activity: func(taskUpdateInput) string { return "Updating a task" },
@@ -53,20 +62,21 @@ func checkTaskUpdate(in taskUpdateInput) error {
 		}
 		return *given
 	}
-	return checkTask("task_update", in.Subject, in.Description, of(in.ActiveForm), of(in.Owner))
+	return planning.CheckTask("task_update", in.Subject, in.Description, of(in.ActiveForm), of(in.Owner))
 }
 
 func runTaskUpdate(ctx context.Context, env tool.Env, in taskUpdateInput) (tool.Result, error) {
 	change := tasks.Change{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status, Owner: in.Owner,
-		AddBlocks: taskIDs(in.AddBlocks), AddBlockedBy: taskIDs(in.AddBlockedBy), Metadata: metadata(in.Metadata),
+		AddBlocks: planning.TaskIDs(in.AddBlocks), AddBlockedBy: planning.TaskIDs(in.AddBlockedBy),
+		Metadata: planning.Metadata(in.Metadata),
 	}
 	if in.Status == taskUpdateDeleted {
 		change = tasks.Change{Delete: true}
 	}
-	before, after, err := env.Tasks.Update(ctx, taskID(in.TaskID), change)
+	before, after, err := env.Tasks.Update(ctx, planning.TaskID(in.TaskID), change)
 	if err != nil {
-		return tool.Result{}, taskRefusal(ctx, "task_update", err)
+		return tool.Result{}, planning.TaskRefusal(ctx, "task_update", err)
 	}
 	if change.Delete {
 		after = before
@@ -86,17 +96,19 @@ func taskUpdateAnswer(before, after tasks.Task) string {
 		{"activeForm", before.ActiveForm, after.ActiveForm}, {"owner", before.Owner, after.Owner},
 	} {
 		if f.is != f.was {
-			say("%s %s → %s", f.name, cmp.Or(lineOf(f.was, 100), "none"), cmp.Or(lineOf(f.is, 100), "none"))
+			say("%s %s → %s", f.name, cmp.Or(wording.LineOf(f.was, 100), "none"),
+				cmp.Or(wording.LineOf(f.is, 100), "none"))
 		}
 	}
 	if before.Description != after.Description {
-		say("description changed, %s now", plural(len([]rune(after.Description)), "character", "characters"))
+		say("description changed, %s now", wording.Plural(len([]rune(after.Description)), "character", "characters"))
 	}
 	if !maps.EqualFunc(before.Metadata, after.Metadata, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
-		say("metadata changed, %s now", plural(len(after.Metadata), "field", "fields"))
+		say("metadata changed, %s now", wording.Plural(len(after.Metadata), "field", "fields"))
 	}
 	added := func(was, is []string) string {
-		return strings.Join(slices.DeleteFunc(slices.Clone(is), func(id string) bool { return slices.Contains(was, id) }), ", ")
+		return strings.Join(slices.DeleteFunc(slices.Clone(is),
+			func(id string) bool { return slices.Contains(was, id) }), ", ")
 	}
 	if ids := added(before.Blocks, after.Blocks); ids != "" {
 		say("blocks %s now", ids)

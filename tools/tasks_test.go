@@ -94,7 +94,7 @@ func TestTaskLimits(t *testing.T) {
 }
 
 // memory is that of the rig's session.
-func (r *rig) memory() session.Memory { return state.Scoped(r.store, "sess.local.test") }
+func (r *rig) memory() session.Memory { return state.Scoped(r.Store, "sess.local.test") }
 
 // Eight calls at the same time in one session lose no task, and the last todo list wins whole.
 func TestListsUnderParallelCalls(t *testing.T) {
@@ -111,7 +111,7 @@ func TestListsUnderParallelCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			calls, envs = append(calls, call), append(envs, r.env(call))
+			calls, envs = append(calls, call), append(envs, r.Env(call))
 		}
 	}
 	var all sync.WaitGroup
@@ -135,11 +135,11 @@ func TestListsUnderParallelCalls(t *testing.T) {
 func TestListsWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.store.Close(); err != nil {
+	if err := r.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"todo_write", "task_create", "task_get", "task_list", "task_update"} {
-		r.fails(tool.StateUnavailable, name, samples[name])
+		r.fails(tool.StateUnavailable, name, example(name))
 	}
 }
 
@@ -157,7 +157,7 @@ func TestSharedListOfAnother(t *testing.T) {
 	}
 	r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lockedOut{}}))
 	for _, name := range []string{"task_create", "task_get", "task_list", "task_update"} {
-		same(t, r.fails(tool.Busy, name, samples[name]), "BUSY: The list of tasks is being changed by another session. Nothing was done. Try again.")
+		same(t, r.fails(tool.Busy, name, example(name)), "BUSY: The list of tasks is being changed by another session. Nothing was done. Try again.")
 	}
 }
 
@@ -176,11 +176,11 @@ func TestCancelledIsNoFault(t *testing.T) {
 	errGone := errors.New("cancelled by the client")
 	call := func(r *rig, ctx context.Context, x tool.Tool) {
 		t.Helper()
-		bound, err := x.Bind(r.State, json.RawMessage(strings.ReplaceAll(samples[x.Spec.Name], "$WORK", r.dir)))
+		bound, err := x.Bind(r.State, json.RawMessage(strings.ReplaceAll(x.Spec.Example, "$WORK", r.dir)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = bound.Run(ctx, r.env(bound))
+		_, err = bound.Run(ctx, r.Env(bound))
 		if !errors.Is(err, errGone) && !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", x.Spec.Name, err)
 		}
@@ -220,11 +220,21 @@ func TestSharedListThatIsFull(t *testing.T) {
 		r.Tasks = tasks.New(tasks.NewDirectory(path, tasks.DirectoryOptions{Locker: lock.New(tasks.Locks(path)), Fast: true}))
 	}
 	put("last", "999999999.json", `{"id":"999999999","subject":"x","status":"pending"}`)
-	same(t, r.fails(tool.StateUnavailable, "task_create", samples["task_create"]),
+	same(t, r.fails(tool.StateUnavailable, "task_create", example("task_create")),
 		"STATE_UNAVAILABLE: The shared list of tasks cannot be used: find a free id in the directory of tasks: 999999999 is taken. Nothing was changed. Tell the user.")
 	for i := range tasks.MaxTasks {
 		put("full", fmt.Sprintf("%d.json", i+1), map[bool]string{false: fmt.Sprintf(`{"id":"%d","subject":"x","status":"completed"}`, i+1)}[i < 2])
 	}
-	same(t, r.fails(tool.TaskLimit, "task_create", samples["task_create"]),
+	same(t, r.fails(tool.TaskLimit, "task_create", example("task_create")),
 		"TASK_LIMIT: The list has 498 tasks and 2 damaged files, of at most 500; 498 are completed. Nothing was changed. Delete tasks with task_update and the status deleted; completed ones count, too.")
+}
+
+// example is the good call that a tool declares.
+func example(name string) string {
+	for _, x := range All() {
+		if x.Spec.Name == name {
+			return x.Spec.Example
+		}
+	}
+	return ""
 }

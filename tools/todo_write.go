@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed todo_write.md
@@ -31,8 +33,17 @@ const todoWriteBytes = 256 << 10
 var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 	Spec: tool.Spec{
 		Name: "todo_write", Aliases: []string{"TodoWrite"}, Title: "Write todos", Description: todoWriteText,
-		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true}, // the list is one cell
+		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000,
+		Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		// the list is one cell
+		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		Example: `{"todos":[{"content":"one","status":"pending"}]}`,
+		Finds: []string{
+			"todo", "todos", "todo list", "todo write", "write a todo list", "TodoWrite", "TodoRead",
+			"update the todo list", "create todo list", "manage todos", "track progress", "how do I track progress",
+			"progress tracking", "keep track of steps", "checklist", "mark step done", "mark todo as completed",
+			"list of steps", "multi-step work", "track multi-step work",
+		},
 	},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },
 	Run:      runTodoWrite,
@@ -55,11 +66,14 @@ func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Re
 		kept = []session.Todo{} // nothing is left to keep in mind
 	}
 	if raw, _ := json.Marshal(kept); len(raw) > todoWriteBytes { // plain types: it does not fail
-		return tool.Result{}, tool.Refuse(tool.TooLarge, "The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out completed ones.",
-			results.Size(int64(len(raw))), results.Size(todoWriteBytes))
+		return tool.Result{},
+			tool.Refuse(tool.TooLarge,
+				"The todo list is too large (%s). Limit: %s. Nothing was changed. Write shorter items, or leave out "+
+					"completed ones.",
+				results.Size(int64(len(raw))), results.Size(todoWriteBytes))
 	}
 	if _, err := env.Todos.Change(ctx, func([]session.Todo) ([]session.Todo, error) { return kept, nil }); err != nil {
-		return tool.Result{}, stateFault(ctx, err)
+		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	return tool.Result{Text: todoWriteAnswer(list, done, doing)}, nil
 }
@@ -69,13 +83,13 @@ func todoWriteAnswer(list []session.Todo, done, doing int) string {
 	for _, item := range list {
 		switch {
 		case item.Status == "completed":
-			lines = append(lines, "[x] "+oneLine(item.Content))
+			lines = append(lines, "[x] "+wording.OneLine(item.Content))
 		case item.Status == "pending":
-			lines = append(lines, "[ ] "+oneLine(item.Content))
+			lines = append(lines, "[ ] "+wording.OneLine(item.Content))
 		case item.ActiveForm != "":
-			lines = append(lines, "[>] "+oneLine(item.ActiveForm))
+			lines = append(lines, "[>] "+wording.OneLine(item.ActiveForm))
 		default:
-			lines = append(lines, "[>] "+oneLine(item.Content))
+			lines = append(lines, "[>] "+wording.OneLine(item.Content))
 		}
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/tools/catalog"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -25,8 +26,10 @@ type toolSearchInput struct {
 var toolSearch = tool.Define(tool.Def[toolSearchInput]{
 	Spec: tool.Spec{
 		Name: "tool_search", Aliases: []string{"ToolSearch"}, Title: "Find tools", Description: toolSearchText,
-		Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead,
-		Traits: tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Example:   `{"query":"plan"}`,
+		NoTargets: "it looks through names of tools only",
 	},
 	Activity: func(toolSearchInput) string { return "Looking for tools" },
 	Run:      runToolSearch,
@@ -75,7 +78,8 @@ func toolSearchFit(env tool.Env, found catalog.Found, n int) (text string, shown
 		room = min(room, most)
 	}
 	callable := "These tools can be called now, by name."
-	if slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "call_tool" }) { // it may be denied
+	// it may be denied
+	if slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "call_tool" }) {
 		callable = "These tools can be called now, by name or through call_tool."
 	}
 	note := "[%d more match: %s]"

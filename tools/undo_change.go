@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/tools/editing"
+	"codehand/tools/history"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -29,7 +31,10 @@ var undoChange = tool.Define(tool.Def[undoChangeInput]{
 	Spec: tool.Spec{
 		Name: "undo_change", Title: "Undo change", Description: undoChangeText,
 		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
-		Traits: tool.Traits{Local: true},
+		Family:  permission.FamilyEdit,
+		Traits:  tool.Traits{Local: true},
+		Example: `{"file_path":"$WORK/h"}`,
+		Finds:   []string{"undo", "undo last change", "revert edit", "roll back a file"},
 	},
 	Traits: func(_ *session.State, in undoChangeInput) tool.Traits {
 		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing
@@ -62,29 +67,31 @@ func checkUndoChange(in undoChangeInput) error {
 // what a person has said yes to is what is undone.
 func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInput) (err error) {
 	if in.ChangeID != "" {
-		in.change, err = undoNamed(ctx, s, in.ChangeID)
+		in.change, err = history.Undoable(ctx, s, in.ChangeID)
 		return err
 	}
-	if err := journalOutside(s, in.FilePath); err != nil {
+	if err := history.RefuseOutside(s, in.FilePath); err != nil {
 		return err
 	}
-	for _, path := range journalPaths(s, in.FilePath) {
+	for _, path := range history.Paths(s, in.FilePath) {
 		last, err := s.Files.Last(ctx, journal.Query{Path: path})
 		if err == nil {
 			in.ChangeID, in.FilePath = last.ID, ""
-			in.change, err = undoNamed(ctx, s, last.ID)
+			in.change, err = history.Undoable(ctx, s, last.ID)
 			return err
 		}
 		if !errors.Is(err, journal.ErrNoChange) {
-			return journalFault("The changes of "+in.FilePath, err)
+			return history.Fault("The changes of "+in.FilePath, err)
 		}
 	}
-	return tool.Refuse(tool.ChangeUnknown, "No change of %s by these tools is left to take back. Use file_history to see what was done to it.", in.FilePath)
+	return tool.Refuse(tool.ChangeUnknown,
+		"No change of %s by these tools is left to take back. Use file_history to see what was done to it.",
+		in.FilePath)
 }
 
 // detailUndoChange is what an undo would do now, for whoever is asked about it; "": it would be refused.
 func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput) string {
-	steps, err := undoSteps(tool.Env{State: s}, in.change)
+	steps, err := history.UndoSteps(tool.Env{State: s}, in.change)
 	for _, step := range steps {
 		defer step.File.Close()
 	}
@@ -95,42 +102,42 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if err != nil {
 		return ""
 	}
-	text, _ := undoneFiles(changes)
+	text, _ := history.UndoneFiles(changes)
 	return strings.TrimPrefix(text, "\n")
 }
 
 func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.Result, error) {
-	steps, err := undoSteps(env, in.change)
+	steps, err := history.UndoSteps(env, in.change)
 	for _, s := range steps {
 		defer s.File.Close()
 	}
 	if err != nil {
 		return tool.Result{}, err
 	}
-	line := changeLine(env, in.change, in.change.Files, time.Now())
+	line := history.Line(env, in.change, in.change.Files, time.Now())
 	if in.DryRun {
 		changes, err := env.Files.TryUndo(ctx, steps...)
 		if err != nil {
-			return tool.Result{}, undoRefusal(ctx, env, in.change, err)
+			return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 		}
 		what := "this change can be taken back"
 		if in.change.Kept != "" {
 			what = "this content can be written"
 		}
-		text, _ := undoneFiles(changes)
+		text, _ := history.UndoneFiles(changes)
 		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + text}, nil
 	}
-	changes, err := env.Files.Undo(ctx, by(env, "undo_change"), steps...)
+	changes, err := env.Files.Undo(ctx, editing.By(env, "undo_change"), steps...)
 	if err != nil {
-		return tool.Result{}, undoRefusal(ctx, env, in.change, err)
+		return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 	}
-	text, hidden := undoneFiles(changes)
-	unseen := unsee(ctx, env, changes, hidden)
-	res := tool.Result{Meta: changeMeta(struct {
+	text, hidden := history.UndoneFiles(changes)
+	unseen := history.Forget(ctx, env, changes, hidden)
+	res := tool.Result{Meta: editing.Meta(struct {
 		Undone string `json:"undone"`
 		Files  int    `json:"files"`
 	}{in.change.ID, len(changes)}, changes...)}
-	did, again := undoDone(in.change, changes)
+	did, again := history.UndoWords(in.change, changes)
 	var notes []string
 	for _, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
@@ -138,6 +145,6 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 			notes = append(notes, "["+again+", undo change "+c.ID+"]")
 		}
 	}
-	res.Text = did + line + text + changeNotes(env, append(notes, unseen...), changes...)
+	res.Text = did + line + text + editing.Notes(env, append(notes, unseen...), changes...)
 	return res, nil
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
@@ -62,11 +61,12 @@ func TestUndoChange(t *testing.T) {
 // clock is the time of a change as an answer has it.
 func (r *rig) clock(id string) string {
 	r.t.Helper()
-	found, err := r.Files.History(r.t.Context(), journal.Query{ID: id})
-	if err != nil || len(found) == 0 {
-		r.t.Fatalf("no change %s: %v", id, err)
+	said := r.ok("file_history", `{"change_id":"`+id+`"}`)
+	clock := regexp.MustCompile(`^[a-z0-9]+ ((?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d) `).FindStringSubmatch(said)
+	if clock == nil {
+		r.t.Fatalf("no time in %s", said)
 	}
-	return changeTime(found[0].Time, time.Now())
+	return clock[1]
 }
 
 // What an undo wrote may be edited without another reading of it: the session made it.
@@ -112,10 +112,10 @@ func TestUndoChangeTwice(t *testing.T) {
 		}
 		calls = append(calls, call)
 	}
-	if _, err := calls[0].Run(t.Context(), r.env(calls[0])); err != nil {
+	if _, err := calls[0].Run(t.Context(), r.Env(calls[0])); err != nil {
 		t.Fatal(err)
 	}
-	res, text := r.refused(calls[1].Run(t.Context(), r.env(calls[1])))
+	res, text := r.refused(calls[1].Run(t.Context(), r.Env(calls[1])))
 	if res.Failed != tool.UndoConflict || !strings.HasSuffix(text, " was taken back by another call meanwhile. Nothing was written. To take back the change before it, call again.") {
 		t.Errorf("%s: %s", res.Failed, text)
 	}
@@ -226,7 +226,7 @@ func TestUndoChangeNeverMade(t *testing.T) {
 	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"two"}`)
 	id := r.lastChange("a")
 	r.write("a", "one\n")
-	notes, err := filepath.Glob(filepath.Join(r.kept, "*", "*-"+id+".done"))
+	notes, err := filepath.Glob(filepath.Join(r.Journal, "*", "*-"+id+".done"))
 	if err != nil || len(notes) != 1 {
 		t.Fatalf("the notes are %v, %v", notes, err)
 	}
@@ -304,7 +304,7 @@ func TestUndoChangeTargets(t *testing.T) {
 		t.Errorf("the targets are %v", targets)
 	}
 	r.ok("edit_file", `{"file_path":"a","old_string":"a","new_string":"later"}`)
-	_, err = call.Run(t.Context(), r.env(call))
+	_, err = call.Run(t.Context(), r.Env(call))
 	if code(err) != tool.UndoConflict {
 		t.Errorf("an undo of an earlier change gives %v", err)
 	}

@@ -9,10 +9,13 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/editing"
+	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
 
@@ -28,14 +31,15 @@ type writeFileInput struct {
 var writeFile = tool.Define(tool.Def[writeFileInput]{
 	Spec: tool.Spec{
 		Name: "write_file", Aliases: []string{"Write"}, Title: "Write file", Description: writeFileText,
-		Hint: "create or overwrite a whole file", Scope: tool.ScopeWrite,
-		Traits: tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
+		Hint: "create or overwrite a whole file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
+		Traits:  tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
+		Example: `{"file_path":"$WORK/new","content":"x"}`,
 	},
 	Accept:   map[string]string{"path": "file_path", "contents": "content", "text": "content"},
 	Paths:    func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
 	Activity: func(in writeFileInput) string { return "Writing " + filepath.Base(in.FilePath) },
 	Complete: func(_ context.Context, s *session.State, in *writeFileInput) error {
-		return refuseSecret(s, in.FilePath, "content", in.Content)
+		return editing.RefuseSecret(s, in.FilePath, "content", in.Content)
 	},
 	Run: runWriteFile,
 })
@@ -43,25 +47,26 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Result, error) {
 	f, err := env.Open(in.FilePath, workspace.Write)
 	if err != nil {
-		return tool.Result{}, pathRefusal(env, in.FilePath, err)
+		return tool.Result{}, wording.PathRefusal(env, in.FilePath, err)
 	}
 	defer f.Close()
-	if err := checkNotebook(in.Content, in.FilePath, f.Path); err != nil {
+	if err := editing.CheckNotebook(in.Content, in.FilePath, f.Path); err != nil {
 		return tool.Result{}, err
 	}
 	var notes []string
-	gone := missing(f) && wasDeleted(ctx, env, in.FilePath)
-	changes, err := env.Files.Update(ctx, by(env, "write_file"), filestate.Edit{
+	gone := editing.Missing(f) && editing.WasDeleted(ctx, env, in.FilePath)
+	changes, err := env.Files.Update(ctx, editing.By(env, "write_file"), filestate.Edit{
 		File: f, Version: filestate.Version(in.Version), Whole: true,
 		Change: func(old []byte) (content []byte, err error) {
 			if content, notes, err = writeFileContent(old, in.Content); err == nil {
-				err = checkSettings(env, old, content, in.FilePath, f.Path)
+				err = editing.CheckSettings(env, old, content, in.FilePath, f.Path)
 			}
 			return content, err
 		},
 	})
 	if err != nil {
-		return tool.Result{}, guard{name: "write_file", unread: 2, changed: 3}.refusal(ctx, env, in.FilePath, err)
+		return tool.Result{}, editing.Guard{Name: "write_file", Unread: 2, Changed: 3}.Refusal(ctx, env, in.FilePath,
+			err)
 	}
 	c := changes[0]
 	kind, lines := "update", writeFileLines(c.New)
@@ -69,8 +74,9 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	switch {
 	case c.Old == nil:
 		kind = "create"
-		echo, shown := results.Opening(in.Content, writeFileShown, maxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath, plural(lines, "line", "lines"), echo)
+		echo, shown := results.Opening(in.Content, writeFileShown, editing.MaxDiff)
+		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath,
+			wording.Plural(lines, "line", "lines"), echo)
 		if lines > shown {
 			text += fmt.Sprintf("\n... (%s lines total)", results.Count(lines))
 		}
@@ -78,14 +84,15 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 			notes = append(notes, "[the file was deleted after you read it]")
 		}
 	case !bytes.Equal(c.Old, c.New):
-		diff, _ := contentDiff(c.Old, c.New, maxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, plural(lines, "line", "lines"), diff)
+		diff, _ := editing.ContentDiff(c.Old, c.New, editing.MaxDiff)
+		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, wording.Plural(lines, "line", "lines"),
+			diff)
 	default:
 		notes = nil
 	}
 	return tool.Result{
-		Text: strings.TrimSuffix(text, "\n") + changeNotes(env, notes, c), Shows: []string{c.Path},
-		Meta: changeMeta(struct {
+		Text: strings.TrimSuffix(text, "\n") + editing.Notes(env, notes, c), Shows: []string{c.Path},
+		Meta: editing.Meta(struct {
 			Kind  string `json:"kind"`
 			Lines int    `json:"lines"`
 		}{kind, lines}, c),
@@ -116,7 +123,8 @@ func writeFileContent(old []byte, content string) ([]byte, []string, error) {
 	if was.Mark() > 0 && was.Editable() {
 		raw, err = was.Encode([]byte(strings.TrimPrefix(content, "\ufeff")))
 	}
-	if is, _ := textedit.Detect(raw); is.String() != was.String() || before.Invalid > 0 && is.String() == after.Encoding.String() {
+	if is, _ := textedit.Detect(raw); is.String() != was.String() ||
+		before.Invalid > 0 && is.String() == after.Encoding.String() {
 		notes = append(notes, "[encoding changed to UTF-8]")
 	}
 	return raw, notes, err

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server"
+	"codehand/server/bridge"
 	"codehand/server/config"
 	"codehand/tools/sandbox"
 )
@@ -67,7 +68,7 @@ func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
 		fmt.Fprintf(t.errs, "codehand: warning: other processes can read the environment of this one: %v\n", err)
 	}
-	o := server.BridgeOptions{URL: url, Insecure: f.insecure, Version: buildVersion()}
+	o := bridge.Options{URL: url, Insecure: f.insecure, Version: buildVersion(), Refuse: server.Refusals(buildVersion())}
 	var err error
 	if o.Session, err = conversationOf(cmd.Flags().Changed("session"), f.session, os.Getenv); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error
 		}
 	}
 	in := &meter{r: stdin}
-	err = server.Bridge(cmd.Context(), o, in, out)
+	err = bridge.Run(cmd.Context(), o, in, out)
 	if err != nil {
 		return &exitError{code: exitFailed, err: err}
 	}

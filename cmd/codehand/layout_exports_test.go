@@ -14,7 +14,7 @@ import (
 
 // keptExports are exported names that nobody outside of their room uses, each with the reason.
 var keptExports = map[string]string{
-	"server limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
+	"server/listen limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":         "the family of a stream that the page of an operator will read",
 	"server/state Change":        "the family of a stream that the page of an operator will read",
 	"server/state ErrFull":       "a promise of the Store, which every back-end keeps",
@@ -33,7 +33,12 @@ func TestRulesExports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range exportFailures(c.lonelyExports(), keptExports) {
+	// Rooms for tests export what tests that are still to be written need.
+	lonely := slices.DeleteFunc(c.lonelyExports(), func(name string) bool {
+		room, _, _ := strings.Cut(name, " ")
+		return slices.Contains(testRooms, room)
+	})
+	for _, text := range exportFailures(lonely, keptExports) {
 		t.Error(text)
 	}
 }

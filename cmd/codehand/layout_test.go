@@ -32,13 +32,48 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/config", "server/clients", "server/listen", "server/logging", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
+	"cmd/codehand": {
+		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/listen",
+		"server/logging", "server/sessions", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
+	},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
-	"server": {"server/audit", "server/auth", "server/clients", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/state", "server/stdio", "filestate", "filestate/journal", "filestate/lock", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results",
-		"tools/sandbox", "tools/search", "tools/search/ignore", "tools/session", "tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit",
-		"tools/tool", "tools/workspace"},
+	"server": {
+		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
+		"server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/request",
+		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
+		"tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/session",
+		"tools/settings", "tools/shell", "tools/tool", "tools/workspace",
+	},
+	"server/endpoint": {
+		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/request",
+		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
+	},
+	// Legacy SSE is a connection of stdio with a stream as its output, so the endpoint imports it.
+	"server/stdio": {
+		"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool",
+	},
+	"server/request": {
+		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/session",
+	},
+	"server/answers": {"server/jsonrpc", "server/resources", "tools/tool"},
+	"server/prompts": {"server/resources", "tools/results", "tools/session", "tools/skills"}, // skills are both
+	"server/resources": {
+		"filestate", "server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission",
+		"tools/results", "tools/session", "tools/shell", "tools/skills", "tools/tool", "tools/workspace",
+	},
+	"server/asking": {"server/pipeline", "server/state", "tools/results", "tools/session", "tools/tool"},
+	"server/sessions": {
+		"filestate", "filestate/journal", "filestate/lock", "server/auth", "server/config", "server/jsonrpc", "server/state",
+		"server/tenants", "tools/permission", "tools/session", "tools/shell", "tools/tool",
+	},
+	"server/tenants": {
+		"filestate/lock", "server/auth", "server/clients", "server/config", "tools/catalog", "tools/permission", "tools/results",
+		"tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/tool",
+		"tools/workspace",
+	},
 	"server/audit":    {"server/pipeline", "tools/results", "tools/tool"},
+	"server/bridge":   {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/jsonrpc":  {},
 	"server/listen":   {"server/auth", "server/config"},
 	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
@@ -46,15 +81,25 @@ var rooms = map[string][]string{
 	"server/auth":     {},
 	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},
-	"server/stdio":    {"server/jsonrpc"},
 	"server/clients":  {"filestate"},
 	"server/logging":  {},
 
 	"server/blackbox":   {},
 	"server/replaytest": {"filestate/leaktest"},
 
-	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/media", "tools/notebook", "tools/permission", "tools/results", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/tasks", "tools/textedit", "tools/tool", "tools/workspace"},
+	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
+		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
+	"tools/git": {"filestate", "tools/permission", "tools/session", "tools/wording"},
+	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
+		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
+	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},               // diffs and refusals are those of edits
+	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"}, // a plan file is changed on behalf of a call, as edits are
+	"tools/running":  {"filestate", "tools/git", "tools/permission", "tools/results", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
+		"tools/wording", "tools/workspace"},
+	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
+	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
+		"tools/tool", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
 	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/settings", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
@@ -71,6 +116,7 @@ var rooms = map[string][]string{
 	"tools/settings":         {},
 	"tools/shell":            {"tools/sandbox"},
 	"tools/skills":           {"tools/search/ignore"}, // patterns of the key paths
+	"tools/skills/loading":   {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
 	"tools/tasks":            {},
 	"tools/textedit":         {"tools/textedit/compare"},
 	"tools/textedit/compare": {},
@@ -100,7 +146,10 @@ var modules = []struct {
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
-	{path: "github.com/mark3labs/mcp-go", rooms: []string{"server", "server/blackbox", "cmd/conformance"}},
+	{path: "github.com/mark3labs/mcp-go", rooms: []string{
+		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/endpoint", "server/prompts",
+		"server/resources", "server/tenants", "cmd/conformance",
+	}}, // all but server use its types alone: TestOneGateway
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
 	{path: "github.com/prometheus/client_golang", rooms: []string{"server/metrics"}},
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/replaytest"}, testsOnly: true},

@@ -178,8 +178,9 @@ func (r *runDir) remove() {
 	_ = os.Remove(filepath.Dir(r.dir)) // fails while there are others
 }
 
-// removeAll removes a directory, also what tests made unwritable in it.
+// removeAll removes a directory, also what tests made unwritable or mounted in it.
 func removeAll(dir string) {
+	unmount(dir) // first: what is mounted may be somebody's
 	if os.RemoveAll(dir) == nil {
 		return
 	}

@@ -1,9 +1,9 @@
-// Package asking puts questions to people through their client: as an answer that asks, which a modern client takes up with
-// its next request, or as elicitation/create, which a legacy client answers while its request waits.
+// Package asking puts questions to people through their client: as an answer that asks, which a modern client takes up
+// with its next request, or as elicitation/create, which a legacy client answers while its request waits.
 //
-// A question waits in the Store under a signed name, so any replica can take the answer. An answer counts once, and only
-// for the principal, session, tool and input that the question was about. The package decides nothing: it brings the
-// corridor (server/pipeline) what a person said.
+// A question waits in the Store under a signed name, so any replica can take the answer. An answer counts once, and
+// only for the principal, session, tool and input that the question was about. The package decides nothing: it brings
+// the corridor (server/pipeline) what a person said.
 package asking
 
 import (
@@ -41,8 +41,8 @@ type Asker struct {
 	now   func() time.Time
 }
 
-// New makes an Asker whose questions wait for timeout, at most 10 minutes, which 0 means, too. event takes what the audit
-// records.
+// New makes an Asker whose questions wait for timeout, at most 10 minutes, which 0 means, too. event takes what the
+// audit records.
 func New(store state.Store, timeout time.Duration, event func(string, map[string]any), log *slog.Logger) *Asker {
 	if timeout <= 0 {
 		timeout = maxLife
@@ -65,7 +65,8 @@ func (a *Asker) Ask(ctx context.Context, st *session.State, q pipeline.Asking) (
 			Text: "The state store does not answer, so nobody can be asked. Nothing was done. Try again.",
 		}
 	}
-	a.event("ask", map[string]any{"p": st.Key.Principal, "sk": st.Key.Session, "call": q.Call, "tool": q.Tool, "ask": nonce})
+	a.event("ask", map[string]any{"p": st.Key.Principal, "sk": st.Key.Session, "call": q.Call, "tool": q.Tool,
+		"ask": nonce})
 	return &Question{Token: token, Form: form(q.Question, st.Client.Revision)}, nil
 }
 
@@ -117,8 +118,8 @@ func Cancelled() *Elicited {
 
 // Reply is what a request of a session brings as the answer to an earlier question about a call of the tool name; nil:
 // nothing that counts. silent says that the person was asked and did not answer. ErrForged: token was not made for this
-// principal, session and tool. What comes without a token, for a question that is over, or a second time is no answer, and
-// the person is asked anew.
+// principal, session and tool. What comes without a token, for a question that is over, or a second time is no answer,
+// and the person is asked anew.
 func (a *Asker) Reply(
 	ctx context.Context, key session.Key, name, token string, said *Elicited, silent bool,
 ) (*pipeline.Reply, error) {

@@ -29,7 +29,8 @@ func form(q tool.Question, revision string) mcp.ElicitationParams {
 	if text := shown(q.Text); text != "" {
 		message += "\n\n" + text
 	}
-	return mcp.ElicitationParams{Message: results.CutMiddle(message, maxMessage), RequestedSchema: schema(q.Fields, revision)}
+	return mcp.ElicitationParams{Message: results.CutMiddle(message, maxMessage),
+		RequestedSchema: schema(q.Fields, revision)}
 }
 
 // shown is a text without anything that a person could not see.

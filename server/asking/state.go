@@ -55,11 +55,14 @@ type keptField struct {
 
 // keepField is what an answer of a client of a revision is held against.
 func keepField(f tool.Field, revision string) keptField {
-	return keptField{Name: f.Name, Choices: f.Choices, Many: f.Many, Optional: f.Optional, Flags: f.Many && revision < namedChoices}
+	return keptField{Name: f.Name, Choices: f.Choices, Many: f.Many, Optional: f.Optional,
+		Flags: f.Many && revision < namedChoices}
 }
 
-// keep stores a question as a client of a revision is asked it, and returns its nonce and the requestState that names it.
-func (a *Asker) keep(ctx context.Context, key session.Key, q pipeline.Asking, revision string) (nonce, token string, err error) {
+// keep stores a question as a client of a revision is asked it, and returns its nonce and the requestState that names
+// it.
+func (a *Asker) keep(ctx context.Context, key session.Key, q pipeline.Asking,
+	revision string) (nonce, token string, err error) {
 	keys, err := a.keys(ctx, true)
 	if err != nil {
 		return "", "", err

@@ -21,15 +21,16 @@ import (
 
 // Options of an audit log.
 type Options struct {
-	Dir     string         // absolute, mode 0700, made if it is missing; "-": lines go to out
-	Out     io.Writer      // only if dir is "-"; never rotated, its chain begins anew
-	Replica string         // in the file name and in every line: letters, digits, dot, dash, underscore
-	Sync    time.Duration  // how long after a line it is safe on the disk at the latest; 0: before it counts; <0: never asked for
-	Rotate  int64          // bytes after which a new file begins; 0: only at midnight
-	Keep    time.Duration  // older files are deleted; 0: none
-	Digest  bool           // commands only as hash and first word
-	Start   map[string]any // fields of the line serve.start
-	Log     *slog.Logger   // nil: nothing is logged
+	Dir     string    // absolute, mode 0700, made if it is missing; "-": lines go to out
+	Out     io.Writer // only if dir is "-"; never rotated, its chain begins anew
+	Replica string    // in the file name and in every line: letters, digits, dot, dash, underscore
+	// how long after a line it is safe on the disk at the latest; 0: before it counts; <0: never asked for
+	Sync   time.Duration
+	Rotate int64          // bytes after which a new file begins; 0: only at midnight
+	Keep   time.Duration  // older files are deleted; 0: none
+	Digest bool           // commands only as hash and first word
+	Start  map[string]any // fields of the line serve.start
+	Log    *slog.Logger   // nil: nothing is logged
 }
 
 // An Log writes one JSON object a line, each bound to the one before. It is safe for concurrent use.
@@ -45,19 +46,24 @@ type Log struct {
 	quit    chan struct{}                     // closed by close
 	behind  sync.WaitGroup                    // the goroutine that syncs, and rotates at midnight
 
-	mu       sync.Mutex // covers what follows
-	file     output     // nil: it could not be opened
-	size     int64      // of the file
-	torn     bool       // the file ends with half a line, which could not be taken back
-	closed   bool
-	seq      int64     // of the next line
-	prev     string    // SHA-256 of the last line, hex
+	mu sync.Mutex // covers what follows
+	current
+	closed  bool
+	seq     int64  // of the next line
+	prev    string // SHA-256 of the last line, hex
+	opening bool   // serve.start was not yet written
+	pending []logLine
+	lost    int64 // lines that were neither written nor kept
+}
+
+// current is the file that is written.
+type current struct {
+	file     output    // nil: it could not be opened
+	size     int64     // of the file
+	torn     bool      // the file ends with half a line, which could not be taken back
 	begun    time.Time // of the file's first line
 	midnight time.Time // after it
 	retry    time.Time // no new file is begun before
-	opening  bool      // serve.start was not yet written
-	pending  []logLine
-	lost     int64 // lines that were neither written nor kept
 }
 
 // An output is what a log needs of a file.
@@ -100,7 +106,8 @@ func newLog(o Options) *Log {
 func (a *Log) open() error {
 	switch {
 	case !replicaName().MatchString(a.o.Replica):
-		return fmt.Errorf("audit log: replica %q: only letters, digits, dot, dash and underscore, at most 64", a.o.Replica)
+		return fmt.Errorf("audit log: replica %q: only letters, digits, dot, dash and underscore, at most 64",
+			a.o.Replica)
 	case a.o.Dir == "-":
 		if a.o.Out == nil {
 			return errors.New("audit log: no output")
@@ -189,7 +196,8 @@ func (a *Log) Event(ev string, fields map[string]any) error {
 	return a.write(eventLine(time.Now(), ev, a.o.Replica, fields), true)
 }
 
-// Failed says why the last write failed, or that there will be none; nil: it did not. It does not wait for a write that is under way.
+// Failed says why the last write failed, or that there will be none; nil: it did not. It does not wait for a write that
+// is under way.
 func (a *Log) Failed() error {
 	if f := a.failure.Load(); f != nil {
 		return f.err

@@ -137,14 +137,16 @@ func findEnd(dir, replica string) (chainEnd, error) {
 		}
 		h, err := parseHead(line, replica)
 		if err != nil {
-			return end, fmt.Errorf("the last line of %s %w; look at it with codehand doctor --audit %s, then move the file away",
+			return end, fmt.Errorf("the last line of %s %w; look at it with codehand doctor --audit %s, then move "+
+				"the file away",
 				filepath.Join(dir, f.name), err, dir)
 		}
 		end.seq, end.hash = h.Seq, hashLine(line)
 		if f.active {
 			first, err := firstLine(filepath.Join(dir, f.name), replica)
 			if err != nil {
-				return end, fmt.Errorf("the first line of %s %w; look at it with codehand doctor --audit %s, then move the file away",
+				return end, fmt.Errorf("the first line of %s %w; look at it with codehand doctor --audit %s, then "+
+					"move the file away",
 					filepath.Join(dir, f.name), err, dir)
 			}
 			end.begun = first.T
@@ -205,7 +207,8 @@ func openFile(path string) (*os.File, error) {
 }
 
 // sortFiles brings the files of one replica into the order in which they were written. Their names are in this order,
-// too, unless the clock was set back; where the first line of a file before the active one cannot be read, they must do.
+// too, unless the clock was set back; where the first line of a file before the active one cannot be read, they must
+// do.
 func sortFiles(dir string, files []logFile) {
 	seq := map[string]int64{}
 	for _, f := range files {
@@ -272,8 +275,8 @@ func Check(dir string) (lines int, err error) {
 	return lines, err
 }
 
-// checkChains checks the files replica by replica. chains is where a check before came to: it goes on behind the last file
-// that was in order, or else a long log would never be through before the next file begins.
+// checkChains checks the files replica by replica. chains is where a check before came to: it goes on behind the last
+// file that was in order, or else a long log would never be through before the next file begins.
 func checkChains(dir string, files []logFile, chains map[string]chain) (lines int, err error) {
 	for len(files) > 0 {
 		n := slices.IndexFunc(files, func(f logFile) bool { return f.replica != files[0].replica })

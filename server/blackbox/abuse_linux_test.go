@@ -347,6 +347,7 @@ func TestSlowClients(t *testing.T) {
 // TestUnreadAnswers has clients that ask and never read. Each holds its connection for the time of one body and one write,
 // no longer.
 func TestUnreadAnswers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	leaktest.OnlyLong(t, "waits for the deadline of a write")
 	d := deploy(t)
 	token := d.issue("alice", unbounded...)

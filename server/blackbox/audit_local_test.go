@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/server"
+	"codehand/server/audit"
 	"codehand/server/replaytest"
 )
 
@@ -25,7 +25,7 @@ func TestAuditOnStdio(t *testing.T) {
 	p.Must(t, "read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "missing")))
 	must(t, p.Cmd.Process.Kill())
 	_ = p.Cmd.Wait() // it was killed
-	if n, err := server.CheckAudit(dir); err != nil || n != 4 {
+	if n, err := audit.Check(dir); err != nil || n != 4 {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	var events []string
@@ -44,7 +44,7 @@ func TestAuditOnStdio(t *testing.T) {
 	b, err := os.ReadFile(log)
 	must(t, err)
 	must(t, os.WriteFile(log, []byte(strings.Replace(string(b), `"op":"create"`, `"op":"delete"`, 1)), 0o600))
-	if _, err := server.CheckAudit(dir); err == nil {
+	if _, err := audit.Check(dir); err == nil {
 		t.Error("a changed line was not found")
 	}
 

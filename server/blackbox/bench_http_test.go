@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -49,7 +50,7 @@ func openSite(b *testing.B, cmd *exec.Cmd, pipe func() (io.ReadCloser, error)) *
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		b.Fatal(err)
 	}
 	lines := bufio.NewReader(out)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -57,7 +58,7 @@ func launch(b *testing.B, path string, args ...string) (*contender, time.Duratio
 		b.Fatal(err)
 	}
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		b.Fatal(err)
 	}
 	c := &contender{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -80,7 +81,7 @@ func rootedWire(t *testing.T, work, home string) *replaytest.Wire {
 	must(t, err)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
-	must(t, cmd.Start())
+	must(t, leaktest.Start(cmd))
 	w := replaytest.NewWire(in, out, "mcp-inspector", false)
 	t.Cleanup(func() {
 		_ = in.Close()

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -69,11 +70,7 @@ func (f foreign) command(t *testing.T, k wireKind, part, url string, more ...str
 			}
 			t.Fatal(err)
 		}
-		calls, err := filepath.Abs("../../testdata/clients/calls.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		args := append([]string{"--calls", calls, "--transport", k.transport, "--era", k.era, "--url", url}, more...)
+		args := append([]string{"--calls", foreignCalls(t), "--transport", k.transport, "--era", k.era, "--url", url}, more...)
 		return exec.Command(filepath.Join(dir, f.name), append(args, part)...)
 	}
 	node, _ := inspector(t)
@@ -81,7 +78,7 @@ func (f foreign) command(t *testing.T, k wireKind, part, url string, more ...str
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exec.Command(node, append([]string{script, part, "--transport", k.transport, "--era", k.era, "--url", url}, more...)...)
+	return exec.Command(node, append([]string{script, part, "--calls", foreignCalls(t), "--transport", k.transport, "--era", k.era, "--url", url}, more...)...)
 }
 
 // A daemon is a running server.
@@ -102,7 +99,7 @@ func startDaemon(t *testing.T, cmd *exec.Cmd) *daemon {
 	d := &daemon{cmd: cmd}
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	found := make(chan string, 1)
@@ -229,7 +226,7 @@ func checked(t *testing.T, cmd *exec.Cmd, restart func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	stop := time.AfterFunc(3*hang, func() { _ = cmd.Process.Kill() })

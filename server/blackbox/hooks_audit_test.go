@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/server"
+	"codehand/server/audit"
 	"codehand/server/replaytest"
 )
 
@@ -86,7 +86,7 @@ func TestSEC44HooksInTheRecord(t *testing.T) {
 	if strings.Contains(string(whole), secret) {
 		t.Error("what a hook said is in the record")
 	}
-	if _, err := server.CheckAudit(dir); err != nil {
+	if _, err := audit.Check(dir); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 	"codehand/tools"
 )
@@ -53,7 +54,7 @@ func planOnPipe(t *testing.T, c *replaytest.ElicitClient, set map[string]string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	w := replaytest.NewWire(in, out, "plan-test", c.Modern)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -73,7 +74,7 @@ func (p *plot) start() *replaytest.Spawned {
 	must(p, err)
 	s := &replaytest.Spawned{Cmd: cmd, State: filepath.Join(p.home, "codehand"), Stderr: &strings.Builder{}}
 	cmd.Stderr = s.Stderr
-	must(p, cmd.Start())
+	must(p, leaktest.Start(cmd))
 	s.Wire = replaytest.NewWire(in, out, "mcp-inspector", false)
 	p.now = s
 	if err := s.Hello(); err != nil {

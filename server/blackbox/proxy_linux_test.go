@@ -33,6 +33,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server"
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/server/replaytest"
 	"codehand/tools"
 )
@@ -71,7 +72,7 @@ func startGroup(t *testing.T, cmd *exec.Cmd) *group {
 	g := &group{t: t, cmd: cmd}
 	cmd.Stdout, cmd.Stderr = &g.log, &g.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -650,7 +651,7 @@ func serveWaiting(t *testing.T) string {
 	url := "http://" + l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.HTTP(ctx, []server.Listener{{Listener: l, URL: url, Loopback: true}}) }()
+	go func() { ended <- s.HTTP(ctx, []listen.Listener{{Listener: l, URL: url, Loopback: true}}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := errors.Join(<-ended, s.Close()); err != nil {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -74,7 +75,7 @@ func (r *stateRun) talk(t *testing.T) {
 	must(t, err)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
-	must(t, cmd.Start())
+	must(t, leaktest.Start(cmd))
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
 	ask := func(id int, method, params string) {

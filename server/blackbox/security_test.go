@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/server"
+	"codehand/server/audit"
 	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
@@ -196,7 +196,7 @@ func TestSEC44Audit(t *testing.T) {
 			other := filepath.Join(t.TempDir(), "audit")
 			must(t, os.Mkdir(other, 0o700))
 			must(t, os.WriteFile(filepath.Join(other, filepath.Base(files[0])), []byte(strings.Join(damaged, "")), 0o600))
-			if _, err := server.CheckAudit(other); err == nil {
+			if _, err := audit.Check(other); err == nil {
 				t.Errorf("line %d %s: not found", i, what)
 			}
 			found++

@@ -20,6 +20,9 @@ func TestSessionsBinary(t *testing.T) {
 			if !file.Written {
 				t.Skip("the file has no answers yet: TestSessions writes them")
 			}
+			if file.Fixed {
+				return // the program has all tools
+			}
 			work, err := filepath.EvalSymlinks(t.TempDir())
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	fileexchange "codehand/filestate/exchange"
+	"codehand/filestate/leaktest"
 )
 
 // runSwapper is another program that exchanges the two names of every line in its current directory, again and again, each
@@ -69,7 +70,7 @@ func startSwapper(t *testing.T, dir string, pairs ...[2]string) (stop func() int
 	cmd.Stdout, cmd.Stderr = &out, t.Output()
 	in, err := cmd.StdinPipe()
 	must(t, err)
-	must(t, cmd.Start())
+	must(t, leaktest.Start(cmd))
 	t.Cleanup(func() { _ = in.Close() })
 	return func() int {
 		t.Helper()

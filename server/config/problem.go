@@ -45,8 +45,8 @@ type Warning struct {
 
 func (w Warning) String() string { return Problem(w).Error() }
 
-// An Unusable is a configuration that was read without a problem and that serve does not start with. Hint says which command
-// or key mends it; "": the error says all.
+// An Unusable is a configuration that was read without a problem and that serve does not start with. Hint says which
+// command or key mends it; "": the error says all.
 type Unusable struct {
 	Err  error
 	Hint string

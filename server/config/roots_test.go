@@ -90,7 +90,7 @@ func TestHomeAsRoot(t *testing.T) {
 	}
 	decide := func(tool, path string, reads bool) permission.Verdict {
 		return p.Decide(permission.Request{
-			Tool: tool, Mode: permission.AcceptEdits, Own: permission.Allow, ReadOnly: reads, Cwd: w.Home,
+			Tool: tool, Family: map[bool]permission.Family{true: permission.FamilyRead, false: permission.FamilyEdit}[reads], Mode: permission.AcceptEdits, Own: permission.Allow, ReadOnly: reads, Cwd: w.Home,
 			Targets: []permission.Target{{Kind: permission.Path, Value: path, Real: path, Inside: true}},
 		}).Verdict
 	}

@@ -13,8 +13,8 @@ const (
 	bodyPart = 64 << 10
 )
 
-// bodies reads bodies of requests. The parts of a large one are used again, so one that turns out to be too large leaves
-// no garbage. It is safe for concurrent use; the zero value is ready.
+// bodies reads bodies of requests. The parts of a large one are used again, so one that turns out to be too large
+// leaves no garbage. It is safe for concurrent use; the zero value is ready.
 type bodies struct{ parts sync.Pool }
 
 // read reads a body of size bytes; below 0: unknown. Its error is that of r.
@@ -56,8 +56,8 @@ func (b *bodies) read(r io.Reader, size int64) ([]byte, error) {
 	return body, nil
 }
 
-// fill reads until p is full. Unlike io.ReadFull it returns the errors of r as they are: an end in the middle of a chunk
-// is none of a body.
+// fill reads until p is full. Unlike io.ReadFull it returns the errors of r as they are: an end in the middle of a
+// chunk is none of a body.
 func fill(r io.Reader, p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		var more int

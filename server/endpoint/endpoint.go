@@ -105,8 +105,8 @@ func New(o Options) *Endpoint {
 	return e
 }
 
-// Serve serves on the listeners until ctx ends, then drains: calls that run may finish, streams are ended. It closes the
-// listeners. The error is that of a listener; after a clean drain it is nil.
+// Serve serves on the listeners until ctx ends, then drains: calls that run may finish, streams are ended. It closes
+// the listeners. The error is that of a listener; after a clean drain it is nil.
 func (e *Endpoint) Serve(ctx context.Context, ls []listen.Listener) error {
 	broken := make(chan error, len(ls))
 	var servers []*http.Server

@@ -76,7 +76,8 @@ func (x *exchange) serve() {
 	env := x.env
 	isAnswer := env.Method == "" && (env.HasResult || env.HasError)
 	if !isAnswer && (env.Method == "" || env.HasResult || env.HasError) {
-		x.refuse(http.StatusBadRequest, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"})
+		x.refuse(http.StatusBadRequest,
+			&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"})
 		return
 	}
 	var err error
@@ -95,10 +96,12 @@ func (x *exchange) serve() {
 func (x *exchange) serveLegacy(isAnswer bool) {
 	e, env := x.e, x.env
 	begins := env.Method == methodInitialize && env.IDKind != jsonrpc.IDNone
-	if v := x.r.Header.Get(headerVersion); v != "" && env.Method != methodInitialize && !slices.Contains(e.o.Versions, v) {
+	if v := x.r.Header.Get(headerVersion); v != "" && env.Method != methodInitialize &&
+		!slices.Contains(e.o.Versions, v) {
 		x.refuse(http.StatusBadRequest, &jsonrpc.Error{
-			Code:    jsonrpc.CodeInvalidRequest,
-			Message: headerVersion + " names a version that is not served; there are " + strings.Join(e.o.Versions, ", "),
+			Code: jsonrpc.CodeInvalidRequest,
+			Message: headerVersion + " names a version that is not served; there are " + strings.Join(e.o.Versions,
+				", "),
 		})
 		return
 	}
@@ -110,7 +113,8 @@ func (x *exchange) serveLegacy(isAnswer bool) {
 	}
 	if errors.Is(err, errTooManySessions) {
 		err = &auth.Error{
-			Status: http.StatusServiceUnavailable, Code: "too_many_sessions", Message: err.Error(), RetryAfter: time.Minute,
+			Status: http.StatusServiceUnavailable, Code: "too_many_sessions", Message: err.Error(),
+			RetryAfter: time.Minute,
 		}
 	}
 	if err != nil {
@@ -178,8 +182,8 @@ func (x *exchange) serveModern(isAnswer bool) {
 // namedCall is the name under which a client may cancel a call of its own from another connection.
 func namedCall(who auth.Principal, call string) string { return who.ID + "\x00" + call }
 
-// name enters a call under its name, by which it can be cancelled. A call that has it already keeps it while it waits for its
-// answer; after that its client may use the name again, before the call is gone from here.
+// name enters a call under its name, by which it can be cancelled. A call that has it already keeps it while it waits
+// for its answer; after that its client may use the name again, before the call is gone from here.
 func (e *Endpoint) name(name string, f *jsonrpc.Flight) {
 	for {
 		other, taken := e.named.LoadOrStore(name, f)
@@ -242,7 +246,8 @@ func (x *exchange) request() {
 	gone, leave := context.WithCancel(x.r.Context())
 	defer leave()
 	left := x.left(ctx, f)
-	w := e.newResponder(x.w, x.c.limits, f, stream, func() { leave(); go left() }) // left may need what the caller holds
+	// left may need what the caller holds
+	w := e.newResponder(x.w, x.c.limits, f, stream, func() { leave(); go left() })
 	work, changes := e.o.Serve(x.make(key, &peer{w: w, gone: gone.Done(), scope: x.scope}, stream))
 	f.Orphan.Store(changes)
 	stop := context.AfterFunc(x.r.Context(), left)
@@ -290,8 +295,8 @@ func (x *exchange) make(key session.Key, p *peer, stream bool) request.Request {
 	return r
 }
 
-// initialized keeps what the client of a new session said of itself, or drops the session. That comes before the answer: at
-// the limit its client begins the next one at once.
+// initialized keeps what the client of a new session said of itself, or drops the session. That comes before the
+// answer: at the limit its client begins the next one at once.
 func (x *exchange) initialized(ctx context.Context, f *jsonrpc.Flight, w *responder, answer request.Answer) {
 	switch {
 	case !f.First || x.scope == nil:
@@ -319,8 +324,8 @@ func (x *exchange) full(err error) {
 	}
 }
 
-// left returns what happens when the client has left: what only reads ends, and in the modern era everything does, since
-// that is how its clients cancel. Any other call has time to finish. ctx is that of the call.
+// left returns what happens when the client has left: what only reads ends, and in the modern era everything does,
+// since that is how its clients cancel. Any other call has time to finish. ctx is that of the call.
 func (x *exchange) left(ctx context.Context, f *jsonrpc.Flight) func() {
 	return sync.OnceFunc(func() {
 		if !f.Orphan.Load() || x.modern && !x.env.HasCall {

@@ -31,7 +31,8 @@ type caller struct {
 
 // corsHeaders are what pages of a listed origin may send and see.
 const (
-	corsAllow  = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name"
+	corsAllow = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, " +
+		"Mcp-Method, Mcp-Name"
 	corsExpose = "Mcp-Session-Id, WWW-Authenticate"
 )
 
@@ -65,12 +66,14 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			return
 		}
 		if !l.Unix && !slices.Contains(hosts, strings.ToLower(r.Host)) {
-			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_host", Message: "this Host is not served here"})
+			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_host",
+				Message: "this Host is not served here"})
 			return
 		}
 		origin, ok := e.origin(r, l)
 		if !ok {
-			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_origin", Message: "pages of this origin may not call this server"})
+			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_origin",
+				Message: "pages of this origin may not call this server"})
 			return
 		}
 		if origin != "" {
@@ -105,7 +108,8 @@ func (e *Endpoint) routed(w http.ResponseWriter, r *http.Request) {
 		route, ok = pathMetrics, true
 	}
 	if !ok {
-		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing here; MCP is at /mcp"})
+		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found",
+			Message: "there is nothing here; MCP is at /mcp"})
 		return
 	}
 	methods := allowed(route)
@@ -119,9 +123,11 @@ func (e *Endpoint) routed(w http.ResponseWriter, r *http.Request) {
 		e.metricsPage(w, r)
 		return
 	}
-	if r.Method != http.MethodPost && r.ContentLength != 0 { // net/http sees that a client is gone only when all of a body was read
+	// net/http sees that a client is gone only when all of a body was read
+	if r.Method != http.MethodPost && r.ContentLength != 0 {
 		w.Header().Set("Connection", "close")
-		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "body_unexpected", Message: r.Method + " has no body here"})
+		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "body_unexpected",
+			Message: r.Method + " has no body here"})
 		return
 	}
 	c, err := e.admit(r)
@@ -189,8 +195,8 @@ func (e *Endpoint) limited(c caller, quota string, err error) error {
 	return err
 }
 
-// ready answers GET /readyz. Where nobody signs in, it is for the person who started the server; else whoever asks learns
-// whether it is ready, and one on this machine or an admin, what each check says.
+// ready answers GET /readyz. Where nobody signs in, it is for the person who started the server; else whoever asks
+// learns whether it is ready, and one on this machine or an admin, what each check says.
 func (e *Endpoint) ready(w http.ResponseWriter, r *http.Request) {
 	// Behind a proxy on this machine everybody is a peer on this machine.
 	full := isLoopbackPeer(r) && !e.o.HTTP.BehindProxy && len(r.Header["X-Forwarded-For"]) == 0
@@ -216,7 +222,8 @@ func isLoopbackPeer(r *http.Request) bool {
 // metricsPage answers GET /metrics for who may read it.
 func (e *Endpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
 	if e.o.Team.MetricsAway {
-		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found", Message: "metrics have an address of their own"})
+		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found",
+			Message: "metrics have an address of their own"})
 		return
 	}
 	bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -313,7 +320,8 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// allowedHeaders are the headers of a preflight's answer. Mcp-Param-* has no end, so those that are asked for are named.
+// allowedHeaders are the headers of a preflight's answer. Mcp-Param-* has no end, so those that are asked for are
+// named.
 func allowedHeaders(asked string) string {
 	allow := corsAllow
 	for name := range strings.SplitSeq(asked, ",") {
@@ -346,13 +354,15 @@ func deny(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int((refusal.RetryAfter+time.Second-1)/time.Second))))
 	}
-	body, _ := jsonrpc.Marshal(map[string]any{"error": map[string]string{"code": refusal.Code, "message": refusal.Message}})
+	body, _ := jsonrpc.Marshal(map[string]any{"error": map[string]string{"code": refusal.Code,
+		"message": refusal.Message}})
 	if ofMCP(r.URL.Path) {
 		code := jsonrpc.CodeInvalidRequest
 		if refusal.Status >= 500 {
 			code = jsonrpc.CodeInternal
 		}
-		body = refusalBody(nil, &jsonrpc.Error{Code: code, Message: refusal.Message, Data: map[string]string{"code": refusal.Code}})
+		body = refusalBody(nil,
+			&jsonrpc.Error{Code: code, Message: refusal.Message, Data: map[string]string{"code": refusal.Code}})
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(refusal.Status)
@@ -361,7 +371,8 @@ func deny(w http.ResponseWriter, r *http.Request, err error) {
 
 // ofMCP says whether a client of MCP asks for a path, whatever stands before it.
 func ofMCP(path string) bool {
-	return strings.HasSuffix(path, pathMCP) || strings.Contains(path, pathHandle) || strings.HasSuffix(path, pathSSE) || strings.HasSuffix(path, pathMessage)
+	return strings.HasSuffix(path, pathMCP) || strings.Contains(path, pathHandle) || strings.HasSuffix(path, pathSSE) ||
+		strings.HasSuffix(path, pathMessage)
 }
 
 // body reads the body of a POST, if it may be read at all.
@@ -370,9 +381,11 @@ func (e *Endpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([]byt
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err != nil || kind != "application/json" || len(r.Header["Content-Type"]) > 1:
-		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "Content-Type must be application/json"}
+		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+			Message: "Content-Type must be application/json"}
 	case len(r.Header["Content-Encoding"]) > 0:
-		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "Content-Encoding is not supported"}
+		return nil, &auth.Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+			Message: "Content-Encoding is not supported"}
 	case r.ContentLength > most:
 		w.Header().Set("Connection", "close") // what follows is not read
 		return nil, tooBig(most)
@@ -387,7 +400,8 @@ func (e *Endpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([]byt
 		return nil, tooBig(most)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, &auth.Error{Status: http.StatusRequestTimeout, Code: "body_timeout", Message: "the body did not come in time"}
+		return nil, &auth.Error{Status: http.StatusRequestTimeout, Code: "body_timeout",
+			Message: "the body did not come in time"}
 	default:
 		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "body_broken", Message: "the body cannot be read"}
 	}
@@ -398,7 +412,8 @@ func (e *Endpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([]byt
 }
 
 func tooBig(most int64) *auth.Error {
-	return &auth.Error{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Message: "the body exceeds " + strconv.FormatInt(most, 10) + " bytes"}
+	return &auth.Error{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large",
+		Message: "the body exceeds " + strconv.FormatInt(most, 10) + " bytes"}
 }
 
 func isTooBig(err error) bool {
@@ -406,8 +421,8 @@ func isTooBig(err error) bool {
 	return ok
 }
 
-// refusalBody is a JSON-RPC error as the body of an answer. Without an id it has none, not even null: it answers an HTTP
-// request.
+// refusalBody is a JSON-RPC error as the body of an answer. Without an id it has none, not even null: it answers an
+// HTTP request.
 func refusalBody(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id != nil {
 		return jsonrpc.ErrorLine(id, e)

@@ -15,7 +15,8 @@ import (
 	"codehand/tools/session"
 )
 
-// A httpSession is a legacy transport session that was used lately: its client, and its open requests. Its truth is in its id and in the Store, so it may be dropped between any two requests.
+// A httpSession is a legacy transport session that was used lately: its client, and its open requests. Its truth is in
+// its id and in the Store, so it may be dropped between any two requests.
 type httpSession struct {
 	id     string
 	key    session.Key // of its client record
@@ -93,7 +94,8 @@ func (h *httpSessions) opened(ctx context.Context, x *httpSession, c *sessions.C
 	if err := h.e.o.Records.Remember(ctx, x.key, c); err != nil {
 		h.e.o.Log.Warn("a client record cannot be kept", "err", err)
 	}
-	h.e.o.Team.Event("session.start", map[string]any{"p": x.key.Principal, "sk": x.key.Session, "client": c.Name + "/" + c.Version, "tr": "http"})
+	h.e.o.Team.Event("session.start", map[string]any{"p": x.key.Principal, "sk": x.key.Session,
+		"client": c.Name + "/" + c.Version, "tr": "http"})
 }
 
 func (h *httpSessions) add(x *httpSession) {

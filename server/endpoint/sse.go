@@ -74,16 +74,16 @@ func (x *sseStream) take(at *tenants.Tenant, env jsonrpc.Envelope, fault *jsonrp
 	return true
 }
 
-// drain takes no more requests and ends what waits for the client. Whatever was taken is answered, so it waits for one that
-// is just coming in. The channel is closed when all have ended.
+// drain takes no more requests and ends what waits for the client. Whatever was taken is answered, so it waits for one
+// that is just coming in. The channel is closed when all have ended.
 func (x *sseStream) drain() <-chan struct{} {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	return x.conn.Drain()
 }
 
-// left says that nobody reads the stream any more: no more requests are taken, and the calls that run learn of it. What only
-// reads ends.
+// left says that nobody reads the stream any more: no more requests are taken, and the calls that run learn of it. What
+// only reads ends.
 func (x *sseStream) left() {
 	x.leave()
 	x.conn.Flights.Close()
@@ -207,7 +207,8 @@ func (e *Endpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
 	if len(ids) == 1 && e.o.Signer.valid(labelSSE, c.who.ID, ids[0]) {
 		x = e.sse.find(ids[0])
 	}
-	if x == nil || x.via != c.who.Via { // another token has no part in this stream: its end must not go on over this one
+	// another token has no part in this stream: its end must not go on over this one
+	if x == nil || x.via != c.who.Via {
 		deny(w, r, unknownSession())
 		return
 	}

@@ -41,7 +41,8 @@ func (e *Endpoint) post(w http.ResponseWriter, r *http.Request, c caller, handle
 func (e *Endpoint) session(r *http.Request, c caller) (*httpSession, error) {
 	ids := r.Header.Values(headerSession)
 	if len(ids) != 1 || ids[0] == "" {
-		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "session_required", Message: headerSession + " required"}
+		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "session_required",
+			Message: headerSession + " required"}
 	}
 	x, err := e.sessions.acquire(r.Context(), c.who, ids[0])
 	if errors.Is(err, errNoSession) {
@@ -57,15 +58,18 @@ func unknownSession() *auth.Error {
 }
 
 func draining() *auth.Error {
-	return &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(), RetryAfter: 5 * time.Second}
+	return &auth.Error{Status: http.StatusServiceUnavailable, Code: "draining", Message: errDraining.Error(),
+		RetryAfter: 5 * time.Second}
 }
 
 func storeDown() *auth.Error {
-	return &auth.Error{Status: http.StatusServiceUnavailable, Code: "store_unavailable", Message: "the state store does not answer", RetryAfter: time.Second}
+	return &auth.Error{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
+		Message: "the state store does not answer", RetryAfter: time.Second}
 }
 
 func onlyPost(instead string) *auth.Error {
-	return &auth.Error{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "this protocol version has " + instead}
+	return &auth.Error{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
+		Message: "this protocol version has " + instead}
 }
 
 func badHandle() *auth.Error {
@@ -73,7 +77,8 @@ func badHandle() *auth.Error {
 }
 
 func notAcceptable() *auth.Error {
-	return &auth.Error{Status: http.StatusNotAcceptable, Code: "not_acceptable", Message: "a stream needs Accept: text/event-stream"}
+	return &auth.Error{Status: http.StatusNotAcceptable, Code: "not_acceptable",
+		Message: "a stream needs Accept: text/event-stream"}
 }
 
 // get opens the stream of a legacy session for messages that answer nothing.

@@ -23,8 +23,8 @@ const (
 )
 
 // A responder is the answer to one HTTP request of MCP. It keeps status and header back until it is known whether the
-// answer is one JSON body or an event stream: the first notification and a long silence make it a stream. It is safe for
-// concurrent use: notes come from several goroutines.
+// answer is one JSON body or an event stream: the first notification and a long silence make it a stream. It is safe
+// for concurrent use: notes come from several goroutines.
 type responder struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -40,13 +40,14 @@ type responder struct {
 	beat  *time.Timer
 }
 
-// newResponder begins the answer to a request. lost is called when a write fails. stream says that it may become an event
-// stream.
+// newResponder begins the answer to a request. lost is called when a write fails. stream says that it may become an
+// event stream.
 func (e *Endpoint) newResponder(
 	w http.ResponseWriter, limits *auth.Limits, f *jsonrpc.Flight, stream bool, lost func(),
 ) *responder {
 	r := &responder{
-		w: w, control: http.NewResponseController(w), limits: limits, f: f, stream: stream, lost: lost, silent: e.keepAlive,
+		w: w, control: http.NewResponseController(w), limits: limits, f: f, stream: stream, lost: lost,
+		silent: e.keepAlive,
 	}
 	_ = r.control.SetWriteDeadline(time.Time{}) // each write has its own
 	if stream {
@@ -140,8 +141,8 @@ func (r *responder) broken() {
 	r.lost()
 }
 
-// silence sends a comment on a stream on which nothing was sent for a while, and opens one for a call that takes long: so
-// no proxy on the way believes that nobody is there.
+// silence sends a comment on a stream on which nothing was sent for a while, and opens one for a call that takes long:
+// so no proxy on the way believes that nobody is there.
 func (r *responder) silence() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 // member returns where the value of a member begins in the object whose brace is at msg[at]; -1: it has no such member.
 func member(msg []byte, at int, name string) int {
-	s := scan{msg: msg, pos: at}
+	s := scan{source: source{msg: msg, pos: at}}
 	s.keys, s.objects = s.keyBuf[:0], s.objectBuf[:0]
 	s.open(true)
 	s.pos++
@@ -78,7 +78,7 @@ func WithID(answer []byte, id json.RawMessage) []byte {
 	if at < 0 {
 		return withMember(answer, top, `"id":`+string(id))
 	}
-	s := scan{msg: answer, pos: at}
+	s := scan{source: source{msg: answer, pos: at}}
 	s.keys, s.objects = s.keyBuf[:0], s.objectBuf[:0]
 	s.value() // it passed the scan
 	out := make([]byte, 0, len(answer)+len(id))

@@ -35,7 +35,7 @@ const (
 )
 
 // An Envelope is what the layer needs to know of a message before anything else parses it. The raw
-// fields are slices of the scanned message. A has flag says that the key is there; the text beside it
+// fields are slices of the scanned message. A Has flag says that the key is there; the text beside it
 // stays empty if the value is not a string.
 type Envelope struct {
 	ID     json.RawMessage // as sent; nil: no usable one
@@ -44,23 +44,30 @@ type Envelope struct {
 
 	HasResult, HasError bool
 
-	Name, URI     string          // of params
-	Arguments     json.RawMessage // of a tools/call; nil: absent
-	ArgumentsAt   int             // where arguments begins in the message
-	ProgressToken json.RawMessage // string or integer; nil: none
-	RequestID     json.RawMessage // params.requestId, string or integer; nil: none
-	Reason        string
-	Cursor        string
-	HasCursor     bool // one that says something, or is no text
+	Params
+	Meta
+}
+
+// Params are what an Envelope has of params.
+type Params struct {
+	Name, URI   string
+	Arguments   json.RawMessage // of a tools/call; nil: absent
+	ArgumentsAt int             // where Arguments begins in the message
+	RequestID   json.RawMessage // params.requestId, string or integer; nil: none
+	Reason      string
+	Cursor      string
+	HasCursor   bool // one that says something, or is no text
 
 	InputResponses json.RawMessage // answers to the questions of the result before; nil: none
 	RequestState   string          // which names those questions
-	ClientInfo     json.RawMessage // of params._meta, as Capabilities; nil: absent
-	Capabilities   json.RawMessage
+}
 
-	// Of params._meta.
-	Version, Session, Call, ThreadID, logLevel                string
-	hasVersion, HasSession, HasCall, HasThreadID, hasLogLevel bool
+// Meta is what an Envelope has of params._meta.
+type Meta struct {
+	ProgressToken                    json.RawMessage // string or integer; nil: none
+	Version, Session, Call, ThreadID string
+	HasSession, HasCall, HasThreadID bool
+	ClientInfo, Capabilities         json.RawMessage // of a modern client; nil: absent
 }
 
 // Modern says that the request is of protocol 2026-07-28 or later.
@@ -116,7 +123,7 @@ func Scan(msg []byte) (Envelope, *Fault) {
 		id, kind := f.found()
 		return Envelope{ID: id, IDKind: kind}, TooLong()
 	}
-	s := scan{msg: msg}
+	s := scan{source: source{msg: msg}}
 	if !s.message() {
 		text := fmt.Sprintf("parse error at byte %d", s.pos)
 		return Envelope{IDKind: IDUnreadable}, &Fault{Code: CodeParseError, Message: text}
@@ -146,8 +153,7 @@ type checkFailure struct {
 // An scan reads one message from front to back. Methods that read return false at a syntax
 // error, with pos at the byte that cannot be.
 type scan struct {
-	msg []byte
-	pos int
+	source
 	env Envelope
 
 	depth   int
@@ -406,7 +412,6 @@ func (s *scan) keepMeta(key string, raw []byte) {
 	case "progressToken":
 		firstID(&e.ProgressToken, raw)
 	case metaVersion:
-		e.hasVersion = true
 		first(&e.Version, s.text(raw))
 	case metaSession:
 		e.HasSession = true
@@ -421,9 +426,6 @@ func (s *scan) keepMeta(key string, raw []byte) {
 		firstRaw(&e.ClientInfo, raw)
 	case metaCapabilities:
 		firstRaw(&e.Capabilities, raw)
-	case metaLogLevel:
-		e.hasLogLevel = true
-		first(&e.logLevel, s.text(raw))
 	}
 }
 

@@ -23,11 +23,11 @@ func TestEnvelopeFields(t *testing.T) {
 	}
 	got := []string{
 		string(e.ID), e.Method, e.Name, e.URI, string(e.Arguments), string(e.ProgressToken), string(e.RequestID), e.Reason,
-		e.Version, e.Session, e.Call, e.ThreadID, e.logLevel,
+		e.Version, e.Session, e.Call, e.ThreadID,
 	}
 	want := []string{
 		`"last\n"`, "tools/call", "read_file", "u", `{"a":"\ud83d\ude00","A":1}`, `"p\u0031"`, "-7", "r",
-		"2026-07-28", "s", "c", "t", "debug",
+		"2026-07-28", "s", "c", "t",
 	}
 	for i := range want {
 		if got[i] != want[i] {
@@ -37,7 +37,7 @@ func TestEnvelopeFields(t *testing.T) {
 	if at := e.ArgumentsAt; !strings.HasPrefix(msg[at:], string(e.Arguments)) || at != strings.Index(msg, `{"a":`+`"\ud83d`) {
 		t.Errorf("the arguments begin at %d", at)
 	}
-	if e.IDKind != IDString || !e.hasVersion || !e.HasSession || !e.HasCall || !e.HasThreadID || !e.hasLogLevel || e.HasResult || e.HasError {
+	if e.IDKind != IDString || !e.HasSession || !e.HasCall || !e.HasThreadID || e.HasResult || e.HasError {
 		t.Errorf("wrong flags: %+v", e)
 	}
 }

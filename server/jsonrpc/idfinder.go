@@ -118,7 +118,7 @@ func (f *idFinder) endValue() {
 	if f.value && f.isID && f.kind == IDNone {
 		f.kind = IDUnreadable
 		raw := bytes.Trim(f.taken, " ")
-		s := scan{msg: raw}
+		s := scan{source: source{msg: raw}}
 		if !f.long && s.begin() && s.pos == len(raw) && s.depth == 0 {
 			f.kind = kindOfID(raw)
 		}

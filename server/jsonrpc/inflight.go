@@ -37,8 +37,8 @@ type Flight struct {
 	Orphan atomic.Bool     // it may finish when its client is gone: it may have begun to change something
 	Cancel context.CancelCauseFunc
 
-	// state is changed to answered only by who has the writer's turn, so a note is never written after the answer, and a
-	// cancel that comes while the answer waits for a client that does not read still counts.
+	// state is changed to answered only by who has the writer's turn, so a note is never written after the answer, and
+	// a cancel that comes while the answer waits for a client that does not read still counts.
 	state atomic.Int32
 }
 

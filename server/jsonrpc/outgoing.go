@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -10,8 +9,8 @@ import (
 	"sync"
 )
 
-// Outgoing are the requests that we sent to one client and that it has not answered yet. It is safe for concurrent use; the
-// zero value is ready.
+// Outgoing are the requests that we sent to one client and that it has not answered yet. It is safe for concurrent use;
+// the zero value is ready.
 type Outgoing struct {
 	mu     sync.Mutex
 	open   map[string]chan json.RawMessage // by raw id; each takes one result, nil for an error
@@ -25,9 +24,9 @@ type Way struct {
 	Gone     <-chan struct{}         // closed when the client cannot answer any more
 }
 
-// Call sends a request and waits for its result until ctx ends. params nil: it has none. The result is nil if the client
-// answers with an error, if it goes, and if ctx ends first; a request that nobody waits for any more is withdrawn. The error
-// is that of Way.Send or of Marshal.
+// Call sends a request and waits for its result until ctx ends. params nil: it has none. The result is nil if the
+// client answers with an error, if it goes, and if ctx ends first; a request that nobody waits for any more is
+// withdrawn. The error is that of Way.Send or of Marshal.
 func (o *Outgoing) Call(ctx context.Context, way Way, method string, params any) (json.RawMessage, error) {
 	line, id, err := requestLine(method, params)
 	if err != nil {
@@ -62,9 +61,6 @@ func (o *Outgoing) Call(ctx context.Context, way Way, method string, params any)
 
 // ownPrefix begins the id of every request of ours.
 const ownPrefix = `"ask-`
-
-// IsOwnID says whether a raw id may be one of ours.
-func IsOwnID(id json.RawMessage) bool { return bytes.HasPrefix(id, []byte(ownPrefix)) }
 
 func requestLine(method string, params any) (line []byte, id string, err error) {
 	id = ownPrefix + strings.ToLower(rand.Text()) + `"`

@@ -80,25 +80,6 @@ func (s *scan) next() (again, ok bool) {
 	return false, false
 }
 
-// peek returns the byte at pos; 0, which can stand nowhere outside a string, at the end.
-func (s *scan) peek() byte {
-	if s.pos < len(s.msg) {
-		return s.msg[s.pos]
-	}
-	return 0
-}
-
-func (s *scan) space() {
-	for s.pos < len(s.msg) {
-		switch s.msg[s.pos] {
-		case ' ', '\t', '\n', '\r':
-			s.pos++
-		default:
-			return
-		}
-	}
-}
-
 // open enters a container.
 func (s *scan) open(object bool) {
 	word, bit := s.depth/64, uint64(1)<<(s.depth%64)
@@ -133,49 +114,4 @@ func (s *scan) close() {
 func (s *scan) inObject() bool {
 	i := s.depth - 1
 	return s.objects[i/64]>>(i%64)&1 == 1
-}
-
-func (s *scan) literal(word string) bool {
-	for i := range len(word) {
-		if s.peek() != word[i] {
-			return false
-		}
-		s.pos++
-	}
-	return true
-}
-
-// number reads a number, and refuses what is no value at all.
-func (s *scan) number() bool {
-	if s.peek() == '-' {
-		s.pos++
-	}
-	if s.peek() == '0' {
-		s.pos++
-	} else if !s.digits() {
-		return false
-	}
-	if s.peek() == '.' {
-		s.pos++
-		if !s.digits() {
-			return false
-		}
-	}
-	if c := s.peek(); c == 'e' || c == 'E' {
-		s.pos++
-		if c := s.peek(); c == '+' || c == '-' {
-			s.pos++
-		}
-		return s.digits()
-	}
-	return true
-}
-
-// digits reads at least one digit.
-func (s *scan) digits() bool {
-	from := s.pos
-	for s.pos < len(s.msg) && '0' <= s.msg[s.pos] && s.msg[s.pos] <= '9' {
-		s.pos++
-	}
-	return s.pos > from
 }

@@ -93,7 +93,8 @@ func parseAddress(text string) (address, error) {
 		return a, misconfigured("", "listen %q: the port must be a number from 0 to 65535", text)
 	}
 	if host == "" {
-		return a, misconfigured("", "listen %q binds every interface; write 0.0.0.0:%s or 127.0.0.1:%s", text, port, port)
+		return a, misconfigured("", "listen %q binds every interface; write 0.0.0.0:%s or 127.0.0.1:%s", text, port,
+			port)
 	}
 	ip, err := netip.ParseAddr(host)
 	a.local = err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
@@ -116,10 +117,12 @@ func addresses(c config.Config, inherited []net.Listener) ([]address, error) {
 			continue
 		}
 		if len(inherited) == 0 {
-			return nil, misconfigured("start it by a socket unit, or name an address with --listen", "listen systemd: no socket was passed by systemd")
+			return nil, misconfigured("start it by a socket unit, or name an address with --listen",
+				"listen systemd: no socket was passed by systemd")
 		}
 		for _, l := range inherited {
-			all = append(all, address{text: systemd + l.Addr().String(), network: "systemd", at: l.Addr().String(), local: onThisMachine(l.Addr())})
+			all = append(all, address{text: systemd + l.Addr().String(), network: "systemd", at: l.Addr().String(),
+				local: onThisMachine(l.Addr())})
 		}
 	}
 	return all, nil
@@ -137,7 +140,8 @@ func onThisMachine(a net.Addr) bool {
 }
 
 // AuthMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
-// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a config.Unusable.
+// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a
+// config.Unusable.
 func AuthMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
 		return c.Auth.Mode, nil
@@ -183,13 +187,15 @@ func Check(c config.Config, inherited ...net.Listener) error {
 		case mode == "none":
 			return needsAuthentication(a)
 		case c.HTTP.TLSCert == "" && !c.HTTP.BehindProxy:
-			return misconfigured("set http.tls_cert and http.tls_key, or http.behind_proxy = true if a proxy in front speaks TLS", "listen %s would carry tokens in clear", a.text)
+			return misconfigured("set http.tls_cert and http.tls_key, or http.behind_proxy = true if a proxy in "+
+				"front speaks TLS", "listen %s would carry tokens in clear", a.text)
 		case c.HTTP.PublicURL == "" && len(c.HTTP.AllowedHosts) == 0:
 			return misconfigured("--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts", "listen %s needs the name that clients call it by", a.text)
 		}
 	}
 	if c.HTTP.BehindProxy && mode == "none" {
-		return misconfigured(`--auth-mode token, then "codehand token new NAME"`, "http.behind_proxy needs authentication: whoever reaches the proxy would call from this machine")
+		return misconfigured(`--auth-mode token, then "codehand token new NAME"`,
+			"http.behind_proxy needs authentication: whoever reaches the proxy would call from this machine")
 	}
 	_, _, err = loadTLS(c, nil)
 	return err
@@ -249,7 +255,8 @@ func bind(ctx context.Context, a address, mode fs.FileMode) (l net.Listener, err
 	}
 	if a.local && !onThisMachine(l.Addr()) { // localhost is whatever the resolver says
 		_ = l.Close() // not served
-		return nil, misconfigured("write 127.0.0.1 or [::1]", "listen %s is %s here, which others may reach", a.text, l.Addr())
+		return nil, misconfigured("write 127.0.0.1 or [::1]", "listen %s is %s here, which others may reach", a.text,
+			l.Addr())
 	}
 	return l, nil
 }
@@ -280,7 +287,8 @@ func bindError(a address, err error) error {
 		case sure:
 			e.Hint = fmt.Sprintf("codehand has it already, pid %d; end that, or name another one with --listen", pid)
 		case pid > 0:
-			e.Hint = fmt.Sprintf("perhaps codehand has it already, pid %d; end that, or name another one with --listen", pid)
+			e.Hint = fmt.Sprintf("perhaps codehand has it already, pid %d; end that, or name another one with --listen",
+				pid)
 		}
 	case errors.Is(err, fs.ErrPermission):
 		e.Hint = "ports below 1024 and directories of others need rights; name another one with --listen"

@@ -23,7 +23,8 @@ func loadTLS(c config.Config, log *slog.Logger) (*tls.Config, *keyPair, error) {
 	case h.TLSCert == "" && h.TLSKey == "" && h.ClientCA == "":
 		return nil, nil, nil
 	case h.TLSCert == "":
-		return nil, nil, misconfigured("--http-tls-cert FILE", "http.tls_cert is not set, but http.tls_key or http.client_ca is")
+		return nil, nil,
+			misconfigured("--http-tls-cert FILE", "http.tls_cert is not set, but http.tls_key or http.client_ca is")
 	case h.TLSKey == "":
 		return nil, nil, misconfigured("--http-tls-key FILE", "http.tls_key is not set, but http.tls_cert is")
 	}

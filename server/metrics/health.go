@@ -55,9 +55,9 @@ func NewHealth(replica, version string) *Health {
 	return &Health{replica: replica, version: version, phase: "starting", round: make(chan struct{}, 1)}
 }
 
-// AddCheck adds one. Its text is shown to operators, "" as ok; with an error the server is degraded, or not ready if the
-// check is essential. run is called at most once a second, by one goroutine at a time, never while the server starts or
-// drains, and should return when its context ends.
+// AddCheck adds one. Its text is shown to operators, "" as ok; with an error the server is degraded, or not ready if
+// the check is essential. run is called at most once a second, by one goroutine at a time, never while the server
+// starts or drains, and should return when its context ends.
 func (h *Health) AddCheck(name string, essential bool, run func(context.Context) (string, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,8 +107,8 @@ type readiness struct {
 }
 
 // ServeReady answers /readyz: 503 while the server starts or drains, or while an essential check fails; with
-// `?strict=1` while any fails. Who gets full, a peer on this machine or an admin, reads what each check says, the others
-// only whether.
+// `?strict=1` while any fails. Who gets full, a peer on this machine or an admin, reads what each check says, the
+// others only whether.
 func (h *Health) ServeReady(w http.ResponseWriter, r *http.Request, full bool) {
 	if !looks(w, r) {
 		return
@@ -171,8 +171,8 @@ func (h *Health) look() (found []finding, phase string) {
 	return h.found, ""
 }
 
-// runChecks runs all of them at once, and waits healthTime at most. The context is none of a request's: what is found is
-// for everybody.
+// runChecks runs all of them at once, and waits healthTime at most. The context is none of a request's: what is found
+// is for everybody.
 func runChecks(all []*check) []finding {
 	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
 	defer cancel()

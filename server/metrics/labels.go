@@ -63,7 +63,8 @@ func callOutcome(r pipeline.Record) string {
 		return "ok"
 	case tool.Interrupted:
 		return "cancelled"
-	case tool.PermissionDenied, tool.AskUnavailable, tool.UserDeclined, tool.PlanMode, tool.HookBlocked, tool.OutsideRoots,
+	case tool.PermissionDenied, tool.AskUnavailable, tool.UserDeclined, tool.PlanMode, tool.HookBlocked,
+		tool.OutsideRoots,
 		tool.PathRefused, tool.ToolDisabled, tool.ScopeMissing:
 		return "denied"
 	case tool.RateLimited:
@@ -110,7 +111,8 @@ func (c *children[K, V]) at(k K) V {
 
 // toolLabels gives each name and alias its label: the first tools by name have their own, the rest share one.
 func toolLabels(tools []tool.Tool) map[string]string {
-	tools = slices.SortedFunc(slices.Values(tools), func(a, b tool.Tool) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
+	tools = slices.SortedFunc(slices.Values(tools),
+		func(a, b tool.Tool) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
 	labels := map[string]string{}
 	for i, t := range tools {
 		label := t.Spec.Name

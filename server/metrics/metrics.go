@@ -52,15 +52,17 @@ type Options struct {
 
 // New makes the numbers of a process.
 func New(o Options) *Counts {
-	m := &Counts{registry: prometheus.NewRegistry(), tools: toolLabels(o.Tools), methods: o.Methods, versions: o.Versions}
+	m := &Counts{registry: prometheus.NewRegistry(), tools: toolLabels(o.Tools), methods: o.Methods,
+		versions: o.Versions}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newScrape(o.Version, o.Gauges),
 	)
 
-	operations := m.histogram("mcp_server_operation_duration_seconds", "How long requests of MCP took.", operationSeconds,
-		"mcp_method_name", "gen_ai_tool_name", "error_type", "mcp_protocol_version", "network_transport")
+	operations := m.histogram("mcp_server_operation_duration_seconds",
+		"How long requests of MCP took.", operationSeconds, "mcp_method_name", "gen_ai_tool_name", "error_type",
+		"mcp_protocol_version", "network_transport")
 	m.operations = newChildren(func(o operation) prometheus.Observer {
 		return operations.WithLabelValues(o.method, o.tool, o.failure, o.version, o.network)
 	})
@@ -78,8 +80,10 @@ func New(o Options) *Counts {
 	runes := m.counter("codehand_result_runes_total", "Characters of results.", "tool", "kind")
 	m.shown = newChildren(func(t string) prometheus.Counter { return runes.WithLabelValues(t, "shown") })
 
-	m.auditLines = m.counter("codehand_audit_lines_total", "Lines of the audit log that were written.").WithLabelValues()
-	m.auditErrors = m.counter("codehand_audit_errors_total", "Lines of the audit log that could not be written.").WithLabelValues()
+	m.auditLines = m.counter("codehand_audit_lines_total",
+		"Lines of the audit log that were written.").WithLabelValues()
+	m.auditErrors = m.counter("codehand_audit_errors_total",
+		"Lines of the audit log that could not be written.").WithLabelValues()
 	return m
 }
 
@@ -114,7 +118,8 @@ func (m *Counts) Request(method, tool, failure, version, transport string, took 
 	if m == nil {
 		return
 	}
-	o := operation{known(m.methods, method, otherLabel), "", knownFailure(failure), known(m.versions, version, ""), network(transport)}
+	o := operation{known(m.methods, method, otherLabel), "", knownFailure(failure), known(m.versions, version, ""),
+		network(transport)}
 	if tool != "" {
 		o.tool = m.tool(tool)
 	}

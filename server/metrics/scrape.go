@@ -29,8 +29,8 @@ func (m *Counts) Handler() http.Handler {
 }
 
 // MayScrape says who may read the metrics on a main listener; on one of their own, whoever reaches it may. In mode none
-// that is a peer on this machine, otherwise who shows the token of metrics.token_file, or an admin. An empty token opens
-// to nobody. The caller looks at the Authorization header before the Porter, which removes it.
+// that is a peer on this machine, otherwise who shows the token of metrics.token_file, or an admin. An empty token
+// opens to nobody. The caller looks at the Authorization header before the Porter, which removes it.
 func MayScrape(modeNone, loopback bool, bearer, token string, admin bool) bool {
 	if admin || modeNone && loopback {
 		return true
@@ -100,7 +100,8 @@ func revision() string {
 // Describe implements prometheus.Collector.
 func (s *scrape) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		s.sessions, s.streams, s.jobs, s.inFlight, s.waiting, s.storeUp, s.storeBytes, s.sandbox, s.draining, s.replicas, s.tokens, s.build,
+		s.sessions, s.streams, s.jobs, s.inFlight, s.waiting, s.storeUp, s.storeBytes, s.sandbox, s.draining,
+		s.replicas, s.tokens, s.build,
 	} {
 		out <- d
 	}

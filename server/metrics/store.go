@@ -20,7 +20,8 @@ func (m *Counts) Measure(s state.Store, backend string) state.Store {
 		return timer{v.WithLabelValues("ok"), v.WithLabelValues("error")}
 	}
 	return &measuredStore{
-		Store: s, get: in("get"), set: in("set"), swap: in("swap"), remove: in("delete"), keys: in("keys"), push: in("append"),
+		Store: s, get: in("get"), set: in("set"), swap: in("swap"), remove: in("delete"), keys: in("keys"),
+		push: in("append"),
 		tail: in("tail"), ping: in("ping"),
 		lost: m.stores.WithLabelValues("swap", backend, "lost"),
 	}

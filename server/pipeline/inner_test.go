@@ -204,7 +204,7 @@ func shellFixture() tool.Tool {
 		Command string `json:"command" jsonschema:"command line"`
 	}
 	return tool.Define(tool.Def[input]{
-		Spec:    tool.Spec{Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run it", Description: "x.", Hint: "a fixture for tests"},
+		Spec:    tool.Spec{Name: "run_shell", Family: permission.FamilyBash, Aliases: []string{"Bash"}, Title: "Run it", Description: "x.", Hint: "a fixture for tests"},
 		Command: func(in input) string { return in.Command },
 		Run: func(_ context.Context, _ tool.Env, in input) (tool.Result, error) {
 			return tool.Result{Text: "ran " + in.Command}, nil

@@ -39,7 +39,7 @@ func commander(ran *int) tool.Tool {
 		Command string `json:"command" jsonschema:"The command."`
 	}
 	return tool.Define(tool.Def[input]{
-		Spec: tool.Spec{Name: "run_shell", Title: "Run", Description: "A fixture.", Hint: "run one command here"},
+		Spec: tool.Spec{Name: "run_shell", Family: permission.FamilyBash, Title: "Run", Description: "A fixture.", Hint: "run one command here"},
 		Targets: func(_ *session.State, in input) []permission.Target {
 			return []permission.Target{{Kind: permission.Command, Value: in.Command}}
 		},
@@ -374,7 +374,7 @@ func TestQuestionLongFiles(t *testing.T) {
 		Command string `json:"command" jsonschema:"The command."`
 	}
 	tl := tool.Define(tool.Def[input]{
-		Spec: tool.Spec{Name: "run_shell", Title: "Run", Description: "A fixture.", Hint: "run one command here"},
+		Spec: tool.Spec{Name: "run_shell", Family: permission.FamilyBash, Title: "Run", Description: "A fixture.", Hint: "run one command here"},
 		Targets: func(_ *session.State, in input) []permission.Target {
 			read := permission.Analyze(in.Command, func(string) bool { return true })
 			return []permission.Target{{Kind: permission.Command, Value: in.Command, Analysis: &read}}

@@ -70,7 +70,8 @@ type Arrival struct {
 	Lost     func() bool   // says that the client left, so that nobody reads the result; nil: it does not
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
 
-	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: no person can be asked.
+	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: no person can be
+	// asked.
 	Ask func(context.Context, Asking) (tool.Answer, error)
 
 	// Teach says what helps a client whose input does not fit; "": nothing. It is asked at most once, and only then.
@@ -139,7 +140,8 @@ type call struct {
 }
 
 // Call runs the call. It returns a Result, a *tool.Refusal, tool.ErrPending or an *InternalError, and never panics.
-// After ErrPending it may be called again: a legacy client is asked while its call waits, and the call runs again from the top.
+// After ErrPending it may be called again: a legacy client is asked while its call waits, and the call runs again from
+// the top.
 func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Arrival) (result tool.Result, err error) {
 	c := v.newCall(t, a)
 	v.begin()

@@ -23,7 +23,7 @@ func shellCall(p *Pipeline, s *session.State, command string) *call {
 	a := permission.Analyze(command, s.Space.Inside)
 	c := &call{pipe: p, state: s}
 	c.bound = tool.Call{
-		Spec:   tool.Spec{Name: "run_shell", Aliases: []string{"Bash"}},
+		Spec:   tool.Spec{Name: "run_shell", Family: permission.FamilyBash, Aliases: []string{"Bash"}},
 		Traits: tool.Traits{ReadOnly: a.Class == permission.ReadOnly}, Verdict: permission.Allow,
 		Targets: []permission.Target{{Kind: permission.Command, Value: command, Analysis: &a}},
 	}

@@ -26,8 +26,8 @@ func (l *Library) Complete(ctx context.Context, v resources.View, name, argument
 	return all, nil
 }
 
-// alternatives are the words that a hint such as `[major|minor|patch] <file>` offers for argument n, from 0. An argument
-// whose description offers no choice has none.
+// alternatives are the words that a hint such as `[major|minor|patch] <file>` offers for argument n, from 0. An
+// argument whose description offers no choice has none.
 func alternatives(hint string, n int) []string {
 	hint = strings.NewReplacer(" | ", "|", " |", "|", "| ", "|").Replace(results.Line(hint, maxHint))
 	for part := range strings.FieldsSeq(hint) {

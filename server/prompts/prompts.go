@@ -98,12 +98,14 @@ func (e *ArgumentError) Error() string { return e.text }
 func (l *Library) Text(ctx context.Context, v resources.View, p *Prompt, arguments map[string]string) (string, error) {
 	for name := range arguments {
 		if name != promptArgument {
-			return "", &ArgumentError{fmt.Sprintf("the prompt %s has no argument %q; there is %s", p.MCP.Name, results.Line(name, 80), promptArgument)}
+			return "", &ArgumentError{fmt.Sprintf("the prompt %s has no argument %q; there is %s", p.MCP.Name,
+				results.Line(name, 80), promptArgument)}
 		}
 	}
 	given := arguments[promptArgument]
 	if n := utf8.RuneCountInString(given); n > skills.MaxArguments {
-		return "", &ArgumentError{fmt.Sprintf("%s has %d characters; %d are possible", promptArgument, n, skills.MaxArguments)}
+		return "", &ArgumentError{fmt.Sprintf("%s has %d characters; %d are possible", promptArgument, n,
+			skills.MaxArguments)}
 	}
 	if p.skill == nil {
 		return l.commit(given), nil
@@ -137,7 +139,8 @@ func skillText(ctx context.Context, st *session.State, k skills.Skill, given str
 		return "", gone
 	}
 	given = strings.ReplaceAll(given, "\r\n", "\n") // of a client's form, where a return is nothing hidden
-	parts, err := skills.Render(k, body, skills.Arguments{Text: given, Project: st.ProjectDir(), Session: st.Key.Session})
+	parts, err := skills.Render(k, body, skills.Arguments{Text: given, Project: st.ProjectDir(),
+		Session: st.Key.Session})
 	if err != nil {
 		return "", &ArgumentError{fmt.Sprintf("the text of the skill %s is too large with these arguments", k.Name)}
 	}

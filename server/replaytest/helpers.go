@@ -13,57 +13,44 @@ import (
 	"time"
 )
 
-// AsJSON is a JSON object of names and values.
-func AsJSON(t *testing.T, pairs ...any) string {
+// Root is the directory of the module, seen from the package under test.
+func Root(t testing.TB) string {
 	t.Helper()
-	m := map[string]any{}
-	for i := 0; i < len(pairs); i += 2 {
-		m[pairs[i].(string)] = pairs[i+1]
-	}
-	b, err := json.Marshal(m)
+	dir, err := os.Getwd()
 	must(t, err)
-	return string(b)
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("the tests do not run in a directory of the module")
+		}
+	}
 }
 
-// Secrets are secrets of 30 kinds, and how each comes into a command line. The last ones have no form that gives them
-// away, only a name.
-var Secrets = []struct{ Secret, Command string }{
-	{"AKIAZQ3DGU5K7XEXAMPL", "aws configure set x %s"},
-	{"wJalrXUtnFEMIb7MDENGcbPxRfiCYEXAMPLEKEY1", "aws_secret_access_key=%s true"},
-	{"ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", "echo %s"},
-	{"github_pat_11ABCDEFG0abcdefghijklmnop", "git clone https://x:%s@github.com/a/b"},
-	{"glpat-abcdefghij0123456789", "echo %s"},
-	{"xoxb-123456789012-abcdefghijkl", "echo %s"},
-	{"T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX", "curl https://hooks.slack.com/services/%s"},
-	{"sk_live_abcdefghijklmnop0123", "echo %s"},
-	{"AIzaSyA1234567890abcdefghijklmnopqrstuv", "echo %s"},
-	{"sk-proj-abcdefghij0123456789abcdef", "echo '%s'"},
-	{"sk-ant-api03-abcdefghij0123456789", "echo \"%s\""},
-	{"npm_abcdefghij0123456789abcdefghij012345", "echo %s"},
-	{"pypi-AgEIcHlwaS5vcmcCJDEyMzQ1Njc4", "echo %s"},
-	{"dckr_pat_abcdefghij0123456789ab", "echo %s | cat"},
-	{"hf_abcdefghijABCDEFGHIJ0123456789abcd", "echo %s"},
-	{"SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789", "echo %s"},
-	{"dop_v1_0123456789abcdef0123456789abcdef", "echo %s"},
-	{"dapi0123456789abcdef0123456789abcdef", "echo %s"},
-	{"Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4", "echo 'AccountKey=%s=='"},
-	{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "curl -H 'Authorization: Bearer %s' file:///dev/null"},
-	{"MIIEowIBAAKCAQEAexample", "echo '-----BEGIN RSA PRIVATE KEY-----\n%s\n-----END RSA PRIVATE KEY-----'"},
-	{"chd_k3v7q2mzpa_abcdefghijklmnopqrstuvwxyz0123456789abcdefg", "echo %s"},
-	{"correct-horse-1", "PASSWORD=%s true"},
-	{"correct-horse-2", "true --password %s"},
-	{"correct-horse-3", "true --client-secret='%s more'"},
-	{"correct-horse-4", "curl -u bob:%s file:///dev/null"},
-	{"correct-horse-5", "echo '{\"api_key\": \"%s\"}'"},
-	{"correct-horse-6", "cat <<EOF\n%s\nEOF"},
-	{"correct-horse-7", "curl 'file:///dev/null?sig=%s'"},
-	{"correct-horse-8", "DB_DSN=%s true"},
-}
-
-func must(t testing.TB, err error) {
+// RealDir is a new directory, named without links.
+func RealDir(t *testing.T) string {
 	t.Helper()
-	if err != nil {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	return dir
+}
+
+// WriteFile writes a file that only its owner reads, or fails the test.
+func WriteFile(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Lay writes files below dir.
+func Lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 
@@ -80,6 +67,36 @@ func Until(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("%s: not within %v", what, HangAfter)
 		}
 	}
+}
+
+// AsJSON is a JSON object of names and values.
+func AsJSON(t *testing.T, pairs ...any) string {
+	t.Helper()
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	b, err := json.Marshal(m)
+	must(t, err)
+	return string(b)
+}
+
+// A LockedBuffer is a buffer that one goroutine fills while others look. Its zero value is empty.
+type LockedBuffer struct {
+	Mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *LockedBuffer) Write(p []byte) (int, error) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *LockedBuffer) String() string {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return l.b.String()
 }
 
 // PlantRoots makes two directories in a workspace.
@@ -99,24 +116,6 @@ func RootsAnswer(roots ...string) string {
 	}
 	raw, _ := json.Marshal(map[string]any{"roots": list}) // of strings alone
 	return string(raw)
-}
-
-// A LockedBuffer is a buffer that one goroutine fills while others look. Its zero value is empty.
-type LockedBuffer struct {
-	Mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *LockedBuffer) Write(p []byte) (int, error) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *LockedBuffer) String() string {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return l.b.String()
 }
 
 // bashPath is where hook scripts find their shell.
@@ -170,21 +169,6 @@ func Heard(t *testing.T, path string, n int) []map[string]any {
 	}
 }
 
-func WriteFile(t *testing.T, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// RealDir is a new directory, named without links.
-func RealDir(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
-	return dir
-}
-
 // Skills are skills for tests: what they are by path below the workspace.
 var Skills = map[string]string{
 	".claude/skills/greet/SKILL.md": "---\nname: greet\ndescription: Says hello.\nargument-hint: " +
@@ -206,16 +190,6 @@ var Skills = map[string]string{
 	".claude/commands/look.md":           "Look at $1 and $0.\n",
 }
 
-// Lay writes files below dir.
-func Lay(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-}
-
 // LayBig writes 1 MB of numbered lines.
 func LayBig(t *testing.T, work string) string {
 	t.Helper()
@@ -227,17 +201,44 @@ func LayBig(t *testing.T, work string) string {
 	return b.String()
 }
 
-// Root is the directory of the module, seen from the package under test.
-func Root(t testing.TB) string {
+// Secrets are secrets of 30 kinds, and how each comes into a command line. The last ones have no form that gives them
+// away, only a name.
+var Secrets = []struct{ Secret, Command string }{
+	{"AKIAZQ3DGU5K7XEXAMPL", "aws configure set x %s"},
+	{"wJalrXUtnFEMIb7MDENGcbPxRfiCYEXAMPLEKEY1", "aws_secret_access_key=%s true"},
+	{"ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", "echo %s"},
+	{"github_pat_11ABCDEFG0abcdefghijklmnop", "git clone https://x:%s@github.com/a/b"},
+	{"glpat-abcdefghij0123456789", "echo %s"},
+	{"xoxb-123456789012-abcdefghijkl", "echo %s"},
+	{"T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX", "curl https://hooks.slack.com/services/%s"},
+	{"sk_live_abcdefghijklmnop0123", "echo %s"},
+	{"AIzaSyA1234567890abcdefghijklmnopqrstuv", "echo %s"},
+	{"sk-proj-abcdefghij0123456789abcdef", "echo '%s'"},
+	{"sk-ant-api03-abcdefghij0123456789", "echo \"%s\""},
+	{"npm_abcdefghij0123456789abcdefghij012345", "echo %s"},
+	{"pypi-AgEIcHlwaS5vcmcCJDEyMzQ1Njc4", "echo %s"},
+	{"dckr_pat_abcdefghij0123456789ab", "echo %s | cat"},
+	{"hf_abcdefghijABCDEFGHIJ0123456789abcd", "echo %s"},
+	{"SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789", "echo %s"},
+	{"dop_v1_0123456789abcdef0123456789abcdef", "echo %s"},
+	{"dapi0123456789abcdef0123456789abcdef", "echo %s"},
+	{"Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4", "echo 'AccountKey=%s=='"},
+	{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "curl -H 'Authorization: Bearer %s' file:///dev/null"},
+	{"MIIEowIBAAKCAQEAexample", "echo '-----BEGIN RSA PRIVATE KEY-----\n%s\n-----END RSA PRIVATE KEY-----'"},
+	{"chd_k3v7q2mzpa_abcdefghijklmnopqrstuvwxyz0123456789abcdefg", "echo %s"},
+	{"correct-horse-1", "PASSWORD=%s true"},
+	{"correct-horse-2", "true --password %s"},
+	{"correct-horse-3", "true --client-secret='%s more'"},
+	{"correct-horse-4", "curl -u bob:%s file:///dev/null"},
+	{"correct-horse-5", "echo '{\"api_key\": \"%s\"}'"},
+	{"correct-horse-6", "cat <<EOF\n%s\nEOF"},
+	{"correct-horse-7", "curl 'file:///dev/null?sig=%s'"},
+	{"correct-horse-8", "DB_DSN=%s true"},
+}
+
+func must(t testing.TB, err error) {
 	t.Helper()
-	dir, err := os.Getwd()
-	must(t, err)
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("the tests do not run in a directory of the module")
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

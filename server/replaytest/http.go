@@ -12,87 +12,6 @@ import (
 	"testing"
 )
 
-// Async sends a request and reads its answer beside the test. Status 0 is one that broke off.
-func Async(q *http.Request) <-chan HTTPReply {
-	done := make(chan HTTPReply, 1)
-	go func() {
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			done <- HTTPReply{}
-			return
-		}
-		defer r.Body.Close()
-		out := HTTPReply{Status: r.StatusCode, Kind: r.Header.Get("Content-Type")}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			out.Status = 0
-		}
-		for line := range strings.Lines(string(body)) {
-			data, isData := strings.CutPrefix(strings.TrimSpace(line), "data: ")
-			if !isData && strings.HasPrefix(out.Kind, "text/event-stream") {
-				continue
-			}
-			if MethodOf(data) == "" {
-				out.Answer = data
-			} else {
-				out.Notes = append(out.Notes, data)
-			}
-		}
-		done <- out
-	}()
-	return done
-}
-
-// Launch makes a call whose request lives as long as ctx.
-func (c *HTTPClient) Launch(ctx context.Context, id, name, mark, meta string) <-chan HTTPReply {
-	c.T.Helper()
-	args := fmt.Sprintf(`{"text":%q}`, mark)
-	return Async(c.Request(ctx, http.MethodPost, c.URL,
-		c.CallBody(id, name, args, meta+`,"progressToken":"p-`+mark+`"`)))
-}
-
-// Cancel posts notifications/cancelled. meta is what its _meta has besides what the era needs, with a comma before it.
-func (c *HTTPClient) Cancel(id, meta string) int {
-	c.T.Helper()
-	own := `"x":1`
-	if c.Modern {
-		own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
-	}
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"_meta":{%s%s}}}`,
-		id, own, meta)
-	return c.Do(c.Request(context.Background(), http.MethodPost, c.URL, body)).Status
-}
-
-func (c *HTTPClient) Of2026() *HTTPClient {
-	c.Modern = true
-	return c
-}
-
-// Chooses sets an option.
-func (c *HTTPClient) Chooses(key, value string) {
-	c.T.Helper()
-	got := c.Does("session_config", fmt.Sprintf(`{"key":%q,"value":%q}`, key, value))
-	if !strings.HasPrefix(got, key+" = "+value+", chosen in this session (") {
-		c.T.Fatalf("%s = %s: %q", key, value, got)
-	}
-}
-
-// Has checks an option.
-func (c *HTTPClient) Has(key, want string) {
-	c.T.Helper()
-	got := c.Does("session_config", fmt.Sprintf(`{"key":%q}`, key))
-	value, _, _ := strings.Cut(strings.TrimPrefix(got, key+" = "), " (")
-	if value, _, _ = strings.Cut(value, ","); value != want {
-		c.T.Errorf("%s of %s is %q, want %s", key, c.Info, got, want)
-	}
-}
-
-// Delete ends the client's session and returns the status.
-func (c *HTTPClient) Delete() int {
-	c.T.Helper()
-	return c.Do(c.Request(context.Background(), http.MethodDelete, c.URL, "")).Status
-}
-
 // An HTTPClient is one client of a httpSite. The zero session is none.
 type HTTPClient struct {
 	T       testing.TB
@@ -114,6 +33,12 @@ func (c *HTTPClient) Hello() *HTTPClient {
 		c.T.Fatalf("initialize: %s", r.Status)
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
+	return c
+}
+
+// Of2026 makes the client one of the modern era, and returns it.
+func (c *HTTPClient) Of2026() *HTTPClient {
+	c.Modern = true
 	return c
 }
 
@@ -148,22 +73,6 @@ func (c *HTTPClient) Request(ctx context.Context, method, url, body string) *htt
 	return r
 }
 
-// MethodOf is the method of a message; "": it is an answer, or no message.
-func MethodOf(message string) string {
-	var m struct{ Method string }
-	_ = json.Unmarshal([]byte(message), &m) // "" it is
-	return m.Method
-}
-
-func (c *HTTPClient) Post(body string) *http.Response {
-	c.T.Helper()
-	r, err := http.DefaultClient.Do(c.Request(context.Background(), http.MethodPost, c.URL, body))
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	return r
-}
-
 // CallBody is a tools/call. meta is what _meta has besides what the era needs, with a comma before it.
 func (c *HTTPClient) CallBody(id, name, args, meta string) string {
 	own := `"x":1`
@@ -173,35 +82,13 @@ func (c *HTTPClient) CallBody(id, name, args, meta string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{%s%s}}}`, id, name, args, own, meta)
 }
 
-// A HTTPReply is what came back for one request.
-type HTTPReply struct {
-	Status int
-	Kind   string
-	Notes  []string // data of the events before the answer
-	Answer string
-}
-
-// Text is the text of a tool result; failed says that it is an error.
-func (r HTTPReply) Text() (text string, failed bool) {
-	var a struct {
-		Result struct {
-			IsError bool
-			Content []struct{ Text string }
-		}
-	}
-	_ = json.Unmarshal([]byte(r.Answer), &a)
-	for _, c := range a.Result.Content {
-		text += c.Text
-	}
-	return text, a.Result.IsError
-}
-
 // Call makes a call and reads the whole answer.
 func (c *HTTPClient) Call(id, name, args, meta string) HTTPReply {
 	c.T.Helper()
 	return c.Do(c.Request(context.Background(), http.MethodPost, c.URL, c.CallBody(id, name, args, meta)))
 }
 
+// Do sends a request and reads the whole answer.
 func (c *HTTPClient) Do(q *http.Request) HTTPReply {
 	c.T.Helper()
 	r, err := http.DefaultClient.Do(q)
@@ -212,34 +99,14 @@ func (c *HTTPClient) Do(q *http.Request) HTTPReply {
 	return ReadReply(c.T, r)
 }
 
-func ReadReply(t testing.TB, r *http.Response) HTTPReply {
-	t.Helper()
-	out := HTTPReply{Status: r.StatusCode, Kind: r.Header.Get("Content-Type")}
-	if !strings.HasPrefix(out.Kind, "text/event-stream") {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.Answer = strings.TrimSpace(string(body))
-		return out
+// Post posts a message. The caller closes the body of the answer.
+func (c *HTTPClient) Post(body string) *http.Response {
+	c.T.Helper()
+	r, err := http.DefaultClient.Do(c.Request(context.Background(), http.MethodPost, c.URL, body))
+	if err != nil {
+		c.T.Fatal(err)
 	}
-	events := bufio.NewScanner(r.Body)
-	events.Buffer(nil, 16<<20)
-	for events.Scan() {
-		data, ok := strings.CutPrefix(events.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		if MethodOf(data) == "" {
-			out.Answer = data
-		} else {
-			out.Notes = append(out.Notes, data)
-		}
-	}
-	if err := events.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return r
 }
 
 // Ask is the request of a client of Streamable HTTP.
@@ -302,4 +169,139 @@ func (c *HTTPClient) Listed() []string {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// Chooses sets an option.
+func (c *HTTPClient) Chooses(key, value string) {
+	c.T.Helper()
+	got := c.Does("session_config", fmt.Sprintf(`{"key":%q,"value":%q}`, key, value))
+	if !strings.HasPrefix(got, key+" = "+value+", chosen in this session (") {
+		c.T.Fatalf("%s = %s: %q", key, value, got)
+	}
+}
+
+// Has checks an option.
+func (c *HTTPClient) Has(key, want string) {
+	c.T.Helper()
+	got := c.Does("session_config", fmt.Sprintf(`{"key":%q}`, key))
+	value, _, _ := strings.Cut(strings.TrimPrefix(got, key+" = "), " (")
+	if value, _, _ = strings.Cut(value, ","); value != want {
+		c.T.Errorf("%s of %s is %q, want %s", key, c.Info, got, want)
+	}
+}
+
+// Launch makes a call whose request lives as long as ctx.
+func (c *HTTPClient) Launch(ctx context.Context, id, name, mark, meta string) <-chan HTTPReply {
+	c.T.Helper()
+	args := fmt.Sprintf(`{"text":%q}`, mark)
+	return Async(c.Request(ctx, http.MethodPost, c.URL, c.CallBody(id, name, args, meta+`,"progressToken":"p-`+mark+`"`)))
+}
+
+// Async sends a request and reads its answer beside the test. Status 0 is one that broke off.
+func Async(q *http.Request) <-chan HTTPReply {
+	done := make(chan HTTPReply, 1)
+	go func() {
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			done <- HTTPReply{}
+			return
+		}
+		defer r.Body.Close()
+		out := HTTPReply{Status: r.StatusCode, Kind: r.Header.Get("Content-Type")}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			out.Status = 0
+		}
+		for line := range strings.Lines(string(body)) {
+			data, isData := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+			if !isData && strings.HasPrefix(out.Kind, "text/event-stream") {
+				continue
+			}
+			if MethodOf(data) == "" {
+				out.Answer = data
+			} else {
+				out.Notes = append(out.Notes, data)
+			}
+		}
+		done <- out
+	}()
+	return done
+}
+
+// Cancel posts notifications/cancelled. meta is what its _meta has besides what the era needs, with a comma before it.
+func (c *HTTPClient) Cancel(id, meta string) int {
+	c.T.Helper()
+	own := `"x":1`
+	if c.Modern {
+		own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+	}
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"_meta":{%s%s}}}`, id, own, meta)
+	return c.Do(c.Request(context.Background(), http.MethodPost, c.URL, body)).Status
+}
+
+// Delete ends the client's session and returns the status.
+func (c *HTTPClient) Delete() int {
+	c.T.Helper()
+	return c.Do(c.Request(context.Background(), http.MethodDelete, c.URL, "")).Status
+}
+
+// A HTTPReply is what came back for one request.
+type HTTPReply struct {
+	Status int
+	Kind   string
+	Notes  []string // data of the events before the answer
+	Answer string
+}
+
+// Text is the text of a tool result; failed says that it is an error.
+func (r HTTPReply) Text() (text string, failed bool) {
+	var a struct {
+		Result struct {
+			IsError bool
+			Content []struct{ Text string }
+		}
+	}
+	_ = json.Unmarshal([]byte(r.Answer), &a)
+	for _, c := range a.Result.Content {
+		text += c.Text
+	}
+	return text, a.Result.IsError
+}
+
+// ReadReply reads an answer to its end, one JSON body or a stream of events.
+func ReadReply(t testing.TB, r *http.Response) HTTPReply {
+	t.Helper()
+	out := HTTPReply{Status: r.StatusCode, Kind: r.Header.Get("Content-Type")}
+	if !strings.HasPrefix(out.Kind, "text/event-stream") {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Answer = strings.TrimSpace(string(body))
+		return out
+	}
+	events := bufio.NewScanner(r.Body)
+	events.Buffer(nil, 16<<20)
+	for events.Scan() {
+		data, ok := strings.CutPrefix(events.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		if MethodOf(data) == "" {
+			out.Answer = data
+		} else {
+			out.Notes = append(out.Notes, data)
+		}
+	}
+	if err := events.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// MethodOf is the method of a message; "": it is an answer, or no message.
+func MethodOf(message string) string {
+	var m struct{ Method string }
+	_ = json.Unmarshal([]byte(message), &m) // "" it is
+	return m.Method
 }

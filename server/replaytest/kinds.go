@@ -15,6 +15,7 @@ type ClientKind struct {
 	Obeys  bool // it lists again when it is told to
 }
 
+// ClientKinds are all kinds, each with the name of a client of its kind.
 var ClientKinds = []ClientKind{
 	{Name: "legacy that obeys", Info: "gemini-cli-mcp-client", Obeys: true},
 	{Name: "legacy that ignores", Info: "continue-cli-client"},
@@ -49,6 +50,7 @@ func ToldTools(t *testing.T, w KindWire) (result json.RawMessage, all []ShownToo
 	return result, all, list.Tools
 }
 
+// NamesOf are the names of tools, in their order.
 func NamesOf(all []ShownTool) (names []string) {
 	for _, s := range all {
 		names = append(names, s.Name)
@@ -91,4 +93,5 @@ func FoundTools(t *testing.T, text string) (names []string) {
 	return names
 }
 
+// ChangedList is the method of the notice that the list of tools is another.
 const ChangedList = "notifications/tools/list_changed"

@@ -33,6 +33,7 @@ type ElicitClient struct {
 // A NextReply returns the messages that belong to a request, one after the other.
 type NextReply func() []byte
 
+// The abilities of a client: it can ask a person, or it cannot.
 const (
 	Declared   = `{"elicitation":{}}`
 	Undeclared = `{}`
@@ -58,6 +59,7 @@ func Never(t *testing.T) func(string) string {
 	}
 }
 
+// Received keeps a message of the server.
 func (c *ElicitClient) Received(line []byte) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -112,6 +114,7 @@ func (c *ElicitClient) Call(name, args string, say func(question string) string)
 	return c.CallWith(name, args, "", say)
 }
 
+// CallWith is Call with more in the params, which begins with a comma; "": nothing.
 func (c *ElicitClient) CallWith(name, args, more string, say func(question string) string) ElicitAnswer {
 	c.T.Helper()
 	out := ElicitAnswer{}
@@ -258,6 +261,7 @@ func OnPipeAs(t *testing.T, w *Wire, c *ElicitClient) *ElicitClient {
 	return c
 }
 
+// OverHTTP is a client of Streamable HTTP, by way of h.
 func OverHTTP(t *testing.T, h *HTTPClient, modern bool, caps string) *ElicitClient {
 	t.Helper()
 	return OverHTTPAs(t, h, &ElicitClient{T: t, Name: "http", Modern: modern, Caps: caps})

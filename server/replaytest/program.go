@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // FlagOf is the flag of a setting, without its dashes.
@@ -66,7 +68,7 @@ func Speak(t testing.TB, cmd *exec.Cmd, client string, modern bool) *Spawned {
 	}
 	p := &Spawned{Cmd: cmd, Stderr: &strings.Builder{}}
 	cmd.Stderr = p.Stderr
-	if err := cmd.Start(); err != nil {
+	if err := leaktest.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	p.Wire = NewWire(in, out, client, modern)

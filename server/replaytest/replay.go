@@ -20,30 +20,66 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A scriptFile is one session file; its form is in CONTRIBUTING.md.
-type scriptFile struct {
+// HangAfter turns a hang into a failure. It is the only deadline of these tests.
+const HangAfter = 60 * time.Second
+
+// Scripts returns every session file.
+func Scripts(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(Root(t), "testdata/sessions/*/*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no session files: %v", err)
+	}
+	return files
+}
+
+// ScriptName names a session file in a test: its tool and its point.
+func ScriptName(path string) string {
+	return filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".txtar")
+}
+
+// Play lays the files, runs the session and compares.
+func Play(t *testing.T, file *Script, w *Wire, work, state, home string, update bool) {
+	t.Helper()
+	if err := file.lay(work); err != nil {
+		t.Fatal(err)
+	}
+	names := newPlaceholders(map[string]string{work: "$WORK", state: "$STATE", home: "$HOME"})
+	r := &replay{file: file, work: work, wire: w, names: names}
+	got, err := r.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.compare(t, got, update)
+}
+
+// A Script is one session file; its form is in CONTRIBUTING.md.
+type Script struct {
 	path    string
 	archive *txtar.Archive
 	Client  string
 	Modern  bool
+	Fixed   bool // it runs in process only, over a fixed table of tools
 	Config  map[string]string
 	Lines   []string // commands of the session, `> …` and `$ …`
 	Written bool     // the session section holds answers already
 }
 
 // ReadScript parses a session file.
-func ReadScript(path string) (*scriptFile, error) {
+func ReadScript(path string) (*Script, error) {
 	a, err := txtar.ParseFile(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &scriptFile{path: path, archive: a, Client: "session-test", Config: map[string]string{}}
+	f := &Script{path: path, archive: a, Client: "session-test", Config: map[string]string{}}
 	for l := range strings.SplitSeq(string(a.Comment), "\n") {
 		switch key, value, _ := strings.Cut(l, ": "); key {
 		case "client":
 			f.Client = value
 		case "era":
 			f.Modern = value == "modern"
+		case "tools":
+			f.Fixed = value == "fixed"
 		case "config":
 			k, v, ok := strings.Cut(value, "=")
 			if !ok {
@@ -81,7 +117,7 @@ func section(f txtar.File) (name string, data []byte, err error) {
 }
 
 // lay writes the `in/` files below dir.
-func (f *scriptFile) lay(dir string) error {
+func (f *Script) lay(dir string) error {
 	for _, file := range f.archive.Files {
 		name, data, err := section(file)
 		if err != nil {
@@ -108,10 +144,9 @@ var counted = regexp.MustCompile(`(of|are) at least [0-9]`)
 
 // A replay runs one session file against one connection.
 type replay struct {
-	file  *scriptFile
+	file  *Script
 	work  string // the workspace, canonical
-	State string // the state directory
-	Wire  *Wire
+	wire  *Wire
 	names *placeholders
 }
 
@@ -133,10 +168,9 @@ func (r *replay) run() (string, error) {
 		if args == "" {
 			args = "{}"
 		}
-		answer, err := r.Wire.Call(name, json.RawMessage(r.names.fill(args)))
-		for end := time.Now().Add(HangAfter); err == nil && name == "grep_search" && counted.MatchString(answer) &&
-			time.Now().Before(end); {
-			answer, err = r.Wire.Call(name, json.RawMessage(r.names.fill(args)))
+		answer, err := r.wire.Call(name, json.RawMessage(r.names.fill(args)))
+		for end := time.Now().Add(HangAfter); err == nil && name == "grep_search" && counted.MatchString(answer) && time.Now().Before(end); {
+			answer, err = r.wire.Call(name, json.RawMessage(r.names.fill(args)))
 		}
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", l, err)
@@ -211,17 +245,14 @@ func (r *replay) world(cmd string) error {
 		return Mkfifo(at(1))
 	case "wait": // wait JOB: until it is over
 		for limit := time.Now().Add(HangAfter); time.Now().Before(limit); {
-			answer, err := r.Wire.Call("job_output",
-				json.RawMessage(fmt.Sprintf(`{"job_id":%q,"block":true,"filter":"^never matches$"}`,
-					r.names.fill(f[1]))))
+			answer, err := r.wire.Call("job_output", json.RawMessage(fmt.Sprintf(`{"job_id":%q,"block":true,"filter":"^never matches$"}`, r.names.fill(f[1]))))
 			if err != nil || !strings.HasPrefix(answer, "running") {
 				return err
 			}
 		}
 		return errors.New("the job does not end")
 	}
-	return fmt.Errorf("no such command: %s (there are write, append, rm, mv, mkdir, touch, chmod, link, fifo, wait)",
-		f[0])
+	return fmt.Errorf("no such command: %s (there are write, append, rm, mv, mkdir, touch, chmod, link, fifo, wait)", f[0])
 }
 
 // placeholders stand for what differs from run to run; equal values get equal names.
@@ -282,8 +313,7 @@ func (p *placeholders) hide(s string) string {
 
 // fill replaces names by values.
 func (p *placeholders) fill(s string) string {
-	for _, value := range slices.SortedFunc(maps.Keys(p.seen),
-		func(a, b string) int { return len(p.seen[b]) - len(p.seen[a]) }) {
+	for _, value := range slices.SortedFunc(maps.Keys(p.seen), func(a, b string) int { return len(p.seen[b]) - len(p.seen[a]) }) {
 		s = strings.ReplaceAll(s, p.seen[value], value)
 	}
 	for _, f := range slices.Backward(p.fixed) {
@@ -291,9 +321,6 @@ func (p *placeholders) fill(s string) string {
 	}
 	return s
 }
-
-// HangAfter turns a hang into a failure. It is the only deadline of these tests.
-const HangAfter = 60 * time.Second
 
 // compare checks a finished replay against its file, or rewrites the file.
 func (r *replay) compare(t *testing.T, got string, update bool) {
@@ -351,45 +378,14 @@ func (r *replay) compare(t *testing.T, got string, update bool) {
 		return
 	}
 	if old := txtar.Format(r.file.archive); !bytes.Equal(old, rendered) {
-		t.Errorf("%s differs.\ngot:\n%s\nwant:\n%s\nIf the new answers are better: go test ./server -update, and "+
-			"read the diff.", r.file.path, rendered, old)
+		t.Errorf("%s differs.\ngot:\n%s\nwant:\n%s\nIf the new answers are better: go test ./server -update, and read the diff.", r.file.path, rendered, old)
 	}
 }
 
 // outFile is a section that holds data whatever its bytes are.
 func outFile(rel string, data []byte) txtar.File {
-	if len(data) > 0 && (data[len(data)-1] != '\n' || bytes.ContainsAny(data, "\r\x00") ||
-		bytes.HasPrefix(data, []byte("-- ")) || bytes.Contains(data, []byte("\n-- ")) || !utf8.Valid(data)) {
+	if len(data) > 0 && (data[len(data)-1] != '\n' || bytes.ContainsAny(data, "\r\x00") || bytes.HasPrefix(data, []byte("-- ")) || bytes.Contains(data, []byte("\n-- ")) || !utf8.Valid(data)) {
 		return txtar.File{Name: "out/" + rel + ".hex", Data: []byte(hex.EncodeToString(data) + "\n")}
 	}
 	return txtar.File{Name: "out/" + rel, Data: data}
-}
-
-// Scripts returns every session file.
-func Scripts(t *testing.T) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(Root(t), "testdata/sessions/*/*.txtar"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no session files: %v", err)
-	}
-	return files
-}
-
-func ScriptName(path string) string {
-	return filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".txtar")
-}
-
-// Play lays the files, runs the session and compares.
-func Play(t *testing.T, file *scriptFile, w *Wire, work, state, home string, update bool) {
-	t.Helper()
-	if err := file.lay(work); err != nil {
-		t.Fatal(err)
-	}
-	names := newPlaceholders(map[string]string{work: "$WORK", state: "$STATE", home: "$HOME"})
-	r := &replay{file: file, work: work, State: state, Wire: w, names: names}
-	got, err := r.run()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.compare(t, got, update)
 }

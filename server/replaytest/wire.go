@@ -14,29 +14,6 @@ import (
 	"time"
 )
 
-var JobID = regexp.MustCompile(`job_[a-z2-7]{12}`)
-
-// Must calls a tool and fails the test if that does not go through. An isError answer begins with "! ".
-func (w *Wire) Must(t *testing.T, name, args string) string {
-	t.Helper()
-	text, err := w.Call(name, json.RawMessage(args))
-	if err != nil {
-		t.Fatalf("%s %s: %v", name, args, err)
-	}
-	return text
-}
-
-// Ask is the request of a client on standard input and output.
-func (w *Wire) Ask(t *testing.T, method string, params map[string]any) (notes []string, result json.RawMessage) {
-	t.Helper()
-	w.heard = nil
-	r, err := w.Request(method, params)
-	if err != nil || r.Error != nil {
-		t.Fatalf("%s: %v %+v", method, err, r.Error)
-	}
-	return w.heard, r.Result
-}
-
 // A Wire is a client on a pair of pipes, speaking plain JSON-RPC lines.
 type Wire struct {
 	In     io.WriteCloser
@@ -204,6 +181,27 @@ func (w *Wire) Call(name string, args json.RawMessage) (string, error) {
 	return "! " + strings.ReplaceAll(text.String(), "\n", "\n! "), nil
 }
 
+// Must calls a tool and fails the test if that does not go through. An isError answer begins with "! ".
+func (w *Wire) Must(t *testing.T, name, args string) string {
+	t.Helper()
+	text, err := w.Call(name, json.RawMessage(args))
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, args, err)
+	}
+	return text
+}
+
+// Ask is the request of a client on standard input and output.
+func (w *Wire) Ask(t *testing.T, method string, params map[string]any) (notes []string, result json.RawMessage) {
+	t.Helper()
+	w.heard = nil
+	r, err := w.Request(method, params)
+	if err != nil || r.Error != nil {
+		t.Fatalf("%s: %v %+v", method, err, r.Error)
+	}
+	return w.heard, r.Result
+}
+
 // Calls makes a client of which many goroutines may make calls at once. It takes over all that is received.
 func (w *Wire) Calls() func(tool, args string) (string, error) {
 	var mu sync.Mutex // covers waiting
@@ -278,3 +276,6 @@ func CallLine(id any, name, args, meta string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id,
 		name, args, meta)
 }
+
+// JobID finds the id of a background job.
+var JobID = regexp.MustCompile(`job_[a-z2-7]{12}`)

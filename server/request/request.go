@@ -1,9 +1,9 @@
-// Package request is what transports and the server share: one request as it arrived, the client at its other end, and the
-// answer.
+// Package request is what transports and the server share: one request as it arrived, the client at its other end, and
+// the answer.
 //
-// A transport makes a Request, is its Peer, and writes the Answer. The server has one way from the one to the other, Serve,
-// which transports receive as a function. A Request does not change; what changes while it is served lives on the stack of
-// that one function.
+// A transport makes a Request, is its Peer, and writes the Answer. The server has one way from the one to the other,
+// Serve, which transports receive as a function. A Request does not change; what changes while it is served lives on
+// the stack of that one function.
 package request
 
 import (
@@ -32,11 +32,12 @@ type Request struct {
 
 // A Client is what is known of the program that sent a request.
 type Client struct {
-	sessions.ClientRecord                      // what it said when it initialized; of modern clients, with each request
-	Modern                bool                 // the request is of protocol 2026-07-28 or later; a header may say so, too
-	Muted                 bool                 // its transport brings no question to a person
-	Roots                 *tenants.ClientRoots // which it wants to be used; nil: it is not asked
-	Prompts               *sessions.PromptMark // which it was shown; nil: it cannot be told of others
+	sessions.ClientRecord // what it said when it initialized; of modern clients, with each request
+	// the request is of protocol 2026-07-28 or later; a header may say so, too
+	Modern  bool
+	Muted   bool                 // its transport brings no question to a person
+	Roots   *tenants.ClientRoots // which it wants to be used; nil: it is not asked
+	Prompts *sessions.PromptMark // which it was shown; nil: it cannot be told of others
 }
 
 // A Caller is on whose behalf and over which way a request came.
@@ -51,7 +52,8 @@ type Peer interface {
 	// dropped for a client that does not read. The error says that nothing was sent.
 	Notify(method string, params any) error
 	// Call sends a request of the server, and waits for its result until ctx ends. A nil result without an error: the
-	// client answered with an error, left, or did not answer in time. jsonrpc.ErrNoCalls: this request has no way to ask.
+	// client answered with an error, left, or did not answer in time. jsonrpc.ErrNoCalls: this request has no way to
+	// ask.
 	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 	// Gone is closed when the client has left, so that nobody reads the answer.
 	Gone() <-chan struct{}
@@ -70,9 +72,9 @@ func Left(p Peer) bool {
 // A Work does what a Request asks for, once. ctx ends when the request is cancelled.
 type Work func(ctx context.Context) Answer
 
-// Serve takes a request in: its session, its places in the queues of its principal, and its ticket at the gate. It is fast;
-// a transport calls it in the order in which requests came in, and calls work exactly once. changes says that the request
-// may change something, so it may finish when its client has left.
+// Serve takes a request in: its session, its places in the queues of its principal, and its ticket at the gate. It is
+// fast; a transport calls it in the order in which requests came in, and calls work exactly once. changes says that the
+// request may change something, so it may finish when its client has left.
 type Serve func(Request) (work Work, changes bool)
 
 // An Answer is a result, an error, or a question: a result that asks the client for input.

@@ -25,13 +25,15 @@ const (
 	noChanges = `{"changes":[],"more":false}`
 	// listedChanges is how many changes the list has at most: the newest.
 	listedChanges = 200
-	// glancedChanges and glanceTime are how much of the journal is looked at, and for how long, to say whether there are
-	// changes to list: clients list resources often, and a journal may hold a month.
+	// glancedChanges and glanceTime are how much of the journal is looked at, and for how long, to say whether there
+	// are changes to list: clients list resources often, and a journal may hold a month.
 	glancedChanges = 500
 	glanceTime     = 50 * time.Millisecond
 )
 
-var changesResource = mcp.NewResource(changesURI, "changes", mcp.WithResourceDescription("What tools changed in this workspace, newest first."), mcp.WithMIMEType(textJSON))
+var changesResource = mcp.NewResource(changesURI,
+	"changes", mcp.WithResourceDescription("What tools changed in this workspace, newest first."),
+	mcp.WithMIMEType(textJSON))
 
 // history is what the tool that lists changes answers to the caller's session: a resource shows what a call would that
 // nobody need be asked about, and nothing where the tool is switched off. ErrNone: there is nothing of the kind.
@@ -55,7 +57,8 @@ func (l *Library) history(ctx context.Context, v View, input map[string]any) (st
 	if err != nil {
 		return "", err
 	}
-	res, err := call.Run(ctx, tool.Env{State: v.State, Limit: maxPage - noteRoom, Progress: func(float64, float64, string) {}})
+	res, err := call.Run(ctx,
+		tool.Env{State: v.State, Limit: maxPage - noteRoom, Progress: func(float64, float64, string) {}})
 	if refused, ok := errors.AsType[*tool.Refusal](err); ok && refused.Code == tool.ChangeUnknown {
 		return "", ErrNone
 	}
@@ -77,8 +80,8 @@ func (l *Library) changes(ctx context.Context, v View, most int) ([]json.RawMess
 	return list.Changes, nil
 }
 
-// listChanges lists the changes as one resource, if there are any, or may be some that a short look did not find. Each has
-// an address of its own, which completions find.
+// listChanges lists the changes as one resource, if there are any, or may be some that a short look did not find. Each
+// has an address of its own, which completions find.
 func (l *Library) listChanges(ctx context.Context, v View) ([]mcp.Resource, error) {
 	short, stop := context.WithTimeout(ctx, cmp.Or(l.Glance, glanceTime))
 	defer stop()

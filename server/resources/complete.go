@@ -7,9 +7,10 @@ import (
 	"codehand/tools/skills"
 )
 
-// Complete returns what a variable of a template can be in the caller's session: ids newest first, names and paths in order.
-// known are the variables that the client has filled in.
-func (l *Library) Complete(ctx context.Context, v View, template, variable string, known map[string]string) ([]string, error) {
+// Complete returns what a variable of a template can be in the caller's session: ids newest first, names and paths in
+// order. known are the variables that the client has filled in.
+func (l *Library) Complete(ctx context.Context, v View, template, variable string,
+	known map[string]string) ([]string, error) {
 	switch {
 	case template == skillTemplate:
 		return l.skillVariable(ctx, v, variable, known["name"])

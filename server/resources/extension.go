@@ -30,8 +30,8 @@ const (
 	// maxEntries is how many entries of a directory are looked at, and pageEntries how many of them one page lists.
 	maxEntries  = 10_000
 	pageEntries = 2_000
-	// maxPageFiles and maxPageBytes are what one page of skills has at most: files that are looked at for it, and about how
-	// many bytes of JSON. One skill alone may have more bytes, never more than the wire allows.
+	// maxPageFiles and maxPageBytes are what one page of skills has at most: files that are looked at for it, and about
+	// how many bytes of JSON. One skill alone may have more bytes, never more than the wire allows.
 	maxPageFiles = 2_000
 	maxPageBytes = 1 << 20
 	// cursorAfter begins a cursor; the name of what the page before ended with follows.
@@ -62,8 +62,8 @@ type skillPart struct {
 	Size   int64  `json:"size"`
 }
 
-// dynamicParts stands for the files of a skill that cannot all be published with their digests: there are too many, or one
-// is longer than an answer, so that nobody could compare it.
+// dynamicParts stands for the files of a skill that cannot all be published with their digests: there are too many, or
+// one is longer than an answer, so that nobody could compare it.
 const dynamicParts = "dynamic"
 
 type listSkillsResult struct {
@@ -103,8 +103,8 @@ type Asked struct {
 	HasCursor bool // one that says something, or is no text
 }
 
-// Extend answers a method of the extension: Extends says which those are. Errors: ErrNone, ErrNoDirectory, ErrCursor, or a
-// fault of ours.
+// Extend answers a method of the extension: Extends says which those are. Errors: ErrNone, ErrNoDirectory, ErrCursor,
+// or a fault of ours.
 func (l *Library) Extend(ctx context.Context, v View, a Asked) (Cacheable, error) {
 	switch a.Method {
 	case MethodSkillsList:
@@ -224,7 +224,8 @@ func (l *Library) readDirectory(ctx context.Context, v View, a Asked) (Cacheable
 		if below != "" {
 			return nil, ErrNoDirectory
 		}
-		list.Resources = append(list.Resources, mcp.Resource{URI: skillURI(k.Name, skillFile), Name: skillFile, MIMEType: mediaType(skillFile)})
+		list.Resources = append(list.Resources, mcp.Resource{URI: skillURI(k.Name, skillFile), Name: skillFile,
+			MIMEType: mediaType(skillFile)})
 		return list, nil
 	}
 	entries, err := v.reach(k).ReadDir(filepath.Join(k.Dir, filepath.FromSlash(below)), maxEntries)

@@ -38,7 +38,8 @@ func parseResource(uri string) (at resourceAt, err error) {
 	at = resourceAt{name: resourceScheme + "://" + u.Host + u.Path, first: 1, lines: pageLines}
 	if id, ok := strings.CutPrefix(at.name, resultPrefix); ok {
 		at.result = id
-	} else if id, ok := strings.CutPrefix(strings.TrimSuffix(at.name, jobSuffix), jobPrefix); ok && strings.HasSuffix(at.name, jobSuffix) {
+	} else if id, ok := strings.CutPrefix(strings.TrimSuffix(at.name, jobSuffix), jobPrefix); ok &&
+		strings.HasSuffix(at.name, jobSuffix) {
 		at.job = id
 	} else if id, ok := strings.CutPrefix(at.name, changePrefix); ok {
 		at.change = id
@@ -82,13 +83,15 @@ func (at resourceAt) shown(p results.Page, path string) string {
 	case p.Lines == 0 && at.first > 1:
 		return fmt.Sprintf("[there is no line %d; the text has %s]", at.first, results.Count(p.Total))
 	case p.Cut && path != "":
-		text += fmt.Sprintf("[line %d is longer than an answer can be, and was cut; the whole is in %s]\n", p.First, path)
+		text += fmt.Sprintf("[line %d is longer than an answer can be, and was cut; the whole is in %s]\n", p.First,
+			path)
 	case p.Cut:
 		text += fmt.Sprintf("[line %d is longer than an answer can be, and was cut]\n", p.First)
 	}
 	if p.More() {
 		next := p.First + p.Lines
-		text += fmt.Sprintf("[lines %d-%d of %s; the next ones: %s?offset=%d]\n", p.First, next-1, results.Count(p.Total), at.name, next)
+		text += fmt.Sprintf("[lines %d-%d of %s; the next ones: %s?offset=%d]\n", p.First, next-1,
+			results.Count(p.Total), at.name, next)
 	}
 	return text
 }
@@ -148,7 +151,8 @@ func (v View) readJobs(ctx context.Context) (string, error) {
 	}
 	list := []jobEntry{}
 	for _, j := range jobs {
-		e := jobEntry{ID: j.ID, Command: results.Line(results.Clean(j.Command), maxJobCommand), State: string(j.State), Start: j.Start.UTC().Truncate(time.Millisecond)}
+		e := jobEntry{ID: j.ID, Command: results.Line(results.Clean(j.Command), maxJobCommand), State: string(j.State),
+			Start: j.Start.UTC().Truncate(time.Millisecond)}
 		if j.State == shell.Completed || j.State == shell.Failed {
 			e.Exit = &j.Exit
 		}
@@ -175,8 +179,8 @@ func (v View) readTasks(ctx context.Context) (string, error) {
 	return listJSON(book.Tasks)
 }
 
-// listJSON returns a list as JSON. If an answer does not hold it all, it has the first entries, and the last one says how
-// many are left out.
+// listJSON returns a list as JSON. If an answer does not hold it all, it has the first entries, and the last one says
+// how many are left out.
 func listJSON[T any](list []T) (string, error) {
 	text, err := json.MarshalIndent(append([]T{}, list...), "", " ") // never null
 	if err != nil || len(text) <= maxPage {

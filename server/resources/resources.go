@@ -54,9 +54,10 @@ const (
 
 // The reasons why a resource is not answered.
 var (
-	ErrNone     = errors.New("resource not found") // unknown, gone, or of somebody else: nobody can tell which
-	ErrWindow   = errors.New("offset and limit are whole numbers from 1")
-	ErrTooLarge = errors.New("the file is larger than can be shown: text may have 256 MiB, anything else 256 KiB") // in parts
+	ErrNone   = errors.New("resource not found") // unknown, gone, or of somebody else: nobody can tell which
+	ErrWindow = errors.New("offset and limit are whole numbers from 1")
+	// in parts
+	ErrTooLarge = errors.New("the file is larger than can be shown: text may have 256 MiB, anything else 256 KiB")
 )
 
 // ResultURI names a kept result as a resource.
@@ -69,12 +70,15 @@ func jobURI(id string) string { return jobPrefix + id + jobSuffix }
 func Templates() []mcp.ResourceTemplate {
 	var all []mcp.ResourceTemplate
 	for _, t := range []struct{ uri, name, about, kind string }{
-		{resultPrefix + "{id}" + windowOf, "results", "The whole of a result that was too long to show, by lines.", textPlain},
-		{jobPrefix + "{id}" + jobSuffix + windowOf, "job output", "What a background job has printed, by lines.", textPlain},
+		{resultPrefix + "{id}" + windowOf, "results", "The whole of a result that was too long to show, by lines.",
+			textPlain},
+		{jobPrefix + "{id}" + jobSuffix + windowOf, "job output",
+			"What a background job has printed, by lines.", textPlain},
 		{changePrefix + "{id}" + windowOf, "change", "What a change did to files, by lines of its diff.", textPlain},
 		{skillTemplate, "skill files", "A file of a skill: its " + skillFile + ", or what that names.", ""},
 	} {
-		all = append(all, mcp.NewResourceTemplate(t.uri, t.name, mcp.WithTemplateDescription(t.about), mcp.WithTemplateMIMEType(t.kind)))
+		all = append(all, mcp.NewResourceTemplate(t.uri, t.name, mcp.WithTemplateDescription(t.about),
+			mcp.WithTemplateMIMEType(t.kind)))
 	}
 	return all
 }
@@ -83,14 +87,22 @@ func Templates() []mcp.ResourceTemplate {
 func Constants() []mcp.Resource { return constantResources }
 
 var (
-	planResource  = mcp.NewResource(planURI, "plan", mcp.WithResourceDescription("The plan file of this session."), mcp.WithMIMEType(textMarkdown))
-	todosResource = mcp.NewResource(todosURI, "todos", mcp.WithResourceDescription("The todo list of this session."), mcp.WithMIMEType(textJSON))
-	tasksResource = mcp.NewResource(tasksURI, "tasks", mcp.WithResourceDescription("The tasks of this session, or of all who share its list."), mcp.WithMIMEType(textJSON))
-	jobsResource  = mcp.NewResource(jobsURI, "jobs", mcp.WithResourceDescription("The background jobs of this session."), mcp.WithMIMEType(textJSON))
-	guideResource = mcp.NewResource(guideURI, "guide", mcp.WithResourceDescription("How to work with these tools: the long form of the instructions."), mcp.WithMIMEType(textMarkdown))
+	planResource = mcp.NewResource(planURI, "plan", mcp.WithResourceDescription("The plan file of this session."),
+		mcp.WithMIMEType(textMarkdown))
+	todosResource = mcp.NewResource(todosURI, "todos", mcp.WithResourceDescription("The todo list of this session."),
+		mcp.WithMIMEType(textJSON))
+	tasksResource = mcp.NewResource(tasksURI,
+		"tasks", mcp.WithResourceDescription("The tasks of this session, or of all who share its list."),
+		mcp.WithMIMEType(textJSON))
+	jobsResource = mcp.NewResource(jobsURI,
+		"jobs", mcp.WithResourceDescription("The background jobs of this session."), mcp.WithMIMEType(textJSON))
+	guideResource = mcp.NewResource(guideURI,
+		"guide", mcp.WithResourceDescription("How to work with these tools: the long form of the instructions."),
+		mcp.WithMIMEType(textMarkdown))
 
 	// constantResources are those whose address is always the same. Not every session has something there.
-	constantResources = []mcp.Resource{planResource, todosResource, tasksResource, jobsResource, changesResource, guideResource}
+	constantResources = []mcp.Resource{planResource, todosResource, tasksResource, jobsResource, changesResource,
+		guideResource}
 )
 
 // Constant says whether a URI without its window is the address of one of Constants.
@@ -116,8 +128,8 @@ type Library struct {
 	Glance time.Duration // how long List may look for changed files; 0: 50 ms
 }
 
-// List returns the resources of the caller's session: the plan, what is to do, the jobs, the changes, the newest results,
-// and what helps to work.
+// List returns the resources of the caller's session: the plan, what is to do, the jobs, the changes, the newest
+// results, and what helps to work.
 func (l *Library) List(ctx context.Context, v View) ([]mcp.Resource, error) {
 	list := []mcp.Resource{}
 	if !v.reads() {
@@ -174,7 +186,9 @@ func (v View) listJobs(ctx context.Context) ([]mcp.Resource, error) {
 	}
 	list := []mcp.Resource{jobsResource}
 	for _, j := range jobs[:min(len(jobs), listedResources)] {
-		list = append(list, mcp.Resource{URI: jobURI(j.ID), Name: j.ID, Title: "Output of " + results.Line(results.Clean(j.Command), 60), MIMEType: textPlain})
+		list = append(list,
+			mcp.Resource{URI: jobURI(j.ID), Name: j.ID, Title: "Output of " + results.Line(results.Clean(j.Command),
+				60), MIMEType: textPlain})
 	}
 	return list, nil
 }
@@ -189,7 +203,8 @@ func (v View) listResults(context.Context) ([]mcp.Resource, error) {
 	for _, k := range kept[:min(len(kept), listedResources)] {
 		list = append(list, mcp.Resource{
 			Annotated: mcp.Annotated{Annotations: &mcp.Annotations{LastModified: k.Time.UTC().Format(time.RFC3339)}},
-			URI:       ResultURI(k.ID), Name: k.ID + "-" + k.Tool, Title: "Result of " + k.Tool, MIMEType: textPlain, Size: &k.Bytes,
+			URI:       ResultURI(k.ID), Name: k.ID + "-" + k.Tool, Title: "Result of " + k.Tool, MIMEType: textPlain,
+			Size: &k.Bytes,
 		})
 	}
 	return list, nil

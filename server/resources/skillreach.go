@@ -13,8 +13,8 @@ import (
 )
 
 // A skillReach reaches the files of one skill: what the session may see, lies in the skill's own directory, and can be
-// named in a URI. A link out of it would publish whatever it leads to as a part of the skill. Its main file is exempt: as a
-// link, too, it is what makes the directory a skill.
+// named in a URI. A link out of it would publish whatever it leads to as a part of the skill. Its main file is exempt:
+// as a link, too, it is what makes the directory a skill.
 type skillReach struct {
 	skills.Files
 	space *workspace.Space

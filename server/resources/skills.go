@@ -33,8 +33,8 @@ const (
 	maxSkillTitle = 200
 )
 
-// skillURI names a file of a skill, or with "" its directory. Everything that is not unreserved in RFC 3986 is escaped, so
-// that the name is one authority, and a template's variable.
+// skillURI names a file of a skill, or with "" its directory. Everything that is not unreserved in RFC 3986 is escaped,
+// so that the name is one authority, and a template's variable.
 func skillURI(name, file string) string {
 	uri := skillScheme + escapeURI(name)
 	if file != "" {
@@ -48,8 +48,8 @@ func skillURI(name, file string) string {
 // escapeURI escapes one segment of a URI. QueryEscape leaves what is unreserved, but for spaces.
 func escapeURI(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// parseSkill takes the URI of a skill's file apart, or that of a directory of it. The file is slash-separated and has no
-// part that leads elsewhere; "": the skill's directory itself. ErrNone: it cannot name one.
+// parseSkill takes the URI of a skill's file apart, or that of a directory of it. The file is slash-separated and has
+// no part that leads elsewhere; "": the skill's directory itself. ErrNone: it cannot name one.
 func parseSkill(uri string) (name, file string, err error) {
 	rest, ok := strings.CutPrefix(uri, skillScheme)
 	if !ok || strings.ContainsAny(rest, "?#") {
@@ -107,8 +107,8 @@ func (v View) openSkill(k skills.Skill, file string) (fs.File, error) {
 	return f, nil
 }
 
-// readSkill returns a file of a skill, byte for byte: who compares its digest must get what the digest was made of. Text is
-// shown by lines if it is longer than an answer, or if lines are asked for.
+// readSkill returns a file of a skill, byte for byte: who compares its digest must get what the digest was made of.
+// Text is shown by lines if it is longer than an answer, or if lines are asked for.
 func (l *Library) readSkill(ctx context.Context, v View, uri string) (mcp.ResourceContents, error) {
 	base, query, asked := strings.Cut(uri, "?")
 	name, file, err := parseSkill(base)
@@ -179,10 +179,11 @@ func mediaType(file string) string {
 const unknownType = "application/octet-stream"
 
 var mediaTypes = map[string]string{
-	".md": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".css": "text/css", ".csv": "text/csv", ".xml": "text/xml",
-	".js": "text/javascript", ".ts": "text/plain", ".py": "text/x-python", ".sh": "text/x-shellscript", ".go": "text/plain", ".rb": "text/plain",
-	".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml",
+	".md": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".css": "text/css", ".csv": "text/csv",
+	".xml": "text/xml", ".js": "text/javascript", ".ts": "text/plain", ".py": "text/x-python",
+	".sh": "text/x-shellscript", ".go": "text/plain", ".rb": "text/plain", ".json": "application/json",
+	".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".png": "image/png",
+	".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml",
 	".pdf": "application/pdf", ".zip": "application/zip",
 }
 
@@ -203,7 +204,8 @@ func skillResources(set skills.Set) []mcp.Resource {
 	list := make([]mcp.Resource, 0, len(set.Skills))
 	for _, k := range set.Skills {
 		list = append(list, mcp.Resource{
-			URI: skillURI(k.Name, skillFile), Name: frontName(k), Description: results.Line(results.Clean(k.Description), skills.MaxLine), MIMEType: mediaType(skillFile),
+			URI: skillURI(k.Name, skillFile), Name: frontName(k),
+			Description: results.Line(results.Clean(k.Description), skills.MaxLine), MIMEType: mediaType(skillFile),
 		})
 	}
 	return list

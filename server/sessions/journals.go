@@ -17,8 +17,8 @@ import (
 	"codehand/server/state"
 )
 
-// journalsDir is where the changes of each principal are kept, below the state directory: a directory for each, named by
-// the hash of its name.
+// journalsDir is where the changes of each principal are kept, below the state directory: a directory for each, named
+// by the hash of its name.
 const journalsDir = "journal"
 
 // Journals are the journals of a process, one for each principal. It is safe for concurrent use.
@@ -42,12 +42,13 @@ func (e *StateError) Error() string { return "state directory: " + e.Err.Error()
 // Unwrap returns the cause.
 func (e *StateError) Unwrap() error { return e.Err }
 
-// NewJournals settles what processes that were killed left in the journals that there are, and beside the files that they
-// were changing.
+// NewJournals settles what processes that were killed left in the journals that there are, and beside the files that
+// they were changing.
 func NewJournals(state string, locker lock.Locker, cfg config.Config, log *slog.Logger) *Journals {
 	j := &Journals{
 		dir: filepath.Join(state, journalsDir), locker: locker, log: log, open: map[string]*journal.Journal{},
-		o: journal.Options{KeepDays: cfg.Journal.KeepDays, MaxBytes: cfg.Journal.MaxBytes, Fast: cfg.Write.Durability == "fast", Indexes: journal.NewIndexes(0), Log: log},
+		o: journal.Options{KeepDays: cfg.Journal.KeepDays, MaxBytes: cfg.Journal.MaxBytes,
+			Fast: cfg.Write.Durability == "fast", Indexes: journal.NewIndexes(0), Log: log},
 	}
 	entries, err := os.ReadDir(j.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +56,8 @@ func NewJournals(state string, locker lock.Locker, cfg config.Config, log *slog.
 	}
 	for _, e := range entries {
 		if err := j.recover(e.Name()); err != nil {
-			log.Warn("changes that were left half made could not be settled; the next start tries again", "journal", e.Name(), "error", err)
+			log.Warn("changes that were left half made could not be settled; the next start tries again",
+				"journal", e.Name(), "error", err)
 		}
 	}
 	return j
@@ -67,9 +69,11 @@ func (j *Journals) recover(name string) error {
 	if err != nil {
 		return err
 	}
-	repairs, err := filestate.New(filestate.Options{Journal: book, Locker: j.locker, Fast: j.o.Fast}).Recover(context.Background())
+	repairs, err := filestate.New(filestate.Options{Journal: book, Locker: j.locker,
+		Fast: j.o.Fast}).Recover(context.Background())
 	for _, r := range repairs {
-		j.log.Warn("a change was left half made by a process that ended", "change", r.ID, "outcome", r.Outcome, "files", len(r.Paths))
+		j.log.Warn("a change was left half made by a process that ended", "change", r.ID, "outcome", r.Outcome,
+			"files", len(r.Paths))
 	}
 	return errors.Join(err, book.Close())
 }
@@ -82,7 +86,7 @@ func (j *Journals) Of(principal string) (*journal.Journal, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
 	if book := j.open[principal]; book != nil {
 		return book, nil
@@ -108,15 +112,16 @@ func (j *Journals) Close() error {
 	return errors.Join(errs...)
 }
 
-// A Recovered is a content that a process which was killed left in a temporary file, and that nobody else has: the journal
-// keeps it.
+// A Recovered is a content that a process which was killed left in a temporary file, and that nobody else has: the
+// journal keeps it.
 type Recovered struct {
 	ID   string // of the journal's entry
 	Path string
 	Time time.Time // when it was found
 }
 
-// RecoveredFiles are those in all journals of a state directory, each journal's newest first. Nothing is made or changed.
+// RecoveredFiles are those in all journals of a state directory, each journal's newest first. Nothing is made or
+// changed.
 func RecoveredFiles(ctx context.Context, state string) ([]Recovered, error) {
 	dir := filepath.Join(state, journalsDir)
 	entries, err := os.ReadDir(dir)
@@ -132,7 +137,8 @@ func RecoveredFiles(ctx context.Context, state string) ([]Recovered, error) {
 		if err != nil {
 			return all, err
 		}
-		found, err := book.History(ctx, journal.Query{Kept: true, Fits: func(e journal.Entry) bool { return e.Kept == "recovered" }})
+		found, err := book.History(ctx,
+			journal.Query{Kept: true, Fits: func(e journal.Entry) bool { return e.Kept == "recovered" }})
 		for _, r := range found {
 			for _, f := range r.Files {
 				all = append(all, Recovered{r.ID, f.Path, r.Time})

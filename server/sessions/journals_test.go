@@ -117,7 +117,7 @@ func TestNoJournalAfterClose(t *testing.T) {
 	t.Parallel()
 	j := NewJournals(t.TempDir(), nil, config.Config{}, slog.New(slog.DiscardHandler))
 	must(t, j.Close())
-	if _, err := j.Of("p"); !errors.Is(err, ErrClosed) {
+	if _, err := j.Of("p"); !errors.Is(err, errClosed) {
 		t.Errorf("a journal after the end: %v", err)
 	}
 }

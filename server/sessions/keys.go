@@ -30,8 +30,8 @@ type Pipe struct {
 }
 
 // Key says whose request it is: the explicit handle of the request, that of the environment, the client's id for this
-// call, the environment's conversation id, or this process, in this order. It is never empty. The error is a handle that is
-// malformed.
+// call, the environment's conversation id, or this process, in this order. It is never empty. The error is a handle
+// that is malformed.
 func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
 	key := session.Key{Principal: auth.LocalID}
 	if env.HasSession && !config.Handle(env.Session) {
@@ -52,9 +52,9 @@ func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
 	return key, nil
 }
 
-// HTTPKey says whose request over HTTP it is: the explicit handle of the request or its URL, the client's id for this call,
-// the transport session, and without any of them the workspace. handle and transport may be empty. The error is for the
-// client: a handle that is malformed, or two that differ.
+// HTTPKey says whose request over HTTP it is: the explicit handle of the request or its URL, the client's id for this
+// call, the transport session, and without any of them the workspace. handle and transport may be empty. The error is
+// for the client: a handle that is malformed, or two that differ.
 func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string) (session.Key, error) {
 	key := session.Key{Principal: who.ID}
 	if env.HasSession && handle != "" && env.Session != handle {

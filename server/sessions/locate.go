@@ -9,8 +9,8 @@ import (
 	"codehand/tools/tool"
 )
 
-// Locate gives the state its cwd as of now, and the rules that go with it, and what the session has chosen for itself. A
-// cwd that no longer lies in a root counts as none; one that was removed stays, and the tools say so.
+// Locate gives the state its cwd as of now, and the rules that go with it, and what the session has chosen for itself.
+// A cwd that no longer lies in a root counts as none; one that was removed stays, and the tools say so.
 func Locate(ctx context.Context, st *session.State) *tool.Refusal {
 	cwd, err := st.Cwd.Load(ctx)
 	if err != nil {
@@ -36,11 +36,12 @@ func notRead(ctx context.Context, what string, err error) *tool.Refusal {
 	if ctx.Err() != nil {
 		return &tool.Refusal{Code: tool.Interrupted, Text: "Interrupted by the client.", Cause: context.Cause(ctx)}
 	}
-	return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so " + what + " not known. Try again.", Cause: err}
+	return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so " + what +
+		" not known. Try again.", Cause: err}
 }
 
-// reachPlan opens the session's plan file, which lies outside the roots mostly: for changes in plan mode, and to be read
-// later. If the Store does not say, it stays closed.
+// reachPlan opens the session's plan file, which lies outside the roots mostly: for changes in plan mode, and to be
+// read later. If the Store does not say, it stays closed.
 func reachPlan(ctx context.Context, st *session.State) {
 	plan, err := st.Plan.Load(ctx)
 	if err != nil || plan.Path == "" {

@@ -7,9 +7,9 @@ import (
 	"codehand/tools/session"
 )
 
-// A PromptMark is what a client was last shown of the prompts of a session: of each connection, and over HTTP in the modern
-// era of each session in use. It goes with them: whoever comes back later hears of no change before it lists again. It is
-// safe for concurrent use, and nobody was shown anything by nil.
+// A PromptMark is what a client was last shown of the prompts of a session: of each connection, and over HTTP in the
+// modern era of each session in use. It goes with them: whoever comes back later hears of no change before it lists
+// again. It is safe for concurrent use, and nobody was shown anything by nil.
 type PromptMark struct {
 	mu     sync.Mutex
 	of     session.Key // whose prompts they were
@@ -46,7 +46,8 @@ func (m *PromptMark) Shown() (of session.Key, ok bool) {
 	return m.of, m.digest != ""
 }
 
-// Moves says whether a session has another list than the one of its that was shown, and notes that the client learns of it.
+// Moves says whether a session has another list than the one of its that was shown, and notes that the client learns of
+// it.
 func (m *PromptMark) Moves(of session.Key, digest string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

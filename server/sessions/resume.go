@@ -29,10 +29,10 @@ func resumed(key session.Key) bool {
 	return false
 }
 
-// lasting is what a session over stdio finds of a value after its process has ended; nil: nothing. What persons allowed ends
-// with the process, since whoever gives the session's name again may be somebody else by then: no grant lasts, and of the
-// modes only that of planning, which lets least pass. That leads back to start, in which the operator lets sessions start now,
-// whatever was in force before.
+// lasting is what a session over stdio finds of a value after its process has ended; nil: nothing. What persons allowed
+// ends with the process, since whoever gives the session's name again may be somebody else by then: no grant lasts, and
+// of the modes only that of planning, which lets least pass. That leads back to start, in which the operator lets
+// sessions start now, whatever was in force before.
 func lasting(key string, value []byte, start permission.Mode) []byte {
 	switch key {
 	case GrantsCell:
@@ -56,10 +56,10 @@ func lasting(key string, value []byte, start permission.Mode) []byte {
 	return value
 }
 
-// Resume puts into memory what an earlier process remembered of a session, and keeps what this one remembers in dir, until
-// the caller runs stop. start is the mode in which the session starts. It does nothing for a session that no later process
-// can name. What cannot be read or written is logged: the session then begins anew the next time. A Store that is durable
-// needs no Resume.
+// Resume puts into memory what an earlier process remembered of a session, and keeps what this one remembers in dir,
+// until the caller runs stop. start is the mode in which the session starts. It does nothing for a session that no
+// later process can name. What cannot be read or written is logged: the session then begins anew the next time. A Store
+// that is durable needs no Resume.
 func Resume(key session.Key, dir string, start permission.Mode, memory state.Store, log *slog.Logger) (stop func()) {
 	if !resumed(key) {
 		return func() {}

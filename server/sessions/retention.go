@@ -20,7 +20,8 @@ const (
 	keptDays = 30
 	// keptBytes is how much of it one principal may have.
 	keptBytes = 1 << 30
-	// keptJobs is how long no job loses its log for want of room: a finished one can be read for a day. None runs as long.
+	// keptJobs is how long no job loses its log for want of room: a finished one can be read for a day. None runs as
+	// long.
 	keptJobs = 24 * time.Hour
 	// sweepPause is the time between two sweeps that calls cause, and sweepAll between two over all principals.
 	sweepPause = time.Minute
@@ -75,8 +76,8 @@ func (r *Retention) Kept(dir string) {
 	r.Look()
 }
 
-// Look begins a sweep if the last one was long enough ago, none runs, and there is something to look at. Calls and the clock
-// of an idle server run it.
+// Look begins a sweep if the last one was long enough ago, none runs, and there is something to look at. Calls and the
+// clock of an idle server run it.
 func (r *Retention) Look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,10 +157,11 @@ func (r *Retention) sweepPrincipal(dir string) {
 	}
 }
 
-// abandoned says whether nobody has written to a session for long, and no process holds the lock on what it remembers. That is
-// looked at last: the walk over the files takes longer. Whoever comes between the look and the end of the removal still loses
-// what was there, and may have a call fail; the next call makes the directories anew, but what a process remembers
-// is then kept without the lock, or not at all. Sessions over HTTP have no lock, so for them that window begins with the walk.
+// abandoned says whether nobody has written to a session for long, and no process holds the lock on what it remembers.
+// That is looked at last: the walk over the files takes longer. Whoever comes between the look and the end of the
+// removal still loses what was there, and may have a call fail; the next call makes the directories anew, but what a
+// process remembers is then kept without the lock, or not at all. Sessions over HTTP have no lock, so for them that
+// window begins with the walk.
 func (r *Retention) abandoned(path string) (bool, error) {
 	last, err := lastWritten(path)
 	return err == nil && r.now().Sub(last) >= r.age && !state.SnapshotInUse(path), err

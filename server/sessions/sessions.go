@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// idleTime is how long a session without a call keeps its handles. Its truth is in the Store and on disk, so the client
-	// never notices.
+	// idleTime is how long a session without a call keeps its handles. Its truth is in the Store and on disk, so the
+	// client never notices.
 	idleTime = 30 * time.Minute
 	// maxLive is how many sessions of a process have handles, unless Options say otherwise.
 	maxLive = 10_000
@@ -22,8 +22,8 @@ const (
 	sweepEvery = time.Minute
 )
 
-// A Table holds the handles of the sessions in use. It is safe for concurrent use. Its exported fields are set before its
-// first use.
+// A Table holds the handles of the sessions in use. It is safe for concurrent use. Its exported fields are set before
+// its first use.
 type Table struct {
 	// Build opens the handles of a session of a tenant, and returns what closes them.
 	Build func(session.Key, *tenants.Tenant) (*session.State, func(), error)
@@ -31,8 +31,8 @@ type Table struct {
 	Idle  time.Duration // how long an idle session keeps its handles
 	Most  int           // sessions with handles; over it, idle ones lose theirs early
 
-	// Began and Ended are told when a session gets its handles and when it has lost them, whatever its tenant. Began may
-	// take its time; Ended must not wait for anybody. nil: nobody listens.
+	// Began and Ended are told when a session gets its handles and when it has lost them, whatever its tenant. Began
+	// may take its time; Ended must not wait for anybody. nil: nobody listens.
 	Began func(*session.State)
 	Ended func(st *session.State, why string)
 	Left  func() // told when a call is over; nil: nobody listens
@@ -43,11 +43,12 @@ type Table struct {
 	held  int           // calls that have not released their session
 	over  chan struct{} // closed when held is 0 after CloseAll, which makes it; from then on no call gets a session
 
-	ending sync.WaitGroup // sessions that end took out of live; it grows under mu and never after CloseAll took the rest
+	// sessions that end took out of live; it grows under mu and never after CloseAll took the rest
+	ending sync.WaitGroup
 }
 
-// ErrClosed says that the process ends.
-var ErrClosed = errors.New("the server is closed")
+// errClosed says that the process ends.
+var errClosed = errors.New("the server is closed")
 
 // A seat is one session of one tenant. Tokens with different rights have different handles, over the same memory.
 type seat struct {
@@ -107,7 +108,7 @@ func (t *Table) hold(key session.Key, at *tenants.Tenant) (l *liveSession, fresh
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over != nil {
-		return nil, false, ErrClosed
+		return nil, false, errClosed
 	}
 	t.sweep()
 	l = t.live[seat{key, at}]
@@ -226,7 +227,8 @@ func (t *Table) makeRoom() {
 	}
 	var oldest seat
 	for at, l := range t.live {
-		if l.calls == 0 && !l.last.IsZero() && (t.live[oldest] == nil || l.last.Before(t.live[oldest].last)) && !busy(l.state) {
+		if l.calls == 0 && !l.last.IsZero() && (t.live[oldest] == nil || l.last.Before(t.live[oldest].last)) &&
+			!busy(l.state) {
 			oldest = at
 		}
 	}
@@ -244,8 +246,8 @@ func busy(st *session.State) bool {
 	return err != nil || slices.ContainsFunc(jobs, func(i shell.Info) bool { return i.State == shell.Running })
 }
 
-// CloseAll ends every session, and waits for those that are ended already: their jobs end with their whole trees. No call gets
-// one any more; the channel is closed when the last call that had one is over.
+// CloseAll ends every session, and waits for those that are ended already: their jobs end with their whole trees. No
+// call gets one any more; the channel is closed when the last call that had one is over.
 func (t *Table) CloseAll() (over <-chan struct{}) {
 	t.mu.Lock()
 	live := t.live

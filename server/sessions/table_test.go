@@ -21,11 +21,11 @@ func TestStdioKey(t *testing.T) {
 		env                  jsonrpc.Envelope
 		want                 string
 	}{
-		{"explicit handle", "envhandle", "conv", jsonrpc.Envelope{HasSession: true, Session: "my-handle", HasThreadID: true, ThreadID: "t1"}, "h:my-handle"},
-		{"handle of the environment", "envhandle", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "h:envhandle"},
-		{"thread", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "t1"}, "t:t1"},
-		{"malformed thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true, ThreadID: "a b"}, "e:conv"},
-		{"empty thread is skipped", "", "conv", jsonrpc.Envelope{HasThreadID: true}, "e:conv"},
+		{"explicit handle", "envhandle", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasSession: true, Session: "my-handle", HasThreadID: true, ThreadID: "t1"}}, "h:my-handle"},
+		{"handle of the environment", "envhandle", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true, ThreadID: "t1"}}, "h:envhandle"},
+		{"thread", "", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true, ThreadID: "t1"}}, "t:t1"},
+		{"malformed thread is skipped", "", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true, ThreadID: "a b"}}, "e:conv"},
+		{"empty thread is skipped", "", "conv", jsonrpc.Envelope{Meta: jsonrpc.Meta{HasThreadID: true}}, "e:conv"},
 		{"conversation of the client", "", "conv", jsonrpc.Envelope{}, "e:conv"},
 		{"process", "", "", jsonrpc.Envelope{}, "p:process"},
 	} {
@@ -35,7 +35,7 @@ func TestStdioKey(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("x", 65), "with blank", "ä-umlaut-x"} {
-		if _, err := (Pipe{}).Key(jsonrpc.Envelope{HasSession: true, Session: bad}); !errors.Is(err, ErrHandle) {
+		if _, err := (Pipe{}).Key(jsonrpc.Envelope{Meta: jsonrpc.Meta{HasSession: true, Session: bad}}); !errors.Is(err, ErrHandle) {
 			t.Errorf("handle %q is taken", bad)
 		}
 	}
@@ -138,7 +138,7 @@ func TestNothingAfterClose(t *testing.T) {
 	_, release, err := s.Acquire(session.Key{Principal: "p", Session: "early"}, nil)
 	must(t, err)
 	over := s.CloseAll()
-	if built != 1 || !errors.Is(during, ErrClosed) {
+	if built != 1 || !errors.Is(during, errClosed) {
 		t.Errorf("%d sessions were built, and the last call got %v", built, during)
 	}
 	select {

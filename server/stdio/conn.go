@@ -49,12 +49,13 @@ type Options struct {
 	Key    func(jsonrpc.Envelope) (session.Key, error) // whose request it is; the error is for the client
 	Caller request.Caller                              // its Era is set for each request
 	Gone   <-chan struct{}                             // closed when the client has left; nil: when writing fails
-	Muted  bool                                        // legacy clients are put no questions for a person, whatever they declare
-	Links  bool                                        // the client's roots are looked at through links: it started this process
+	// legacy clients are put no questions for a person, whatever they declare
+	Muted bool
+	Links bool // the client's roots are looked at through links: it started this process
 }
 
-// A Conn is one client on a connection of its own, over which all its messages come in order: a pair of pipes, or a legacy
-// SSE stream. One goroutine hands it messages.
+// A Conn is one client on a connection of its own, over which all its messages come in order: a pair of pipes, or a
+// legacy SSE stream. One goroutine hands it messages.
 type Conn struct {
 	Flights jsonrpc.InFlight
 	Out     *jsonrpc.LineWriter
@@ -111,9 +112,9 @@ func (c *Conn) Close() {
 	c.crew.dismiss()
 }
 
-// End takes no more requests, lets calls finish for grace, then cancels them. Open listens get their result at once. What
-// the reading goroutine has answered is written before the end. Once ctx ends, all that is shorter, also what comes after
-// End.
+// End takes no more requests, lets calls finish for grace, then cancels them. Open listens get their result at once.
+// What the reading goroutine has answered is written before the end. Once ctx ends, all that is shorter, also what
+// comes after End.
 func (c *Conn) End(ctx context.Context, grace time.Duration) {
 	context.AfterFunc(ctx, c.o.Hurry) // until the process ends
 	drained := c.Drain()
@@ -125,8 +126,8 @@ func (c *Conn) End(ctx context.Context, grace time.Duration) {
 	Finishes(ctx, c.replied, SignalGrace, ReplyGrace)
 }
 
-// Drain takes no more requests and ends what waits for the client: questions get no answer any more, and listens end with
-// their result. The channel is closed when all requests have ended.
+// Drain takes no more requests and ends what waits for the client: questions get no answer any more, and listens end
+// with their result. The channel is closed when all requests have ended.
 func (c *Conn) Drain() <-chan struct{} {
 	c.asks.Close()
 	drained := c.Flights.Close()
@@ -192,7 +193,8 @@ func (c *Conn) Take(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 	case env.Method == "" && (env.HasResult || env.HasError):
 		c.asks.Answer(env.ID, msg)
 	case env.IDKind != jsonrpc.IDNone && (env.Method == "" || env.HasResult || env.HasError):
-		c.send(jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"}))
+		c.send(jsonrpc.ErrorLine(env.ID,
+			&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "neither a request nor an answer"}))
 	case env.IDKind == jsonrpc.IDNone:
 		c.notification(ctx, env)
 	default:
@@ -238,8 +240,8 @@ func (c *Conn) settleRoots(ctx context.Context) {
 	})
 }
 
-// request enters a request in the table, has the server take it in, and runs it. The first two happen here, on the reading
-// goroutine, so a cancel that comes next finds it, and calls pass the gate in the order in which they came.
+// request enters a request in the table, has the server take it in, and runs it. The first two happen here, on the
+// reading goroutine, so a cancel that comes next finds it, and calls pass the gate in the order in which they came.
 func (c *Conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := &jsonrpc.Flight{
@@ -291,7 +293,8 @@ func (c *Conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 // make makes the request of a message.
 func (c *Conn) make(env jsonrpc.Envelope, msg []byte, f *jsonrpc.Flight) request.Request {
 	r := request.Request{
-		Envelope: env, Message: msg, Tenant: c.tenant.Load(), Caller: c.o.Caller, Peer: &peer{c: c, f: f, modern: env.Modern()},
+		Envelope: env, Message: msg, Tenant: c.tenant.Load(), Caller: c.o.Caller,
+		Peer:   &peer{c: c, f: f, modern: env.Modern()},
 		Client: request.Client{Modern: env.Modern(), Prompts: &c.prompts},
 	}
 	r.Caller.From.Era = env.Era()
@@ -351,7 +354,8 @@ func (c *Conn) way(f *jsonrpc.Flight) jsonrpc.Way {
 			}
 			return c.Out.WriteLine(line, 0, f.Waits)
 		},
-		Withdraw: func(line []byte) { _ = c.Out.WriteLine(line, c.Out.Patience, nil) }, // who does not read sees no question
+		// who does not read sees no question
+		Withdraw: func(line []byte) { _ = c.Out.WriteLine(line, c.Out.Patience, nil) },
 		Gone:     c.Out.Failed,
 	}
 }

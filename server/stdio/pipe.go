@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// CancelGrace is how long calls get to end after their contexts did: a command that ignores SIGTERM takes up to 2.5 s,
-	// and then its call is recorded.
+	// CancelGrace is how long calls get to end after their contexts did: a command that ignores SIGTERM takes up to 2.5
+	// s, and then its call is recorded.
 	CancelGrace = 3 * time.Second
-	// HurriedGrace is the same once a signal came behind the end of the input: jobs are ended after the calls, and SIGKILL
-	// may come 2 s after the signal. A command that ignores SIGTERM takes 0.5 s then.
+	// HurriedGrace is the same once a signal came behind the end of the input: jobs are ended after the calls, and
+	// SIGKILL may come 2 s after the signal. A command that ignores SIGTERM takes 0.5 s then.
 	HurriedGrace = time.Second
-	// ReplyGrace is what a client that does not read has then for answers that wait; without a hurry it has SignalGrace.
+	// ReplyGrace is what a client that does not read has then for answers that wait; without a hurry it has
+	// SignalGrace.
 	ReplyGrace = 100 * time.Millisecond
 	// SignalGrace is how long running calls get after a signal, the time since the end of the input included; without a
 	// signal it is stdio.eof_grace.
@@ -34,9 +35,9 @@ type Pipe struct {
 	Log    *slog.Logger
 }
 
-// Serve serves until something ends the connection, and returns how long running calls may go on. A signal that was not the
-// first thing to end it ends hurry: a client that sends one after it has closed our input will send SIGKILL next. Lines are
-// read and handled on one goroutine of its own, so that a blocked read never keeps a signal waiting.
+// Serve serves until something ends the connection, and returns how long running calls may go on. A signal that was not
+// the first thing to end it ends hurry: a client that sends one after it has closed our input will send SIGKILL next.
+// Lines are read and handled on one goroutine of its own, so that a blocked read never keeps a signal waiting.
 func (p Pipe) Serve(ctx context.Context, in io.Reader) (hurry context.Context, grace time.Duration, err error) {
 	parent := newParentWatch(p.Watch)
 	defer parent.stop()
@@ -73,8 +74,8 @@ func (p Pipe) Serve(ctx context.Context, in io.Reader) (hurry context.Context, g
 	}
 }
 
-// Finishes says whether done is closed within grace. Once ctx ends the limit is hurried, counted from the same start: many
-// clients close our input, send SIGTERM 2 s later, and SIGKILL 2 s after that.
+// Finishes says whether done is closed within grace. Once ctx ends the limit is hurried, counted from the same start:
+// many clients close our input, send SIGTERM 2 s later, and SIGKILL 2 s after that.
 func Finishes(ctx context.Context, done <-chan struct{}, grace, hurried time.Duration) bool {
 	began := time.Now()
 	t := time.NewTimer(grace)

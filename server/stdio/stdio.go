@@ -7,9 +7,9 @@ import (
 	"codehand/server/jsonrpc"
 )
 
-// Serve serves one client until its input ends, ctx ends, writing fails, or the parent process is gone; then it lets running
-// calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A reader that is
-// blocked in in.Read is left behind. The error is that of in, if it is not its end.
+// Serve serves one client until its input ends, ctx ends, writing fails, or the parent process is gone; then it lets
+// running calls finish for a while, cancels the rest and returns. Nothing but JSON-RPC lines is written to out. A
+// reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end.
 func Serve(ctx context.Context, in io.Reader, out *jsonrpc.LineWriter, o Options, p Pipe) error {
 	c := NewConn(o, out)
 	defer c.Close()

@@ -42,7 +42,8 @@ func goesBy(t tool.Tool, name string) bool {
 // servers are not known at the start.
 func (l Lists) Check(tools []tool.Tool) error {
 	for _, name := range l.Always {
-		if !strings.HasPrefix(name, "mcp__") && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return goesBy(t, name) }) {
+		if !strings.HasPrefix(name, "mcp__") &&
+			!slices.ContainsFunc(tools, func(t tool.Tool) bool { return goesBy(t, name) }) {
 			return fmt.Errorf("tools.always: there is no tool %s", name)
 		}
 	}
@@ -86,14 +87,14 @@ func (t *Tenant) Offers(canAsk bool) Offer {
 	return t.unasked
 }
 
-// Offer makes an offer of these tools. Clients that cannot be asked are told to ask themselves where a person must see a
-// call.
+// Offer makes an offer of these tools. Clients that cannot be asked are told to ask themselves where a person must see
+// a call.
 func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 	tools = slices.SortedFunc(slices.Values(tools), l.order)
 	o := Offer{Tools: make([]mcp.Tool, 0, len(tools))}
 	for _, t := range tools {
 		late := l.Defers(t)
-		d := Describe(t, late)
+		d := describe(t, late)
 		if t.Spec.Personal && !canAsk {
 			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
 		}
@@ -124,7 +125,7 @@ func (m *Maker) arrange(t *Tenant) {
 			unasked = append(unasked, x)
 		}
 	}
-	lists := m.Lists()
+	lists := m.lists()
 	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
 }
 
@@ -139,14 +140,14 @@ func (l Lists) order(a, b tool.Tool) int {
 	return strings.Compare(a.Spec.Name, b.Spec.Name)
 }
 
-// Off says that no session of this tenant can use the tool: a bare deny rule or the token forbids it, or its back-end is
-// missing.
+// Off says that no session of this tenant can use the tool: a bare deny rule or the token forbids it, or its back-end
+// is missing.
 func (t *Tenant) Off(x tool.Tool) bool {
-	return t.Rules.Off(x.Spec.Name, x.Spec.Aliases) || x.Unavailable(t.Bare) != "" || t.Forbids(x) != nil
+	return t.Rules.Off(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) || x.Unavailable(t.Bare) != "" || t.Forbids(x) != nil
 }
 
 // Lists are what the operator says about lists of tools.
-func (m *Maker) Lists() Lists {
+func (m *Maker) lists() Lists {
 	return Lists{Deferral: m.Config.Tools.Deferral, Always: m.Config.Tools.Always}
 }
 
@@ -154,9 +155,9 @@ func (m *Maker) Lists() Lists {
 // characters, each at most two UTF-16 units.
 const maxResultChars = 100_000
 
-// Describe is a tool as tools/list shows it. All four hints are explicit, because the defaults of the protocol are
+// describe is a tool as tools/list shows it. All four hints are explicit, because the defaults of the protocol are
 // not those of our traits. The map of its _meta is the caller's.
-func Describe(t tool.Tool, deferred bool) mcp.Tool {
+func describe(t tool.Tool, deferred bool) mcp.Tool {
 	traits := t.Spec.Traits
 	meta := map[string]any{"anthropic/maxResultSizeChars": maxResultChars}
 	switch {

@@ -19,8 +19,8 @@ func (m *Maker) policy(o permission.Options) (*permission.Policy, error) {
 }
 
 // ownFiles are the state and the configuration of codehand, with links resolved: no call changes them. Skills that the
-// operator names belong to it, since they lend rights, and shared lists of tasks, which are changed under a lock. What a
-// project holds is a file of the workspace, of protected name.
+// operator names belong to it, since they lend rights, and shared lists of tasks, which are changed under a lock. What
+// a project holds is a file of the workspace, of protected name.
 func (m *Maker) ownFiles() []string {
 	c := m.Config
 	own := append([]string{m.State, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile, c.Tasks.Directory}, c.Skills.Dirs...)
@@ -43,8 +43,8 @@ func (m *Maker) ownFiles() []string {
 	return slices.Compact(own)
 }
 
-// checkNames refuses a rule that names no tool: a misspelt deny rule denies nothing. Of a project's rules it only warns,
-// since no repository may keep the server from starting.
+// checkNames refuses a rule that names no tool: a misspelt deny rule denies nothing. Of a project's rules it only
+// warns, since no repository may keep the server from starting.
 func (m *Maker) checkNames(p *permission.Policy) error {
 	var names []string
 	for _, t := range m.Tools {
@@ -71,7 +71,8 @@ func (m *Maker) warnDispatchers(o permission.Options) {
 		for _, r := range slices.Concat(o.Deny, o.Ask) {
 			name, _, part := strings.Cut(r.Text, "(")
 			if goesBy(t, name) && (part || slices.Contains(o.Ask, r)) {
-				m.Log.Warn("a rule about "+name+" decides nothing: write it about the tools that are called through it", "rule", r.Text, "from", r.Origin)
+				m.Log.Warn("a rule about "+name+" decides nothing: write it about the tools that are called through it",
+					"rule", r.Text, "from", r.Origin)
 			}
 		}
 	}

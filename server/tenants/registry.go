@@ -41,14 +41,16 @@ const retryTenant = 5 * time.Second
 // NewRegistry makes an empty registry whose tenants maker makes.
 func NewRegistry(maker *Maker) *Registry {
 	return &Registry{
-		Now: time.Now, maker: maker, by: map[string]*slot{}, owned: map[string][]string{}, said: maker.Config.Principals,
+		Now: time.Now, maker: maker, by: map[string]*slot{}, owned: map[string][]string{},
+		said: maker.Config.Principals,
 	}
 }
 
 // rights names all that makes a principal's tenant.
 func rights(who auth.Principal) string {
 	return strings.Join([]string{
-		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(), fmt.Sprint(who.Admin, who.Via == auth.ModeNone), who.Seed,
+		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(),
+		fmt.Sprint(who.Admin, who.Via == auth.ModeNone), who.Seed,
 		strings.Join(who.Roots, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
 	}, "\x00")
 }
@@ -119,7 +121,8 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 	p := r.maker.Config.Permissions
 	deny, allow := r.rulesOf(who, "deny", who.Deny, workDir), r.rulesOf(who, "allow", who.Allow, workDir)
 	if p.ManagedRulesOnly && len(allow) > 0 {
-		r.maker.Log.Warn("rules that allow are ignored: the machine's administrator alone makes them", "principal", who.ID)
+		r.maker.Log.Warn("rules that allow are ignored: the machine's administrator alone makes them",
+			"principal", who.ID)
 		allow = nil
 	}
 	return r.maker.tenant(spec{
@@ -130,8 +133,8 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 	})
 }
 
-// rulesOf are rules of one list that hold for one principal. What is relative in them is so to where he starts, as a real
-// path, since rules are held against those.
+// rulesOf are rules of one list that hold for one principal. What is relative in them is so to where he starts, as a
+// real path, since rules are held against those.
 func (r *Registry) rulesOf(who auth.Principal, list string, texts []string, dir string) []permission.Rule {
 	r.mu.Lock()
 	said := r.said
@@ -147,8 +150,8 @@ func (r *Registry) rulesOf(who auth.Principal, list string, texts []string, dir 
 	return rules
 }
 
-// claim refuses roots that contain those of another principal or lie in them. The same roots may be shared: the operator
-// said so.
+// claim refuses roots that contain those of another principal or lie in them. The same roots may be shared: the
+// operator said so.
 func (r *Registry) claim(who auth.Principal) error {
 	mine := make([]string, len(who.Roots))
 	for i, root := range who.Roots {
@@ -169,8 +172,8 @@ func (r *Registry) claim(who auth.Principal) error {
 	return nil
 }
 
-// Reload lets all roots be claimed anew, after the rights of principals may have changed. A principal with the same roots
-// keeps its tenant, because running jobs hang on it.
+// Reload lets all roots be claimed anew, after the rights of principals may have changed. A principal with the same
+// roots keeps its tenant, because running jobs hang on it.
 func (r *Registry) Reload(said config.Principals) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

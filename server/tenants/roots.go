@@ -23,12 +23,13 @@ const (
 	maxShownRoot = 200
 )
 
-// ClientRoots are what the client of one connection or session said of the roots that it wants to be used. They only ever
-// take roots away, down to none. An empty list says nothing: many clients send one while no folder is open; it narrows
-// nothing, and gives nothing back. It is safe for concurrent use; the zero value is of a client that says nothing. Its exported fields are set before its first use.
+// ClientRoots are what the client of one connection or session said of the roots that it wants to be used. They only
+// ever take roots away, down to none. An empty list says nothing: many clients send one while no folder is open; it
+// narrows nothing, and gives nothing back. It is safe for concurrent use; the zero value is of a client that says
+// nothing. Its exported fields are set before its first use.
 type ClientRoots struct {
-	// FollowLinks is for the client that started this process: a root of its that lies nowhere in ours is looked at through
-	// its links. What a stranger names is not looked at.
+	// FollowLinks is for the client that started this process: a root of its that lies nowhere in ours is looked at
+	// through its links. What a stranger names is not looked at.
 	FollowLinks bool
 	// Keep stores an answer beyond the connection; nil: it ends with it.
 	Keep func(ctx context.Context, said []string)
@@ -63,10 +64,11 @@ func (r *ClientRoots) Changed() {
 // Settle asks the client, if that is due, and waits until it has answered, at most for patience. Requests that come
 // meanwhile wait, too. A client that does not answer is not asked again until it says that its roots changed.
 //
-// ask puts roots/list to the client. It returns a nil answer if there was none; can is false if this request has no way to
-// ask: a later one asks then. A nil ask, or a nil r, only waits.
+// ask puts roots/list to the client. It returns a nil answer if there was none; can is false if this request has no way
+// to ask: a later one asks then. A nil ask, or a nil r, only waits.
 func (r *ClientRoots) Settle(
-	ctx context.Context, patience time.Duration, t *Tenant, ask func(context.Context) (answer json.RawMessage, can bool),
+	ctx context.Context, patience time.Duration, t *Tenant,
+	ask func(context.Context) (answer json.RawMessage, can bool),
 ) {
 	if r == nil {
 		return
@@ -101,8 +103,8 @@ func (r *ClientRoots) Settle(
 	}
 }
 
-// open begins a question, if one is due and may be put, and returns when it, or the one before it, is over. mine: the caller
-// asks, and closes it. nil: there is nothing to wait for.
+// open begins a question, if one is due and may be put, and returns when it, or the one before it, is over. mine: the
+// caller asks, and closes it. nil: there is nothing to wait for.
 func (r *ClientRoots) open(may bool) (over <-chan struct{}, mine bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,8 +143,8 @@ func (r *ClientRoots) holds(said []string) []string {
 	return said
 }
 
-// narrowing returns what they leave of the roots of a place; nil: all. fresh are those that were not looked at before and have no
-// part in it. The disk is looked at without the lock.
+// narrowing returns what they leave of the roots of a place; nil: all. fresh are those that were not looked at before
+// and have no part in it. The disk is looked at without the lock.
 func (r *ClientRoots) narrowing(t *Tenant) (part *workspace.Narrowing, fresh []string) {
 	for {
 		r.mu.Lock()
@@ -167,8 +169,9 @@ func (r *ClientRoots) narrowing(t *Tenant) (part *workspace.Narrowing, fresh []s
 	}
 }
 
-// follow replaces those of the client's roots that lie nowhere in the space by what their links lead to. It is for the client
-// that started this process: to look wherever somebody else says is not for us. What takes longer than ctx stays as it is.
+// follow replaces those of the client's roots that lie nowhere in the space by what their links lead to. It is for the
+// client that started this process: to look wherever somebody else says is not for us. What takes longer than ctx stays
+// as it is.
 func (r *ClientRoots) follow(ctx context.Context, space *workspace.Space, said []string) []string {
 	_, apart := space.Narrowing(said)
 	if len(apart) == 0 || !r.looking.TryLock() { // what is on a dead mount is not waited for twice
@@ -193,9 +196,9 @@ func (r *ClientRoots) follow(ctx context.Context, space *workspace.Space, said [
 	}
 }
 
-// fileRoot is a root's URI as a workspace reads it: RFC 8089 also allows file:/path, which Java writes, and any case; a plain
-// path, which the protocol does not allow, says as well what is meant. What is no file is named all the same, so that the list
-// is not empty.
+// fileRoot is a root's URI as a workspace reads it: RFC 8089 also allows file:/path, which Java writes, and any case; a
+// plain path, which the protocol does not allow, says as well what is meant. What is no file is named all the same, so
+// that the list is not empty.
 func fileRoot(uri string) string {
 	const scheme = "file:"
 	head, rest := uri[:min(len(scheme), len(uri))], uri[min(len(scheme), len(uri)):]
@@ -211,8 +214,8 @@ func fileRoot(uri string) string {
 	return scheme + rest
 }
 
-// parseRoots are the roots of a client's answer to roots/list, as a workspace reads them: at most 100, each a path or what
-// stands for it. ok is false if the answer cannot be read.
+// parseRoots are the roots of a client's answer to roots/list, as a workspace reads them: at most 100, each a path or
+// what stands for it. ok is false if the answer cannot be read.
 func parseRoots(answer json.RawMessage) (said []string, ok bool) {
 	var list struct {
 		Roots []struct {
@@ -229,9 +232,9 @@ func parseRoots(answer json.RawMessage) (said []string, ok bool) {
 	return said, true
 }
 
-// Narrow takes from space what the client does not want to be used. The rules stay those of all roots: with fewer, one that
-// forbids could be lost. A nil r narrows nothing. ignored are roots of the client that have nothing in common with t's and
-// were not looked at before.
+// Narrow takes from space what the client does not want to be used. The rules stay those of all roots: with fewer, one
+// that forbids could be lost. A nil r narrows nothing. ignored are roots of the client that have nothing in common with
+// t's and were not looked at before.
 func (r *ClientRoots) Narrow(t *Tenant, space *workspace.Space) (narrowed *workspace.Space, ignored []string) {
 	if r == nil {
 		return space, nil

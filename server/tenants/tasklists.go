@@ -10,16 +10,16 @@ import (
 	"codehand/tools/tasks"
 )
 
-// taskLists are the shared lists of tasks of a process, by directory: its sessions at one list are served in order. It is
-// safe for concurrent use, and its zero value is empty.
+// taskLists are the shared lists of tasks of a process, by directory: its sessions at one list are served in order. It
+// is safe for concurrent use, and its zero value is empty.
 type taskLists struct {
 	mu   sync.Mutex
 	open map[string]*tasks.Directory
 }
 
-// TaskList returns the list of a session: its own, or where the operator shares lists that of its principal. The person who
-// started this process has the directory itself, whose list other processes of that person use, too; everybody else who
-// signs in has a directory below it, which nobody shares with another.
+// TaskList returns the list of a session: its own, or where the operator shares lists that of its principal. The person
+// who started this process has the directory itself, whose list other processes of that person use, too; everybody else
+// who signs in has a directory below it, which nobody shares with another.
 func (m *Maker) TaskList(t *Tenant, memory session.Memory) tasks.List {
 	dir := m.Config.Tasks.Directory
 	if dir == "" {
@@ -28,7 +28,7 @@ func (m *Maker) TaskList(t *Tenant, memory session.Memory) tasks.List {
 	if t.Who.Via != auth.ModeNone {
 		dir = filepath.Join(dir, auth.Slug(t.Who.ID))
 	}
-	l := &m.lists
+	l := &m.shared
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := l.open[dir]

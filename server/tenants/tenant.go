@@ -18,8 +18,8 @@ import (
 	"codehand/tools/workspace"
 )
 
-// A Tenant is what the calls of one principal work in: its roots and rules, and the tools that it may see. Two tokens of
-// one principal with different rights are two tenants. It does not change.
+// A Tenant is what the calls of one principal work in: its roots and rules, and the tools that it may see. Two tokens
+// of one principal with different rights are two tenants. It does not change.
 type Tenant struct {
 	Who       auth.Principal
 	Space     *workspace.Space
@@ -48,7 +48,7 @@ type Maker struct {
 	Durable bool   // sessions outlive the process, and callers come over a network
 	NoShell string // why no command runs in this process; "": each tenant says
 
-	lists taskLists
+	shared taskLists
 }
 
 // A spec is what differs between tenants.
@@ -78,7 +78,8 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	if m.Durable {
 		home = "" // those who come over a network have nothing to do with the home of who started the server
 	}
-	if t.Space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs), workspace.Options{Home: home}); err != nil {
+	if t.Space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs),
+		workspace.Options{Home: home}); err != nil {
 		return nil, err
 	}
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
@@ -140,11 +141,13 @@ func (t *Tenant) openSkills(dirs []skills.Dir) {
 func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 	name := x.Spec.Name
 	if t.Broken {
-		return &tool.Refusal{Code: tool.WorkspaceUnavailable, Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
+		return &tool.Refusal{Code: tool.WorkspaceUnavailable,
+			Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
 	}
 	if want, text := scope(x.Spec.Scope); !t.Who.Scopes.Has(want) {
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
-			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name, text)}
+			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name,
+			text)}
 	}
 	var reason string // made when it is needed: this is on the way of every call (BenchmarkServe)
 	switch {
@@ -202,10 +205,12 @@ const allScopes = auth.Read | auth.Write | auth.Shell | auth.Web | auth.AdminCon
 func (m *Maker) Local() (*Tenant, error) {
 	return m.tenant(spec{
 		who: auth.Principal{
-			ID: auth.LocalID, Slug: auth.LocalID, Roots: m.Config.Roots, Scopes: allScopes, Admin: true, Via: auth.ModeNone,
+			ID: auth.LocalID, Slug: auth.LocalID, Roots: m.Config.Roots, Scopes: allScopes, Admin: true,
+			Via: auth.ModeNone,
 		},
 		roots: m.Config.Roots, workDir: m.Config.WorkDir,
-		rules: permission.Options{Deny: m.Config.Permissions.Deny, Ask: m.Config.Permissions.Ask, Allow: m.Config.Permissions.Allow},
+		rules: permission.Options{Deny: m.Config.Permissions.Deny, Ask: m.Config.Permissions.Ask,
+			Allow: m.Config.Permissions.Allow},
 		start: m.Config.Permissions.Mode, highest: permission.Bypass,
 	})
 }

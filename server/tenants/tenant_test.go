@@ -39,7 +39,7 @@ func TestRulesOfTokens(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = p.Space.Close() })
 	d := p.Rules.Decide(permission.Request{
-		Tool: "read_file", Cwd: work, ReadOnly: true, Own: permission.Allow,
+		Tool: "read_file", Family: permission.FamilyRead, Cwd: work, ReadOnly: true, Own: permission.Allow,
 		Targets: []permission.Target{{Kind: permission.Path, Value: filepath.Join(work, "secret"), Inside: true}},
 	})
 	if d.Verdict != permission.Deny || d.Origin != "principal bo" {
@@ -49,7 +49,7 @@ func TestRulesOfTokens(t *testing.T) {
 		t.Error("skills may lend rules")
 	}
 	d = p.Rules.Decide(permission.Request{
-		Tool: "edit_file", Aliases: []string{"Edit"}, Cwd: work, Own: permission.Allow, Mode: p.Start,
+		Tool: "edit_file", Aliases: []string{"Edit"}, Family: permission.FamilyEdit, Cwd: work, Own: permission.Allow, Mode: p.Start,
 		Targets: []permission.Target{{Kind: permission.Path, Value: filepath.Join(work, "x"), Real: filepath.Join(work, "x"), Inside: true}},
 	})
 	if d.Verdict != permission.Ask || strings.Contains(d.Rule, "Edit") {

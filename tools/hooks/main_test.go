@@ -114,7 +114,7 @@ func shellEvent(t *testing.T, command string) Event {
 		Session: "p:session", Roots: []string{root}, Cwd: root, Mode: permission.AcceptEdits,
 		Call: "call1", Tool: "run_shell", Aliases: []string{"Bash"}, Input: bytes.TrimSpace(input),
 		Request: permission.Request{
-			Tool: "run_shell", Aliases: []string{"Bash"}, Input: json.RawMessage(input), Cwd: root, Own: permission.Allow,
+			Tool: "run_shell", Aliases: []string{"Bash"}, Family: permission.FamilyBash, Input: json.RawMessage(input), Cwd: root, Own: permission.Allow,
 			Targets: []permission.Target{{Kind: permission.Command, Value: command}},
 		},
 	}

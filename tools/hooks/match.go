@@ -88,7 +88,7 @@ func (h hook) applies(e Event) bool {
 	if h.when == nil || e.Tool == "" || h.when.Matches(e.Request) {
 		return true
 	}
-	if !h.when.Names(e.Tool, e.Aliases) {
+	if !h.when.Names(e.Tool, e.Aliases, e.Request.Family) {
 		return false
 	}
 	_, pattern, _ := strings.Cut(strings.TrimSuffix(h.If.Text, ")"), "(")

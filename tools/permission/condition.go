@@ -17,7 +17,9 @@ func Compile(r Rule, home string) (Condition, error) {
 }
 
 // Names says whether a rule with this text is about a tool of that name, whatever the call.
-func (c Condition) Names(tool string, aliases []string) bool { return c.rule.names(tool, aliases) }
+func (c Condition) Names(tool string, aliases []string, f Family) bool {
+	return c.rule.names(tool, aliases, f)
+}
 
 // Matches says whether a rule with this text would match a call, as one that asks does: any target, any part of a
 // command. As nobody knows the roots here, a relative pattern counts from every directory above a path: a hook that
@@ -26,7 +28,7 @@ func (c Condition) Matches(r Request) bool {
 	p := &Policy{made: true}
 	p.complete(&r)
 	rules := []rule{c.rule}
-	if bareRule(rules, r.Tool, r.Aliases) != nil {
+	if bareRule(rules, r.Tool, r.Aliases, r.Family) != nil {
 		return true
 	}
 	for i := range r.Targets {

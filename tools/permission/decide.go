@@ -20,7 +20,7 @@ func (p *Policy) Decide(r Request) Decision {
 		return deny("there is no permission policy")
 	}
 	p.complete(&r)
-	if rule := bareRule(p.deny, r.Tool, r.Aliases); rule != nil {
+	if rule := bareRule(p.deny, r.Tool, r.Aliases, r.Family); rule != nil {
 		return Decision{Off: true, Rule: rule.Text, Origin: rule.Origin, Reason: "a rule switches this tool off"}
 	}
 	if slices.ContainsFunc(r.Opinions, func(v Verdict) bool { return v != Ask && v != Allow }) {
@@ -78,7 +78,7 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	if d, asks := p.guarded(r); asks {
 		return d, true
 	}
-	if rule := bareRule(p.ask, r.Tool, r.Aliases); rule != nil {
+	if rule := bareRule(p.ask, r.Tool, r.Aliases, r.Family); rule != nil {
 		return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin,
 			Reason: "a rule asks before this tool"}, true
 	}

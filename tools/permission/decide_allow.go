@@ -56,10 +56,10 @@ func (p *Policy) allowsTool(r *Request, granted []rule) *rule {
 			return nil
 		}
 	}
-	if rule := bareRule(p.allow, r.Tool, r.Aliases); rule != nil {
+	if rule := bareRule(p.allow, r.Tool, r.Aliases, r.Family); rule != nil {
 		return rule
 	}
-	return bareRule(granted, r.Tool, r.Aliases)
+	return bareRule(granted, r.Tool, r.Aliases, r.Family)
 }
 
 func (p *Policy) allowsTarget(r *Request, t *Target, granted []rule) *rule {
@@ -70,7 +70,7 @@ func (p *Policy) allowsTarget(r *Request, t *Target, granted []rule) *rule {
 		return p.allowsPath(r, t, granted)
 	}
 	return pick(p.allow, granted, func(rule *rule) bool {
-		if !rule.names(r.Tool, r.Aliases) {
+		if !rule.names(r.Tool, r.Aliases, r.Family) {
 			return false
 		}
 		if t.Kind == Domain {
@@ -109,7 +109,7 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 	covering := func(path string) *rule {
 		return pick(p.allow, granted, func(rule *rule) bool {
 			switch {
-			case !rule.about(change), t.Use == ByCall && !rule.names(r.Tool, r.Aliases):
+			case !rule.about(change), t.Use == ByCall && !rule.names(r.Tool, r.Aliases, r.Family):
 				return false
 			case rule.bare():
 				return t.Use != ByCall
@@ -132,7 +132,8 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	a := t.Analysis
 	whole := strings.TrimSpace(t.Value)
 	if rule := pick(p.allow, granted, func(rule *rule) bool {
-		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) && rule.names(r.Tool, r.Aliases) &&
+		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) &&
+			rule.names(r.Tool, r.Aliases, r.Family) &&
 			!(rule.lent && a.Class == Dangerous)
 	}); rule != nil {
 		return rule
@@ -152,7 +153,7 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 			return nil
 		}
 		rule := pick(p.allow, granted, func(rule *rule) bool {
-			return rule.ofCommand() && rule.text.match(part.Text) && rule.names(r.Tool, r.Aliases)
+			return rule.ofCommand() && rule.text.match(part.Text) && rule.names(r.Tool, r.Aliases, r.Family)
 		})
 		if rule == nil {
 			return nil

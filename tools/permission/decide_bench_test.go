@@ -25,14 +25,14 @@ func BenchmarkDecide(b *testing.B) {
 	at := policy.At([]string{cwd}, cwd)
 	file := cwd + "/server/pipeline/permit.go"
 	edit := Request{
-		Tool: "edit_file", Aliases: []string{"Edit"}, Own: Allow, Mode: AcceptEdits, Cwd: cwd,
+		Tool: "edit_file", Aliases: []string{"Edit"}, Family: FamilyEdit, Own: Allow, Mode: AcceptEdits, Cwd: cwd,
 		Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}},
 	}
 	link := edit
 	link.Targets = []Target{{Kind: Path, Value: "/home/someone/link/permit.go", Real: file, Inside: true}}
 	analysis := Analyze("cd server && npm test -- --watch=false 2>&1 | tail -20", at.insideText)
 	shell := Request{
-		Tool: "run_shell", Aliases: []string{"Bash"}, Own: Allow, Cwd: cwd,
+		Tool: "run_shell", Aliases: []string{"Bash"}, Family: FamilyBash, Own: Allow, Cwd: cwd,
 		Targets: []Target{{Kind: Command, Value: "cd server && npm test -- --watch=false 2>&1 | tail -20", Analysis: &analysis}},
 	}
 	for _, f := range analysis.Files {
@@ -68,7 +68,7 @@ func BenchmarkGrants(b *testing.B) {
 		b.Fatal(err)
 	}
 	p = p.At([]string{"/w"}, "/w")
-	r := Request{Tool: "run_shell", Aliases: []string{"Bash"}, Own: Allow, Cwd: "/w", Now: noon, Targets: []Target{{Kind: Command, Value: "make x"}}}
+	r := Request{Tool: "run_shell", Aliases: []string{"Bash"}, Family: FamilyBash, Own: Allow, Cwd: "/w", Now: noon, Targets: []Target{{Kind: Command, Value: "make x"}}}
 	a := Analyze("make x", nil)
 	r.Targets[0].Analysis = &a
 	for i := range maxGrants {

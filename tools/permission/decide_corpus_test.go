@@ -202,6 +202,7 @@ func (w *world) request(call string) (Request, error) {
 	default:
 		return r, fmt.Errorf("%q is no call", call)
 	}
+	r.Family = familyOf(r.Tool)
 	for i := range r.Targets {
 		w.resolve(&r.Targets[i])
 	}

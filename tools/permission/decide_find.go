@@ -163,7 +163,7 @@ func (p *Policy) find(rules []rule, r *Request) hit {
 		case Command:
 			for j := range rules {
 				rule := &rules[j]
-				if !rule.ofCommand() || !rule.names(r.Tool, r.Aliases) {
+				if !rule.ofCommand() || !rule.names(r.Tool, r.Aliases, r.Family) {
 					continue
 				}
 				if about, ok := rule.forbidsCommand(t.Value, t.Analysis); ok {
@@ -172,7 +172,7 @@ func (p *Policy) find(rules []rule, r *Request) hit {
 			}
 		case Domain, Name:
 			for j := range rules {
-				if rule := &rules[j]; rule.forbidsText(t) && rule.names(r.Tool, r.Aliases) {
+				if rule := &rules[j]; rule.forbidsText(t) && rule.names(r.Tool, r.Aliases, r.Family) {
 					return hit{rule, t.Value}
 				}
 			}
@@ -224,7 +224,7 @@ func findParameter(rules []rule, r *Request) hit {
 	var values map[string]json.RawMessage
 	for i := range rules {
 		rule := &rules[i]
-		if rule.param == "" || !rule.names(r.Tool, r.Aliases) {
+		if rule.param == "" || !rule.names(r.Tool, r.Aliases, r.Family) {
 			continue
 		}
 		if values == nil {

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -95,7 +96,7 @@ func TestZeroValuesDeny(t *testing.T) {
 		if d := p.Decide(allowed); d.Verdict != Deny || d.Reason == "" {
 			t.Errorf("a policy that New did not make: got %+v", d)
 		}
-		if !p.Off("read_file", nil) || !p.Hidden("/w/a") {
+		if !p.Off("read_file", nil, FamilyRead) || !p.Hidden("/w/a") {
 			t.Error("a policy that New did not make lists tools or files")
 		}
 	}
@@ -118,7 +119,7 @@ func TestZeroValuesDeny(t *testing.T) {
 }
 
 func TestDenyRules(t *testing.T) {
-	change := Request{Tool: "edit_file", Own: Allow, Mode: Bypass, Cwd: "/w/cwd"}
+	change := Request{Tool: "edit_file", Family: FamilyEdit, Own: Allow, Mode: Bypass, Cwd: "/w/cwd"}
 	read := change
 	read.Tool, read.ReadOnly = "read_file", true
 	for _, c := range []struct {
@@ -173,7 +174,7 @@ func TestOrder(t *testing.T) {
 		request Request
 		want    string
 	}{
-		{"bare rule first", Request{Tool: "run_shell", Own: Ask, Opinions: []Verdict{Deny}, Targets: []Target{secret}}, "a rule switches this tool off"},
+		{"bare rule first", Request{Tool: "run_shell", Family: FamilyBash, Own: Ask, Opinions: []Verdict{Deny}, Targets: []Target{secret}}, "a rule switches this tool off"},
 		{"hook second", Request{Opinions: []Verdict{Deny}, Targets: []Target{secret}}, "a hook denies it"},
 		{"path third", Request{Own: Ask, Opinions: []Verdict{Ask}, Targets: []Target{secret}}, "a rule denies /conf/secret"},
 		{"the tool's own", Request{Opinions: []Verdict{Ask}}, "the tool refuses this input"},
@@ -182,6 +183,7 @@ func TestOrder(t *testing.T) {
 		{"hook's allow", Request{Own: Allow, Opinions: []Verdict{Allow}}, "a hook allows it"},
 		{"the mode", Request{Own: Allow}, "mode default asks before this"},
 	} {
+		c.request.Family = cmp.Or(c.request.Family, FamilyNone)
 		if d := p.Decide(c.request); d.Reason != c.want {
 			t.Errorf("%s: got %+v, want %q", c.name, d, c.want)
 		}

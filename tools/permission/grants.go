@@ -91,10 +91,10 @@ func (g Grant) origin() string {
 // granted returns the grants that hold now and may be about the call, which are parsed once. One that does not parse
 // was not suggested by us, and allows nothing.
 func (r *Request) granted() []rule {
-	if r.parsed {
-		return r.grants
+	if r.parsed != nil {
+		return *r.parsed
 	}
-	r.parsed = true
+	var rules []rule
 	for _, g := range r.Grants[max(0, len(r.Grants)-maxGrants-2*MaxLoans):] {
 		if !g.holds(r.Now) {
 			continue
@@ -105,8 +105,9 @@ func (r *Request) granted() []rule {
 		}
 		if parsed, err := parse(Rule{Text: g.Rule, Origin: g.origin()}, "", Allow); err == nil {
 			parsed.lent = g.lent()
-			r.grants = append(r.grants, parsed)
+			rules = append(rules, parsed)
 		}
 	}
-	return r.grants
+	r.parsed = &rules
+	return rules
 }

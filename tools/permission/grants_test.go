@@ -21,11 +21,11 @@ func TestLoanDecisions(t *testing.T) {
 	}
 	p = p.At([]string{"/w"}, "/w")
 	file := func(path string) Request {
-		return Request{Tool: "edit_file", Aliases: []string{"Edit"}, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}}
+		return Request{Tool: "edit_file", Aliases: []string{"Edit"}, Family: FamilyEdit, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}}
 	}
 	command := func(text string) Request {
 		a := Analyze(text, nil)
-		return Request{Tool: "run_shell", Aliases: []string{"Bash"}, Targets: []Target{{Kind: Command, Value: text, Analysis: &a}}}
+		return Request{Tool: "run_shell", Aliases: []string{"Bash"}, Family: FamilyBash, Targets: []Target{{Kind: Command, Value: text, Analysis: &a}}}
 	}
 	for _, c := range []struct {
 		rule    string
@@ -170,7 +170,7 @@ func TestReading(t *testing.T) {
 		}
 	}
 	edit := Request{
-		Tool: "edit_file", Mode: Bypass, Own: Allow, Now: noon,
+		Tool: "edit_file", Family: FamilyEdit, Mode: Bypass, Own: Allow, Now: noon,
 		Targets: []Target{{Kind: Path, Value: "/home/me/.config/codehand/skills/x/SKILL.md", Real: "/home/me/.config/codehand/skills/x/SKILL.md"}},
 	}
 	if d := p.Decide(edit); d.Verdict != Deny {

@@ -69,6 +69,7 @@ const (
 type Request struct {
 	Tool     string
 	Aliases  []string
+	Family   Family          // of the tool; the zero value is the strictest
 	Input    json.RawMessage // for rules on one parameter
 	Targets  []Target
 	Cwd      string
@@ -84,8 +85,7 @@ type Request struct {
 	Grants   []Grant
 	Now      time.Time // for the age of grants
 
-	grants []rule // see granted
-	parsed bool
+	parsed *[]rule // of Grants; nil: not yet; see granted
 }
 
 // A Decision names what decided, for the model, for people and for the audit.

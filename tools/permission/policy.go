@@ -157,7 +157,7 @@ func (p *Policy) Unmatched(tools []string) []Rule {
 			if family || strings.HasPrefix(r.name, mountPrefix) || r.name == "*" {
 				continue
 			}
-			if !slices.ContainsFunc(tools, func(t string) bool { return r.names(t, nil) }) {
+			if !slices.ContainsFunc(tools, func(t string) bool { return r.names(t, nil, FamilyNone) }) {
 				lost = append(lost, r.Rule)
 			}
 		}
@@ -166,14 +166,14 @@ func (p *Policy) Unmatched(tools []string) []Rule {
 }
 
 // Off says whether a bare deny rule switches a tool off altogether: it is then not listed either.
-func (p *Policy) Off(tool string, aliases []string) bool {
-	return p == nil || !p.made || bareRule(p.deny, tool, aliases) != nil
+func (p *Policy) Off(tool string, aliases []string, f Family) bool {
+	return p == nil || !p.made || bareRule(p.deny, tool, aliases, f) != nil
 }
 
 // bareRule returns the first rule that is about every use of a tool; nil: there is none.
-func bareRule(rules []rule, tool string, aliases []string) *rule {
+func bareRule(rules []rule, tool string, aliases []string, f Family) *rule {
 	for i := range rules {
-		if r := &rules[i]; r.bare() && r.names(tool, aliases) {
+		if r := &rules[i]; r.bare() && r.names(tool, aliases, f) {
 			return r
 		}
 	}

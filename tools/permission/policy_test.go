@@ -20,7 +20,7 @@ func TestWithheld(t *testing.T) {
 		if got := p.Withheld("/w", path); got != want {
 			t.Errorf("Withheld(%s) is %v, want %v", path, got, want)
 		}
-		d := p.Decide(Request{Tool: "read_file", ReadOnly: true, Own: Allow, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}})
+		d := p.Decide(Request{Tool: "read_file", Family: FamilyRead, ReadOnly: true, Own: Allow, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}})
 		if (d.Verdict == Ask) != want {
 			t.Errorf("%s: got %+v, but Withheld is %v", path, d, want)
 		}

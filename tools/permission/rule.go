@@ -19,12 +19,14 @@ type Rule struct {
 // ways (`Bash(make:all)` is a command, and a parameter); then either counts.
 type rule struct {
 	Rule
-	name   string   // of a tool, a family or a mounted server
-	tools  []string // what the name covers besides the tool that has it as name or alias
-	glob   *glob    // the name has a `*`
-	lent   bool     // by a skill
-	reads  bool     // it is about reading files
-	writes bool     // it is about changing files
+	name     string   // of a tool, a family or a mounted server
+	families []Family // what the name covers besides the tool that has it as name or alias
+	tools    []string // likewise, of single tools
+	allows   bool     // else it denies or asks
+	glob     *glob    // the name has a `*`
+	lent     bool     // by a skill
+	reads    bool     // it is about reading files
+	writes   bool     // it is about changing files
 
 	path  *pathPattern
 	text  *glob // a command, or the name of an agent or a skill
@@ -32,14 +34,6 @@ type rule struct {
 	param string // name of a parameter; "": none
 	value *glob  // of the parameter
 }
-
-// The tools that a family name covers, beside the tool that has it as an alias.
-var (
-	readers = []string{"read_file", "list_files", "grep_search", "file_history", "lsp"}
-	editors = []string{"write_file", "edit_file", "multi_edit", "notebook_edit", "undo_change"}
-	shells  = []string{"run_shell", "run_readonly", "monitor"}
-	files   = slices.Concat(readers, editors)
-)
 
 const mountPrefix = "mcp__"
 
@@ -54,21 +48,22 @@ const (
 	aName
 )
 
-// takes are the names whose rules take something. Others take a parameter only.
+// takes are the names whose rules take something, also of tools that come later. Others take a parameter only.
 var takes = map[string]struct {
-	what  taking
-	tools []string // nil: the tool of that name or alias
+	what   taking
+	family Family // FamilyUnknown: none
+	tool   string // the one that the name stands for; "": that of this name or alias
 }{
-	"Read": {aPath, readers}, "Edit": {aPath, editors},
-	"Bash": {aCommand, shells}, "PowerShell": {aCommand, shells},
-	"run_shell": {aCommand, nil}, "run_readonly": {aCommand, nil}, "monitor": {aCommand, nil},
-	"Monitor":  {aCommand, []string{"monitor"}},
-	"WebFetch": {aDomain, []string{"web_fetch"}}, "web_fetch": {aDomain, nil},
-	"Agent": {aName, []string{"agent"}}, "Task": {aName, []string{"agent"}}, "agent": {aName, nil},
-	"Skill": {aName, []string{"skill"}}, "skill": {aName, nil},
+	"Read": {what: aPath, family: FamilyRead}, "Edit": {what: aPath, family: FamilyEdit},
+	"Bash": {what: aCommand, family: FamilyBash}, "PowerShell": {what: aCommand, family: FamilyBash},
+	"run_shell": {what: aCommand}, "run_readonly": {what: aCommand},
+	"monitor": {what: aCommand}, "Monitor": {what: aCommand, tool: "monitor"},
+	"WebFetch": {what: aDomain, tool: "web_fetch"}, "web_fetch": {what: aDomain},
+	"Agent": {what: aName, tool: "agent"}, "Task": {what: aName, tool: "agent"}, "agent": {what: aName},
+	"Skill": {what: aName, tool: "skill"}, "skill": {what: aName},
 }
 
-// insteads are the names of single file tools, with the family that a pattern belongs to.
+// insteads are the names of single file tools, with the family that a pattern belongs to: for the words of an error.
 var insteads = map[string]string{
 	"Write": "Edit", "MultiEdit": "Edit", "NotebookEdit": "Edit",
 	"write_file": "Edit", "edit_file": "Edit", "multi_edit": "Edit", "notebook_edit": "Edit", "undo_change": "Edit",
@@ -137,7 +132,12 @@ func goodName(name string) bool {
 // setName finds what a name covers. Whoever may read nothing may change nothing either, since a change shows what was
 // there; and whoever may change a file may see it.
 func (r *rule) setName(name string, v Verdict) {
-	r.name, r.tools = name, takes[name].tools
+	r.name, r.allows = name, v == Allow
+	if of := takes[name]; of.family != FamilyUnknown {
+		r.families = []Family{of.family}
+	} else if of.tool != "" {
+		r.tools = []string{of.tool}
+	}
 	if strings.Contains(name, "*") {
 		r.glob = newGlob(name)
 	}
@@ -148,7 +148,7 @@ func (r *rule) setName(name string, v Verdict) {
 		r.reads, r.writes = v == Allow, true
 	}
 	if r.reads && r.writes {
-		r.tools = files
+		r.families = []Family{FamilyRead, FamilyEdit}
 	}
 }
 
@@ -239,11 +239,11 @@ func (r *rule) bare() bool {
 }
 
 // names says whether the rule is about a tool.
-func (r *rule) names(tool string, aliases []string) bool {
+func (r *rule) names(tool string, aliases []string, f Family) bool {
 	if r.glob != nil {
 		return r.glob.match(tool) || slices.ContainsFunc(aliases, r.glob.match)
 	}
-	if r.name == tool || slices.Contains(r.tools, tool) || slices.Contains(aliases, r.name) {
+	if r.name == tool || slices.Contains(r.tools, tool) || slices.Contains(aliases, r.name) || r.family(f) {
 		return true
 	}
 	return strings.HasPrefix(r.name, mountPrefix) && len(tool) > len(r.name)+2 &&

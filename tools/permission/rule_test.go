@@ -200,11 +200,11 @@ func TestOff(t *testing.T) {
 				if rest == "" {
 					aliases = nil
 				}
-				got := p.Off(tool, aliases)
+				got := p.Off(tool, aliases, familyOf(tool))
 				if got != want {
 					t.Errorf("%s: Off(%s, %v) is %v, want %v", c.rule, tool, aliases, got, want)
 				}
-				d := p.Decide(Request{Tool: tool, Aliases: aliases, ReadOnly: true, Own: Allow})
+				d := p.Decide(Request{Tool: tool, Aliases: aliases, Family: familyOf(tool), ReadOnly: true, Own: Allow})
 				if d.Off != got || (d.Verdict == Deny) != got {
 					t.Errorf("%s: Decide says %+v about %s, Off says %v", c.rule, d, tool, got)
 				}
@@ -302,8 +302,8 @@ func FuzzRule(f *testing.F) {
 		}
 		file = path.Clean("/" + file)
 		requests := []Request{
-			{Tool: "edit_file", ReadOnly: readOnly, Own: Allow, Mode: AcceptEdits, Cwd: "/w", Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}}},
-			{Tool: "run_shell", ReadOnly: readOnly, Own: Allow, Cwd: "/w", Targets: []Target{{Kind: Command, Value: command}}},
+			{Tool: "edit_file", Family: FamilyEdit, ReadOnly: readOnly, Own: Allow, Mode: AcceptEdits, Cwd: "/w", Targets: []Target{{Kind: Path, Value: file, Real: file, Inside: true}}},
+			{Tool: "run_shell", Family: FamilyBash, ReadOnly: readOnly, Own: Allow, Cwd: "/w", Targets: []Target{{Kind: Command, Value: command}}},
 		}
 		none := mustNew(t, Options{Home: "/h/u"})
 		for _, v := range []Verdict{Deny, Ask, Allow} {

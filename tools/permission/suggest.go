@@ -75,7 +75,7 @@ func (p *Policy) suggestions(r *Request) []string {
 		return []string{"WebFetch(domain:" + plainHost(own.Value) + ")"}
 	}
 	for _, name := range []string{"Agent", "Skill"} {
-		if slices.Contains(takes[name].tools, r.Tool) {
+		if takes[name].tool == r.Tool {
 			return []string{name + "(" + escapeText(own.Value) + ")"}
 		}
 	}

@@ -51,7 +51,18 @@ type Spec struct {
 	Personal    bool     // its Question is for a person: a client that cannot be asked is told to ask one itself
 	MaxRunes    int      // of one result; 0 is DefaultMaxRunes
 	Scope       Scope
-	Traits      Traits // promises for every input: what tools/list publishes
+	Family      permission.Family // which rules without its name cover it; the zero value is the strictest
+	Traits      Traits            // promises for every input: what tools/list publishes
+
+	// What follows is for tests, and never shown to a client or a model.
+
+	// Example is the arguments of a good call, as JSON: the contract suite and foreign clients make it. In it $WORK is
+	// a directory with f (the line one), n.ipynb (one cell) and h (written by write_file), and $JOB is a job that runs.
+	Example string
+	// NoTargets says why calls reach nothing that a rule could name; "": each has a target, or is Private.
+	NoTargets string
+	// Finds are what models type into tool_search when they want this tool. It must come first for them.
+	Finds []string
 }
 
 // Progress tells the client how far a call is. It never blocks and has no answer. total 0: unknown.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // needGit returns a function that runs git in dir with what it gets on its input.
@@ -184,8 +186,8 @@ func TestEqualsGit(t *testing.T) {
 		rule  func(*rand.Rand) string
 		trees int
 	}{
-		{"plain", plainNames, plainRule, 25},
-		{"wild", wildNames, wildRule, 50},
+		{"plain", plainNames, plainRule, leaktest.Rounds(10, 25)},
+		{"wild", wildNames, wildRule, leaktest.Rounds(20, 50)},
 	} {
 		for seed := range c.trees {
 			t.Run(fmt.Sprintf("%s-%d", c.name, seed), func(t *testing.T) {

@@ -1,0 +1,134 @@
+package editing
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"codehand/filestate"
+	"codehand/filestate/lock"
+	"codehand/tools/permission"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// ApplyAll changes all files or none; the changes are in the order of files. The error is a refusal that says what is
+// wrong with every file, or one of ours.
+func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestate.Change, error) {
+	// which is refused, and so are others for what is wrong with them
+	if slices.ContainsFunc(files, (*FileEdits).notebook) {
+		if _, err := CheckAll(ctx, env, files); err != nil {
+			return nil, err
+		}
+	}
+	defer TellStages(env, files...)()
+	all := make([]filestate.Edit, len(files))
+	for i, f := range files {
+		all[i] = f.Change(env)
+	}
+	changes, err := env.Files.Update(ctx, By(env, "multi_edit"), all...)
+	failed, isFailed := errors.AsType[*filestate.WriteError](err)
+	_, isTorn := errors.AsType[*filestate.RollbackError](err)
+	switch {
+	case err == nil:
+		return changes, nil
+	case isFailed && len(files) > 1:
+		err = wording.WriteRefusal(failed, len(files), err)
+	case isFailed:
+		err = files[0].Refusal(ctx, env, err)
+	case isTorn, ctx.Err() != nil, errors.Is(err, lock.ErrLocked), errors.Is(err, filestate.ErrMemory):
+		err = Guard{}.Refusal(ctx, env, "One of the files", err)
+	default: // to say what is wrong with every file, not only with the first
+		if _, wrong := CheckAll(ctx, env, files); wrong != nil {
+			return nil, wrong
+		}
+		err = tool.Refuse(tool.Busy,
+			"One of the files is being changed by another session. Nothing was done. Try again.")
+	}
+	return nil, err
+}
+
+// TellStages lets files tell the client how far their call is. done is called when the call ends.
+func TellStages(env tool.Env, files ...*FileEdits) (done func()) {
+	notes := &stages{env: env}
+	for _, f := range files {
+		f.notes = notes
+	}
+	return notes.end
+}
+
+// maxFailing is how many failing edits one refusal reports.
+const maxFailing = 10
+
+// DryRunWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one
+// that denies them, by the name that was given or by that of the file itself, is told here.
+func DryRunWords(env tool.Env, files []*FileEdits) string {
+	edits := wording.Plural(files[0].Total, "edit", "edits")
+	for _, f := range files {
+		for _, path := range []string{env.Space.Abs(f.Path), f.File.Path} {
+			if env.Rules.Ruled(path, true) == permission.Deny {
+				return "Dry run: all " + edits + " fit, but a permission rule denies changes of " + f.Path + "."
+			}
+		}
+	}
+	return "Dry run: all " + edits + " would apply."
+}
+
+// EditedWords is what these edits came to.
+func EditedWords(changes []filestate.Change, edits int) string {
+	changed := slices.DeleteFunc(slices.Clone(changes), unchanged)
+	if len(changed) == 0 {
+		return "No change: " + wording.Plural(len(changes), "file has", "files have") + " this content already."
+	}
+	return fmt.Sprintf("Successfully edited %s, %s.", wording.Plural(len(changed), "file", "files"),
+		wording.Plural(edits, "edit", "edits"))
+}
+
+// unchanged says that an edit came to the content that the file had.
+func unchanged(c filestate.Change) bool { return c.Old != nil && bytes.Equal(c.Old, c.New) }
+
+// CheckAll tries the edits of every file and writes nothing. The first failing edit of each is reported, at most 10.
+func CheckAll(ctx context.Context, env tool.Env, files []*FileEdits) (changes []filestate.Change, err error) {
+	defer TellStages(env, files...)()
+	var all *tool.Refusal
+	failing := 0
+	for i, f := range files {
+		if failing == maxFailing {
+			addTo(all, "("+wording.Plural(len(files)-i, "more file was", "more files were")+" not looked at.)", "")
+			break
+		}
+		c, err := f.check(ctx, env)
+		changes = append(changes, c)
+		r, ok := errors.AsType[*tool.Refusal](err)
+		switch {
+		case err == nil:
+		case !ok:
+			return nil, err
+		case all == nil:
+			all, failing = r, 1
+		default:
+			failing++
+			brief := ""
+			if r.Brief != "" {
+				brief = string(r.Code) + ": " + r.Brief
+			}
+			addTo(all, r.Error(), brief)
+			all.Shows = append(all.Shows, r.Shows...)
+		}
+	}
+	if all != nil {
+		return nil, all
+	}
+	return changes, nil
+}
+
+// addTo appends a line to a refusal, and to its brief form that line's; brief "": it has none.
+func addTo(r *tool.Refusal, line, brief string) {
+	if r.Brief != "" || brief != "" {
+		r.Brief = cmp.Or(r.Brief, r.Text) + "\n" + cmp.Or(brief, line)
+	}
+	r.Text += "\n" + line
+}

@@ -1,0 +1,46 @@
+package editing
+
+import (
+	"fmt"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// Notes are the last lines of an answer about changed files.
+func Notes(env tool.Env, notes []string, changes ...filestate.Change) string {
+	for _, c := range changes {
+		if c.SyncErr != nil {
+			notes = append(notes, fmt.Sprintf("[written; durability unknown: %v]", c.SyncErr))
+		}
+		if c.Links > 0 {
+			notes = append(notes, "[hard link broken: "+wording.Plural(c.Links, "other name keeps", "other names keep")+
+				" the old content]")
+		}
+		if c.InPlace {
+			notes = append(notes, "[written in place: not atomic]")
+		}
+		if c.NoCopy {
+			notes = append(notes, "[no undo copy: over 32 MiB]")
+		}
+		if len(c.Lost) > 0 {
+			notes = append(notes, "[attributes lost: "+strings.Join(c.Lost, ", ")+"]")
+		}
+		if c.Forgotten {
+			notes = append(notes, "[the change could not be remembered; read the file again before the next edit]")
+		}
+		if (env.Client.Modern || env.Prefs.ReadVersion) && c.After != "" { // else it was removed
+			note := "[version " + string(c.After)
+			if len(changes) > 1 {
+				note += " of " + c.Path
+			}
+			notes = append(notes, note+"]")
+		}
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return "\n" + strings.Join(notes, "\n")
+}

@@ -1,0 +1,155 @@
+package editing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+)
+
+// A FileEdits is one file with the edits that a call makes to it, in order. It has one edit at least.
+type FileEdits struct {
+	File    filestate.File  // where it is; the caller closes it
+	Path    string          // as asked for
+	Version string          // that the caller has seen; "": what the session has seen counts
+	Which   []int           // numbers of the edits in their call, from 1; nil: the call has one and no numbers
+	Edits   []textedit.Edit // in order
+	met     []byte          // the content that the edits were tried on last
+	Report  textedit.Report // set when the edits were applied
+	Total   int             // edits of the call
+	notes   *stages
+}
+
+// CheckEdit refuses an edit that needs no file for that. head begins the words about one of several.
+func CheckEdit(name, head, old, now string) error {
+	switch {
+	case len(old) > 1<<20:
+		return tool.Invalid(name, fmt.Sprintf("%s\"old_string\" must have at most 1 MiB, not %s; use write_file", head,
+			results.Size(int64(len(old)))))
+	case old == now:
+		return tool.Numbered(tool.NoChange, 1, "%sNo changes to make: old_string and new_string are exactly the same.",
+			head)
+	}
+	return nil
+}
+
+// errChecked ends a change that was only tried.
+var errChecked = errors.New("checked, not written")
+
+// Change is f as the ledger wants it.
+func (f *FileEdits) Change(env tool.Env) filestate.Edit {
+	creates := f.Edits[0].Old == ""
+	return filestate.Edit{
+		File: f.File, Version: filestate.Version(f.Version), Unseen: env.Prefs.EditRelaxed && !creates,
+		Change: func(old []byte) (content []byte, err error) {
+			if old == nil && !creates {
+				return nil, fs.ErrNotExist
+			}
+			trying, writing := f.stages()
+			f.notes.say(trying)
+			f.met = old
+			content, f.Report, err = textedit.Apply(old, f.Edits)
+			if err == nil {
+				err = CheckSettings(env, old, content, f.Path, f.File.Path)
+			}
+			f.notes.say(writing)
+			return content, err
+		},
+	}
+}
+
+// stages are what the client is told while the edits are tried, and then until they are on the disk.
+func (f *FileEdits) stages() (trying, writing string) {
+	if f.Which == nil {
+		return "Validating edit", "Applying edit"
+	}
+	return fmt.Sprintf("Validating edit %d/%d", f.Which[0], f.Total), "Applying all edits"
+}
+
+// check applies the edits to what is on disk now, under the same guard as a change, and writes nothing. The error is a
+// refusal, or ours.
+func (f *FileEdits) check(ctx context.Context, env tool.Env) (filestate.Change, error) {
+	tried := filestate.Change{Path: f.File.Path, Durable: true}
+	if err := f.RefuseNotebook(ctx, env); err != nil {
+		return tried, err
+	}
+	edit := f.Change(env)
+	apply := edit.Change
+	edit.Change = func(old []byte) ([]byte, error) {
+		content, err := apply(old)
+		if err == nil {
+			tried.Old, tried.New, err = old, content, errChecked
+		}
+		return nil, err
+	}
+	_, err := env.Files.Update(ctx, By(env, ""), edit)
+	if errors.Is(err, errChecked) {
+		return tried, nil
+	}
+	return tried, f.Refusal(ctx, env, err)
+}
+
+// Refusal answers an error that concerns this file.
+func (f *FileEdits) Refusal(ctx context.Context, env tool.Env, err error) error {
+	failed, ok := errors.AsType[*textedit.EditError](err)
+	if !ok {
+		g := Guard{Name: "edit_file", Unread: 6, Changed: 7, creates: f.Edits[0].Old == ""}
+		if f.Which != nil {
+			g.Name, g.head = "multi_edit", fmt.Sprintf("Edit %d: ", f.Which[0])
+		}
+		return g.Refusal(ctx, env, f.Path, err)
+	}
+	edit, head, more := f.Edits[failed.Index], "", ""
+	if f.Which != nil {
+		head = fmt.Sprintf("Edit %d: ", f.Which[failed.Index])
+	}
+	missing, isMissing := errors.AsType[*textedit.NotFoundError](err)
+	cascade, isCascade := errors.AsType[*textedit.CascadeError](err)
+	switch {
+	case isCascade:
+		more = fmt.Sprintf("\nConflicts: edit %d depends on edit %d. Make one edit of the two.", f.Which[failed.Index],
+			f.Which[cascade.By])
+	case isMissing && missing.ChangedBy > 0:
+		by := f.Which[missing.ChangedBy-1]
+		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
+			by, by, f.Which[failed.Index], missing.From, missing.To)
+	case isMissing && appliedBefore(ctx, env, f.File.Path, f.met, edit):
+		missing.Hint = "This exact edit was applied before; nothing to do."
+	}
+	return matchRefusal(env, f.Path, head, edit.Old, more, err)
+}
+
+// Missing says that there is no such file now.
+func Missing(f filestate.File) bool {
+	_, err := f.Dir.Lstat(f.Name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// RefuseClash refuses files that cannot be changed together: one lies below the other, or both are names of one file,
+// of which the first to be replaced breaks the link.
+func RefuseClash(files []*FileEdits) error {
+	infos := make([]os.FileInfo, len(files))
+	for i, f := range files {
+		infos[i], _ = f.File.Dir.Lstat(f.File.Name) // what is missing has no other name
+		for j, g := range files {
+			if rel, err := filepath.Rel(f.File.Path, g.File.Path); infos[i] == nil && i != j && err == nil &&
+				filepath.IsLocal(rel) {
+				return tool.Refuse(tool.NotDirectory,
+					"A part of %s is a file where a directory is needed: %s, which another edit makes.", g.Path, f.Path)
+			}
+			if j < i && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
+				return tool.Invalid("multi_edit",
+					fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.Path,
+						f.Path))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package editing
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// matchRefusal puts into words why an edit of a file was not applied. head comes before, more after the first line.
+func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
+	missing, isMissing := errors.AsType[*textedit.NotFoundError](err)
+	many, isMany := errors.AsType[*textedit.AmbiguousError](err)
+	count, isCount := errors.AsType[*textedit.CountError](err)
+	mix, isMix := errors.AsType[*textedit.MixError](err)
+	switch {
+	case isMissing:
+		text := head + "String to replace not found in file." + more + "\nString: " + wording.Clip(old, 500)
+		if missing.Hint != "" {
+			text += "\n" + missing.Hint
+		}
+		return tool.Numbered(tool.StringNotFound, 8, "%s", text)
+	case isMany:
+		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many, old))
+	case isCount:
+		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want,
+			count.Got)
+	case isMix && mix.Untold && mix.Char == 0:
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%s%s looks like %s, and what this edit leaves would be read as another encoding. Leave more of its "+
+				"text, or write the whole file with write_file, which makes it UTF-8.",
+			head, path, mix.Encoding)
+	case isMix && mix.Untold:
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%s%s looks like %s, and with %q (U+%04X) it would not any more. Use other characters, or write the "+
+				"whole file with write_file, which makes it UTF-8.",
+			head, path, mix.Encoding, mix.Char, mix.Char)
+	case isMix && mix.Char != 0:
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%s%s is %s, which cannot spell %q (U+%04X). Use characters that it has, or write the whole file with "+
+				"write_file, which makes it UTF-8.",
+			head, path, mix.Encoding, mix.Char, mix.Char)
+	case isMix:
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%sBytes beside the match are not %s and would be read together with new_string. Give more of the text "+
+				"around it.", head, mix.Encoding)
+	case errors.Is(err, textedit.ErrMix):
+		return tool.Numbered(tool.EncodingMix, 12,
+			"%sThe encoding of %s is unknown, for it holds bytes that are not UTF-8. "+
+				"new_string may add only ASCII characters and those of old_string.", head, path)
+	case errors.Is(err, textedit.ErrCascade):
+		return tool.Numbered(tool.Cascade, 14,
+			"%sCannot edit file: old_string is a substring of a new_string from a previous edit.%s", head, more)
+	case errors.Is(err, textedit.ErrNotEmpty):
+		return existsRefusal(head)
+	case errors.Is(err, textedit.ErrTooLarge):
+		return tool.Numbered(tool.TooLarge, 10,
+			"%sThe result would be larger than 1 GiB. Make the change in smaller files.", head)
+	}
+	return wording.PathRefusal(env, path, err)
+}
+
+// existsRefusal answers an edit that makes a file where one is.
+func existsRefusal(head string) error {
+	return tool.Numbered(tool.FileExists, 3,
+		"%sCannot create new file - file already exists. Give the text to replace as old_string, or use write_file.",
+		head)
+}
+
+func manyMatches(e *textedit.AmbiguousError, old string) string {
+	text := fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all "+
+		"occurrences, set replace_all to true. "+
+		"To replace only one occurrence, please provide more context to uniquely identify the instance.", e.Count)
+	if e.Overlapping {
+		text += " (overlapping)"
+	}
+	lines := fmt.Sprint(slices.Compact(slices.Clone(e.Lines)))
+	text += "\nLines: " + strings.ReplaceAll(lines[1:len(lines)-1], " ", ", ")
+	if e.Count > len(e.Lines) {
+		text += " …"
+	}
+	if e.Level != textedit.Exact {
+		text += "\nold_string: " + wording.Clip(old, 200) + "\nThe file spells it: " + e.Spelling
+	}
+	return text
+}
+
+// LevelWords says how loosely an edit matched.
+func LevelWords(l textedit.Level) string {
+	switch l {
+	case textedit.Quotes:
+		return " (matched via quote normalization)"
+	case textedit.Escapes:
+		return " (matched via escape decoding)"
+	case textedit.Markers:
+		return " (matched via marker expansion)"
+	}
+	return ""
+}
+
+// Summary says in one line what was done to the file, or would be.
+func (f *FileEdits) Summary(c filestate.Change) string {
+	n, level := 0, textedit.Exact
+	for _, d := range f.Report.Edits {
+		n, level = n+d.Replacements, max(level, d.Level)
+	}
+	text := f.Path + ": "
+	if f.Which != nil {
+		word := "edits "
+		if len(f.Which) == 1 {
+			word = "edit "
+		}
+		text += word + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Which), " ", ", "), "[]") + "; "
+	}
+	if unchanged(c) {
+		return text + "no change, it has this content already"
+	}
+	return text + wording.Plural(n, "replacement", "replacements") + LevelWords(level)
+}

@@ -1,0 +1,87 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/filestate/disk"
+	"codehand/tools/editing"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// What to do about an undo that is refused, by what has become of the file.
+const (
+	undoChanged = "Look at file_history, take back later changes first, or edit the file."
+	undoRemoved = "If file_history has a later change that removed it, take that back first; or else write it anew " +
+		"with write_file."
+	undoInTheWay = "No change by these tools did that. Ask the user, or write the file anew with write_file once its " +
+		"name is free."
+)
+
+// undoConflict is the refusal of an undo that would overwrite what somebody else did.
+func undoConflict(text, then string, cause error) error {
+	return &tool.Refusal{Code: tool.UndoConflict, Cause: cause, Text: text + " Nothing was written. " + then}
+}
+
+// undoConflicts are all files that are in the way.
+func undoConflicts(err error) []*filestate.ConflictError {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // for each of them, and not only the first
+		var all []*filestate.ConflictError
+		for _, one := range joined.Unwrap() {
+			all = append(all, undoConflicts(one)...)
+		}
+		return all
+	}
+	if c, ok := errors.AsType[*filestate.ConflictError](err); ok {
+		return []*filestate.ConflictError{c}
+	}
+	return nil
+}
+
+func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
+	var heads, thens, diffs, shows []string
+	for _, c := range all {
+		special, isSpecial := errors.AsType[*disk.NotRegularError](c.Err)
+		head, then, diff := c.Path+" changed after that change.", undoChanged, ""
+		switch {
+		case errors.Is(c.Err, filestate.ErrLinked):
+			head = c.Path + " has further names now (hard links), which an undo would break away."
+		case errors.Is(c.Err, disk.ErrDirectory):
+			head, then = c.Path+" is a directory now.", undoInTheWay
+		case isSpecial:
+			head, then = c.Path+" is a "+special.Kind+" now.", undoInTheWay
+		case c.Err != nil:
+			head = c.Path + " was replaced after that change, by a link or by another program."
+		case c.Now == nil:
+			head, then = c.Path+" changed after that change: it was removed.", undoRemoved
+		case c.Want == nil:
+			head = c.Path + " changed after that change: somebody made it again."
+		default:
+			diff, _ = editing.ContentDiff(c.Want, c.Now, editing.MaxDiff/len(all))
+			shows = append(shows, c.Path)
+			if len(all) > 1 {
+				diff = c.Path + ":\n" + diff
+			}
+		}
+		heads = append(heads, head)
+		if !slices.Contains(thens, then) {
+			thens = append(thens, then)
+		}
+		if diff != "" {
+			diffs = append(diffs, diff)
+		}
+	}
+	if rest := len(heads) - 3; rest > 0 { // the list of a refusal is short
+		heads = append(heads[:3], fmt.Sprintf("So did %s.", wording.Plural(rest, "other file", "other files")))
+	}
+	r, _ := errors.AsType[*tool.Refusal](undoConflict(strings.Join(heads, " "), strings.Join(thens, " "), cause))
+	if len(diffs) > 0 {
+		r.Text += " Since then:\n" + strings.Join(diffs, "\n")
+	}
+	r.Shows = shows
+	return r
+}

@@ -1,0 +1,73 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"codehand/filestate"
+	"codehand/tools/editing"
+	"codehand/tools/results"
+	"codehand/tools/textedit"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// KeptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
+// for reading: only undo_change has its bytes.
+func KeptContent(id string, content []byte) string {
+	back := "To write it to the file, byte for byte, use undo_change with change_id " + id + "."
+	encoding, err := textedit.Detect(content)
+	if err != nil {
+		return fmt.Sprintf("(not text: %s)\n%s", results.Size(int64(len(content))), back)
+	}
+	what := encoding.String()
+	shown, bad := encoding.Decode(content[encoding.Mark():])
+	if bad > 0 {
+		what += ", " + results.Count(bad) + " of its bytes are no characters"
+	}
+	if lf := strings.ReplaceAll(shown, "\r\n", "\n"); lf != shown {
+		shown, what = lf, what+", CRLF"
+	}
+	shown, _ = results.Show(shown)
+	return strings.TrimSuffix("This content ("+what+") was kept because no file had it. "+back+"\n"+shown, "\n")
+}
+
+// UndoneFiles says of each file what it is now. hidden are those of which it does not show all that has changed.
+func UndoneFiles(changes []filestate.Change) (text string, hidden []int) {
+	var b strings.Builder
+	for i, c := range changes {
+		switch {
+		case c.Before == c.After:
+			fmt.Fprintf(&b, "\n%s: it has that content already", c.Path)
+		case c.After == "":
+			fmt.Fprintf(&b, "\n%s: removed", c.Path)
+		case c.Before == "":
+			fmt.Fprintf(&b, "\n%s: made again", c.Path)
+		default:
+			fmt.Fprintf(&b, "\n%s: restored", c.Path)
+		}
+		diff, whole := editing.ContentDiff(c.Old, c.New, editing.MaxDiff/len(changes))
+		if diff == "" || c.Before == c.After {
+			continue
+		}
+		b.WriteString("\n" + diff)
+		if !whole && c.After != "" {
+			hidden = append(hidden, i)
+		}
+	}
+	return b.String(), hidden
+}
+
+// Forget forgets files of which an answer does not show all that has changed, and says so: what comes from the journal,
+// nobody in this session may have seen.
+func Forget(ctx context.Context, env tool.Env, changes []filestate.Change, hidden []int) (notes []string) {
+	for _, i := range hidden {
+		c := &changes[i]
+		_ = env.Files.Forget(ctx, c.Path) // a memory that fails lets nobody change the file
+		c.After = c.After.AsPartial()
+		notes = append(notes, "[not all that changed is shown; read again before editing: "+wording.ShownName(env,
+			c.Path)+"]")
+	}
+	return notes
+}

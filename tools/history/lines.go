@@ -1,0 +1,117 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"codehand/filestate/journal"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// Line is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`.
+func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time) string {
+	by := e.By.Tool
+	if e.Kept != "" {
+		by = "kept"
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, changedFile(env, e, f))
+	}
+	line := e.ID + " " + changeTime(e.Time, now) + " " + by + " " + strings.Join(names, ", ")
+	for _, mark := range changeMarks(e) {
+		line += " [" + mark + "]"
+	}
+	return line
+}
+
+// changeTime is the time of day, in front of it the day unless that is today.
+func changeTime(at, now time.Time) string {
+	at, now = at.Local(), now.Local()
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
+}
+
+func changedFile(env tool.Env, e journal.Entry, f journal.EntryFile) string {
+	name := wording.ShownName(env, f.Path)
+	if e.Kept != "" {
+		return name
+	}
+	name += fmt.Sprintf(" +%d -%d", f.Added, f.Removed)
+	switch f.Op {
+	case "create":
+		name += " (new file)"
+	case "delete":
+		name += " (removed)"
+	}
+	if f.NoCopy {
+		name += " (no copy: over 32 MiB)"
+	}
+	return name
+}
+
+func changeMarks(e journal.Entry) []string {
+	var marks []string
+	switch e.Kept {
+	case "":
+	case "external":
+		marks = append(marks, "another program saved this while a tool changed the file")
+	case "recovered":
+		marks = append(marks, "found in a temporary file of a server that was killed")
+	default:
+		marks = append(marks, e.Kept)
+	}
+	if len(e.Undoes) > 0 {
+		marks = append(marks, "takes back "+strings.Join(e.Undoes, ", "))
+	}
+	if e.Undone {
+		marks = append(marks, "undone")
+	}
+	if e.Open {
+		marks = append(marks, "not finished")
+	}
+	if e.Unsure {
+		marks = append(marks, "stopped half way")
+	}
+	return marks
+}
+
+// OlderWords says how to see changes that a list of limit has no room for.
+func OlderWords(limit int, path string) string {
+	const most = 200 // of limit
+	switch {
+	case limit < most && path == "":
+		return "raise limit, or give file_path"
+	case limit < most:
+		return "raise limit"
+	case path == "":
+		return "give file_path"
+	}
+	return "run codehand history --json"
+}
+
+// JSON is as many changes as an answer holds, and whether there are more.
+func JSON(env tool.Env, view *View, entries []journal.Entry, more bool) (tool.Result, error) {
+	list, size := []json.RawMessage{}, 0
+	for _, e := range entries {
+		e.Files = view.Files(e)
+		raw := wording.Data(struct {
+			journal.Entry
+			Tool string `json:"tool,omitempty"`
+		}{e, e.By.Tool})
+		if size += len(raw) + 1; size > env.Limit-100 && len(list) > 0 {
+			more = true
+			break
+		}
+		list = append(list, raw)
+	}
+	return tool.Result{Text: string(wording.Data(struct {
+		Changes []json.RawMessage `json:"changes"`
+		More    bool              `json:"more"`
+	}{list, more}))}, nil
+}

@@ -1,0 +1,134 @@
+package running
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"codehand/tools/permission"
+	"codehand/tools/results"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// answerBy is when a call that began at start must answer although its command still runs; zero: never.
+func answerBy(env tool.Env, start time.Time) time.Time {
+	var until time.Time
+	if ms := env.Prefs.ShellBackgroundMS; ms > 0 {
+		until = start.Add(time.Duration(ms) * time.Millisecond)
+	}
+	by := env.AnswerBy
+	if by.IsZero() {
+		return until
+	}
+	if soon := start.Add(5 * time.Second); by.Before(soon) {
+		by = soon // the wait for a turn has taken the rest, but a short command is still worth it
+	}
+	if until.IsZero() || by.Before(until) {
+		return by
+	}
+	return until
+}
+
+// Wait returns when the command has ended, or when the call must answer; then it still runs.
+func (o *Outcome) Wait(ctx context.Context, job *shell.Job) (shell.Info, error) {
+	start := time.Now()
+	until := answerBy(o.Env, start)
+	for {
+		step := time.Now().Add(time.Second)
+		last := !until.IsZero() && !step.Before(until)
+		if last {
+			step = until
+		}
+		info, err := job.Wait(ctx, step)
+		if err != nil || last || info.State != shell.Running {
+			return info, err
+		}
+		o.Env.Progress(time.Since(start).Seconds(), 0, wording.Clip(results.Clean(job.Last()), 120))
+	}
+}
+
+// carryCwd keeps the directory in which a command ended, for later calls, if it lies in a root.
+func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
+	before := o.Env.Space.Cwd()
+	if i.Cwd == "" || i.Cwd == before || i.State != shell.Completed && i.State != shell.Failed {
+		return
+	}
+	if o.Env.Space.Inside(i.Cwd) {
+		_, err := o.Env.Cwd.Change(ctx, func(string) (string, error) { return i.Cwd, nil })
+		if err == nil {
+			return
+		}
+	}
+	o.Notes = append(o.Notes, "Shell cwd was reset to "+before)
+}
+
+// maxHinted is how many changed files one hint names.
+const maxHinted = 10
+
+// leftovers notes what a command left behind: processes, and files that are not what the session has seen. One that
+// only reads has changed none.
+func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
+	if i.Left > 0 {
+		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+
+			" ended; use run_in_background to keep one]")
+	}
+	if o.Env.Analysis.Class == permission.ReadOnly {
+		return
+	}
+	stale, _ := o.Env.Files.Changed(ctx) // a hint only: every change looks for itself
+	var names []string
+	for _, e := range stale {
+		if e.Now == "" || o.Env.Rules.Hidden(e.Path) {
+			continue // gone, so there is nothing to read
+		}
+		if len(names) == maxHinted {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, wording.ShownName(o.Env, e.Path))
+	}
+	if len(names) > 0 {
+		o.Notes = append(o.Notes, "[changed on disk, read again before editing: "+strings.Join(names, ", ")+"]")
+	}
+}
+
+// A commandData is what programs learn of a command.
+type commandData struct {
+	ExitCode     int    `json:"exitCode"`
+	Signal       string `json:"signal,omitempty"`
+	DurationMS   int64  `json:"durationMs"`
+	StdoutBytes  int64  `json:"stdoutBytes"`
+	StderrBytes  int64  `json:"stderrBytes"`
+	TimedOut     bool   `json:"timedOut"`
+	SandboxLevel int    `json:"sandboxLevel"`
+	Class        string `json:"class"` // what the command line can do at most, as far as it is known
+	Cwd          string `json:"cwd,omitempty"`
+	Job          string `json:"job,omitempty"`
+}
+
+// sandboxLevel is in force for every command: environment filtered, own session, tree ended.
+const sandboxLevel = 1
+
+// result is an answer with its last lines and what programs learn of it.
+func (o *Outcome) result(i shell.Info, text string) tool.Result {
+	text += i.Doubtful()
+	if len(o.Notes) > 0 {
+		text += "\n" + strings.Join(o.Notes, "\n")
+	}
+	d := commandData{
+		ExitCode: i.Exit, Signal: i.Signal, StdoutBytes: i.Out, StderrBytes: i.Err, TimedOut: i.State == shell.TimedOut,
+		SandboxLevel: sandboxLevel, Class: o.Env.Analysis.Class.String(), Cwd: i.Cwd,
+	}
+	if !i.End.IsZero() {
+		d.DurationMS = i.End.Sub(i.Start).Milliseconds()
+	}
+	meta := tool.Meta{Sandbox: strconv.Itoa(sandboxLevel)}
+	if i.Background {
+		d.Job, meta.Job = i.ID, JobMeta(i)
+	}
+	meta.Data = wording.Data(d)
+	return tool.Result{Text: text, Meta: meta}
+}

@@ -1,0 +1,92 @@
+package running
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"codehand/tools/results"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// JobRefusal answers an unknown job, which a foreign one also is, with the jobs that there are.
+func JobRefusal(ctx context.Context, env tool.Env, id string, err error) error {
+	if !errors.Is(err, shell.ErrUnknown) {
+		return err
+	}
+	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", wording.Clip(id, 80), RunningJobs(ctx, env))
+}
+
+// RunningJobs names the session's running jobs.
+func RunningJobs(ctx context.Context, env tool.Env) string {
+	infos, _ := env.Shell.List(ctx) // without a list the refusal is still right
+	var names []string
+	for _, i := range infos {
+		if i.State == shell.Running {
+			names = append(names, fmt.Sprintf("%s (%s)", i.ID, JobLine(i)))
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// JobLine is a job's command as one short line.
+func JobLine(i shell.Info) string {
+	line, more, _ := strings.Cut(strings.TrimSpace(i.Command), "\n")
+	if runes := []rune(line); len(runes) > 60 {
+		line, more = string(runes[:60]), "more"
+	}
+	if more != "" {
+		line += " …"
+	}
+	return results.Clean(line)
+}
+
+// JobAge is how long a job has run, or ran.
+func JobAge(i shell.Info) string {
+	if i.End.IsZero() {
+		return results.Seconds(time.Since(i.Start))
+	}
+	return results.Seconds(i.End.Sub(i.Start))
+}
+
+// NoShell says why a session has no commands; "": it has.
+func NoShell(s *session.State) string {
+	if s.Shell == nil && s.Prefs.NoShell == "" {
+		return "this server has no shell"
+	}
+	return s.Prefs.NoShell
+}
+
+// JobMeta is what programs learn of a job.
+func JobMeta(i shell.Info) *tool.Job {
+	return &tool.Job{ID: i.ID, State: string(i.State), Exit: i.Exit}
+}
+
+// Consumed moves the session's position in a job's output from where it was to the end of c. A position never moves
+// back, whichever of two calls at the same time is the last to say so.
+func Consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chunk) error {
+	over := c.Info.State != shell.Running
+	if c.Next <= was.At && (was.Announced || !over) {
+		return nil
+	}
+	_, err := env.Cursors.Change(context.WithoutCancel(ctx),
+		func(all map[string]session.Cursor) (map[string]session.Cursor, error) {
+			if all == nil {
+				all = map[string]session.Cursor{}
+			}
+			is := all[c.Info.ID]
+			is.At = max(is.At, c.Next)
+			is.Announced = is.Announced || over
+			all[c.Info.ID] = is
+			return all, nil
+		})
+	return err
+}

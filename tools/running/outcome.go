@@ -1,0 +1,152 @@
+package running
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"codehand/tools/results"
+	"codehand/tools/session"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// maxFailure is the most characters of output in the answer about a command that failed: the cause is rarely further
+// away.
+const maxFailure = 10_000
+
+// An Outcome puts what became of a command into words. It is for one call and one goroutine.
+type Outcome struct {
+	Env   tool.Env
+	Limit time.Duration // after which the command is ended
+	Notes []string      // the last lines of the answer
+	Stays bool          // the session's directory stays where it is, wherever the command went
+}
+
+// Started answers a command that is a job from the start.
+func (o *Outcome) Started(i shell.Info) tool.Result {
+	text := fmt.Sprintf("Started job %s: %s\nOutput: %s\nRead new output with job_output, stop it with job_stop.", i.ID,
+		JobLine(i), i.Log)
+	return o.result(i, text)
+}
+
+// Moved answers a command that has become a job because the call could not wait longer.
+func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) {
+	c, err := o.Env.Shell.Output(ctx, i.ID, 0, 4*o.Env.Limit)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if err := Consumed(ctx, o.Env, session.Cursor{}, c); err != nil {
+		o.Notes = append(o.Notes, "[job_output will show this output again]")
+	}
+	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with "+
+		"job_output.\n", JobAge(i), i.ID)
+	return o.result(i, text+printed(ShownOutput(o.Env, c, o.form()).Text)+c.Info.Missing()), nil
+}
+
+// Ended answers a command that is over. stopped is why the call ended it, if it did.
+func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopped error) (tool.Result, error) {
+	dir := i.Cwd
+	if o.Stays {
+		i.Cwd = ""
+	}
+	o.carryCwd(ctx, i)
+	o.leftovers(ctx, i)
+	if i.State == shell.Failed && stopped == nil {
+		if meaning := shell.Meaning(i.Command, i.Exit, i.Err == 0); meaning != "" {
+			o.Notes = append([]string{"[exit code 1: " + meaning + "]"}, o.Notes...)
+		} else {
+			return o.failed(ctx, job, i)
+		}
+	}
+	c, err := o.whole(ctx, i)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	shown := ShownOutput(o.Env, c, o.form())
+	var kept *tool.Kept
+	if shown.Cut {
+		kept = o.keep(job, &c)
+		shown = ShownOutput(o.Env, c, o.form()) // with the path that it has now
+	}
+	text := printed(shown.Text)
+	res := o.result(i, text)
+	res.Meta.Kept = kept
+	res.Saw = o.sight(c, dir, text)
+	head := ""
+	switch {
+	case stopped != nil:
+		res.Failed, head = tool.Interrupted, "Interrupted by the client. The command was ended. Output so far:"
+	case i.State == shell.TimedOut:
+		res.Failed, head = tool.Timeout,
+			fmt.Sprintf("Command timed out after %gs. Its processes were ended. Output so far:", o.Limit.Seconds())
+	case i.State == shell.Overflow:
+		res.Failed, head = tool.OutputLimit,
+			"The command wrote more than can be kept and was ended. Send its output to a file. Output so far:"
+	case i.State != shell.Completed && i.State != shell.Failed:
+		res.Failed, head = tool.CommandFailed, fmt.Sprintf("Command failed (%s). Output so far:", i.State)
+	}
+	if head != "" {
+		res.Text = string(res.Failed) + ": " + head + "\n" + res.Text
+	}
+	return res, nil
+}
+
+// failed answers a command with an exit code that is no answer, or a signal.
+func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (tool.Result, error) {
+	stdout, stderr, err := o.Env.Shell.Streams(ctx, i.ID, 4*maxFailure)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	stdout.Info, stderr.Info = i, i // the log holds both
+	text := fmt.Sprintf("%s: Command failed (exit code %d)", tool.CommandFailed, i.Exit)
+	if i.Signal != "" {
+		text = fmt.Sprintf("%s: Command failed (signal %s)", tool.CommandFailed, i.Signal)
+	}
+	out, errs := o.streams(stdout, stderr)
+	var kept *tool.Kept
+	if out.Cut || errs.Cut {
+		whole := shell.Chunk{Info: i, Size: stdout.Size + stderr.Size, Lines: out.Lines + errs.Lines}
+		kept = o.keep(job, &whole)
+		stdout.Info, stderr.Info = whole.Info, whole.Info
+		out, errs = o.streams(stdout, stderr)
+	}
+	if out := trimOutput(out.Text); out != "" {
+		text += "\nStdout:\n" + out
+	}
+	if errs := trimOutput(errs.Text); errs != "" {
+		text += "\nStderr:\n" + errs
+	}
+	res := o.result(i, text)
+	res.Failed, res.Meta.Kept = tool.CommandFailed, kept
+	return res, nil
+}
+
+// form leaves room for our own lines.
+func (o *Outcome) form() results.Form {
+	return wording.Form(o.Env, 200+len(strings.Join(o.Notes, "\n")), 5+len(o.Notes))
+}
+
+// NoOutput stands for what a command that printed nothing has printed.
+const NoOutput = "(no output)"
+
+func printed(text string) string {
+	if text = trimOutput(text); text == "" {
+		return NoOutput
+	}
+	return text
+}
+
+// trimOutput drops leading blank lines and trailing white space.
+func trimOutput(text string) string {
+	text = strings.TrimRight(text, " \t\n")
+	for {
+		line, rest, found := strings.Cut(text, "\n")
+		if !found || strings.TrimSpace(line) != "" {
+			return text
+		}
+		text = rest
+	}
+}

@@ -1,0 +1,87 @@
+package running
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"codehand/tools/git"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+	"codehand/tools/workspace"
+)
+
+// Weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
+// bash nothing, and git only where the repository itself does not make it start programs (sandboxLevel is below 2, so
+// nothing else keeps those in), nor shows the files that a rule is about.
+func Weigh(s *session.State, a *permission.Analysis) {
+	switch {
+	case s.Shell == nil || !s.Shell.Bash():
+		a.Doubt("there is no bash here, and nothing is known of another shell")
+	case len(a.Git) > 0:
+		if why := git.RunsPrograms(s, a.Git); why != "" {
+			a.Distrust(why)
+		} else if len(a.Shows) > 0 {
+			if why := git.ShowsRuled(s, a.Git, a.Shows); why != "" {
+				a.Distrust(why)
+			}
+		}
+	}
+}
+
+// StillReads refuses a command that was let through as one that only reads, if its repository has been given a
+// configuration meanwhile by which it does more.
+func StillReads(env tool.Env, command string) error {
+	a := env.Analysis
+	if a.Class != permission.ReadOnly || len(a.Git) == 0 {
+		return nil
+	}
+	if why := git.RunsPrograms(env.State, a.Git); why != "" {
+		return NotReadOnly(command, "git: "+why)
+	}
+	return nil
+}
+
+// NotReadOnly refuses a command with the first reason for which it is not proved to change nothing.
+func NotReadOnly(command, why string) error {
+	return tool.Refuse(tool.NotReadOnly, "%q is not read-only: %s. Use run_shell.", wording.Clip(command, 200),
+		wording.Clip(why, 200))
+}
+
+// Timeout is how long a command may run: asked in ms, 0: nobody said. A model that means seconds writes 30.
+func Timeout(asked int, preset, most time.Duration) (time.Duration, []string) {
+	want := time.Duration(min(asked, int(most/time.Millisecond)+1)) * time.Millisecond
+	switch {
+	case asked == 0:
+		return min(preset, most), nil
+	case want < time.Second:
+		return time.Second,
+			[]string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; it is in milliseconds]", asked)}
+	case want > most:
+		return most, []string{fmt.Sprintf("[timeout lowered from %d ms to %d ms, the maximum]", asked,
+			most.Milliseconds())}
+	}
+	return want, nil
+}
+
+// Dir opens the session's current directory, or the first root if it is gone.
+func Dir(env tool.Env) (*os.Root, []string, error) {
+	cwd := env.Space.Cwd()
+	place, err := env.Space.Open(cwd, workspace.Read)
+	var notes []string
+	if roots := env.Space.Roots(); errors.Is(err, fs.ErrNotExist) && len(roots) > 0 {
+		notes = []string{"[" + cwd + " is gone. Shell cwd was reset to " + roots[0] + "]"}
+		cwd = roots[0]
+		place, err = env.Space.Open(cwd, workspace.Read)
+	}
+	if err != nil {
+		return nil, nil, wording.PathRefusal(env, cwd, err)
+	}
+	defer place.Dir.Close()
+	dir, err := place.Dir.OpenRoot(place.Name + "/.") // a FIFO that was put there meanwhile would be waited for
+	return dir, notes, wording.PathRefusal(env, cwd, err)
+}

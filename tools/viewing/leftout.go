@@ -1,0 +1,78 @@
+package viewing
+
+import (
+	"path/filepath"
+	"sync/atomic"
+
+	"codehand/filestate/owner"
+	"codehand/tools/results"
+	"codehand/tools/search"
+	"codehand/tools/search/ignore"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// A LeftOut is what a search leaves out because of rules.
+type LeftOut struct {
+	env    tool.Env
+	asked  bool         // files of the operator's ask rules, too
+	unsure atomic.Int64 // files with names that nobody could look for
+}
+
+// LeaveOut leaves out of a search what nobody may see, and what a person must be asked about before it is read. What
+// was asked about the place of the search, because of a rule or of its name, is not asked again below it. What a change
+// has beside its file for a moment, or left there when its process died, is no file of the user's.
+func LeaveOut(env tool.Env, scope *search.Scope) *LeftOut {
+	rules, place := env.Rules, scope.Place.Path
+	w := &LeftOut{env: env, asked: rules.AsksToRead(place)}
+	if !rules.SecretName(place) {
+		scope.Omit = rules.SecretNames()
+	}
+	closed := func(path string) bool {
+		return rules.Hidden(path) || rules.AskedFor(place, path) ||
+			scope.Omit.Match(filepath.Base(path), true) != ignore.Ignore && rules.Withheld(place, path)
+	}
+	scope.Skip = func(path string) bool { return owner.Temporary(filepath.Base(path)) || closed(path) }
+	if rules.ComparesPaths() {
+		scope.SkipID = func(dev, ino uint64) bool {
+			names, whole := env.Space.NamesByID(dev, ino)
+			for _, name := range names {
+				if closed(name) {
+					return true
+				}
+			}
+			if !whole {
+				w.unsure.Add(1)
+			}
+			return !whole
+		}
+	}
+	return w
+}
+
+// Notes say what was left out, as far as it may be known.
+func (w *LeftOut) Notes(c search.Coverage) []string {
+	var notes []string
+	if c.Omitted.N > 0 {
+		text := "(" + wording.Plural(c.Omitted.N, "secret name", "secret names") + " left out:"
+		for i, path := range c.Omitted.Paths {
+			if i > 0 {
+				text += ","
+			}
+			text += " " + wording.ShownName(w.env, path)
+		}
+		if c.Omitted.N > len(c.Omitted.Paths) {
+			text += " and " + results.Count(c.Omitted.N-len(c.Omitted.Paths)) + " more"
+		}
+		notes = append(notes, text+". Give one as path to ask for it.)")
+	}
+	if w.asked {
+		notes = append(notes, "(Files that a rule asks about are left out. Give one as path to ask for it.)")
+	}
+	if n := w.unsure.Load(); n > 0 {
+		notes = append(notes,
+			"("+wording.Plural(int(n), "file", "files")+
+				" left out: each has further names, and a rule may deny one of them.)")
+	}
+	return notes
+}

@@ -1,0 +1,74 @@
+package viewing
+
+import (
+	"fmt"
+	"time"
+
+	"codehand/tools/results"
+	"codehand/tools/search"
+	"codehand/tools/wording"
+)
+
+// CoverageNotes say, each in a line, what a search did not look at. one and many name what it looks through ("file",
+// "files"), whole what it answers: "list" or "result". within is the time that it had.
+func CoverageNotes(c search.Coverage, within time.Duration, one, many, whole string) []string {
+	var notes []string
+	for _, left := range []struct {
+		n    int
+		text string
+	}{
+		{c.Unreadable.N, "could not be read"},
+		{c.Partial.N, "with binary data searched only in part"},
+		{c.TooLarge.N, "over 64 MiB not searched in multiline mode"},
+		{c.LongLines.N, "with lines over 16 MiB searched only in part"},
+	} {
+		if left.n > 0 {
+			notes = append(notes, "("+wording.Plural(left.n, one, many)+" "+left.text+".)")
+		}
+	}
+	if n := c.Special.N; n > 0 {
+		notes = append(notes, "("+wording.Plural(n, "special file was", "special files were")+" not "+
+			map[string]string{"list": "listed", "result": "read"}[whole]+".)")
+	}
+	switch {
+	case c.Why == search.Time:
+		notes = append(notes, fmt.Sprintf("(Stopped after %s: %s not %s. The %s is NOT complete.)",
+			results.Seconds(within), wording.Plural(c.Left.N, one, many),
+			map[string]string{"list": "visited", "result": "searched"}[whole], whole))
+	case !c.Complete:
+		notes = append(notes, "(The "+whole+" is NOT complete. Narrow it with path or a pattern.)")
+	}
+	return notes
+}
+
+// A PageNote says which part of the hits an answer shows.
+type PageNote struct {
+	From, Shown, Total int    // hits before, in, and with and without the answer
+	One, Many          string // of what is counted
+	None               string // said if there is nothing at all
+	AtLeast, More      bool
+}
+
+// Notes is empty if everything is shown. That there is nothing is only said of a search that was finished.
+func (p PageNote) Notes(c search.Coverage) []string {
+	switch total := AtLeast(p.AtLeast, wording.Plural(p.Total, p.One, p.Many)); {
+	case p.Total == 0 && c.Complete:
+		return []string{p.None}
+	case p.Shown == 0 && p.Total > 0 && p.From > 0:
+		return []string{"No entries at this offset (there are " + AtLeast(p.AtLeast, results.Count(p.Total)) + ")."}
+	case p.Shown > 0 && p.More:
+		return []string{fmt.Sprintf("(Showing %d-%d of %s. Next: offset=%d.)", p.From+1, p.From+p.Shown, total,
+			p.From+p.Shown)}
+	case p.Shown > 0 && p.From > 0:
+		return []string{fmt.Sprintf("(Showing %d-%d of %s.)", p.From+1, p.From+p.Shown, total)}
+	}
+	return nil
+}
+
+// AtLeast says of a number that is only a lower bound that it is one.
+func AtLeast(bound bool, n string) string {
+	if bound {
+		return "at least " + n
+	}
+	return n
+}

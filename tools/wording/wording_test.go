@@ -1,0 +1,113 @@
+package wording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codehand/filestate"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/tooltest"
+	"codehand/tools/workspace"
+)
+
+// The log learns why one of several files could not be written.
+func TestWriteRefusalHasItsCause(t *testing.T) {
+	t.Parallel()
+	cause := &filestate.WriteError{Path: "/w/a", Step: "sync", Err: syscall.EIO}
+	refusal, ok := errors.AsType[*tool.Refusal](WriteRefusal(cause, 2, fmt.Errorf("update: %w", cause)))
+	if !ok || refusal.Code != tool.WriteFailed || !errors.Is(refusal.Cause, syscall.EIO) {
+		t.Errorf("got %#v", refusal)
+	}
+	tooltest.Same(t, refusal.Text, "Writing /w/a failed: input/output error. All 2 files are as before. Try again, and if that does not help, ask the user.")
+	cause.Step = "open"
+	if refusal, ok = errors.AsType[*tool.Refusal](WriteRefusal(cause, 2, cause)); !ok || refusal.Code != tool.ReadFailed {
+		t.Errorf("got %#v", refusal)
+	}
+	tooltest.Same(t, refusal.Text, "Reading /w/a failed: input/output error. All 2 files are as before. Ask the user to check the disk or file system that it is on.")
+	cause.Err = syscall.EACCES
+	if refusal, ok = errors.AsType[*tool.Refusal](WriteRefusal(cause, 2, cause)); !ok || refusal.Code != tool.PermissionDenied {
+		t.Errorf("got %#v", refusal)
+	}
+	tooltest.Same(t, refusal.Text, "Permission denied: the permissions of the file system, not a rule, keep the server from /w/a. All 2 files are as before. Ask the user.")
+}
+
+// That the system has no free handle for a command, or no place for its files, was told as an error of ours.
+func TestStartRefusal(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN} {
+		err := fmt.Errorf("shell: %w", &fs.PathError{Op: "open", Path: "/state/job.err", Err: cause})
+		refusal, ok := errors.AsType[*tool.Refusal](StartRefusal(err))
+		if !ok || refusal.Code != tool.Busy || !errors.Is(refusal, cause) {
+			t.Fatalf("%v: got %#v", cause, refusal)
+		}
+		tooltest.Same(t, refusal.Text, "The command was not started: "+cause.Error()+". Try again, and if that does not help, ask the user.")
+	}
+	for cause, remedy := range map[syscall.Errno]string{syscall.ENOSPC: "Free space there, or ask the user to.", syscall.EROFS: "Ask the user.", syscall.EIO: "Try again, and if that does not help, ask the user."} {
+		err := fmt.Errorf("%w: %w", shell.ErrState, &fs.PathError{Op: "open", Path: "/state/job.err", Err: cause})
+		refusal, ok := errors.AsType[*tool.Refusal](StartRefusal(err))
+		if !ok || refusal.Code != tool.WriteFailed || !errors.Is(refusal, cause) {
+			t.Fatalf("%v: got %#v", cause, refusal)
+		}
+		tooltest.Same(t, refusal.Text, "The command was not started: its files cannot be made in the state directory: "+cause.Error()+". "+remedy)
+	}
+	for _, err := range []error{context.Canceled, &fs.PathError{Op: "fork/exec", Path: "/bin/bash", Err: syscall.EACCES}} {
+		if StartRefusal(err) != err {
+			t.Errorf("%v is refused", err)
+		}
+	}
+}
+
+// A client whose roots have nothing in common with ours learns of both, however many and long they are.
+func TestOutsideRefusalOfClientRoots(t *testing.T) {
+	t.Parallel()
+	long := "/" + strings.Repeat("n", 4000)
+	for _, c := range []struct {
+		e    workspace.OutsideError
+		want string
+	}{
+		{workspace.OutsideError{Wanted: []string{"/home/b"}, Whole: []string{"/home/a"}}, "/home/a/x cannot be used: the roots of this client (/home/b) and the allowed directories (/home/a) have nothing in common. " +
+			"Ask the user to open one of those in the client, or to start the server with a ROOT argument for the client's."},
+		{workspace.OutsideError{Roots: []string{"/home/a/in"}, Whole: []string{"/srv", "/home/a"}}, "/home/a/x is outside the allowed directories: /home/a/in. The client left it out of its roots. Ask the user to open its directory in the client."},
+		{workspace.OutsideError{Roots: []string{"/home/a/in"}, Whole: []string{"/srv", "/home/a"}, Link: "/home/a/x", Target: "/srv/y"}, "/home/a/x is outside the allowed directories: /home/a/in. " +
+			"The link /home/a/x -> /srv/y leads out. The client left it out of its roots. Ask the user to open its directory in the client."},
+		{workspace.OutsideError{Roots: []string{"/home/a"}, Whole: []string{"/home/a"}, Link: "/home/a/x", Target: "/home/ab"}, "/home/a/x is outside the allowed directories: /home/a. The link /home/a/x -> /home/ab leads out. The operator can add a ROOT argument."},
+		{workspace.OutsideError{Wanted: []string{long, "/b", "/c"}, Whole: []string{long, long}}, ""},
+	} {
+		refusal, ok := errors.AsType[*tool.Refusal](outsideRefusal("/home/a/x", &c.e))
+		if !ok || refusal.Code != tool.OutsideRoots || len([]rune(refusal.Text)) > 500 {
+			t.Fatalf("got %#v", refusal)
+		}
+		if c.want != "" {
+			tooltest.Same(t, refusal.Text, c.want)
+		}
+	}
+}
+
+// A client hears of a read that takes long, and of no other.
+func TestReadFileProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		env := tool.Env{Progress: func(_, _ float64, note string) { told = append(told, note) }}
+		done := TellIfSlow(env, "Reading a")
+		time.Sleep(slowAfter - time.Millisecond)
+		done()
+		if len(told) != 0 {
+			t.Errorf("told %q after %v", told, slowAfter-time.Millisecond)
+		}
+		done = TellIfSlow(env, "Reading b")
+		time.Sleep(slowAfter + time.Millisecond)
+		done()
+		if len(told) != 1 || told[0] != "Reading b" {
+			t.Errorf("told %q, want Reading b", told)
+		}
+	})
+}
