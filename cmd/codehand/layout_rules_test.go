@@ -176,6 +176,9 @@ var largeRooms = map[string]int{
 
 func TestRoomsAreSmall(t *testing.T) {
 	for _, r := range readHouse(t) {
+		if r.name == "tools" {
+			continue // each of its files has a limit, and each tool adds one
+		}
 		lines := 0
 		for _, f := range r.files {
 			if !f.test {
