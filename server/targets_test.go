@@ -270,9 +270,15 @@ func TestTaught(t *testing.T) {
 // TestTaughtInPart: a schema of more than 4,000 characters is cut.
 func TestTaughtInPart(t *testing.T) {
 	t.Parallel()
-	schema := `{"type":"object","properties":{"a":{"type":"string","description":"` + strings.Repeat("é", 5_000) + `"}},"required":["a"]}`
-	big := tool.Wrap(tool.Spec{Name: "big", Title: "Big one", Description: "Big.", Hint: "a big schema", Traits: reader}, json.RawMessage(schema),
-		func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) { return tool.Result{}, nil })
+	type bigInput struct {
+		A string `json:"a" jsonschema:"a"`
+	}
+	schema := `{"type":"object","properties":{"a":{"type":"string","description":"` + strings.Repeat("é", 5_000) + `"}},"required":["a"],"additionalProperties":false}`
+	big := tool.Define(tool.Def[bigInput]{
+		Spec: tool.Spec{Name: "big", Title: "Big one", Description: "Big.", Hint: "a big schema", Traits: reader},
+		Run:  func(context.Context, tool.Env, bigInput) (tool.Result, error) { return tool.Result{}, nil },
+	})
+	big.Schema = json.RawMessage(schema)
 	f := start(t, setup{tools: []tool.Tool{big, dispatcher(t)}})
 	text := f.Must(t, "call_tool", through("big", `{}`))
 	_, taught, ok := strings.Cut(text, "The schema of big, cut: ")

@@ -15,16 +15,15 @@ import (
 // keptExports are exported names that nobody outside of their room uses, each with the reason.
 var keptExports = map[string]string{
 	"server/listen limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
-	"server/state Audit":         "the family of a stream that the page of an operator will read",
-	"server/state Change":        "the family of a stream that the page of an operator will read",
-	"server/state ErrFull":       "a promise of the Store, which every back-end keeps",
-	"server/state ErrKey":        "a promise of the Store, which every back-end keeps",
-	"server/state ErrSize":       "a promise of the Store, which every back-end keeps",
-	"server/state ErrUnsure":     "a promise of the Store, which every back-end keeps",
-	"tools/results Frame":        "what SECURITY.md says about text of strangers; no tool fetches any yet",
-	"tools/sandbox Level":        "what confinement by the kernel will report",
-	"tools/sandbox LevelLimits":  "what confinement by the kernel will report",
-	"tools/sandbox LevelNone":    "what confinement by the kernel will report",
+	"server/state Audit":                "the family of a stream that the page of an operator will read",
+	"server/state Change":               "the family of a stream that the page of an operator will read",
+	"server/state ErrFull":              "a promise of the Store, which every back-end keeps",
+	"server/state ErrKey":               "a promise of the Store, which every back-end keeps",
+	"server/state ErrSize":              "a promise of the Store, which every back-end keeps",
+	"server/state ErrUnsure":            "a promise of the Store, which every back-end keeps",
+	"tools/sandbox Level":               "what confinement by the kernel will report",
+	"tools/sandbox LevelLimits":         "what confinement by the kernel will report",
+	"tools/sandbox LevelNone":           "what confinement by the kernel will report",
 }
 
 func TestRulesExports(t *testing.T) {

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -130,7 +129,7 @@ func TestGroupAndPages(t *testing.T) {
 	s := newState(t, "s")
 	path := filepath.Join(t.TempDir(), "a.txt")
 	spec := tool.Spec{Name: "page", Title: "page", Description: "A fixture.", Traits: reads, MaxRunes: tool.Unbounded}
-	page := tool.Wrap(spec, json.RawMessage(`{"type":"object"}`), func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) {
+	page := made(spec, func(context.Context, tool.Env) (tool.Result, error) {
 		return tool.Result{Text: numbered(60_000), Shows: []string{path}, Meta: tool.Meta{Version: "abc"}}, nil
 	})
 	for i := range 4 {
@@ -188,10 +187,9 @@ func TestBriefRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.first != "" {
-				first := tool.Wrap(tool.Spec{Name: "page", Title: "page", Description: "A fixture.", Traits: reads, MaxRunes: tool.Unbounded}, json.RawMessage(`{"type":"object"}`),
-					func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) {
-						return tool.Result{Text: c.first}, nil
-					})
+				first := made(tool.Spec{Name: "page", Title: "page", Description: "A fixture.", Traits: reads, MaxRunes: tool.Unbounded}, func(context.Context, tool.Env) (tool.Result, error) {
+					return tool.Result{Text: c.first}, nil
+				})
 				if _, err := p.run(t, s, first, "", Arrival{}); err != nil {
 					t.Fatal(err)
 				}

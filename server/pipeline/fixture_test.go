@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"testing"
@@ -98,9 +97,21 @@ func policy(t *testing.T, deny ...string) *permission.Policy {
 // fixture is a tool that does what run says.
 func fixture(name string, traits tool.Traits, run func(context.Context, tool.Env) (tool.Result, error)) tool.Tool {
 	spec := tool.Spec{Name: name, Title: name, Description: "A fixture.", Traits: traits}
-	return tool.Wrap(spec, json.RawMessage(`{"type":"object"}`), func(ctx context.Context, env tool.Env, _ json.RawMessage) (tool.Result, error) {
+	return made(spec, run)
+}
+
+// made is fixture with a spec of the test's own.
+func made(spec tool.Spec, run func(context.Context, tool.Env) (tool.Result, error)) tool.Tool {
+	return tool.Define(tool.Def[numbers]{Spec: spec, Run: func(ctx context.Context, env tool.Env, _ numbers) (tool.Result, error) {
 		return run(ctx, env)
-	})
+	}})
+}
+
+// numbers are what the tests send to a fixture, which reads none of them.
+type numbers struct {
+	A int `json:"a,omitempty" jsonschema:"a number" rule:"min=0"`
+	B int `json:"b,omitempty" jsonschema:"a number" rule:"min=0"`
+	X int `json:"x,omitempty" jsonschema:"a number" rule:"min=0"`
 }
 
 func done(context.Context, tool.Env) (tool.Result, error) { return tool.Result{Text: "done"}, nil }

@@ -152,13 +152,6 @@ func (g *gates) ahead(t *ticket) obstacle {
 	return obstacle{o.tool, o.since, false}
 }
 
-// idle says whether there is no gate.
-func (g *gates) idle() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.open) == 0
-}
-
 func (o obstacle) String() string {
 	name := cmp.Or(o.tool, "An earlier call")
 	verb := "waiting"

@@ -603,3 +603,10 @@ func (w *watch) leave(s *session.State, reader bool) {
 		w.inTree[tree]--
 	}
 }
+
+// idle says whether there is no gate.
+func (g *gates) idle() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.open) == 0
+}

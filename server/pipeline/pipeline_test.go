@@ -269,7 +269,7 @@ func TestStoreLost(t *testing.T) {
 	p, s := newCorridor(), newState(t, "s")
 	s.Start = permission.Bypass
 	s.Mode = session.NewCell[permission.Mode](lostMemory{}, "mode")
-	for _, traits := range []tool.Traits{writes, {Private: true}, {Parallel: true}} {
+	for _, traits := range []tool.Traits{writes, {Private: true}} {
 		_, err := p.run(t, s, fixture("work", traits, done), "", Arrival{})
 		r := wantRefusal(t, err, tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
 		if !errors.Is(r, errLost) {
@@ -679,7 +679,7 @@ func TestBound(t *testing.T) {
 	say := func(spec tool.Spec, refused bool) tool.Tool {
 		spec.Title, spec.Description = spec.Name, "A fixture."
 		spec.Traits = reads
-		return tool.Wrap(spec, json.RawMessage(`{"type":"object"}`), func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) {
+		return made(spec, func(context.Context, tool.Env) (tool.Result, error) {
 			if refused {
 				return tool.Result{}, tool.Refuse(tool.FileChanged, "%s", long)
 			}

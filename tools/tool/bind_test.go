@@ -604,3 +604,11 @@ func TestComplete(t *testing.T) {
 		t.Errorf("a refusal of Complete gives %v", err)
 	}
 }
+
+func TestInvalidKeepsTheText(t *testing.T) {
+	r := refusal(t, Invalid("read_file", `"pages" must be like 3 or 1-5, not "100%s"`))
+	want := "Input validation failed for read_file:\n- \"pages\" must be like 3 or 1-5, not \"100%s\""
+	if r.Code != InputInvalid || r.Text != want {
+		t.Errorf("got %q", r.Text)
+	}
+}

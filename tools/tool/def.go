@@ -98,7 +98,6 @@ type Tool struct {
 	Spec   Spec
 	Schema json.RawMessage // of the input, as tools/list sends it; property order as in In
 
-	mounted   bool // made by Wrap
 	available func(*session.State) string
 	forward   func(json.RawMessage) (string, json.RawMessage, bool)
 	bind      func(context.Context, *session.State, json.RawMessage) (Call, error)

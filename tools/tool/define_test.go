@@ -268,30 +268,26 @@ func TestSelfCheck(t *testing.T) {
 	for _, c := range []struct {
 		name, schema, want string
 		spec               Spec
-		mounted            bool
 	}{
-		{"good", good, "", spec, false},
-		{"no title", good, "the field Title is empty", Spec{Name: "x", Description: "X.", Hint: "one two three"}, false},
-		{"a bad name", good, "name", Spec{Name: "X"}, false},
-		{"no JSON", `{`, "does not compile", spec, false},
-		{"a missing reference", `{"type":"object","$ref":"#/$defs/a"}`, "does not compile", spec, false},
-		{"no object", `{"type":"array","items":{"type":"string"}}`, `"type":"object"`, spec, false},
-		{"two types", `{"type":["object","null"]}`, `"type":"object"`, spec, false},
-		{"open", `{"type":"object","properties":{}}`, "additionalProperties", spec, false},
-		{"a union", `{"type":"object","anyOf":[{}],"properties":{},"additionalProperties":false}`, "anyOf", spec, false},
+		{"good", good, "", spec},
+		{"no title", good, "the field Title is empty", Spec{Name: "x", Description: "X.", Hint: "one two three"}},
+		{"a bad name", good, "name", Spec{Name: "X"}},
+		{"no JSON", `{`, "does not compile", spec},
+		{"a missing reference", `{"type":"object","$ref":"#/$defs/a"}`, "does not compile", spec},
+		{"no object", `{"type":"array","items":{"type":"string"}}`, `"type":"object"`, spec},
+		{"two types", `{"type":["object","null"]}`, `"type":"object"`, spec},
+		{"open", `{"type":"object","properties":{}}`, "additionalProperties", spec},
+		{"a union", `{"type":"object","anyOf":[{}],"properties":{},"additionalProperties":false}`, "anyOf", spec},
 		{"a property of two types", `{"type":"object","properties":{"a":{"type":["string","null"],"description":"d"}},"additionalProperties":false}`,
-			"a: needs exactly one type", spec, false},
-		{"a property without words", `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "a has no description", spec, false},
+			"a: needs exactly one type", spec},
+		{"a property without words", `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "a has no description", spec},
 		{"an array of what", `{"type":"object","properties":{"a":{"type":"array","description":"d"}},"additionalProperties":false}`,
-			"a: an array needs items", spec, false},
+			"a: an array needs items", spec},
 		{"deeper", `{"type":"object","properties":{"a":{"type":"array","description":"d","items":{"type":"object","properties":{"b":{}}}}},"additionalProperties":false}`,
-			"additionalProperties", spec, false},
-		{"mounted", `{"type":"object","anyOf":[{}]}`, "", Spec{Name: "mcp__server__Tool-1"}, true},
-		{"mounted, a bad name", `{"type":"object"}`, "name", Spec{Name: "mcp__a b"}, true},
-		{"mounted, no object", `{}`, `"type":"object"`, Spec{Name: "mcp__a__b"}, true},
+			"additionalProperties", spec},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Tool{Spec: c.spec, Schema: json.RawMessage(c.schema), mounted: c.mounted}.SelfCheck()
+			err := Tool{Spec: c.spec, Schema: json.RawMessage(c.schema)}.SelfCheck()
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

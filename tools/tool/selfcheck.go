@@ -4,21 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// mounted says whether s is what the name of a mounted tool looks like.
-func mounted(s string) bool {
-	return strings.HasPrefix(s, "mcp__") && len(s) > len("mcp__") && parameterName.fits(s)
-}
-
 // SelfCheck says what would make a client or a model's provider reject the tool; server asks before it opens a
-// transport. Of a tool made by Wrap it demands only that the name is one, and that the schema compiles and wants an
-// object; of ours also prose, and a schema without anything that some provider refuses.
+// transport: a name that is none, no prose, or a schema that does not compile, wants no object, or has something that
+// some provider refuses.
 func (t Tool) SelfCheck() error {
-	if t.mounted && !mounted(t.Spec.Name) && !toolName.fits(t.Spec.Name) {
-		return fmt.Errorf("the name is neither that of a mounted tool nor %v", toolName)
-	}
 	if _, err := compile(t.Schema); err != nil {
 		return fmt.Errorf("the schema does not compile: %w", err)
 	}
@@ -28,9 +21,6 @@ func (t Tool) SelfCheck() error {
 	}
 	if root["type"] != "object" {
 		return errors.New(`the schema's root needs "type":"object"`)
-	}
-	if t.mounted {
-		return nil
 	}
 	if err := t.Spec.check(); err != nil {
 		return err
@@ -42,6 +32,15 @@ func (t Tool) SelfCheck() error {
 		}
 	}
 	return checkObject(root)
+}
+
+// compile reads a schema and resolves what it refers to inside itself.
+func compile(schema json.RawMessage) (*jsonschema.Resolved, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, err
+	}
+	return s.Resolve(nil)
 }
 
 // checkObject looks at an object's schema and at all schemas in it.
