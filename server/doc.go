@@ -1,11 +1,8 @@
-// Package server is the gatehouse: the only room that speaks MCP.
+// Package server is one process of codehand: it makes the engines, and leads each request from its arrival to its answer.
 //
-// Bytes of a client come in through a transport (stdio.go), are scanned once and
-// entered in the in-flight table (server/jsonrpc), given a session (sessions.go)
-// and dispatched (dispatch.go), by mcp-go but for legacy tool calls. A call leaves
-// MCP in calls.go, where it enters the corridor (server/pipeline).
-// The way back is describe.go, dispatch.go and the transport's writer.
+// Transports (server/stdio, server/endpoint) hand requests to Serve. A call of a tool of ours goes to the corridor
+// (server/pipeline) and never enters mcp-go; everything else enters it in one place, the gateway. What is listed, asked,
+// read and recorded is in the rooms below.
 //
-// It owns transports, identity, listing and the making of the engines. It never
-// knows what a tool does.
+// It never knows what a tool does.
 package server

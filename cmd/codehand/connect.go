@@ -68,7 +68,9 @@ func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error
 	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
 		fmt.Fprintf(t.errs, "codehand: warning: other processes can read the environment of this one: %v\n", err)
 	}
-	o := bridge.Options{URL: url, Insecure: f.insecure, Version: buildVersion(), Refuse: server.Refusals(buildVersion())}
+	o := bridge.Options{
+		URL: url, Insecure: f.insecure, Version: buildVersion(), Refuse: server.Refusals(buildVersion()),
+	}
 	var err error
 	if o.Session, err = conversationOf(cmd.Flags().Changed("session"), f.session, os.Getenv); err != nil {
 		return err
