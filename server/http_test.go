@@ -107,6 +107,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.patience = replaytest.HangAfter // however slow this machine is, a test loses no note
 	patient(s, o.roots)
 	if o.store != nil {
 		s.engines.store = o.store(s.engines.store)

@@ -47,7 +47,8 @@ type Options struct {
 	HTTP     config.HTTP
 	Session  config.Session
 	Log      *slog.Logger
-	Versions []string // of the protocol, newest first
+	Versions []string      // of the protocol, newest first
+	Patience time.Duration // of a progress note with a client that does not read
 
 	Porter  *auth.Porter
 	Tenants *tenants.Registry

@@ -65,10 +65,11 @@ func newSite(t testing.TB, o setup) *site {
 				}
 				return func() {}
 			},
-			Hurry:  func() {}, RootsTime: replaytest.HangAfter,
+			Hurry: func() {}, RootsTime: replaytest.HangAfter,
 		},
 		HTTP: cfg.HTTP, Session: cfg.Session, Log: log, Versions: []string{jsonrpc.FirstModern, legacyVersion},
-		Porter: porter, Tenants: tenants.NewRegistry(&tenants.Maker{Config: cfg, Log: log, State: dir, Durable: true}),
+		Patience: replaytest.HangAfter,
+		Porter:   porter, Tenants: tenants.NewRegistry(&tenants.Maker{Config: cfg, Log: log, State: dir, Durable: true}),
 		Signer: signer, Records: sessions.Records{Store: store, Log: log},
 		Team: Team{
 			Metrics: metrics.New(metrics.Options{}), Health: metrics.NewHealth("r1", "test"), Mode: auth.ModeNone,

@@ -123,7 +123,7 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 		Key: func(env jsonrpc.Envelope) (session.Key, error) {
 			return sessions.HTTPKey(c.who, env, "", sessions.BySSE+id)
 		},
-	}, jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience))
+	}, jsonrpc.NewLineWriter(out, e.o.Patience))
 	defer conn.Close()
 	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave}
 	out.lost = x.left
