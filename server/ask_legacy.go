@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"codehand/server/jsonrpc"
-
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/jsonrpc"
 )
 
 // questions are the requests that we sent to one client and that it has not answered yet. It is safe for concurrent use;

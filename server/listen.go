@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"codehand/server/jsonrpc"
-
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/jsonrpc"
 )
 
 // A pipeSession is what mcp-go calls a session: one for the legacy requests of a connection, and one for each modern

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"codehand/server/jsonrpc"
-
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/jsonrpc"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/server/jsonrpc"
-
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/jsonrpc"
 )
 
 // TestPromptsChangedEarly: over HTTP there were other prompts when a listen was open and not acknowledged yet. It was noted

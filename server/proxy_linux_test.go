@@ -27,10 +27,10 @@ import (
 	"testing"
 	"time"
 
-	"codehand/server/jsonrpc"
-
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"codehand/server/jsonrpc"
 )
 
 // The tests of this file have a real proxy between client and server: nginx as it is configured when nobody thinks of

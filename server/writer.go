@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/jsonrpc"
 	"codehand/tools/results"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // What a responder is.
