@@ -61,7 +61,8 @@ func newHandle() string { return strings.ToLower(rand.Text()) }
 
 // A bridge is one client on a pair of pipes, and the endpoint that it talks to.
 type bridge struct {
-	o        Options
+	o Options
+	*order
 	remote   *remote
 	out      *jsonrpc.LineWriter
 	table    jsonrpc.InFlight
@@ -71,15 +72,6 @@ type bridge struct {
 
 	keepsCalls atomic.Bool            // the endpoint answers a repeated call with what the first one did
 	version    atomic.Pointer[string] // of the newest modern request; nil: none came
-
-	// Of the reading goroutine.
-	last <-chan struct{} // closed when the next message may be sent
-
-	mu     sync.Mutex // covers open, closed, and adding to work
-	open   map[string]*request
-	closed bool
-	work   sync.WaitGroup // messages of the client that are not done with
-	slots  chan struct{}  // bounds the messages that are no requests
 }
 
 // Run serves one client on a pair of pipes by passing its messages to a remote endpoint, and what comes from there
@@ -95,15 +87,12 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	if o.Base == nil {
 		defer p.client.CloseIdleConnections()
 	}
-	first := make(chan struct{})
-	close(first)
 	// What runs outlives ctx by its grace.
 	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(jsonrpc.ErrClosed)
-	b := &bridge{
-		remote: p, out: jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience), o: o, ctx: running, last: first,
-		sessions: newSessions(), open: map[string]*request{}, slots: make(chan struct{}, jsonrpc.MaxInFlight),
-	}
+	b := &bridge{o: o, remote: p, out: jsonrpc.NewLineWriter(out, jsonrpc.ProgressPatience), ctx: running,
+		sessions: newSessions()}
+	b.order = newOrder(b.out.Failed)
 	defer b.out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
 	ctx, grace, err := stdio.Pipe{
 		Grace: o.EOFGrace, Watch: o.ParentWatch, Failed: b.out.Failed, Log: o.Log,
@@ -116,14 +105,11 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 // end takes no more messages, lets what runs finish for grace, which a signal that ends ctx makes shorter, then stops
 // it. Open listens get their completion at once.
 func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.CancelCauseFunc) {
-	b.mu.Lock()
-	b.closed = true
-	for _, r := range b.open {
+	for _, r := range b.order.close() {
 		if r.listen() {
 			r.stop(jsonrpc.ErrClosed)
 		}
 	}
-	b.mu.Unlock()
 	b.table.Close()
 	done := make(chan struct{})
 	go func() {
@@ -134,7 +120,7 @@ func (b *bridge) end(ctx context.Context, grace time.Duration, stop context.Canc
 	if !finished {
 		b.table.CancelAll(jsonrpc.ErrClosed)
 	}
-	b.closeStream()
+	b.sessions.closeStream()
 	b.leave()
 	stop(jsonrpc.ErrClosed)
 	if !finished {
@@ -160,7 +146,7 @@ func (b *bridge) handle(l jsonrpc.Line) {
 	env, bad := jsonrpc.Scan(l.Bytes)
 	switch {
 	case bad != nil:
-		b.say(b.refusal(env, bad))
+		b.say(b.o.refusal(env, bad))
 	case env.Method == "" && (env.HasResult || env.HasError):
 		b.reply(env, l.Bytes)
 	case env.IDKind != jsonrpc.IDNone && (env.Method == "" || env.HasResult || env.HasError):
@@ -177,18 +163,18 @@ func (b *bridge) handle(l jsonrpc.Line) {
 }
 
 // refusal answers a message that failed the scan. A notification is never answered.
-func (b *bridge) refusal(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
+func (o Options) refusal(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
 	switch {
 	case env.IDKind == jsonrpc.IDNone:
 		return nil
 	case bad.InArguments:
-		return b.o.Refuse(env, bad)
+		return o.Refuse(env, bad)
 	}
 	return jsonrpc.ErrorLine(env.ID, bad.Answer())
 }
 
 // full answers a request that the table does not take; at the end of the connection, not at all.
-func (b *bridge) full(env jsonrpc.Envelope, err error) []byte {
+func (o Options) full(env jsonrpc.Envelope, err error) []byte {
 	switch {
 	case errors.Is(err, jsonrpc.ErrClosed):
 		return nil
@@ -197,7 +183,7 @@ func (b *bridge) full(env jsonrpc.Envelope, err error) []byte {
 	case env.Method != string(mcp.MethodToolsCall):
 		return jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
 	}
-	return b.o.Refuse(env, nil)
+	return o.Refuse(env, nil)
 }
 
 // say writes a line of the bridge's own, without keeping the reading goroutine.

@@ -145,7 +145,8 @@ func startBridge(t *testing.T, o Options, serve func(w http.ResponseWriter, m po
 		if err != nil {
 			t.Errorf("the stub reads: %v", err)
 		}
-		p := posted{verb: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body), at: time.Since(began), ctx: r.Context()}
+		p := posted{verb: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body),
+			at: time.Since(began), ctx: r.Context()}
 		if r.Method == http.MethodPost {
 			if err := json.Unmarshal(body, &p.message); err != nil {
 				t.Errorf("the stub got %q: %v", body, err)
@@ -170,7 +171,8 @@ func startBridge(t *testing.T, o Options, serve func(w http.ResponseWriter, m po
 	ctx, stop := context.WithCancel(t.Context())
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	b := &bridged{T: t, remoteStub: stub, in: inW, lines: make(chan string, 1000), ended: make(chan error, 1), log: log, stop: stop, drop: transport.CloseIdleConnections}
+	b := &bridged{T: t, remoteStub: stub, in: inW, lines: make(chan string, 1000), ended: make(chan error, 1), log: log,
+		stop: stop, drop: transport.CloseIdleConnections}
 	go func() {
 		err := Run(ctx, o, inR, outW)
 		_ = outW.Close()
@@ -318,7 +320,8 @@ func TestLegacy(t *testing.T) {
 			b.want(pong(id))
 		}
 		b.done()
-		if got := b.whats(); got != "initialize notifications/initialized GET"+strings.Repeat(" ping", len(ids))+" DELETE" {
+		if got := b.whats(); got != "initialize notifications/initialized GET"+strings.Repeat(" ping", len(ids))+
+			" DELETE" {
 			t.Errorf("sent: %s", got)
 		}
 		for i, p := range b.all() {
@@ -334,8 +337,8 @@ func TestLegacy(t *testing.T) {
 				accept = ""
 			}
 			for name, want := range map[string]string{
-				"Mcp-Session-Id": session, "Mcp-Protocol-Version": version, "Authorization": "Bearer secret", "User-Agent": "codehand/1.2",
-				"Accept": accept, "Mcp-Method": "", "Mcp-Name": "",
+				"Mcp-Session-Id": session, "Mcp-Protocol-Version": version, "Authorization": "Bearer secret",
+				"User-Agent": "codehand/1.2", "Accept": accept, "Mcp-Method": "", "Mcp-Name": "",
 			} {
 				if got := p.header.Get(name); got != want {
 					t.Errorf("%s: %s is %q, want %q", p.what(), name, got, want)
@@ -377,7 +380,8 @@ func TestModern(t *testing.T) {
 			{"tools/list", `"name":"x"`, ""},
 		} {
 			id := fmt.Sprint(i)
-			msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s,"_meta":{%s}}}`, id, c.method, c.params, modernMeta)
+			msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s,"_meta":{%s}}}`, id, c.method,
+				c.params, modernMeta)
 			b.send(msg)
 			b.want(pong(id))
 			all := b.all()
@@ -396,7 +400,8 @@ func TestModern(t *testing.T) {
 		b.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 		b.done()
 		all := b.all()
-		if last := all[len(all)-1]; last.verb != http.MethodPost || last.header.Get("Mcp-Method") != "notifications/roots/list_changed" {
+		if last := all[len(all)-1]; last.verb != http.MethodPost ||
+			last.header.Get("Mcp-Method") != "notifications/roots/list_changed" {
 			t.Errorf("the last one is %s with %v", last.what(), last.header)
 		}
 	})
@@ -411,10 +416,13 @@ func TestStreams(t *testing.T) {
 		serve := legacy(welcome, func(w http.ResponseWriter, m posted) {
 			write := answerStream(w)
 			write(": keep-alive\n\n", "id: 1\ndata:\n\n", "event: other\ndata: {}\n\n", "retry: 5\n\n")
-			write("data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"notifications/progress\",\ndata: \"params\":{\"n\":1.10}}\n\n")
-			write(`event: message`+"\r\n"+`data: {"jsonrpc":"2.0","id":"s-1","method":"elicitation/create","params":{}}`, "\r\n\r\n")
+			write("data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"notifications/progress\",\ndata: " +
+				"\"params\":{\"n\":1.10}}\n\n")
+			write(`event: message`+"\r\n"+
+				`data: {"jsonrpc":"2.0","id":"s-1","method":"elicitation/create","params":{}}`, "\r\n\r\n")
 			<-asked
-			write("data: not JSON\n\n", "data: [1]\n\n", `data: {"jsonrpc":"2.0"}`+"\n\n", `data: {"jsonrpc":"2.0","id":77,"result":{}}`+"\n\n")
+			write("data: not JSON\n\n", "data: [1]\n\n", `data: {"jsonrpc":"2.0"}`+"\n\n",
+				`data: {"jsonrpc":"2.0","id":77,"result":{}}`+"\n\n")
 			write("data: " + pong(string(m.ID)) + "\n\n")
 			write(`data: {"jsonrpc":"2.0","method":"notifications/late"}` + "\n\n")
 		})
@@ -442,7 +450,8 @@ func TestStreams(t *testing.T) {
 		b.done()
 		answers := b.only("answer")
 		if len(answers) != 2 || answers[0].body != `{"jsonrpc":"2.0","id":"s-2","error":{"code":-1,"message":"no"}}` ||
-			answers[1].body != `{"jsonrpc":"2.0","id":"s-1","result":{"action":"accept"}}` || answers[1].header.Get("Mcp-Session-Id") != "session-1" {
+			answers[1].body != `{"jsonrpc":"2.0","id":"s-1","result":{"action":"accept"}}` ||
+			answers[1].header.Get("Mcp-Session-Id") != "session-1" {
 			t.Errorf("answers: %+v", answers)
 		}
 		if n := strings.Count(b.log.String(), "dropped"); n != 4 {
@@ -464,7 +473,8 @@ func TestBadAnswers(t *testing.T) {
 		serve func(w http.ResponseWriter, m posted)
 		want  string
 	}{
-		{"another number", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, pong("9007199254740992")) }, pong(id)},
+		{"another number", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, pong("9007199254740992")) },
+			pong(id)},
 		{"lines", func(w http.ResponseWriter, _ posted) {
 			answerJSON(w, 200, "\n{\n \"jsonrpc\":\"2.0\",\r\n \"id\":"+id+",\"result\":{}}\n")
 		}, `{  "jsonrpc":"2.0",   "id":` + id + `,"result":{}}`},
@@ -474,7 +484,10 @@ func TestBadAnswers(t *testing.T) {
 		{"an error without an id", func(w http.ResponseWriter, _ posted) {
 			answerJSON(w, 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"x"}}`)
 		}, `{"id":` + id + `,"jsonrpc":"2.0","error":{"code":-32600,"message":"x"}}`},
-		{"plain text", func(w http.ResponseWriter, _ posted) { http.Error(w, "go\x1b away\nplease", http.StatusTeapot) },
+		{"plain text", func(w http.ResponseWriter,
+			_ posted) {
+			http.Error(w, "go\x1b away\nplease", http.StatusTeapot)
+		},
 			rpc(-32603, host+" answered 418 I'm a teapot: go away please")},
 		{"a page", func(w http.ResponseWriter, _ posted) {
 			w.Header().Set("Content-Type", "text/html")
@@ -485,10 +498,14 @@ func TestBadAnswers(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html>")
 		}, rpc(-32603, host+`: the endpoint gave no answer: 200 with "text/html"`)},
-		{"accepted", func(w http.ResponseWriter, _ posted) { w.WriteHeader(202) }, rpc(-32603, host+`: the endpoint gave no answer: 202 with ""`)},
-		{"no JSON", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, "{") }, rpc(-32603, host+": the endpoint gave no answer")},
-		{"nothing", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, "") }, rpc(-32603, host+": the endpoint gave no answer")},
-		{"an answer to something else", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, pong(`"x"`)) }, rpc(-32603, host+": the endpoint gave no answer")},
+		{"accepted", func(w http.ResponseWriter, _ posted) { w.WriteHeader(202) },
+			rpc(-32603, host+`: the endpoint gave no answer: 202 with ""`)},
+		{"no JSON", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, "{") },
+			rpc(-32603, host+": the endpoint gave no answer")},
+		{"nothing", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, "") },
+			rpc(-32603, host+": the endpoint gave no answer")},
+		{"an answer to something else", func(w http.ResponseWriter, _ posted) { answerJSON(w, 200, pong(`"x"`)) },
+			rpc(-32603, host+": the endpoint gave no answer")},
 		{"no session known", func(w http.ResponseWriter, _ posted) { http.Error(w, "Invalid session ID", 404) },
 			rpc(-32603, host+" answered 404 Not Found: Invalid session ID")},
 	} {
@@ -530,7 +547,8 @@ func TestTooLong(t *testing.T) {
 				t.Errorf("%d bytes: %.100s", len(got), got)
 			}
 			b.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"long"}`)
-			b.want(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"127.0.0.1:7433: a message exceeds 33554432 bytes"}}`)
+			b.want(`{"jsonrpc":"2.0","id":` + id +
+				`,"error":{"code":-32603,"message":"127.0.0.1:7433: a message exceeds 33554432 bytes"}}`)
 		}
 		b.done()
 	})

@@ -54,7 +54,8 @@ func TestEventReader(t *testing.T) {
 		} {
 			got, comments, err := readEvents(r, 1000)
 			if !slices.Equal(got, c.want) || comments != c.comments || !errors.Is(err, io.EOF) {
-				t.Errorf("%s, %s: got %q with %d comments (%v), want %q with %d", c.name, how, got, comments, err, c.want, c.comments)
+				t.Errorf("%s, %s: got %q with %d comments (%v), want %q with %d", c.name, how, got, comments, err,
+					c.want, c.comments)
 			}
 		}
 	}
@@ -108,13 +109,15 @@ func TestEventReaderWaitsForNothing(t *testing.T) {
 // FuzzEventReader compares the reader with a slow one that has the whole stream before it.
 func FuzzEventReader(f *testing.F) {
 	for _, s := range []string{
-		"data: 1\n\n", "event: a\r\ndata: 1\rdata: 2\n\r\n", ": c\n\ndata\n\n", "\xef\xbb\xbfdata:x\n\n", "data: 1\n\r", "\r\n\r\n:\r", "\xef\xbbdata: 1\n\n",
+		"data: 1\n\n", "event: a\r\ndata: 1\rdata: 2\n\r\n", ": c\n\ndata\n\n", "\xef\xbb\xbfdata:x\n\n", "data: 1\n\r",
+		"\r\n\r\n:\r", "\xef\xbbdata: 1\n\n",
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		want := slowEvents(string(in))
-		for _, r := range []io.Reader{bytes.NewReader(in), iotest.OneByteReader(bytes.NewReader(in)), iotest.HalfReader(bytes.NewReader(in))} {
+		for _, r := range []io.Reader{bytes.NewReader(in), iotest.OneByteReader(bytes.NewReader(in)),
+			iotest.HalfReader(bytes.NewReader(in))} {
 			got, _, err := readEvents(r, 1<<20)
 			if !slices.Equal(got, want) || !errors.Is(err, io.EOF) {
 				t.Fatalf("got %q (%v), want %q", got, err, want)

@@ -144,7 +144,8 @@ func TestStreamIsReopened(t *testing.T) {
 		})
 		began := time.Now()
 		b.open(welcome)
-		for i, at := range []time.Duration{0, 250 * time.Millisecond, time.Hour + 500*time.Millisecond, 2*time.Hour + 750*time.Millisecond, 2*time.Hour + 61*time.Second} {
+		for i, at := range []time.Duration{0, 250 * time.Millisecond, time.Hour + 500*time.Millisecond,
+			2*time.Hour + 750*time.Millisecond, 2*time.Hour + 61*time.Second} {
 			b.want(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/n%d"}`, i+1))
 			if took := time.Since(began); took != at {
 				t.Errorf("stream %d came after %s, want %s", i+1, took, at)
@@ -195,7 +196,8 @@ func TestListen(t *testing.T) {
 		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {
 			n++
 			write := answerStream(w)
-			write("data: "+ack+"\n\n", fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/n%d\"}\n\n", n))
+			write("data: "+ack+"\n\n", fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/n%d\"}\n\n",
+				n))
 			switch n {
 			case 1:
 				panic(http.ErrAbortHandler)
@@ -206,14 +208,16 @@ func TestListen(t *testing.T) {
 			}
 		})
 		b.send(listenLine(listenID, "{}"))
-		b.want(ack, `{"jsonrpc":"2.0","method":"notifications/n1"}`, `{"jsonrpc":"2.0","method":"notifications/n2"}`, `{"jsonrpc":"2.0","method":"notifications/n3"}`)
+		b.want(ack, `{"jsonrpc":"2.0","method":"notifications/n1"}`, `{"jsonrpc":"2.0","method":"notifications/n2"}`,
+			`{"jsonrpc":"2.0","method":"notifications/n3"}`)
 		began := time.Now()
 		rest := b.finish()
 		if took := time.Since(began); took > lingers {
 			t.Errorf("the end took %s", took)
 		}
 		if len(rest) != 1 || !strings.HasPrefix(rest[0], `{"jsonrpc":"2.0","id":`+listenID+`,"result":{`) ||
-			!strings.Contains(rest[0], `"resultType":"complete"`) || !strings.Contains(rest[0], `"io.modelcontextprotocol/subscriptionId":`+listenID) {
+			!strings.Contains(rest[0], `"resultType":"complete"`) ||
+			!strings.Contains(rest[0], `"io.modelcontextprotocol/subscriptionId":`+listenID) {
 			t.Errorf("at the end: %s", rest)
 		}
 	})
@@ -232,7 +236,8 @@ func TestListenGivesUp(t *testing.T) {
 		began := time.Now()
 		b.refuse(-1)
 		b.drop()
-		if got := b.receive(); !strings.Contains(got, `"id":1,"error":{"code":-32603`) || !strings.Contains(got, "connection refused") {
+		if got := b.receive(); !strings.Contains(got, `"id":1,"error":{"code":-32603`) ||
+			!strings.Contains(got, "connection refused") {
 			t.Errorf("got %s", got)
 		}
 		if took := time.Since(began); took != retryFor {
@@ -342,7 +347,8 @@ func TestCancel(t *testing.T) {
 					}
 				}
 				env, bad := jsonrpc.Scan([]byte(got.body))
-				if bad != nil || env.Call != key || string(env.RequestID) != "5" || env.Reason != "enough" || !c.modern && got.body != cancelLine("5") {
+				if bad != nil || env.Call != key || string(env.RequestID) != "5" || env.Reason != "enough" ||
+					!c.modern && got.body != cancelLine("5") {
 					t.Errorf("posted %s, want key %q", got.body, key)
 				}
 			})
@@ -403,7 +409,8 @@ func TestOrder(t *testing.T) {
 				return &http.Response{StatusCode: 405, Body: http.NoBody, Header: http.Header{}}, nil
 			}
 			env, _ := jsonrpc.Scan(body)
-			s := started{env.Method + string(env.ID), func() { trace.WroteRequest(httptrace.WroteRequestInfo{}) }, make(chan string)}
+			s := started{env.Method + string(env.ID), func() { trace.WroteRequest(httptrace.WroteRequestInfo{}) },
+				make(chan string)}
 			begun <- s
 			select {
 			case text := <-s.reply:
@@ -572,7 +579,8 @@ func TestWriteError(t *testing.T) {
 		in, out := io.Pipe()
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
 			_ = r.Body.Close()
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(pong("1")))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(pong("1")))}, nil
 		})
 		ended := make(chan error, 1)
 		go func() {
@@ -605,7 +613,8 @@ func TestSignalAfterEndOfInput(t *testing.T) {
 		t.Run(fmt.Sprint(e.signal), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := startBridge(t, Options{}, legacy(welcome, func(_ http.ResponseWriter, m posted) { <-m.ctx.Done() }))
+				b := startBridge(t, Options{},
+					legacy(welcome, func(_ http.ResponseWriter, m posted) { <-m.ctx.Done() }))
 				b.open(welcome)
 				b.send(ping("5"))
 				synctest.Wait()

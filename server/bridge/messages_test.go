@@ -24,9 +24,11 @@ func callLine(id any, name, args, meta string) string {
 	if meta != "" {
 		meta = `,"_meta":{` + meta + `}`
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id, name, args, meta)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id,
+		name, args, meta)
 }
 
 func listenLine(id, filter string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{"notifications":` + filter + `,"_meta":{` + modernMeta + `}}}`
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{"notifications":` + filter +
+		`,"_meta":{` + modernMeta + `}}}`
 }

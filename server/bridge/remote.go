@@ -282,3 +282,8 @@ func unconnected(err error) bool {
 	_, ok := errors.AsType[*net.DNSError](err)
 	return ok
 }
+
+// events reads a stream of the endpoint.
+func (p *remote) events(body io.Reader) *eventReader {
+	return newEventReader(body, jsonrpc.MaxMessage, func() { p.beats.Store(true) })
+}

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/jsonrpc"
 	"codehand/server/stdio"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // lingers is how long a stream is read after it brought the answer: its connection can be used again when it ended.
@@ -70,7 +70,7 @@ func (b *bridge) request(env jsonrpc.Envelope, msg []byte) {
 	}
 	if err := b.table.Add(&r.Flight); err != nil {
 		stop(nil)
-		b.say(b.full(env, err))
+		b.say(b.o.full(env, err))
 		return
 	}
 	b.keep(r)
@@ -200,9 +200,9 @@ func (b *bridge) attempt(ctx context.Context, r *request, sent func()) error {
 	s := b.sessions.current()
 	traced := httptrace.WithClientTrace(ctx,
 		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
-	resp, err := b.remote.send(traced, http.MethodPost, b.header(r.env, r.env.Version, s), r.msg)
-	if e, ok := errors.AsType[*statusError](err); ok && e.code == http.StatusNotFound && b.lost(r.env, s) &&
-		!r.renewed && !r.swallowed {
+	resp, err := b.remote.send(traced, http.MethodPost, s.header(r.env, r.env.Version), r.msg)
+	if e, ok := errors.AsType[*statusError](err); ok && e.code == http.StatusNotFound && s.lost(r.env) && !r.renewed &&
+		!r.swallowed {
 		if err := b.renew(outer, s.number); err != nil {
 			return err
 		}
@@ -219,37 +219,6 @@ func (b *bridge) attempt(ctx context.Context, r *request, sent func()) error {
 		return fmt.Errorf("%w: %w", errStreamEnd, errSilent)
 	}
 	return err
-}
-
-// lost says whether a 404 means that the session is gone.
-func (b *bridge) lost(env jsonrpc.Envelope, s session) bool {
-	return env.Version < mcp.ProtocolVersion20260728 && env.Method != string(mcp.MethodInitialize) && s.id != "" &&
-		s.hello != nil
-}
-
-// header returns the headers of a POST. version is that of the era; "" or a legacy one: the session's.
-func (b *bridge) header(env jsonrpc.Envelope, version string, s session) http.Header {
-	h := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
-	if version < mcp.ProtocolVersion20260728 {
-		if env.Method != string(mcp.MethodInitialize) {
-			s.put(h)
-		}
-		return h
-	}
-	set := func(name, value string) {
-		if v, ok := mcp.EncodeHeaderValue(value); ok && v != "" {
-			h.Set(name, v)
-		}
-	}
-	set(mcp.HeaderProtocolVersion, version)
-	set(mcp.HeaderMethod, env.Method)
-	switch mcp.MCPMethod(env.Method) {
-	case mcp.MethodToolsCall, mcp.MethodPromptsGet:
-		set(mcp.HeaderName, env.Name)
-	case mcp.MethodResourcesRead:
-		set(mcp.HeaderName, env.URI)
-	}
-	return h
 }
 
 // answer passes on the body of an answer. end is called to read no further.
@@ -270,7 +239,7 @@ func (b *bridge) answer(r *request, resp *http.Response, body io.Reader, end fun
 	default:
 		return fmt.Errorf("%w: %d with %q", errNoAnswer, resp.StatusCode, kind)
 	}
-	events := b.events(body)
+	events := b.remote.events(body)
 	answered := false
 	for {
 		ev, err := events.next()
@@ -290,11 +259,6 @@ func (b *bridge) answer(r *request, resp *http.Response, body io.Reader, end fun
 			defer t.Stop()
 		}
 	}
-}
-
-// events reads a stream of the endpoint.
-func (b *bridge) events(body io.Reader) *eventReader {
-	return newEventReader(body, jsonrpc.MaxMessage, func() { b.remote.beats.Store(true) })
 }
 
 // isMessage says whether the event is one: others, and the empty ones that some servers begin with, are not.

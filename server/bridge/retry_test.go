@@ -30,11 +30,14 @@ func TestBackoff(t *testing.T) {
 		after, total time.Duration
 		want         []time.Duration // 0: given up
 	}{
-		{"all", 0, retryFor, []time.Duration{250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms, 8000 * ms, 16000 * ms, 16000 * ms, 12250 * ms, 0}},
+		{"all", 0, retryFor, []time.Duration{250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms, 8000 * ms, 16000 * ms,
+			16000 * ms, 12250 * ms, 0}},
 		{"short", 0, reachFor, []time.Duration{250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms, 2250 * ms, 0}},
-		{"asked for", 5 * time.Second, retryFor, []time.Duration{5000 * ms, 5000 * ms, 5000 * ms, 5000 * ms, 5000 * ms, 8000 * ms, 16000 * ms, 11000 * ms, 0}},
+		{"asked for", 5 * time.Second, retryFor, []time.Duration{5000 * ms, 5000 * ms, 5000 * ms, 5000 * ms, 5000 * ms,
+			8000 * ms, 16000 * ms, 11000 * ms, 0}},
 		{"too much asked for", time.Hour, retryFor, []time.Duration{0}},
-		{"for ever", 0, 0, []time.Duration{250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms, 8000 * ms, 16000 * ms, 16000 * ms, 16000 * ms, 16000 * ms}},
+		{"for ever", 0, 0, []time.Duration{250 * ms, 500 * ms, 1000 * ms, 2000 * ms, 4000 * ms, 8000 * ms, 16000 * ms,
+			16000 * ms, 16000 * ms, 16000 * ms}},
 		{"for ever, asked for", time.Hour, 0, []time.Duration{retryFor, retryFor}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -54,7 +57,8 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for v, want := range map[string]time.Duration{
-			"": 0, "7": 7 * time.Second, " 7 ": 7 * time.Second, "-1": 0, "soon": 0, "99999999999": 1 << 20 * time.Second,
+			"": 0, "7": 7 * time.Second, " 7 ": 7 * time.Second, "-1": 0, "soon": 0,
+			"99999999999": 1 << 20 * time.Second,
 			time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat): 90 * time.Second,
 			time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat):       0,
 		} {
@@ -243,7 +247,8 @@ func TestDenied(t *testing.T) {
 			if n := len(b.all()); n != 2 {
 				t.Errorf("%d attempts", n)
 			}
-			if text := b.log.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, c.log) || strings.Contains(text, "secret") {
+			if text := b.log.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, c.log) ||
+				strings.Contains(text, "secret") {
 				t.Errorf("log:\n%s", text)
 			}
 		})
@@ -293,7 +298,8 @@ func TestBrokenCall(t *testing.T) {
 }
 
 // TestSilence: a stream of an endpoint that sends comments, on which nothing comes for a minute, is broken if the
-// request may be repeated. A call that may not waits as long as it takes, and so does everything where no comments come.
+// request may be repeated. A call that may not waits as long as it takes, and so does everything where no comments
+// come.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -392,7 +398,8 @@ func TestRedirect(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/there" {
 			body, _ := io.ReadAll(r.Body)
-			answerJSON(w, 200, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":["%s","%s",%d]}`, r.Method, r.Header.Get("Authorization"), len(body)))
+			answerJSON(w, 200, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":["%s","%s",%d]}`, r.Method,
+				r.Header.Get("Authorization"), len(body)))
 			return
 		}
 		http.Redirect(w, r, r.URL.Query().Get("to"), int(r.URL.Query().Get("code")[2]-'0')+300)
@@ -406,7 +413,8 @@ func TestRedirect(t *testing.T) {
 		{"/there", "303", "redirected to another host or to a GET"},
 		{other.URL, "307", "redirected to another host or to a GET"},
 	} {
-		got, err := remoteBridge(t, Options{URL: s.URL + "/here?code=" + c.code + "&to=" + c.to, Token: func() string { return "secret" }}, msg)
+		got, err := remoteBridge(t, Options{URL: s.URL + "/here?code=" + c.code + "&to=" + c.to,
+			Token: func() string { return "secret" }}, msg)
 		if err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("%s to %s: %s (%v)", c.code, c.to, got, err)
 		}
@@ -419,13 +427,17 @@ func TestRedirect(t *testing.T) {
 // TestTLS: a certificate that nobody vouches for is refused at once, and --ca-file vouches for it.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, 200, pong("1")) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		answerJSON(w, 200, pong("1"))
+	}))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
 	o := Options{URL: s.URL + "/mcp", Token: func() string { return "secret" }}
-	if got, err := remoteBridge(t, o, ping("1")); err != nil || !strings.Contains(got, "cannot reach "+s.URL) || !strings.Contains(got, "certificate") {
+	if got, err := remoteBridge(t, o, ping("1")); err != nil || !strings.Contains(got, "cannot reach "+s.URL) ||
+		!strings.Contains(got, "certificate") {
 		t.Errorf("unknown authority: %s (%v)", got, err)
 	}
 	o.CAs = x509.NewCertPool()
@@ -494,7 +506,8 @@ func TestClearToken(t *testing.T) {
 		{"http://[::ffff:127.0.0.1]/mcp", false, token, nil},
 		{"http://LocalHost:1/mcp", false, token, nil},
 	} {
-		err := Run(t.Context(), Options{URL: c.url, Insecure: c.insecure, Token: c.token}, strings.NewReader(""), io.Discard)
+		err := Run(t.Context(), Options{URL: c.url, Insecure: c.insecure, Token: c.token}, strings.NewReader(""),
+			io.Discard)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s, insecure %t: %v, want %v", c.url, c.insecure, err, c.err)
 		}
@@ -502,7 +515,11 @@ func TestClearToken(t *testing.T) {
 	// a token that comes later
 	late := ""
 	p, err := newRemote(Options{URL: "http://h.invalid/mcp", Session: "conversation", Token: func() string { return late },
-		Base: roundTrip(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, errors.ErrUnsupported })})
+		Base: roundTrip(func(*http.Request) (*http.Response, error) {
+			t.Error("it was sent")
+			return nil,
+				errors.ErrUnsupported
+		})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/jsonrpc"
 	"codehand/server/stdio"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // A session is what a legacy endpoint knows its client by.
@@ -95,6 +95,47 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 	return nil
 }
 
+// lost says whether a 404 means that the session is gone.
+func (s session) lost(env jsonrpc.Envelope) bool {
+	return env.Version < mcp.ProtocolVersion20260728 && env.Method != string(mcp.MethodInitialize) && s.id != "" &&
+		s.hello != nil
+}
+
+// header returns the headers of a POST. version is that of the era; "" or a legacy one: the session's.
+func (s session) header(env jsonrpc.Envelope, version string) http.Header {
+	h := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+	if version < mcp.ProtocolVersion20260728 {
+		if env.Method != string(mcp.MethodInitialize) {
+			s.put(h)
+		}
+		return h
+	}
+	set := func(name, value string) {
+		if v, ok := mcp.EncodeHeaderValue(value); ok && v != "" {
+			h.Set(name, v)
+		}
+	}
+	set(mcp.HeaderProtocolVersion, version)
+	set(mcp.HeaderMethod, env.Method)
+	switch mcp.MCPMethod(env.Method) {
+	case mcp.MethodToolsCall, mcp.MethodPromptsGet:
+		set(mcp.HeaderName, env.Name)
+	case mcp.MethodResourcesRead:
+		set(mcp.HeaderName, env.URI)
+	}
+	return h
+}
+
+// closeStream ends the GET stream for good.
+func (s *sessions) closeStream() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.close != nil {
+		s.close()
+	}
+}
+
 // learn takes from an answer what the bridge must know. It runs before the client gets the answer.
 func (b *bridge) learn(r *request, answer []byte) {
 	hello := r.env.Method == string(mcp.MethodInitialize)
@@ -139,16 +180,6 @@ func (b *bridge) openStream() {
 		defer cancel()
 		b.stream(ctx)
 	})
-}
-
-// closeStream ends the GET stream for good.
-func (b *bridge) closeStream() {
-	b.sessions.mu.Lock()
-	defer b.sessions.mu.Unlock()
-	b.sessions.closed = true
-	if b.sessions.close != nil {
-		b.sessions.close()
-	}
 }
 
 // stream keeps the GET stream open until ctx ends or the endpoint wants none. There is no limit to the attempts: it is
@@ -207,7 +238,7 @@ func (b *bridge) streamOnce(ctx context.Context) error {
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
 		return fmt.Errorf("%w: a GET was answered with %q", errNoAnswer, kind)
 	}
-	events := b.events(quiet.heard(resp.Body))
+	events := b.remote.events(quiet.heard(resp.Body))
 	for {
 		ev, err := events.next()
 		if err != nil {

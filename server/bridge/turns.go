@@ -2,78 +2,15 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptrace"
-	"sync"
 	"time"
 
-	"codehand/server/jsonrpc"
-
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/jsonrpc"
 )
-
-// Messages are sent in the order in which they came, as far as HTTP permits: each begins when the one before is written
-// to its connection. Only initialize and notifications/initialized are waited for to their ends.
-
-// turn takes the next place in the order. The message begins when wait is closed, and calls pass when the next one may.
-// Only for the reading goroutine.
-func (b *bridge) turn() (wait <-chan struct{}, pass func()) {
-	wait = b.last
-	next := make(chan struct{})
-	b.last = next
-	return wait, sync.OnceFunc(func() { close(next) })
-}
-
-// start runs f, unless the bridge ends already.
-func (b *bridge) start(f func()) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return false
-	}
-	b.work.Go(f)
-	return true
-}
-
-// aside runs f, which is for no request. When very many of these wait, so does the reading goroutine.
-func (b *bridge) aside(f func()) {
-	select {
-	case b.slots <- struct{}{}:
-	case <-b.out.Failed:
-		return
-	}
-	if !b.start(func() {
-		defer func() { <-b.slots }()
-		f()
-	}) {
-		<-b.slots
-	}
-}
-
-// keep makes a request findable by its id.
-func (b *bridge) keep(r *request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open[string(r.ID)] = r
-}
-
-// forget ends that, unless another request has the id by now.
-func (b *bridge) forget(r *request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open[string(r.ID)] == r {
-		delete(b.open, string(r.ID))
-	}
-}
-
-// find returns the open request with this raw id, or nil.
-func (b *bridge) find(id json.RawMessage) *request {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.open[string(id)]
-}
 
 // post sends a message that nothing answers, in its turn. then gets how it ended.
 func (b *bridge) post(env jsonrpc.Envelope, msg []byte, version string, then func(error)) {
@@ -124,7 +61,7 @@ func (b *bridge) insist(env jsonrpc.Envelope, msg []byte, version string, sent f
 			switch {
 			case e.denied():
 				b.remote.report(e)
-			case e.code == http.StatusNotFound && aboutSession(env) && b.lost(env, s) && !renewed:
+			case e.code == http.StatusNotFound && aboutSession(env) && s.lost(env) && !renewed:
 				if err = b.renew(b.ctx, s.number); err == nil {
 					renewed = true
 					continue
@@ -152,7 +89,7 @@ func (b *bridge) deliver(ctx context.Context, env jsonrpc.Envelope, msg []byte, 
 		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
 	ctx, cancel := context.WithTimeout(ctx, retryFor) // what it does is done before it is answered, which is at once
 	defer cancel()
-	resp, err := b.remote.send(ctx, http.MethodPost, b.header(env, version, b.sessions.current()), msg)
+	resp, err := b.remote.send(ctx, http.MethodPost, b.sessions.current().header(env, version), msg)
 	if err != nil {
 		return err
 	}
