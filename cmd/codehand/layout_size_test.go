@@ -18,7 +18,7 @@ var largeRooms = map[string]string{
 	"server":           "it is being taken apart: each transport, the audit and the metrics become rooms of their own",
 	"server/config":    "one table of all settings; what is in it grows with the settings and not with the rules",
 	"server/pipeline":  "ten stages that share one call; the files are named by stage",
-	"tools":            "one file per tool; what several tools share is being moved to rooms by what it does",
+	"tools":            "one file per tool, and each file has a limit of its own",
 	"tools/permission": "what a command line can do is being moved to a room of its own",
 	"tools/search":     "patterns and pages are being moved to rooms of their own",
 }
