@@ -23,13 +23,14 @@ var addedPaths = []string{
 	"tools/word_count.md",
 }
 
-// addedTests are the tests that a new tool must pass, by package. They write its golden files with -update. A second part
-// chooses among the cases of those that have cases.
-var addedTests = map[string]string{
-	"tools": "^(TestNames|TestDescriptions|TestTraits|TestSchemas|TestBytes|TestSpecs|TestCodes|TestToolSearch.*|TestContract.*)$/^word_count$",
-	"server": "^(TestSessions|TestWire|TestDigest|TestSelfCheck)$/" +
-		"^(word_count|tool_search|call_tool|calls|envelope|eras|list_changed|listen)$",
-	"cmd/codehand": "^(TestToolTable|TestToolFiles|TestToolFilesAreThin|TestRoomsAreSmall|TestRooms|TestImports|TestArchitecture)$",
+// addedTests are the tests that a new tool must pass, by package, in the order of the command of CONTRIBUTING.md: each
+// writes golden files with -update that the next ones look at. A second part chooses among the cases of those that have
+// cases.
+var addedTests = []struct{ dir, run string }{
+	{"tools", "^(TestNames|TestDescriptions|TestTraits|TestSchemas|TestBytes|TestSpecs|TestCodes|TestToolSearch.*|TestContract.*)$/^word_count$"},
+	{"server", "^(TestSessions|TestWire|TestDigest|TestSelfCheck)$/" +
+		"^(word_count|tool_search|call_tool|calls|envelope|eras|list_changed|listen)$"},
+	{"cmd/codehand", "^(TestToolTable|TestToolFiles|TestToolFilesAreThin|TestRoomsAreSmall|TestRooms|TestImports|TestArchitecture)$"},
 }
 
 // TestAddTool adds a tool in a copy of the module, from testdata/addtool and by the steps of CONTRIBUTING.md, and counts what
@@ -80,7 +81,8 @@ func TestAddTool(t *testing.T) {
 	if err := os.WriteFile(overlay, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for dir, run := range addedTests {
+	for _, added := range addedTests {
+		dir, run := added.dir, added.run
 		binary := filepath.Join(t.TempDir(), filepath.Base(dir)+".test")
 		goIn(t, root, "go", "test", "-c", "-overlay", overlay, "-o", binary, "./"+dir)
 		for _, args := range [][]string{{"-update"}, nil} {
