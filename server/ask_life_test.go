@@ -311,6 +311,20 @@ func TestAskLegacyInput(t *testing.T) {
 	}
 }
 
+// TestAskUnreadableInput: a modern request whose answer or requestState has not its form is an error, and nothing runs.
+func TestAskUnreadableInput(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	f := start(t, setup{tools: oneChange(runs), settings: askingSettings(), silent: true})
+	c := replaytest.OnPipe(t, f.Wire, true, replaytest.Declared)
+	for _, more := range []string{`,"requestState":5`, `,"requestState":{}`, `,"inputResponses":5`, `,"inputResponses":[]`} {
+		a := c.CallWith("change", `{"text":"one"}`, more, replaytest.Never(t))
+		if a.Code != -32602 || a.Text != "the params do not have the form of tools/call" || runs.count() != 0 {
+			t.Errorf("%s: %+v, ran %d times", more, a, runs.count())
+		}
+	}
+}
+
 // TestAskShared: without a handle the conversations of one person share a key, and nothing is allowed beyond one call.
 func TestAskShared(t *testing.T) {
 	t.Parallel()

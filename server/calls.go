@@ -55,12 +55,11 @@ func (t *turn) call(ctx context.Context) request.Answer {
 	var now round
 	if client.Modern { // what a legacy client writes into its own request is no answer
 		var err error
-		if now.said, err = asking.Answered(t.req.InputResponses); err != nil {
+		if now.said, now.token, err = asking.Answered(t.req.InputResponses, t.req.RequestState); err != nil {
 			return failed(&jsonrpc.Error{
 				Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method,
 			})
 		}
-		now.token = t.req.RequestState
 	}
 	for {
 		result, answer := c.run(ctx, &now)

@@ -80,24 +80,27 @@ func (q *Question) Result() *mcp.CallToolResult {
 	}
 }
 
-// Answered returns what a modern client says to the question of the request before; nil: nothing. The error says that
-// responses, the inputResponses of its request, cannot be read.
-func Answered(responses json.RawMessage) (*Elicited, error) {
+// Answered returns what a modern client says to the question of the request before, nil for nothing, and the token that
+// names the question, "" for none. responses and requestState are those of its request, nil where it has none. The error
+// says that they cannot be read.
+func Answered(responses, requestState json.RawMessage) (said *Elicited, token string, err error) {
+	if requestState != nil {
+		if err := json.Unmarshal(requestState, &token); err != nil {
+			return nil, "", err
+		}
+	}
 	if responses == nil {
-		return nil, nil
+		return nil, token, nil
 	}
 	var all mcp.InputResponses
 	if err := json.Unmarshal(responses, &all); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	r, ok := all[questionID]
-	if !ok {
-		return nil, nil
+	if !ok || r.Elicitation == nil && r.DecodeFor(mcp.MethodElicitationCreate) != nil {
+		return nil, token, nil
 	}
-	if r.Elicitation == nil && r.DecodeFor(mcp.MethodElicitationCreate) != nil {
-		return nil, nil
-	}
-	return r.Elicitation, nil
+	return r.Elicitation, token, nil
 }
 
 // Parse reads a legacy client's answer to elicitation/create. nil: there is none, or none that can be read.

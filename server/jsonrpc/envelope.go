@@ -59,7 +59,7 @@ type Params struct {
 	HasCursor   bool // one that says something, or is no text
 
 	InputResponses json.RawMessage // answers to the questions of the result before; nil: none
-	RequestState   string          // which names those questions
+	RequestState   json.RawMessage // which names those questions; nil: none
 }
 
 // Meta is what an Envelope has of params._meta.
@@ -397,7 +397,7 @@ func (s *scan) keep(at level, key string, raw []byte) {
 		case "inputResponses":
 			firstRaw(&e.InputResponses, raw)
 		case "requestState":
-			first(&e.RequestState, s.text(raw))
+			firstRaw(&e.RequestState, raw)
 		case "requestId":
 			firstID(&e.RequestID, raw)
 		}
