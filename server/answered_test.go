@@ -72,8 +72,9 @@ type lateConn struct {
 }
 
 func (c *lateConn) Write(b []byte) (int, error) {
+	a := c.p.next.Swap(nil) // before the write: whoever has this answer may hold the next one at once
 	n, err := c.Conn.Write(b)
-	if a := c.p.next.Swap(nil); a != nil {
+	if a != nil {
 		close(a.sent)
 		<-a.goOn
 	}
