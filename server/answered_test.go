@@ -86,7 +86,9 @@ func (c *lateConn) Write(b []byte) (int, error) {
 func (p *latePort) send(t *testing.T, c *replaytest.HTTPClient, body string) (late *lateAnswer, answer <-chan replaytest.HTTPReply) {
 	t.Helper()
 	late = p.hold()
-	answer = replaytest.Async(c.Request(t.Context(), http.MethodPost, c.URL, body))
+	q := c.Request(t.Context(), http.MethodPost, c.URL, body)
+	q.Close = true // its connection is held, so no other request may use it
+	answer = replaytest.Async(q)
 	select {
 	case <-late.sent:
 	case <-time.After(replaytest.HangAfter):
