@@ -45,24 +45,36 @@ func (h *hub) remove(l *listener) {
 	h.listeners = slices.DeleteFunc(h.listeners, func(o *listener) bool { return o == l })
 }
 
-// all returns those that match, legacy connections first.
+// legacy returns the legacy connections, the newest first.
+func (h *hub) legacy() []*listener {
+	connections := h.all(func(l *listener) bool { return l.id == nil })
+	slices.Reverse(connections)
+	return connections
+}
+
+// all returns those that match, the oldest first.
 func (h *hub) all(match func(*listener) bool) []*listener {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var found []*listener
-	for _, legacy := range []bool{true, false} {
-		for _, l := range h.listeners {
-			if (l.id == nil) == legacy && match(l) {
-				found = append(found, l)
-			}
+	for _, l := range h.listeners {
+		if match(l) {
+			found = append(found, l)
 		}
 	}
 	return found
 }
 
-// broadcast sends a message to everybody who wants it.
+// broadcast sends a message to everybody who wants it. A legacy client that has several streams open gets it on one of them
+// alone, as its protocol wants: on the newest that can be written to.
 func (h *hub) broadcast(n mcp.JSONRPCNotification) {
-	for _, l := range h.all(func(*listener) bool { return true }) {
+	told := map[session.Key]bool{}
+	for _, l := range h.legacy() {
+		if !told[l.key] {
+			told[l.key] = l.tell(n)
+		}
+	}
+	for _, l := range h.all(func(l *listener) bool { return l.id != nil }) {
 		l.tell(n)
 	}
 }
@@ -75,8 +87,8 @@ func (h *hub) announce(key session.Key, method string) {
 	}
 }
 
-// tell sends a message, if the client wants it; before the acknowledgement it waits for that.
-func (l *listener) tell(n mcp.JSONRPCNotification) {
+// tell sends a message, if the client wants it; before the acknowledgement it waits for that. It says whether it was sent.
+func (l *listener) tell(n mcp.JSONRPCNotification) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -86,8 +98,9 @@ func (l *listener) tell(n mcp.JSONRPCNotification) {
 			l.held = append(l.held, n)
 		}
 	case l.id == nil || wants(l.filter, n.Method):
-		l.send(n)
+		return l.send(n)
 	}
+	return false
 }
 
 // acknowledge sends the acknowledgement and then what was held back for it.
@@ -107,8 +120,8 @@ func (l *listener) acknowledge(ack mcp.JSONRPCNotification) {
 	l.held = nil
 }
 
-// send sends one message, tagged. The caller holds mu.
-func (l *listener) send(n mcp.JSONRPCNotification) {
+// send sends one message, tagged, and says whether it could. The caller holds mu.
+func (l *listener) send(n mcp.JSONRPCNotification) bool {
 	if l.id != nil {
 		meta := maps.Clone(n.Params.Meta)
 		if meta == nil {
@@ -117,7 +130,7 @@ func (l *listener) send(n mcp.JSONRPCNotification) {
 		meta[mcp.MetaKeySubscriptionID] = l.id
 		n.Params.Meta = meta
 	}
-	_ = l.peer.Notify(n.Method, n.Params) // a client that left, or cancelled meanwhile, wants nothing
+	return l.peer.Notify(n.Method, n.Params) == nil // a client that left, or cancelled meanwhile, wants nothing
 }
 
 // wants says whether a subscription covers a notification.
