@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
@@ -28,8 +30,6 @@ import (
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // open is how many streams of each kind a server over HTTP has open, requests under "", and sessions.

@@ -65,8 +65,8 @@ func (h *hub) all(match func(*listener) bool) []*listener {
 	return found
 }
 
-// broadcast sends a message to everybody who wants it. A legacy client that has several streams open gets it on one of them
-// alone, as its protocol wants: on the newest that can be written to.
+// broadcast sends a message to everybody who wants it. A legacy client that has several streams open gets it on one of
+// them alone, as its protocol wants: on the newest that can be written to.
 func (h *hub) broadcast(n mcp.JSONRPCNotification) {
 	told := map[session.Key]bool{}
 	for _, l := range h.legacy() {
@@ -87,7 +87,8 @@ func (h *hub) announce(key session.Key, method string) {
 	}
 }
 
-// tell sends a message, if the client wants it; before the acknowledgement it waits for that. It says whether it was sent.
+// tell sends a message, if the client wants it; before the acknowledgement it waits for that. It says whether it was
+// sent.
 func (l *listener) tell(n mcp.JSONRPCNotification) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -82,7 +82,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	if errors.Is(err, shell.ErrJobLimit) {
 		return tool.Result{},
 			tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.",
-				running.RunningJobs(ctx, env))
+				running.JobNames(ctx, env))
 	}
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)

@@ -81,8 +81,8 @@ func (q *Question) Result() *mcp.CallToolResult {
 }
 
 // Answered returns what a modern client says to the question of the request before, nil for nothing, and the token that
-// names the question, "" for none. responses and requestState are those of its request, nil where it has none. The error
-// says that they cannot be read.
+// names the question, "" for none. responses and requestState are those of its request, nil where it has none. The
+// error says that they cannot be read.
 func Answered(responses, requestState json.RawMessage) (said *Elicited, token string, err error) {
 	if requestState != nil {
 		if err := json.Unmarshal(requestState, &token); err != nil {
@@ -96,12 +96,14 @@ func Answered(responses, requestState json.RawMessage) (said *Elicited, token st
 	if err := json.Unmarshal(responses, &all); err != nil {
 		return nil, "", err
 	}
-	r, ok := all[questionID]
-	if !ok || r.Elicitation == nil && r.DecodeFor(mcp.MethodElicitationCreate) != nil {
-		return nil, token, nil
+	if r, ok := all[questionID]; ok && (r.Elicitation != nil || decodes(&r)) {
+		said = r.Elicitation
 	}
-	return r.Elicitation, token, nil
+	return said, token, nil
 }
+
+// decodes reads what a client sent as the answer to a question. What cannot be read counts as no answer.
+func decodes(r *mcp.InputResponse) bool { return r.DecodeFor(mcp.MethodElicitationCreate) == nil }
 
 // Parse reads a legacy client's answer to elicitation/create. nil: there is none, or none that can be read.
 func Parse(answer json.RawMessage) *Elicited {

@@ -7,10 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"codehand/server/auth"
 	"codehand/server/config"
@@ -145,14 +143,4 @@ func (x *site) listen(t *testing.T) string {
 	s := httptest.NewServer(x.on(listen.Listener{Unix: true})) // any Host
 	t.Cleanup(s.Close)
 	return s.URL
-}
-
-// await waits until something holds that only asking shows.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(replaytest.HangAfter); !holds(); runtime.Gosched() {
-		if time.Now().After(limit) {
-			t.Fatalf("it does not come true that %s", what)
-		}
-	}
 }

@@ -1,8 +1,6 @@
 package endpoint
 
 import (
-	"codehand/server/jsonrpc"
-	"codehand/server/request"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -10,6 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/jsonrpc"
+	"codehand/server/request"
 )
 
 // A firstWriter is a response that hands over its first event, and takes the others. The second one waits.

@@ -27,6 +27,7 @@ const (
 // An IDKind says what is known about a message's id.
 type IDKind int
 
+// What is known of an id.
 const (
 	IDNone       IDKind = iota // there is none: the message is a notification, and nothing answers it
 	IDString                   // usable

@@ -73,6 +73,7 @@ var (
 	errTooMany = errors.New("too many requests in flight")
 )
 
+// Add enters a request. The error is ErrClosed, ErrIDInUse, or that too many are open.
 func (t *InFlight) Add(f *Flight) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,6 +148,7 @@ func (t *InFlight) CancelAll(cause error) {
 	}
 }
 
+// List returns the open requests, in no order.
 func (t *InFlight) List() []*Flight {
 	t.mu.Lock()
 	defer t.mu.Unlock()

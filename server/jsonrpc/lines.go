@@ -24,6 +24,7 @@ type LineReader struct {
 	first bool // no line was returned yet: a UTF-8 mark is dropped
 }
 
+// NewLineReader reads lines of at most max bytes from r.
 func NewLineReader(r io.Reader, max int) *LineReader {
 	return &LineReader{r: bufio.NewReaderSize(r, 64<<10), max: max, first: true}
 }
@@ -112,6 +113,7 @@ type LineWriter struct {
 	Patience time.Duration // of progress notes
 }
 
+// NewLineWriter writes lines to w. A progress note waits for patience at most.
 func NewLineWriter(w io.Writer, patience time.Duration) *LineWriter {
 	lw := &LineWriter{w: w, turn: make(chan struct{}, 1), Failed: make(chan struct{}), Patience: patience}
 	lw.turn <- struct{}{}

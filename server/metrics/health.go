@@ -51,6 +51,7 @@ type finding struct {
 	ok    bool
 }
 
+// NewHealth is the health of a process that has not said yet that it is ready.
 func NewHealth(replica, version string) *Health {
 	return &Health{replica: replica, version: version, phase: "starting", round: make(chan struct{}, 1)}
 }
@@ -80,6 +81,7 @@ func (h *Health) Drain() {
 	h.phase = "draining"
 }
 
+// Draining says whether Drain was called.
 func (h *Health) Draining() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

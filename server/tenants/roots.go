@@ -3,7 +3,6 @@ package tenants
 import (
 	"context"
 	"encoding/json"
-
 	"path/filepath"
 	"slices"
 	"strings"

@@ -19,11 +19,11 @@ func JobRefusal(ctx context.Context, env tool.Env, id string, err error) error {
 	if !errors.Is(err, shell.ErrUnknown) {
 		return err
 	}
-	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", wording.Clip(id, 80), RunningJobs(ctx, env))
+	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", wording.Clip(id, 80), JobNames(ctx, env))
 }
 
-// RunningJobs names the session's running jobs.
-func RunningJobs(ctx context.Context, env tool.Env) string {
+// JobNames names the session's running jobs.
+func JobNames(ctx context.Context, env tool.Env) string {
 	infos, _ := env.Shell.List(ctx) // without a list the refusal is still right
 	var names []string
 	for _, i := range infos {
