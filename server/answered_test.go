@@ -72,7 +72,7 @@ type lateConn struct {
 }
 
 func (c *lateConn) Write(b []byte) (int, error) {
-	a := c.p.next.Swap(nil) // before the write: whoever has this answer may hold the next one at once
+	a := c.p.next.Swap(nil) // before: whoever has what is written may hold the next write at once
 	n, err := c.Conn.Write(b)
 	if a != nil {
 		close(a.sent)
@@ -86,9 +86,9 @@ func (c *lateConn) Write(b []byte) (int, error) {
 func (p *latePort) send(t *testing.T, c *replaytest.HTTPClient, body string) (late *lateAnswer, answer <-chan replaytest.HTTPReply) {
 	t.Helper()
 	late = p.hold()
-	q := c.Request(t.Context(), http.MethodPost, c.URL, body)
-	q.Close = true // its connection is held, so no other request may use it
-	answer = replaytest.Async(q)
+	r := c.Request(t.Context(), http.MethodPost, c.URL, body)
+	r.Close = true // or the next request could come on this connection, behind the one that is held back
+	answer = replaytest.Async(r)
 	select {
 	case <-late.sent:
 	case <-time.After(replaytest.HangAfter):
@@ -143,6 +143,28 @@ func TestAnsweredCounted(t *testing.T) {
 	close(late.goOn)
 	if arrived(t, answer); !strings.Contains(text, `mcp_method_name="ping"`) {
 		t.Error("the ping is not counted")
+	}
+}
+
+// TestMisheadedCounted: a modern request whose headers do not agree with its body is counted, although nothing serves it.
+// A call of a tool that does not exist says so first.
+func TestMisheadedCounted(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{})
+	c := x.client("").Hello()
+	c.Modern = true
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`:                                                                                               "missing or invalid _meta field",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_fil"}}`:                                                                  `nearest: \"read_file\"`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_fil","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`: `nearest: \"read_file\"`,
+	} {
+		if got := c.Do(c.Request(t.Context(), http.MethodPost, c.URL, body)); got.Status != http.StatusBadRequest || !strings.Contains(got.Answer, want) {
+			t.Errorf("%s: %d %s", body, got.Status, got.Answer)
+		}
+	}
+	const counted = `mcp_server_operation_duration_seconds_count{error_type="-32602",gen_ai_tool_name="",mcp_method_name="tools/list"`
+	if text := scraped(t, x.server.team.metrics); !strings.Contains(text, counted) {
+		t.Error("a request with wrong headers is not counted")
 	}
 }
 

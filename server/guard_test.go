@@ -926,6 +926,7 @@ func TestGuardHandles(t *testing.T) {
 		tries = append(tries,
 			try{name: name, line: "POST /mcp/s/" + handle, body: call(""), want: "200 -32602"},
 			try{name: name + ", another method", line: "POST /mcp/s/" + handle, body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, want: "200 -32602"},
+			try{name: name + ", a method without a session", line: "POST /mcp/s/" + handle, body: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, want: "200 -32602"},
 		)
 	}
 	for _, handle := range []string{"", "short", "../../..", strings.Repeat("a", 65), "handle one"} {
@@ -937,6 +938,8 @@ func TestGuardHandles(t *testing.T) {
 	x.run([]try{
 		{name: "modern", line: "POST /mcp/s/handle-1", body: call(modern), want: "200 ok"},
 		{name: "modern malformed", line: "POST /mcp/s/short", body: call(modern), want: "400 -32602"},
+		{name: "modern malformed before its headers", line: "POST /mcp/s/short", body: strings.Replace(call(modern), "echo", "ekko", 1), want: "400 -32602"},
+		{name: "modern malformed, another method", line: "POST /mcp/s/short", head: "Mcp-Method: ping", body: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{` + modern + `}}}`, want: "400 -32602"},
 		{name: "modern that differ", line: "POST /mcp/s/handle-1", body: call(modern + `,"codehand/session":"handle-2"`), want: "400 -32602"},
 	}, "Authorization: Bearer "+x.tokens["alice"], "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: echo")
 }

@@ -93,6 +93,9 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 	if e := s.unserved(env); e != nil {
 		return e
 	}
+	call := env.Method == string(mcp.MethodToolsCall)
+	_, known := s.tools.get(env.Name)
+	known = known || s.gate.mcp.GetTool(env.Name) != nil
 	switch header := h.Get(mcp.HeaderProtocolVersion); {
 	case h.Get(mcp.HeaderLastEventID) != "":
 		return mismatch("Last-Event-ID is not supported in protocol version " + mcp.ProtocolVersion20260728 +
@@ -100,6 +103,8 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 	case header == "":
 		return mismatch(mcp.HeaderProtocolVersion + " header is required for requests carrying " +
 			mcp.MetaKeyProtocolVersion)
+	case env.Version == "" && call && !known:
+		return nil // the answer says which tools are near
 	case env.Version == "":
 		return &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 			Message: "missing or invalid _meta field " + mcp.MetaKeyProtocolVersion}
@@ -111,9 +116,12 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 		return s.unsupported(env.Version)
 	}
 	// the order of mcp-go: what the request lacks comes before its headers
-	if env.Method == string(mcp.MethodToolsCall) {
-		if _, ok := capabilities(env.Capabilities); !ok {
+	if call {
+		switch _, ok := capabilities(env.Capabilities); {
+		case !ok && known:
 			return missingCapabilities()
+		case !ok:
+			return nil // as above
 		}
 	}
 	var m struct {
@@ -123,7 +131,7 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 		return nil // the answer says what is wrong with it
 	}
 	err := mcp.ValidateStandardHeaders(h.Get, env.Version, mcp.MCPMethod(env.Method), m.Params)
-	if err == nil && env.Method == string(mcp.MethodToolsCall) {
+	if err == nil && call {
 		if t := s.gate.mcp.GetTool(env.Name); t != nil { // of Extend: no tool of ours has a parameter in a header
 			err = mcp.ValidateParamHeadersLookup(lookup(h), &t.Tool, m.Params)
 		}

@@ -171,10 +171,6 @@ func (x *exchange) serveModern(isAnswer bool) {
 		}
 		x.w.WriteHeader(http.StatusAccepted)
 	default:
-		if bad := x.e.o.CheckHeaders(env, x.body, x.r.Header); bad != nil {
-			x.refuse(statusOf(true, bad.Code), bad)
-			return
-		}
 		x.request()
 	}
 }
@@ -191,6 +187,19 @@ func (e *Endpoint) name(name string, f *jsonrpc.Flight) {
 			return
 		}
 	}
+}
+
+// headersAgree holds the headers of a modern request against its body. If they do not agree, the request is answered and
+// counted, since the server never sees it.
+func (x *exchange) headersAgree() bool {
+	o, env, began := x.e.o, x.env, time.Now()
+	bad := o.CheckHeaders(env, x.body, x.r.Header)
+	if bad == nil {
+		return true
+	}
+	o.Team.Metrics.Request(env.Method, env.Name, strconv.Itoa(bad.Code), env.Version, "http", time.Since(began))
+	x.refuse(statusOf(true, bad.Code), bad)
+	return false
 }
 
 // request enters a request in the table of its session, has the server take it in, runs it, and sends its answer.
@@ -215,12 +224,12 @@ func (x *exchange) request() {
 		defer e.named.CompareAndDelete(name, f) // by then it may be that of another one
 	}
 	key, err := x.key(env)
-	if err != nil && sessions.Keyed(env, x.modern) {
-		status := http.StatusOK
-		if x.modern {
-			status = http.StatusBadRequest
-		}
-		x.refuse(status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()})
+	if err != nil { // whether or not the answer depends on the session: the client names one that cannot be
+		x.refuse(statusOf(x.modern, jsonrpc.CodeInvalidParams),
+			&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()})
+		return
+	}
+	if x.modern && !x.headersAgree() {
 		return
 	}
 	stream := streams(env.Method) && mayStream(x.r.Header["Accept"])
