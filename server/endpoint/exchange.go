@@ -189,8 +189,8 @@ func (e *Endpoint) name(name string, f *jsonrpc.Flight) {
 	}
 }
 
-// headersAgree holds the headers of a modern request against its body. If they do not agree, the request is answered and
-// counted, since the server never sees it.
+// headersAgree holds the headers of a modern request against its body. If they do not agree, the request is answered
+// and counted, since the server never sees it.
 func (x *exchange) headersAgree() bool {
 	o, env, began := x.e.o, x.env, time.Now()
 	bad := o.CheckHeaders(env, x.body, x.r.Header)
