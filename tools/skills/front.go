@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -64,7 +63,7 @@ func readFront(text string) (v value, loose bool, err error) {
 }
 
 // plainKey is the beginning of a line that begins a key of the whole front matter.
-var plainKey = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+|$)`)
+var plainKey = lazy(`^([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+|$)`)
 
 // readKeys reads front matter key by key: each with the lines that follow it until the next one. A value that is YAML
 // by itself is read so, any other is the text as it is, its lines joined. Of two equal keys the last counts. The only
@@ -73,13 +72,13 @@ func readKeys(text string) (value, error) {
 	v := value{kind: object}
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); {
-		m := plainKey.FindStringSubmatch(lines[i])
+		m := plainKey().FindStringSubmatch(lines[i])
 		if m == nil { // before the first key
 			i++
 			continue
 		}
 		end := i + 1
-		for end < len(lines) && !plainKey.MatchString(lines[end]) {
+		for end < len(lines) && !plainKey().MatchString(lines[end]) {
 			end++
 		}
 		item, err := readKey(m[1], lines[i][len(m[0]):], lines[i:end])

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A kind says what a value is. The zero value is null.
@@ -92,10 +93,16 @@ func writeString(b *bytes.Buffer, s string) {
 // Numbers as the core schema of YAML 1.2 has them (section 10.3.2). The parser also knows those of 1.1, where 0755 is
 // 493 and 1_000 a number; whoever compares Front with the file reads 1.2.
 var (
-	decimal = regexp.MustCompile(`^[-+]?[0-9]{1,300}$`)
-	based   = regexp.MustCompile(`^0(o[0-7]{1,20}|x[0-9a-fA-F]{1,15})$`)
-	float   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	decimal = lazy(`^[-+]?[0-9]{1,300}$`)
+	based   = lazy(`^0(o[0-7]{1,20}|x[0-9a-fA-F]{1,15})$`)
+	float   = lazy(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 )
+
+// lazy returns what compiles a pattern when it is first wanted: few processes read a skill, and each would wait for it
+// at its start.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // scalar reads plain text as YAML does: a number, a truth, nothing, or words.
 func scalar(s string) value {
@@ -116,7 +123,7 @@ func scalar(s string) value {
 // number returns s as JSON writes it.
 func number(s string) (string, bool) {
 	switch {
-	case decimal.MatchString(s):
+	case decimal().MatchString(s):
 		digits := strings.TrimLeft(strings.TrimLeft(s, "+-"), "0")
 		if digits == "" {
 			return "0", true
@@ -125,10 +132,10 @@ func number(s string) (string, bool) {
 			digits = "-" + digits
 		}
 		return digits, true
-	case based.MatchString(s):
+	case based().MatchString(s):
 		n, err := strconv.ParseInt(s, 0, 64)
 		return strconv.FormatInt(n, 10), err == nil
-	case float.MatchString(s):
+	case float().MatchString(s):
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil { // too large: no JSON number
 			return "", false
