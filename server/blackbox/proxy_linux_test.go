@@ -766,7 +766,7 @@ func TestService(t *testing.T) {
 		args = append(args, strings.Replace(arg, "$CONFIG", dir+"/config.toml", 1))
 	}
 	out, err := d.codehand(append(args, "--check")...).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "store embedded: in "+dir+"/data\n") {
+	if err != nil || !strings.Contains(string(out), "data directory "+dir+"/data (store embedded:)\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	replaytest.WriteFile(t, dir+"/codehand.service", []byte(replace(t, unit, "ExecStart=/usr/bin/codehand", "ExecStart=\""+d.program+"\"")))

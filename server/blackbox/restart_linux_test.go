@@ -30,7 +30,7 @@ func (d *daemon) told(t *testing.T, sig syscall.Signal) {
 	if err := d.cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
-	replaytest.Until(t, "the server says that it ends", func() bool { return strings.Contains(d.log.String(), "codehand: ending; ") })
+	replaytest.Until(t, "the server says that it ends", func() bool { return strings.Contains(d.log.String(), "codehand: stopping; ") })
 }
 
 // exit waits for the end and returns the code.

@@ -161,7 +161,7 @@ func TestRootArgumentsOfServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Roots = []string{w.path("closed/{principal}")}
-	if got := w.refused(t).Error(); !strings.Contains(got, "directories cannot be made in "+w.path("closed")) {
+	if got := w.refused(t).Error(); !strings.Contains(got, "cannot create directories in "+w.path("closed")) {
 		t.Error(got)
 	}
 }

@@ -114,7 +114,7 @@ func sleepFor() string {
 func TestEndAsksFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := bash(t, dir, `trap 'echo bye; exit 7' TERM; echo ready; while :; do read -t 0.01 < <(:); done`)
+	r := bash(t, dir, `mkfifo wait; exec 3<>wait; trap 'echo bye; exit 7' TERM; echo ready; while :; do read -t 0.01 -u 3; done`)
 	waitFor(t, "trap is set", func() bool { return strings.Contains(r.soFar(t), "ready") })
 	r.End(hang)
 	ended(t, r)
