@@ -1122,12 +1122,12 @@ func TestExpectContinue(t *testing.T) {
 // them, a stream that its client leaves.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
-	ca, dir := newAuthority(t), t.TempDir()
-	cert, key := ca.issue(t, "server")
+	ca, dir := replaytest.NewAuthority(t), t.TempDir()
+	cert, key := ca.Issue(t, "server")
 	replaytest.WriteFile(t, dir+"/cert", cert)
 	replaytest.WriteFile(t, dir+"/key", key)
 	x := guarded(t, map[string]string{"http.tls_cert": dir + "/cert", "http.tls_key": dir + "/key"}, token("alice"))
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.pool(), ServerName: "localhost"}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: replaytest.HangAfter}
 	session := ""

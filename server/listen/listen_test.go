@@ -21,6 +21,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/replaytest"
 )
 
 // listening is a configuration that listens on addresses, with an empty data directory.
@@ -455,13 +456,13 @@ func shake(t *testing.T, l Listener, client *tls.Config) (*x509.Certificate, err
 // TestTLS serves with a certificate, refuses old versions and clients without one where they need one.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	dir, ca, clients := t.TempDir(), newAuthority(t), newAuthority(t)
-	cert, key := ca.issue(t, "server")
-	write(t, dir+"/cert", cert)
-	write(t, dir+"/key", key)
-	write(t, dir+"/ca", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: clients.cert.Raw}))
-	pair := func(of *certificateAuthority) []tls.Certificate {
-		p, err := tls.X509KeyPair(of.issue(t, "client"))
+	dir, ca, clients := t.TempDir(), replaytest.NewAuthority(t), replaytest.NewAuthority(t)
+	cert, key := ca.Issue(t, "server")
+	replaytest.WriteFile(t, dir+"/cert", cert)
+	replaytest.WriteFile(t, dir+"/key", key)
+	replaytest.WriteFile(t, dir+"/ca", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: clients.Cert.Raw}))
+	pair := func(of *replaytest.Authority) []tls.Certificate {
+		p, err := tls.X509KeyPair(of.Issue(t, "client"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -491,7 +492,7 @@ func TestTLS(t *testing.T) {
 				t.Errorf("URL %s", l.URL)
 			}
 			client := test.client.Clone()
-			client.RootCAs, client.ServerName = ca.pool(), "localhost"
+			client.RootCAs, client.ServerName = ca.Pool(), "localhost"
 			if _, err := shake(t, l, client); (err == nil) != test.works {
 				t.Errorf("got %v, want it to work: %v", err, test.works)
 			}
@@ -503,11 +504,11 @@ func TestTLS(t *testing.T) {
 // on.
 func TestCertificateRenewed(t *testing.T) {
 	t.Parallel()
-	dir, ca := t.TempDir(), newAuthority(t)
+	dir, ca := t.TempDir(), replaytest.NewAuthority(t)
 	put := func(name string, at time.Time) {
-		cert, key := ca.issue(t, name)
-		write(t, dir+"/cert", cert)
-		write(t, dir+"/key", key)
+		cert, key := ca.Issue(t, name)
+		replaytest.WriteFile(t, dir+"/cert", cert)
+		replaytest.WriteFile(t, dir+"/key", key)
 		for _, f := range []string{"/cert", "/key"} {
 			if err := os.Chtimes(dir+f, at, at); err != nil {
 				t.Fatal(err)
@@ -525,7 +526,7 @@ func TestCertificateRenewed(t *testing.T) {
 	l.pair.looked = now
 	expect := func(when, name string) {
 		t.Helper()
-		got, err := shake(t, l, &tls.Config{RootCAs: ca.pool(), ServerName: "localhost"})
+		got, err := shake(t, l, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
 		if err != nil || got.Subject.CommonName != name {
 			t.Errorf("%s: got %v, %v; want %s", when, got, err, name)
 		}
@@ -537,7 +538,7 @@ func TestCertificateRenewed(t *testing.T) {
 	now = now.Add(1)
 	expect("after the look", "second")
 
-	write(t, dir+"/cert", []byte("half a cert"))
+	replaytest.WriteFile(t, dir+"/cert", []byte("half a cert"))
 	now = now.Add(pairEvery)
 	expect("with a broken file", "second")
 	now = now.Add(pairEvery)

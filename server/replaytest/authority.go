@@ -1,4 +1,4 @@
-package listen
+package replaytest
 
 import (
 	"crypto/ecdsa"
@@ -8,18 +8,18 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
-	"os"
 	"testing"
 	"time"
 )
 
-// A certificateAuthority signs for tests.
-type certificateAuthority struct {
-	cert *x509.Certificate
+// An Authority signs certificates for tests.
+type Authority struct {
+	Cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *certificateAuthority {
+// NewAuthority makes one that is good for an hour.
+func NewAuthority(t *testing.T) *Authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -37,11 +37,11 @@ func newAuthority(t *testing.T) *certificateAuthority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &certificateAuthority{cert, key}
+	return &Authority{cert, key}
 }
 
-// issue returns certificate and key in PEM form.
-func (ca *certificateAuthority) issue(t *testing.T, name string) (cert, key []byte) {
+// Issue returns a certificate of localhost and key in PEM form.
+func (ca *Authority) Issue(t *testing.T, name string) (cert, key []byte) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -49,9 +49,10 @@ func (ca *certificateAuthority) issue(t *testing.T, name string) (cert, key []by
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"localhost"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames: []string{"localhost"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, k.Public(), ca.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.Cert, k.Public(), ca.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,19 +60,13 @@ func (ca *certificateAuthority) issue(t *testing.T, name string) (cert, key []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// pool trusts this authority.
-func (ca *certificateAuthority) pool() *x509.CertPool {
+// Pool trusts this authority.
+func (ca *Authority) Pool() *x509.CertPool {
 	p := x509.NewCertPool()
-	p.AddCert(ca.cert)
+	p.AddCert(ca.Cert)
 	return p
-}
-
-func write(t *testing.T, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
