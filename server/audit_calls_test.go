@@ -79,7 +79,7 @@ func TestAuditIsClean(t *testing.T) {
 			must(t, a.Close())
 
 			counts := map[string]int{}
-			for _, m := range allAudit(t, dir) {
+			for _, m := range replaytest.AuditLines(t, dir) {
 				counts[m["ev"].(string)]++
 			}
 			if counts["call.done"] != calls || counts["call.start"] != changes {
@@ -113,8 +113,8 @@ func TestAuditOfCalls(t *testing.T) {
 	f.Must(t, "run_shell", replaytest.AsJSON(t, "command", "echo two > '"+path+"'; exit 3"))
 	f.Must(t, "read_file", replaytest.AsJSON(t, "file_path", filepath.Join(f.work, "missing")))
 	must(t, a.Close())
-	lines := allAudit(t, dir)
-	if got := events(t, dir); got != "serve.start call.start call.done call.start call.done call.done serve.stop" {
+	lines := replaytest.AuditLines(t, dir)
+	if got := replaytest.AuditEvents(t, dir); got != "serve.start call.start call.done call.start call.done call.done serve.stop" {
 		t.Fatal(got)
 	}
 	for _, c := range []struct {

@@ -81,7 +81,7 @@ func TestAuditFullDisk(t *testing.T) {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	refused := 0
-	for _, m := range allAudit(t, dir) {
+	for _, m := range replaytest.AuditLines(t, dir) {
 		if m["code"] == "AUDIT_UNAVAILABLE" {
 			refused++
 		}

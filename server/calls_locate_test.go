@@ -100,7 +100,7 @@ func TestCallsRecordedBeforeTheCorridor(t *testing.T) {
 func mustBeDone(t *testing.T, dir string, want map[string]any) {
 	t.Helper()
 	calls := 0
-	for _, line := range allAudit(t, dir) {
+	for _, line := range replaytest.AuditLines(t, dir) {
 		if line["ev"] != "call.done" {
 			continue
 		}
@@ -148,7 +148,7 @@ func TestCancelledWhileAsked(t *testing.T) {
 	}
 	must(t, x.stop())
 	var got []string
-	for _, line := range allAudit(t, filepath.Join(x.data, "audit")) {
+	for _, line := range replaytest.AuditLines(t, filepath.Join(x.data, "audit")) {
 		switch line["ev"] {
 		case "call.start", "call.done":
 			got = append(got, fmt.Sprint(line["ev"], " ", line["code"], " ", line["cancelled"]))

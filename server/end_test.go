@@ -200,7 +200,7 @@ func TestCloseWaitsForRecords(t *testing.T) {
 			}
 			must(t, h.in.Close())
 			must(t, <-h.done)
-			if got := events(t, dir); got != want {
+			if got := replaytest.AuditEvents(t, dir); got != want {
 				t.Errorf("recorded are %s, want %s", got, want)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"codehand/server/pipeline"
+	"codehand/server/replaytest"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -161,41 +161,6 @@ func openTest(t testing.TB, dir string, change func(*Options)) *Log {
 // logDir is a directory for a log.
 func logDir(t testing.TB) string { return filepath.Join(t.TempDir(), "audit") }
 
-// allLines returns all lines of a directory in the order of their numbers.
-func allLines(t testing.TB, dir string) []map[string]any {
-	t.Helper()
-	files, err := listFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []map[string]any
-	for _, f := range files {
-		b, err := os.ReadFile(filepath.Join(dir, f.name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(b) {
-			var m map[string]any
-			if err := json.Unmarshal(line, &m); err != nil {
-				t.Fatalf("%s: %v: %q", f.name, err, line)
-			}
-			all = append(all, m)
-		}
-	}
-	slices.SortFunc(all, func(a, b map[string]any) int { return int(a["seq"].(float64) - b["seq"].(float64)) })
-	return all
-}
-
-// events are the events of all lines.
-func events(t testing.TB, dir string) string {
-	t.Helper()
-	var all []string
-	for _, m := range allLines(t, dir) {
-		all = append(all, m["ev"].(string))
-	}
-	return strings.Join(all, " ")
-}
-
 func mustCheck(t *testing.T, dir string, lines int) {
 	t.Helper()
 	if n, err := Check(dir); err != nil || n != lines {
@@ -223,7 +188,7 @@ func TestGoesOn(t *testing.T) {
 			t.Errorf("a line after the end: %v", err)
 		}
 	}
-	if got := events(t, dir); got != "serve.start login serve.stop serve.start login serve.stop" {
+	if got := replaytest.AuditEvents(t, dir); got != "serve.start login serve.stop serve.start login serve.stop" {
 		t.Error(got)
 	}
 	mustCheck(t, dir, 6)
@@ -269,7 +234,7 @@ func TestRotates(t *testing.T) {
 		}
 	}
 	mustCheck(t, dir, 50+2+len(files)-1)
-	if got := strings.Count(events(t, dir), "rotate"); got != len(files)-1 {
+	if got := strings.Count(replaytest.AuditEvents(t, dir), "rotate"); got != len(files)-1 {
 		t.Errorf("%d lines rotate in %d files", got, len(files))
 	}
 }
@@ -291,7 +256,7 @@ func TestMidnight(t *testing.T) {
 		synctest.Wait()
 		must(t, a.Close())
 	})
-	if got := events(t, dir); got != "serve.start login rotate logout rotate rotate serve.stop" {
+	if got := replaytest.AuditEvents(t, dir); got != "serve.start login rotate logout rotate rotate serve.stop" {
 		t.Error(got)
 	}
 	mustCheck(t, dir, 7)
@@ -412,11 +377,11 @@ func TestDiskFull(t *testing.T) {
 			}
 			must(t, a.Close())
 			want := "serve.start login" + strings.Repeat(" call.done", maxPending) + " logout serve.stop"
-			if got := events(t, dir); got != want {
+			if got := replaytest.AuditEvents(t, dir); got != want {
 				t.Errorf("%.300s", got)
 			}
 			lost := 0.0
-			for _, m := range allLines(t, dir) {
+			for _, m := range replaytest.AuditLines(t, dir) {
 				if n, ok := m["lost"].(float64); ok {
 					lost += n
 				}
@@ -448,7 +413,7 @@ func TestSync(t *testing.T) {
 		}
 		f.set(func(f *fakeFile) { f.bad = nil })
 		must(t, always.Close())
-		if got := events(t, filepath.Join(dir, "a")); got != "serve.start login logout serve.stop" {
+		if got := replaytest.AuditEvents(t, filepath.Join(dir, "a")); got != "serve.start login logout serve.stop" {
 			t.Errorf("a line that was not synced is there once: %s", got)
 		}
 

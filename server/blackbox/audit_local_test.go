@@ -1,12 +1,9 @@
 package blackbox
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +26,7 @@ func TestAuditOnStdio(t *testing.T) {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	var events []string
-	for _, m := range auditOf(t, dir) {
+	for _, m := range replaytest.AuditLines(t, dir) {
 		events = append(events, m["ev"].(string))
 	}
 	if got := strings.Join(events, " "); got != "serve.start call.start call.done call.done" {
@@ -69,23 +66,4 @@ func TestAuditOnStdioRefused(t *testing.T) {
 			t.Errorf("--audit-dir=%s: %v\n%s", dir, err, out)
 		}
 	}
-}
-
-// auditOf returns all lines of the record in dir, in the order of their numbers.
-func auditOf(t *testing.T, dir string) []map[string]any {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
-	must(t, err)
-	var all []map[string]any
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		must(t, err)
-		for line := range bytes.Lines(b) {
-			var m map[string]any
-			must(t, json.Unmarshal(line, &m))
-			all = append(all, m)
-		}
-	}
-	slices.SortFunc(all, func(a, b map[string]any) int { return int(a["seq"].(float64) - b["seq"].(float64)) })
-	return all
 }

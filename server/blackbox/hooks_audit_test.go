@@ -59,7 +59,7 @@ func TestSEC44HooksInTheRecord(t *testing.T) {
 	must(t, p.Cmd.Wait())
 	var done []map[string]any
 	before := map[any]map[string]any{} // the lines before calls that may change something, which hold their decision
-	for _, m := range auditOf(t, dir) {
+	for _, m := range replaytest.AuditLines(t, dir) {
 		switch m["ev"] {
 		case "call.start":
 			before[m["call"]] = m

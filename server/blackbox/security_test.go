@@ -160,7 +160,7 @@ func TestSEC44Audit(t *testing.T) {
 	must(t, p.In.Close())
 	must(t, p.Cmd.Wait())
 	done, starts := 0, 0
-	for _, m := range auditOf(t, dir) {
+	for _, m := range replaytest.AuditLines(t, dir) {
 		switch m["ev"] {
 		case "call.done":
 			done++
