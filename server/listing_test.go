@@ -14,6 +14,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
+	"codehand/server/tenants"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -356,8 +357,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestSelfCheckLists: two tools whose names differ in case alone would be one for call_tool.
-func TestSelfCheckLists(t *testing.T) {
+// TestNamesOfTools: two tools whose names differ in case alone would be one for call_tool.
+func TestNamesOfTools(t *testing.T) {
 	t.Parallel()
 	named := func(name string, aliases ...string) tool.Tool {
 		x := fixtureTool(name, reader, func(context.Context, tool.Env, word) (tool.Result, error) { return tool.Result{}, nil })
@@ -373,25 +374,12 @@ func TestSelfCheckLists(t *testing.T) {
 		{[]tool.Tool{named("one"), named("one")}, "tool one: the name one is taken by one"},
 	} {
 		got := ""
-		if err := selfCheck(c.tools, nil); err != nil {
+		if _, err := newToolset(c.tools, tenants.Lists{}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
-	}
-	broken := named("one")
-	broken.Schema = json.RawMessage(`{"type":"object",`)
-	if err := selfCheck([]tool.Tool{broken}, nil); err == nil || !strings.HasPrefix(err.Error(), "tool one: ") {
-		t.Errorf("a schema that is none: %v", err)
-	}
-	if err := checkLists([]tool.Tool{broken}, nil); err == nil || !strings.HasPrefix(err.Error(), "tool one: ") {
-		t.Errorf("a list with a schema that is none: %v", err)
-	}
-	huge := named("one")
-	huge.Spec.Description = strings.Repeat("x", jsonrpc.MaxResponse)
-	if err := checkLists([]tool.Tool{huge}, nil); err == nil || !strings.Contains(err.Error(), "the list of all tools has ") {
-		t.Errorf("a list that no client gets: %v", err)
 	}
 }
 

@@ -94,26 +94,11 @@ type life struct {
 	ended   chan struct{} // closed by Close
 }
 
-// New makes the engines, checks every tool and registers it. An error says which tool or setting is wrong; nothing is
-// left running then.
+// New makes the engines and the gateway. An error says which tool or setting is wrong; nothing is left running then.
 func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	checked := make(chan error, 1) // beside the rest (BenchmarkColdStart)
-	go func() { checked <- selfCheck(o.Tools, o.Config.Tools.Always) }()
-	s, err := newServer(o)
-	if bad := <-checked; bad != nil {
-		if err == nil {
-			_ = s.Close() // nothing has begun
-		}
-		return nil, bad
-	}
-	return s, err
-}
-
-// newServer is New without the self-check.
-func newServer(o Options) (*Server, error) {
 	if p := o.Config.Client.Profile; p != "" {
 		if _, ok := clients.Named(p); !ok {
 			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p,

@@ -26,10 +26,16 @@ type toolset struct {
 
 func newToolset(all []tool.Tool, lists tenants.Lists) (toolset, error) {
 	set := toolset{all: all, table: map[string]tool.Tool{}, lists: lists}
+	owner := map[string]string{} // by name in lower case: call_tool takes names in any
 	for _, t := range all {
-		set.table[t.Spec.Name] = t
-		for _, alias := range t.Spec.Aliases {
-			set.table[alias] = t
+		own := t.Spec.Name
+		for _, n := range append([]string{own}, t.Spec.Aliases...) {
+			other, taken := owner[strings.ToLower(n)]
+			if taken && (other != own || n == own) { // an alias may be the name in another case
+				return set, fmt.Errorf("tool %s: the name %s is taken by %s", own, n, other)
+			}
+			owner[strings.ToLower(n)] = own
+			set.table[n] = t
 		}
 	}
 	return set, lists.Check(all)
@@ -48,7 +54,7 @@ func (set toolset) find(name string) (t tool.Tool, ok bool) {
 	if t, ok = set.table[name]; ok {
 		return t, true
 	}
-	for known, t := range set.table { // no two tools have names that differ in case alone: selfCheck
+	for known, t := range set.table { // no two tools have names that differ in case alone: newToolset
 		if strings.EqualFold(known, name) {
 			return t, true
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"codehand/tools/tool"
+	"codehand/tools/tooltest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden specs")
@@ -83,6 +84,15 @@ func TestNames(t *testing.T) {
 		}
 		if n := len(strings.Fields(s.Title)); n < 2 || n > 3 {
 			t.Errorf("%s: the title has %d words, not two or three", s.Name, n)
+		}
+	}
+}
+
+func TestClientsTakeEveryTool(t *testing.T) {
+	t.Parallel()
+	for _, x := range All() {
+		if err := tooltest.Check(x); err != nil {
+			t.Errorf("%s: %v", x.Spec.Name, err)
 		}
 	}
 }

@@ -144,7 +144,7 @@ var modules = []struct {
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
-	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool"}},
+	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{
 		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/endpoint", "server/prompts",

@@ -54,12 +54,3 @@ func BenchmarkDefine(b *testing.B) {
 		Define(sampleDef())
 	}
 }
-
-func BenchmarkSelfCheck(b *testing.B) {
-	sample := Define(sampleDef())
-	for b.Loop() {
-		if err := sample.SelfCheck(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

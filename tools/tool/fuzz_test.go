@@ -26,7 +26,11 @@ func FuzzBind(f *testing.F) {
 	}
 	state, _ := newState(f)
 	sample := Define(sampleDef())
-	schema, err := compile(sample.Schema)
+	var published jsonschema.Schema
+	if err := json.Unmarshal(sample.Schema, &published); err != nil {
+		f.Fatal(err)
+	}
+	schema, err := published.Resolve(nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,6 +1,7 @@
-package tool
+package tooltest
 
 import (
+	"codehand/tools/tool"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,10 +9,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SelfCheck says what would make a client or a model's provider reject the tool; server asks before it opens a
-// transport: a name that is none, no prose, or a schema that does not compile, wants no object, or has something that
-// some provider refuses.
-func (t Tool) SelfCheck() error {
+// Check says what would make a client or a model's provider reject a tool: no prose, or a schema that does not compile,
+// wants no object, or has something that some provider refuses. Tests ask it about every tool of the program, which
+// therefore need not be asked at every start: that took as long as all the rest of it.
+func Check(t tool.Tool) error {
 	if _, err := compile(t.Schema); err != nil {
 		return fmt.Errorf("the schema does not compile: %w", err)
 	}
@@ -21,9 +22,6 @@ func (t Tool) SelfCheck() error {
 	}
 	if root["type"] != "object" {
 		return errors.New(`the schema's root needs "type":"object"`)
-	}
-	if err := t.Spec.check(); err != nil {
-		return err
 	}
 	for field, text := range map[string]string{"Title": t.Spec.Title, "Description": t.Spec.Description,
 		"Hint": t.Spec.Hint} {
