@@ -174,9 +174,9 @@ var guarded = map[string]struct {
 
 // topLevel is what may lie beside go.mod. Names that begin with a dot and are not here are a developer's own.
 var topLevel = []string{
-	"cmd", "server", "tools", "filestate", "testdata", "packaging",
+	"cmd", "server", "tools", "filestate", "testdata", "packaging", "third_party",
 	"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
-	"go.mod", "go.sum", "Dockerfile", "server.json",
+	"go.mod", "go.sum", "go.work", "go.work.sum", "Dockerfile", "server.json",
 }
 
 // mechanisms are names that say nothing about what a room is for.

@@ -26,12 +26,15 @@ func Program(t testing.TB) string {
 
 // GoBuild builds packages into the directory to, without cgo as they are released, so that nothing is linked at their
 // start. It leaves paths as they are, so that Go's cache has the packages already where there is no C compiler. It
-// works in dir; "": the current directory. args are packages, and flags before them. The error has what the compiler
-// said.
+// works in dir, which is in a module of its own; "": the current directory, which is in ours. args are packages, and
+// flags before them. The error has what the compiler said.
 func GoBuild(dir, to string, args ...string) error {
 	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", to + string(filepath.Separator)},
 		args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if dir != "" {
+		cmd.Env = append(cmd.Env, "GOWORK=off")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
