@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -103,6 +104,12 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 		return failed(t.mapError(r.Error))
 	case mcp.JSONRPCResponse:
 		switch result := r.Result.(type) {
+		case mcp.ListToolsResult:
+			list, err := t.listed(result)
+			if err != nil {
+				return failed(t.s.internal(ctx, "tools", err))
+			}
+			r.Result = list
 		case mcp.SubscriptionsListenResult:
 			// mcp-go decoded the id, which loses digits of a large one.
 			result.EnsureResultMeta().SetMetaField(mcp.MetaKeySubscriptionID, t.req.ID)
@@ -217,11 +224,33 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 			g.s.log.WarnContext(ctx, "the tools that a session found are not known: the core is listed", "err", err)
 		}
 	}
-	foreign := result.Tools // of Extend
-	result.Tools = t.req.Tenant.Offers(c.CanAsk).Listed(c, active)
-	if len(foreign) > 0 {
-		result.Tools = append(slices.Clip(result.Tools), foreign...)
+	t.tools = t.req.Tenant.Offers(c.CanAsk).Listed(c, active)
+}
+
+// toolList is the result of tools/list with entries that are encoded already.
+type toolList struct {
+	mcp.ListToolsResult
+	Tools []json.RawMessage `json:"tools"` // in the place of the field of the same name
+}
+
+// listed puts the entries of the caller's session before those of Extend.
+func (t *turn) listed(result mcp.ListToolsResult) (toolList, error) {
+	l := toolList{ListToolsResult: result, Tools: make([]json.RawMessage, 0, len(t.tools)+len(result.Tools))}
+	for _, x := range t.tools {
+		entry, err := x.JSON()
+		if err != nil {
+			return l, err
+		}
+		l.Tools = append(l.Tools, entry)
 	}
+	for _, x := range result.Tools {
+		entry, err := jsonrpc.Marshal(x)
+		if err != nil {
+			return l, err
+		}
+		l.Tools = append(l.Tools, entry)
+	}
+	return l, nil
 }
 
 // view is the caller's session for resources and prompts.

@@ -3,9 +3,7 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 
-	"codehand/server/jsonrpc"
 	"codehand/server/tenants"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -25,11 +23,12 @@ const activeCell = "cell.active"
 func Digest(tools []tool.Tool) (string, error) {
 	sum := sha256.New()
 	for _, d := range (tenants.Lists{}).Offer(tools, true).Tools {
-		b, err := jsonrpc.Marshal(d)
+		b, err := d.JSON()
 		if err != nil {
-			return "", fmt.Errorf("tool %s: %w", d.Name, err)
+			return "", err
 		}
-		sum.Write(append(b, '\n'))
+		sum.Write(b)
+		sum.Write([]byte{'\n'})
 	}
 	sum.Write([]byte(fullGuidance()))
 	return hex.EncodeToString(sum.Sum(nil)), nil
@@ -50,7 +49,7 @@ func (s *Server) List() []Entry {
 	all := s.local.Offers(true)
 	entries := make([]Entry, 0, len(all.Tools))
 	for i, d := range all.Tools {
-		b, err := jsonrpc.Marshal(d)
+		b, err := d.JSON()
 		if err != nil {
 			continue // tools make their schemas themselves, and tests look at each
 		}

@@ -21,6 +21,7 @@ import (
 	"codehand/server/request"
 	"codehand/server/resources"
 	"codehand/server/sessions"
+	"codehand/server/tenants"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -40,6 +41,7 @@ type turn struct {
 	failure *jsonrpc.Error         // takes the place of mcp-go's answer
 	client  *sessions.ClientRecord // what initialize said, if it succeeded
 	prompt  *prompts.Prompt        // of a prompts/get of ours; nil: there is none of its name
+	tools   []tenants.Listing      // of a tools/list of ours
 }
 
 // Serve is request.Serve.

@@ -1,13 +1,16 @@
 package tenants
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/clients"
+	"codehand/server/jsonrpc"
 	"codehand/tools/catalog"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -55,15 +58,34 @@ func (l Lists) ShowsAll(p clients.Profile) bool {
 	return l.Deferral == DeferralOff || l.Deferral != deferralOn && p.DeferAll
 }
 
+// A Listing is one entry of tools/list.
+type Listing struct {
+	Name string
+	// JSON is the entry as it is sent. It is encoded when it is first listed, and shared from then on: encoding the whole
+	// list for each request took more time than everything else that is done for one.
+	JSON func() (json.RawMessage, error)
+}
+
+// list makes the entry of a tool. Nobody changes d afterwards.
+func list(d mcp.Tool) Listing {
+	return Listing{Name: d.Name, JSON: sync.OnceValues(func() (json.RawMessage, error) {
+		b, err := jsonrpc.Marshal(d)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
+		}
+		return b, nil
+	})}
+}
+
 // An Offer is what one kind of clients may use of a tenant. All their requests share it and only read it.
 type Offer struct {
-	Tools   []mcp.Tool      // of tools/list: those that are always listed, then the others, each by name
+	Tools   []Listing       // of tools/list: those that are always listed, then the others, each by name
 	Always  int             // how many are always listed
 	Catalog []catalog.Entry // what may be found, by name
 }
 
 // Listed is what tools/list shows to a client whose session has found the tools active. The order is that of all.
-func (o Offer) Listed(c session.Client, active []string) []mcp.Tool {
+func (o Offer) Listed(c session.Client, active []string) []Listing {
 	if c.SeesAll {
 		return o.Tools
 	}
@@ -91,14 +113,14 @@ func (t *Tenant) Offers(canAsk bool) Offer {
 // a call.
 func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 	tools = slices.SortedFunc(slices.Values(tools), l.order)
-	o := Offer{Tools: make([]mcp.Tool, 0, len(tools))}
+	o := Offer{Tools: make([]Listing, 0, len(tools))}
 	for _, t := range tools {
 		late := l.Defers(t)
 		d := describe(t, late)
 		if t.Spec.Personal && !canAsk {
 			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
 		}
-		o.Tools = append(o.Tools, d)
+		o.Tools = append(o.Tools, list(d))
 		if !late {
 			o.Always++
 		}

@@ -158,11 +158,8 @@ func eachName(dir *os.Root, f func(name string) bool) error {
 // asStored returns the path of p with every component below its area as the disk spells it, where the file system
 // takes other spellings, too: other letter cases and short names. What does not exist stays as it is.
 func (s *Space) asStored(p Place) string {
-	if !s.foldsAt(p) {
-		return p.Path
-	}
 	a, rest, ok := s.areas.find(p.Path)
-	if !ok || a.file || len(rest) == 0 {
+	if !ok || a.file || len(rest) == 0 || !s.foldsAt(p) { // trying costs more than all the rest of a listing
 		return p.Path
 	}
 	dir, err := a.open()
