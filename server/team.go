@@ -148,7 +148,9 @@ func (t *team) gauges(s *Server, stats state.Stater, level int) metrics.Gauges {
 			}
 			return 0
 		},
-		StoreUp: func() bool { return stats == nil || stats.Stats().Down == nil },
+		Waiting:        s.pipe.Waiting,
+		TokensReadable: t.porter.Readable,
+		StoreUp:        func() bool { return stats == nil || stats.Stats().Down == nil },
 		StoreBytes: func() int64 {
 			if stats == nil {
 				return 0

@@ -19,6 +19,7 @@ type sight struct {
 	info    fs.FileInfo // nil: there was none
 	settled bool        // the file need not be read again while it looks like this
 	missing bool        // it was not there when Watch last looked
+	failed  bool        // the last reading did
 	problem string      // of the last reading, as logged
 }
 
@@ -38,6 +39,13 @@ func (p *Porter) Reload() error {
 	return err
 }
 
+// Readable says whether the tokens in force are those of the file. It is true where tokens come from no file.
+func (p *Porter) Readable() bool {
+	p.loading.Lock()
+	defer p.loading.Unlock()
+	return !p.seen.failed
+}
+
 func (p *Porter) reload() (changed bool, err error) {
 	if p.file == nil {
 		return false, nil
@@ -52,6 +60,7 @@ func (p *Porter) load() (changed bool, err error) {
 	start := time.Now() // the clock that files have
 	read, err := readTokens(p.file.path, ownerOrUs)
 	p.seen.info = read.info
+	p.seen.failed = err != nil
 	p.seen.settled = err == nil && (read.info == nil || start.Sub(read.info.ModTime()) > young)
 	if err != nil {
 		return false, err

@@ -189,6 +189,9 @@ func TestWatchKeepsTheOld(t *testing.T) {
 			if !w.Valid(who) || refused(t, w.Porter, ask(text)) != nil || w.changes.Load() != 0 {
 				t.Errorf("%s: the old tokens are gone, %d changes", c.log, w.changes.Load())
 			}
+			if w.Readable() {
+				t.Errorf("%s: the tokens are said to be those of the file", c.log)
+			}
 			if w.log.count(c.log) != 1 {
 				t.Errorf("%s is logged %d times", c.log, w.log.count(c.log))
 			}
@@ -210,6 +213,9 @@ func TestWatchKeepsTheOld(t *testing.T) {
 		pass(lookEvery)
 		if w.changes.Load() != 1 {
 			t.Errorf("%d changes after the file is right again", w.changes.Load())
+		}
+		if !w.Readable() {
+			t.Error("the tokens are said not to be those of the file")
 		}
 	})
 }

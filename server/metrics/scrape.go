@@ -50,7 +50,7 @@ type Gauges struct {
 	StoreBytes        func() int64
 	Backend           string
 	SandboxLevel      func() int
-	TokensReadable    func() bool // the tokens in force are those of the file; not there in mode none
+	TokensReadable    func() bool // the tokens in force are those of the file
 }
 
 // A scrape asks the gauges, each time that somebody reads the metrics. It is safe for concurrent use if they are.

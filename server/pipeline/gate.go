@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/tools/session"
@@ -33,8 +34,9 @@ type gateKey struct {
 // gates holds the gates in use. The zero value is ready. One lock covers all gates and tickets: what it protects are a
 // few steps in short queues.
 type gates struct {
-	mu   sync.Mutex
-	open map[gateKey]*gate
+	mu      sync.Mutex
+	open    map[gateKey]*gate
+	waiting atomic.Int64 // calls in await
 }
 
 // A gate lets one writer or several readers in, in the order of their tickets. It exists while it has a ticket.
@@ -186,6 +188,8 @@ func (g *gates) await(ctx context.Context, t *ticket, w wait) error {
 	if ready == nil {
 		return nil
 	}
+	g.waiting.Add(1)
+	defer g.waiting.Add(-1)
 	limit := time.NewTimer(time.Until(w.until))
 	defer limit.Stop()
 	notes := time.NewTicker(noteEvery)
@@ -208,6 +212,9 @@ func (g *gates) await(ctx context.Context, t *ticket, w wait) error {
 		}
 	}
 }
+
+// Waiting is how many calls wait at a gate now.
+func (p *Pipeline) Waiting() int { return int(p.gates.waiting.Load()) }
 
 // enter lets the call through the gate of its session, and a writer then through those of its trees, one after the
 // other in sorted order, so that two writers never wait for each other. The tickets are given up by leave.

@@ -178,10 +178,16 @@ func TestGateOrderOfTickets(t *testing.T) {
 		if len(c.came()) != 0 {
 			t.Fatalf("%v did not wait", c.came())
 		}
+		if n := p.Waiting(); n != 2 {
+			t.Errorf("%d calls are said to wait, not 2", n)
+		}
 		first.start(t, fixture("edit", writes, c.stay("first", time.Second)), Arrival{})
 		<-third.done
 		if want := []string{"first", "second", "third"}; !slices.Equal(c.came(), want) || !second.isDone() {
 			t.Errorf("order %v", c.came())
+		}
+		if n := p.Waiting(); n != 0 {
+			t.Errorf("%d calls are said to wait still", n)
 		}
 	})
 }

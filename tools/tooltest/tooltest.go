@@ -165,10 +165,15 @@ func UTF16(order binary.AppendByteOrder, text string) string {
 // Eventually asks again and again, for a minute, until done says so: a busy machine needs more time now and then.
 func Eventually(t *testing.T, done func() bool) {
 	t.Helper()
-	for late := time.Now().Add(time.Minute); !done(); {
-		if time.Now().After(late) {
+	late := time.After(time.Minute)
+	look := time.NewTicker(time.Millisecond) // others have the processor meanwhile
+	defer look.Stop()
+	for !done() {
+		select {
+		case <-late:
 			t.Error("it never came true")
 			return
+		case <-look.C:
 		}
 	}
 }
