@@ -1,12 +1,13 @@
 package tooltest
 
 import (
-	"codehand/tools/tool"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"codehand/tools/tool"
 )
 
 // Check says what would make a client or a model's provider reject a tool: no prose, or a schema that does not compile,
