@@ -15,8 +15,8 @@ import (
 )
 
 // A View is what one call may see of the journal: changes of files in its roots that it may read, by any session of the
-// principal. Files that a person must approve first are visible only if the call asked about exactly them (Place). Use
-// it in one call and one goroutine.
+// principal. Files that a person must approve before they are read are visible only if the same rule covers Place,
+// which the call asked about. Use it in one call and one goroutine.
 type View struct {
 	state *session.State
 	Place string          // what rules were asked about
