@@ -1,15 +1,17 @@
-// Package filestate is the ledger: what a session has seen of each file, and the only hand that changes files.
+// Package filestate is the ledger: it remembers what a session has seen of each file, and makes every change of a file.
 //
-// Content decides, never the clock: a change is made only to bytes that the session has seen. Paths
-// arrive resolved and permitted, as a directory handle and a name below it; Path is only the key. The
+// Content decides, never the clock: a file is changed only if the session has read it and its content is still the
+// same. Paths arrive resolved and permitted, as a directory handle and a name below it; Path is only the key. The
 // package knows no tools, no sessions and no MCP: it gets a function that makes new bytes from old ones.
 //
-// Four ideas carry the rest. What was seen of a file is a record of filestate/seen, which every view and
-// every change renews (reading.go, accept.go, remember.go). Update decides by that record and the bytes
-// on the disk, under a lock of filestate/lock (update.go, guard.go). A change is a temporary file beside
-// the target that exchanges its name with it, so that a reader, a crash or a full disk meets either the
-// old bytes or the new ones, and what was displaced is looked at before it is removed (stage.go,
-// publish.go, displace.go). Before and after are in a filestate/journal before anything can be seen, so
-// that Undo can take a change back, and Recover can settle one whose process was killed (write.go,
-// undo.go, recover.go).
+// Four ideas carry the rest:
+//
+//   - A record of filestate/seen says what a session has seen of a file. Every view and every change renews it
+//     (reading.go, accept.go, remember.go).
+//   - Update compares that record with the bytes on the disk, under a lock of filestate/lock (update.go, guard.go).
+//   - A change writes a temporary file beside the target and swaps the two names. A reader, a crash or a full disk
+//     meets either the old bytes or the new ones. The displaced file is checked before it is removed (stage.go,
+//     publish.go, displace.go).
+//   - The contents before and after are in a filestate/journal before the change is visible. So Undo can take a change
+//     back, and Recover can settle a change whose process was killed (write.go, undo.go, recover.go).
 package filestate

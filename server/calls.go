@@ -35,8 +35,8 @@ type round struct {
 	asks   *asking.Question // what this round wants to know
 }
 
-// A toolCall is the turn of a call of a tool of ours. mcp-go never sees it: it would decode the message four times, and
-// nothing of it depends on mcp-go.
+// A toolCall is the turn of a call of one of our tools. mcp-go never sees it: it would decode the message several
+// times, and nothing of it depends on mcp-go.
 type toolCall struct {
 	*turn
 	client session.Client // who calls

@@ -1,11 +1,11 @@
 // Package tools has one file per tool, and the one table of all of them.
 //
-// A tool file says what a tool is called, what it takes and what it answers. It turns a checked input into calls of
-// engines, and what they return, errors above all, into words for the model. It decides nothing about permission,
-// turns, limits of a result or auditing: the corridor does that, for all.
+// A tool file defines the name, the input and the answer of a tool. It turns a checked input into calls of engines, and
+// their results and errors into text for the model. It decides nothing about permission, queues, limits of a result or
+// auditing: server/pipeline does that for all tools.
 //
-// How to add a tool is in CONTRIBUTING.md.
+// CONTRIBUTING.md says how to add a tool.
 //
-// Nothing in one tool file is used by another. Words and steps that several tools share are in rooms of their own: how
-// a file is shown (tools/viewing) and changed (tools/editing), what becomes of a command (tools/running).
+// No tool file uses anything of another. What several tools share is in packages of its own: tools/viewing shows files,
+// tools/editing changes them, tools/running runs commands.
 package tools

@@ -136,7 +136,7 @@ func sums(entries []server.Entry) (core, all int) {
 // markdown is the generated part of the README.
 func markdown(entries []server.Entry) string {
 	var b strings.Builder
-	b.WriteString("| tool | what it does | listed | | tokens |\n|---|---|---|---|---|\n")
+	b.WriteString("| tool | what it does | listed | effect | tokens |\n|---|---|---|---|---|\n")
 	for _, e := range entries {
 		rw := "writes"
 		if e.Tool.Spec.Traits.ReadOnly {
@@ -147,6 +147,6 @@ func markdown(entries []server.Entry) string {
 			rw, e.Tokens())
 	}
 	core, all := sums(entries)
-	fmt.Fprintf(&b, "\nTokens (bytes / 4) of the core: %d, of everything: %d.\n", core, all)
+	fmt.Fprintf(&b, "\nTokens (bytes / 4) of the tools that are always listed: %d; of all tools: %d.\n", core, all)
 	return b.String()
 }

@@ -1,6 +1,6 @@
-// Package exchange does what a change asks of the system in one directory: it gives two names each other's file in one
-// step, or a file a name that nobody has, and lets a new file have the owner, the mode and the attributes of an old
-// one. It reads no content and decides nothing.
+// Package exchange does what a change asks of the system in one directory: it swaps the files of two names atomically,
+// gives a file a name that is free, and copies owner, mode and attributes of an old file to a new one. It reads no
+// content and decides nothing.
 //
-// Where a file system cannot do a step, the answer is errors.ErrUnsupported, and the caller has another way.
+// If a file system cannot do a step, the error is errors.ErrUnsupported, and the caller has another way.
 package exchange

@@ -1,5 +1,5 @@
-// Package fault names the steps of a change that can fail, in the words that errors have for them, and the place where
-// a failure can be put in. It makes no step itself.
+// Package fault names the steps of a change that can fail, as error texts name them, and lets tests make a step fail.
+// It makes no step itself.
 package fault
 
 // A Step is a system call of a change that can fail, as errors name it.

@@ -1,6 +1,6 @@
-// Package leaktest guards the tests of a package. It gives a test process a temporary directory of its own, fails it
-// when it leaves goroutines, processes, open files or temporary files behind, and ends what it started if it is killed.
-// It also says which tests run long.
+// Package leaktest guards the tests of a package. It gives a test process a temporary directory of its own, and fails
+// it if it leaves goroutines, processes, open files or temporary files behind. If a test process is killed, its
+// children are ended. It also reports which tests run long.
 //
 // Tests import it, and nothing else does. A package uses it by one line:
 //

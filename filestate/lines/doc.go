@@ -1,3 +1,3 @@
-// Package lines says which lines of two contents belong together. It is pure, and bounded in what it compares: beyond
-// that it says less, never anything wrong.
+// Package lines matches the lines of two contents: which line of one corresponds to which line of the other. It is
+// pure, and its work is bounded: beyond the bound it matches fewer lines, never wrong ones.
 package lines

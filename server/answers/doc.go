@@ -1,4 +1,4 @@
-// Package answers is what calls gave back as clients read it: a result or a refusal as MCP shows it, and its bytes.
+// Package answers turns the result or the refusal of a call into a result of MCP, and encodes it.
 //
 // Machine data goes to _meta only. The package knows no request and no tool.
 package answers

@@ -1,9 +1,9 @@
-// Package asking puts questions to people through their client: as an answer that asks, which a modern client takes up
-// with its next request, or as elicitation/create, which a legacy client answers while its request waits.
+// Package asking puts questions to the user through the client. A modern client gets the question as the result of its
+// call, and sends the call again with the answer. A legacy client gets elicitation/create while its call waits.
 //
 // A question waits in the Store under a signed name, so any replica can take the answer. An answer counts once, and
-// only for the principal, session, tool and input that the question was about. The package decides nothing: it brings
-// the corridor (server/pipeline) what a person said.
+// only for the principal, session, tool and input that the question was about. The package decides nothing: it passes
+// the user's answer to server/pipeline.
 package asking
 
 import (

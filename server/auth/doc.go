@@ -1,6 +1,6 @@
-// Package auth says who is calling, and what he may do at most.
+// Package auth says who is calling, and which rights and quotas the caller has.
 //
-// A Porter turns a request into a Principal: by a static token, or, where only one
-// person can reach the listener, by being there. It keeps each principal's quotas.
-// The package knows no session, no tool and no file of a workspace.
+// A Porter is the authenticator: it finds the Principal of a request by a static token. Where only one person can reach
+// the listener, every request belongs to that person. It keeps each principal's quotas. The package knows no session,
+// no tool and no file of a workspace.
 package auth

@@ -1,11 +1,9 @@
-// Package bridge owns `codehand connect`: one client on a pair of pipes, whose
-// messages go to a remote endpoint over HTTP, and what comes from there back.
+// Package bridge owns `codehand connect`: it passes the messages of one client on a pair of pipes to a remote endpoint
+// over HTTP, and the endpoint's messages back.
 //
-// Run passes messages on in the order in which they came. It repeats what was
-// not delivered, begins a session again that the endpoint has lost, and opens
-// streams again that broke. A call is only repeated where that cannot do
+// Run passes messages on in the order in which they arrived. It sends again what was not delivered, starts a new
+// session if the endpoint has lost the old one, and reopens broken streams. It repeats a call only where that cannot do
 // anything twice.
 //
-// It never answers for a tool, and never changes a message but for the key of a
-// call and the id of an answer.
+// It never answers for a tool. It changes nothing in a message but the key of a call and the id of an answer.
 package bridge

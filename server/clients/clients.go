@@ -1,7 +1,7 @@
-// Package clients is what we know of each MCP client.
+// Package clients has a profile of each known MCP client.
 //
-// A profile changes form only: limits, the tool list, timing. It never changes a
-// permission, because the name by which it is found is whatever the client says.
+// A profile changes form only: limits, the tool list, timing. It never changes a permission, because it is found by the
+// name that the client gives itself.
 package clients
 
 import (

@@ -1,9 +1,9 @@
 // Package config reads the settings and says where each came from.
 //
-// Flags, environment and files become one checked Config; nothing later asks again.
-// A key that is not in the table of settings is refused, never ignored, and all that is
-// wrong is told at once, with file and line. A project file is content of the workspace:
-// it may only narrow. The package knows what values are possible, not what they do.
+// Flags, environment and files become one checked Config, and nothing reads them again later. A key that is not in the
+// table of settings is an error, and all errors are reported at once, with file and line. A project file is content of
+// the workspace: it may make settings stricter, and choose a few defaults of output. The package knows which values are
+// possible, not what they do.
 package config
 
 import (

@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// smallBody is the size up to which a body gets its room at once: what a header promises costs no more.
+	// smallBody is the largest body for which memory is allocated by Content-Length alone.
 	smallBody = 32 << 10
-	// bodyPart is how much room a larger one gets at a time.
+	// bodyPart is how much is allocated at a time for a larger body, as its bytes arrive: a false Content-Length costs
+	// no memory.
 	bodyPart = 64 << 10
 )
 
@@ -56,8 +57,8 @@ func (b *bodies) read(r io.Reader, size int64) ([]byte, error) {
 	return body, nil
 }
 
-// fill reads until p is full. Unlike io.ReadFull it returns the errors of r as they are: an end in the middle of a
-// chunk is none of a body.
+// fill reads until p is full. Unlike io.ReadFull it returns the errors of r unchanged, so the caller can tell the end
+// of the body (io.EOF) from a chunked body that was cut off (io.ErrUnexpectedEOF).
 func fill(r io.Reader, p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		var more int

@@ -43,29 +43,29 @@ const (
 
 // Options of an Endpoint.
 type Options struct {
-	stdio.Server
-	HTTP     config.HTTP
-	Session  config.Session
-	Log      *slog.Logger
-	Versions []string      // of the protocol, newest first
-	Patience time.Duration // of a progress note with a client that does not read
+	stdio.Server // what every transport needs of the server: Serve, Refuse, Follow and more
+	HTTP         config.HTTP
+	Session      config.Session
+	Log          *slog.Logger
+	Versions     []string      // of the protocol, newest first
+	Patience     time.Duration // how long a progress notification waits for a slow SSE client before it is dropped
 
-	Porter  *auth.Porter
+	Porter  *auth.Porter // authenticates a request: finds its principal
 	Tenants *tenants.Registry
 	Signer  *Signer
 	Records sessions.Records
 	Team    Team
-	// CheckHeaders holds the headers of a modern request against its body, as the protocol wants it.
+	// CheckHeaders compares the headers of a modern request with its body, as the protocol requires. nil: they agree.
 	CheckHeaders func(env jsonrpc.Envelope, message []byte, header http.Header) *jsonrpc.Error
 	// Forget ends the handles and jobs of a session that its client ended.
 	Forget func(session.Key)
 	// Sweep is run about once a minute, while the endpoint serves.
 	Sweep func()
-	// Report logs a fault of ours and makes the error that names it.
+	// Report logs an internal error and returns the error that refers the client to it.
 	Report func(ctx context.Context, where string, err error) *jsonrpc.Error
 }
 
-// A Team is what serve has to tell people and to be told: its numbers, its health, its record.
+// A Team is what operators see of the endpoint: metrics, health, and callbacks for the audit log.
 type Team struct {
 	Metrics     *metrics.Counts
 	Health      *metrics.Health
@@ -195,8 +195,8 @@ type active struct {
 	cancel  func(cause error)
 }
 
-// begin enters a request or stream. A token that was revoked after it had let its request in is noticed here or by
-// revoke.
+// begin adds a request or stream, and then checks its token once more: a token that was revoked since the guard checked
+// it is found here or by Revoke.
 func (e *Endpoint) begin(x *active) error {
 	if !e.work.begin(x) {
 		return draining()
@@ -208,7 +208,7 @@ func (e *Endpoint) begin(x *active) error {
 	return nil
 }
 
-// valid says whether the token of a request that was let in still holds.
+// valid reports whether the token that authenticated a request is still valid.
 func (e *Endpoint) valid(who auth.Principal) error {
 	if e.o.Porter.Valid(who) {
 		return nil
@@ -216,7 +216,7 @@ func (e *Endpoint) valid(who auth.Principal) error {
 	return &auth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted"}
 }
 
-// begin enters one. ok is false when the server ends.
+// begin adds x. It returns false if the server is shutting down.
 func (a *activity) begin(x *active) (ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -239,7 +239,7 @@ func (a *activity) end(x *active) {
 	}
 }
 
-// close takes no more. The channel is closed when all have ended.
+// close makes begin refuse more. The channel is closed when all open requests and streams have ended.
 func (a *activity) close() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -252,7 +252,7 @@ func (a *activity) close() <-chan struct{} {
 	return a.drained
 }
 
-// closing says whether close was called.
+// closing reports whether close was called.
 func (a *activity) closing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,7 +264,7 @@ func (a *activity) endStreams(cause error) {
 	a.cancelIf(func(x *active) bool { return x.kind != "" }, cause)
 }
 
-// cancelIf cancels what matches.
+// cancelIf cancels the requests and streams that match.
 func (a *activity) cancelIf(match func(*active) bool, cause error) {
 	for _, x := range a.list() {
 		if match(x) {

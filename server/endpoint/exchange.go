@@ -39,7 +39,7 @@ type exchange struct {
 	env    jsonrpc.Envelope
 	body   []byte
 	handle string // in the URL; "": none
-	modern bool   // of protocol 2026-07-28 or later; the header says so, too
+	modern bool   // the body or the Mcp-Protocol-Version header names protocol 2026-07-28 or later
 	tenant *tenants.Tenant
 	scope  *httpSession // of a legacy request; else nil
 }
@@ -58,7 +58,8 @@ func (x *exchange) reply(status int, body []byte) {
 	_, _ = x.w.Write(body) // a client that is gone needs no answer
 }
 
-// malformed answers a message that failed the scan. What the model wrote wrongly is the result of its call.
+// malformed answers a message that failed the scan. A fault in the arguments of a call becomes a tool result, so that
+// the model can correct it; any other fault is a JSON-RPC error.
 func (x *exchange) malformed(fault *jsonrpc.Fault) {
 	switch {
 	case fault.InArguments && x.env.IDKind != jsonrpc.IDNone:
@@ -139,7 +140,8 @@ func (x *exchange) serveLegacy(isAnswer bool) {
 	}
 }
 
-// notification takes one of a session. Roots are asked for by the next call: nothing may be sent on this one's answer.
+// notification handles a notification of a legacy session. If the roots changed, the next call asks for them: nothing
+// can be sent in the response to a notification.
 func (x *exchange) notification() {
 	switch env := x.env; env.Method {
 	case noteCancelled:
@@ -178,8 +180,8 @@ func (x *exchange) serveModern(isAnswer bool) {
 // namedCall is the name under which a client may cancel a call of its own from another connection.
 func namedCall(who auth.Principal, call string) string { return who.ID + "\x00" + call }
 
-// name enters a call under its name, by which it can be cancelled. A call that has it already keeps it while it waits
-// for its answer; after that its client may use the name again, before the call is gone from here.
+// name registers f under a name by which it can be cancelled. A flight that still waits for its answer keeps its name;
+// one that was answered or cancelled loses it.
 func (e *Endpoint) name(name string, f *jsonrpc.Flight) {
 	for {
 		other, taken := e.named.LoadOrStore(name, f)
@@ -189,8 +191,8 @@ func (e *Endpoint) name(name string, f *jsonrpc.Flight) {
 	}
 }
 
-// headersAgree holds the headers of a modern request against its body. If they do not agree, the request is answered
-// and counted, since the server never sees it.
+// headersAgree compares the headers of a modern request with its body. If they differ, it answers the request and
+// counts it, since the server never sees it.
 func (x *exchange) headersAgree() bool {
 	o, env, began := x.e.o, x.env, time.Now()
 	bad := o.CheckHeaders(env, x.body, x.r.Header)
@@ -202,7 +204,7 @@ func (x *exchange) headersAgree() bool {
 	return false
 }
 
-// request enters a request in the table of its session, has the server take it in, runs it, and sends its answer.
+// request adds a request to the table of its session, passes it to Serve, runs it, and sends its answer.
 func (x *exchange) request() {
 	e, env := x.e, x.env
 	ctx, cancel := context.WithCancelCause(e.base)
@@ -221,10 +223,10 @@ func (x *exchange) request() {
 	if env.HasCall {
 		name := namedCall(x.c.who, env.Call)
 		e.name(name, f)
-		defer e.named.CompareAndDelete(name, f) // by then it may be that of another one
+		defer e.named.CompareAndDelete(name, f) // by then another call may have the name
 	}
 	key, err := x.key(env)
-	if err != nil { // whether or not the answer depends on the session: the client names one that cannot be
+	if err != nil { // also if the answer does not depend on the session: the client sent a malformed handle
 		x.refuse(statusOf(x.modern, jsonrpc.CodeInvalidParams),
 			&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()})
 		return
@@ -255,9 +257,9 @@ func (x *exchange) request() {
 	gone, leave := context.WithCancel(x.r.Context())
 	defer leave()
 	left := x.left(ctx, f)
-	// left may need what the caller holds
+	// the responder calls this function with its lock held, so left runs in its own goroutine
 	w := e.newResponder(x.w, x.c.limits, f, stream, func() { leave(); go left() })
-	work, changes := e.o.Serve(x.make(key, &peer{w: w, gone: gone.Done(), scope: x.scope}, stream))
+	work, changes := e.o.Serve(x.newRequest(key, &peer{w: w, gone: gone.Done(), scope: x.scope}, stream))
 	f.Orphan.Store(changes)
 	stop := context.AfterFunc(x.r.Context(), left)
 	defer stop()
@@ -285,8 +287,8 @@ func (x *exchange) entry(f *jsonrpc.Flight) *active {
 	}}
 }
 
-// make makes the request of the message.
-func (x *exchange) make(key session.Key, p *peer, stream bool) request.Request {
+// newRequest builds the Request for Serve.
+func (x *exchange) newRequest(key session.Key, p *peer, stream bool) request.Request {
 	r := request.Request{
 		Envelope: x.env, Message: x.body, Tenant: x.tenant, Session: key, Peer: p,
 		Client: request.Client{Modern: x.modern},
@@ -299,13 +301,13 @@ func (x *exchange) make(key session.Key, p *peer, stream bool) request.Request {
 		if client := x.scope.client.Load(); client != nil {
 			r.Client.ClientRecord = *client
 		}
-		r.Shelf, _ = x.key(x.env.Unnamed()) // it erred for the request's own key, if it does
+		r.Shelf, _ = x.key(x.env.Unnamed()) // no error: x.key(x.env) would have failed before
 	}
 	return r
 }
 
-// initialized keeps what the client of a new session said of itself, or drops the session. That comes before the
-// answer: at the limit its client begins the next one at once.
+// initialized stores what the client said in initialize, or drops the session if that failed. It runs before the answer
+// is sent: a client at its session limit may try again as soon as it has the answer.
 func (x *exchange) initialized(ctx context.Context, f *jsonrpc.Flight, w *responder, answer request.Answer) {
 	switch {
 	case !f.First || x.scope == nil:
@@ -333,8 +335,9 @@ func (x *exchange) full(err error) {
 	}
 }
 
-// left returns what happens when the client has left: what only reads ends, and in the modern era everything does,
-// since that is how its clients cancel. Any other call has time to finish. ctx is that of the call.
+// left returns the function to call when the client has gone. It cancels a call that only reads, and a modern call,
+// since modern clients cancel by closing the stream. Other calls have http.orphan_grace to finish. So has a modern call
+// with a codehand/call id: its client can cancel it by a notification instead. ctx is that of the call.
 func (x *exchange) left(ctx context.Context, f *jsonrpc.Flight) func() {
 	return sync.OnceFunc(func() {
 		if !f.Orphan.Load() || x.modern && !x.env.HasCall {
@@ -342,11 +345,11 @@ func (x *exchange) left(ctx context.Context, f *jsonrpc.Flight) func() {
 			return
 		}
 		grace := time.AfterFunc(x.e.o.HTTP.OrphanGrace, func() { f.Abort(jsonrpc.ErrClosed) })
-		context.AfterFunc(ctx, func() { grace.Stop() }) // it would hold the body
+		context.AfterFunc(ctx, func() { grace.Stop() }) // otherwise the timer would keep the request body in memory
 	})
 }
 
-// streams says whether the answer to a method may be an event stream.
+// streams reports whether the answer to a method may be an event stream.
 func streams(method string) bool {
 	switch method {
 	case methodCall, "prompts/get", "resources/read", "completion/complete", methodListen:
@@ -355,8 +358,9 @@ func streams(method string) bool {
 	return false
 }
 
-// key says whose request this is: the explicit handle of the request or its URL, the client's id for this call, the
-// transport session, and without any of them the workspace, which all conversations of one person share.
+// key returns the session of a request. That is the first one present of the handle in the request or its URL, the
+// client's conversation id (threadId), and the transport session. Without any, all requests of a principal with the
+// same roots share one session.
 func (x *exchange) key(env jsonrpc.Envelope) (session.Key, error) {
 	transport := ""
 	if x.scope != nil {
@@ -365,8 +369,8 @@ func (x *exchange) key(env jsonrpc.Envelope) (session.Key, error) {
 	return sessions.HTTPKey(x.c.who, env, x.handle, transport)
 }
 
-// statusOf is the HTTP status of a JSON-RPC error: the modern era has some, so that proxies can act without reading the
-// body.
+// statusOf maps a JSON-RPC error to an HTTP status. Legacy errors are always 200; the modern protocol defines others,
+// so that proxies need not read the body.
 func statusOf(modern bool, code int) int {
 	if !modern {
 		return http.StatusOK

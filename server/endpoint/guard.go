@@ -36,8 +36,7 @@ const (
 	corsExpose = "Mcp-Session-Id, WWW-Authenticate"
 )
 
-// on returns the handler of one listener. It makes the checks that come before the body is read, in the order in which
-// they cost least and say least.
+// on returns the handler of one listener. It makes the checks that need no body, cheapest and least revealing first.
 func (e *Endpoint) on(l listen.Listener) http.Handler {
 	hosts := slices.Clone(e.hosts)
 	if l.Loopback {
@@ -55,7 +54,8 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			e.ready(w, r)
 			return
 		}
-		// A scraper comes by whatever address it found. No page of another origin has its token.
+		// Skip the checks of Host and Origin for a scraper with a token: it may use any address, and no web page has
+		// its token.
 		if r.URL.Path == pathMetrics && e.o.Team.Mode != auth.ModeNone && len(r.Header["Authorization"]) > 0 {
 			e.metricsPage(w, r)
 			return
@@ -89,8 +89,8 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 	})
 }
 
-// bound gives a request its time: without it a body that never comes, and an answer that nobody reads, would hold a
-// connection for ever, also before anybody has said who he is. What runs long lifts it.
+// bound sets the deadlines of a request. Without them a body that never arrives, or an answer that the client never
+// reads, would hold a connection for ever, even before the caller is authenticated. Long calls and streams lift them.
 func bound(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	end := time.Now()
@@ -101,7 +101,7 @@ func bound(w http.ResponseWriter, r *http.Request) {
 	_ = control.SetWriteDeadline(end.Add(writeTime))
 }
 
-// routed serves what comes from a permitted host and origin.
+// routed serves a request that passed the checks of Host and Origin.
 func (e *Endpoint) routed(w http.ResponseWriter, r *http.Request) {
 	route, handle, ok := e.route(r.URL.Path)
 	if !ok && r.URL.Path == pathMetrics {
@@ -123,7 +123,7 @@ func (e *Endpoint) routed(w http.ResponseWriter, r *http.Request) {
 		e.metricsPage(w, r)
 		return
 	}
-	// net/http sees that a client is gone only when all of a body was read
+	// net/http notices that a client is gone only after it has read the whole body
 	if r.Method != http.MethodPost && r.ContentLength != 0 {
 		w.Header().Set("Connection", "close")
 		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "body_unexpected",
@@ -195,10 +195,11 @@ func (e *Endpoint) limited(c caller, quota string, err error) error {
 	return err
 }
 
-// ready answers GET /readyz. Where nobody signs in, it is for the person who started the server; else whoever asks
-// learns whether it is ready, and one on this machine or an admin, what each check says.
+// ready answers GET /readyz. In auth mode none, only callers that the listener accepts get an answer (on Linux, the
+// user who started the server). With tokens, everyone learns whether the server is ready; local callers and admins also
+// see the result of each check.
 func (e *Endpoint) ready(w http.ResponseWriter, r *http.Request) {
-	// Behind a proxy on this machine everybody is a peer on this machine.
+	// Behind a local proxy every caller looks local.
 	full := isLoopbackPeer(r) && !e.o.HTTP.BehindProxy && len(r.Header["X-Forwarded-For"]) == 0
 	if e.o.Team.Mode == auth.ModeNone || len(r.Header["Authorization"]) > 0 {
 		who, err := e.o.Porter.Authenticate(r)
@@ -219,7 +220,7 @@ func isLoopbackPeer(r *http.Request) bool {
 	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
-// metricsPage answers GET /metrics for who may read it.
+// metricsPage answers GET /metrics for callers that may read it.
 func (e *Endpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
 	if e.o.Team.MetricsAway {
 		deny(w, r, &auth.Error{Status: http.StatusNotFound, Code: "not_found",
@@ -258,7 +259,8 @@ func how(via string) string {
 	return kind
 }
 
-// origin says whether the page that sent r may do so, and repeats its origin for the answer. "", true: no page did.
+// origin reports whether the web page that sent r may do so, and returns its origin for the response. "", true: no web
+// page sent it.
 func (e *Endpoint) origin(r *http.Request, l listen.Listener) (origin string, ok bool) {
 	all := r.Header["Origin"]
 	switch {
@@ -311,7 +313,7 @@ func publicHosts(public string) (prefix string, hosts []string) {
 	return strings.TrimSuffix(u.Path, "/"), hosts
 }
 
-// preflight answers a browser that asks before it sends.
+// preflight answers a browser's CORS preflight request.
 func preflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
@@ -320,8 +322,8 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// allowedHeaders are the headers of a preflight's answer. Mcp-Param-* has no end, so those that are asked for are
-// named.
+// allowedHeaders returns the headers that a preflight allows. Mcp-Param-* is an open set, so the answer lists those
+// that the browser asks for.
 func allowedHeaders(asked string) string {
 	allow := corsAllow
 	for name := range strings.SplitSeq(asked, ",") {
@@ -339,7 +341,7 @@ func validToken(name string) bool {
 	})
 }
 
-// deny answers a request that is not served: as a JSON-RPC error where a client of MCP asks.
+// deny answers a request that is not served, on MCP paths with a JSON-RPC error.
 func deny(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, ok := errors.AsType[*auth.Error](err)
 	if !ok {
@@ -369,7 +371,7 @@ func deny(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(body) // a client that is gone needs no answer
 }
 
-// ofMCP says whether a client of MCP asks for a path, whatever stands before it.
+// ofMCP reports whether a path is an MCP endpoint, under any prefix.
 func ofMCP(path string) bool {
 	return strings.HasSuffix(path, pathMCP) || strings.Contains(path, pathHandle) || strings.HasSuffix(path, pathSSE) ||
 		strings.HasSuffix(path, pathMessage)
@@ -405,7 +407,7 @@ func (e *Endpoint) body(w http.ResponseWriter, r *http.Request, c caller) ([]byt
 	default:
 		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "body_broken", Message: "the body cannot be read"}
 	}
-	if r.ContentLength < 0 { // the guard counted the most that it could be
+	if r.ContentLength < 0 { // the guard charged the quota for the largest body: give back the rest
 		c.limits.Unread(most - int64(len(body)))
 	}
 	return body, nil

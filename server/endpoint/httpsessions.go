@@ -15,13 +15,13 @@ import (
 	"codehand/tools/session"
 )
 
-// A httpSession is a legacy transport session that was used lately: its client, and its open requests. Its truth is in
-// its id and in the Store, so it may be dropped between any two requests.
+// An httpSession caches a legacy transport session that is in use: its client and its open requests. Everything that
+// must last is in the id and in the Store, so the cache entry may be dropped between any two requests.
 type httpSession struct {
 	id     string
-	key    session.Key // of its client record
-	table  jsonrpc.InFlight
-	asks   jsonrpc.Outgoing // of its requests
+	key    session.Key      // principal and transport session; its client record is stored under it
+	table  jsonrpc.InFlight // requests of the client
+	asks   jsonrpc.Outgoing // requests to the client, sent during its own requests
 	client atomic.Pointer[sessions.ClientRecord]
 
 	prompts sessions.PromptMark
@@ -46,7 +46,7 @@ func newHTTPSessions(e *Endpoint) *httpSessions {
 	return &httpSessions{e: e, now: time.Now, live: map[string]*httpSession{}, per: map[string]int{}}
 }
 
-// The errors of acquire.
+// errNoSession is returned by acquire, errTooManySessions by start.
 var (
 	errNoSession       = errors.New("unknown session")
 	errTooManySessions = errors.New("too many sessions; end one, or wait until one is idle")
@@ -55,14 +55,14 @@ var (
 // noSession is what clients get for an id that is not theirs, in the words that they know from other servers.
 const noSession = "Invalid session ID"
 
-// start makes room for a new session of the principal.
+// start makes a new session of the principal. The error is errTooManySessions.
 func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 	most := h.e.o.Session.MaxPerPrincipal
 	if q := who.Quota.Sessions; q > 0 {
 		most = min(most, q)
 	}
 	id := h.e.o.Signer.id(labelSession, who.ID)
-	x := h.make(who, id)
+	x := h.newSession(who, id)
 	x.users = 1
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,8 +73,8 @@ func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 	return x, nil
 }
 
-// make makes the session of an id.
-func (h *httpSessions) make(who auth.Principal, id string) *httpSession {
+// newSession makes an entry for an id. It is not in the table yet.
+func (h *httpSessions) newSession(who auth.Principal, id string) *httpSession {
 	x := &httpSession{id: id, key: session.Key{Principal: who.ID, Session: sessions.ByHTTP + id}, began: h.now()}
 	x.roots.Keep = func(ctx context.Context, said []string) { // for its requests after a restart
 		c := *x.client.Load()
@@ -113,11 +113,12 @@ func (h *httpSessions) remove(x *httpSession) {
 	}
 }
 
-// acquire finds the session of an id that we made for this principal. One that this process does not know is adopted:
-// clients do not initialize again, so neither a restart nor an expiry may ask them to. Every other id is errNoSession.
+// acquire returns the session of an id that this server issued to the principal. If the session is not in memory, after
+// a restart or because it was idle, it is restored, since clients do not initialize again. An unknown, deleted or
+// expired id (session.ttl) is errNoSession.
 func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id string) (*httpSession, error) {
 	h.mu.Lock()
-	if x := h.live[id]; x != nil && x.key.Principal == who.ID { // its mac was looked at before
+	if x := h.live[id]; x != nil && x.key.Principal == who.ID { // the MAC was checked when it was added
 		x.users++
 		h.mu.Unlock()
 		return x, nil
@@ -127,9 +128,9 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 		return nil, errNoSession
 	}
 
-	x := h.make(who, id)
+	x := h.newSession(who, id)
 	client, gone, err := h.e.o.Records.Recall(ctx, x.key)
-	if err != nil { // the Store is away: the id alone must do, for this request
+	if err != nil { // the Store is not reachable: trust the MAC for this one request
 		h.e.o.Log.Warn("a session is taken by its id alone", "err", err)
 		x.client.Store(&sessions.ClientRecord{})
 		x.users = 1
@@ -149,7 +150,7 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	h.add(x)
 	x.users++
 	h.mu.Unlock()
-	// Once more: it may have been ended between the look and the entry, and what is live is not looked at again.
+	// Look again: the session may have been deleted between Recall and add, and live sessions are not checked.
 	if _, gone, err := h.e.o.Records.Recall(ctx, x.key); err == nil && gone {
 		h.mu.Lock()
 		h.remove(x)
@@ -188,10 +189,10 @@ func (h *httpSessions) forget(ctx context.Context, x *httpSession) error {
 	return nil
 }
 
-// drop lets go of a session whose initialize failed.
+// drop removes a session whose initialize failed.
 func (h *httpSessions) drop(x *httpSession) {
 	if x.client.Load() != nil {
-		return // it is one that was initialized before
+		return // it was initialized before
 	}
 	h.mu.Lock()
 	h.remove(x)
@@ -201,7 +202,7 @@ func (h *httpSessions) drop(x *httpSession) {
 // errSessionEnded is the cause of a cancel when the client deletes its session.
 var errSessionEnded = errors.New("the session was deleted")
 
-// unask ends all questions without an answer: the server ends, and takes none any more.
+// unask ends all pending questions to clients. The server is draining and accepts no more answers.
 func (h *httpSessions) unask() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -210,7 +211,7 @@ func (h *httpSessions) unask() {
 	}
 }
 
-// sweepLoop drops what is idle, once a minute.
+// sweepLoop drops idle sessions once a minute.
 func (h *httpSessions) sweepLoop(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()

@@ -35,10 +35,10 @@ type Signer struct {
 	now func() time.Time
 }
 
-// NewSigner takes the key from the Store, and makes it if there is none: all replicas and restarts share it.
+// NewSigner gets the key from the Store, or makes and stores one: all replicas and restarts share it.
 func NewSigner(ctx context.Context, store state.Store, ttl time.Duration) (*Signer, error) {
 	name := state.Key(state.Keyring, "session")
-	for range 3 { // somebody else may make it at the same time
+	for range 3 { // another process may make it at the same time
 		key, _, err := store.Get(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("key of session ids: %w", err)
@@ -68,7 +68,7 @@ func (g *Signer) mac(label, principal, issued, random string) string {
 	return idText.EncodeToString(h.Sum(nil)[:16])
 }
 
-// valid says whether we made id for this principal and use, and not too long ago.
+// valid reports whether this server made id for this principal and label, at most g.ttl ago.
 func (g *Signer) valid(label, principal, id string) bool {
 	parts := strings.Split(id, ".")
 	if len(parts) != 4 || parts[0] != idVersion || len(id) > 100 {

@@ -32,7 +32,7 @@ type sseStreams struct {
 type sseStream struct {
 	conn  *stdio.Conn
 	via   string          // what its client authenticated with
-	calls context.Context // of its calls; they outlive the stream by the orphan's grace
+	calls context.Context // of its calls, which may run on for http.orphan_grace after the stream ends
 	leave func()          // tells its calls that nobody reads their answers
 
 	turn sync.Mutex // posts are taken one after the other, in the order in which they came
@@ -58,7 +58,7 @@ func (s *sseStreams) find(id string) *sseStream {
 	return s.open[id]
 }
 
-// take hands a message to the connection. It is false for one that wants an answer when none is given any more.
+// take passes a message to the connection. It returns false for a request that came after the stream began to close.
 func (x *sseStream) take(at *tenants.Tenant, env jsonrpc.Envelope, fault *jsonrpc.Fault, body []byte) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()
@@ -74,16 +74,16 @@ func (x *sseStream) take(at *tenants.Tenant, env jsonrpc.Envelope, fault *jsonrp
 	return true
 }
 
-// drain takes no more requests and ends what waits for the client. Whatever was taken is answered, so it waits for one
-// that is just coming in. The channel is closed when all have ended.
+// drain accepts no more requests and ends what waits for the client. It waits for a POST that take is handling. The
+// channel is closed when all requests have ended.
 func (x *sseStream) drain() <-chan struct{} {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	return x.conn.Drain()
 }
 
-// left says that nobody reads the stream any more: no more requests are taken, and the calls that run learn of it. What
-// only reads ends.
+// left is called when nobody reads the stream any more. It accepts no more requests, tells the running calls, and
+// cancels those that only read.
 func (x *sseStream) left() {
 	x.leave()
 	x.conn.Flights.Close()
@@ -118,7 +118,8 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	out := &sseWriter{w: w, control: http.NewResponseController(w), limits: c.limits}
 	conn := stdio.NewConn(stdio.Options{
 		Server: e.o.Server, Tenant: tenant, Gone: gone.Done(),
-		Muted:  true, // one of its clients declares elicitation and never answers: its calls would hang
+		// At least one SSE client (not recorded which) declares elicitation and never answers: its calls would hang.
+		Muted:  true,
 		Caller: request.Caller{Limits: c.limits, From: pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}},
 		Key: func(env jsonrpc.Envelope) (session.Key, error) {
 			return sessions.HTTPKey(c.who, env, "", sessions.BySSE+id)
@@ -133,7 +134,7 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 			switch {
 			case errors.Is(cause, errDraining):
 				stdio.Within(x.drain(), e.o.HTTP.Drain)
-			case errors.Is(cause, errRevoked): // its calls have no right to go on, and one on its way has none to begin
+			case errors.Is(cause, errRevoked): // stop its running calls, and accept no new ones
 				conn.Flights.Close()
 				conn.Flights.CancelAll(cause)
 			}
@@ -164,9 +165,9 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	if errors.Is(context.Cause(ctx), errDraining) { // what the reading side has answered goes out, too
 		conn.EndReplies(restTime)
 	}
-	x.left() // before what may take its time: a call that ends meanwhile has no reader any more
+	x.left() // first, since the next steps may take long: calls that end meanwhile must see that the client has gone
 	conn.Out.Shut(jsonrpc.ErrClosed)
-	if !conn.Out.Rest(restTime) { // w is not ours any more when this returns, so nobody may be inside of it
+	if !conn.Out.Rest(restTime) { // net/http reuses w after the handler returns, so no write may be running then
 		_ = out.control.SetWriteDeadline(time.Now())
 		conn.Out.Rest(writeTime)
 	}
@@ -207,7 +208,8 @@ func (e *Endpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
 	if len(ids) == 1 && e.o.Signer.valid(labelSSE, c.who.ID, ids[0]) {
 		x = e.sse.find(ids[0])
 	}
-	// another token has no part in this stream: its end must not go on over this one
+	// Only the token that opened the stream may use it: Revoke ends the streams of a revoked token, and its calls must
+	// not go on over the stream of another one.
 	if x == nil || x.via != c.who.Via {
 		deny(w, r, unknownSession())
 		return
@@ -247,7 +249,7 @@ type sseWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	limits  *auth.Limits // that what is sent counts against
-	lost    func()       // told that a write failed, before anybody else learns it
+	lost    func()       // called first when a write failed
 }
 
 func (s *sseWriter) Write(line []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"codehand/server/jsonrpc"
 )
 
-// What a responder is.
+// The phases of a responder.
 const (
 	replyFresh  = iota // nothing was sent
 	replyStream        // an event stream is open
@@ -28,11 +28,11 @@ const (
 type responder struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	limits  *auth.Limits // that what is sent counts against
+	limits  *auth.Limits // charged for what is sent
 	f       *jsonrpc.Flight
 	stream  bool          // may become an event stream
-	lost    func()        // the connection broke; it may be called under mu
-	silent  time.Duration // after which a stream says that it is there
+	lost    func()        // called when a write fails, maybe with mu held
+	silent  time.Duration // without a message, after which a comment is sent
 	session string        // of an initialize that began one; "": none
 
 	mu    sync.Mutex
@@ -58,7 +58,7 @@ func (e *Endpoint) newResponder(
 	return r
 }
 
-// mayStream says whether the client takes an event stream as an answer.
+// mayStream reports whether the client accepts an event stream as an answer.
 func mayStream(accept []string) bool {
 	if len(accept) == 0 {
 		return true
@@ -141,8 +141,8 @@ func (r *responder) broken() {
 	r.lost()
 }
 
-// silence sends a comment on a stream on which nothing was sent for a while, and opens one for a call that takes long:
-// so no proxy on the way believes that nobody is there.
+// silence sends a comment if nothing was sent for a while, and opens the stream of a call that takes long, so that no
+// proxy on the way gives up on it.
 func (r *responder) silence() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +151,7 @@ func (r *responder) silence() {
 	}
 	r.open()
 	if r.phase == replyStream {
-		_ = r.send([]byte(": keep-alive\n\n")) // broken says so
+		_ = r.send([]byte(": keep-alive\n\n")) // after an error, broken has called lost
 	}
 }
 
@@ -166,14 +166,14 @@ func (r *responder) finish(ctx context.Context, answer []byte, status int) {
 	if r.phase == replyDone {
 		return
 	}
-	if !r.f.Settle() { // cancelled: no answer, and the stream ends
+	if !r.f.Settle() { // cancelled: the client gets an empty event stream instead of an answer
 		if r.phase == replyFresh && !errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
 			r.open()
 		}
 		return
 	}
 	if r.phase == replyStream {
-		_ = r.event(bytes.TrimSuffix(answer, []byte("\n"))) // broken says so
+		_ = r.event(bytes.TrimSuffix(answer, []byte("\n"))) // after an error, broken has called lost
 		return
 	}
 	r.plain(answer, status)
@@ -240,7 +240,8 @@ func (p *peer) Call(ctx context.Context, method string, params any) (json.RawMes
 	if p.scope == nil || !p.w.stream {
 		return nil, jsonrpc.ErrNoCalls
 	}
-	withdraw := func(line []byte) { _ = p.w.notify(line) } // a stream that has ended says it, too
+	// an error is ignored: if the stream ended, the client already knows that the question is void
+	withdraw := func(line []byte) { _ = p.w.notify(line) }
 	return p.scope.asks.Call(ctx, jsonrpc.Way{Send: p.w.notify, Withdraw: withdraw, Gone: p.gone}, method, params)
 }
 

@@ -1,9 +1,8 @@
-// Package logging makes the log of the process, and owns how it reaches a stream that may stand still.
+// Package logging makes the log of the process, and writes it to a stream that may block.
 //
-// A client reads standard error when it likes, and some never do: a full pipe then
-// holds whoever writes to it for ever. So a line is never waited for where it is
-// made. Writer keeps it for a goroutine, and drops what finds no room. This room
-// never decides what is logged, and reads no setting.
+// A client reads standard error when it likes, and some never do: a write to a full pipe then blocks for ever. So the
+// code that logs a line never waits for the write. Writer queues the line for a goroutine, and drops it if the queue is
+// full. The package never decides what is logged, and reads no setting.
 package logging
 
 import (

@@ -1,12 +1,9 @@
-// Package pipeline is the corridor: the one way that every call walks, from its raw
-// input to its result.
+// Package pipeline runs every call, from its raw input to its result. Many comments call it the corridor.
 //
-// A call passes ten stages in a fixed order: it is validated, held against plan mode,
-// put to the operator's hooks, permitted, let through the gate, run, bounded, put to
-// hooks again, let out, and recorded. Each stage is one function in its own file;
-// Visit.Call reads from top to bottom, and its order is the safety. The corridor
-// knows no tool by name and no MCP, and keeps nothing of a session but its place in
-// the queue.
+// A call passes ten stages in a fixed order: validate the input, check plan mode, run the operator's hooks, decide
+// about permission, wait at the gate, run the tool, shorten the result, run hooks again, leave the gate, record. Each
+// stage is one function in its own file; Visit.Call reads from top to bottom, and safety depends on its order. The
+// pipeline knows no tool by name and no MCP, and keeps nothing of a session but its place in the queue.
 package pipeline
 
 import (

@@ -1,5 +1,5 @@
-// Package prompts is what a person starts by name: the prompt commit, and the skills of a session that persons may run,
-// with what completes their arguments.
+// Package prompts has the prompts that a person starts by name: commit, and the skills of a session that persons may
+// run. It also completes their arguments.
 //
-// The text of a skill is rendered without its commands: nobody decides about those here, so none is run.
+// The text of a skill is rendered without running its commands: no permission decision is made here.
 package prompts

@@ -1,9 +1,8 @@
 // Package request is what transports and the server share: one request as it arrived, the client at its other end, and
 // the answer.
 //
-// A transport makes a Request, is its Peer, and writes the Answer. The server has one way from the one to the other,
-// Serve, which transports receive as a function. A Request does not change; what changes while it is served lives on
-// the stack of that one function.
+// A transport makes a Request, implements its Peer, and writes the Answer. It gets the server as one function, Serve. A
+// Request never changes; the server keeps what changes meanwhile in a value of its own, its turn.
 package request
 
 import (
@@ -24,23 +23,25 @@ type Request struct {
 	Message []byte // the whole message, of which Envelope is a part
 	Client  Client
 	Tenant  *tenants.Tenant
-	Session session.Key // whose conversation it belongs to
-	Shelf   session.Key // whose found tools its client is listed: of the connection, in the legacy era; else zero
-	Caller  Caller
-	Peer    Peer
+	Session session.Key // the session that it belongs to
+	// Shelf is the session whose tools, found by tool_search, tools/list shows to this client. A legacy connection has
+	// one list, even if single requests name another session. Zero for modern clients.
+	Shelf  session.Key
+	Caller Caller
+	Peer   Peer
 }
 
 // A Client is what is known of the program that sent a request.
 type Client struct {
 	sessions.ClientRecord // what it said when it initialized; of modern clients, with each request
-	// the request is of protocol 2026-07-28 or later; a header may say so, too
+	// Modern: the body or, over HTTP, the Mcp-Protocol-Version header names protocol 2026-07-28 or later.
 	Modern  bool
-	Muted   bool                 // its transport brings no question to a person
-	Roots   *tenants.ClientRoots // which it wants to be used; nil: it is not asked
-	Prompts *sessions.PromptMark // which it was shown; nil: it cannot be told of others
+	Muted   bool                 // no question to the user can be sent during this request
+	Roots   *tenants.ClientRoots // narrowed by the client's roots/list; nil: the client is never asked
+	Prompts *sessions.PromptMark // the prompts that the connection was last shown; nil: the session's mark counts
 }
 
-// A Caller is on whose behalf and over which way a request came.
+// A Caller says on whose behalf a request came and over which transport.
 type Caller struct {
 	Limits *auth.Limits // of the principal; nil: none
 	From   pipeline.From
@@ -49,7 +50,8 @@ type Caller struct {
 // A Peer is the other end of one request, as its transport knows it. It is safe for concurrent use.
 type Peer interface {
 	// Notify sends a notification that reaches the client before the answer; params nil: it has none. Progress may be
-	// dropped for a client that does not read. The error says that nothing was sent.
+	// dropped for a client that does not read. After an error the client has not got the notification, or not all of
+	// it.
 	Notify(method string, params any) error
 	// Call sends a request of the server, and waits for its result until ctx ends. A nil result without an error: the
 	// client answered with an error, left, or did not answer in time. jsonrpc.ErrNoCalls: this request has no way to
@@ -59,7 +61,7 @@ type Peer interface {
 	Gone() <-chan struct{}
 }
 
-// Left says whether the client of a request has left.
+// Left reports whether the client of a request has left.
 func Left(p Peer) bool {
 	select {
 	case <-p.Gone():
@@ -72,9 +74,9 @@ func Left(p Peer) bool {
 // A Work does what a Request asks for, once. ctx ends when the request is cancelled.
 type Work func(ctx context.Context) Answer
 
-// Serve takes a request in: its session, its places in the queues of its principal, and its ticket at the gate. It is
-// fast; a transport calls it in the order in which requests came in, and calls work exactly once. changes says that the
-// request may change something, so it may finish when its client has left.
+// Serve accepts a request: it gets the session and queues the call, which is fast. A transport calls Serve in the order
+// in which requests arrived, and then calls work exactly once. changes reports that the request may change something;
+// the transport may let such a request finish after its client has left.
 type Serve func(Request) (work Work, changes bool)
 
 // An Answer is a result, an error, or a question: a result that asks the client for input.

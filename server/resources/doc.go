@@ -1,6 +1,6 @@
-// Package resources is what clients read by an address: kept results, output of jobs, changes, plans and lists of a
-// session, and the files of skills, with the methods of the skills extension of MCP.
+// Package resources serves what clients read by URI: kept results, output of jobs, changes, plans and lists of a
+// session, and the files of skills. It also has the methods of the skills extension of MCP.
 //
-// Ids are names and no rights: whatever a URI names, only the caller's own session is looked at, as its rules let it be
-// seen. Nothing is changed and no command is run.
+// An id in a URI gives no rights: the package looks only at the caller's own session, and obeys its rules. It changes
+// nothing and runs no command.
 package resources

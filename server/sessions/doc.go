@@ -1,6 +1,6 @@
-// Package sessions keeps the State of each conversation: whose it is, its handles while it is in use, what it remembers
-// over a restart, and how long what it left on disk is kept.
+// Package sessions finds the session key of a request and the State of that session. It opens the handles of a State
+// with the first call, drops them when the session is idle, restores a session after a restart, and deletes what a
+// session left on disk when it is too old.
 //
-// The truth of a session is in the Store and on disk. Handles are opened by the first call and dropped when the session
-// is idle, so a client never notices either.
+// What must last is in the Store and on disk, so a client never notices that handles were dropped.
 package sessions

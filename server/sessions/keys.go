@@ -14,7 +14,7 @@ import (
 // The kinds of session keys: what each begins with.
 const (
 	ByHandle       = "h:" // explicit handle
-	ByThread       = "t:" // the client's id for this call
+	ByThread       = "t:" // the client's conversation id, _meta.threadId
 	ByHTTP         = "m:" // Mcp-Session-Id
 	BySSE          = "s:" // sessionId of legacy SSE
 	byConversation = "e:" // id in the environment
@@ -29,9 +29,9 @@ type Pipe struct {
 	Process      string // names this process
 }
 
-// Key says whose request it is: the explicit handle of the request, that of the environment, the client's id for this
-// call, the environment's conversation id, or this process, in this order. It is never empty. The error is a handle
-// that is malformed.
+// Key returns the session of a request: the first that is present of the explicit handle of the request, the handle of
+// the environment, the client's conversation id (threadId), the environment's conversation id, and this process. It is
+// never empty. The error is a malformed handle.
 func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
 	key := session.Key{Principal: auth.LocalID}
 	if env.HasSession && !config.Handle(env.Session) {
@@ -52,9 +52,10 @@ func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
 	return key, nil
 }
 
-// HTTPKey says whose request over HTTP it is: the explicit handle of the request or its URL, the client's id for this
-// call, the transport session, and without any of them the workspace. handle and transport may be empty. The error is
-// for the client: a handle that is malformed, or two that differ.
+// HTTPKey returns the session of a request over HTTP: the first that is present of the explicit handle of the request
+// or its URL, the client's conversation id (threadId), and the transport session. Without any, all requests of a
+// principal with the same roots share one session. handle and transport may be empty. The error is for the client: a
+// malformed handle, or two that differ.
 func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string) (session.Key, error) {
 	key := session.Key{Principal: who.ID}
 	if env.HasSession && handle != "" && env.Session != handle {
@@ -82,7 +83,7 @@ func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string)
 // ErrHandle says that an explicit handle is malformed.
 var ErrHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
 
-// Looks says whether the answer to a method that is no call depends on whose session it is.
+// Looks reports whether the answer to a method other than tools/call depends on the session.
 func Looks(method string) bool {
 	switch method {
 	case "resources/list", "resources/read", "completion/complete", "prompts/list", "prompts/get",
@@ -92,7 +93,7 @@ func Looks(method string) bool {
 	return false
 }
 
-// Keyed says whether the answer to a request depends on whose it is, so that a handle which is malformed is an error.
+// Keyed reports whether the answer to a request depends on its session, so that a malformed handle is an error.
 func Keyed(env jsonrpc.Envelope, modern bool) bool {
 	return env.Method == "tools/call" || Looks(env.Method) || !modern && env.Method == "tools/list"
 }

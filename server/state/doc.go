@@ -1,13 +1,11 @@
-// Package state is the cellar: the key-value memory behind all sessions.
+// Package state is the Store: the key-value memory behind all sessions.
 //
-// A Store keeps small values by key, with compare-and-swap, and short streams. The
-// package knows the shape of keys and how long each family of them lives, never what
-// a value means. Rooms below server do not import it; they declare the two or three
-// methods that they use, and get a Store narrowed to their own keys.
+// A Store keeps small values by key, with compare-and-swap, and short streams. The package knows the shape of keys and
+// how long each family of them lives, never what a value means. Apart from tests, packages outside server do not import
+// it; they declare the two or three methods that they use, and get a Store narrowed to their own keys.
 //
-// Both back-ends are one table in memory. The embedded one also writes every change to
-// a log, before it makes the change and before it answers; the log is rewritten as a
-// snapshot when it has outgrown what is alive. Reads never touch the disk. There is no
-// breaker in front of it: an engine in this process fails at once, and a disk that hangs
-// is met by the time limit of each write.
+// Both back-ends are one table in memory. The embedded one also writes every change to a log, before it makes the
+// change and before it answers; when the log is much larger than the live data, it is rewritten as a snapshot. Reads
+// never touch the disk. There is no circuit breaker: a store in this process fails at once, and each write has a time
+// limit for a disk that hangs.
 package state

@@ -1,10 +1,8 @@
 // Package catalog finds tools by what a model types.
 //
-// An Entry is what can be said about a tool without running it; Find ranks entries
-// by the words of a query. Everything is pure: the same entries and the same query
-// give the same answer in every process. The package knows no tool and no MCP: what
-// people call a thing stands in the hint and the description of its tool, and no
-// list of synonyms is kept here.
+// An Entry describes a tool without running it; Find ranks entries by the words of a query. Everything is pure: the
+// same entries and the same query give the same answer in every process. The package knows no tool and no MCP, and has
+// no list of synonyms: other names for a thing are in the hint and the description of its tool.
 package catalog
 
 import (

@@ -15,10 +15,10 @@ import (
 	"codehand/tools/wording"
 )
 
-// ApplyAll changes all files or none; the changes are in the order of files. The error is a refusal that says what is
-// wrong with every file, or one of ours.
+// ApplyAll changes all files or none. The changes are in the order of files. The error is a refusal, which names every
+// failing file where that is possible (see CheckAll), or an internal error.
 func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestate.Change, error) {
-	// which is refused, and so are others for what is wrong with them
+	// Edits of a notebook are refused. Check all files, so that the refusal names everything that is wrong.
 	if slices.ContainsFunc(files, (*FileEdits).notebook) {
 		if _, err := CheckAll(ctx, env, files); err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestat
 	return nil, err
 }
 
-// TellStages lets files tell the client how far their call is. done is called when the call ends.
+// TellStages makes the edits of files report their progress to the client. The caller must call done at the end.
 func TellStages(env tool.Env, files ...*FileEdits) (done func()) {
 	notes := &stages{env: env}
 	for _, f := range files {
@@ -63,8 +63,8 @@ func TellStages(env tool.Env, files ...*FileEdits) (done func()) {
 // maxFailing is how many failing edits one refusal reports.
 const maxFailing = 10
 
-// DryRunWords is what a dry run says of edits that fit. It only reads, so no rule about changes was asked before: one
-// that denies them, by the name that was given or by that of the file itself, is told here.
+// DryRunWords says that all edits fit. A dry run is checked by the rules for reading only, so this also says whether a
+// rule denies changes, by the given path or by the resolved one.
 func DryRunWords(env tool.Env, files []*FileEdits) string {
 	edits := wording.Plural(files[0].Total, "edit", "edits")
 	for _, f := range files {
@@ -77,7 +77,7 @@ func DryRunWords(env tool.Env, files []*FileEdits) string {
 	return "Dry run: all " + edits + " would apply."
 }
 
-// EditedWords is what these edits came to.
+// EditedWords says how many files and edits were applied.
 func EditedWords(changes []filestate.Change, edits int) string {
 	changed := slices.DeleteFunc(slices.Clone(changes), unchanged)
 	if len(changed) == 0 {
@@ -87,10 +87,11 @@ func EditedWords(changes []filestate.Change, edits int) string {
 		wording.Plural(edits, "edit", "edits"))
 }
 
-// unchanged says that an edit came to the content that the file had.
+// unchanged reports whether an edit left the content as it was.
 func unchanged(c filestate.Change) bool { return c.Old != nil && bytes.Equal(c.Old, c.New) }
 
-// CheckAll tries the edits of every file and writes nothing. The first failing edit of each is reported, at most 10.
+// CheckAll tries the edits of every file and writes nothing. It reports the first failing edit of each file, for up to
+// 10 files.
 func CheckAll(ctx context.Context, env tool.Env, files []*FileEdits) (changes []filestate.Change, err error) {
 	defer TellStages(env, files...)()
 	var all *tool.Refusal

@@ -10,20 +10,20 @@ import (
 	"codehand/tools/tool"
 )
 
-// appliedChanges, appliedBytes and appliedTime are how much of the journal is looked at for an edit that was made
-// before, and how long it is looked for at a time: a hint must not take long, and a journal may hold a month of
-// changes.
+// Limits of the search for an edit that was made before: changes of the journal, bytes, time of one try. It only makes
+// a hint, so it must be quick.
 const (
 	appliedChanges = 4
 	appliedBytes   = 4 << 20
 	appliedTime    = 25 * time.Millisecond
 )
 
-// appliedBefore says that the session has made exactly this edit of the file before, and that now, which has no more of
-// what it replaces, still has what it wrote: of the content that one of the last changes found it makes what that
-// change left, or, if other edits were made with it, is used up in that.
+// appliedBefore reports whether this session has already made exactly this edit, and the file still holds its result.
+// It applies the edit to the content before each of the session's last changes of the file. The edit was made if that
+// gives the content after the change. If the change had other edits, too, it is enough that the content after it holds
+// the new text and no longer the old one. now is what the file holds now.
 func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e textedit.Edit) bool {
-	for range 2 { // the machine may have stood still for all of one time
+	for range 2 { // the machine may have been too busy the first time
 		if made, late := madeBefore(ctx, env, path, now, e); !late {
 			return made
 		}
@@ -31,7 +31,7 @@ func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e
 	return false
 }
 
-// madeBefore is one look; late: its time was over first.
+// madeBefore is one try of appliedBefore. late: it ran out of time.
 func madeBefore(ctx context.Context, env tool.Env, path string, now []byte, e textedit.Edit) (made, late bool) {
 	if len(now) > appliedBytes {
 		return false, false

@@ -13,8 +13,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// A CellEdit changes one cell of a notebook. Since nothing in it proves that the caller knows what it replaces, the
-// source of the cell must have been shown. What the cell printed need not have been: running it again makes that anew.
+// A CellEdit changes one cell of a notebook. Unlike a text edit it does not quote what it replaces, so the whole source
+// of the cell must have been shown. The outputs need not: running the cell makes them again.
 type CellEdit struct {
 	Path string            // as asked for
 	Cell notebook.CellEdit // what to do
@@ -24,7 +24,7 @@ type CellEdit struct {
 	was, is filestate.Span
 }
 
-// Change makes the new notebook, whatever it is spelled in. Errors are those of viewing.ReadNotebook and of
+// Change returns the new notebook in the encoding of the old one. Errors are those of viewing.ReadNotebook and of
 // notebook.Apply.
 func (e *CellEdit) Change(old []byte) (content []byte, err error) {
 	if old == nil {
@@ -42,7 +42,7 @@ func (e *CellEdit) Change(old []byte) (content []byte, err error) {
 	return e.book.Spell(content)
 }
 
-// Touches is that of filestate.Edit.
+// Touches is for filestate.Edit.Touches.
 func (e *CellEdit) Touches() (was, is filestate.Span) { return e.was, e.is }
 
 // Unseen refuses an edit of a cell whose source was not shown, or not whole, and says how it can be.
@@ -63,7 +63,7 @@ func (e *CellEdit) Unseen(maxLine int) error {
 		bytes.Count(lines, []byte("\n"))+1)
 }
 
-// IsUnseenCell tells such a refusal of the ledger from one about the version of a part.
+// IsUnseenCell reports whether filestate refused the edit because the cell was not shown, and not because of a version.
 func IsUnseenCell(err error) bool {
 	part, ok := errors.AsType[*filestate.PartReadError](err)
 	return ok && part.Version == ""

@@ -20,16 +20,16 @@ func By(env tool.Env, name string) journal.By {
 		Workspace: env.Space.First()}
 }
 
-// DiffAt is what a change did at these places, nil: anywhere, at most maxBytes long and safe to read. whole: nothing is
-// missing.
+// DiffAt returns the diff of a change, at most maxBytes long, with control characters escaped. places limits it to
+// these places; nil: all. whole reports that nothing was left out or altered by escaping.
 func DiffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff string, whole bool) {
 	diff, whole = textedit.DiffAt(c.Old, c.New, places, maxBytes)
 	diff, exact := results.ShowDiff(diff)
 	return strings.TrimSuffix(diff, "\n"), whole && exact
 }
 
-// Meta is what programs learn of changed files: beside the tool's own fields, which are an object, the id that the
-// change has in the journal.
+// Meta returns what programs learn about changed files: the tool's own fields, which must encode as an object, and the
+// id of the change in the journal.
 func Meta(fields any, changes ...filestate.Change) tool.Meta {
 	m := tool.Meta{Data: wording.Data(fields)}
 	if i := slices.IndexFunc(changes, func(c filestate.Change) bool { return c.ID != "" }); i >= 0 {
@@ -65,7 +65,8 @@ func Meta(fields any, changes ...filestate.Change) tool.Meta {
 // MaxDiff is the most bytes of a diff, or of a whole file in its place, that one answer shows.
 const MaxDiff = 8192
 
-// ContentDiff is what lies between two contents of a file; nil: there is none. whole: nothing is missing.
+// ContentDiff returns the diff of two contents of a file; nil: there is no file. whole reports that nothing was left
+// out or altered by escaping.
 func ContentDiff(before, after []byte, maxBytes int) (diff string, whole bool) {
 	for _, content := range [][]byte{before, after} {
 		if _, err := textedit.Detect(content[:min(len(content), 64<<10)]); err != nil {

@@ -27,7 +27,8 @@ type FileEdits struct {
 	notes   *stages
 }
 
-// CheckEdit refuses an edit that needs no file for that. head begins the words about one of several.
+// CheckEdit refuses an edit that is wrong whatever the file holds. head is put before the text about one of several
+// edits.
 func CheckEdit(name, head, old, now string) error {
 	switch {
 	case len(old) > 1<<20:
@@ -40,10 +41,10 @@ func CheckEdit(name, head, old, now string) error {
 	return nil
 }
 
-// errChecked ends a change that was only tried.
+// errChecked ends a change that is only tried.
 var errChecked = errors.New("checked, not written")
 
-// Change is f as the ledger wants it.
+// Change returns f as an edit for env.Files.Update.
 func (f *FileEdits) Change(env tool.Env) filestate.Edit {
 	creates := f.Edits[0].Old == ""
 	return filestate.Edit{
@@ -74,7 +75,7 @@ func (f *FileEdits) stages() (trying, writing string) {
 }
 
 // check applies the edits to what is on disk now, under the same guard as a change, and writes nothing. The error is a
-// refusal, or ours.
+// refusal, or an internal error.
 func (f *FileEdits) check(ctx context.Context, env tool.Env) (filestate.Change, error) {
 	tried := filestate.Change{Path: f.File.Path, Durable: true}
 	if err := f.RefuseNotebook(ctx, env); err != nil {
@@ -126,7 +127,7 @@ func (f *FileEdits) Refusal(ctx context.Context, env tool.Env, err error) error 
 	return matchRefusal(env, f.Path, head, edit.Old, more, err)
 }
 
-// Missing says that there is no such file now.
+// Missing reports that there is no such file now.
 func Missing(f filestate.File) bool {
 	_, err := f.Dir.Lstat(f.Name)
 	return errors.Is(err, fs.ErrNotExist)

@@ -16,12 +16,13 @@ import (
 	"codehand/tools/workspace"
 )
 
-// A Guard puts into words, for one tool, why the ledger did not change a file: it was not read, or has changed since.
+// A Guard words, for one tool, why the ledger did not change a file: it was not read, or has changed since. The check
+// itself is in filestate/seen.
 type Guard struct {
 	Name            string // of the tool
-	Unread, Changed int    // numbers of its refusals
-	creates         bool   // the edit makes a file, so that one with content is in the way
-	head            string // what the words about one of several edits begin with
+	Unread, Changed int    // Refusal.Number for a file that was not read, and for one that has changed
+	creates         bool   // the edit creates a file, so a file with content is in the way
+	head            string // put before the text about one of several edits
 }
 
 // Refusal answers an error of Files.Update about path.
@@ -50,7 +51,7 @@ func (g Guard) Refusal(ctx context.Context, env tool.Env, path string, err error
 		return tool.Numbered(tool.FilePartlyRead, g.Unread,
 			"Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) "+
 				"or use notebook_edit.", path)
-	case isPart && len(part.Seen) == 0: // the answer of the change may have shown whole lines
+	case isPart && len(part.Seen) == 0: // the diff of a change shows whole lines, but only what it wrote counts
 		return tool.Numbered(tool.FilePartlyRead, g.Unread,
 			"Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
 	case isPart:
@@ -78,7 +79,7 @@ func goneRefusal(ctx context.Context, env tool.Env, path string) error {
 	return tool.Numbered(tool.FileNotFound, 4, "%s", text)
 }
 
-// WasDeleted says that the session has seen a file that is not there any more.
+// WasDeleted reports whether the session has seen a file that is not there any more.
 func WasDeleted(ctx context.Context, env tool.Env, path string) bool {
 	real, _ := env.Space.Resolve(path)
 	stale, err := env.Files.Changed(ctx, real)

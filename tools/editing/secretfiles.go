@@ -9,8 +9,8 @@ import (
 	"codehand/tools/tool"
 )
 
-// RefuseSecret refuses a text with a secret for a file that must not get any. parameter names the text. The file itself
-// counts, and the name that was given.
+// RefuseSecret refuses to write text that holds a secret to a file under write.secret_paths. The path as given and the
+// resolved path are both checked. parameter is the name of the input that holds text.
 func RefuseSecret(s *session.State, path, parameter, text string) error {
 	if s == nil || s.Clean == nil {
 		return nil

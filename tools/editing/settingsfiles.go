@@ -7,7 +7,7 @@ import (
 	"codehand/tools/wording"
 )
 
-// A brokenError says that a change would leave settings that the program which they are for could not read.
+// A brokenError says that a change would make a settings file unreadable for its program.
 type brokenError struct {
 	reason error
 	text   string // the same without paths
@@ -17,15 +17,15 @@ func (e *brokenError) Error() string { return "settings would be broken: " + e.r
 
 func (e *brokenError) Unwrap() error { return e.reason }
 
-// CheckSettings is the last check of a new content: of a file of settings it must be one that can be read. The error is
-// for Guard.Refusal.
+// CheckSettings checks a new content last: a settings file of a client must stay readable. The error is for
+// Guard.Refusal.
 func CheckSettings(env tool.Env, before, after []byte, paths ...string) error {
 	reason := env.Settings.Break(before, after, paths...)
 	if reason == nil {
 		return nil
 	}
 	text := reason.Error()
-	for _, path := range paths { // which the refusal names
+	for _, path := range paths { // the refusal names the path itself
 		text = strings.ReplaceAll(text, path+":", "")
 	}
 	return &brokenError{reason, text}

@@ -29,7 +29,7 @@ func (g Guard) unreadRefusal(ctx context.Context, env tool.Env, path string) err
 	return wording.PathRefusal(env, path, err)
 }
 
-// look opens a file that was not read for what reading would find.
+// look opens a file that was not read yet, and returns the error that read_file would give.
 func (g Guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 	r, err := env.Files.Open(ctx, f)
 	if err != nil {
@@ -53,7 +53,7 @@ func (g Guard) inTheWay(content []byte) bool {
 	return g.creates && strings.TrimSpace(textedit.Shown(content)) != ""
 }
 
-// seenLines names the lines that a session has seen of a file, and nextUnseen the first one that it has not.
+// seenLines names the lines of a file that a session has seen; nextUnseen returns the first line that it has not.
 func seenLines(e *filestate.PartReadError) string {
 	if len(e.Seen) == 0 {
 		return "parts of lines"

@@ -13,8 +13,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// KeptContent is the whole of a content that may be in no file: nobody can compare it with anything. What is shown is
-// for reading: only undo_change has its bytes.
+// KeptContent shows a content that the journal kept because no file has it: what another program saved during a change,
+// or what a killed process left. It shows text for reading; undo_change writes the exact bytes.
 func KeptContent(id string, content []byte) string {
 	back := "To write it to the file, byte for byte, use undo_change with change_id " + id + "."
 	encoding, err := textedit.Detect(content)
@@ -59,12 +59,12 @@ func UndoneFiles(changes []filestate.Change) (text string, hidden []int) {
 	return b.String(), hidden
 }
 
-// Forget forgets files of which an answer does not show all that has changed, and says so: what comes from the journal,
-// nobody in this session may have seen.
+// Forget makes the session read again the files whose change the answer does not show completely, and says so: the
+// restored content may never have been shown to this session.
 func Forget(ctx context.Context, env tool.Env, changes []filestate.Change, hidden []int) (notes []string) {
 	for _, i := range hidden {
 		c := &changes[i]
-		_ = env.Files.Forget(ctx, c.Path) // a memory that fails lets nobody change the file
+		_ = env.Files.Forget(ctx, c.Path) // ignore the error: without its memory the ledger refuses changes
 		c.After = c.After.AsPartial()
 		notes = append(notes, "[not all that changed is shown; read again before editing: "+wording.ShownName(env,
 			c.Path)+"]")

@@ -16,8 +16,9 @@ import (
 	"codehand/tools/workspace"
 )
 
-// UndoSteps reaches every file of a change anew, as a write would. A path that leads elsewhere by now is a conflict:
-// what lies behind a link was not changed by that change. The caller closes the files, also with an error.
+// UndoSteps opens every file of a change again, for writing. If a path now leads to another place, through a link, that
+// is a conflict: the change did not touch the file there. The caller closes the files of the steps, also after an
+// error.
 func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 	var steps []filestate.Step
 	for _, f := range e.Files {
@@ -44,7 +45,7 @@ func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 	return steps, nil
 }
 
-// Undoable finds a change that this session may take back: all its files are in the roots.
+// Undoable finds a change that this session may take back, since all its files are in the roots.
 func Undoable(ctx context.Context, s *session.State, id string) (journal.Entry, error) {
 	e, err := Named(ctx, s, id, true)
 	if err != nil {
@@ -64,7 +65,7 @@ func Undoable(ctx context.Context, s *session.State, id string) (journal.Entry, 
 	return e, nil
 }
 
-// UndoWords says what an undo did: nothing of a change that was never made, since the process was killed.
+// UndoWords says what an undo did. It may be nothing: the process was killed before the change was made.
 func UndoWords(e journal.Entry, changes []filestate.Change) (did, again string) {
 	switch {
 	case e.Kept != "":
@@ -75,7 +76,7 @@ func UndoWords(e journal.Entry, changes []filestate.Change) (did, again string) 
 	return "Took back this change:\n", "to make it again"
 }
 
-// undoneMeanwhile says that a change was taken back since it was looked up.
+// undoneMeanwhile reports whether a change was taken back since it was looked up.
 func undoneMeanwhile(ctx context.Context, env tool.Env, e journal.Entry) bool {
 	now, err := env.Files.History(ctx, journal.Query{ID: e.ID, Limit: 1})
 	return err == nil && len(now) == 1 && now[0].Undone && !e.Undone

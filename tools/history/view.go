@@ -14,14 +14,14 @@ import (
 	"codehand/tools/workspace"
 )
 
-// A View is what a call may see of the journal: changes of files in the roots that it may read, whoever of the
-// same principal made them. What a person must be asked about first, it sees only at the place that it was asked about.
-// It is for one call, and one goroutine.
+// A View is what one call may see of the journal: changes of files in its roots that it may read, by any session of the
+// principal. Files that a person must approve before they are read are visible only if the same rule covers Place,
+// which the call asked about. Use it in one call and one goroutine.
 type View struct {
 	state *session.State
 	Place string          // what rules were asked about
-	Paths []string        // files and directories that are asked for; nil: all
-	open  map[string]bool // by path
+	Paths []string        // files and directories that the call asks for; nil: all
+	open  map[string]bool // by path: whether the call may see it
 }
 
 // NewView is a view of the changes of a file, or of what is below a directory; "": of the workspace. The refusal is
@@ -32,7 +32,7 @@ func NewView(s *session.State, path string) (*View, error) {
 		if len(s.Space.Roots()) > 0 {
 			return v, nil
 		}
-		path = v.Place // refused in the words of every other tool, and not called unchanged
+		path = v.Place // without roots every path is refused; do not answer "no changes"
 	}
 	if err := RefuseOutside(s, path); err != nil {
 		return nil, err
@@ -41,14 +41,14 @@ func NewView(s *session.State, path string) (*View, error) {
 	return v, nil
 }
 
-// Shows says whether a change is asked for and may be seen.
+// Shows reports whether the call asks for a change and may see it.
 func (v *View) Shows(e journal.Entry) bool {
 	return slices.ContainsFunc(v.Files(e), func(f journal.EntryFile) bool {
 		return v.Paths == nil || slices.ContainsFunc(v.Paths, func(p string) bool { return wording.Below(p, f.Path) })
 	})
 }
 
-// Files are those of a change that may be seen.
+// Files returns the files of a change that the call may see.
 func (v *View) Files(e journal.Entry) []journal.EntryFile {
 	var seen []journal.EntryFile
 	for _, f := range e.Files {
@@ -68,7 +68,7 @@ func (v *View) sees(path string) bool {
 	return may
 }
 
-// readable says whether no rule is in the way, under whatever name the file has.
+// readable reports whether the rules allow reading a file, under each of its names.
 func (v *View) readable(path string) bool {
 	rules := v.state.Rules
 	names := []string{path}
@@ -84,14 +84,14 @@ func (v *View) readable(path string) bool {
 		func(name string) bool { return rules.Hidden(name) || rules.Withheld(v.Place, name) })
 }
 
-// inRoots says by its text whether a path of the journal, which was canonical when the change was made, is of this
-// workspace: what stands there now does not matter for what stood there.
+// inRoots reports whether a path of the journal is below a root. It compares text only: the path was canonical when the
+// change was made, and what is there now does not matter.
 func inRoots(s *session.State, path string) bool {
 	return slices.ContainsFunc(s.Space.Roots(), func(root string) bool { return wording.Below(root, path) })
 }
 
-// Paths are those under which the journal may have a file, though links may stand there now: that of the name in
-// the directory that it leads to, that of what it leads to, and that which is written, unless its directory leads out.
+// Paths returns the paths under which the journal may have recorded path, since links may have changed: the name in its
+// resolved directory; the resolved path; and, if the directory is inside the roots, the path as written.
 func Paths(s *session.State, path string) []string {
 	path = s.Space.Abs(path)
 	dir, inside := s.Space.Resolve(filepath.Dir(path))
@@ -106,7 +106,7 @@ func Paths(s *session.State, path string) []string {
 	return paths
 }
 
-// RefuseOutside refuses a path that no change of this workspace can have; nil: one can.
+// RefuseOutside refuses a path that no change in the roots can have; nil: one can.
 func RefuseOutside(s *session.State, path string) error {
 	if err := s.Space.Refused(path); err != nil {
 		return wording.PathRefusal(tool.Env{State: s}, path, err)
@@ -123,8 +123,8 @@ func RefuseOutside(s *session.State, path string) error {
 		"No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
 }
 
-// Named finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is
-// CHANGE_UNKNOWN: another principal's change is as unknown as one that never was.
+// Named finds a change by its id. At least one of its files is in the roots. kept also finds contents that were kept
+// without a change (journal.Query.Kept). The refusal is CHANGE_UNKNOWN, also for another principal's change.
 func Named(ctx context.Context, s *session.State, id string, kept bool) (journal.Entry, error) {
 	found, err := s.Files.History(ctx, journal.Query{ID: id, Kept: kept})
 	if len(found) == 0 && err != nil {
@@ -139,15 +139,15 @@ func Named(ctx context.Context, s *session.State, id string, kept bool) (journal
 	return found[0], nil
 }
 
-// Unknown is the refusal for an id that no change of this workspace has.
+// Unknown is the refusal for an id that no change in the roots has.
 func Unknown(id string) error {
 	return tool.Refuse(tool.ChangeUnknown,
 		"There is no change %s in this workspace. Use file_history to list the changes.",
 		wording.Clip(wording.OneLine(id), 40))
 }
 
-// Fault is what an error of the journal means for the caller. What cannot be read now says nothing of what is in it;
-// every other error comes back as it is. what begins the words: "The changes of P" or "Change ID".
+// Fault turns an error of reading the journal into a refusal; it must not be taken for "there is no such change". Other
+// errors are returned unchanged. what begins the text: "The changes of P" or "Change ID".
 func Fault(what string, err error) error {
 	unread, ok := errors.AsType[*journal.UnreadError](err)
 	if !ok {
@@ -158,7 +158,7 @@ func Fault(what string, err error) error {
 		". Nothing was written. Try again, or tell the user."}
 }
 
-// UnreadCause is why, without the paths, which are of the state directory.
+// UnreadCause returns the cause without paths: they lie in the state directory, which models need not know.
 func UnreadCause(e *journal.UnreadError) string {
 	if system, ok := errors.AsType[syscall.Errno](e); ok {
 		return system.Error()

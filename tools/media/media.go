@@ -1,11 +1,11 @@
-// Package media makes what a model can look at from images and PDF files that nobody vouches for.
+// Package media turns untrusted images and PDF files into what a model can look at.
 //
-// An image is checked by its header before anything is decoded, decoded with bounded memory and time, and made small
-// (fit). The pages of a PDF are turned into text and images by poppler's programs (Reader.Pages), which run at level 1
-// of tools/sandbox: with limits, but with the rights of this process, since no kernel confines them yet. This process
-// never parses a PDF.
+// It checks the header of an image before it decodes anything, decodes with bounded memory and time, and scales the
+// image down (fit). Poppler's programs turn the pages of a PDF into text and images (Reader.Pages). They run at level 1
+// of tools/sandbox: with limits, but with the rights of this process, since the kernel does not confine them yet. This
+// process never parses a PDF.
 //
-// It knows no paths, no tools and no words for the model. A file's name says nothing here: only its bytes do.
+// It knows no paths, no tools and no texts for the model. It looks only at the bytes of a file, not at its name.
 package media
 
 import (

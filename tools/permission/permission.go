@@ -1,8 +1,7 @@
 // Package permission decides whether a call may run.
 //
-// It owns rules, modes and the one decision that the corridor asks for. It never
-// looks at the disk, asks nobody, and knows no tool by name beyond what a rule
-// says: everything that a decision depends on is in a Request.
+// It owns rules, modes and the one decision about a call, for server/pipeline. It never looks at the disk, asks nobody,
+// and knows no tool by name beyond what a rule says: everything that a decision depends on is in a Request.
 package permission
 
 import (

@@ -1,3 +1,3 @@
-// Package planning has what the tools of plan mode and those of tasks share: the plan file, the question about a plan
-// and what comes of the answer, and the words about tasks. Which mode is in force, the session and the rules decide.
+// Package planning has what the tools of plan mode and the task tools share: the plan file, the question about a plan
+// and the effect of its answer, and the texts about tasks. The session and the rules decide which mode is in force.
 package planning

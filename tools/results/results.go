@@ -1,7 +1,7 @@
-// Package results keeps what is too long to show, and makes the short form.
+// Package results keeps results that are too long to show, and makes their short form.
 //
-// The whole text is on disk, closed, before anything is cut. It also owns the cleaning of
-// text that programs produced. It knows no tools, no sessions and no MCP.
+// The whole text is on disk, closed, before anything is cut. The package also cleans text that programs produced. It
+// knows no tools, no sessions and no MCP.
 package results
 
 import (

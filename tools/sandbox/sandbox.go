@@ -1,11 +1,11 @@
 // Package sandbox starts a process with a filtered environment and its own session, and ends its whole tree.
 //
-// It is the only room that starts programs. Levels of confinement by the kernel are not built yet: a process runs at
-// level 1 (limits), and every caller can say so.
+// It is the only package that starts programs. The kernel does not confine them yet: a process runs at level 1
+// (limits), and every caller can report that.
 //
-// A tree is more than a process group: a daemon leaves its group and session and is adopted by init. On Linux each
-// tree therefore carries a mark of its own, which every descendant inherits, and its members are found by walking
-// /proc (mark.go, tree_linux.go). Elsewhere only the process group is known.
+// A tree is more than a process group: a daemon leaves its group and session and is adopted by init. On Linux each tree
+// therefore carries a mark of its own, which every descendant inherits, and its members are found by walking /proc
+// (mark.go, tree_linux.go). Elsewhere only the process group is known.
 package sandbox
 
 import (

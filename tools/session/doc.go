@@ -1,6 +1,6 @@
-// Package session is the memory of one conversation: the handles and cells that a
-// call may use, and nothing that does work.
+// Package session has the type State: what the calls of one session may use. It holds data and does no work.
 //
-// A State is passed to tools, never looked up. Truth lives in cells (in the Store)
-// and on disk; what a State holds itself are handles whose loss costs time only.
+// A State is passed to tools, never looked up. It has two kinds of fields. A Cell is a small persistent value in the
+// Store. All others are handles of engines (ledger, shell, search ...), which can be dropped and made again without
+// losing anything.
 package session

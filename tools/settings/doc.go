@@ -1,8 +1,8 @@
-// Package settings says whether a file of settings can still be read by the program that it is for.
+// Package settings says whether the program that a settings file belongs to can still read it.
 //
-// It knows those of clients by their paths: the settings of .claude, .mcp.json, and the files of .vscode, which are
-// JSON with comments. Of the fields that it knows, the types must fit; whatever it does not know is allowed. What this
-// server's own settings must be, it is told.
+// It knows the settings files of clients by their paths: the settings of .claude, .mcp.json, and the files of .vscode,
+// which are JSON with comments. Fields that it knows must have the right type; unknown fields are allowed. Its caller
+// brings the check for this server's own settings.
 //
-// It is pure: no disk, no clock. Nothing in it changes after it was made, so all of it is safe for concurrent use.
+// It is pure: no disk, no clock. Its values are immutable, so all of it is safe for concurrent use.
 package settings

@@ -3,11 +3,11 @@
 // Output goes to spool files, never to a pipe that a grandchild can hold open, so a call always ends in time.
 // It decides nothing about permissions and has no words for the model.
 //
-// Each command has one goroutine (run.go) that follows it from its start to the end of its tree. Every 20 ms it copies
-// what is new in the two spools, stdout and stderr, into a merged log (output.go): that is the granularity at which the
-// order of the two is known; within it, stdout comes first. Of each of the three files the first and last 32 MiB are
-// kept: while the command runs, the middle is released by punching holes, so positions are offsets; at the end the log
-// is closed up around a line that says what is missing, so that it can be read as a text.
+// Each command has one goroutine (run.go) that follows it from its start to the end of its process tree. Every 20 ms it
+// copies new output from the two spools, stdout and stderr, to a merged log (output.go). So their order is known to
+// 20 ms; within that time, stdout comes first. The first and last 32 MiB of each of the three files are kept. While the
+// command runs, holes are punched into the middle, so positions stay valid offsets. At the end the two parts of the log
+// are joined with a line that says what is missing, so that it can be read as text.
 package shell
 
 import (

@@ -1,11 +1,9 @@
 // Package skills finds skills, and makes the text of one.
 //
-// A skill is a directory with a SKILL.md: YAML between two lines `---`, then
-// instructions for a model. An Index looks at directories in the order of their
-// precedence and parses again only what has changed. It reaches files through a
-// Files that its caller hands in, so that what a session may not see is no skill of
-// it, and it runs nothing: a Rendering says which commands a text asks for, and its
-// caller decides.
+// A skill is a directory with a SKILL.md: YAML between two lines `---`, then instructions for a model. An Index looks
+// at directories in the order of their precedence, and parses only changed files again. It reads files through a Files
+// that its caller passes in, so a session finds no skill that it may not see. It runs nothing: a Rendering says which
+// commands a text asks for, and the caller decides about them.
 package skills
 
 import (

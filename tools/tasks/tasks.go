@@ -1,12 +1,11 @@
-// Package tasks is a list of tasks: what a task is, and what may become of it.
+// Package tasks keeps a list of tasks and its rules: what a task is, and how it may change.
 //
-// A List is kept by a Memory, which makes each change one step: a cell of a session,
-// or a Directory that several sessions and processes share. Ids rise and are never
-// used again; links between tasks are kept in both directions and form no circle.
+// A List is stored in a Memory, which makes each change atomic: a cell of a session, or a Directory that several
+// sessions and processes share. Ids rise and are never reused; links between tasks are kept in both directions and form
+// no circle.
 //
-// The rules are functions from one Book to the next, which know nothing of where it is
-// kept. A Directory has files instead of one value, so it alone can be found half
-// changed; mend makes of such a Book one that keeps the rules.
+// The rules are functions from one Book to the next, which do not know where it is stored. Only a Directory can be
+// found half changed, since it has several files; mend repairs such a Book so that it keeps the rules.
 package tasks
 
 import (

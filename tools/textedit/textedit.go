@@ -1,13 +1,13 @@
 // Package textedit finds text in the bytes of a file and replaces it, changing no other byte.
 //
-// It works on the raw bytes of UTF-8. A file in another encoding is edited in its text, which knows for each place
-// where it comes from (coded.go), so that there, too, only what an edit writes is encoded. Old text is compared with a
-// view of them, in which a \r\n is a \n and, if need be, typographic quotes are straight; each place of the view knows
-// where it is in the file, so only the bytes that matched are ever rewritten. A view is made only where the plain bytes
-// cannot be searched.
+// It works on the raw bytes of UTF-8. A file in another encoding is decoded first; the decoded text knows for each
+// position where it is in the file (coded.go), so only the text that an edit writes is encoded again. Old text is
+// searched in the bytes, or, where that is not possible, in a view of them: with \n for \r\n and, if needed, straight
+// quotes for typographic ones. Each position of a view knows where it is in the file, so only the matched bytes are
+// rewritten.
 //
-// It is pure: no disk, no clock, no goroutine. It knows no files and no tools. What could take long is bounded by an
-// amount of work, not by time, so that the same input always gives the same answer.
+// It is pure: no disk, no clock, no goroutine. It knows no files and no tools. Long searches are bounded by an amount
+// of work, not by time, so the same input always gives the same answer.
 package textedit
 
 import (

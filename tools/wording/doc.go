@@ -1,4 +1,4 @@
-// Package wording holds what the answers of several tools say in the same way: why a path, a file or the Store cannot
-// be used, how names and counts are written, and how much room an answer has. The same fact has the same words in every
-// tool. It turns errors of engines into refusals, and changes nothing.
+// Package wording has the texts that several tools share: refusals about paths, files and the Store, how names and
+// counts are written, and how long an answer may be. The same fact has the same words in every tool. It turns errors of
+// engines into refusals, and changes nothing.
 package wording

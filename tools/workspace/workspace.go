@@ -1,10 +1,9 @@
 // Package workspace decides which paths a session may touch, and reaches them.
 //
-// Every path goes through a Space. A path is chosen by whole components and then
-// reached through directory handles (os.Root), one component at a time and following
-// no link by itself, so that no string prefix and no swap between check and use
-// decides what is touched. A link is read, and its target is resolved by the same
-// rules from the beginning. The package knows no rules, no tools and no file contents.
+// Every path goes through a Space. It compares a path with the roots by whole components, and then opens it through
+// directory handles (os.Root), one component at a time, so neither a string prefix nor a swap between check and use
+// decides which file is touched. The kernel follows no link here: a Space reads a link and resolves its target by the
+// same rules, from the beginning. The package knows no rules, no tools and no file contents.
 package workspace
 
 import (

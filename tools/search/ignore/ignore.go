@@ -1,7 +1,7 @@
 // Package ignore reads gitignore patterns and decides about names, exactly as git does.
 //
-// A List is one file, a Stack the files of several kinds and directories that apply at one place. Both are
-// immutable once made and know paths as strings only: nothing here touches a disk.
+// A List holds the patterns of one file. A Stack holds all Lists, of several kinds and directories, that apply in one
+// place. Both are immutable and know paths as strings only: the package never touches the disk.
 package ignore
 
 import (

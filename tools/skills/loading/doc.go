@@ -1,4 +1,4 @@
-// Package loading makes the answer that one skill is: its text, with its commands run and the rules that it lends.
-// Which skills there are and what stands in them is the room skills'; a command is a call of its own, through the
-// corridor.
+// Package loading makes the answer of one loaded skill: its text, with its commands run, and the permission rules that
+// it brings for a while. tools/skills finds and parses skills. Each command is a call of its own, through
+// server/pipeline.
 package loading
