@@ -25,9 +25,9 @@ type askUserQuestionInput struct {
 
 type askUserQuestionItem struct {
 	Question    string                  `json:"question" jsonschema:"the whole question" rule:"maxrunes=500"`
-	Header      string                  `json:"header" jsonschema:"a word for it" rule:"maxrunes=12"`
-	Options     []askUserQuestionOption `json:"options" jsonschema:"what can be chosen" rule:"minitems=2 maxitems=4"`
-	MultiSelect bool                    `json:"multiSelect,omitempty" jsonschema:"several may be chosen"`
+	Header      string                  `json:"header" jsonschema:"short title" rule:"maxrunes=12"`
+	Options     []askUserQuestionOption `json:"options" jsonschema:"the choices" rule:"minitems=2 maxitems=4"`
+	MultiSelect bool                    `json:"multiSelect,omitempty" jsonschema:"allow several choices"`
 	Preview     string                  `json:"preview,omitempty"`
 }
 

@@ -22,9 +22,9 @@ var jobOutputText string
 
 type jobOutputInput struct {
 	JobID   string `json:"job_id" jsonschema:"id of the job"`
-	Block   bool   `json:"block,omitempty" jsonschema:"wait for its end"`
+	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end"`
 	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 default=30000"`
-	Filter  string `json:"filter,omitempty" jsonschema:"RE2; other lines are skipped"`
+	Filter  string `json:"filter,omitempty" jsonschema:"RE2; show only matching lines"`
 }
 
 var jobOutput = tool.Define(tool.Def[jobOutputInput]{

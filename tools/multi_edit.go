@@ -27,12 +27,12 @@ type multiEditInput struct {
 }
 
 type multiEditItem struct {
-	FilePath   string `json:"file_path,omitempty" jsonschema:"default: of the call"`
+	FilePath   string `json:"file_path,omitempty" jsonschema:"default: file_path of the call"`
 	OldString  string `json:"old_string" jsonschema:"exact text to replace"`
 	NewString  string `json:"new_string" jsonschema:"its replacement"`
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"every occurrence"`
 	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"exact count" rule:"min=1"`
-	Version    string `json:"version,omitempty" jsonschema:"that was read"`
+	Version    string `json:"version,omitempty" jsonschema:"shown by read_file"`
 }
 
 var multiEdit = tool.Define(tool.Def[multiEditInput]{

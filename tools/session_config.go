@@ -23,7 +23,7 @@ var sessionConfigText string
 
 type sessionConfigInput struct {
 	Key   string `json:"key,omitempty" jsonschema:"the option"`
-	Value string `json:"value,omitempty" jsonschema:"new value; default takes it back" rule:"maxlen=4096"`
+	Value string `json:"value,omitempty" jsonschema:"new value, or default to reset it" rule:"maxlen=4096"`
 }
 
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{

@@ -20,8 +20,8 @@ import (
 var undoChangeText string
 
 type undoChangeInput struct {
-	ChangeID string `json:"change_id,omitempty" jsonschema:"of file_history"`
-	FilePath string `json:"file_path,omitempty" jsonschema:"its last change"`
+	ChangeID string `json:"change_id,omitempty" jsonschema:"id from file_history"`
+	FilePath string `json:"file_path,omitempty" jsonschema:"undo its last change"`
 	DryRun   bool   `json:"dry_run,omitempty" jsonschema:"check only"`
 
 	change journal.Entry `json:"-"`
