@@ -79,7 +79,7 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 			history.OlderWords(in.Limit, in.FilePath)))
 	}
 	if partly {
-		lines = append(lines, "(There may be other changes: the journal cannot be read in part: "+
+		lines = append(lines, "(There may be other changes: a part of the journal cannot be read: "+
 			history.UnreadCause(unread)+".)")
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, nil

@@ -102,7 +102,7 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if err != nil {
 		return ""
 	}
-	text, _ := history.UndoneFiles(changes)
+	text, _ := history.UndoneFiles(changes, true)
 	return strings.TrimPrefix(text, "\n")
 }
 
@@ -120,18 +120,18 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		if err != nil {
 			return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 		}
-		what := "this change can be taken back"
+		what := "This change can be taken back"
 		if in.change.Kept != "" {
-			what = "this content can be written"
+			what = "This content can be written"
 		}
-		text, _ := history.UndoneFiles(changes)
-		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + text}, nil
+		text, _ := history.UndoneFiles(changes, true)
+		return tool.Result{Text: "Dry run: nothing was written. " + what + ":\n" + line + text}, nil
 	}
 	changes, err := env.Files.Undo(ctx, editing.By(env, "undo_change"), steps...)
 	if err != nil {
 		return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 	}
-	text, hidden := history.UndoneFiles(changes)
+	text, hidden := history.UndoneFiles(changes, false)
 	unseen := history.Forget(ctx, env, changes, hidden)
 	res := tool.Result{Meta: editing.Meta(struct {
 		Undone string `json:"undone"`

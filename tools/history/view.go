@@ -120,7 +120,8 @@ func RefuseOutside(s *session.State, path string) error {
 	}
 	_ = f.Close() // a directory handle holds no data
 	return tool.Refuse(tool.ChangeUnknown,
-		"No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
+		"No changes of %s are recorded: it is outside the allowed directories. Use file_history to list the changes.",
+		path)
 }
 
 // Named finds a change of a file of this workspace by its id; it may have files outside as well. The refusal is

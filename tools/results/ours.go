@@ -65,7 +65,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[encoding changed to `,
 		`\[lost with the old type: `,
 		`\[version [0-9a-f]{12}`,
-		`\[to make it again, undo change `,
+		`\[to (?:redo it|take that back), undo change `,
 		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\])`,
 		`\[the state store does not answer: (?:these tools|the rules of this skill) `,
 		`\[(?:of )?allowed-tools `,

@@ -41,6 +41,7 @@ var ourLines = []string{
 	"[written in place: not atomic]",
 	"[no undo copy: over 32 MiB]",
 	"[version 0123456789ab]",
+	"[to redo it, undo change k3x9q2mh5t7a2b4c]", "[to take that back, undo change k3x9q2mh5t7a2b4c]",
 	"[3 more match: a, b, c]", "[3 more match and do not fit here: a, b, c; select them by name]", "[2 more names are unknown]",
 	"[the state store does not answer: these tools do not join the list, but can be called]",
 	"[the state store does not answer: the rules of this skill are not in force]", "[1 skill that only the user may run is left out]",
