@@ -148,7 +148,7 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*editing.FileEdits, erro
 		f.Version = cmp.Or(f.Version, e.Version)
 		if e.Version != "" && e.Version != f.Version {
 			return files, tool.Invalid("multi_edit",
-				fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
+				fmt.Sprintf("\"version\" of edit %d differs from that of an earlier edit of the same file", i+1))
 		}
 		f.Which, f.Total = append(f.Which, i+1), len(in.Edits)
 		f.Edits = append(f.Edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll,

@@ -44,8 +44,8 @@ func TestCutCell(t *testing.T) {
 	}
 	for _, mode := range []string{"replace", "delete"} {
 		text = r.fails(tool.FilePartlyRead, "notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c0","new_source":"x","edit_mode":"`+mode+`"}`)
-		same(t, text, "FILE_PARTLY_READ: Cell c0 of $WORK/a.ipynb was not shown whole, and what was not would be lost unseen. "+
-			"Read it with offset=1 and limit=1 or, where that cuts it, its lines with as_text=true, offset=7 and limit=202.")
+		same(t, text, "FILE_PARTLY_READ: Cell c0 of $WORK/a.ipynb was not shown completely, so this edit could lose text that you have not seen. "+
+			"Read it with offset=1 and limit=1 or, if that truncates it, its lines with as_text=true, offset=7 and limit=202.")
 	}
 	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"a.ipynb","content":"{\"cells\":[]}"}`)
 	for at := 7; at < 209; at += 30 {
@@ -153,7 +153,7 @@ func TestCutCellInOneLine(t *testing.T) {
 		t.Errorf("no %q in %s", want, text[max(0, len(text)-300):])
 	}
 	text := r.fails(tool.FilePartlyRead, "notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c1","new_source":"x"}`)
-	if want := "Where that cuts it, change it with run_shell and jq: its lines are too long for read_file."; !strings.HasSuffix(text, want) {
+	if want := "If that truncates it, change it with run_shell and jq: its lines are too long for read_file."; !strings.HasSuffix(text, want) {
 		t.Error(text)
 	}
 	r.ok("notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c0","new_source":"x"}`)

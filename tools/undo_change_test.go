@@ -91,7 +91,7 @@ func TestUndoChangeUnread(t *testing.T) {
 	r.ok("session_config", `{"key":"read_state","value":"reset"}`)
 	r.ok("undo_change", `{"file_path":"a"}`)
 	text := r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"a","content":"x\n"}`)
-	if !strings.Contains(text, "Only parts of lines of $WORK/a count as read (of a change, what it wrote). Read the rest (next: offset=1;") {
+	if !strings.Contains(text, "Only parts of some lines of $WORK/a count as read (after a change: the text that it wrote). Read the rest (next: offset=1;") {
 		t.Error(text)
 	}
 	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"1"}`)

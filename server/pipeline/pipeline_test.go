@@ -271,7 +271,7 @@ func TestStoreLost(t *testing.T) {
 	s.Mode = session.NewCell[permission.Mode](lostMemory{}, "mode")
 	for _, traits := range []tool.Traits{writes, {Private: true}} {
 		_, err := p.run(t, s, fixture("work", traits, done), "", Arrival{})
-		r := wantRefusal(t, err, tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
+		r := wantRefusal(t, err, tool.StateUnavailable, "The state store does not answer, so changes are refused. Reading works. Try again.")
 		if !errors.Is(r, errLost) {
 			t.Error("the cause is not kept for the log")
 		}

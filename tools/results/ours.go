@@ -53,7 +53,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[.* in the middle were not filtered; `,
 		`\[(?:not all of its output is kept|it may have printed more): `,
 		`\[a hook (?:changed|objects)`,
-		`\[written; durability unknown: `,
+		`\[written, but it may not survive a power loss: `,
 		`\[written in place: not atomic\][ \t]*$`,
 		`\[no undo copy: over 32 MiB\][ \t]*$`,
 		`\[hard link broken: `,

@@ -37,7 +37,7 @@ var ourLines = []string{
 	"[job_output will show this output again]", "[the next call will show this output again]",
 	"[3.0 MB in the middle were not filtered; the whole output is in /s/jobs/job_x.log]",
 	"[a hook changed /w/a.go after this edit]", "[a hook objects] too long",
-	"[written; durability unknown: input/output error]",
+	"[written, but it may not survive a power loss: input/output error]",
 	"[written in place: not atomic]",
 	"[no undo copy: over 32 MiB]",
 	"[version 0123456789ab]",
