@@ -124,8 +124,8 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 		}
 	}
 	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
-		lines = append(lines, fmt.Sprintf("[%s in the middle were not filtered; the whole output is in %s]",
-			results.Size(gap), c.Info.Log))
+		lines = append(lines, fmt.Sprintf("[%s in the middle were skipped without filtering; the whole output is in "+
+			"%s]", results.Size(gap), c.Info.Log))
 	}
 	if len(lines) == 0 {
 		lines = []string{"(no new line matches)"}

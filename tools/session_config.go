@@ -63,8 +63,8 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 		return tool.Result{Text: sessionConfigLines(env, nil, options, in.Key)}, nil
 	case in.Key == "read_state" && in.Value == "reset":
 		n, err := env.Files.ForgetAll(ctx)
-		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.",
-			wording.Plural(n, "file", "files"))
+		text := wording.Plural(n, "file no longer counts", "files no longer count") +
+			" as read. Read a file again before you change it."
 		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, wording.StateFault(ctx, err)
 	case in.Key == "cwd":
 		if cwd, err = sessionConfigMove(ctx, env, in.Value); err != nil {

@@ -65,7 +65,7 @@ func TestSessionConfigForgetsMuch(t *testing.T) {
 		r.write(fmt.Sprintf("f%d", i), "one\n")
 		r.ok("read_file", fmt.Sprintf(`{"file_path":"f%d"}`, i))
 	}
-	same(t, r.ok("session_config", `{"key":"read_state","value":"reset"}`), "Forgot what was read of 300 files. Read a file again before you change it.")
+	same(t, r.ok("session_config", `{"key":"read_state","value":"reset"}`), "300 files no longer count as read. Read a file again before you change it.")
 	r.fails(tool.FileNotRead, "edit_file", `{"file_path":"f0","old_string":"one","new_string":"1"}`)
 	r.fails(tool.FileNotRead, "write_file", fmt.Sprintf(`{"file_path":"f%d","content":"1"}`, files-1))
 	same(t, r.ok("read_file", `{"file_path":"f0"}`), "1\tone")

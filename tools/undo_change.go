@@ -85,7 +85,7 @@ func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInp
 		}
 	}
 	return tool.Refuse(tool.ChangeUnknown,
-		"No change of %s by these tools is left to take back. Use file_history to see what was done to it.",
+		"There is no change of %s by these tools to take back. Use file_history to list its changes.",
 		in.FilePath)
 }
 

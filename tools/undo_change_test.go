@@ -153,7 +153,7 @@ func TestUndoChangeRefusals(t *testing.T) {
 		"neither": {input: `{}`, code: tool.InputInvalid, text: `exactly one of "change_id" and "file_path"`},
 		"both":    {input: `{"change_id":"$ID","file_path":"a"}`, code: tool.InputInvalid, text: `exactly one`},
 		"unknown": {input: `{"change_id":"zzzzzzzzzzzzzzzz"}`, code: tool.ChangeUnknown, text: "There is no change zzzzzzzzzzzzzzzz in this workspace."},
-		"no file": {input: `{"file_path":"none"}`, code: tool.ChangeUnknown, text: "No change of $WORK/none by these tools is left to take back."},
+		"no file": {input: `{"file_path":"none"}`, code: tool.ChangeUnknown, text: "There is no change of $WORK/none by these tools to take back."},
 		"changed": {
 			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.write("a", "two\nmore\n") }, code: tool.UndoConflict,
 			text: "$WORK/a changed after that change. Nothing was written. Look at file_history, take back later changes first, or edit the file. Since then:\n@@ -1 +1,2 @@\n two\n+more",

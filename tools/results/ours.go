@@ -41,7 +41,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new lines?[ \t]*$`,
 		`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
 		`\[exit code `,
-		`\[\d+ background process(?:es were| was) ended; `,
+		`\[\d+ background process(?:es were| was) killed; `,
 		`\[changed on disk, read again before editing: `,
 		`\[this client waits no longer; `,
 		`\[nobody was asked: `,
@@ -50,7 +50,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[sandbox level `,
 		`\[(?:job|monitor) \S+ `,
 		`\[(?:job_output|the next call) will show this output again\][ \t]*$`,
-		`\[.* in the middle were not filtered; `,
+		`\[.* in the middle were skipped without filtering; `,
 		`\[(?:not all of its output is kept|it may have printed more): `,
 		`\[a hook (?:changed|objects)`,
 		`\[written, but it may not survive a power loss: `,
@@ -73,7 +73,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[all conversations of this user in this workspace share `,
 		`\[\d+ questions? ha(?:s|ve) no answer; `,
 		`\[image \d`,
-		`\[output cut; use (?:jq|iconv) `,
+		`\[output truncated; use (?:jq|iconv) `,
 		`--- untrusted content `,
 	}, "|") + ")")
 })
