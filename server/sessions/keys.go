@@ -80,7 +80,7 @@ func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string)
 }
 
 // ErrHandle says that an explicit handle is malformed.
-var ErrHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
+var ErrHandle = errors.New("codehand/session must be 8-64 characters of [A-Za-z0-9._-]")
 
 // Looks says whether the answer to a method that is no call depends on whose session it is.
 func Looks(method string) bool {
