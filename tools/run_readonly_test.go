@@ -103,7 +103,7 @@ func TestRunReadonlyTimeout(t *testing.T) {
 	r.write("f", "begun\n")
 	res, text := r.doCtx(t.Context(), "run_readonly", `{"command":"cat f; sleep 60"}`, time.Now())
 	if res.Failed != tool.Timeout || !strings.HasPrefix(text, "TIMEOUT: Command timed out after 5s. Its processes were killed. Output so far:\n") ||
-		!strings.HasSuffix(text, "\n[this client waits no longer; run_shell moves a long command to the background]") {
+		!strings.HasSuffix(text, "\n[this client does not wait longer; run_shell moves a long command to the background]") {
 		t.Error(text)
 	}
 	begunAtTimeout(r, "run_readonly", "cat f; sleep 60; sleep 60")

@@ -88,7 +88,7 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 // sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
 // answered with a stub, since nobody knows which of them was shown the file.
 func sessionConfigOptions(env tool.Env, chosen session.Choices, cwd string) []session.Option {
-	allowed := "no directory: the client's roots leave none"
+	allowed := "no directory: the client's roots allow none"
 	if roots := env.Space.Roots(); len(roots) > 0 {
 		allowed = "a directory in " + strings.Join(roots, ", ")
 	}

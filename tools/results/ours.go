@@ -43,7 +43,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[exit code `,
 		`\[\d+ background process(?:es were| was) killed; `,
 		`\[changed on disk, read again before editing: `,
-		`\[this client waits no longer; `,
+		`\[this client does not wait longer; `,
 		`\[nobody was asked: `,
 		`\[timeout (?:raised|lowered) from `,
 		`\[.* is gone\. Shell cwd was reset to `,
