@@ -139,7 +139,7 @@ func (m *powered) call(name string, args map[string]any) (text string, acknowled
 		m.Fatalf("%s %v: %v, %s", name, args, err, raw)
 	}
 	text = r.Content[0].Text
-	return text, !r.IsError && !strings.Contains(text, "[written; durability unknown: ")
+	return text, !r.IsError && !strings.Contains(text, "[written, but it may not survive a power loss: ")
 }
 
 // off ends the program.

@@ -95,7 +95,7 @@ func TestAskSilence(t *testing.T) {
 					}
 					return replaytest.Stop
 				})
-				if a.Asked != 1 || a.Text != "USER_DECLINED: The user was asked about this action and has not answered, so it was not done. Ask them, or try again later." {
+				if a.Asked != 1 || a.Text != "USER_DECLINED: The user was asked about this action but has not answered, so nothing was done. Ask them, or try again later." {
 					t.Fatalf("%d: %+v", i, a)
 				}
 			}

@@ -69,7 +69,7 @@ func (s *Server) assemble(o Options) (err error) {
 			return err
 		}
 		if stats, ok := e.store.(state.Stater); ok && stats.Stats().Cut > 0 {
-			s.log.Warn("the end of the state's log was cut off: half-written or never synced",
+			s.log.Warn("truncated the end of the state log: it was half-written or never synced",
 				"bytes", stats.Stats().Cut)
 		}
 		noShell = noShellReason(cfg)
@@ -216,7 +216,7 @@ func (s *Server) plans(at *tenants.Tenant) string {
 	case at.Space.Inside(dir):
 		return dir
 	}
-	s.log.Warn("plan.directory lies in no root here: plans go to the state directory", "directory", dir,
+	s.log.Warn("plan.directory is not inside a root here: plans go to the state directory", "directory", dir,
 		"principal", at.Who.ID)
 	return own
 }

@@ -88,7 +88,7 @@ func TestChoicesShared(t *testing.T) {
 		t.Errorf("dedup: %q", got)
 	}
 	one.Does("read_file", `{"file_path":"a.txt"}`)
-	if got := two.Does("session_config", `{"key":"read_state","value":"reset"}`); got != "Forgot what was read of 1 file. Read a file again before you change it."+shared {
+	if got := two.Does("session_config", `{"key":"read_state","value":"reset"}`); got != "1 file no longer counts as read. Read a file again before you change it."+shared {
 		t.Errorf("reset: %q", got)
 	}
 }

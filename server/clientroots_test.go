@@ -137,7 +137,7 @@ func TestClientRoots(t *testing.T) {
 			c.says(replaytest.RootsAnswer("file://" + outside))
 			check("nothing of ours", in("b"), false)
 			check("nothing of ours", out, false)
-			if text := c.uses("read_file", in("b")); !strings.Contains(text, "have nothing in common") || !strings.Contains(text, outside) || !strings.Contains(text, work) {
+			if text := c.uses("read_file", in("b")); !strings.Contains(text, "do not overlap") || !strings.Contains(text, outside) || !strings.Contains(text, work) {
 				t.Errorf("nothing of ours: %s", text)
 			}
 			for tool, args := range map[string]string{"grep_search": replaytest.AsJSON(t, "pattern", "content"), "list_files": "{}", "run_shell": replaytest.AsJSON(t, "command", "cat b/f.txt")} {

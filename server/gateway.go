@@ -221,7 +221,7 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 		var err error
 		if active, err = g.s.active(t.req.Session).Load(ctx); err != nil {
 			// The core is better than nothing, and every tool can still be called.
-			g.s.log.WarnContext(ctx, "the tools that a session found are not known: the core is listed", "err", err)
+			g.s.log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only", "err", err)
 		}
 	}
 	t.tools = t.req.Tenant.Offers(c.CanAsk).Listed(c, active)

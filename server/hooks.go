@@ -41,7 +41,7 @@ func (s *Server) useHooks(cfg config.Config) error {
 	case len(o.Classifier) > 0:
 		s.pipe.Classify = runner.Classify
 	case cfg.Permissions.Mode == permission.Auto:
-		s.log.Warn("permissions.mode auto acts as default: there is no permissions.classifier",
+		s.log.Warn("permissions.mode auto acts like default, because there is no permissions.classifier",
 			"from", cfg.Origin("permissions.mode"))
 	}
 	return nil

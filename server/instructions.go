@@ -35,8 +35,8 @@ var sentences = []sentence{
 	{[]string{"read_file", "edit_file"},
 		"Read a file before you edit it; copy old_string from what read_file shows, without the line number and tab."},
 	{[]string{"list_files", "grep_search", "read_file", "run_shell"},
-		"Use list_files and grep_search to find things and read_file to look, not shell commands."},
-	{[]string{"run_readonly"}, "For commands that only look, such as git log or git diff, use run_readonly."},
+		"Use list_files, grep_search and read_file to find and read files, not shell commands."},
+	{[]string{"run_readonly"}, "For commands that change nothing, such as git log or git diff, use run_readonly."},
 	{[]string{"grep_search"}, "Send independent reads and searches together: they run side by side."},
 	{nil, "When a result was shortened, its first line names the file that holds the whole; read that with offset " +
 		"and limit."},
@@ -44,7 +44,7 @@ var sentences = []sentence{
 		"repeated at once."},
 	{[]string{"run_shell", "job_output"},
 		"Long commands belong in the background: run_in_background, then job_output."},
-	{[]string{"edit_file"}, "If results show a version, pass it back with the edit."},
+	{[]string{"edit_file"}, "If a result shows a version, pass it with the edit."},
 }
 
 // hands says what codehand is, as far as the tools go that has knows.

@@ -261,13 +261,13 @@ func TestGuideIsTrue(t *testing.T) {
 	}}
 	edit := fmt.Sprintf(`{"file_path":%q,"old_string":"one","new_string":"1"}`, path)
 	for i, c := range []struct{ says, tool, args, want string }{
-		{"a change of one that was not read is refused", "edit_file", edit, "FILE_NOT_READ"},
+		{"changing an unread file is refused", "edit_file", edit, "FILE_NOT_READ"},
 		{"`FILE_NOT_READ`: read the file, then repeat the call.", "edit_file", edit, "FILE_NOT_READ"},
 		{"Read a file with `read_file` before you change it", "read_file", fmt.Sprintf(`{"file_path":%q}`, path), "two"},
-		{"An edit that looks for what an earlier one put in is refused", "multi_edit", fmt.Sprintf(
+		{"An edit of text that an earlier edit inserted is refused", "multi_edit", fmt.Sprintf(
 			`{"file_path":%q,"edits":[{"old_string":"one","new_string":"three"},{"old_string":"three","new_string":"four"}]}`, path), "CASCADE"},
 		{"the same call can be repeated at once", "edit_file", edit, "FILE_CHANGED"},
-		{"If somebody changed it since, the refusal shows what is different", "edit_file", edit, "Successfully"},
+		{"If it changed since you read it, the refusal shows the difference", "edit_file", edit, "Successfully"},
 		{"What a tool wrote counts as read", "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"two","new_string":"2"}`, path), "Successfully"},
 	} {
 		if c.want == "FILE_CHANGED" {

@@ -312,7 +312,7 @@ func TestResourcesRefused(t *testing.T) {
 				a.gone(bad)
 			}
 			for _, bad := range []string{"?offset=0", "?limit=-1", "?offset=x", "?limit=", "?offset=1&offset=2", "?limit=99999999999999999999"} {
-				if r := a.ask("resources/read", map[string]any{"uri": uri + bad}); r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "offset and limit are whole numbers from 1" {
+				if r := a.ask("resources/read", map[string]any{"uri": uri + bad}); r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "offset and limit must be whole numbers, at least 1" {
 					t.Errorf("%s: %+v %.100s", bad, r.Error, r.Result)
 				}
 			}

@@ -93,7 +93,7 @@ func (set toolset) follow(at *tenants.Tenant, t tool.Tool, input json.RawMessage
 			return &tool.Refusal{
 				Code: tool.InputInvalid,
 				Text: found.Spec.Name + " cannot be called through " + t.Spec.Name +
-					`. Put the tool that you need into "name".`,
+					`. Give the tool that you need as "name".`,
 			}
 		}
 	default:

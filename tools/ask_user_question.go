@@ -25,9 +25,9 @@ type askUserQuestionInput struct {
 
 type askUserQuestionItem struct {
 	Question    string                  `json:"question" jsonschema:"the whole question" rule:"maxrunes=500"`
-	Header      string                  `json:"header" jsonschema:"a word for it" rule:"maxrunes=12"`
-	Options     []askUserQuestionOption `json:"options" jsonschema:"what can be chosen" rule:"minitems=2 maxitems=4"`
-	MultiSelect bool                    `json:"multiSelect,omitempty" jsonschema:"several may be chosen"`
+	Header      string                  `json:"header" jsonschema:"short title" rule:"maxrunes=12"`
+	Options     []askUserQuestionOption `json:"options" jsonschema:"the choices" rule:"minitems=2 maxitems=4"`
+	MultiSelect bool                    `json:"multiSelect,omitempty" jsonschema:"allow several choices"`
 	Preview     string                  `json:"preview,omitempty"`
 }
 
@@ -56,7 +56,7 @@ var askUserQuestion = tool.Define(tool.Def[askUserQuestionInput]{
 		if s.Client.CanAsk {
 			return ""
 		}
-		return "this client cannot ask its user. Ask in the text of an answer, or decide yourself and state the " +
+		return "this client cannot ask its user. Ask in your answer, or decide yourself and state the " +
 			"assumption."
 	},
 	Activity: func(askUserQuestionInput) string { return "Asking the user" },
@@ -92,7 +92,7 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 		for j, o := range q.Options {
 			if seen[o.Label] {
 				wrong = append(wrong,
-					fmt.Sprintf(`"questions[%d].options[%d].label" must differ from the other labels and from blanks, not %q`, i, j, o.Label))
+					fmt.Sprintf(`"questions[%d].options[%d].label" must not be blank or equal another label: %q`, i, j, o.Label))
 			}
 			seen[o.Label] = true
 		}

@@ -24,7 +24,7 @@ type editFileInput struct {
 	NewString  string `json:"new_string" jsonschema:"its replacement"`
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"every occurrence"`
 	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"refuse any other number; > 1 replaces all" rule:"min=1"`
-	Version    string `json:"version,omitempty" jsonschema:"version that was read, if shown"`
+	Version    string `json:"version,omitempty" jsonschema:"version shown by read_file"`
 }
 
 var editFile = tool.Define(tool.Def[editFileInput]{

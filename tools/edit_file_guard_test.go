@@ -19,7 +19,7 @@ func TestWithoutMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, r.ok("read_file", `{"file_path":"f"}`), "1\ta\n[this read could not be remembered]")
-	want := "STATE_UNAVAILABLE: The state store does not answer. Reading works, changes are refused. Try again."
+	want := "STATE_UNAVAILABLE: The state store does not answer, so changes are refused. Reading works. Try again."
 	same(t, r.fails(tool.StateUnavailable, "edit_file", `{"file_path":"f","old_string":"a","new_string":"b"}`), want)
 	same(t, r.fails(tool.StateUnavailable, "write_file", `{"file_path":"f","content":"b"}`), want)
 	same(t, r.fails(tool.StateUnavailable, "multi_edit", `{"file_path":"f","edits":[{"old_string":"a","new_string":"b"}]}`), want)

@@ -88,7 +88,7 @@ func TestEditFileRefusals(t *testing.T) {
 		{tool.StringNotFound, 8, `{"file_path":"f","old_string":"zzz","new_string":"b"}`, "String to replace not found in file.\nString: zzz"},
 		{tool.MultipleMatches, 9, `{"file_path":"f","old_string":"one","new_string":"b"}`, "Found 2 matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nLines: 1, 2"},
 		{tool.CountMismatch, 13, `{"file_path":"f","old_string":"one","new_string":"b","expected_replacements":3}`, "Expected 3 replacements but found 2."},
-		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ж"}`, "Windows-1252, which cannot spell"},
+		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ж"}`, "Windows-1252, which has no"},
 		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ž"}`, "looks like Windows-1252"},
 		{tool.EncodingMix, 12, `{"file_path":"bytes","old_string":"caf","new_string":"ž"}`, "not UTF-8"},
 	} {
@@ -119,7 +119,7 @@ func TestEditFileChanged(t *testing.T) {
 	r.write("f", "a\nb\nc\nd\n")
 	edit := `{"file_path":"f","old_string":"b","new_string":"X"}`
 	text := r.fails(tool.FileChanged, "edit_file", edit)
-	same(t, text, "FILE_CHANGED: $WORK/f has been modified since read, either by the user or by a linter. The change is below and counts as read: repeat the call against it.\n"+
+	same(t, text, "FILE_CHANGED: $WORK/f has been modified since read, either by the user or by a linter. The change is below and counts as read. Repeat the call, adjusted to it if needed.\n"+
 		"@@ -1,3 +1,4 @@\n a\n b\n c\n+d")
 	r.holds("f", "a\nb\nc\nd\n")
 	r.ok("edit_file", edit)
@@ -145,7 +145,7 @@ func TestEditFileChangeNotShown(t *testing.T) {
 		if call == "write_file" {
 			args = `{"file_path":"f","content":"mine\n"}`
 		}
-		same(t, r.fails(tool.FileChanged, call, args), head+"Not all that changed can be shown: bytes that are not UTF-8 differ. Read it again before attempting to write it.")
+		same(t, r.fails(tool.FileChanged, call, args), head+"The change cannot be shown exactly: it is in bytes that are not UTF-8. Read it again before attempting to write it.")
 	}
 	r.ok("read_file", `{"file_path":"f"}`)
 	r.ok("edit_file", `{"file_path":"f","old_string":"MARK","new_string":"DONE"}`)
@@ -156,12 +156,12 @@ func TestEditFileChangeNotShown(t *testing.T) {
 		r.write("f", "MARK "+real+"\n")
 		for range 2 {
 			same(t, r.fails(tool.FileChanged, "write_file", `{"file_path":"f","content":"mine\n"}`),
-				head+"Not all that changed can be shown: characters that are shown as escapes differ from such escapes. Read it again before attempting to write it.")
+				head+"The change cannot be shown exactly: it is between special characters and the escapes that stand for them. Read it again before attempting to write it.")
 		}
 	}
 	r.write("f", strings.Repeat("a line\n", 2000))
 	same(t, r.fails(tool.FileChanged, "edit_file", `{"file_path":"f","old_string":"MARK","new_string":"DONE","version":"0123456789ab"}`),
-		"FILE_CHANGED: $WORK/f does not have version 0123456789ab now. What changed cannot be shown: the old content is not held. Read it again before attempting to write it.")
+		"FILE_CHANGED: $WORK/f does not have version 0123456789ab now. The change cannot be shown: the old content was not kept. Read it again before attempting to write it.")
 }
 
 // A call with a version was told to come again as it was, which fails for ever, and that somebody else had changed the file
@@ -184,7 +184,7 @@ func TestEditFileVersionAgain(t *testing.T) {
 		r.ok("edit_file", edit(i, first))
 	}
 	text := r.fails(tool.FileChanged, "edit_file", edit(edits-1, first))
-	head := "FILE_CHANGED: $WORK/f does not have version " + first + " now. The change is below and counts as read: repeat the call with version "
+	head := "FILE_CHANGED: $WORK/f does not have version " + first + " now. The change is below and counts as read. Repeat the call with version "
 	now, ok := strings.CutPrefix(text, head)
 	if !ok {
 		t.Fatalf("got %s", text)

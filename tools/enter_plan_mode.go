@@ -88,8 +88,8 @@ The plan file is the one file that may be written, with write_file, edit_file or
 Explore what is there, design the change, and write the plan into that file: what changes where, and how it will be checked.
 Then call exit_plan_mode with the plan's text, which asks the user. Do not ask for approval in text.`
 	if env.Shared {
-		text += "\n[plan mode covers all conversations of this user in this workspace, and ends 60 min after the " +
-			"last call in one of them]"
+		text += "\n[plan mode applies to all conversations of this user in this workspace; it ends 60 min after " +
+			"their last call]"
 	}
 	return text
 }

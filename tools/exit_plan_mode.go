@@ -20,7 +20,7 @@ import (
 var exitPlanModeText string
 
 type exitPlanModeInput struct {
-	Plan    string            `json:"plan,omitempty" jsonschema:"the whole text of the plan; replaces the plan file's"`
+	Plan    string            `json:"plan,omitempty" jsonschema:"whole text of the plan; replaces the plan file"`
 	Prompts []json.RawMessage `json:"allowedPrompts,omitempty" jsonschema:"accepted and ignored"`
 }
 

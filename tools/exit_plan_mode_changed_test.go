@@ -61,7 +61,7 @@ func TestExitPlanModeOwnEdit(t *testing.T) {
 		}
 		edit("1. Think.\n")
 		text := r.present(plan, func() { edit("1. Remove everything.\n") }, tool.Accepted, decision(saysAccept))
-		if !strings.HasPrefix(text, "Plan mode stays: the plan file was changed while the user was asked") || r.mode() != permission.Plan {
+		if !strings.HasPrefix(text, "Plan mode stays on: the plan file changed while the user was deciding") || r.mode() != permission.Plan {
 			t.Errorf("plan %q: mode %s: %s", plan, r.mode(), text)
 		}
 		same(t, content(t, path), "1. Remove everything.\n")

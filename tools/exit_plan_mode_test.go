@@ -123,7 +123,7 @@ func TestExitPlanModeAsked(t *testing.T) {
 		{"the mode before", permission.DontAsk, permission.Bypass, tool.Accepted, decision(saysAsk), permission.DontAsk, "User has approved"},
 		{"from bypass to less", permission.Bypass, permission.Bypass, tool.Accepted, decision(saysAccept), permission.AcceptEdits, "User has approved"},
 		{"with feedback", permission.Default, permission.Bypass, tool.Accepted, decision(saysAsk, "fine"), permission.Default, "User has approved your plan. It is saved at P. They said: fine\n"},
-		{"keep planning", permission.Default, permission.Bypass, tool.Accepted, decision(saysKeep), permission.Plan, "The user wants to keep planning. Plan mode stays. The plan is saved at P."},
+		{"keep planning", permission.Default, permission.Bypass, tool.Accepted, decision(saysKeep), permission.Plan, "The user wants to keep planning. Plan mode stays on. The plan is saved at P."},
 		{"keep planning with feedback", permission.Default, permission.Bypass, tool.Accepted, decision(saysKeep, "test more"), permission.Plan, "The user wants to keep planning. They said: test more\n"},
 		{"something else", permission.Default, permission.Bypass, tool.Accepted, decision("approve"), permission.Plan, "The user wants to keep planning."},
 		{"nothing", permission.Default, permission.Bypass, tool.Accepted, nil, permission.Plan, "The user wants to keep planning."},
@@ -200,7 +200,7 @@ func TestExitPlanModeMeanwhile(t *testing.T) {
 		t.Parallel()
 		r, path := newSession(t)
 		text := r.present("x", func() { r.Highest = permission.Plan }, tool.Accepted, decision(saysAccept))
-		same(t, text, "Plan mode stays: the operator allows no other mode here. The plan is saved at "+path+".")
+		same(t, text, "Plan mode stays on: the operator allows no other mode here. The plan is saved at "+path+".")
 		if r.mode() != permission.Plan {
 			t.Errorf("mode %s", r.mode())
 		}
@@ -218,8 +218,8 @@ func TestExitPlanModeFallback(t *testing.T) {
 		{"client", `{"plan":"1. Think."}`, permission.AcceptEdits, "User has approved your plan. It is saved at P.\nThe mode is acceptEdits now.\n\n1. Think."},
 		{"client", `{}`, permission.Plan, `PLAN_TEXT_NEEDED: Pass the plan's text in "plan" so that it can be approved.`},
 		{"auto", `{}`, permission.AcceptEdits, "User has approved your plan. It is saved at P.\nThe mode is acceptEdits now.\n\n0. Begin.\n[nobody was asked: the operator has set plan.approval_fallback = \"auto\"]"},
-		{"console", `{"plan":"1. Think."}`, permission.Plan, "Plan mode stays: nobody can approve the plan here."},
-		{"", `{"plan":"1. Think."}`, permission.Plan, "Plan mode stays: nobody can approve the plan here."},
+		{"console", `{"plan":"1. Think."}`, permission.Plan, "Plan mode stays on: no one can approve the plan."},
+		{"", `{"plan":"1. Think."}`, permission.Plan, "Plan mode stays on: no one can approve the plan."},
 	} {
 		t.Run(c.fallback+c.args, func(t *testing.T) {
 			t.Parallel()
@@ -272,7 +272,7 @@ func TestEnterPlanMode(t *testing.T) {
 	}
 	same(t, content(t, other), "theirs")
 	r.Shared = true
-	if text = r.okRaw("enter_plan_mode", `{}`); !strings.HasSuffix(text, "[plan mode covers all conversations of this user in this workspace, and ends 60 min after the last call in one of them]") {
+	if text = r.okRaw("enter_plan_mode", `{}`); !strings.HasSuffix(text, "[plan mode applies to all conversations of this user in this workspace; it ends 60 min after their last call]") {
 		t.Error(text)
 	}
 	// The mode to go back to is that of the first time.

@@ -21,8 +21,8 @@ import (
 var fileHistoryText string
 
 type fileHistoryInput struct {
-	FilePath string `json:"file_path,omitempty" jsonschema:"or directory"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"how many" rule:"min=1 max=200 default=20"`
+	FilePath string `json:"file_path,omitempty" jsonschema:"file or directory"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"changes to list" rule:"min=1 max=200 default=20"`
 	ChangeID string `json:"change_id,omitempty" jsonschema:"show its diff"`
 
 	Format string `json:"format,omitempty" rule:"enum=text|json default=text"` // for codehand history --json
@@ -79,7 +79,7 @@ func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (too
 			history.OlderWords(in.Limit, in.FilePath)))
 	}
 	if partly {
-		lines = append(lines, "(There may be other changes: the journal cannot be read in part: "+
+		lines = append(lines, "(There may be other changes: a part of the journal cannot be read: "+
 			history.UnreadCause(unread)+".)")
 	}
 	return tool.Result{Text: strings.Join(lines, "\n")}, nil

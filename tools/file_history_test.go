@@ -109,7 +109,7 @@ func TestJournalReadInPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, r.ok("file_history", `{"file_path":"a"}`),
-		whole+"\n(There may be other changes: the journal cannot be read in part: too many levels of symbolic links.)")
+		whole+"\n(There may be other changes: a part of the journal cannot be read: too many levels of symbolic links.)")
 	r.fails(tool.StateUnavailable, "file_history", `{"file_path":"a","format":"json"}`)
 	r.fails(tool.StateUnavailable, "undo_change", `{"file_path":"a"}`)
 	r.ok("file_history", `{"change_id":"`+id+`"}`)
@@ -164,11 +164,11 @@ func TestFileHistoryKept(t *testing.T) {
 	t.Parallel()
 	const back = "To write it to the file, byte for byte, use undo_change with change_id $ID."
 	for name, c := range map[string]struct{ saved, shown string }{
-		"ASCII":   {"of an editor\n", "This content (UTF-8) was kept because no file had it. " + back + "\nof an editor"},
-		"Latin-1": {"gr\xfc\xdf dich\r\n", "This content (UTF-8, 2 of its bytes are no characters, CRLF) was kept because no file had it. " + back + "\ngr\ufffd\ufffd dich"},
-		"UTF-16":  {"\xff\xfeo\x00f\x00\n\x00", "This content (UTF-16 LE) was kept because no file had it. " + back + "\nof"},
+		"ASCII":   {"of an editor\n", "This content (UTF-8) was kept because no file held it. " + back + "\nof an editor"},
+		"Latin-1": {"gr\xfc\xdf dich\r\n", "This content (UTF-8, 2 bytes are not text, CRLF) was kept because no file held it. " + back + "\ngr\ufffd\ufffd dich"},
+		"UTF-16":  {"\xff\xfeo\x00f\x00\n\x00", "This content (UTF-16 LE) was kept because no file held it. " + back + "\nof"},
 		"binary":  {"\x00\x01\x02\x03", "(not text: 4 bytes)\n" + back},
-		"empty":   {"", "This content (UTF-8) was kept because no file had it. " + back},
+		"empty":   {"", "This content (UTF-8) was kept because no file held it. " + back},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +187,7 @@ func TestFileHistoryKept(t *testing.T) {
 			r.remove("a")
 			r.ok("undo_change", `{"change_id":"`+id+`"}`)
 			r.holds("a", c.saved)
-			if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.Contains(text, "$WORK/a: it has that content already") {
+			if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.Contains(text, "$WORK/a: already has that content") {
 				t.Errorf("the answer is:\n%s", text)
 			}
 		})

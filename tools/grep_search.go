@@ -61,7 +61,7 @@ var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 
 func checkGrepSearch(in grepSearchInput) error {
 	if strings.ContainsRune(in.Pattern, 0) {
-		return tool.Refuse(tool.RegexInvalid, "Invalid regex: it holds a NUL character.")
+		return tool.Refuse(tool.RegexInvalid, "Invalid regex: it contains a NUL character.")
 	}
 	if in.Pattern == "" || max(in.After, in.Before, in.Around) > 1000 {
 		return tool.Invalid("grep_search", `"pattern" must not be empty, and "-A", "-B" and "-C" are at most 1000`)

@@ -22,9 +22,9 @@ var jobOutputText string
 
 type jobOutputInput struct {
 	JobID   string `json:"job_id" jsonschema:"id of the job"`
-	Block   bool   `json:"block,omitempty" jsonschema:"wait for its end"`
+	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end"`
 	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 default=30000"`
-	Filter  string `json:"filter,omitempty" jsonschema:"RE2; other lines are skipped"`
+	Filter  string `json:"filter,omitempty" jsonschema:"RE2; show only matching lines"`
 }
 
 var jobOutput = tool.Define(tool.Def[jobOutputInput]{
@@ -124,8 +124,8 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 		}
 	}
 	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
-		lines = append(lines, fmt.Sprintf("[%s in the middle were not filtered; the whole output is in %s]",
-			results.Size(gap), c.Info.Log))
+		lines = append(lines, fmt.Sprintf("[%s in the middle were skipped without filtering; the whole output is in "+
+			"%s]", results.Size(gap), c.Info.Log))
 	}
 	if len(lines) == 0 {
 		lines = []string{"(no new line matches)"}

@@ -53,7 +53,7 @@ func runJobStop(ctx context.Context, env tool.Env, in jobStopInput) (tool.Result
 	}
 	text := fmt.Sprintf("Stopped job %s (%s) after %s.", info.ID, running.JobLine(info), running.JobAge(info))
 	if info.State != shell.Killed || before.State != shell.Running {
-		text = fmt.Sprintf("Job %s (%s) was over already: %s after %s.", info.ID, running.JobLine(info), info.Ended(),
+		text = fmt.Sprintf("Job %s (%s) had already ended: %s after %s.", info.ID, running.JobLine(info), info.Ended(),
 			running.JobAge(info))
 	}
 	return tool.Result{Text: text, Meta: tool.Meta{Job: running.JobMeta(info)}}, nil

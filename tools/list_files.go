@@ -50,7 +50,7 @@ var listFiles = tool.Define(tool.Def[listFilesInput]{
 
 func checkListFiles(in listFilesInput) error {
 	if at := strings.IndexByte(in.Pattern, 0); at >= 0 {
-		return tool.Refuse(tool.PatternInvalid, "The pattern holds a NUL character at position %d.", at+1)
+		return tool.Refuse(tool.PatternInvalid, "The pattern contains a NUL character at position %d.", at+1)
 	}
 	if in.Pattern == "" || utf8.RuneCountInString(in.Pattern) > 1000 {
 		return tool.Invalid("list_files", "\"pattern\" must have 1 to 1000 characters")

@@ -27,12 +27,12 @@ type multiEditInput struct {
 }
 
 type multiEditItem struct {
-	FilePath   string `json:"file_path,omitempty" jsonschema:"default: of the call"`
+	FilePath   string `json:"file_path,omitempty" jsonschema:"default: file_path of the call"`
 	OldString  string `json:"old_string" jsonschema:"exact text to replace"`
 	NewString  string `json:"new_string" jsonschema:"its replacement"`
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"every occurrence"`
 	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"exact count" rule:"min=1"`
-	Version    string `json:"version,omitempty" jsonschema:"that was read"`
+	Version    string `json:"version,omitempty" jsonschema:"shown by read_file"`
 }
 
 var multiEdit = tool.Define(tool.Def[multiEditInput]{
@@ -148,7 +148,7 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*editing.FileEdits, erro
 		f.Version = cmp.Or(f.Version, e.Version)
 		if e.Version != "" && e.Version != f.Version {
 			return files, tool.Invalid("multi_edit",
-				fmt.Sprintf("\"version\" of edit %d is not that of an earlier edit of the same file", i+1))
+				fmt.Sprintf("\"version\" of edit %d differs from that of an earlier edit of the same file", i+1))
 		}
 		f.Which, f.Total = append(f.Which, i+1), len(in.Edits)
 		f.Edits = append(f.Edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll,

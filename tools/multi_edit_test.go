@@ -100,7 +100,7 @@ func TestMultiEditBrief(t *testing.T) {
 	if !ok {
 		t.Fatal(err)
 	}
-	read := " has been modified since read, either by the user or by a linter. What changed has no room here. Read it again before attempting to write it."
+	read := " has been modified since read, either by the user or by a linter. The change is too long to show here. Read it again before attempting to write it."
 	want := filepath.Join(r.dir, "a") + read + "\nSTRING_NOT_FOUND: Edit 2: String to replace not found in file.\nString: zzz\nFILE_CHANGED: " + filepath.Join(r.dir, "c") + read
 	if refusal.Brief != want {
 		t.Errorf("got  %s\nwant %s", refusal.Brief, want)
@@ -143,7 +143,7 @@ func TestMultiEditRefusals(t *testing.T) {
 		{tool.NoChange, `{"file_path":"f","edits":[{"old_string":"one","new_string":"b"},{"old_string":"a","new_string":"a"}]}`, `Edit 2: No changes to make`},
 		{tool.OutsideRoots, `{"edits":[{"file_path":"f","old_string":"one","new_string":"b"},{"file_path":"/etc/hostname","old_string":"a","new_string":"b"}]}`, `/etc/hostname is outside`},
 		{tool.StringNotFound, `{"file_path":"f","edits":[{"old_string":"one\ntwo","new_string":"X"},{"old_string":"two\nthree","new_string":"Y"}]}`,
-			"Edit 2: String to replace not found in file. It may have been changed by edit 1.\nConflicts: edits 1 and 2 overlap at lines 2-3."},
+			"Edit 2: String to replace not found in file. Edit 1 may have changed it.\nConflicts: edits 1 and 2 overlap at lines 2-3."},
 		{tool.Cascade, `{"file_path":"f","edits":[{"old_string":"one","new_string":"uno dos"},{"old_string":"uno","new_string":"X"}]}`,
 			"Edit 2: Cannot edit file: old_string is a substring of a new_string from a previous edit.\nConflicts: edit 2 depends on edit 1. Make one edit of the two."},
 		{tool.CountMismatch, `{"file_path":"f","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two","new_string":"2","expected_replacements":3}]}`, "Edit 2: Expected 3 replacements but found 1."},

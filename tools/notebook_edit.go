@@ -31,7 +31,7 @@ type notebookEditInput struct {
 	CellID       string `json:"cell_id,omitempty" jsonschema:"id or cell-N"`
 	CellType     string `json:"cell_type,omitempty" jsonschema:"insert needs it" rule:"enum=code|markdown"`
 	EditMode     string `json:"edit_mode,omitempty" jsonschema:"action" rule:"enum=replace|insert|delete default=replace"`
-	Version      string `json:"version,omitempty" jsonschema:"that was read"`
+	Version      string `json:"version,omitempty" jsonschema:"shown by read_file"`
 }
 
 var notebookEdit = tool.Define(tool.Def[notebookEditInput]{

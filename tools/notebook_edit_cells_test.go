@@ -39,13 +39,13 @@ func TestCutCell(t *testing.T) {
 	r.Prefs.ReadMaxTokens = 1000
 	r.write("a.ipynb", bookOf(manyLines("long")))
 	text := r.ok("read_file", `{"file_path":"a.ipynb"}`)
-	if want := "[cell 1 is cut; as_text=true shows the file in lines, from offset=7 on those of its source]"; !strings.Contains(text, want) {
+	if want := "[cell 1 is truncated; as_text=true shows the file as lines: its source begins at offset=7]"; !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text[max(0, len(text)-300):])
 	}
 	for _, mode := range []string{"replace", "delete"} {
 		text = r.fails(tool.FilePartlyRead, "notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c0","new_source":"x","edit_mode":"`+mode+`"}`)
-		same(t, text, "FILE_PARTLY_READ: Cell c0 of $WORK/a.ipynb was not shown whole, and what was not would be lost unseen. "+
-			"Read it with offset=1 and limit=1 or, where that cuts it, its lines with as_text=true, offset=7 and limit=202.")
+		same(t, text, "FILE_PARTLY_READ: Cell c0 of $WORK/a.ipynb was not shown completely, so this edit could lose text that you have not seen. "+
+			"Read it with offset=1 and limit=1 or, if that truncates it, its lines with as_text=true, offset=7 and limit=202.")
 	}
 	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"a.ipynb","content":"{\"cells\":[]}"}`)
 	for at := 7; at < 209; at += 30 {
@@ -98,7 +98,7 @@ func TestCellWithLongOutputs(t *testing.T) {
 			r.Prefs.ReadMaxTokens = 1000
 			r.write("a.ipynb", file.content)
 			text := r.ok("read_file", `{"file_path":"a.ipynb","offset":2,"limit":1}`)
-			if !strings.Contains(text, " · the outputs of cell 2 are cut; use run_shell with ") || !strings.Contains(text, "[1].outputs'") {
+			if !strings.Contains(text, " · the outputs of cell 2 are truncated; use run_shell with ") || !strings.Contains(text, "[1].outputs'") {
 				t.Errorf("%s: …%s", name, text[max(0, len(text)-300):])
 			}
 			r.ok("read_file", `{"file_path":"a.ipynb","limit":1}`)
@@ -149,11 +149,11 @@ func TestCutCellInOneLine(t *testing.T) {
 	r.Prefs.ReadMaxTokens = 1000
 	r.write("a.ipynb", bookOf([]string{"short"}, []string{strings.Repeat("z", 5000)}))
 	r.ok("read_file", `{"file_path":"a.ipynb"}`)
-	if text, want := r.ok("read_file", `{"file_path":"a.ipynb","offset":2}`), "[cells 2-2 of 2 · cell 2 is cut, and so are its lines in the file; use run_shell with jq '.cells[1]']"; !strings.HasSuffix(text, want) {
+	if text, want := r.ok("read_file", `{"file_path":"a.ipynb","offset":2}`), "[cells 2-2 of 2 · cell 2 is truncated, and so are its lines in the file; use run_shell with jq '.cells[1]']"; !strings.HasSuffix(text, want) {
 		t.Errorf("no %q in %s", want, text[max(0, len(text)-300):])
 	}
 	text := r.fails(tool.FilePartlyRead, "notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c1","new_source":"x"}`)
-	if want := "Where that cuts it, change it with run_shell and jq: its lines are too long for read_file."; !strings.HasSuffix(text, want) {
+	if want := "If that truncates it, change it with run_shell and jq: its lines are too long for read_file."; !strings.HasSuffix(text, want) {
 		t.Error(text)
 	}
 	r.ok("notebook_edit", `{"notebook_path":"a.ipynb","cell_id":"c0","new_source":"x"}`)

@@ -23,7 +23,7 @@ type readFileInput struct {
 	Limit      int    `json:"limit,omitempty" jsonschema:"lines or cells" rule:"min=1"`
 	Pages      string `json:"pages,omitempty" jsonschema:"of a PDF: 3 or 1-5, at most 20"`
 	AllowLarge bool   `json:"allow_large,omitempty" jsonschema:"up to 100,000 tokens"`
-	AsText     bool   `json:"as_text,omitempty" jsonschema:"lines of a notebook"`
+	AsText     bool   `json:"as_text,omitempty" jsonschema:"show a notebook as lines"`
 }
 
 // readFile is Unbounded because it pages by itself: a kept result that is read back must not be kept again.

@@ -120,10 +120,10 @@ func TestReadFileImage(t *testing.T) {
 	r.Client.MaxImages = 0
 	r.write("b.png", string(small))
 	res, text = r.do("read_file", `{"file_path":"b.png"}`)
-	if want := fmt.Sprintf("Image 30x20 png, %d bytes, not shown: this client takes no images. It is at %s/b.png.", len(small), r.dir); len(small) < 1024 {
+	if want := fmt.Sprintf("Image 30x20 png, %d bytes, not shown: this client does not accept images. It is at %s/b.png.", len(small), r.dir); len(small) < 1024 {
 		same(t, text, want)
 	}
-	if !strings.HasPrefix(text, "Image 30x20 png, ") || !strings.HasSuffix(text, "not shown: this client takes no images. It is at "+r.dir+"/b.png.") || len(res.Media) != 0 {
+	if !strings.HasPrefix(text, "Image 30x20 png, ") || !strings.HasSuffix(text, "not shown: this client does not accept images. It is at "+r.dir+"/b.png.") || len(res.Media) != 0 {
 		t.Errorf("%s and %d images", text, len(res.Media))
 	}
 }
@@ -202,7 +202,7 @@ func TestReadFileNotebook(t *testing.T) {
 	r.Client.MaxImages = 0
 	r.Prefs.ReadDedup = false
 	res, text = r.do("read_file", `{"file_path":"n.ipynb"}`)
-	if strings.Count(text, "not shown: this client takes no images]") != 2 || len(res.Media) != 0 {
+	if strings.Count(text, "not shown: this client does not accept images]") != 2 || len(res.Media) != 0 {
 		t.Errorf("got %d images and\n%s", len(res.Media), text)
 	}
 	same(t, r.ok("read_file", `{"file_path":"n.ipynb","offset":9}`),
@@ -246,7 +246,7 @@ func TestReadFileNotebookLimits(t *testing.T) {
 	}
 	r.Client.MaxRunes = 50_000
 	text = r.ok("read_file", `{"file_path":"n.ipynb","offset":3}`)
-	if !strings.HasSuffix(text, "x\n[output cut; use jq '.cells[2].outputs' "+shellWord(r.dir, "n.ipynb")+"]\n[cells 3-3 of 3]") {
+	if !strings.HasSuffix(text, "x\n[output truncated; use jq '.cells[2].outputs' "+shellWord(r.dir, "n.ipynb")+"]\n[cells 3-3 of 3]") {
 		t.Errorf("…%s", text[len(text)-200:])
 	}
 }
@@ -271,7 +271,7 @@ func TestReadFileCutOutputCommand(t *testing.T) {
 			book: "jq '.cells[0].outputs' " + word, tooltest.UTF16(binary.LittleEndian, book): "iconv -f UTF-16 -t UTF-8 " + word + " | jq '.cells[0].outputs'",
 		} {
 			r.write(name, content)
-			if text, want := r.ok("read_file", `{"file_path":"`+name+`"}`), "\n[output cut; use "+command+"]"; !strings.Contains(text, want) {
+			if text, want := r.ok("read_file", `{"file_path":"`+name+`"}`), "\n[output truncated; use "+command+"]"; !strings.Contains(text, want) {
 				t.Errorf("%s: …%s, want %s", name, text[len(text)-200:], want)
 			}
 		}
@@ -313,7 +313,7 @@ func TestReadFileDamagedImages(t *testing.T) {
 	}
 	r.write("n.ipynb", notebookOf(cells...))
 	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
-	if tried, left := strings.Count(text, "damaged, or of no known kind"), strings.Count(text, "too many before it could not be"); tried != 8 || left != len(cells)-8 {
+	if tried, left := strings.Count(text, "damaged, or of no known kind"), strings.Count(text, "too many earlier images failed"); tried != 8 || left != len(cells)-8 {
 		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, text)
 	}
 }
@@ -332,7 +332,7 @@ func TestReadFileSlowImages(t *testing.T) {
 	}
 	r.write("n.ipynb", notebookOf(cells...))
 	text := r.ok("read_file", `{"file_path":"n.ipynb"}`)
-	if tried, left := strings.Count(text, "not shown: too large]"), strings.Count(text, "too many before it could not be]"); tried != 1 || left != len(cells)-1 {
+	if tried, left := strings.Count(text, "not shown: too large]"), strings.Count(text, "too many earlier images failed]"); tried != 1 || left != len(cells)-1 {
 		t.Errorf("%d images were tried and %d were not:\n%s", tried, left, wording.Clip(text, 2000))
 	}
 	r.write("slow.png", string(picture(t, 300, 200)))

@@ -84,7 +84,7 @@ func TestReadFilePDF(t *testing.T) {
 	same(t, r.ok("read_file", `{"file_path":"short.pdf"}`), "File unchanged since your last read (all pages). Use that content; call read_file again to get it anyway.")
 	r.Client.MaxImages = 0
 	res, text = r.do("read_file", `{"file_path":"short.pdf","pages":"2"}`)
-	same(t, text, "--- page 2 ---\n[no text; its image is not shown: this client takes no images]\n[pages 2-2 of 3]")
+	same(t, text, "--- page 2 ---\n[no text; its image is not shown: this client does not accept images]\n[pages 2-2 of 3]")
 	if len(res.Media) != 0 {
 		t.Error("an image for a client that takes none")
 	}

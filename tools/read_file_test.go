@@ -135,7 +135,7 @@ func TestReadFileRefusals(t *testing.T) {
 		{tool.InputInvalid, `{"file_path":"main.go","pages":"0"}`, `"pages"`},
 		{tool.InputInvalid, `{"file_path":"main.go","pages":"1"}`, `is not a PDF`},
 		{tool.PathRefused, `{"file_path":"\\\\host\\share"}`, `network or device path`},
-		{tool.OutsideRoots, `{"file_path":"/etc/hostname"}`, `/etc/hostname is outside the allowed directories: $WORK. The operator can add`},
+		{tool.OutsideRoots, `{"file_path":"/etc/hostname"}`, `/etc/hostname is outside the allowed directories: $WORK. Ask the user to add`},
 		{tool.OutsideRoots, `{"file_path":"../x"}`, `is outside`},
 		{tool.OutsideRoots, `{"file_path":"out/x"}`, `is outside`},
 		{tool.FileNotFound, `{"file_path":"mian.go"}`, `File does not exist: $WORK/mian.go. Current directory: $WORK. Did you mean $WORK/main.go?`},

@@ -86,7 +86,8 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	o := running.Outcome{Env: env, Limit: timeout, Notes: append(notes, more...), Stays: true}
 	info, err := o.Wait(ctx, job)
 	if early && info.State == shell.TimedOut {
-		o.Notes = append(o.Notes, "[this client waits no longer; run_shell moves a long command to the background]")
+		o.Notes = append(o.Notes,
+			"[this client does not wait longer; run_shell moves a long command to the background]")
 	}
 	// what it has printed is shown also to a call that was cancelled
 	return o.Ended(context.WithoutCancel(ctx), job, info, err)

@@ -83,7 +83,7 @@ func TestRunReadonlyTimeout(t *testing.T) {
 		{500_000, 600_000, 0, 2 * time.Minute, false, "[timeout lowered from 500000 ms to 120000 ms, the maximum]"},
 		{0, 30_000, 0, 30 * time.Second, false, ""},
 		{90_000, 30_000, 0, 30 * time.Second, false, "[timeout lowered from 90000 ms to 30000 ms, the maximum]"},
-		{30, 600_000, 0, time.Second, false, "[timeout raised from 30 ms to 1000 ms; it is in milliseconds]"},
+		{30, 600_000, 0, time.Second, false, "[timeout raised from 30 ms to 1000 ms; the unit is milliseconds]"},
 		{0, 600_000, 45 * time.Second, 45 * time.Second, true, ""},
 		{10_000, 600_000, 45 * time.Second, 10 * time.Second, false, ""},
 		{0, 600_000, -time.Second, 5 * time.Second, true, ""},
@@ -102,8 +102,8 @@ func TestRunReadonlyTimeout(t *testing.T) {
 	r := newRig(t)
 	r.write("f", "begun\n")
 	res, text := r.doCtx(t.Context(), "run_readonly", `{"command":"cat f; sleep 60"}`, time.Now())
-	if res.Failed != tool.Timeout || !strings.HasPrefix(text, "TIMEOUT: Command timed out after 5s. Its processes were ended. Output so far:\n") ||
-		!strings.HasSuffix(text, "\n[this client waits no longer; run_shell moves a long command to the background]") {
+	if res.Failed != tool.Timeout || !strings.HasPrefix(text, "TIMEOUT: Command timed out after 5s. Its processes were killed. Output so far:\n") ||
+		!strings.HasSuffix(text, "\n[this client does not wait longer; run_shell moves a long command to the background]") {
 		t.Error(text)
 	}
 	begunAtTimeout(r, "run_readonly", "cat f; sleep 60; sleep 60")

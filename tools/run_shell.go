@@ -22,7 +22,7 @@ var runShellText string
 
 type runShellInput struct {
 	Command     string `json:"command" jsonschema:"bash command line" rule:"maxlen=100000"`
-	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; 120000 if absent, at most 600000; of a job 30 min, at most 2 h" rule:"min=1"`
+	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; default 120000, max 600000; for a job 30 min, max 2 h" rule:"min=1"`
 	Description string `json:"description,omitempty" jsonschema:"what it does, in 5-10 words"`
 	Background  bool   `json:"run_in_background,omitempty" jsonschema:"start a job and return at once"`
 	Sandbox     string `json:"sandbox,omitempty" jsonschema:"accepted if false or empty"`

@@ -31,7 +31,7 @@ func TestRunShell(t *testing.T) {
 		{"colours", "printf '\\033[31mred\\033[0m'", "red"},
 		{"no match", "echo a | grep b", "(no output)\n[exit code 1: no match]"},
 		{"stdin is empty", "cat", "(no output)"},
-		{"left behind", "sleep 600 & echo started", "started\n[1 background process was ended; use run_in_background to keep one]"},
+		{"left behind", "sleep 600 & echo started", "started\n[1 background process was killed; use run_in_background to keep one]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -146,8 +146,8 @@ func TestRunShellTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	text := r.fails(tool.Timeout, "run_shell", `{"command":"echo begun; sleep 600","timeout":30}`)
-	if !strings.HasPrefix(text, "TIMEOUT: Command timed out after 1s. Its processes were ended. Output so far:\n") ||
-		!strings.HasSuffix(text, "\n[timeout raised from 30 ms to 1000 ms; it is in milliseconds]") {
+	if !strings.HasPrefix(text, "TIMEOUT: Command timed out after 1s. Its processes were killed. Output so far:\n") ||
+		!strings.HasSuffix(text, "\n[timeout raised from 30 ms to 1000 ms; the unit is milliseconds]") {
 		t.Error(text)
 	}
 	begunAtTimeout(r, "run_shell", "echo begun; sleep 600")
@@ -160,7 +160,7 @@ func begunAtTimeout(r *rig, name, command string) {
 	r.t.Helper()
 	for seconds := 1; ; seconds *= 4 {
 		text := r.fails(tool.Timeout, name, fmt.Sprintf(`{"command":%q,"timeout":%d}`, command, seconds*1000))
-		if want := fmt.Sprintf("TIMEOUT: Command timed out after %ds. Its processes were ended. Output so far:\nbegun", seconds); text == want || seconds > 60 {
+		if want := fmt.Sprintf("TIMEOUT: Command timed out after %ds. Its processes were killed. Output so far:\nbegun", seconds); text == want || seconds > 60 {
 			same(r.t, text, want)
 			return
 		}
@@ -189,7 +189,7 @@ func TestRunShellCancel(t *testing.T) {
 		t.Fatalf("%v %q", err, res.Text)
 	}
 	// bash may live long enough to say that its child was terminated.
-	same(t, strings.TrimSuffix(res.Text, "\nTerminated"), "CANCELLED: Interrupted by the client. The command was ended. Output so far:\nhere")
+	same(t, strings.TrimSuffix(res.Text, "\nTerminated"), "CANCELLED: Interrupted by the client. The command was killed. Output so far:\nhere")
 }
 
 // A command that runs for longer than the call may last goes on as a job, with all of its output.
@@ -280,7 +280,7 @@ func TestJobs(t *testing.T) {
 		t.Error(text)
 	}
 	text = r.ok("job_stop", `{"job_id":"`+id+`"}`)
-	if !regexp.MustCompile(`^Job ` + id + ` \(.*\) was over already: completed \(exit 0\) after [0-9.]+ s\.$`).MatchString(text) {
+	if !regexp.MustCompile(`^Job ` + id + ` \(.*\) had already ended: completed \(exit 0\) after [0-9.]+ s\.$`).MatchString(text) {
 		t.Error(text)
 	}
 	cursors, err := r.Cursors.Load(t.Context())
@@ -315,7 +315,7 @@ func TestJobOutputFilter(t *testing.T) {
 		t.Errorf("an unfinished line is consumed: next is %d", c.Next)
 	}
 	_, body = jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Completed, Log: "/log"}, Head: "a\n", Tail: "b\na last", Size: 1000}, "^a")
-	same(t, body, "a\na last\n[990 bytes in the middle were not filtered; the whole output is in /log]")
+	same(t, body, "a\na last\n[990 bytes in the middle were skipped without filtering; the whole output is in /log]")
 	r := newRig(t)
 	r.fails(tool.RegexInvalid, "job_output", `{"job_id":"x","filter":"("}`)
 }

@@ -23,7 +23,7 @@ var sessionConfigText string
 
 type sessionConfigInput struct {
 	Key   string `json:"key,omitempty" jsonschema:"the option"`
-	Value string `json:"value,omitempty" jsonschema:"new value; default takes it back" rule:"maxlen=4096"`
+	Value string `json:"value,omitempty" jsonschema:"new value, or default to reset it" rule:"maxlen=4096"`
 }
 
 var sessionConfig = tool.Define(tool.Def[sessionConfigInput]{
@@ -63,8 +63,8 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 		return tool.Result{Text: sessionConfigLines(env, nil, options, in.Key)}, nil
 	case in.Key == "read_state" && in.Value == "reset":
 		n, err := env.Files.ForgetAll(ctx)
-		text := fmt.Sprintf("Forgot what was read of %s. Read a file again before you change it.",
-			wording.Plural(n, "file", "files"))
+		text := wording.Plural(n, "file no longer counts", "files no longer count") +
+			" as read. Read a file again before you change it."
 		return tool.Result{Text: sessionConfigLines(env, []string{text}, nil, "")}, wording.StateFault(ctx, err)
 	case in.Key == "cwd":
 		if cwd, err = sessionConfigMove(ctx, env, in.Value); err != nil {
@@ -88,7 +88,7 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 // sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
 // answered with a stub, since nobody knows which of them was shown the file.
 func sessionConfigOptions(env tool.Env, chosen session.Choices, cwd string) []session.Option {
-	allowed := "no directory: the client's roots leave none"
+	allowed := "no directory: the client's roots allow none"
 	if roots := env.Space.Roots(); len(roots) > 0 {
 		allowed = "a directory in " + strings.Join(roots, ", ")
 	}

@@ -17,7 +17,7 @@ import (
 // Without its memory a session has no options, and nothing of it seems to be set.
 func TestSessionConfigWithoutMemory(t *testing.T) {
 	t.Parallel()
-	const want = "STATE_UNAVAILABLE: The state store does not answer. Reading works, changes are refused. Try again."
+	const want = "STATE_UNAVAILABLE: The state store does not answer, so changes are refused. Reading works. Try again."
 	whole, deaf := newRig(t), newRig(t)
 	if err := whole.Store.Close(); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestSessionConfigForgetsMuch(t *testing.T) {
 		r.write(fmt.Sprintf("f%d", i), "one\n")
 		r.ok("read_file", fmt.Sprintf(`{"file_path":"f%d"}`, i))
 	}
-	same(t, r.ok("session_config", `{"key":"read_state","value":"reset"}`), "Forgot what was read of 300 files. Read a file again before you change it.")
+	same(t, r.ok("session_config", `{"key":"read_state","value":"reset"}`), "300 files no longer count as read. Read a file again before you change it.")
 	r.fails(tool.FileNotRead, "edit_file", `{"file_path":"f0","old_string":"one","new_string":"1"}`)
 	r.fails(tool.FileNotRead, "write_file", fmt.Sprintf(`{"file_path":"f%d","content":"1"}`, files-1))
 	same(t, r.ok("read_file", `{"file_path":"f0"}`), "1\tone")
@@ -89,7 +89,7 @@ func TestSessionConfigDirectories(t *testing.T) {
 		"opne":          "FILE_NOT_FOUND: Directory does not exist: opne. Current directory: $WORK. Did you mean $WORK/open?",
 		"open/b":        "NOT_DIRECTORY: open/b is not a directory. Name its directory.",
 		"open/b/c":      "NOT_DIRECTORY: A part of open/b/c is a file where a directory is needed. Current directory: $WORK.",
-		"..":            "OUTSIDE_ROOTS: .. is outside the allowed directories: $WORK. The operator can add a ROOT argument.",
+		"..":            "OUTSIDE_ROOTS: .. is outside the allowed directories: $WORK. Ask the user to add the directory to the server's roots (for stdio: after \"stdio\" in the client's configuration).",
 		"//host/share":  "",
 	} {
 		res, got := r.do("session_config", fmt.Sprintf(`{"key":"cwd","value":%q}`, path))

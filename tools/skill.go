@@ -86,8 +86,8 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 	case k.Fork:
 		return tool.Result{},
 			tool.Refuse(tool.ToolDisabled,
-				"The skill %s is not available: it runs as an agent of type %s, and this version has none. Its text "+
-					"is in %s: read it, and do what it says yourself.",
+				"The skill %s is not available: it needs an agent of type %s, which this version cannot start. Read "+
+					"its text in %s and follow it yourself.",
 				k.Name, wording.LineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
 	}
 	l := loading.Load{Env: env, Skill: k}

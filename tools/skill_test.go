@@ -89,14 +89,14 @@ func TestSkillLends(t *testing.T) {
 	}
 }
 
-// Where the machine's administrator alone makes rules that allow, a file in the home directory made some.
+// Where only the machine's administrator may add rules that allow, a file in the home directory made some.
 func TestSkillLendsNotWhereRulesAreManaged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.Prefs.ManagedRules = true
 	lay(t, trusted(r), "x", "---\nallowed-tools: Bash\n---\nDo it.\n")
 	res, text := r.do("skill", `{"skill":"x"}`)
-	if res.Lends == nil || len(res.Lends.Rules) > 0 || !strings.HasSuffix(text, "[allowed-tools are ignored: the machine's administrator alone makes rules that allow]") {
+	if res.Lends == nil || len(res.Lends.Rules) > 0 || !strings.HasSuffix(text, "[allowed-tools are ignored: only the machine's administrator may add rules that allow]") {
 		t.Errorf("it lends %+v: %s", res.Lends, text)
 	}
 }
@@ -156,7 +156,7 @@ func TestSkillRefusals(t *testing.T) {
 		`{"skill":"` + strings.Repeat("x", 201) + `"}`:                  `INPUT_INVALID: Input validation failed for skill:` + "\n" + `- "skill" must have at most 200 bytes`,
 		`{"skill":"long","args":"` + strings.Repeat("ä", 10_000) + `"}`: "TOO_LARGE: The skill long cannot be loaded: ",
 		`{"skill":"long","args":"` + strings.Repeat("ä", 10_001) + `"}`: "INPUT_INVALID: ",
-		`{"skill":"agent"}`:                                             "TOOL_DISABLED: The skill agent is not available: it runs as an agent of type general-purpose, and this version has none.",
+		`{"skill":"agent"}`:                                             "TOOL_DISABLED: The skill agent is not available: it needs an agent of type general-purpose, which this version cannot start.",
 	} {
 		if _, got := r.do("skill", args); !strings.HasPrefix(got, want) || len([]rune(got)) > 1000 {
 			t.Errorf("%.60s: got %s, want %s", args, got, want)

@@ -18,8 +18,8 @@ var taskCreateText string
 
 type taskCreateInput struct {
 	Subject     string          `json:"subject" jsonschema:"title" rule:"minlen=1"`
-	Description string          `json:"description" jsonschema:"what is to be done"`
-	ActiveForm  string          `json:"activeForm,omitempty" jsonschema:"title while being done"`
+	Description string          `json:"description" jsonschema:"what to do"`
+	ActiveForm  string          `json:"activeForm,omitempty" jsonschema:"title while in progress"`
 	Metadata    json.RawMessage `json:"metadata,omitempty" jsonschema:"any fields of your own"`
 }
 

@@ -25,11 +25,11 @@ type taskUpdateInput struct {
 	TaskID       string          `json:"taskId" jsonschema:"id of the task"`
 	Subject      string          `json:"subject,omitempty" jsonschema:"new title"`
 	Description  string          `json:"description,omitempty" jsonschema:"new description"`
-	ActiveForm   *string         `json:"activeForm,omitempty" jsonschema:"title while being done"`
+	ActiveForm   *string         `json:"activeForm,omitempty" jsonschema:"title while in progress"`
 	Status       string          `json:"status,omitempty" jsonschema:"new status" rule:"enum=pending|in_progress|completed|deleted"`
 	Owner        *string         `json:"owner,omitempty" jsonschema:"who works on it"`
-	AddBlocks    []string        `json:"addBlocks,omitempty" jsonschema:"ids that wait for this"`
-	AddBlockedBy []string        `json:"addBlockedBy,omitempty" jsonschema:"ids that this waits for"`
+	AddBlocks    []string        `json:"addBlocks,omitempty" jsonschema:"ids of tasks that wait for this one"`
+	AddBlockedBy []string        `json:"addBlockedBy,omitempty" jsonschema:"ids of tasks that this one waits for"`
 	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"merged; null deletes"`
 }
 

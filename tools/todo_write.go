@@ -22,9 +22,9 @@ type todoWriteInput struct {
 }
 
 type todoWriteItem struct {
-	Content    string `json:"content" jsonschema:"what is to be done" rule:"minlen=1 maxrunes=1000"`
-	Status     string `json:"status" jsonschema:"how far it is" rule:"enum=pending|in_progress|completed"`
-	ActiveForm string `json:"activeForm,omitempty" jsonschema:"the same while it is being done" rule:"maxrunes=1000"`
+	Content    string `json:"content" jsonschema:"what to do" rule:"minlen=1 maxrunes=1000"`
+	Status     string `json:"status" jsonschema:"progress" rule:"enum=pending|in_progress|completed"`
+	ActiveForm string `json:"activeForm,omitempty" jsonschema:"text while in progress" rule:"maxrunes=1000"`
 }
 
 // todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.

@@ -57,7 +57,7 @@ func runToolSearch(ctx context.Context, env tool.Env, in toolSearchInput) (tool.
 	}
 	changed, err := toolSearchActivate(ctx, env, shown)
 	if err != nil { // what is not listed can be called all the same
-		text += "\n[the state store does not answer: these tools do not join the list, but can be called]"
+		text += "\n[the state store does not answer: these tools can be called, but will not be listed]"
 	}
 	return tool.Result{Text: text, ListChanged: changed}, nil
 }
@@ -115,7 +115,7 @@ func toolSearchActivate(ctx context.Context, env tool.Env, shown []catalog.Entry
 func toolSearchNothing(all []catalog.Entry) string {
 	deferred := slices.DeleteFunc(slices.Clone(all), func(e catalog.Entry) bool { return !e.Deferred })
 	if len(deferred) == 0 {
-		return "No matching deferred tools found. There are none: all tools are listed."
+		return "No matching tools found: all tools are already listed."
 	}
 	return "No matching deferred tools found. All: " + toolSearchNames(deferred, len(deferred))
 }

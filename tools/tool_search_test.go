@@ -284,7 +284,7 @@ func TestToolSearchFindsOnlyItsOwn(t *testing.T) {
 		}
 	}
 	r.Catalog = slices.DeleteFunc(r.Catalog, func(e catalog.Entry) bool { return e.Deferred })
-	same(t, r.ok("tool_search", `{"query":"todo"}`), "No matching deferred tools found. There are none: all tools are listed.")
+	same(t, r.ok("tool_search", `{"query":"todo"}`), "No matching tools found: all tools are already listed.")
 }
 
 // Where call_tool is denied, it was named as a way to call what was found.
@@ -372,7 +372,7 @@ func TestToolSearchWithoutStore(t *testing.T) {
 	res, text := r.do("tool_search", `{"query":"todo"}`)
 	names, notes := searched(t, text)
 	if res.ListChanged || res.Failed != "" || !slices.Equal(names, []string{"todo_write"}) ||
-		!slices.Equal(notes, []string{callable, "[the state store does not answer: these tools do not join the list, but can be called]"}) {
+		!slices.Equal(notes, []string{callable, "[the state store does not answer: these tools can be called, but will not be listed]"}) {
 		t.Errorf("%v %s", res.ListChanged, text)
 	}
 }

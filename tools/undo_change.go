@@ -20,8 +20,8 @@ import (
 var undoChangeText string
 
 type undoChangeInput struct {
-	ChangeID string `json:"change_id,omitempty" jsonschema:"of file_history"`
-	FilePath string `json:"file_path,omitempty" jsonschema:"its last change"`
+	ChangeID string `json:"change_id,omitempty" jsonschema:"id from file_history"`
+	FilePath string `json:"file_path,omitempty" jsonschema:"undo its last change"`
 	DryRun   bool   `json:"dry_run,omitempty" jsonschema:"check only"`
 
 	change journal.Entry `json:"-"`
@@ -85,7 +85,7 @@ func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInp
 		}
 	}
 	return tool.Refuse(tool.ChangeUnknown,
-		"No change of %s by these tools is left to take back. Use file_history to see what was done to it.",
+		"There is no change of %s by these tools to take back. Use file_history to list its changes.",
 		in.FilePath)
 }
 
@@ -102,7 +102,7 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if err != nil {
 		return ""
 	}
-	text, _ := history.UndoneFiles(changes)
+	text, _ := history.UndoneFiles(changes, true)
 	return strings.TrimPrefix(text, "\n")
 }
 
@@ -120,18 +120,18 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		if err != nil {
 			return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 		}
-		what := "this change can be taken back"
+		what := "This change can be taken back"
 		if in.change.Kept != "" {
-			what = "this content can be written"
+			what = "This content can be written"
 		}
-		text, _ := history.UndoneFiles(changes)
-		return tool.Result{Text: "Dry run: " + what + ". Nothing was written.\n" + line + text}, nil
+		text, _ := history.UndoneFiles(changes, true)
+		return tool.Result{Text: "Dry run: nothing was written. " + what + ":\n" + line + text}, nil
 	}
 	changes, err := env.Files.Undo(ctx, editing.By(env, "undo_change"), steps...)
 	if err != nil {
 		return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 	}
-	text, hidden := history.UndoneFiles(changes)
+	text, hidden := history.UndoneFiles(changes, false)
 	unseen := history.Forget(ctx, env, changes, hidden)
 	res := tool.Result{Meta: editing.Meta(struct {
 		Undone string `json:"undone"`

@@ -40,8 +40,8 @@ func TestUndoChange(t *testing.T) {
 	r.ok("multi_edit", `{"edits":[{"file_path":"a","old_string":"one","new_string":"two"},{"file_path":"d/b","old_string":"","new_string":"new\n"}]}`)
 	id := r.lastChange("a")
 	same(t, r.ok("undo_change", `{"change_id":"`+id+`","dry_run":true}`),
-		"Dry run: this change can be taken back. Nothing was written.\n"+id+" "+r.clock(id)+" multi_edit a +1 -1, d/b +1 -0 (new file)\n"+
-			"$WORK/a: restored\n@@ -1 +1 @@\n-two\n+one\n$WORK/d/b: removed\n@@ -1 +0,0 @@\n-new")
+		"Dry run: nothing was written. This change can be taken back:\n"+id+" "+r.clock(id)+" multi_edit a +1 -1, d/b +1 -0 (new file)\n"+
+			"$WORK/a: would be restored\n@@ -1 +1 @@\n-two\n+one\n$WORK/d/b: would be removed\n@@ -1 +0,0 @@\n-new")
 	r.holds("a", "two\n")
 	r.ok("undo_change", `{"file_path":"a"}`)
 	r.holds("a", "one\n")
@@ -91,7 +91,7 @@ func TestUndoChangeUnread(t *testing.T) {
 	r.ok("session_config", `{"key":"read_state","value":"reset"}`)
 	r.ok("undo_change", `{"file_path":"a"}`)
 	text := r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"a","content":"x\n"}`)
-	if !strings.Contains(text, "Only parts of lines of $WORK/a count as read (of a change, what it wrote). Read the rest (next: offset=1;") {
+	if !strings.Contains(text, "Only parts of some lines of $WORK/a count as read (after a change: the text that it wrote). Read the rest (next: offset=1;") {
 		t.Error(text)
 	}
 	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"1"}`)
@@ -116,7 +116,7 @@ func TestUndoChangeTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, text := r.refused(calls[1].Run(t.Context(), r.Env(calls[1])))
-	if res.Failed != tool.UndoConflict || !strings.HasSuffix(text, " was taken back by another call meanwhile. Nothing was written. To take back the change before it, call again.") {
+	if res.Failed != tool.UndoConflict || !strings.HasSuffix(text, " was just taken back by another call. Nothing was written. To take back the change before it, call again.") {
 		t.Errorf("%s: %s", res.Failed, text)
 	}
 	r.holds("a", "1\n")
@@ -153,47 +153,47 @@ func TestUndoChangeRefusals(t *testing.T) {
 		"neither": {input: `{}`, code: tool.InputInvalid, text: `exactly one of "change_id" and "file_path"`},
 		"both":    {input: `{"change_id":"$ID","file_path":"a"}`, code: tool.InputInvalid, text: `exactly one`},
 		"unknown": {input: `{"change_id":"zzzzzzzzzzzzzzzz"}`, code: tool.ChangeUnknown, text: "There is no change zzzzzzzzzzzzzzzz in this workspace."},
-		"no file": {input: `{"file_path":"none"}`, code: tool.ChangeUnknown, text: "No change of $WORK/none by these tools is left to take back."},
+		"no file": {input: `{"file_path":"none"}`, code: tool.ChangeUnknown, text: "There is no change of $WORK/none by these tools to take back."},
 		"changed": {
 			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.write("a", "two\nmore\n") }, code: tool.UndoConflict,
 			text: "$WORK/a changed after that change. Nothing was written. Look at file_history, take back later changes first, or edit the file. Since then:\n@@ -1 +1,2 @@\n two\n+more",
 		},
 		"removed": {
-			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.remove("a") }, code: tool.UndoConflict, text: "$WORK/a changed after that change: it was removed. Nothing was written. If file_history has a later change that removed it, take that back first; or else write it anew with write_file.",
+			input: `{"change_id":"$ID"}`, before: func(r *rig) { r.remove("a") }, code: tool.UndoConflict, text: "$WORK/a changed after that change: it was removed. Nothing was written. If file_history shows a later change that removed it, take that back first. Otherwise write the file with write_file.",
 		},
 		"link": {input: `{"change_id":"$ID"}`, before: func(r *rig) {
 			r.remove("a")
 			r.write("b", "two\n")
 			r.link("a", "b")
-		}, code: tool.UndoConflict, text: "$WORK/a leads elsewhere by now"},
+		}, code: tool.UndoConflict, text: "$WORK/a leads to another place now"},
 		"link by path": {input: `{"file_path":"a"}`, before: func(r *rig) {
 			r.remove("a")
 			r.write("b", "two\n")
 			r.link("a", "b")
-		}, code: tool.UndoConflict, text: "$WORK/a leads elsewhere by now"},
+		}, code: tool.UndoConflict, text: "$WORK/a leads to another place now"},
 		"link that leads out": {input: `{"file_path":"a"}`, before: func(r *rig) {
 			r.remove("a")
 			r.link("a", "/etc/hostname")
-		}, code: tool.UndoConflict, text: "$WORK/a leads elsewhere by now"},
+		}, code: tool.UndoConflict, text: "$WORK/a leads to another place now"},
 		// There was said to be no change of it, though the journal has one under this very name.
 		"linked directory": {input: `{"file_path":"d/e"}`, before: func(r *rig) {
 			r.remove("d")
 			r.write("other/e", "e\n")
 			r.link("d", "other")
-		}, code: tool.UndoConflict, text: "$WORK/d/e leads elsewhere by now"},
+		}, code: tool.UndoConflict, text: "$WORK/d/e leads to another place now"},
 		"hard link": {input: `{"file_path":"a"}`, before: func(r *rig) {
 			if err := os.Link(filepath.Join(r.dir, "a"), filepath.Join(r.dir, "b")); err != nil {
 				r.t.Fatal(err)
 			}
-		}, code: tool.UndoConflict, text: "$WORK/a has further names now (hard links)"},
+		}, code: tool.UndoConflict, text: "$WORK/a has more hard links now"},
 		"directory": {input: `{"file_path":"a"}`, before: func(r *rig) {
 			r.remove("a")
 			r.write("a/b", "two\n")
-		}, code: tool.UndoConflict, text: "$WORK/a is a directory now. Nothing was written. No change by these tools did that. Ask the user, or write the file anew with write_file once its name is free."},
+		}, code: tool.UndoConflict, text: "$WORK/a is a directory now. Nothing was written. These tools did not do that. Ask the user, or write the file with write_file once its name is free."},
 		"file in the way": {input: `{"file_path":"d/e"}`, before: func(r *rig) {
 			r.remove("d")
 			r.write("d", "a file\n")
-		}, code: tool.UndoConflict, text: "A part of $WORK/d/e is a file now, where a directory was."},
+		}, code: tool.UndoConflict, text: "A part of $WORK/d/e was a directory and is a file now."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,10 +233,10 @@ func TestUndoChangeNeverMade(t *testing.T) {
 	if err := os.Rename(notes[0], strings.TrimSuffix(notes[0], "done")+"open"); err != nil {
 		t.Fatal(err)
 	}
-	if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.HasPrefix(text, "Nothing is left to take back of this change:\n"+id+" ") {
+	if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.HasPrefix(text, "There is nothing to take back: the files already are as they were before this change:\n"+id+" ") {
 		t.Errorf("the answer is:\n%s", text)
 	}
-	if text := r.ok("undo_change", `{"file_path":"a"}`); !strings.HasSuffix(text, ": removed\n@@ -1 +0,0 @@\n-one\n[to make it again, undo change "+r.lastChange("a")+"]") {
+	if text := r.ok("undo_change", `{"file_path":"a"}`); !strings.HasSuffix(text, ": removed\n@@ -1 +0,0 @@\n-one\n[to redo it, undo change "+r.lastChange("a")+"]") {
 		t.Errorf("the answer is:\n%s", text)
 	}
 	r.fails(tool.ChangeUnknown, "undo_change", `{"file_path":"a"}`)
@@ -297,7 +297,7 @@ func TestUndoChangeTargets(t *testing.T) {
 		}
 		targets = append(targets, filepath.Base(at.Value))
 	}
-	if got, want := call.Details(t.Context(), r.State), filepath.Join(r.dir, "a")+": removed\n@@ -1 +0,0 @@\n-a\n"+filepath.Join(r.dir, "b")+": removed\n@@ -1 +0,0 @@\n-b"; got != want {
+	if got, want := call.Details(t.Context(), r.State), filepath.Join(r.dir, "a")+": would be removed\n@@ -1 +0,0 @@\n-a\n"+filepath.Join(r.dir, "b")+": would be removed\n@@ -1 +0,0 @@\n-b"; got != want {
 		t.Errorf("a person would see %q, want %q", got, want)
 	}
 	if slices.Sort(targets); !slices.Equal(slices.Compact(targets), []string{"a", "b"}) {

@@ -49,7 +49,7 @@ func TestWriteFileOver(t *testing.T) {
 	same(t, text, "FILE_NOT_READ: File has not been read yet: $WORK/f. Read it first before writing to it.")
 	r.ok("read_file", `{"file_path":"f","limit":2}`)
 	text = r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x\n"}`)
-	same(t, text, "FILE_PARTLY_READ: Only lines 1-2 of 3 of $WORK/f were read. Read the rest (next: offset=3; a line that is shown cut counts as not read) or use edit_file.")
+	same(t, text, "FILE_PARTLY_READ: Only lines 1-2 of 3 of $WORK/f were read. Read the rest (next: offset=3; truncated lines do not count as read) or use edit_file.")
 	r.holds("f", "a\nb\nc\n")
 	r.ok("read_file", `{"file_path":"f","offset":3}`)
 	text = r.ok("write_file", `{"file_path":"f","content":"a\nX\nc\n"}`)

@@ -68,9 +68,9 @@ var rooms = map[string][]string{
 		"server/tenants", "tools/permission", "tools/session", "tools/shell", "tools/tool",
 	},
 	"server/tenants": {
-		"filestate/lock", "server/auth", "server/clients", "server/config", "tools/catalog", "tools/permission", "tools/results",
-		"tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/tool",
-		"tools/workspace",
+		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/catalog",
+		"tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell",
+		"tools/skills", "tools/tasks", "tools/tool", "tools/workspace",
 	},
 	"server/audit":    {"server/pipeline", "tools/results", "tools/tool"},
 	"server/bridge":   {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},

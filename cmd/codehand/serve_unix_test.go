@@ -205,9 +205,9 @@ func TestServeTwice(t *testing.T) {
 		t.Errorf("same directory: got\n%s", out)
 	}
 	out = refused("same address", environment(t), "--listen", address)
-	hint := "name another one with --listen\n"
+	hint := "choose another address with --listen\n"
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 { // others cannot be sure
-		hint = "codehand has it already, pid " + pid + "; end that, or " + hint
+		hint = "codehand has it already, pid " + pid + "; stop it, or " + hint
 	}
 	if !strings.Contains(out, "codehand: listen "+address+": address already in use\nhint: ") || !strings.HasSuffix(out, hint) {
 		t.Errorf("same address: got\n%s", out)

@@ -62,7 +62,7 @@ func (a *Asker) Ask(ctx context.Context, st *session.State, q pipeline.Asking) (
 	if err != nil {
 		return nil, &tool.Refusal{
 			Code: tool.StateUnavailable, Cause: err,
-			Text: "The state store does not answer, so nobody can be asked. Nothing was done. Try again.",
+			Text: "The state store does not answer, so codehand cannot ask the user. Nothing was done. Try again.",
 		}
 	}
 	a.event("ask", map[string]any{"p": st.Key.Principal, "sk": st.Key.Session, "call": q.Call, "tool": q.Tool,

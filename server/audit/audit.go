@@ -151,7 +151,7 @@ func (a *Log) openDir() error {
 	}
 	if end.torn > 0 {
 		// What was being written when the machine or the process ended. No call got an answer for it.
-		a.o.Log.Warn("audit log: half a line at the end is taken back", "file", a.path, "bytes", end.torn)
+		a.o.Log.Warn("audit log: removing an incomplete last line", "file", a.path, "bytes", end.torn)
 		if err := os.Truncate(a.path, end.size); err != nil {
 			return fmt.Errorf("audit log: %w", err)
 		}

@@ -43,9 +43,9 @@ func TestClientRootsBinary(t *testing.T) {
 		{nil, true, true, ""},
 		{[]string{"file://" + work + "/a"}, true, false, "outside the allowed directories: " + work + "/a."},
 		{nil, true, false, "outside the allowed directories: " + work + "/a."},
-		{[]string{"file://" + outside}, false, false, "have nothing in common"},
-		{nil, false, false, "have nothing in common"},
-		{[]string{"https://example.org/" + work}, false, false, "have nothing in common"},
+		{[]string{"file://" + outside}, false, false, "do not overlap"},
+		{nil, false, false, "do not overlap"},
+		{[]string{"https://example.org/" + work}, false, false, "do not overlap"},
 		{[]string{"file://" + outside, "file://" + alias + "/b"}, false, true, "outside the allowed directories: " + work + "/b."},
 		{[]string{"file:///"}, true, true, ""},
 	} {

@@ -95,7 +95,7 @@ func keepsNothing(t *testing.T, home, cause string, script []string) {
 	fillDisk(t, filepath.Join(home, "full"))
 	text, err = p.Call("run_shell", json.RawMessage(`{"command":"echo hello"}`))
 	must(t, err)
-	if want := "! WRITE_FAILED: The command was not started: its files cannot be made in the state directory: " + cause + ". Free space there, or ask the user to."; text != want {
+	if want := "! WRITE_FAILED: The command was not started: its output files cannot be created in the state directory: " + cause + ". Free space there, or ask the user to do so."; text != want {
 		t.Errorf("a command without room for anything: %q, want %q", text, want)
 	}
 }

@@ -339,7 +339,7 @@ func TestPlanApprovalExpired(t *testing.T) {
 func TestPlanWithoutAPerson(t *testing.T) {
 	t.Parallel()
 	for fallback, says := range map[string]string{
-		"console": "Plan mode stays: nobody can approve the plan here.", "client": "User has approved your plan.", "auto": "User has approved your plan.",
+		"console": "Plan mode stays on: no one can approve the plan.", "client": "User has approved your plan.", "auto": "User has approved your plan.",
 	} {
 		t.Run(fallback, func(t *testing.T) {
 			t.Parallel()
@@ -382,7 +382,7 @@ func TestPlanModeShared(t *testing.T) {
 	one := &planner{ElicitClient: replaytest.OverHTTP(t, &replaytest.HTTPClient{T: t, URL: url, Token: d.token}, true, replaytest.Undeclared), work: d.work}
 	two := &planner{ElicitClient: replaytest.OverHTTP(t, &replaytest.HTTPClient{T: t, URL: url, Token: d.token}, true, replaytest.Undeclared), work: d.work}
 	own := &planner{ElicitClient: replaytest.OverHTTP(t, &replaytest.HTTPClient{T: t, URL: url + "/s/its-own-handle", Token: d.token}, true, replaytest.Undeclared), work: d.work}
-	if text := one.allowed("enter_plan_mode", `{}`); !strings.Contains(text, "covers all conversations of this user in this workspace, and ends 60 min after the last call") {
+	if text := one.allowed("enter_plan_mode", `{}`); !strings.Contains(text, "applies to all conversations of this user in this workspace; it ends 60 min after their last call") {
 		t.Error(text)
 	}
 	two.stays("another conversation entered it")

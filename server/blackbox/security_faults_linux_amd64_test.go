@@ -52,7 +52,7 @@ func TestSEC12FailedSteps(t *testing.T) {
 					switch {
 					case !r.made:
 						refused++
-					case strings.Contains(r.text, "[written; durability unknown: "):
+					case strings.Contains(r.text, "[written, but it may not survive a power loss: "):
 						noted++
 						made++
 					default:

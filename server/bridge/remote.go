@@ -99,7 +99,7 @@ func endpoint(raw, handle string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("the URL holds a user or a password: give the token with --token-env or --token-file")
 	case !config.Handle(handle):
-		return nil, errors.New("the session must be 8-64 of [A-Za-z0-9._-]")
+		return nil, errors.New("the session must be 8-64 characters of [A-Za-z0-9._-]")
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if path := strings.TrimSuffix(u.Path, "/"); strings.HasSuffix(path, "/mcp") {

@@ -66,7 +66,7 @@ var remotes = []remote{
 		files: Files{"~/.config/Claude/claude_desktop_config.json",
 			"~/Library/Application Support/Claude/claude_desktop_config.json",
 			`%APPDATA%\Claude\claude_desktop_config.json`, ""},
-		note: "it has no remote servers in its file, and wants the absolute path of codehand as command"},
+		note: "its file cannot hold remote servers; use the absolute path of codehand as command"},
 	{id: "vscode", text: vscode, note: "or run: MCP: Add Server",
 		files: Files{"~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json",
 			`%APPDATA%\Code\User\mcp.json`, ".vscode/mcp.json"}},
@@ -91,7 +91,7 @@ var remotes = []remote{
 			return c
 		})},
 	{id: "codex", text: codex, files: home(".codex/config.toml", ".codex/config.toml"),
-		note: "in a project only if it is trusted"},
+		note: "a project's file counts only if the project is trusted"},
 	{id: "gemini", files: home(".gemini/settings.json", ".gemini/settings.json"),
 		text: servers("mcpServers", func(e Endpoint) entry {
 			return entry{HTTPURL: e.URL, Headers: bearer(e, "${%s}")}

@@ -87,7 +87,8 @@ func parseAddress(text string) (address, error) {
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return a, misconfigured("", "listen %q is no address; write host:port, [v6]:port, unix:/path or systemd:", text)
+		return a, misconfigured("", "listen %q is not an address; write host:port, [v6]:port, unix:/path or systemd:",
+			text)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || port != strconv.FormatUint(n, 10) {
 		return a, misconfigured("", "listen %q: the port must be a number from 0 to 65535", text)
@@ -117,7 +118,7 @@ func addresses(c config.Config, inherited []net.Listener) ([]address, error) {
 			continue
 		}
 		if len(inherited) == 0 {
-			return nil, misconfigured("start it by a socket unit, or name an address with --listen",
+			return nil, misconfigured("start it from a systemd socket unit, or give an address with --listen",
 				"listen systemd: no socket was passed by systemd")
 		}
 		for _, l := range inherited {
@@ -188,14 +189,14 @@ func Check(c config.Config, inherited ...net.Listener) error {
 			return needsAuthentication(a)
 		case c.HTTP.TLSCert == "" && !c.HTTP.BehindProxy:
 			return misconfigured("set http.tls_cert and http.tls_key, or http.behind_proxy = true if a proxy in "+
-				"front speaks TLS", "listen %s would carry tokens in clear", a.text)
+				"front speaks TLS", "listen %s would send tokens without encryption", a.text)
 		case c.HTTP.PublicURL == "" && len(c.HTTP.AllowedHosts) == 0:
-			return misconfigured("--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts", "listen %s needs the name that clients call it by", a.text)
+			return misconfigured("--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts", "listen %s needs the host name that clients use", a.text)
 		}
 	}
 	if c.HTTP.BehindProxy && mode == "none" {
 		return misconfigured(`--auth-mode token, then "codehand token new NAME"`,
-			"http.behind_proxy needs authentication: whoever reaches the proxy would call from this machine")
+			"http.behind_proxy needs authentication: without it everyone who reaches the proxy could connect")
 	}
 	_, _, err = loadTLS(c, nil)
 	return err
@@ -255,8 +256,8 @@ func bind(ctx context.Context, a address, mode fs.FileMode) (l net.Listener, err
 	}
 	if a.local && !onThisMachine(l.Addr()) { // localhost is whatever the resolver says
 		_ = l.Close() // not served
-		return nil, misconfigured("write 127.0.0.1 or [::1]", "listen %s is %s here, which others may reach", a.text,
-			l.Addr())
+		return nil, misconfigured("write 127.0.0.1 or [::1]",
+			"listen %s resolves to %s, which other machines can reach", a.text, l.Addr())
 	}
 	return l, nil
 }
@@ -282,16 +283,17 @@ func bindError(a address, err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		e.Hint = "name another one with --listen"
+		e.Hint = "choose another address with --listen"
 		switch pid, sure := holder(a); {
 		case sure:
-			e.Hint = fmt.Sprintf("codehand has it already, pid %d; end that, or name another one with --listen", pid)
-		case pid > 0:
-			e.Hint = fmt.Sprintf("perhaps codehand has it already, pid %d; end that, or name another one with --listen",
+			e.Hint = fmt.Sprintf("codehand has it already, pid %d; stop it, or choose another address with --listen",
 				pid)
+		case pid > 0:
+			e.Hint = fmt.Sprintf("perhaps codehand has it already, pid %d; stop it, or choose another address with "+
+				"--listen", pid)
 		}
 	case errors.Is(err, fs.ErrPermission):
-		e.Hint = "ports below 1024 and directories of others need rights; name another one with --listen"
+		e.Hint = "this user may not use that port or directory; choose another address with --listen"
 	}
 	return e
 }

@@ -47,7 +47,7 @@ func TestCheckListen(t *testing.T) {
 		"unix":                {listen: []string{"unix:/run/codehand.sock"}},
 		"loopback with proxy": {listen: []string{"127.0.0.1:7433"}, with: func(c *config.Config) { c.HTTP.BehindProxy, c.Auth.Mode = true, "token" }},
 		"proxy without tokens": {listen: []string{"127.0.0.1:7433"}, with: func(c *config.Config) { c.HTTP.BehindProxy = true },
-			want: "http.behind_proxy needs authentication: whoever reaches the proxy would call from this machine", hint: makeToken},
+			want: "http.behind_proxy needs authentication: without it everyone who reaches the proxy could connect", hint: makeToken},
 		"every interface": {listen: []string{":7433"},
 			want: `listen ":7433" binds every interface; write 0.0.0.0:7433 or 127.0.0.1:7433`},
 		"every IPv4 address": {listen: []string{"0.0.0.0:7433"}, want: "listen 0.0.0.0:7433 needs authentication", hint: makeToken},
@@ -57,10 +57,10 @@ func TestCheckListen(t *testing.T) {
 		"none on purpose": {listen: []string{"0.0.0.0:7433"}, with: func(c *config.Config) { c.Auth.Mode, c.HTTP.BehindProxy = "none", true },
 			want: "listen 0.0.0.0:7433 needs authentication", hint: makeToken},
 		"tokens in clear": {listen: []string{"0.0.0.0:7433"}, with: func(c *config.Config) { c.Auth.Mode = "token" },
-			want: "listen 0.0.0.0:7433 would carry tokens in clear",
+			want: "listen 0.0.0.0:7433 would send tokens without encryption",
 			hint: "set http.tls_cert and http.tls_key, or http.behind_proxy = true if a proxy in front speaks TLS"},
 		"no name": {listen: []string{"0.0.0.0:7433"}, with: func(c *config.Config) { c.Auth.Mode, c.HTTP.BehindProxy = "token", true },
-			want: "listen 0.0.0.0:7433 needs the name that clients call it by",
+			want: "listen 0.0.0.0:7433 needs the host name that clients use",
 			hint: "--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts"},
 		"behind a proxy": {listen: []string{"0.0.0.0:7433"}, with: func(c *config.Config) {
 			c.Auth.Mode, c.HTTP.BehindProxy, c.HTTP.PublicURL = "token", true, "https://tools.example.com"
@@ -68,15 +68,15 @@ func TestCheckListen(t *testing.T) {
 		"allowed hosts": {listen: []string{"0.0.0.0:7433"}, with: func(c *config.Config) {
 			c.Auth.Mode, c.HTTP.BehindProxy, c.HTTP.AllowedHosts = "token", true, []string{"tools"}
 		}},
-		"no address":    {listen: []string{"7433"}, want: `listen "7433" is no address; write host:port, [v6]:port, unix:/path or systemd:`},
-		"bare address":  {listen: []string{"0.0.0.0"}, want: `listen "0.0.0.0" is no address; write host:port, [v6]:port, unix:/path or systemd:`},
-		"bare v6":       {listen: []string{"[::]"}, want: `listen "[::]" is no address; write host:port, [v6]:port, unix:/path or systemd:`},
+		"no address":    {listen: []string{"7433"}, want: `listen "7433" is not an address; write host:port, [v6]:port, unix:/path or systemd:`},
+		"bare address":  {listen: []string{"0.0.0.0"}, want: `listen "0.0.0.0" is not an address; write host:port, [v6]:port, unix:/path or systemd:`},
+		"bare v6":       {listen: []string{"[::]"}, want: `listen "[::]" is not an address; write host:port, [v6]:port, unix:/path or systemd:`},
 		"named port":    {listen: []string{"127.0.0.1:http"}, want: `listen "127.0.0.1:http": the port must be a number from 0 to 65535`},
 		"large port":    {listen: []string{"127.0.0.1:65536"}, want: `listen "127.0.0.1:65536": the port must be a number from 0 to 65535`},
 		"relative path": {listen: []string{"unix:http.sock"}, want: "listen unix:http.sock: the path must be absolute: unix:/run/codehand/http.sock"},
 		"nothing":       {want: "http.listen is empty", hint: "--listen 127.0.0.1:7433"},
 		"no socket": {listen: []string{"systemd:"}, want: "listen systemd: no socket was passed by systemd",
-			hint: "start it by a socket unit, or name an address with --listen"},
+			hint: "start it from a systemd socket unit, or give an address with --listen"},
 		"key without certificate": {listen: []string{"127.0.0.1:7433"}, with: func(c *config.Config) { c.HTTP.TLSKey = "/k" },
 			want: "http.tls_cert is not set, but http.tls_key or http.client_ca is", hint: "--http-tls-cert FILE"},
 		"certificate without key": {listen: []string{"127.0.0.1:7433"}, with: func(c *config.Config) { c.HTTP.TLSCert = "/c" },
@@ -201,7 +201,7 @@ func TestListenAllOrNothing(t *testing.T) {
 	at := taken.Addr().String()
 	_, err = Open(t.Context(), listening(t, "unix:"+sock, at), Options{})
 	bind, ok := errors.AsType[*BindError](err)
-	if !ok || bind.Error() != "listen "+at+": address already in use" || !strings.HasSuffix(bind.Hint, "name another one with --listen") {
+	if !ok || bind.Error() != "listen "+at+": address already in use" || !strings.HasSuffix(bind.Hint, "choose another address with --listen") {
 		t.Errorf("got %v (%+v)", err, bind)
 	}
 	if _, err := os.Lstat(sock); !errors.Is(err, fs.ErrNotExist) {
@@ -543,7 +543,7 @@ func TestCertificateRenewed(t *testing.T) {
 	expect("with a broken file", "second")
 	now = now.Add(pairEvery)
 	expect("still", "second")
-	if n := strings.Count(log.String(), "the old one goes on"); n != 1 {
+	if n := strings.Count(log.String(), "the old one stays in use"); n != 1 {
 		t.Errorf("logged %d times, want once:\n%s", n, &log)
 	}
 	if err := l.Reload(); err == nil {

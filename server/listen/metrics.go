@@ -16,7 +16,7 @@ func OpenMetrics(ctx context.Context, c config.Config) (l Listener, ok bool, err
 		return Listener{}, false, err
 	}
 	if a.network == "systemd" {
-		return Listener{}, false, misconfigured("", "metrics.listen: the sockets of systemd are for http.listen")
+		return Listener{}, false, misconfigured("", "metrics.listen: sockets of systemd are only for http.listen")
 	}
 	bound, err := bind(ctx, a, c.HTTP.UnixMode)
 	if err != nil {

@@ -72,7 +72,7 @@ func (p *keyPair) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		p.looked = now
 		if seen := p.stamps(); seen != p.seen {
 			if err := p.read(seen); err != nil {
-				p.log.Error("certificate cannot be read again; the old one goes on", "err", err)
+				p.log.Error("certificate cannot be reloaded; the old one stays in use", "err", err)
 			}
 		}
 	}

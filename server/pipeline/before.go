@@ -96,7 +96,7 @@ func (c *call) before(ctx context.Context) error {
 // blocked is the refusal of a hook.
 func blocked(reason string) error {
 	if reason = strings.TrimSpace(hookText(reason)); reason == "" {
-		reason = "it gave no reason. Ask the user, or do it another way."
+		reason = "it gave no reason. Ask the user, or find another way."
 	}
 	return tool.Refuse(tool.HookBlocked, "Blocked by a hook: %s", reason)
 }
@@ -108,7 +108,7 @@ func notYours(err error) error {
 		return err
 	}
 	told := *r
-	told.Text += "\nThe operator's hook wrote this input in the place of yours. Tell the user."
+	told.Text += "\nThe operator's hook replaced your input with this one. Tell the user."
 	return &told
 }
 

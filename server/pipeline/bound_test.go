@@ -159,7 +159,7 @@ func TestGroupAndPages(t *testing.T) {
 // session has not seen it.
 func TestBriefRefusals(t *testing.T) {
 	t.Parallel()
-	const brief = "The change has no room here."
+	const brief = "The change is too long to show here."
 	long := numbered(4_000)
 	for _, c := range []struct {
 		name  string

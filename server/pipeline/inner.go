@@ -56,8 +56,8 @@ func (c *call) mayCall() bool {
 
 // alone refuses an inner call that a person would have to allow.
 func (c *call) alone(d permission.Decision, rule string) error {
-	text := "Permission denied: %s needs a person's approval (%s), and nobody is asked about a call from within " +
-		"another. "
+	text := "Permission denied: %s needs a person's approval (%s), and codehand asks no one about a call that a " +
+		"skill makes. "
 	if rule != "" {
 		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", c.bound.Spec.Name, because(d),
 			rule)

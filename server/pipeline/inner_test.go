@@ -116,7 +116,7 @@ func TestInnerAsksNobody(t *testing.T) {
 		inner := fixture("inner", writes, func(context.Context, tool.Env) (tool.Result, error) { ran = true; return tool.Result{}, nil })
 		_, err := p.run(t, s, caller(quiet, "inner", nil), `{}`, Arrival{Find: finds(inner)})
 		r := wantRefusal(t, err, tool.AskUnavailable, "")
-		if ran || !strings.Contains(r.Text, "nobody is asked about a call from within another") {
+		if ran || !strings.Contains(r.Text, "codehand asks no one about a call that a skill makes") {
 			t.Errorf("%s: ran %v, %s", fallback, ran, r.Text)
 		}
 		// An operator's hook may still say yes, as to a client's call.

@@ -68,7 +68,7 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 			strings.TrimSuffix(d.Reason, "."))
 	case d.Rule != "":
 		return tool.Refuse(tool.PermissionDenied,
-			"Permission denied: %s: %s. The operator can remove that rule. Ask the user, or do it another way.", name,
+			"Permission denied: %s: %s. The operator can remove that rule. Ask the user, or find another way.", name,
 			because(d))
 	}
 	return tool.Refuse(tool.PermissionDenied,

@@ -117,7 +117,7 @@ func (c *call) declined(ctx context.Context, a tool.Answer) error {
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
 		return tool.Refuse(tool.UserDeclined,
-			"The user was asked about this action and has not answered, so it was not done. Ask them, or try "+
+			"The user was asked about this action but has not answered, so nothing was done. Ask them, or try "+
 				"again later.")
 	}
 	c.countDecline(ctx)

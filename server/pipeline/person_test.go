@@ -108,7 +108,7 @@ func TestSessionNotOffered(t *testing.T) {
 			p.Hooks = &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
 				return hooks.Outcome{Opinions: []permission.Verdict{permission.Ask}}, nil
 			}}
-		}, "Asked because: a person must allow it."},
+		}, "Asked because: a person must approve it."},
 	} {
 		p, s, a := askingCorridor(t, saying(allowSession))
 		if tt.set != nil {

@@ -162,11 +162,11 @@ func TestCallRefusedBeforeItRuns(t *testing.T) {
 		{"bare rule", nil, input, []string{"edit_it"}, 0, false, tool.ToolDisabled, "edit_it is not available: rule edit_it, user config line 12"},
 		{
 			"rule", nil, input, []string{"Edit(/" + file + ")"}, permission.Bypass, false, tool.PermissionDenied,
-			"Permission denied: edit_it: rule Edit(/" + file + "), user config line 12. The operator can remove that rule. Ask the user, or do it another way.",
+			"Permission denied: edit_it: rule Edit(/" + file + "), user config line 12. The operator can remove that rule. Ask the user, or find another way.",
 		},
 		{
 			"mode", nil, input, nil, permission.DontAsk, false, tool.PermissionDenied,
-			"Permission denied: edit_it: mode dontAsk denies what a person would be asked about. The operator can allow it with another permissions.mode.",
+			"Permission denied: edit_it: mode dontAsk denies everything that needs approval. The operator can allow it with another permissions.mode.",
 		},
 		{
 			"plan", nil, input, nil, permission.Plan, false, tool.PlanMode,
@@ -271,7 +271,7 @@ func TestStoreLost(t *testing.T) {
 	s.Mode = session.NewCell[permission.Mode](lostMemory{}, "mode")
 	for _, traits := range []tool.Traits{writes, {Private: true}} {
 		_, err := p.run(t, s, fixture("work", traits, done), "", Arrival{})
-		r := wantRefusal(t, err, tool.StateUnavailable, "The state store does not answer. Reading works, changes are refused. Try again.")
+		r := wantRefusal(t, err, tool.StateUnavailable, "The state store does not answer, so changes are refused. Reading works. Try again.")
 		if !errors.Is(r, errLost) {
 			t.Error("the cause is not kept for the log")
 		}
@@ -315,7 +315,7 @@ func TestHooksBefore(t *testing.T) {
 		{"ask", opinion(permission.Ask), nil, tool.AskUnavailable, "", ""},
 		{"deny beats allow", hooks.Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Deny}}, nil, tool.HookBlocked, "", ""},
 		// Nothing stood behind the colon, so models tried the same again.
-		{"no reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: " \n"}, nil, tool.HookBlocked, "Blocked by a hook: it gave no reason. Ask the user, or do it another way.", ""},
+		{"no reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: " \n"}, nil, tool.HookBlocked, "Blocked by a hook: it gave no reason. Ask the user, or find another way.", ""},
 		{"long reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", hooks.MaxText), ""},
 		{"input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"new"}`)}, nil, "", "", "new"},
 		{"bad input", hooks.Outcome{Input: json.RawMessage(`{"text":"new"}`)}, nil, tool.InputInvalid, "", ""},

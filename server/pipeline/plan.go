@@ -102,7 +102,7 @@ func (c *call) stateUnavailable(ctx context.Context, cause error) error {
 	}
 	return &tool.Refusal{
 		Code:  tool.StateUnavailable,
-		Text:  "The state store does not answer. Reading works, changes are refused. Try again.",
+		Text:  "The state store does not answer, so changes are refused. Reading works. Try again.",
 		Cause: cause,
 	}
 }

@@ -44,7 +44,7 @@ type Library struct {
 // Commit is the prompt commit, where no skill has this name.
 var Commit = mcp.NewPrompt(commitPrompt,
 	mcp.WithPromptDescription("Make one git commit: look at what changed, write the message, commit."),
-	mcp.WithArgument(promptArgument, mcp.ArgumentDescription("What to mind, such as the reason of the change.")))
+	mcp.WithArgument(promptArgument, mcp.ArgumentDescription("What to consider, such as the reason for the change.")))
 
 // List returns those of the caller's session, by name: commit, and the skills that a person may run.
 func (l *Library) List(ctx context.Context, v resources.View) ([]Prompt, error) {

@@ -83,10 +83,10 @@ func (at resourceAt) shown(p results.Page, path string) string {
 	case p.Lines == 0 && at.first > 1:
 		return fmt.Sprintf("[there is no line %d; the text has %s]", at.first, results.Count(p.Total))
 	case p.Cut && path != "":
-		text += fmt.Sprintf("[line %d is longer than an answer can be, and was cut; the whole is in %s]\n", p.First,
+		text += fmt.Sprintf("[line %d is too long for an answer and was truncated; the whole line is in %s]\n", p.First,
 			path)
 	case p.Cut:
-		text += fmt.Sprintf("[line %d is longer than an answer can be, and was cut]\n", p.First)
+		text += fmt.Sprintf("[line %d is too long for an answer and was truncated]\n", p.First)
 	}
 	if p.More() {
 		next := p.First + p.Lines

@@ -55,7 +55,7 @@ const (
 // The reasons why a resource is not answered.
 var (
 	ErrNone   = errors.New("resource not found") // unknown, gone, or of somebody else: nobody can tell which
-	ErrWindow = errors.New("offset and limit are whole numbers from 1")
+	ErrWindow = errors.New("offset and limit must be whole numbers, at least 1")
 	// in parts
 	ErrTooLarge = errors.New("the file is larger than can be shown: text may have 256 MiB, anything else 256 KiB")
 )

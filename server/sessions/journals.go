@@ -52,11 +52,11 @@ func NewJournals(state string, locker lock.Locker, cfg config.Config, log *slog.
 	}
 	entries, err := os.ReadDir(j.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("what changes were left half made is not known", "error", err)
+		log.Warn("cannot look for unfinished changes", "error", err)
 	}
 	for _, e := range entries {
 		if err := j.recover(e.Name()); err != nil {
-			log.Warn("changes that were left half made could not be settled; the next start tries again",
+			log.Warn("unfinished changes could not be settled; the next start tries again",
 				"journal", e.Name(), "error", err)
 		}
 	}
@@ -72,7 +72,7 @@ func (j *Journals) recover(name string) error {
 	repairs, err := filestate.New(filestate.Options{Journal: book, Locker: j.locker,
 		Fast: j.o.Fast}).Recover(context.Background())
 	for _, r := range repairs {
-		j.log.Warn("a change was left half made by a process that ended", "change", r.ID, "outcome", r.Outcome,
+		j.log.Warn("settled an unfinished change of a process that ended", "change", r.ID, "outcome", r.Outcome,
 			"files", len(r.Paths))
 	}
 	return errors.Join(err, book.Close())

@@ -81,7 +81,7 @@ func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string)
 }
 
 // ErrHandle says that an explicit handle is malformed.
-var ErrHandle = errors.New("codehand/session must be 8-64 of [A-Za-z0-9._-]")
+var ErrHandle = errors.New("codehand/session must be 8-64 characters of [A-Za-z0-9._-]")
 
 // Looks reports whether the answer to a method other than tools/call depends on the session.
 func Looks(method string) bool {

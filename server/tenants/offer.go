@@ -61,8 +61,8 @@ func (l Lists) ShowsAll(p clients.Profile) bool {
 // A Listing is one entry of tools/list.
 type Listing struct {
 	Name string
-	// JSON is the entry as it is sent. It is encoded when it is first listed, and shared from then on: encoding the whole
-	// list for each request took more time than everything else that is done for one.
+	// JSON returns the entry as it is sent. It is encoded when it is first listed and shared from then on: encoding the
+	// whole list for each request took more time than everything else that is done for one.
 	JSON func() (json.RawMessage, error)
 }
 

@@ -48,18 +48,18 @@ func (e *CellEdit) Touches() (was, is filestate.Span) { return e.was, e.is }
 // Unseen refuses an edit of a cell whose source was not shown, or not whole, and says how it can be.
 func (e *CellEdit) Unseen(maxLine int) error {
 	first, lines := e.book.Lines(e.Done.Source)
-	text := fmt.Sprintf("Cell %s of %s was not shown whole, and what was not would be lost unseen. Read it with "+
-		"offset=%d and limit=1", e.Done.ID, wording.Clip(e.Path, 200), e.Done.Index+1)
+	text := fmt.Sprintf("Cell %s of %s was not shown completely, so this edit could lose text that you have not seen. "+
+		"Read it with offset=%d and limit=1", e.Done.ID, wording.Clip(e.Path, 200), e.Done.Index+1)
 	if viewing.LongLine(lines, maxLine) {
 		with := "run_shell and jq"
 		if e.book.Wide() {
 			with = "run_shell, iconv -f UTF-16 -t UTF-8 and jq"
 		}
 		return tool.Numbered(tool.FilePartlyRead, 6,
-			"%s. Where that cuts it, change it with %s: its lines are too long for read_file.", text, with)
+			"%s. If that truncates it, change it with %s: its lines are too long for read_file.", text, with)
 	}
 	return tool.Numbered(tool.FilePartlyRead, 6,
-		"%s or, where that cuts it, its lines with as_text=true, offset=%d and limit=%d.", text, first,
+		"%s or, if that truncates it, its lines with as_text=true, offset=%d and limit=%d.", text, first,
 		bytes.Count(lines, []byte("\n"))+1)
 }
 

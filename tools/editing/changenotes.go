@@ -13,7 +13,7 @@ import (
 func Notes(env tool.Env, notes []string, changes ...filestate.Change) string {
 	for _, c := range changes {
 		if c.SyncErr != nil {
-			notes = append(notes, fmt.Sprintf("[written; durability unknown: %v]", c.SyncErr))
+			notes = append(notes, fmt.Sprintf("[written, but it may not survive a power loss: %v]", c.SyncErr))
 		}
 		if c.Links > 0 {
 			notes = append(notes, "[hard link broken: "+wording.Plural(c.Links, "other name keeps", "other names keep")+

@@ -119,7 +119,7 @@ func (f *FileEdits) Refusal(ctx context.Context, env tool.Env, err error) error 
 			f.Which[cascade.By])
 	case isMissing && missing.ChangedBy > 0:
 		by := f.Which[missing.ChangedBy-1]
-		more = fmt.Sprintf(" It may have been changed by edit %d.\nConflicts: edits %d and %d overlap at lines %d-%d.",
+		more = fmt.Sprintf(" Edit %d may have changed it.\nConflicts: edits %d and %d overlap at lines %d-%d.",
 			by, by, f.Which[failed.Index], missing.From, missing.To)
 	case isMissing && appliedBefore(ctx, env, f.File.Path, f.met, edit):
 		missing.Hint = "This exact edit was applied before; nothing to do."
@@ -143,12 +143,11 @@ func RefuseClash(files []*FileEdits) error {
 			if rel, err := filepath.Rel(f.File.Path, g.File.Path); infos[i] == nil && i != j && err == nil &&
 				filepath.IsLocal(rel) {
 				return tool.Refuse(tool.NotDirectory,
-					"A part of %s is a file where a directory is needed: %s, which another edit makes.", g.Path, f.Path)
+					"%s cannot be created: another edit creates %s as a file, not as a directory.", g.Path, f.Path)
 			}
 			if j < i && infos[i] != nil && infos[j] != nil && os.SameFile(infos[i], infos[j]) {
 				return tool.Invalid("multi_edit",
-					fmt.Sprintf("%s and %s are two names of one file (hard links); give all its edits one name", g.Path,
-						f.Path))
+					fmt.Sprintf("%s and %s are hard links to one file; use one path for all its edits", g.Path, f.Path))
 			}
 		}
 	}

@@ -45,15 +45,16 @@ func (g Guard) Refusal(ctx context.Context, env tool.Env, path string, err error
 		return g.stale(ctx, env, path, stale)
 	case isPart && part.Version != "":
 		return tool.Numbered(tool.FilePartlyRead, g.Unread,
-			"Version %s covers only %s of %s, and the edit changes others. Read those, and give their version.",
-			part.Version, seenLines(part), path)
+			"Version %s covers only %s of %s, but the edit changes other lines. Read those lines and give their "+
+				"version.", part.Version, seenLines(part), path)
 	case isPart && viewing.IsNotebook(path): // its lines are not what read_file counts
 		return tool.Numbered(tool.FilePartlyRead, g.Unread,
-			"Only some cells of %s were read whole. Read all of them (as_text=true shows one that is cut, in lines) "+
+			"Only some cells of %s were read whole. Read all of them (as_text=true shows truncated cells as lines) "+
 				"or use notebook_edit.", path)
 	case isPart && len(part.Seen) == 0: // the diff of a change shows whole lines, but only what it wrote counts
 		return tool.Numbered(tool.FilePartlyRead, g.Unread,
-			"Only parts of lines of %s count as read (of a change, what it wrote). %s", path, unreadRest(part))
+			"Only parts of some lines of %s count as read (after a change: the text that it wrote). %s", path,
+			unreadRest(part))
 	case isPart:
 		return tool.Numbered(tool.FilePartlyRead, g.Unread, "Only %s of %s were read. %s", seenLines(part), path,
 			unreadRest(part))
@@ -61,8 +62,8 @@ func (g Guard) Refusal(ctx context.Context, env tool.Env, path string, err error
 		return g.unreadRefusal(ctx, env, path)
 	case errors.Is(err, filestate.ErrVersion):
 		return tool.Invalid(g.Name,
-			`"version" must be one that read_file or a change has shown: `+
-				`12 hexadecimal digits, or 12 and a p, or r, 12 and a range`)
+			`"version" must be copied from read_file or from a change: `+
+				`12 hexadecimal digits, 12 digits and p, or r with 12 digits and a range`)
 	case errors.Is(err, disk.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10,
 			"File is too large to edit (%s). Maximum editable file size is 1 GiB. Use run_shell.", SizeOf(env, path))
@@ -107,7 +108,7 @@ func (g Guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 	shown, whole, exact := "", false, true
 	switch {
 	case e.New == nil:
-		r.Text += "Its name stands for another file now. Read it again before attempting to write it."
+		r.Text += "The path names another file now. Read it again before attempting to write it."
 		return r
 	case e.Old != nil:
 		shown, whole = textedit.Diff(e.Old, e.New, MaxDiff)
@@ -119,9 +120,9 @@ func (g Guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		r.Text += unshownChange(e, exact) + " Read it again before attempting to write it."
 		return r
 	}
-	r.Brief = r.Text + "What changed has no room here. Read it again before attempting to write it."
-	r.Text += "The change is below and counts as read: repeat the call " + againstIt(e) + ".\n" + shown
-	if env.Client.Modern || env.Prefs.ReadVersion { // a call that named one would never fit again
+	r.Brief = r.Text + "The change is too long to show here. Read it again before attempting to write it."
+	r.Text += "The change is below and counts as read. Repeat the call" + againstIt(e) + ".\n" + shown
+	if env.Client.Modern || env.Prefs.ReadVersion { // the repeated call must name the new version
 		r.Text += "\n[version " + string(e.Now) + "]"
 	}
 	r.Shows = []string{e.Path}
@@ -132,36 +133,37 @@ func (g Guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 // againstIt says what a call must have to succeed when it is repeated.
 func againstIt(e *filestate.StaleError) string {
 	if e.Named {
-		return "with version " + string(e.Now)
+		return " with version " + string(e.Now)
 	}
-	return "against it"
+	return ", adjusted to it if needed"
 }
 
 // unshownChange says why a change is not shown.
 func unshownChange(e *filestate.StaleError, exact bool) string {
 	switch {
 	case !exact:
-		return "Not all that changed can be shown: characters that are shown as escapes differ from such escapes."
+		return "The change cannot be shown exactly: it is between special characters and the escapes that stand for " +
+			"them."
 	case e.Old == nil:
-		return "What changed cannot be shown: the old content is not held."
+		return "The change cannot be shown: the old content was not kept."
 	case textedit.Hides(e.Old, e.New):
-		return "Not all that changed can be shown: bytes that are not UTF-8 differ."
+		return "The change cannot be shown exactly: it is in bytes that are not UTF-8."
 	}
 	return "The change is too large to show."
 }
 
 // tornRefusal says what every file of a change that could not be taken back holds now.
 func tornRefusal(e *filestate.RollbackError) error {
-	text := "The change stopped half way and could not be taken back. Read these files before going on."
+	text := "The change stopped half way and could not be taken back. Read these files before you go on."
 	for _, f := range e.Files {
 		if f.Changed {
-			text += fmt.Sprintf("\n%s: the new content, or what another program made of it (%v)", f.Path, f.Err)
+			text += fmt.Sprintf("\n%s: has the new content, or another program changed it since (%v)", f.Path, f.Err)
 		} else {
 			text += "\n" + f.Path + ": as before"
 		}
 	}
 	if e.ID != "" {
-		text += "\nTo restore what was before, once no file holds what another program made of it: undo_change with " +
+		text += "\nTo restore the old contents, unless another program changed these files: undo_change with " +
 			"change_id " + e.ID + "."
 	}
 	r := numbered(tool.RollbackFailed, 15, e)

@@ -19,7 +19,7 @@ import (
 // reading for a change is told in the same words.
 func TestReadRefusal(t *testing.T) {
 	t.Parallel()
-	const again, check = " Try again, and if that does not help, ask the user.", " Ask the user to check the disk or file system that it is on."
+	const again, check = " Try again, and if that does not help, ask the user.", " Ask the user to check its disk or file system."
 	hidden := func(e error) error {
 		return fmt.Errorf("open /w/real: %w", &fs.PathError{Op: "openat", Path: "/state/secret", Err: e})
 	}
@@ -55,7 +55,7 @@ func TestReadRefusal(t *testing.T) {
 // A file that cannot be written was told without what to do now, and one that never was as unchanged.
 func TestChangeRefusal(t *testing.T) {
 	t.Parallel()
-	const space, ask, again = " Free space there, or ask the user to.", " Ask the user.", " Try again, and if that does not help, ask the user."
+	const space, ask, again = " Free space there, or ask the user to do so.", " Ask the user.", " Try again, and if that does not help, ask the user."
 	for cause, now := range map[syscall.Errno]string{
 		syscall.ENOSPC: space, syscall.EDQUOT: space, syscall.EROFS: ask, syscall.EACCES: ask, syscall.EPERM: ask, syscall.EIO: again, syscall.EMFILE: again,
 	} {
@@ -83,7 +83,7 @@ func TestTornRefusal(t *testing.T) {
 	if !ok || r.Code != tool.RollbackFailed || r.Number != 15 {
 		t.Fatalf("%v", err)
 	}
-	for _, want := range []string{"\n/w/a: the new content, or what another program made of it (read-only file system)", "\n/w/b: as before"} {
+	for _, want := range []string{"\n/w/a: has the new content, or another program changed it since (read-only file system)", "\n/w/b: as before"} {
 		if !strings.Contains(r.Text, want) {
 			t.Errorf("no %q in %s", want, r.Text)
 		}

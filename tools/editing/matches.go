@@ -32,27 +32,27 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 			count.Got)
 	case isMix && mix.Untold && mix.Char == 0:
 		return tool.Numbered(tool.EncodingMix, 12,
-			"%s%s looks like %s, and what this edit leaves would be read as another encoding. Leave more of its "+
-				"text, or write the whole file with write_file, which makes it UTF-8.",
+			"%s%s looks like %s, but without the text that this edit removes it would be read as another encoding. "+
+				"Remove less, or write the whole file with write_file, which makes it UTF-8.",
 			head, path, mix.Encoding)
 	case isMix && mix.Untold:
 		return tool.Numbered(tool.EncodingMix, 12,
-			"%s%s looks like %s, and with %q (U+%04X) it would not any more. Use other characters, or write the "+
-				"whole file with write_file, which makes it UTF-8.",
+			"%s%s looks like %s; with %q (U+%04X) it would be read as another encoding. Use other characters, or "+
+				"write the whole file with write_file, which makes it UTF-8.",
 			head, path, mix.Encoding, mix.Char, mix.Char)
 	case isMix && mix.Char != 0:
 		return tool.Numbered(tool.EncodingMix, 12,
-			"%s%s is %s, which cannot spell %q (U+%04X). Use characters that it has, or write the whole file with "+
+			"%s%s is %s, which has no %q (U+%04X). Use characters of that encoding, or write the whole file with "+
 				"write_file, which makes it UTF-8.",
 			head, path, mix.Encoding, mix.Char, mix.Char)
 	case isMix:
 		return tool.Numbered(tool.EncodingMix, 12,
-			"%sBytes beside the match are not %s and would be read together with new_string. Give more of the text "+
-				"around it.", head, mix.Encoding)
+			"%sBytes next to the match are not %s and would merge with new_string. Include more surrounding text in "+
+				"old_string.", head, mix.Encoding)
 	case errors.Is(err, textedit.ErrMix):
 		return tool.Numbered(tool.EncodingMix, 12,
-			"%sThe encoding of %s is unknown, for it holds bytes that are not UTF-8. "+
-				"new_string may add only ASCII characters and those of old_string.", head, path)
+			"%sThe encoding of %s is unknown: it has bytes that are not UTF-8. "+
+				"new_string may contain only ASCII and characters of old_string.", head, path)
 	case errors.Is(err, textedit.ErrCascade):
 		return tool.Numbered(tool.Cascade, 14,
 			"%sCannot edit file: old_string is a substring of a new_string from a previous edit.%s", head, more)

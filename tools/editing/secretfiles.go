@@ -31,7 +31,7 @@ func RefuseSecret(s *session.State, path, parameter, text string) error {
 		more += fmt.Sprintf(", and %d more", n)
 	}
 	return tool.Refuse(tool.SecretFound,
-		"%s holds what looks like a secret: %s (line %d%s), and none may be written to %s (write.secret_paths). "+
-			"Write the name of a variable or a file that holds it.",
+		"%s seems to contain a secret: %s (line %d%s). No secrets may be written to %s (write.secret_paths). "+
+			"Refer to a variable or a file that holds it instead.",
 		parameter, first.Kind, first.Line, more, path)
 }

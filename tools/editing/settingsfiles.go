@@ -13,7 +13,9 @@ type brokenError struct {
 	text   string // the same without paths
 }
 
-func (e *brokenError) Error() string { return "settings would be broken: " + e.reason.Error() }
+func (e *brokenError) Error() string {
+	return "the settings file would be invalid: " + e.reason.Error()
+}
 
 func (e *brokenError) Unwrap() error { return e.reason }
 

@@ -79,8 +79,8 @@ func unreadRest(e *filestate.PartReadError) string {
 	alone := len(e.Seen) == 0 || next == e.Total ||
 		slices.ContainsFunc(e.Seen, func(l filestate.Lines) bool { return l.From == next+1 })
 	if alone {
-		return fmt.Sprintf("Read the rest (next: offset=%d; a line that is shown cut counts as not read) or use "+
-			"edit_file.", next)
+		return fmt.Sprintf("Read the rest (next: offset=%d; truncated lines do not count as read) or use edit_file.",
+			next)
 	}
 	return fmt.Sprintf("Read the rest (next: offset=%d) or use edit_file.", next)
 }

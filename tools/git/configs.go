@@ -45,7 +45,7 @@ func (g *inspector) submodules(dir, top string) string {
 	_, err := g.index(filepath.Join(dir, "index"), func(name string, submodule bool) bool {
 		if submodule {
 			if g.left--; g.left < 0 {
-				why = "the repository has too many submodules to look at"
+				why = "the repository has too many submodules to check"
 			} else {
 				_, why = g.at(filepath.Join(top, name, ".git"))
 			}
@@ -61,7 +61,7 @@ func (g *inspector) submodules(dir, top string) string {
 // modules looks for repositories below dir. Their core.worktree is git's own doing.
 func (g *inspector) modules(dir string) string {
 	if g.left--; g.left < 0 {
-		return "the repository has too many submodules to look at"
+		return "the repository has too many submodules to check"
 	}
 	if g.isRepository(dir) {
 		for _, name := range []string{"config", "config.worktree"} {
@@ -126,9 +126,9 @@ func (g *inspector) tracks(dir, top string) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
 	case err != nil:
-		return "a rule is about files, and which ones the repository has cannot be read"
+		return "a rule names files, and the list of files in the repository cannot be read"
 	case found:
-		return "a rule is about a file of the repository; name others behind --"
+		return "a rule covers a file of the repository; name other files after --"
 	}
 	return ""
 }

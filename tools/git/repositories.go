@@ -45,7 +45,7 @@ func (g *inspector) all(s *session.State, dirs []string) string {
 func (g *inspector) from(dir string) string {
 	at, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "its directory cannot be looked at"
+		return "its directory cannot be read"
 	}
 	for {
 		for _, place := range []string{filepath.Join(at, ".git"), at} {

@@ -59,7 +59,7 @@ func TestRepositoryRuns(t *testing.T) {
 			".git/modules/lib/a/config", runs), ".", found},
 		{"submodule as git makes it", with(repo(".git", quiet), ".git/modules/a/HEAD", head, ".git/modules/a/objects/x", "", ".git/modules/a/refs/x", "",
 			".git/modules/a/config", "[core]\n\tworktree = ../../../a\n"), ".", ""},
-		{"a directory that is gone", nil, "gone", "its directory cannot be looked at"},
+		{"a directory that is gone", nil, "gone", "its directory cannot be read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,7 @@ func TestTracked(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	const known, unknown = "a rule is about a file of the repository; name others behind --", "a rule is about files, and which ones the repository has cannot be read"
+	const known, unknown = "a rule covers a file of the repository; name other files after --", "a rule names files, and the list of files in the repository cannot be read"
 	for _, c := range []struct{ setup, asked, want string }{
 		{"", "d/key", known},
 		{"", "a", known},

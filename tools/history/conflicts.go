@@ -16,10 +16,9 @@ import (
 // What to do about an undo that is refused, by what has become of the file.
 const (
 	undoChanged = "Look at file_history, take back later changes first, or edit the file."
-	undoRemoved = "If file_history has a later change that removed it, take that back first; or else write it anew " +
-		"with write_file."
-	undoInTheWay = "No change by these tools did that. Ask the user, or write the file anew with write_file once its " +
-		"name is free."
+	undoRemoved = "If file_history shows a later change that removed it, take that back first. Otherwise write the " +
+		"file with write_file."
+	undoInTheWay = "These tools did not do that. Ask the user, or write the file with write_file once its name is free."
 )
 
 // undoConflict is the refusal of an undo that would overwrite what somebody else did.
@@ -49,7 +48,7 @@ func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
 		head, then, diff := c.Path+" changed after that change.", undoChanged, ""
 		switch {
 		case errors.Is(c.Err, filestate.ErrLinked):
-			head = c.Path + " has further names now (hard links), which an undo would break away."
+			head = c.Path + " has more hard links now; an undo would separate them."
 		case errors.Is(c.Err, disk.ErrDirectory):
 			head, then = c.Path+" is a directory now.", undoInTheWay
 		case isSpecial:
@@ -59,7 +58,7 @@ func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
 		case c.Now == nil:
 			head, then = c.Path+" changed after that change: it was removed.", undoRemoved
 		case c.Want == nil:
-			head = c.Path + " changed after that change: somebody made it again."
+			head = c.Path + " changed after that change: it was created again."
 		default:
 			diff, _ = editing.ContentDiff(c.Want, c.Now, editing.MaxDiff/len(all))
 			shows = append(shows, c.Path)

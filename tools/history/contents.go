@@ -24,28 +24,33 @@ func KeptContent(id string, content []byte) string {
 	what := encoding.String()
 	shown, bad := encoding.Decode(content[encoding.Mark():])
 	if bad > 0 {
-		what += ", " + results.Count(bad) + " of its bytes are no characters"
+		what += ", " + results.Count(bad) + " bytes are not text"
 	}
 	if lf := strings.ReplaceAll(shown, "\r\n", "\n"); lf != shown {
 		shown, what = lf, what+", CRLF"
 	}
 	shown, _ = results.Show(shown)
-	return strings.TrimSuffix("This content ("+what+") was kept because no file had it. "+back+"\n"+shown, "\n")
+	return strings.TrimSuffix("This content ("+what+") was kept because no file held it. "+back+"\n"+shown, "\n")
 }
 
-// UndoneFiles says of each file what it is now. hidden are those of which it does not show all that has changed.
-func UndoneFiles(changes []filestate.Change) (text string, hidden []int) {
+// UndoneFiles says of each file what it is now, or what it would be if the undo was only tried. hidden has the indexes
+// of the changes that it does not show completely.
+func UndoneFiles(changes []filestate.Change, tried bool) (text string, hidden []int) {
 	var b strings.Builder
+	would := ""
+	if tried {
+		would = "would be "
+	}
 	for i, c := range changes {
 		switch {
 		case c.Before == c.After:
-			fmt.Fprintf(&b, "\n%s: it has that content already", c.Path)
+			fmt.Fprintf(&b, "\n%s: already has that content", c.Path)
 		case c.After == "":
-			fmt.Fprintf(&b, "\n%s: removed", c.Path)
+			fmt.Fprintf(&b, "\n%s: %sremoved", c.Path, would)
 		case c.Before == "":
-			fmt.Fprintf(&b, "\n%s: made again", c.Path)
+			fmt.Fprintf(&b, "\n%s: %screated again", c.Path, would)
 		default:
-			fmt.Fprintf(&b, "\n%s: restored", c.Path)
+			fmt.Fprintf(&b, "\n%s: %srestored", c.Path, would)
 		}
 		diff, whole := editing.ContentDiff(c.Old, c.New, editing.MaxDiff/len(changes))
 		if diff == "" || c.Before == c.After {

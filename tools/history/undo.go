@@ -26,20 +26,18 @@ func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 		outside, isOutside := errors.AsType[*workspace.OutsideError](err)
 		switch {
 		case isOutside && outside.Link != "":
-			return steps, undoConflict(fmt.Sprintf("%s leads elsewhere by now: the link %s -> %s stands on the "+
-				"way to it.", f.Path, outside.Link, outside.Target), undoInTheWay, nil)
+			return steps, undoConflict(fmt.Sprintf("%s leads to another place now, through the link %s -> %s.", f.Path,
+				outside.Link, outside.Target), undoInTheWay, nil)
 		case isOutside, errors.Is(err, workspace.ErrTooManyLinks):
-			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay,
-				nil)
+			return steps, undoConflict(f.Path+" leads to another place now, through a link.", undoInTheWay, nil)
 		case errors.Is(err, syscall.ENOTDIR):
-			return steps, undoConflict("A part of "+f.Path+" is a file now, where a directory was.", undoInTheWay, nil)
+			return steps, undoConflict("A part of "+f.Path+" was a directory and is a file now.", undoInTheWay, nil)
 		case err != nil:
 			return steps, wording.PathRefusal(env, f.Path, err)
 		}
 		steps = append(steps, filestate.Step{ID: e.ID, File: file})
 		if file.Path != f.Path {
-			return steps, undoConflict(f.Path+" leads elsewhere by now: a link stands on the way to it.", undoInTheWay,
-				nil)
+			return steps, undoConflict(f.Path+" leads to another place now, through a link.", undoInTheWay, nil)
 		}
 	}
 	return steps, nil
@@ -71,9 +69,9 @@ func UndoWords(e journal.Entry, changes []filestate.Change) (did, again string) 
 	case e.Kept != "":
 		return "Wrote this content:\n", "to take that back"
 	case !slices.ContainsFunc(changes, func(c filestate.Change) bool { return c.Before != c.After }):
-		return "Nothing is left to take back of this change:\n", ""
+		return "There is nothing to take back: the files already are as they were before this change:\n", ""
 	}
-	return "Took back this change:\n", "to make it again"
+	return "Took back this change:\n", "to redo it"
 }
 
 // undoneMeanwhile reports whether a change was taken back since it was looked up.
@@ -88,13 +86,13 @@ func UndoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) 
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	switch {
 	case len(conflicts) > 0 && undoneMeanwhile(ctx, env, e):
-		return undoConflict("Change "+e.ID+" was taken back by another call meanwhile.",
+		return undoConflict("Change "+e.ID+" was just taken back by another call.",
 			"To take back the change before it, call again.", err)
 	case len(conflicts) > 0:
 		return undoConflictRefusal(conflicts, err)
 	case errors.Is(err, journal.ErrNoCopy):
 		return tool.Refuse(tool.UndoUnavailable,
-			"There is no copy of what change %s changed: a file was over 32 MiB, or the copy is damaged. Restore it "+
+			"There is no copy of what change %s replaced: a file was over 32 MiB, or the copy is damaged. Restore it "+
 				"from version control or a backup.", e.ID)
 	case errors.Is(err, journal.ErrNoChange):
 		return Unknown(e.ID)

@@ -120,7 +120,8 @@ func RefuseOutside(s *session.State, path string) error {
 	}
 	_ = f.Close() // a directory handle holds no data
 	return tool.Refuse(tool.ChangeUnknown,
-		"No changes of %s are recorded: it is in no root. Use file_history to list the changes.", path)
+		"No changes of %s are recorded: it is outside the allowed directories. Use file_history to list the changes.",
+		path)
 }
 
 // Named finds a change by its id. At least one of its files is in the roots. kept also finds contents that were kept

@@ -110,7 +110,7 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 	if slices.ContainsFunc(a.Parts, Part.readsGit) {
 		places, all := s.gitPlaces()
 		if !all {
-			a.Distrust("the directory in which it starts is not known")
+			a.Distrust("the directory in which it starts is unknown")
 		} else {
 			a.Git = places
 			for i := range s.found().commands {

@@ -16,7 +16,7 @@ func (s *script) danger(inside func(string) bool) string {
 	}
 	switch {
 	case f.tooDeep:
-		k.found("D3", "sh", "shells start shells, deeper than this is read")
+		k.found("D3", "sh", "shells are nested too deeply to be checked")
 	case f.bomb != "":
 		k.found("D10", f.bomb, "the function starts itself over and over")
 	}
@@ -98,7 +98,7 @@ func (k *check) computedName(w *spelt) {
 func (k *check) unreadable(text string) {
 	for _, sign := range [...]string{"rm -r", "rm -f", "sudo", "/dev/tcp", "/dev/udp", ":(){"} {
 		if strings.Contains(text, sign) {
-			k.found("D12", sign, "stands in a text that the grammar does not explain")
+			k.found("D12", sign, "stands in text that cannot be parsed")
 			return
 		}
 	}

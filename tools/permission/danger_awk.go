@@ -23,7 +23,7 @@ func (k *check) awk(name string, args []spelt) {
 			return
 		case len(t) > 1 && t[0] == '-':
 			if optionOf(args[i:i+1], "fiElDo", "Fve", "--file", "--include", "--exec", "--load", "--debug") != "" {
-				k.found("D3", name, t+" takes a program from elsewhere")
+				k.found("D3", name, t+" loads a program from elsewhere")
 				return
 			}
 			value := ""

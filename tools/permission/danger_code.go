@@ -39,16 +39,16 @@ func (k *check) shell(h head, name string, args []spelt) {
 	switch {
 	case use.text != nil:
 		if via := k.chosenBy(h); via != "" {
-			k.found("D3", name, via+" chooses the words of a shell with -c")
+			k.found("D3", name, via+" chooses what sh -c runs")
 		}
 	case use.script != nil && streams(use.script):
 		k.found("D3", name, "runs what "+use.script.text+" says")
 	case use.checks:
 	case use.script != nil && !use.input:
 	case k.isFed():
-		k.found("D3", name, "runs what it is fed")
+		k.found("D3", name, "runs code from its input")
 	case !h.quiet && k.chosenBy(h) != "" && use.script == nil:
-		k.found("D3", name, k.chosenBy(h)+" chooses the words of a shell")
+		k.found("D3", name, k.chosenBy(h)+" chooses what the shell runs")
 	}
 }
 
@@ -186,7 +186,7 @@ func (k *check) deno(args []spelt) {
 		k.found("D3", "deno", "eval runs code of the command line")
 	case "run", "repl":
 		if k.isFed() && (sub == "repl" || args[len(args)-1].bare == "-") {
-			k.found("D3", "deno", "runs what it is fed")
+			k.found("D3", "deno", "runs code from its input")
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (k *check) interpreted(h head, name string, args []spelt, at int) {
 	case at >= 0 && at < len(args) && args[at].bare != "-":
 	case h.quiet || name == "bun" || k.chosenBy(h) != "":
 	case k.isFed():
-		k.found("D3", name, "runs what it is fed")
+		k.found("D3", name, "runs code from its input")
 	}
 }
 

@@ -63,7 +63,7 @@ func (k *check) filledWords(name string, words []spelt) {
 }
 
 func (k *check) poison(name string) {
-	k.found("D4", name, "changes what the programs behind it run")
+	k.found("D4", name, "changes what later programs run")
 }
 
 // splits says whether IFS before this command only says how it reads.

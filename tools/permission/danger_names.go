@@ -11,7 +11,7 @@ func (k *check) byName(name string, args []spelt) {
 		"umount", "chown", "chgrp":
 		k.found("D2", name, "raises or changes rights")
 	case "eval":
-		k.found("D3", name, "runs a text that is put together")
+		k.found("D3", name, "runs text that is built at run time")
 	case "watch":
 		k.found("D3", name, "runs its words in a shell")
 	case "nc", "ncat", "socat", "telnet", "ftp", "tftp", "sftp", "scp", "netcat":

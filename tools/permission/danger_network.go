@@ -125,7 +125,7 @@ func (k *check) curlOption(letter byte, option, value string) {
 		k.found("D6", "curl", option+" carries data out or takes options from a file")
 	case 'X':
 		if m := strings.ToUpper(value); m != "GET" && m != "HEAD" {
-			k.found("D6", "curl", option+" "+value+" is no reading")
+			k.found("D6", "curl", option+" "+value+" is not a read request")
 		}
 	case 'o', 'D', 'c':
 		if value != "/dev/null" && value != "-" && value != "/dev/stdout" && value != "/dev/stderr" &&

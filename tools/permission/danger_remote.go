@@ -19,7 +19,7 @@ func (k *check) remote(name string, args []spelt) {
 	case "kubectl", "helm", "terraform", "tofu", "aws", "gcloud", "az", "gh", "heroku", "oc", "terragrunt":
 		for i := range args {
 			if t := strings.ToLower(args[i].bare); deletesAfar(t) {
-				k.found("D9", name, args[i].bare+" changes what is far away")
+				k.found("D9", name, args[i].bare+" changes a remote system")
 			}
 		}
 	case "psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "mysqladmin":

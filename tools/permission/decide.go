@@ -32,12 +32,12 @@ func (p *Policy) Decide(r Request) Decision {
 	if d, asks := p.asked(&r); asks {
 		if r.Mode == DontAsk {
 			d.Verdict, d.Hard, d.Reason = Deny, false,
-				"a person would have to allow it, and mode dontAsk asks nobody: "+d.Reason
+				"a person must approve it, but mode dontAsk never asks: "+d.Reason
 		}
 		return d
 	}
 	if r.Mode == Bypass {
-		return allow("mode bypassPermissions asks nobody")
+		return allow("mode bypassPermissions never asks")
 	}
 	if d, ok := p.allowed(&r); ok {
 		return d
@@ -66,7 +66,7 @@ func (p *Policy) denied(r *Request) (Decision, bool) {
 	case r.Mode < Default || r.Mode > Auto:
 		return deny("the session's mode is unknown"), true
 	case r.Mode == Plan && !r.ReadOnly && !r.Private && !r.PlanFile:
-		return deny("mode plan allows changes of the plan file only"), true
+		return deny("in plan mode only the plan file can be changed"), true
 	case r.Mode == Auto && slices.ContainsFunc(r.Judged, func(v Verdict) bool { return v != Ask && v != Allow }):
 		return deny("the operator's classifier denies it"), true
 	}
@@ -80,12 +80,12 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	}
 	if rule := bareRule(p.ask, r.Tool, r.Aliases, r.Family); rule != nil {
 		return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin,
-			Reason: "a rule asks before this tool"}, true
+			Reason: "a rule requires approval for this tool"}, true
 	}
 	if found := p.find(p.ask, r); found.rule != nil {
 		return Decision{
 			Verdict: Ask, Hard: true, Rule: found.rule.Text, Origin: found.rule.Origin, About: found.about,
-			Reason: "a rule asks before " + found.about,
+			Reason: "a rule requires approval for " + found.about,
 		}, true
 	}
 	if d, asks := p.secretAsked(r); asks {
@@ -108,7 +108,7 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		}
 	}
 	if r.Own == Ask || slices.Contains(r.Opinions, Ask) {
-		return Decision{Verdict: Ask, Hard: true, Reason: "a person must allow it"}, true
+		return Decision{Verdict: Ask, Hard: true, Reason: "a person must approve it"}, true
 	}
 	return Decision{}, false
 }
@@ -123,7 +123,7 @@ func (p *Policy) unsure(r *Request) (Decision, bool) {
 		if t.Kind == Path && t.Unsure && (r.changes(t) && !r.PlanFile || p.Compares(r.changes(t))) {
 			return Decision{
 				Verdict: Ask, Hard: true, About: t.Value,
-				Reason: "it may reach a file that a rule is about: not all files and names there could be looked at",
+				Reason: "it may reach a file that a rule covers: not all files and names there could be checked",
 			}, true
 		}
 	}
@@ -165,7 +165,7 @@ func (p *Policy) byMode(r *Request) Decision {
 	case r.Confined && r.Mode != Plan && harm == "" && has.onlyCommand():
 		return allow("the sandbox confines it")
 	case r.Mode == DontAsk:
-		return deny("mode dontAsk denies what a person would be asked about")
+		return deny("mode dontAsk denies everything that needs approval")
 	case harm != "":
 		return Decision{Verdict: Ask, Reason: "the command is dangerous: " + harm}
 	case outside != "":

@@ -178,8 +178,8 @@ func TestOrder(t *testing.T) {
 		{"hook second", Request{Opinions: []Verdict{Deny}, Targets: []Target{secret}}, "a hook denies it"},
 		{"path third", Request{Own: Ask, Opinions: []Verdict{Ask}, Targets: []Target{secret}}, "a rule denies /conf/secret"},
 		{"the tool's own", Request{Opinions: []Verdict{Ask}}, "the tool refuses this input"},
-		{"hard ask", Request{Own: Ask, Mode: Bypass, Opinions: []Verdict{Allow}}, "a person must allow it"},
-		{"bypass", Request{Own: Allow, Mode: Bypass, Opinions: []Verdict{Allow}}, "mode bypassPermissions asks nobody"},
+		{"hard ask", Request{Own: Ask, Mode: Bypass, Opinions: []Verdict{Allow}}, "a person must approve it"},
+		{"bypass", Request{Own: Allow, Mode: Bypass, Opinions: []Verdict{Allow}}, "mode bypassPermissions never asks"},
 		{"hook's allow", Request{Own: Allow, Opinions: []Verdict{Allow}}, "a hook allows it"},
 		{"the mode", Request{Own: Allow}, "mode default asks before this"},
 	} {

@@ -92,7 +92,7 @@ func (a *Analysis) addBroken(text string, inner bool) {
 func (a *Analysis) unread() {
 	a.Unclear = true
 	if a.Person == "" {
-		a.Person = "more commands stand in one another, or behind one another, than are read"
+		a.Person = "too many nested or chained commands to be checked"
 	}
 }
 
@@ -100,7 +100,7 @@ func (a *Analysis) unread() {
 func personFor(c *simple) string {
 	for i := range c.words {
 		if c.words[i].shape&lavish != 0 {
-			return "braces stand for more words than are read"
+			return "braces expand to too many words to be checked"
 		}
 	}
 	for _, h := range c.heads {
@@ -109,7 +109,7 @@ func personFor(c *simple) string {
 		}
 		switch name := c.words[h.at].name(); name {
 		case "eval", "source", ".", "exec", "zmodload", "emulate":
-			return name + " runs what no rule can read"
+			return name + " runs commands that no rule can see"
 		}
 	}
 	return ""

@@ -94,21 +94,21 @@ func (a Approval) Answer(file File, edited bool, mode permission.Mode) string {
 	}
 	switch {
 	case a.Bound:
-		return fmt.Sprintf("Plan mode stays: the operator allows no other mode here. The plan is saved at %s.",
+		return fmt.Sprintf("Plan mode stays on: the operator allows no other mode here. The plan is saved at %s.",
 			file.Path)
 	case a.Outdated:
-		return fmt.Sprintf("Plan mode stays: the plan file was changed while the user was asked, so the answer was "+
-			"about another plan. "+
-			"The plan is in %s. Call exit_plan_mode again to present it.", file.Path)
+		return fmt.Sprintf("Plan mode stays on: the plan file changed while the user was deciding, so the answer does "+
+			"not count. The plan is in %s. Call exit_plan_mode again to present it.", file.Path)
 	case a.nobody:
-		return fmt.Sprintf("Plan mode stays: nobody can approve the plan here. This client cannot ask its user, and "+
-			"there is no page for it in this version. "+
+		return fmt.Sprintf("Plan mode stays on: no one can approve the plan. This client cannot ask its user, and "+
+			"this version has no web console. "+
 			"The plan is saved at %s. The user can read it there; the operator can set plan.approval_fallback to "+
-			"client or auto, or the user can connect with a client that takes questions.", file.Path)
+			"client or auto, or the user can use a client that supports elicitation.", file.Path)
 	case !a.Approved && said == "":
-		return "The user wants to keep planning. Plan mode stays. The plan is saved at " + file.Path + "."
+		return "The user wants to keep planning. Plan mode stays on. The plan is saved at " + file.Path + "."
 	case !a.Approved:
-		return "The user wants to keep planning." + said + "\nPlan mode stays. The plan is saved at " + file.Path + "."
+		return "The user wants to keep planning." + said + "\nPlan mode stays on. The plan is saved at " + file.Path +
+			"."
 	}
 	text := approvedByUser + " It is saved at " + file.Path + "."
 	if edited {

@@ -82,12 +82,12 @@ func sum(text []byte) string {
 }
 
 // errNoPlan says that something else stands in the place of a plan file.
-var errNoPlan = errors.New("it is no plan file any more")
+var errNoPlan = errors.New("it is no longer a plan file")
 
 // LostRefusal is the refusal for a plan file that cannot be read.
 func LostRefusal(s *session.State, path string, err error) error {
 	if errors.Is(err, errNoPlan) || errors.Is(err, disk.ErrDirectory) || errors.Is(err, disk.ErrNotRegular) {
-		return tool.Refuse(tool.NotRegular, "%s is no plan file any more. Call enter_plan_mode for a new one.", path)
+		return tool.Refuse(tool.NotRegular, "%s is no longer a plan file. Call enter_plan_mode for a new one.", path)
 	}
 	return wording.PathRefusal(tool.Env{State: s}, path, err)
 }

@@ -29,7 +29,7 @@ func Question(file File, text string, back permission.Mode, shared bool) *tool.Q
 		where = "Plan file: " + file.Path
 	}
 	if back != permission.Default { // in which edits are not asked about, whatever the choice is called
-		where += fmt.Sprintf("\n%q goes back to mode %s, in force before plan mode.", approveAsk, back)
+		where += fmt.Sprintf("\n%q returns to mode %s, which was active before plan mode.", approveAsk, back)
 	}
 	choices := []string{approveAccept, approveAsk, keepPlanning}
 	if shared && permission.AcceptEdits.AtMost(back) != permission.AcceptEdits {
@@ -56,6 +56,6 @@ func beginning(file File, text string) string {
 	if text == file.Text {
 		return shown + fmt.Sprintf("\n[the rest, %d characters, is in the plan file]", more)
 	}
-	return shown + fmt.Sprintf("\n[%d more characters are not shown, and the plan file does not hold them yet: to "+
-		"read them first, keep planning and ask for that]", more)
+	return shown + fmt.Sprintf("\n[%d more characters are not shown and not yet in the plan file; to read them "+
+		"first, keep planning and ask for them]", more)
 }

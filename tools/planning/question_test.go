@@ -21,7 +21,7 @@ func TestPlanQuestion(t *testing.T) {
 	tooltest.Same(t, Question(File{}, "new", permission.Default, false).Text, "The plan is not in a file yet.\n\nnew")
 	// Where edits were not asked about before plan mode, "ask for edits" promised what did not follow.
 	tooltest.Same(t, Question(File{Path: "/p", Text: "old"}, "new", permission.AcceptEdits, false).Text,
-		"Plan file: /p\n\"approve, ask for edits\" goes back to mode acceptEdits, in force before plan mode.\n\nnew")
+		"Plan file: /p\n\"approve, ask for edits\" returns to mode acceptEdits, which was active before plan mode.\n\nnew")
 }
 
 // Who read the beginning of a long plan was told that the rest was in the plan file, where it was not yet.
@@ -35,8 +35,8 @@ func TestPlanQuestionRest(t *testing.T) {
 	}{
 		{File{Path: "/p", Text: long, Sum: "s"}, "", "\n[the rest, 5 characters, is in the plan file]"},
 		{File{Path: "/p", Text: long, Sum: "s"}, long, "\n[the rest, 5 characters, is in the plan file]"},
-		{File{Path: "/p", Text: "old", Sum: "s"}, long, "\n[5 more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]"},
-		{File{}, long, "\n[5 more characters are not shown, and the plan file does not hold them yet: to read them first, keep planning and ask for that]"},
+		{File{Path: "/p", Text: "old", Sum: "s"}, long, "\n[5 more characters are not shown and not yet in the plan file; to read them first, keep planning and ask for them]"},
+		{File{}, long, "\n[5 more characters are not shown and not yet in the plan file; to read them first, keep planning and ask for them]"},
 	} {
 		if q := Question(c.file, c.text, permission.AcceptEdits, false); !strings.HasSuffix(q.Text, c.says) || len(q.Title+q.Text) > 4000 {
 			t.Errorf("got …%s\nwant %s", q.Text[len(q.Text)-200:], c.says)

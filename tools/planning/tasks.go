@@ -53,8 +53,8 @@ func TaskRefusal(ctx context.Context, name string, err error) error {
 			"The list of tasks is being changed by another session. Nothing was done. Try again.")
 	case isDirectory && directory.Writing:
 		return tool.Refuse(tool.WriteFailed,
-			"Writing the shared list of tasks failed: %s. Part of the change may be done: look with task_list before "+
-				"you repeat it.", wording.LineOf(directory.Err.Error(), 200))
+			"Writing the shared list of tasks failed: %s. Part of the change may be done: check with task_list before "+
+				"you repeat the call.", wording.LineOf(directory.Err.Error(), 200))
 	case isDirectory:
 		return tool.Refuse(tool.StateUnavailable,
 			"The shared list of tasks cannot be used: %s. Nothing was changed. Tell the user.",

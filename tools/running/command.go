@@ -73,7 +73,7 @@ const maxHinted = 10
 func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 	if i.Left > 0 {
 		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+
-			" ended; use run_in_background to keep one]")
+			" killed; use run_in_background to keep one]")
 	}
 	if o.Env.Analysis.Class == permission.ReadOnly {
 		return

@@ -78,13 +78,13 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	head := ""
 	switch {
 	case stopped != nil:
-		res.Failed, head = tool.Interrupted, "Interrupted by the client. The command was ended. Output so far:"
+		res.Failed, head = tool.Interrupted, "Interrupted by the client. The command was killed. Output so far:"
 	case i.State == shell.TimedOut:
 		res.Failed, head = tool.Timeout,
-			fmt.Sprintf("Command timed out after %gs. Its processes were ended. Output so far:", o.Limit.Seconds())
+			fmt.Sprintf("Command timed out after %gs. Its processes were killed. Output so far:", o.Limit.Seconds())
 	case i.State == shell.Overflow:
 		res.Failed, head = tool.OutputLimit,
-			"The command wrote more than can be kept and was ended. Send its output to a file. Output so far:"
+			"The command wrote too much output and was killed. Redirect its output to a file. Output so far:"
 	case i.State != shell.Completed && i.State != shell.Failed:
 		res.Failed, head = tool.CommandFailed, fmt.Sprintf("Command failed (%s). Output so far:", i.State)
 	}

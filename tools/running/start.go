@@ -21,7 +21,7 @@ import (
 func Weigh(s *session.State, a *permission.Analysis) {
 	switch {
 	case s.Shell == nil || !s.Shell.Bash():
-		a.Doubt("there is no bash here, and nothing is known of another shell")
+		a.Doubt("bash is not installed, and other shells cannot be checked")
 	case len(a.Git) > 0:
 		if why := git.RunsPrograms(s, a.Git); why != "" {
 			a.Distrust(why)
@@ -60,7 +60,7 @@ func Timeout(asked int, preset, most time.Duration) (time.Duration, []string) {
 		return min(preset, most), nil
 	case want < time.Second:
 		return time.Second,
-			[]string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; it is in milliseconds]", asked)}
+			[]string{fmt.Sprintf("[timeout raised from %d ms to 1000 ms; the unit is milliseconds]", asked)}
 	case want > most:
 		return most, []string{fmt.Sprintf("[timeout lowered from %d ms to %d ms, the maximum]", asked,
 			most.Milliseconds())}

@@ -28,7 +28,7 @@ func TestWeigh(t *testing.T) {
 	a = read
 	bare := *r.State
 	bare.Shell = nil
-	if Weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "no bash") {
+	if Weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "bash is not installed") {
 		t.Errorf("%+v", a)
 	}
 }

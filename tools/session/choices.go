@@ -101,7 +101,7 @@ func (c Choices) Options(u Usual) []Option {
 		{readDedup, dedup, "on, off", c.ReadDedup != nil},
 		{grepMode, now.Prefs.GrepMode, strings.Join(grepModes(), ", "), c.GrepMode != ""},
 		{shellTimeout, strconv.Itoa(now.Prefs.ShellDefaultMS),
-			fmt.Sprintf("1 to %d; for commands that name none", now.Prefs.ShellMaxMS), c.ShellTimeoutMS != 0},
+			fmt.Sprintf("1 to %d; for commands without a timeout", now.Prefs.ShellMaxMS), c.ShellTimeoutMS != 0},
 	}
 }
 

@@ -114,7 +114,7 @@ func spaced(content []byte, old string) string {
 	}
 	from := unsqueeze(content, at)
 	to := unsqueeze(content, at+len(wanted)-1)
-	text := "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n" +
+	text := "It matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n" +
 		show(content, lineOf(content, from), lineOf(content, to))
 	if strings.HasSuffix(old, "\n") && bytes.IndexByte(content[to:], '\n') < 0 {
 		text += "\n(no newline at the end)"

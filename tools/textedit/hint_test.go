@@ -17,14 +17,14 @@ func TestHint(t *testing.T) {
 		{"line numbers with arrows", goFile, "  3→func Alpha(x int) string {", `Remove the "N→" prefixes.`},
 		{"a table with numbers has none", "1\tone\n2\ttwo\n", "7\tone hundred", "The nearest lines are:\n1: 1→one"},
 		{"white space", goFile, "    if x > 1 {\n        return \"alpha\"\n    }",
-			"It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n" +
+			"It matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n" +
 				"4: →if x > 1 {\n5: →→return \"alpha\"··\n6: →}"},
-		{"white space within", "a = b+c\n", "a  =  b + c", "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n1: a = b+c"},
-		{"joined lines", "a(\r\n\tb)\r\n", "a(b)", "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n1: a(\n2: →b)"},
+		{"white space within", "a = b+c\n", "a  =  b + c", "It matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n1: a = b+c"},
+		{"joined lines", "a(\r\n\tb)\r\n", "a(b)", "It matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n1: a(\n2: →b)"},
 		// The hint showed what had been sent, and nothing that differs from it.
-		{"no line end at the end", "a\nb", "b\n", "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n2: b\n(no newline at the end)"},
-		{"no line end at the end, but white space", "a\nb \n\t", "b\n\n", "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n2: b·"},
-		{"blanks that look like others", "a\u00a0= b", "a = b", "It matches when white space is ignored. The file has (→ is a tab, · a blank at the end of a line):\n1: a\\u00a0= b"},
+		{"no line end at the end", "a\nb", "b\n", "It matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n2: b\n(no newline at the end)"},
+		{"no line end at the end, but white space", "a\nb \n\t", "b\n\n", "It matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n2: b·"},
+		{"blanks that look like others", "a\u00a0= b", "a = b", "It matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n1: a\\u00a0= b"},
 		{"case", goFile, "func alpha(X int) String {", "It matches when case is ignored. The file has:\n3: func Alpha(x int) string {"},
 		{"case over lines", "Ab\r\nCd\r\nE", "aB\ncD\n", "It matches when case is ignored. The file has:\n1: Ab\n2: Cd"},
 		{"case that changes its length", "ⱥⱥ\nX ÄB y", "x äb Y", "It matches when case is ignored. The file has:\n2: X ÄB y"},

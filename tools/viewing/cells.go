@@ -135,7 +135,7 @@ func (s *File) cell(ctx context.Context, c notebook.Cell, number int,
 		case len(image) > 0:
 			alone := fmt.Sprintf("offset=%d with limit=1 shows it", number)
 			if pictures >= s.env.Client.MaxImages {
-				alone = "this client takes " + wording.Plural(s.env.Client.MaxImages, "image", "images") + " at once"
+				alone = "this client accepts " + wording.Plural(s.env.Client.MaxImages, "image", "images") + " at once"
 			}
 			pictures++
 			said, err := images.add(ctx, o.MIME, image, alone)
@@ -151,9 +151,10 @@ func (s *File) cell(ctx context.Context, c notebook.Cell, number int,
 	}
 	switch {
 	case cut && s.book.Wide(): // which jq does not read
-		fmt.Fprintf(&b, "\n[output cut; use iconv -f UTF-16 -t UTF-8 %s | jq '%s.outputs']", shell.Word(s.path), c.Path)
+		fmt.Fprintf(&b, "\n[output truncated; use iconv -f UTF-16 -t UTF-8 %s | jq '%s.outputs']", shell.Word(s.path),
+			c.Path)
 	case cut:
-		fmt.Fprintf(&b, "\n[output cut; use jq '%s.outputs' %s]", c.Path, shell.Word(s.path))
+		fmt.Fprintf(&b, "\n[output truncated; use jq '%s.outputs' %s]", c.Path, shell.Word(s.path))
 	}
 	return b.String(), source, nil
 }

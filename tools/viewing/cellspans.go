@@ -69,14 +69,15 @@ func (b *Notebook) share(cells []notebook.Cell, i int, at cut) []filestate.Span 
 // cutNote says how what is missing of a cell can be read. Number counts from 1.
 func (b *Notebook) cutNote(c notebook.Cell, number int, at cut, maxLine int) string {
 	if at == inOutputs {
-		return fmt.Sprintf("the outputs of cell %d are cut; use run_shell with %s", number, b.jq(c.Path+".outputs"))
+		return fmt.Sprintf("the outputs of cell %d are truncated; use run_shell with %s", number,
+			b.jq(c.Path+".outputs"))
 	}
 	first, lines := b.Lines(c.SourceRange())
 	if LongLine(lines, maxLine) {
-		return fmt.Sprintf("cell %d is cut, and so are its lines in the file; use run_shell with %s", number,
+		return fmt.Sprintf("cell %d is truncated, and so are its lines in the file; use run_shell with %s", number,
 			b.jq(c.Path))
 	}
-	return fmt.Sprintf("cell %d is cut; as_text=true shows the file in lines, from offset=%d on those of its source",
+	return fmt.Sprintf("cell %d is truncated; as_text=true shows the file as lines: its source begins at offset=%d",
 		number, first)
 }
 

@@ -64,15 +64,15 @@ func (w *LeftOut) Notes(c search.Coverage) []string {
 		if c.Omitted.N > len(c.Omitted.Paths) {
 			text += " and " + results.Count(c.Omitted.N-len(c.Omitted.Paths)) + " more"
 		}
-		notes = append(notes, text+". Give one as path to ask for it.)")
+		notes = append(notes, text+". To ask for one, give it as path.)")
 	}
 	if w.asked {
-		notes = append(notes, "(Files that a rule asks about are left out. Give one as path to ask for it.)")
+		notes = append(notes, "(Files that need approval by a rule are left out. To ask for one, give it as path.)")
 	}
 	if n := w.unsure.Load(); n > 0 {
 		notes = append(notes,
 			"("+wording.Plural(int(n), "file", "files")+
-				" left out: each has further names, and a rule may deny one of them.)")
+				" left out: each has hard links, and a rule may deny one of these names.)")
 	}
 	return notes
 }

@@ -52,7 +52,7 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 		return s.answer(ctx, view{text: reminder("the contents are empty."), facts: shownFacts{Facts: &facts},
 			fresh: true, quiet: true})
 	case v.Lines == 0 && v.AtLeast:
-		return tool.Result{Text: reminder("line %d was not reached in %v. The file has at least %d lines. Use "+
+		return tool.Result{Text: reminder("line %d was not reached within %v; the file has at least %d lines. Use "+
 			"run_shell with sed or tail.", v.First, search.PageTime, v.Total)}, nil
 	case v.Lines == 0:
 		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The file has %d lines.", v.First,

@@ -32,7 +32,7 @@ func PageRange(pages string) (from, to int, ok bool) {
 func (s *File) Pages(ctx context.Context, asked string) (tool.Result, error) {
 	if why := s.env.Prefs.NoPDF; why != "" {
 		return tool.Result{},
-			tool.Refuse(tool.PDFUnavailable, "PDF files are not read here: %s. Ask the user for the text of %s.", why,
+			tool.Refuse(tool.PDFUnavailable, "PDF files cannot be read: %s. Ask the user for the text of %s.", why,
 				s.path)
 	}
 	from, to, _ := PageRange(asked)
@@ -74,7 +74,7 @@ func (s *File) page(p media.Page, images *album) string {
 	case text != "":
 		block += "\n" + text
 	case p.Image != nil && s.env.Client.MaxImages == 0:
-		block += "\n[no text; its image is not shown: this client takes no images]"
+		block += "\n[no text; its image is not shown: this client does not accept images]"
 	case p.Image != nil:
 		block += "\n" + images.put(*p.Image, fmt.Sprintf("pages=%d shows it", p.Number))
 	default:

@@ -31,7 +31,7 @@ func (s *File) Picture(ctx context.Context) (tool.Result, error) {
 	facts := pictureFacts{Width: m.Width, Height: m.Height, MIME: m.Kind.MIME()}
 	p := view{facts: shownFacts{pictureFacts: &facts}}
 	if s.env.Client.MaxImages == 0 {
-		p.text = fmt.Sprintf("Image %dx%d %v, %s, not shown: this client takes no images. It is at %s.", m.Width,
+		p.text = fmt.Sprintf("Image %dx%d %v, %s, not shown: this client does not accept images. It is at %s.", m.Width,
 			m.Height, m.Kind, results.Size(s.from.Size()), s.file.Path)
 		return s.answer(ctx, p)
 	}
@@ -101,12 +101,12 @@ func (a *album) add(ctx context.Context, mime string, raw []byte, alone string) 
 	if a.full() {
 		why := alone
 		if a.s.env.Client.MaxImages == 0 {
-			why = "this client takes no images"
+			why = "this client does not accept images"
 		}
 		return fmt.Sprintf("[%s, %s, not shown: %s]", mime, results.Size(int64(len(raw))), why), nil
 	}
 	if a.vain >= maxVain {
-		return fmt.Sprintf("[%s, %s, not shown: too many before it could not be]", mime, results.Size(int64(len(raw)))),
+		return fmt.Sprintf("[%s, %s, not shown: too many earlier images failed]", mime, results.Size(int64(len(raw)))),
 			nil
 	}
 	m, err := a.s.env.Media.Fit(ctx, raw)

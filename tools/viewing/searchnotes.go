@@ -36,7 +36,7 @@ func CoverageNotes(c search.Coverage, within time.Duration, one, many, whole str
 			results.Seconds(within), wording.Plural(c.Left.N, one, many),
 			map[string]string{"list": "visited", "result": "searched"}[whole], whole))
 	case !c.Complete:
-		notes = append(notes, "(The "+whole+" is NOT complete. Narrow it with path or a pattern.)")
+		notes = append(notes, "(The "+whole+" is NOT complete. Narrow the search with path or pattern.)")
 	}
 	return notes
 }

@@ -19,7 +19,7 @@ import (
 func rightsRefusal(path, kept string, cause error) error {
 	text := "Permission denied: the permissions of the file system, not a rule, keep the server from " + path + "."
 	if unlisted, ok := errors.AsType[*workspace.UnlistedError](cause); ok {
-		text += " The directory " + unlisted.Dir + " must be readable for that, not only to be entered."
+		text += " The directory " + unlisted.Dir + " must be readable; permission to enter it is not enough."
 	}
 	if kept != "" {
 		text += " " + kept
@@ -46,14 +46,14 @@ func readRemedy(cause error) string {
 		syscall.ETIMEDOUT:
 		return "Try again, and if that does not help, ask the user."
 	}
-	return "Ask the user to check the disk or file system that it is on."
+	return "Ask the user to check its disk or file system."
 }
 
 // writeRemedy is what to do about a file that cannot be written.
 func writeRemedy(cause error) string {
 	switch errno, _ := errors.AsType[syscall.Errno](cause); errno {
 	case syscall.ENOSPC, syscall.EDQUOT:
-		return "Free space there, or ask the user to."
+		return "Free space there, or ask the user to do so."
 	case syscall.EROFS, syscall.EACCES, syscall.EPERM:
 		return "Ask the user."
 	}
@@ -97,8 +97,8 @@ func StartRefusal(err error) error {
 			writeRemedy(cause)), Cause: err}
 	case is && errors.Is(err, shell.ErrState):
 		return &tool.Refusal{Code: tool.WriteFailed,
-			Text: fmt.Sprintf("The command was not started: its files cannot be made in the state directory: %v. %s",
-				cause, writeRemedy(cause)), Cause: err}
+			Text: fmt.Sprintf("The command was not started: its output files cannot be created in the state "+
+				"directory: %v. %s", cause, writeRemedy(cause)), Cause: err}
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func StartRefusal(err error) error {
 // StateRefusal answers a call that needs what the Store does not give.
 func StateRefusal() error {
 	return tool.Refuse(tool.StateUnavailable,
-		"The state store does not answer. Reading works, changes are refused. Try again.")
+		"The state store does not answer, so changes are refused. Reading works. Try again.")
 }
 
 // StateFault is what an error of the Store means for the caller: that of a call that has ended comes back as it is,

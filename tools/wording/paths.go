@@ -43,7 +43,7 @@ func PathRefusal(env tool.Env, path string, err error) error {
 		return tool.Refuse(tool.InputInvalid, "%s cannot be used as a path: a name in it is too long.", Clip(path, 200))
 	case errors.Is(err, workspace.ErrTooManyLinks):
 		return tool.Refuse(tool.FileNotFound,
-			"File does not exist: %s. Its links lead in a circle, or are more than 40. Use list_files.", path)
+			"File does not exist: %s. Its links form a circle, or there are more than 40. Use list_files.", path)
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Refuse(tool.FileNotFound, "File does not exist: %s. %s", path, Whereabouts(env, path))
 	case errors.Is(err, disk.ErrDirectory):
@@ -51,8 +51,8 @@ func PathRefusal(env tool.Env, path string, err error) error {
 	case isSpecial:
 		return tool.Refuse(tool.NotRegular, "%s is a %s. Only regular files can be used.", path, special.Kind)
 	case errors.Is(err, workspace.ErrSystem):
-		return tool.Refuse(tool.NotRegular, "%s is in a file system of the kernel. Only regular files can be used.",
-			path)
+		return tool.Refuse(tool.NotRegular,
+			"%s is in a kernel file system, such as /proc. Only regular files can be used.", path)
 	case errors.Is(err, disk.ErrMoved), errors.Is(err, lock.ErrLocked), errors.Is(err, workspace.ErrChanging),
 		workspace.Swapped(err),
 		// it was another thing just before
@@ -76,20 +76,21 @@ func PathRefusal(env tool.Env, path string, err error) error {
 
 // outsideRefusal names the link that leads out, or a path below a root would seem to be refused for nothing.
 func outsideRefusal(path string, e *workspace.OutsideError) error {
-	remedy, target := "The operator can add a ROOT argument.", path
+	remedy, target := "Ask the user to add the directory to the server's roots (for stdio: after \"stdio\" in the "+
+		"client's configuration).", path
 	if e.Link != "" {
 		target = e.Target
 	}
-	// a ROOT argument changes nothing
+	// another root of the server changes nothing
 	if slices.ContainsFunc(e.Whole, func(root string) bool { return Below(root, target) }) {
-		remedy = "The client left it out of its roots. Ask the user to open its directory in the client."
+		remedy = "The client did not name it as a root. Ask the user to open its directory in the client."
 	}
 	switch roots := strings.Join(e.Roots, ", "); {
 	case len(e.Wanted) > 0:
 		return tool.Refuse(tool.OutsideRoots,
-			"%s cannot be used: the roots of this client (%s) and the allowed directories (%s) have nothing in "+
-				"common. Ask the user to open one of those in the client, or to start the server with a ROOT "+
-				"argument for the client's.",
+			"%s cannot be used: the roots of this client (%s) and the allowed directories (%s) do not overlap. Ask "+
+				"the user to open an allowed directory in the client, or to add the client's directory to the "+
+				"server's roots.",
 			Clip(path, 100), fewNames(e.Wanted), fewNames(e.Whole))
 	case roots == "":
 		return tool.Refuse(tool.OutsideRoots, "%s cannot be used: this server was started without a directory. %s",
@@ -116,7 +117,7 @@ func fewNames(paths []string) string {
 func Whereabouts(env tool.Env, path string) string {
 	for _, root := range env.Space.Roots() {
 		if _, err := os.Lstat(root); errors.Is(err, fs.ErrNotExist) && Below(root, path) {
-			return "The allowed directory " + root + " itself is gone. Ask the user."
+			return "The allowed directory " + root + " no longer exists. Ask the user."
 		}
 	}
 	text := "Current directory: " + env.Space.Cwd() + "."

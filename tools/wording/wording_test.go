@@ -31,7 +31,7 @@ func TestWriteRefusalHasItsCause(t *testing.T) {
 	if refusal, ok = errors.AsType[*tool.Refusal](WriteRefusal(cause, 2, cause)); !ok || refusal.Code != tool.ReadFailed {
 		t.Errorf("got %#v", refusal)
 	}
-	tooltest.Same(t, refusal.Text, "Reading /w/a failed: input/output error. All 2 files are as before. Ask the user to check the disk or file system that it is on.")
+	tooltest.Same(t, refusal.Text, "Reading /w/a failed: input/output error. All 2 files are as before. Ask the user to check its disk or file system.")
 	cause.Err = syscall.EACCES
 	if refusal, ok = errors.AsType[*tool.Refusal](WriteRefusal(cause, 2, cause)); !ok || refusal.Code != tool.PermissionDenied {
 		t.Errorf("got %#v", refusal)
@@ -50,13 +50,13 @@ func TestStartRefusal(t *testing.T) {
 		}
 		tooltest.Same(t, refusal.Text, "The command was not started: "+cause.Error()+". Try again, and if that does not help, ask the user.")
 	}
-	for cause, remedy := range map[syscall.Errno]string{syscall.ENOSPC: "Free space there, or ask the user to.", syscall.EROFS: "Ask the user.", syscall.EIO: "Try again, and if that does not help, ask the user."} {
+	for cause, remedy := range map[syscall.Errno]string{syscall.ENOSPC: "Free space there, or ask the user to do so.", syscall.EROFS: "Ask the user.", syscall.EIO: "Try again, and if that does not help, ask the user."} {
 		err := fmt.Errorf("%w: %w", shell.ErrState, &fs.PathError{Op: "open", Path: "/state/job.err", Err: cause})
 		refusal, ok := errors.AsType[*tool.Refusal](StartRefusal(err))
 		if !ok || refusal.Code != tool.WriteFailed || !errors.Is(refusal, cause) {
 			t.Fatalf("%v: got %#v", cause, refusal)
 		}
-		tooltest.Same(t, refusal.Text, "The command was not started: its files cannot be made in the state directory: "+cause.Error()+". "+remedy)
+		tooltest.Same(t, refusal.Text, "The command was not started: its output files cannot be created in the state directory: "+cause.Error()+". "+remedy)
 	}
 	for _, err := range []error{context.Canceled, &fs.PathError{Op: "fork/exec", Path: "/bin/bash", Err: syscall.EACCES}} {
 		if StartRefusal(err) != err {
@@ -73,12 +73,12 @@ func TestOutsideRefusalOfClientRoots(t *testing.T) {
 		e    workspace.OutsideError
 		want string
 	}{
-		{workspace.OutsideError{Wanted: []string{"/home/b"}, Whole: []string{"/home/a"}}, "/home/a/x cannot be used: the roots of this client (/home/b) and the allowed directories (/home/a) have nothing in common. " +
-			"Ask the user to open one of those in the client, or to start the server with a ROOT argument for the client's."},
-		{workspace.OutsideError{Roots: []string{"/home/a/in"}, Whole: []string{"/srv", "/home/a"}}, "/home/a/x is outside the allowed directories: /home/a/in. The client left it out of its roots. Ask the user to open its directory in the client."},
+		{workspace.OutsideError{Wanted: []string{"/home/b"}, Whole: []string{"/home/a"}}, "/home/a/x cannot be used: the roots of this client (/home/b) and the allowed directories (/home/a) do not overlap. " +
+			"Ask the user to open an allowed directory in the client, or to add the client's directory to the server's roots."},
+		{workspace.OutsideError{Roots: []string{"/home/a/in"}, Whole: []string{"/srv", "/home/a"}}, "/home/a/x is outside the allowed directories: /home/a/in. The client did not name it as a root. Ask the user to open its directory in the client."},
 		{workspace.OutsideError{Roots: []string{"/home/a/in"}, Whole: []string{"/srv", "/home/a"}, Link: "/home/a/x", Target: "/srv/y"}, "/home/a/x is outside the allowed directories: /home/a/in. " +
-			"The link /home/a/x -> /srv/y leads out. The client left it out of its roots. Ask the user to open its directory in the client."},
-		{workspace.OutsideError{Roots: []string{"/home/a"}, Whole: []string{"/home/a"}, Link: "/home/a/x", Target: "/home/ab"}, "/home/a/x is outside the allowed directories: /home/a. The link /home/a/x -> /home/ab leads out. The operator can add a ROOT argument."},
+			"The link /home/a/x -> /srv/y leads out. The client did not name it as a root. Ask the user to open its directory in the client."},
+		{workspace.OutsideError{Roots: []string{"/home/a"}, Whole: []string{"/home/a"}, Link: "/home/a/x", Target: "/home/ab"}, "/home/a/x is outside the allowed directories: /home/a. The link /home/a/x -> /home/ab leads out. Ask the user to add the directory to the server's roots (for stdio: after \"stdio\" in the client's configuration)."},
 		{workspace.OutsideError{Wanted: []string{long, "/b", "/c"}, Whole: []string{long, long}}, ""},
 	} {
 		refusal, ok := errors.AsType[*tool.Refusal](outsideRefusal("/home/a/x", &c.e))

@@ -29,7 +29,7 @@ func (l *Load) loan() *tool.Loan {
 		return loan
 	case l.Env.Prefs.ManagedRules:
 		l.notes = append(l.notes,
-			"[allowed-tools are ignored: the machine's administrator alone makes rules that allow]")
+			"[allowed-tools are ignored: only the machine's administrator may add rules that allow]")
 		return loan
 	case l.Env.Shared:
 		l.notes = append(l.notes, "[allowed-tools are ignored: several conversations share this session]")

@@ -48,7 +48,7 @@ func (l *Load) Run(ctx context.Context, args string) (tool.Result, error) {
 		return tool.Result{}, l.refusal(err)
 	}
 	if text = head + text; l.again(ctx, text) {
-		return tool.Result{Text: "Already loaded above; call again to get it.", Lends: loan}, nil
+		return tool.Result{Text: "Already loaded above. Call again to load it anyway.", Lends: loan}, nil
 	}
 	if len(l.notes) > 0 {
 		text = strings.TrimRight(text, "\n") + "\n" + strings.Join(l.notes, "\n")
@@ -93,11 +93,11 @@ func (l *Load) refusal(err error) error {
 			"The skill %s cannot be loaded: %s is not UTF-8 text. Tell the user.", k.Name, k.File)
 	case errors.Is(err, skills.ErrUnsafe):
 		return tool.Invalid("skill",
-			`"args" would be code in a command of the skill; use letters, digits, blanks and _./:@%+,=- only`)
+			`a command of the skill could run "args" as code; use only letters, digits, spaces and _./:@%+,=-`)
 	case errors.Is(err, skills.ErrPlace):
 		return tool.Refuse(tool.SkillDenied,
-			"The skill %s was not loaded: a command of it names its directory or the project's (%s, %s), whose name "+
-				"could be code to a shell. Tell the user.",
+			"The skill %s was not loaded: one of its commands uses its directory or the project's (%s, %s), and a "+
+				"shell could take that name for code. Tell the user.",
 			k.Name, wording.LineOf(k.Dir, 200), wording.LineOf(l.Env.ProjectDir(), 200))
 	}
 	return wording.PathRefusal(l.Env, k.File, err)
