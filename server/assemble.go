@@ -104,13 +104,13 @@ func (s *Server) assemble(o Options) (err error) {
 		return err
 	}
 	if o.Serve {
-		if s.team, err = s.newTeam(context.Background(), o); err != nil {
+		if s.team, err = newTeam(context.Background(), o, e); err != nil {
 			return err
 		}
 		s.team.watch(s, o.Version)
 		s.pipe.Audit, s.pipe.AuditReady, s.pipe.Record = s.team.write, s.team.ready, s.team.record
 	} else {
-		if s.audit, err = s.openLocalAudit(cfg, o.Version); err != nil {
+		if s.audit, err = openLocalAudit(cfg, o.Version, s.log); err != nil {
 			return err
 		}
 		if s.audit != nil {
@@ -146,7 +146,7 @@ func (e *engines) close() error {
 func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
 	e := s.engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
-	memory := s.memory(key)
+	memory := e.memory(key)
 	journal, err := e.kept.Of(sessions.JournalOf(key.Principal))
 	if err != nil {
 		return nil, nil, err

@@ -23,7 +23,7 @@ type localAudit struct {
 }
 
 // openLocalAudit returns nil if nobody asked for a record.
-func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit, error) {
+func openLocalAudit(cfg config.Config, version string, out *slog.Logger) (*localAudit, error) {
 	if cfg.Audit.Dir == "" {
 		return nil, nil
 	}
@@ -35,14 +35,14 @@ func (s *Server) openLocalAudit(cfg config.Config, version string) (*localAudit,
 		Dir: cfg.Audit.Dir, Replica: "r" + strings.ToLower(rand.Text()[:8]), Sync: cfg.Audit.Sync,
 		Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
 		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": version, "auth": auth.ModeNone},
-		Log: s.log,
+		Log: out,
 	})
 	if err != nil {
 		return nil, &config.Unusable{Err: fmt.Errorf("audit.dir: %w", err)}
 	}
 	// One person at a desk is told, and goes on; whoever wants more says so.
 	refuse := cfg.Audit.OnError == "refuse" && cfg.Origin("audit.on_error") != "default"
-	return &localAudit{log: log, refuse: refuse, out: s.log}, nil
+	return &localAudit{log: log, refuse: refuse, out: out}, nil
 }
 
 // write takes a call into the record.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"codehand/server/answers"
 	"codehand/server/asking"
-	"codehand/server/clients"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/request"
@@ -210,7 +208,7 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	if !t.req.Client.Modern {
 		name = t.req.Client.Name
 	}
-	ticker := startTicker(t.s.profile(name).Beat, func(n progressNote) {
+	ticker := startTicker(t.s.profiles.of(name).Beat, func(n progressNote) {
 		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
 	})
 	return ticker.set, sync.OnceFunc(ticker.stop)
@@ -235,13 +233,7 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
-	return t.s.profiled(c), nil
-}
-
-// unsupported is the error for a modern version that does not exist.
-func (s *Server) unsupported(version string) *jsonrpc.Error {
-	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: s.versions}.JSONRPCError().Error
-	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
+	return t.s.profiles.add(c), nil
 }
 
 // missingCapabilities is the error for a modern request that does not say what its client can do.
@@ -264,37 +256,6 @@ func capabilities(raw json.RawMessage) (caps mcp.ClientCapabilities, ok bool) {
 // canElicit says whether a client takes forms. An empty object means that it does; addresses to open are never sent.
 func canElicit(c *mcp.ElicitationCapability) bool { return c != nil && (c.Form != nil || c.URL == nil) }
 
-// profiled adds to a client what its profile says.
-func (s *Server) profiled(c session.Client) session.Client {
-	p := s.profile(c.Name)
-	c.SeesAll = s.tools.lists.ShowsAll(p)
-	c.MaxRunes, c.MaxBytes, c.MaxLines = p.Runes, p.Bytes, p.Lines
-	c.MaxImages = imagesOf(p)
-	return c
-}
-
-// profile is the client profile of a name, or the one that the operator forces.
-func (s *Server) profile(name string) clients.Profile {
-	if p, ok := clients.Named(s.cfg.Client.Profile); ok {
-		return p
-	}
-	return clients.Find(name)
-}
-
-// maxImages is how many images one result has at most, whoever reads it.
-const maxImages = 8
-
-// imagesOf is how many images of one result a client takes.
-func imagesOf(p clients.Profile) int {
-	switch p.Images {
-	case clients.AllImages:
-		return maxImages
-	case clients.FirstImage:
-		return 1
-	}
-	return 0
-}
-
 // identify fills in who called, and what may be found for it.
 func (t *toolCall) identify() {
 	at, st, c := t.req.Tenant, t.state, t.client
@@ -306,7 +267,7 @@ func (t *toolCall) identify() {
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	st.Space, st.Rules, st.Prefs = t.narrow(t.space), at.Rules, at.Prefs
-	if p := t.s.profile(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
+	if p := t.s.profiles.of(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
 		st.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}
 }
@@ -358,7 +319,7 @@ func (t *toolCall) shelve(ctx context.Context) (changed bool) {
 	}
 	found, err := st.Active.Load(ctx)
 	if err == nil && len(found) > 0 {
-		changed, err = session.Activate(ctx, t.s.active(shelf), found)
+		changed, err = session.Activate(ctx, t.s.engines.active(shelf), found)
 	}
 	if err != nil { // what is not listed can be called all the same
 		t.s.log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
@@ -451,32 +412,3 @@ func (noPeer) Call(context.Context, string, any) (json.RawMessage, error) {
 }
 
 func (noPeer) Gone() <-chan struct{} { return nil }
-
-// unusable is the refusal for arguments that the model wrote and that no parser should guess about.
-func unusable(name string, bad *jsonrpc.Fault) error {
-	return tool.Refuse(tool.InputInvalid, "Input validation failed for %s:\n- the arguments are not usable JSON: %s",
-		name, bad.Message)
-}
-
-// tooMany is the refusal of a call on a connection that has as many as it may.
-func tooMany() error {
-	return tool.Refuse(tool.Busy,
-		"%d calls are in flight on this connection. Nothing was done. Try again when some are answered.",
-		jsonrpc.MaxInFlight)
-}
-
-// Refusals makes the lines by which a bridge refuses calls itself, as a server of this version does: bad says what is
-// wrong with the arguments; nil: too many calls are in flight. The function is safe for concurrent use.
-func Refusals(version string) func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
-	s := &Server{
-		log:      slog.New(slog.DiscardHandler),
-		protocol: protocol{implementation: mcp.Implementation{Name: "codehand", Version: version}},
-	}
-	return func(env jsonrpc.Envelope, bad *jsonrpc.Fault) []byte {
-		refusal := tooMany()
-		if bad != nil {
-			refusal = unusable(env.Name, bad)
-		}
-		return s.Refuse(env, env.Modern(), refusal).Line(env.ID)
-	}
-}

@@ -79,10 +79,10 @@ func TestArrivalOrder(t *testing.T) {
 	mark.Spec.Scope = tool.ScopeShell
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{mark}})
 	s := x.server
-	who := s.localPrincipal()
+	who := localPrincipal(s.cfg)
 	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 1, ConcurrentShells: 1}
 	limits := s.team.porter.Limits(who)
-	at, err := s.team.tenants.Of(s.localPrincipal())
+	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
 	must(t, err)
 	for round := range rounds {
 		turns := make([]*turn, calls)

@@ -189,7 +189,7 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		t.client.Capabilities = caps
 	}
 	result.Instructions = s.instruct(ctx, t.req.Tenant,
-		s.profiled(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}))
+		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}))
 	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
 }
@@ -219,7 +219,7 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 	var active []string
 	if !c.Modern {
 		var err error
-		if active, err = g.s.active(t.req.Session).Load(ctx); err != nil {
+		if active, err = g.s.engines.active(t.req.Session).Load(ctx); err != nil {
 			// The core is better than nothing, and every tool can still be called.
 			g.s.log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only", "err", err)
 		}

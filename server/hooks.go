@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"codehand/server/config"
@@ -35,7 +36,8 @@ func (s *Server) useHooks(cfg config.Config) error {
 	s.engines.hooks = runner
 	if len(o.Hooks) > 0 {
 		s.pipe.Hooks = runner
-		s.sessions.Began, s.sessions.Ended = s.sessionBegan, s.sessionEnded
+		h := herald{engines: s.engines, log: s.log}
+		s.sessions.Began, s.sessions.Ended = h.began, h.ended
 	}
 	switch {
 	case len(o.Classifier) > 0:
@@ -61,9 +63,15 @@ const (
 	beginKey = "cell.begun"
 )
 
-// sessionBegan tells hooks that a session has handles again, or for the first time.
-func (s *Server) sessionBegan(st *session.State) {
-	r := s.engines.hooks
+// A herald tells hooks when sessions begin and end.
+type herald struct {
+	engines *engines
+	log     *slog.Logger
+}
+
+// began tells hooks that a session has handles again, or for the first time.
+func (h herald) began(st *session.State) {
+	r := h.engines.hooks
 	if !r.Wants(hooks.SessionStart) {
 		return
 	}
@@ -71,7 +79,7 @@ func (s *Server) sessionBegan(st *session.State) {
 	e.Source = startup
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
-	memory := s.memory(st.Key)
+	memory := h.engines.memory(st.Key)
 	keys, err := memory.Keys(ctx, "")
 	if slices.ContainsFunc(keys, func(key string) bool { return key != sessions.ClientKey }) {
 		e.Source = resume
@@ -79,16 +87,16 @@ func (s *Server) sessionBegan(st *session.State) {
 		err = memory.Set(ctx, beginKey, []byte("true"))
 	}
 	if err != nil {
-		s.log.Warn("a session may have begun before", "error", err)
+		h.log.Warn("a session may have begun before", "error", err)
 	}
 	r.Tell(e)
 }
 
-// sessionEnded tells hooks that the handles of a session are gone.
-func (s *Server) sessionEnded(st *session.State, why string) {
+// ended tells hooks that the handles of a session are gone.
+func (h herald) ended(st *session.State, why string) {
 	e := sessionEvent(hooks.SessionEnd, st)
 	e.Reason = why
-	s.engines.hooks.Tell(e)
+	h.engines.hooks.Tell(e)
 }
 
 func sessionEvent(name string, st *session.State) hooks.Event {
@@ -100,6 +108,6 @@ func sessionEvent(name string, st *session.State) hooks.Event {
 }
 
 // memory is the part of the Store that one session has.
-func (s *Server) memory(key session.Key) state.Store {
-	return state.Scoped(s.engines.store, "sess."+state.Hash(key.Principal)+"."+state.Hash(key.Session))
+func (e *engines) memory(key session.Key) state.Store {
+	return state.Scoped(e.store, "sess."+state.Hash(key.Principal)+"."+state.Hash(key.Session))
 }

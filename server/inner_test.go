@@ -27,10 +27,10 @@ func TestInnerTools(t *testing.T) {
 	look.Spec.Scope = tool.ScopeRead
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{run, look}})
 	s := x.server
-	who := s.localPrincipal()
+	who := localPrincipal(s.cfg)
 	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1, CallsPerMinute: 3, Burst: 3}
 	limits := s.team.porter.Limits(who)
-	at, err := s.team.tenants.Of(s.localPrincipal())
+	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
 	must(t, err)
 	state, release, err := s.sessions.Acquire(session.Key{Principal: who.ID, Session: "h:handle-one"}, at)
 	must(t, err)
@@ -106,10 +106,10 @@ func TestInnerOrder(t *testing.T) {
 	run.Spec.Scope = tool.ScopeShell
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{outer, run}})
 	s := x.server
-	who := s.localPrincipal()
+	who := localPrincipal(s.cfg)
 	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1}
 	limits := s.team.porter.Limits(who)
-	at, err := s.team.tenants.Of(s.localPrincipal())
+	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
 	must(t, err)
 	arrive := func(name string) request.Work {
 		message := []byte(replaytest.CallLine(1, name, `{}`, ""))

@@ -57,7 +57,7 @@ func (x *httpSite) into(t *testing.T, body string, peer request.Peer) request.An
 	if bad != nil {
 		t.Fatal(bad.Message)
 	}
-	who := x.server.localPrincipal()
+	who := localPrincipal(x.server.cfg)
 	at, err := x.server.team.tenants.Of(who)
 	must(t, err)
 	key, err := sessions.HTTPKey(who, env, "", "")

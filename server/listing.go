@@ -10,8 +10,8 @@ import (
 )
 
 // active is what a session has found, without opening it: nothing begins because a client lists.
-func (s *Server) active(key session.Key) session.Cell[[]string] {
-	return session.NewCell[[]string](s.memory(key), activeCell)
+func (e *engines) active(key session.Key) session.Cell[[]string] {
+	return session.NewCell[[]string](e.memory(key), activeCell)
 }
 
 // activeCell names the value in which a session keeps the tools that it found.

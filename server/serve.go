@@ -2,24 +2,17 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"codehand/server/answers"
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/prompts"
 	"codehand/server/request"
-	"codehand/server/resources"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
 	"codehand/tools/session"
@@ -53,7 +46,7 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 		began := time.Now()
 		defer func() {
 			t.leave()
-			s.observe(r, a, time.Since(began))
+			s.team.observe(r, a, time.Since(began))
 		}()
 		if err != nil {
 			return failed(err)
@@ -148,123 +141,4 @@ func (t *turn) tool() string {
 		return t.req.Name
 	}
 	return t.target.tool.Spec.Name
-}
-
-// unserved answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,
-// and cursors.
-func (s *Server) unserved(env jsonrpc.Envelope) *jsonrpc.Error {
-	switch modern := env.Modern(); {
-	case modern && slices.Contains(mcp.ValidProtocolVersions, env.Version) && !slices.Contains(s.versions, env.Version):
-		return &jsonrpc.Error{
-			Code:    unsupportedVersion,
-			Message: "unsupported protocol version " + env.Version,
-			Data:    map[string]any{"supported": s.versions, "requested": env.Version},
-		}
-	case !modern && env.Method == string(mcp.MethodInitialize) && len(s.legacyVersions()) == 0:
-		return &jsonrpc.Error{
-			Code:    mcp.METHOD_NOT_FOUND,
-			Message: "initialize is not served: this server speaks " + strings.Join(s.versions, ", "),
-		}
-	}
-	if env.HasCursor && onePage(env.Method) {
-		return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: resources.ErrCursor.Error()}
-	}
-	return nil
-}
-
-// unsupportedVersion is UnsupportedProtocolVersionError of protocol 2026-07-28.
-const unsupportedVersion = -32022
-
-// onePage says whether a list of mcp-go's is answered whole, so that it never gives a cursor out. mcp-go v1.2.1 takes
-// any that is base64, and answers with the first page again.
-func onePage(method string) bool {
-	switch mcp.MCPMethod(method) {
-	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
-		return true
-	}
-	return false
-}
-
-// legacyVersions returns the served versions that have the initialize handshake, newest first.
-func (s *Server) legacyVersions() []string {
-	var vs []string
-	for _, v := range s.versions {
-		if v < mcp.ProtocolVersion20260728 {
-			vs = append(vs, v)
-		}
-	}
-	return vs
-}
-
-// failed is an answer that is an error.
-func failed(e *jsonrpc.Error) request.Answer {
-	return request.Answer{Err: e, Failed: strconv.Itoa(e.Code)}
-}
-
-// Refuse answers a call that never begins: its arguments are not usable, or too many are in flight. It is for
-// transports; env need not be whole.
-func (s *Server) Refuse(env jsonrpc.Envelope, modern bool, err error) request.Answer {
-	result := answers.Refusal(err, env.Name)
-	answers.Decorate(result, modern, s.implementation)
-	return s.finish(context.Background(), env, modern, result)
-}
-
-// finish encodes the result of a call. One that does not fit the wire becomes a refusal; results are cut long before,
-// so this is the backstop.
-func (s *Server) finish(ctx context.Context, env jsonrpc.Envelope, modern bool, r *mcp.CallToolResult) request.Answer {
-	body, err := answers.Encode(r)
-	if err != nil {
-		ref := s.report(ctx, "encode", err, nil)
-		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref +
-			")"})
-	}
-	a := request.Answer{Result: body}
-	if r.IsError {
-		a.Failed = "tool_error"
-	}
-	if n := len(body) + len(env.ID); n >= jsonrpc.MaxResponse-answerFrame {
-		result := answers.Refusal(&tool.Refusal{
-			Code: tool.ResultTooLarge,
-			Text: fmt.Sprintf("The result is larger than the wire allows (%d bytes, limit 8 MiB). "+
-				"Ask for less: a smaller range, a narrower pattern.", n),
-		}, env.Name)
-		answers.Decorate(result, modern, s.implementation)
-		if a.Result, err = answers.Encode(result); err != nil {
-			return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded"})
-		}
-		a.Failed = "tool_error"
-	}
-	return a
-}
-
-// answerFrame is what an answer has besides its result and its id, in bytes.
-const answerFrame = len(`{"jsonrpc":"2.0","id":,"result":}`) + len("\n")
-
-// observe counts a request that was served.
-func (s *Server) observe(r request.Request, a request.Answer, took time.Duration) {
-	if s.team == nil {
-		return
-	}
-	version := r.Version
-	if !r.Client.Modern {
-		version = r.Client.Protocol
-	}
-	s.team.metrics.Request(r.Method, a.Tool, a.Failed, version, r.Caller.From.Transport, took)
-}
-
-// internal is the answer to a request that failed for a reason of ours.
-func (s *Server) internal(ctx context.Context, where string, err error) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + s.report(ctx, where, err, nil) +
-		")"}
-}
-
-// report logs what went wrong inside and returns the reference under which it is found. Nothing else of it leaves.
-func (s *Server) report(ctx context.Context, where string, err error, stack []byte) string {
-	ref := rand.Text()[:8]
-	attrs := []any{slog.String("ref", ref), slog.String("where", where), slog.Any("err", err)}
-	if stack != nil {
-		attrs = append(attrs, slog.String("stack", string(stack)))
-	}
-	s.log.ErrorContext(ctx, "internal error", attrs...)
-	return ref
 }

@@ -48,12 +48,12 @@ type Options struct {
 // A Server is one process of codehand. It is safe for concurrent use.
 type Server struct {
 	cfg config.Config
-	log *slog.Logger
 	limits
-	protocol
+	replies
 	corridor
 
 	tools    toolset
+	profiles profiles
 	gate     *gateway
 	hub      hub
 	local    *tenants.Tenant
@@ -63,13 +63,6 @@ type Server struct {
 	team     *team       // of serve; else nil
 	audit    *localAudit // of a process for one person; nil: it has none
 	life     life
-}
-
-// protocol is what a server says of itself.
-type protocol struct {
-	versions       []string // of MCP, newest first
-	implementation mcp.Implementation
-	extended       bool // Options.Extend added to mcp-go what is no part of the product
 }
 
 // corridor is where calls go.
@@ -106,7 +99,10 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		cfg: o.Config, log: o.Log, protocol: protocol{versions: mcp.ValidProtocolVersions, extended: o.Extend != nil},
+		cfg: o.Config,
+		replies: replies{
+			protocol: protocol{versions: mcp.ValidProtocolVersions, extended: o.Extend != nil}, log: o.Log,
+		},
 		limits: limits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime},
 		life:   life{ended: make(chan struct{})},
 		names: sessions.Pipe{
@@ -119,7 +115,9 @@ func New(o Options) (*Server, error) {
 		})
 	}
 	var err error
-	s.tools, err = newToolset(o.Tools, tenants.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always})
+	lists := tenants.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
+	s.profiles = profiles{forced: o.Config.Client.Profile, lists: lists}
+	s.tools, err = newToolset(o.Tools, lists)
 	if err != nil {
 		return nil, err
 	}

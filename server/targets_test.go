@@ -44,9 +44,9 @@ func TestThroughQueues(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{settings: map[string]string{"sandbox.policy": "off"}})
 	s := x.server
-	who := s.localPrincipal()
+	who := localPrincipal(s.cfg)
 	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 4, ConcurrentShells: 4}
-	at, err := s.team.tenants.Of(s.localPrincipal())
+	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
 	must(t, err)
 	for _, c := range []struct {
 		name, args string

@@ -22,6 +22,7 @@ import (
 	"codehand/server/listen"
 	"codehand/server/metrics"
 	"codehand/server/pipeline"
+	"codehand/server/request"
 	"codehand/server/state"
 	"codehand/server/tenants"
 )
@@ -45,10 +46,10 @@ type team struct {
 }
 
 // newTeam makes it, in the order of the start: who may call, the ids of sessions, the audit.
-func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
-	cfg, dir := s.cfg, s.engines.dir
+func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
+	cfg, dir := o.Config, e.dir
 	t := &team{
-		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(s.engines.tenants),
+		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(e.tenants),
 		keepGoing: cfg.Audit.OnError == "continue",
 		quiet:     &quiet{now: time.Now, seen: map[string]*quietSpan{}},
 	}
@@ -61,9 +62,9 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 		return nil, err
 	}
 	if t.porter, err = auth.New(auth.Options{
-		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: s.localPrincipal(),
+		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: localPrincipal(cfg),
 		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
-		Trusted: cfg.HTTP.TrustedProxies, Log: s.log,
+		Trusted: cfg.HTTP.TrustedProxies, Log: o.Log,
 	}); err != nil {
 		return nil, &config.Unusable{Err: err}
 	}
@@ -74,7 +75,7 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 		}
 		t.scrapeToken = strings.TrimSpace(string(token))
 	}
-	if t.signer, err = endpoint.NewSigner(ctx, s.engines.store, cfg.Session.TTL); err != nil {
+	if t.signer, err = endpoint.NewSigner(ctx, e.store, cfg.Session.TTL); err != nil {
 		return nil, err
 	}
 	if err := writeReplica(dir, t.replica); err != nil {
@@ -87,7 +88,7 @@ func (s *Server) newTeam(ctx context.Context, o Options) (_ *team, err error) {
 	if t.audit, err = audit.Open(audit.Options{
 		Dir: audits, Out: o.AuditOut, Replica: t.replica, Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate,
 		Keep:   cfg.Audit.Keep,
-		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": o.Version, "auth": t.mode}, Log: s.log,
+		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": o.Version, "auth": t.mode}, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
@@ -257,6 +258,18 @@ func (q *quiet) due(name string) int {
 	return n
 }
 
+// observe counts a request that was served. t may be nil.
+func (t *team) observe(r request.Request, a request.Answer, took time.Duration) {
+	if t == nil {
+		return
+	}
+	version := r.Version
+	if !r.Client.Modern {
+		version = r.Client.Protocol
+	}
+	t.metrics.Request(r.Method, a.Tool, a.Failed, version, r.Caller.From.Transport, took)
+}
+
 func (t *team) close() error {
 	if t == nil || t.audit == nil {
 		return nil
@@ -268,10 +281,10 @@ func (t *team) close() error {
 const workspacesDir = "workspaces"
 
 // localPrincipal is who calls where there is no authentication: the person who started this process.
-func (s *Server) localPrincipal() auth.Principal {
-	who, _ := auth.Resolve(auth.LocalID, "", s.cfg.Principals.Named[auth.LocalID], s.cfg.Principals.Default)
+func localPrincipal(cfg config.Config) auth.Principal {
+	who, _ := auth.Resolve(auth.LocalID, "", cfg.Principals.Named[auth.LocalID], cfg.Principals.Default)
 	if len(who.Roots) == 0 {
-		who.Roots = s.cfg.Roots
+		who.Roots = cfg.Roots
 	}
 	who.Admin, who.Via = true, auth.ModeNone
 	return who
