@@ -363,9 +363,6 @@ func (s *Server) Call(ctx context.Context, name string,
 	if err != nil {
 		return "", false, err
 	}
-	if err := s.beginPart(key); err != nil {
-		return "", false, err
-	}
 	work, _ := s.Serve(request.Request{
 		Envelope: env, Message: message, Tenant: s.local, Session: key, Peer: noPeer{},
 		Client: request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-call"}, Muted: true},
@@ -386,20 +383,6 @@ func (s *Server) Call(ctx context.Context, name string,
 		text += c.Text
 	}
 	return text, result.IsError, nil
-}
-
-// beginPart lets the next call of a local session show as much as it may: a command reads page after page, faster than
-// any model.
-func (s *Server) beginPart(key session.Key) error {
-	state, release, err := s.sessions.Acquire(key, s.local)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if state.Results != nil {
-		state.Results.Part()
-	}
-	return nil
 }
 
 // noPeer is the other end of a call in process.

@@ -29,7 +29,7 @@ type inside struct {
 func (c *call) inner(ctx context.Context, name string, input json.RawMessage, loan *tool.Loan) (tool.Result, error) {
 	at := *c.state // its tool may not change what this one has
 	var v *Visit
-	found, ok := c.arrival.Find(name, func() { v = c.pipe.Arrive(&at) })
+	found, ok := c.arrival.Find(name, func() { v = c.pipe.visit(&at) })
 	if !ok {
 		return tool.Result{}, fmt.Errorf("%s calls a tool %s, which there is not", c.bound.Spec.Name, name)
 	}

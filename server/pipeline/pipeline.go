@@ -142,7 +142,6 @@ type call struct {
 func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Arrival) (result tool.Result, err error) {
 	c := v.newCall(t, a)
 	v.begin()
-	defer c.begin()()
 	defer func() {
 		err = c.fault(recover(), err)
 		v.end()
@@ -199,7 +198,9 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 }
 
 func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
-	c := &call{pipe: v.pipe, visit: v, state: v.state, tool: t, arrival: a, progress: a.Progress}
+	state := *v.state
+	state.Results = v.shelf
+	c := &call{pipe: v.pipe, visit: v, state: &state, tool: t, arrival: a, progress: a.Progress}
 	if c.progress == nil {
 		c.progress = func(float64, float64, string) {}
 	}
