@@ -28,11 +28,12 @@ func flagName(s config.Setting) string { return strings.TrimPrefix(s.Flag, "--")
 func newSettings() *cobra.Command {
 	var b strings.Builder
 	b.WriteString(`Every setting has three spellings: a key in a file, an environment variable and a
-flag. Flags win over the environment, the environment over the project's file, and
-the project's file over the user's. The project's file (.codehand/config.toml) can
-only narrow. The user's file is ~/.config/codehand/config.toml. The administrator's
-file, /etc/codehand/managed.toml, is fixed for all users; its lists of rules and
-names are added to theirs. Some platforms have other places for these two files.
+flag. Flags win over the environment, and the environment over the user's file,
+~/.config/codehand/config.toml. The administrator's file,
+/etc/codehand/managed.toml, is fixed for all users; its lists of rules and names are
+added to theirs. Some platforms have other places for these two files. The project's
+file (.codehand/config.toml) can make permissions and limits stricter than all of
+them, and choose a few defaults of output; for these, flags and the environment win.
 
 A flag is the key with dashes: log.level is --log-level. A variable is the key in
 capitals: CODEHAND_LOG_LEVEL. Write commas between the entries of a list.

@@ -22,20 +22,24 @@ func TestDeskChild(t *testing.T) {
 		return // it is only run by TestSweepOfKilled
 	}
 	r := New(Options{Temp: temp})
-	if _, err := r.newDesk(strings.NewReader(pdf), int64(len(pdf))); err != nil {
+	held, err := r.newDesk(strings.NewReader(pdf), int64(len(pdf)))
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.newDesk(killedHere{}, 100<<20)
+	_, err = r.newDesk(killedHere{}, 100<<20)
 	t.Fatal("it was not killed: ", err)
+	runtime.KeepAlive(held) // a file that nobody needs any more is closed, and its lock is gone
 }
 
-// killedHere is a PDF of which some can be read, and then the process is killed by who reads what it prints.
+// killedHere is a PDF of which some can be read, and then the process is killed by who reads what it prints. It waits
+// for input: where nothing else goes on, as in a program without cgo, Go ends a process that waits for nothing.
 type killedHere struct{}
 
 func (killedHere) ReadAt(p []byte, off int64) (int, error) {
 	if off > 1<<20 {
 		_, _ = os.Stdout.WriteString("half of it is there\n")
-		select {}
+		_, err := os.Stdin.Read(p)
+		return 0, err
 	}
 	return len(p), nil
 }
@@ -62,6 +66,9 @@ func TestSweepOfKilled(t *testing.T) {
 	child.Env = append(os.Environ(), deskIn+"="+temp)
 	out, err := child.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := child.StdinPipe(); err != nil { // it never reads anything
 		t.Fatal(err)
 	}
 	if err := child.Start(); err != nil {

@@ -177,7 +177,7 @@ func (p *Policy) byMode(r *Request) Decision {
 }
 
 // dangerous says what makes a command of the call dangerous; "": nothing. Class Dangerous is a decision of its own: no
-// mode, no sandbox, no classifier, no hook and no rule with a star covers it.
+// mode but bypassPermissions, no sandbox, no classifier, no hook and no rule with a star covers it.
 func dangerous(r *Request) string {
 	for i := range r.Targets {
 		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class == Dangerous {
