@@ -14,6 +14,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
 // A desk is a directory with one session's ledger on it.
@@ -25,10 +26,7 @@ type desk struct {
 
 func newDesk(t *testing.T, change ...func(*filestate.Options)) desk {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Dir(t)
 	o := filestate.Options{Dir: t.TempDir(), Fast: true}
 	for _, c := range change {
 		c(&o)

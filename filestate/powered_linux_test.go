@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/filestate/owner"
 )
 
@@ -59,10 +60,7 @@ func newPowered(t *testing.T, seeded uint64) *powered {
 
 func realTemp(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Dir(t)
 	return dir
 }
 

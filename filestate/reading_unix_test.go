@@ -4,7 +4,6 @@ package filestate_test
 
 import (
 	"errors"
-	"net"
 	"os"
 	"syscall"
 	"testing"
@@ -12,20 +11,16 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
-// The name is short because the path of a socket must be.
 func TestSpecial(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	if err := syscall.Mkfifo(d.path("fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := net.ListenUnix("unix", &net.UnixAddr{Name: d.path("s")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	leaktest.Socket(t, d.path("s"))
 	cases := map[string]string{d.path("fifo"): "FIFO", d.path("s"): "socket", "/dev/null": "device"}
 	for path, kind := range cases {
 		f := openFile(t, path)

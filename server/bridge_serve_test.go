@@ -24,6 +24,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/bridge"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
@@ -99,10 +100,7 @@ func (e *endpointHere) close(t *testing.T) {
 // serveForBridge opens an endpoint over a new workspace, which ends with the test.
 func serveForBridge(t *testing.T, all []tool.Tool, settings map[string]string) *endpointHere {
 	t.Helper()
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	work := leaktest.Dir(t)
 	e := openEndpoint(t, work, filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", all, replaytest.Placed(settings, work))
 	t.Cleanup(func() { e.close(t) })
 	return e
@@ -326,10 +324,7 @@ func (d *dialer) drained(t *testing.T) {
 func TestBridgeRestart(t *testing.T) {
 	t.Parallel()
 	inBothEras(t, func(t *testing.T, modern bool, _ string) {
-		work, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		work := leaktest.Dir(t)
 		data, settings := filepath.Join(t.TempDir(), "data"), map[string]string{"permissions.mode": "acceptEdits"}
 		path := filepath.Join(work, "a.txt")
 		if err := os.WriteFile(path, []byte("one\n"), 0o644); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
@@ -731,7 +732,7 @@ func TestCancelledInitialize(t *testing.T) {
 func TestUnixListener(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, "s")
+	path := filepath.Join(leaktest.Public(t), "s")
 	flags := map[string]string{"state-dir": filepath.Join(dir, "data"), "http-listen": "unix:" + path}
 	cfg, _, err := config.Load(config.Sources{WorkDir: dir, Home: dir, Flags: flags, Serve: true})
 	must(t, err)

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"codehand/server/replaytest"
+	"codehand/filestate/leaktest"
 	"codehand/tools"
 )
 
 // TestExplainLocal: an explanation is made by the code that decides, and runs nothing.
 func TestExplainLocal(t *testing.T) {
 	t.Parallel()
-	root := replaytest.RealDir(t)
+	root := leaktest.Dir(t)
 	cfg := testSettings(t, root, filepath.Join(t.TempDir(), "state"), map[string]string{"permissions.deny": "Bash(git push *)", "permissions.ask": "Edit(gen/**)"})
 	s, err := New(Options{Config: cfg, Tools: tools.All()})
 	must(t, err)

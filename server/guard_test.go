@@ -28,6 +28,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/listen"
@@ -57,10 +58,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 	for k, v := range settings {
 		flags[replaytest.FlagOf(k)] = v
 	}
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	work := leaktest.Dir(t)
 	cfg, _, err := config.Load(config.Sources{WorkDir: work, Home: t.TempDir(), Flags: flags, Serve: true})
 	if err != nil {
 		t.Fatal(err)

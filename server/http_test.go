@@ -64,10 +64,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 		x.data = filepath.Join(t.TempDir(), "data")
 	}
 	if x.work == "" {
-		work, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		work := leaktest.Dir(t)
 		x.work = work
 	}
 	if o.tools == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
@@ -96,7 +97,7 @@ func TestAlways(t *testing.T) {
 	if text := f.Must(t, "todo_write", `{"x":1}`); !strings.HasPrefix(text, "! INPUT_INVALID") || strings.Contains(text, "not loaded") {
 		t.Error(text)
 	}
-	_, err := New(Options{Config: testSettings(t, replaytest.RealDir(t), t.TempDir(), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All()})
+	_, err := New(Options{Config: testSettings(t, leaktest.Dir(t), t.TempDir(), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All()})
 	if err == nil || err.Error() != "tools.always: there is no tool no_such_tool" {
 		t.Errorf("a name that is none: %v", err)
 	}

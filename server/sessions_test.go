@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/config"
 	"codehand/server/replaytest"
 	"codehand/tools"
@@ -58,10 +59,7 @@ type setup struct {
 // start makes a server over a new workspace and connects a client. Its end is checked when the test ends.
 func start(t testing.TB, o setup) *fixture {
 	t.Helper()
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	work := leaktest.Dir(t)
 	if o.tools == nil {
 		o.tools = tools.All()
 	}

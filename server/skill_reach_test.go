@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -99,7 +100,7 @@ func TestBrokenTasksAreListed(t *testing.T) {
 	for name, modern := range map[string]bool{"legacy": false, "modern": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(replaytest.RealDir(t), "tasks")
+			file := filepath.Join(leaktest.Dir(t), "tasks")
 			must(t, os.WriteFile(file, []byte("no directory"), 0o600))
 			x := serveHTTP(t, siteSetup{settings: map[string]string{"tasks.directory": file}})
 			r := x.guest(t, "", modern, nil).ask("resources/list", nil)

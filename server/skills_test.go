@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -229,7 +230,7 @@ func TestHostileSkills(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a.t = t
-			secret := filepath.Join(replaytest.RealDir(t), "secret.txt")
+			secret := filepath.Join(leaktest.Dir(t), "secret.txt")
 			must(t, os.WriteFile(secret, []byte("SECRET"), 0o644))
 			dir := filepath.Join(a.work, ".claude", "skills", "greet")
 			must(t, os.Symlink(secret, filepath.Join(dir, "out.txt")))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/replaytest"
@@ -33,7 +34,7 @@ const (
 // everybody's.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	base := replaytest.RealDir(t)
+	base := leaktest.Dir(t)
 	must(t, os.Mkdir(filepath.Join(base, "shared"), 0o755))
 	roots := []string{filepath.Join(base, "w", "{principal}", "own"), filepath.Join(base, "shared")}
 	const odd = "Eve/../alice"
@@ -74,7 +75,7 @@ func TestTemplates(t *testing.T) {
 // seedDir makes a seed with files, modes and links.
 func seedDir(t *testing.T) string {
 	t.Helper()
-	dir := replaytest.RealDir(t)
+	dir := leaktest.Dir(t)
 	must(t, os.MkdirAll(filepath.Join(dir, "bin", "deep"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "README"), []byte("read me\n"), 0o640))
 	must(t, os.WriteFile(filepath.Join(dir, "bin", "tool"), []byte("#!/bin/sh\n"), 0o755))
@@ -89,7 +90,7 @@ func TestSeed(t *testing.T) {
 		t.Skip("modes and links are those of Unix")
 	}
 	seed := seedDir(t)
-	secret := filepath.Join(replaytest.RealDir(t), "secret")
+	secret := filepath.Join(leaktest.Dir(t), "secret")
 	must(t, os.WriteFile(secret, []byte("x"), 0o600))
 	for name, target := range map[string]string{
 		"bin/inside": "../README", "to-dir": "bin", "dangling": "nothing", "absolute": secret, "up": "../" + filepath.Base(filepath.Dir(secret)) + "/secret",
@@ -191,7 +192,7 @@ func TestBrokenSeed(t *testing.T) {
 // TestRootsApart: roots of two principals are the same or have nothing in common.
 func TestRootsApart(t *testing.T) {
 	t.Parallel()
-	base := replaytest.RealDir(t)
+	base := leaktest.Dir(t)
 	at := func(path string) string { return filepath.Join(base, filepath.FromSlash(path)) }
 	for _, dir := range []string{"one/sub", "one-more", "two", "real/sub"} {
 		must(t, os.MkdirAll(at(dir), 0o755))
@@ -247,7 +248,7 @@ func TestRootsApart(t *testing.T) {
 // counted as its owner.
 func TestSharedRootIsEverybodys(t *testing.T) {
 	t.Parallel()
-	base := replaytest.RealDir(t)
+	base := leaktest.Dir(t)
 	must(t, os.MkdirAll(filepath.Join(base, "shared", "sub"), 0o755))
 	shared, sub := []string{filepath.Join(base, "shared")}, []string{filepath.Join(base, "shared", "sub")}
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, values: map[string]auth.Values{"alice": {Roots: shared}, "bob": {Roots: shared}}})
@@ -269,7 +270,7 @@ func TestSharedRootIsEverybodys(t *testing.T) {
 // TestMovedRoots: after the operator has moved a principal, what was its root may be another's. It was its for ever.
 func TestMovedRoots(t *testing.T) {
 	t.Parallel()
-	base := replaytest.RealDir(t)
+	base := leaktest.Dir(t)
 	for _, dir := range []string{"a/sub", "b"} {
 		must(t, os.MkdirAll(filepath.Join(base, filepath.FromSlash(dir)), 0o755))
 	}
@@ -350,7 +351,7 @@ func TestBrokenWorkspace(t *testing.T) {
 // it chooses where it lies.
 func TestLinksOnTheWay(t *testing.T) {
 	t.Parallel()
-	base, elsewhere := replaytest.RealDir(t), replaytest.RealDir(t)
+	base, elsewhere := leaktest.Dir(t), leaktest.Dir(t)
 	if err := os.Symlink(filepath.Join(elsewhere, "new"), filepath.Join(base, "out")); err != nil {
 		t.Skipf("links cannot be made here: %v", err)
 	}
@@ -529,7 +530,7 @@ func TestTokenRights(t *testing.T) {
 // TestRulesBehindLinks: a rule that begins at the root holds there also if the root is named by a link.
 func TestRulesBehindLinks(t *testing.T) {
 	t.Parallel()
-	base := replaytest.RealDir(t)
+	base := leaktest.Dir(t)
 	must(t, os.MkdirAll(filepath.Join(base, "real", "secret"), 0o755))
 	must(t, os.WriteFile(filepath.Join(base, "real", "secret", "key.txt"), []byte("words\n"), 0o600))
 	link := filepath.Join(base, "link")

@@ -91,8 +91,9 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 		seen := map[string]bool{"": true}
 		for j, o := range q.Options {
 			if seen[o.Label] {
-				wrong = append(wrong,
-					fmt.Sprintf(`"questions[%d].options[%d].label" must not be blank or equal another label: %q`, i, j, o.Label))
+				wrong = append(wrong, fmt.Sprintf(
+					`"questions[%d].options[%d].label" must not be blank or the same as another label: %q`, i, j,
+					o.Label))
 			}
 			seen[o.Label] = true
 		}

@@ -43,9 +43,9 @@ func TestAskUserQuestionLimits(t *testing.T) {
 		{`{}`, `"questions" is required`},
 		{question(" \n", "h", a, b), `"questions[0]" needs a question and a header that are not blank`},
 		{question("q", "\t", a, b), `"questions[0]" needs a question and a header that are not blank`},
-		{question("q", "h", a, b, a), `"questions[0].options[2].label" must not be blank or equal another label: "a"`},
-		{question("q", "h", option("a  b", ""), option("a\nb", "")), `"questions[0].options[1].label" must not be blank or equal another label: "a b"`},
-		{question("q", "h", option(" ", ""), b), `"questions[0].options[0].label" must not be blank or equal another label: ""`},
+		{question("q", "h", a, b, a), `"questions[0].options[2].label" must not be blank or the same as another label: "a"`},
+		{question("q", "h", option("a  b", ""), option("a\nb", "")), `"questions[0].options[1].label" must not be blank or the same as another label: "a b"`},
+		{question("q", "h", option(" ", ""), b), `"questions[0].options[0].label" must not be blank or the same as another label: ""`},
 		{question("q", "h", option("a", `,"value":1`), b), `unknown parameter "questions[0].options[0].value"`},
 	} {
 		_, err := askUserQuestion.Bind(r.State, json.RawMessage(tt.input))

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // hang turns a hang into a failure.
@@ -293,7 +295,7 @@ func TestServeAuditOut(t *testing.T) {
 // TestServeSocket serves on a unix socket, which only its owner may call, and takes it away at the end.
 func TestServeSocket(t *testing.T) {
 	t.Parallel()
-	path := t.TempDir() + "/s"
+	path := leaktest.Public(t) + "/s"
 	s := &served{t: t, cmd: program(t, environment(t), "serve", "--listen", "unix:"+path)}
 	s.run()
 	s.line("serves .* at unix:" + path + "$")
@@ -318,7 +320,7 @@ func TestServeSocket(t *testing.T) {
 // into the environment, as systemd does, before it becomes codehand.
 func TestServeSystemd(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := leaktest.Public(t)
 	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: dir + "/notify", Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)

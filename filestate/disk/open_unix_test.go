@@ -5,7 +5,6 @@ package disk_test
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,16 +13,15 @@ import (
 	"testing"
 
 	"codehand/filestate/disk"
+	"codehand/filestate/leaktest"
 )
 
 // opened is a directory with a handle of it.
 func opened(t *testing.T) (path string, dir *os.Root) {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(t.TempDir())
+	path = leaktest.Dir(t)
+	dir, err := os.OpenRoot(path)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if dir, err = os.OpenRoot(path); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dir.Close() })
@@ -34,11 +32,7 @@ func opened(t *testing.T) (path string, dir *os.Root) {
 func kinds(t *testing.T) (path string, dir *os.Root) {
 	t.Helper()
 	path, dir = opened(t)
-	s, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(path, "socket")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	leaktest.Socket(t, filepath.Join(path, "socket"))
 	if err := errors.Join(
 		syscall.Mkfifo(filepath.Join(path, "fifo"), 0o600),
 		dir.WriteFile("file", []byte("content"), 0o600), dir.WriteFile("empty", nil, 0o600), dir.Link("file", "other name"),

@@ -1,6 +1,7 @@
 package leaktest
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,4 +57,36 @@ func entered(dir string) bool {
 		at = filepath.Dir(at)
 	}
 	return false
+}
+
+// Dir returns a new directory, named without links; it is removed when the test is over. Its path is at most maxDir
+// bytes long, however deep TMPDIR is, so that an answer which is compared with a text does not shorten it.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil && len(dir) > maxDir {
+		dir, err = filepath.EvalSymlinks(Public(t))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// maxDir is the longest path of Dir, in bytes. Answers shorten a path at about 200.
+const maxDir = 120
+
+// Socket makes a Unix socket at a path of any length: one that is too long for an address is made elsewhere and moved
+// there. It skips the test where that is another file system. The socket is open until the test is over.
+func Socket(t testing.TB, path string) {
+	t.Helper()
+	at := filepath.Join(Public(t), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	if err := os.Rename(at, path); err != nil {
+		t.Skipf("a socket cannot be moved to where it is needed: %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package leaktest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -28,4 +29,24 @@ func TestPublic(t *testing.T) {
 			t.Errorf("%s is left: %v", dir, err)
 		}
 	}
+}
+
+// A directory of a test and a socket in it do not depend on how deep TMPDIR is.
+func TestDirDeep(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), strings.Repeat("a deep directory/", 12))
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("", func(t *testing.T) {
+		t.Setenv("TMPDIR", deep)
+		dir := Dir(t)
+		if len(dir) > maxDir {
+			t.Errorf("%s has %d bytes", dir, len(dir))
+		}
+		path := filepath.Join(deep, "socket")
+		Socket(t, path)
+		if info, err := os.Stat(path); err != nil || info.Mode().Type() != os.ModeSocket {
+			t.Errorf("%v, %v", info, err)
+		}
+	})
 }

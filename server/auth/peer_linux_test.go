@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 const tableHead = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -91,7 +93,7 @@ func TestOtherUser(t *testing.T) {
 	if root { // SO_PEERCRED is that of the process, and root is always let in
 		return
 	}
-	if got := get(t, serve(t, foreign, "unix", filepath.Join(t.TempDir(), "s")), nil); got != 403 {
+	if got := get(t, serve(t, foreign, "unix", filepath.Join(leaktest.Public(t), "s")), nil); got != 403 {
 		t.Errorf("unix: another user gets %d", got)
 	}
 }
@@ -99,7 +101,7 @@ func TestOtherUser(t *testing.T) {
 // The owner of a Unix connection is who connected it.
 func TestUnixOwner(t *testing.T) {
 	t.Parallel()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "s"))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(leaktest.Public(t), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}

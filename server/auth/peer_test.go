@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // serve lets a Porter of mode none answer on a listener: 200 with the ID, or the status of the refusal.
@@ -77,7 +79,7 @@ func TestSameUser(t *testing.T) {
 		t.Errorf("on %s the peer is %s", runtime.GOOS, p.localPeer())
 	}
 	for _, c := range []struct{ network, address string }{
-		{"tcp", "127.0.0.1:0"}, {"tcp", "[::1]:0"}, {"tcp", "[::]:0"}, {"unix", filepath.Join(t.TempDir(), "s")},
+		{"tcp", "127.0.0.1:0"}, {"tcp", "[::1]:0"}, {"tcp", "[::]:0"}, {"unix", filepath.Join(leaktest.Public(t), "s")},
 	} {
 		at := serve(t, p, c.network, c.address)
 		if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {

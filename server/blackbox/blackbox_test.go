@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -20,7 +21,7 @@ import (
 func blackbox(t *testing.T) (p *replaytest.Spawned, work string) {
 	t.Helper()
 	path := replaytest.Program(t)
-	work = replaytest.RealDir(t)
+	work = leaktest.Dir(t)
 	return replaytest.Spawn(t, path, work, "mcp-inspector", false, nil), work
 }
 

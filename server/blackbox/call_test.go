@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestThroughInProcess(t *testing.T) {
 	t.Parallel()
 	path := replaytest.Program(t)
-	work := replaytest.RealDir(t)
+	work := leaktest.Dir(t)
 	run := func(args ...string) string {
 		cmd := exec.Command(path, append(args, "--permissions-deny=Bash(git push *)", "--state-dir="+filepath.Join(t.TempDir(), "state"))...)
 		cmd.Dir, cmd.Env = work, []string{"HOME=" + t.TempDir(), "PATH=/bin:/usr/bin", "XDG_STATE_HOME=" + t.TempDir()}

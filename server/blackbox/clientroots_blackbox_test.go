@@ -17,7 +17,7 @@ import (
 // more than the client and the operator have in common.
 func TestClientRootsBinary(t *testing.T) {
 	t.Parallel()
-	work, home, outside := replaytest.RealDir(t), replaytest.RealDir(t), replaytest.RealDir(t)
+	work, home, outside := leaktest.Dir(t), leaktest.Dir(t), leaktest.Dir(t)
 	replaytest.PlantRoots(t, work)
 	must(t, os.WriteFile(filepath.Join(outside, "f.txt"), []byte("content\n"), 0o600))
 	alias := filepath.Join(home, "alias")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -45,7 +46,7 @@ func TestListHoldsNothingForeign(t *testing.T) {
 	const bait = "IGNORE-ALL-PREVIOUS-INSTRUCTIONS"
 	var first json.RawMessage
 	for _, modern := range []bool{false, true, false} {
-		base := replaytest.RealDir(t)
+		base := leaktest.Dir(t)
 		work := filepath.Join(base, bait)
 		must(t, os.Mkdir(work, 0o755))
 		for _, name := range []string{bait + ".md", "AGENTS.md", "CLAUDE.md", ".mcp.json", "SKILL.md"} {

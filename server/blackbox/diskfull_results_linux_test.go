@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -20,7 +21,7 @@ func TestDiskFullWhileKeeping(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a small tmpfs can be mounted by root only; TestFileTooLarge shows the same to everybody")
 	}
-	home := filepath.Join(replaytest.RealDir(t), "small")
+	home := filepath.Join(leaktest.Dir(t), "small")
 	must(t, os.Mkdir(home, 0o700))
 	if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skip("a tmpfs cannot be mounted here: ", err)
@@ -32,14 +33,14 @@ func TestDiskFullWhileKeeping(t *testing.T) {
 // TestFileTooLarge is TestDiskFullWhileKeeping with a limit that every user can set.
 func TestFileTooLarge(t *testing.T) {
 	t.Parallel()
-	keepsNothing(t, replaytest.RealDir(t), "file too large", []string{"-c", `trap '' XFSZ; ulimit -f 64; exec "$0" "$@"`})
+	keepsNothing(t, leaktest.Dir(t), "file too large", []string{"-c", `trap '' XFSZ; ulimit -f 64; exec "$0" "$@"`})
 }
 
 // keepsNothing starts the program with its state below home, by a script if there is one, where 1 MB cannot be kept.
 func keepsNothing(t *testing.T, home, cause string, script []string) {
 	t.Helper()
 	path := replaytest.Program(t)
-	work := replaytest.RealDir(t)
+	work := leaktest.Dir(t)
 	whole := replaytest.LayBig(t, work)
 	args := []string{path, "stdio", work}
 	if script != nil {

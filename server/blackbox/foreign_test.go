@@ -165,7 +165,7 @@ func deploy(t *testing.T, set ...string) *deployment {
 	path := replaytest.Program(t)
 	set = append([]string{"CODEHAND_PLAN_APPROVAL_FALLBACK=auto"}, set...) // a test may say another
 	d := &deployment{t: t, program: path, home: t.TempDir(), address: replaytest.Reserved(t), set: append(set, "CODEHAND_SANDBOX_POLICY=off", "CODEHAND_PERMISSIONS_ASK_FALLBACK=client")}
-	d.work = replaytest.RealDir(t)
+	d.work = leaktest.Dir(t)
 	d.token = d.mint()
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/audit"
 	"codehand/server/replaytest"
 )
@@ -18,8 +19,7 @@ import (
 func TestSEC44HooksInTheRecord(t *testing.T) {
 	t.Parallel()
 	path := replaytest.Program(t)
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	base := leaktest.Dir(t)
 	work, dir, secret := filepath.Join(base, "work"), filepath.Join(base, "audit"), "ghp_"+strings.Repeat("a1B2", 9)
 	user := filepath.Join(base, ".config", "codehand", "config.toml")
 	must(t, os.MkdirAll(filepath.Dir(user), 0o700))

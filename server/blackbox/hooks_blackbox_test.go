@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 	"codehand/tools/hooks"
 )
@@ -40,10 +41,7 @@ func TestHooksBinary(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		t.Run(fmt.Sprint("project trusted ", trusted), func(t *testing.T) {
 			t.Parallel()
-			base, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := leaktest.Dir(t)
 			work, out := filepath.Join(base, "work"), filepath.Join(base, "told")
 			lay := func(path, text string) {
 				t.Helper()

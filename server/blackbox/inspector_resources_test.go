@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -19,7 +20,7 @@ func TestInspectorResources(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()
-			home, work := replaytest.RealDir(t), replaytest.RealDir(t)
+			home, work := leaktest.Dir(t), leaktest.Dir(t)
 			replaytest.LayBig(t, work)
 			run := func(args ...string) []byte {
 				t.Helper()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -16,7 +17,7 @@ func TestInspectorSkills(t *testing.T) {
 	t.Parallel()
 	node, launcher := inspector(t)
 	path := replaytest.Program(t)
-	work, home := replaytest.RealDir(t), replaytest.RealDir(t)
+	work, home := leaktest.Dir(t), leaktest.Dir(t)
 	replaytest.Lay(t, work, replaytest.Skills)
 	d := deploy(t)
 	replaytest.Lay(t, d.work, replaytest.Skills)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -16,7 +17,7 @@ func converses(t *testing.T, k replaytest.ClientKind, transport string) replayte
 	switch transport {
 	case "stdio":
 		path := replaytest.Program(t)
-		return replaytest.Spawn(t, path, replaytest.RealDir(t), k.Info, k.Modern, nil).Wire
+		return replaytest.Spawn(t, path, leaktest.Dir(t), k.Info, k.Modern, nil).Wire
 	case "bridge":
 		d := deploy(t)
 		cmd := d.codehand("connect", d.serve().url+"/mcp", "--token-env", "TEAM_TOKEN")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -18,7 +19,7 @@ func TestProjectSwitchesPDFOff(t *testing.T) {
 		{"false", "true", "a project file switched that off (read.pdf)"},
 		{"true", "false", "the operator switched that off (read.pdf)"},
 	} {
-		work := replaytest.RealDir(t)
+		work := leaktest.Dir(t)
 		must(t, os.WriteFile(filepath.Join(work, "a.pdf"), []byte("%PDF-1.4\n"), 0o600))
 		must(t, os.Mkdir(filepath.Join(work, ".codehand"), 0o700))
 		must(t, os.WriteFile(filepath.Join(work, ".codehand", "config.toml"), []byte("read.pdf = "+c.project+"\n"), 0o600))

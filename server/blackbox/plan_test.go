@@ -83,10 +83,7 @@ func planOnHTTP(t *testing.T, c *replaytest.ElicitClient, set map[string]string)
 
 func resolved(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Dir(t)
 	return dir
 }
 

@@ -32,7 +32,7 @@ type plot struct {
 func newPlot(t *testing.T, flags ...string) *plot {
 	t.Helper()
 	path := replaytest.Program(t)
-	p := &plot{T: t, program: path, work: replaytest.RealDir(t), home: replaytest.RealDir(t), flags: flags}
+	p := &plot{T: t, program: path, work: leaktest.Dir(t), home: leaktest.Dir(t), flags: flags}
 	t.Cleanup(func() {
 		if p.now != nil {
 			p.kill(p.now)

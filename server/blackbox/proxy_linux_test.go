@@ -639,7 +639,7 @@ func waiting(m *mcpserver.MCPServer) {
 func serveWaiting(t *testing.T) string {
 	t.Helper()
 	cfg, _, err := config.Load(config.Sources{
-		WorkDir: replaytest.RealDir(t), Home: t.TempDir(), Serve: true, Flags: map[string]string{"state-dir": filepath.Join(t.TempDir(), "data"), "auth-local-peer": "any"},
+		WorkDir: leaktest.Dir(t), Home: t.TempDir(), Serve: true, Flags: map[string]string{"state-dir": filepath.Join(t.TempDir(), "data"), "auth-local-peer": "any"},
 	})
 	must(t, err)
 	_, err = config.OpenState(cfg.StateDir)

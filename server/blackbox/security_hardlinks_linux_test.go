@@ -8,14 +8,14 @@ import (
 	"syscall"
 	"testing"
 
-	"codehand/server/replaytest"
+	"codehand/filestate/leaktest"
 )
 
 // A file with other names, also outside, is replaced and not written to: the others keep every byte, time and mode, and the
 // answer says so. An undo breaks no hard link (SEC-07).
 func TestSEC07HardLinks(t *testing.T) {
 	onBoth(t, func(u *undoer) {
-		outside := replaytest.RealDir(u.T)
+		outside := leaktest.Dir(u.T)
 		changed := 0
 		for _, c := range fileCalls {
 			for _, names := range []int{1, 2} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -107,7 +108,7 @@ func onBoth(t *testing.T, test func(u *undoer)) {
 // the answer names both. What is missing inside is made, and the link stays (SEC-03).
 func TestSEC03DanglingLinks(t *testing.T) {
 	onBoth(t, func(u *undoer) {
-		outside := replaytest.RealDir(u.T)
+		outside := leaktest.Dir(u.T)
 		u.lay(filepath.Join(outside, "victim"), "outside\n")
 		before := tree(u.T, outside)
 		refused := u.danglingOut(outside) + u.danglingUndo(outside)
@@ -211,7 +212,7 @@ func (u *undoer) danglingInside() (made int) {
 // in a row, for everything that takes a path. Those that lead out are refused by name, and so are 41 (SEC-04).
 func TestSEC04LinksInside(t *testing.T) {
 	onBoth(t, func(u *undoer) {
-		second, outside := replaytest.RealDir(u.T), replaytest.RealDir(u.T)
+		second, outside := leaktest.Dir(u.T), leaktest.Dir(u.T)
 		u.again(map[string]string{"permissions.additional_dirs": second, "permissions.mode": "acceptEdits"})
 		u.lay(filepath.Join(outside, "f.txt"), "outside needle\n")
 		u.lay(filepath.Join(outside, "f.ipynb"), hereBook)

@@ -198,7 +198,7 @@ func outsiderOverStdio(t *testing.T, flags []string) (*outsider, *plot, *replayt
 func outsiderOverHTTP(t *testing.T) *outsider {
 	t.Helper()
 	d := deploy(t)
-	o := &outsider{T: t, top: replaytest.RealDir(t), http: true}
+	o := &outsider{T: t, top: leaktest.Dir(t), http: true}
 	o.work = filepath.Join(o.top, "ws")
 	o.plant()
 	d.work, d.home = o.work, filepath.Join(o.top, "home")

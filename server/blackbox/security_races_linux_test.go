@@ -41,7 +41,7 @@ type race struct {
 
 func newRace(t *testing.T, work string) *race {
 	t.Helper()
-	r := &race{T: t, work: work, outside: replaytest.RealDir(t), seen: map[string]int{}, edits: map[int]bool{}, files: map[string]bool{}}
+	r := &race{T: t, work: work, outside: leaktest.Dir(t), seen: map[string]int{}, edits: map[int]bool{}, files: map[string]bool{}}
 	for _, side := range []struct{ dir, text string }{{work, "inside\n"}, {r.outside, outsideMark + "\n"}} {
 		must(t, os.MkdirAll(filepath.Join(side.dir, "swap/sub"), 0o755))
 		lay := func(name, content string) {

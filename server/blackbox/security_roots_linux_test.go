@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -24,7 +25,7 @@ func TestSEC06ReplacedRoot(t *testing.T) {
 		}
 		u.sees("second")
 
-		away := filepath.Join(replaytest.RealDir(u.T), "away")
+		away := filepath.Join(leaktest.Dir(u.T), "away")
 		must(u, os.Rename(u.work, away))
 		u.lay(u.path("a.txt"), "third word\n")
 		before := stamps(u.T, away)
@@ -33,7 +34,7 @@ func TestSEC06ReplacedRoot(t *testing.T) {
 			u.Errorf("where the root was before: was\n%sis\n%s", before, after)
 		}
 
-		outside := replaytest.RealDir(u.T)
+		outside := leaktest.Dir(u.T)
 		u.lay(filepath.Join(outside, "a.txt"), "outside word\n")
 		before = stamps(u.T, outside)
 		must(u, os.RemoveAll(u.work))

@@ -2,7 +2,6 @@ package blackbox
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -27,9 +27,7 @@ func special(t *testing.T, dir, suffix string) (names []string) {
 	}
 	must(t, replaytest.Mkfifo(path("fifo")))
 	must(t, os.Symlink("fifo"+suffix, path("link-to-fifo")))
-	l, err := net.Listen("unix", path("socket")) // a path of at most 108 bytes
-	must(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	leaktest.Socket(t, path("socket"))
 	if os.Getuid() != 0 {
 		t.Log("no device without root")
 		return names

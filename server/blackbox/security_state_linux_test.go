@@ -42,8 +42,7 @@ type stateRun struct {
 
 func newStateRun(t *testing.T) *stateRun {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	base := leaktest.Dir(t)
 	r := &stateRun{home: filepath.Join(base, "home"), temp: filepath.Join(base, "temp"), work: filepath.Join(base, "work")}
 	r.state = filepath.Join(r.home, "codehand")
 	for _, dir := range []string{r.home, r.temp, r.work} {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"codehand/server/replaytest"
+	"codehand/filestate/leaktest"
 )
 
 // With a new state directory that cannot be written the program does not start and says why: every call would fail, and only
@@ -18,7 +18,7 @@ func TestStateDirectoryReadOnly(t *testing.T) {
 	t.Parallel()
 	p := newPlot(t)
 	p.lay("a.txt", "one\n")
-	p.home = filepath.Join(replaytest.RealDir(t), "state")
+	p.home = filepath.Join(leaktest.Dir(t), "state")
 	must(t, os.Mkdir(p.home, 0o700))
 	if err := syscall.Mount("tmpfs", p.home, "tmpfs", 0, "size=4m,mode=0700"); err != nil {
 		unmounted(t, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/audit"
 	"codehand/server/replaytest"
 	"codehand/tools/permission"
@@ -221,8 +222,7 @@ func TestSEC08ProtectedNames(t *testing.T) {
 	for _, mode := range []string{"default", "acceptEdits", "dontAsk"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			work, err := filepath.EvalSymlinks(t.TempDir())
-			must(t, err)
+			work := leaktest.Dir(t)
 			must(t, os.MkdirAll(filepath.Join(work, ".git/hooks"), 0o700))
 			must(t, os.Mkdir(filepath.Join(work, "a"), 0o700))
 			config := filepath.Join(work, ".git/config")
@@ -302,8 +302,7 @@ func tree(t *testing.T, dir string) string {
 func TestSEC10RulesMatchTheTarget(t *testing.T) {
 	t.Parallel()
 	path := replaytest.Program(t)
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	work := leaktest.Dir(t)
 	must(t, os.MkdirAll(filepath.Join(work, "a/deep"), 0o700))
 	secret := filepath.Join(work, "a/secret.txt")
 	must(t, os.WriteFile(secret, []byte("the hidden word\n"), 0o600))
@@ -375,8 +374,7 @@ func TestSEC10RulesMatchTheTarget(t *testing.T) {
 func TestSEC45WorkspaceFilesOnlyNarrow(t *testing.T) {
 	t.Parallel()
 	path := replaytest.Program(t)
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	work := leaktest.Dir(t)
 	for name, text := range map[string]string{
 		".codehand/config.toml": "permissions.mode = \"bypassPermissions\"\npermissions.allow = [\"Bash(*)\", \"Edit(**)\"]\npermissions.unprotect = [\".git/**\", \".mcp.json\"]\n" +
 			"permissions.additional_dirs = [\"/\"]\npermissions.ask_fallback = \"client\"\npermissions.deny = [\"Bash(touch denied*)\"]\nroots = [\"/\"]\nshell.env_allow = [\"PATH\"]\n" +

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -23,10 +24,7 @@ func TestSessionsBinary(t *testing.T) {
 			if file.Fixed {
 				return // the program has all tools
 			}
-			work, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			work := leaktest.Dir(t)
 			p := replaytest.Spawn(t, path, work, file.Client, file.Modern, file.Config)
 			replaytest.Play(t, file, p.Wire, work, p.State, filepath.Dir(p.State), false)
 		})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestHostileSkillsBinary(t *testing.T) {
 	t.Parallel()
 	path := replaytest.Program(t)
-	base := replaytest.RealDir(t)
+	base := leaktest.Dir(t)
 	work, mark := filepath.Join(base, "work"), filepath.Join(base, "ran")
 	lay := func(rel, text string) {
 		t.Helper()

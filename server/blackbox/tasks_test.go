@@ -127,7 +127,7 @@ func (s *switchboard) create(subject string) (string, error) {
 func sharing(t *testing.T, dir string) *switchboard {
 	t.Helper()
 	path := replaytest.Program(t)
-	return newSwitchboard(replaytest.Spawn(t, path, replaytest.RealDir(t), "tasks-test", false, map[string]string{"tasks.directory": dir}))
+	return newSwitchboard(replaytest.Spawn(t, path, leaktest.Dir(t), "tasks-test", false, map[string]string{"tasks.directory": dir}))
 }
 
 // A taskFile is a task as its file holds it.

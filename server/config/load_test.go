@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/permission"
 )
 
@@ -22,10 +23,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := leaktest.Dir(t)
 	w := &world{top: top}
 	w.Home, w.WorkDir = w.path("home"), w.path("project")
 	w.UserFile = ""

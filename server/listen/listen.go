@@ -191,7 +191,9 @@ func Check(c config.Config, inherited ...net.Listener) error {
 			return misconfigured("set http.tls_cert and http.tls_key, or http.behind_proxy = true if a proxy in "+
 				"front speaks TLS", "listen %s would send tokens without encryption", a.text)
 		case c.HTTP.PublicURL == "" && len(c.HTTP.AllowedHosts) == 0:
-			return misconfigured("--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts", "listen %s needs the host name that clients use", a.text)
+			return misconfigured(
+				"--http-public-url https://NAME, as clients call this server; more names: http.allowed_hosts",
+				"listen %s needs the host name that clients use", a.text)
 		}
 	}
 	if c.HTTP.BehindProxy && mode == "none" {

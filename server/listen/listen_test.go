@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/replaytest"
@@ -176,7 +177,7 @@ func opened(t *testing.T, c config.Config, o Options) []Listener {
 
 func TestListenDescribes(t *testing.T) {
 	t.Parallel()
-	sock := filepath.Join(t.TempDir(), "s")
+	sock := filepath.Join(leaktest.Public(t), "s")
 	ls := opened(t, listening(t, "127.0.0.1:0", "unix:"+sock), Options{})
 	if len(ls) != 2 {
 		t.Fatalf("%d listeners", len(ls))
@@ -197,7 +198,7 @@ func TestListenAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	sock := filepath.Join(t.TempDir(), "s")
+	sock := filepath.Join(leaktest.Public(t), "s")
 	at := taken.Addr().String()
 	_, err = Open(t.Context(), listening(t, "unix:"+sock, at), Options{})
 	bind, ok := errors.AsType[*BindError](err)
@@ -304,7 +305,7 @@ func TestUnixSocket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "s")
+			path := filepath.Join(leaktest.Public(t), "s")
 			if test.before != nil {
 				test.before(t, path)
 			}

@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // A unix socket is nobody else's from its first moment on: it has its mode before a name, whatever the umask is.
 func TestUnixSocketBeginsPrivate(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(leaktest.Public(t), "s")
 	l, err := (&net.ListenConfig{Control: private}).Listen(t.Context(), "unix", path)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 	"codehand/filestate/lock"
 	"codehand/server/state"
 	"codehand/tools/hooks"
@@ -226,10 +227,7 @@ func TestDecisions(t *testing.T) {
 // What a command did to the session's files is in its record, and what somebody else did before is not.
 func TestAuditOfACommand(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := leaktest.Dir(t)
 	p, s, l := newCorridor(), newState(t, "s", root), &listener{}
 	l.listen(p)
 	s.Start = permission.Bypass

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -215,10 +216,7 @@ func TestCallRefusedBeforeItRuns(t *testing.T) {
 
 func TestPlanMode(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.EvalSymlinks(t.TempDir()) // as the path of a plan file is kept
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := leaktest.Dir(t)
 	plan := filepath.Join(root, "plan.md")
 	if err := errors.Join(os.WriteFile(plan, nil, 0o600), os.Symlink("plan.md", filepath.Join(root, "link.md"))); err != nil {
 		t.Fatal(err)
@@ -243,7 +241,7 @@ func TestPlanMode(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	_, err = p.run(t, s, edit, `{"path":"other.md"}`, Arrival{})
+	_, err := p.run(t, s, edit, `{"path":"other.md"}`, Arrival{})
 	wantRefusal(t, err, tool.PlanMode, "Blocked in plan mode: edit_it. Only read-only tools and the plan file "+plan+" are allowed. Call exit_plan_mode when the plan is ready.")
 	_, err = p.run(t, s, fixture("work", writes, done), "", Arrival{})
 	wantRefusal(t, err, tool.PlanMode, "")

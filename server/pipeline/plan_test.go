@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/state"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -61,10 +62,7 @@ func TestSharedPlanModeEnds(t *testing.T) {
 // A link that took the place of the plan file in a root let the file behind it be changed in plan mode.
 func TestPlanFileIsNoLink(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := leaktest.Dir(t)
 	plan := filepath.Join(root, "plan.md")
 	if err := errors.Join(os.WriteFile(filepath.Join(root, "main.go"), nil, 0o600), os.Symlink("main.go", plan)); err != nil {
 		t.Fatal(err)

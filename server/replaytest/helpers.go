@@ -28,14 +28,6 @@ func Root(t testing.TB) string {
 	}
 }
 
-// RealDir is a new directory, named without links.
-func RealDir(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
-	return dir
-}
-
 // WriteFile writes a file that only its owner reads, or fails the test.
 func WriteFile(t *testing.T, path string, text []byte) {
 	t.Helper()

@@ -38,10 +38,7 @@ type Spawned struct {
 // Spawn starts the program in work and says hello. When the test ends, the program must end by itself with code 0.
 func Spawn(t testing.TB, path, work, client string, modern bool, settings map[string]string) *Spawned {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := leaktest.Dir(t)
 	args := []string{"stdio", work}
 	for k, v := range Placed(settings, work) {
 		args = append(args, "--"+FlagOf(k)+"="+v)

@@ -15,9 +15,9 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/filestate/lock"
 	"codehand/server/config"
-	"codehand/server/replaytest"
 )
 
 // Each principal has a journal of its own, and a new process settles what one that died left in any of them.
@@ -26,7 +26,7 @@ func TestJournals(t *testing.T) {
 		t.Skip("it is not known there which processes have ended")
 	}
 	t.Parallel()
-	state, work := replaytest.RealDir(t), replaytest.RealDir(t)
+	state, work := leaktest.Dir(t), leaktest.Dir(t)
 	cfg := config.Config{Journal: config.Journal{KeepDays: 30, MaxBytes: 1 << 20}}
 	var log bytes.Buffer
 	locker := lock.New(filepath.Join(state, "locks"))
@@ -82,7 +82,7 @@ func TestJournals(t *testing.T) {
 // What a program saved late and no journal could take was lost without a word in the server's log.
 func TestJournalsLog(t *testing.T) {
 	t.Parallel()
-	state, work := replaytest.RealDir(t), replaytest.RealDir(t)
+	state, work := leaktest.Dir(t), leaktest.Dir(t)
 	var log bytes.Buffer
 	all := NewJournals(state, lock.New(filepath.Join(state, "locks")), config.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
 	j, err := all.Of("alice")

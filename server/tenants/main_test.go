@@ -22,7 +22,7 @@ func must(t testing.TB, err error) {
 // maker makes tenants without tools, whose local one works in a directory, with settings as an operator would give them.
 func maker(t *testing.T, work string, settings map[string]string) *Maker {
 	t.Helper()
-	state := filepath.Join(replaytest.RealDir(t), "state")
+	state := filepath.Join(leaktest.Dir(t), "state")
 	flags := map[string]string{"state-dir": state}
 	for k, v := range settings {
 		flags[replaytest.FlagOf(k)] = v

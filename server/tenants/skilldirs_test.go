@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
-	"codehand/server/replaytest"
 	"codehand/tools/session"
 	"codehand/tools/skills"
 )
@@ -16,10 +16,10 @@ import (
 // of the operator and of his own workspace.
 func TestSkillsOfTenants(t *testing.T) {
 	t.Parallel()
-	work, team := replaytest.RealDir(t), replaytest.RealDir(t)
+	work, team := leaktest.Dir(t), leaktest.Dir(t)
 	m := maker(t, work, map[string]string{"skills.dirs": team})
 	cfg := &m.Config
-	cfg.Home, cfg.ConfigHome = replaytest.RealDir(t), replaytest.RealDir(t)
+	cfg.Home, cfg.ConfigHome = leaktest.Dir(t), leaktest.Dir(t)
 	lay := func(dir, file string) {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, file), []byte("Do it."), 0o600))

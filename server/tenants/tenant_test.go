@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/auth"
-	"codehand/server/replaytest"
 	"codehand/tools/permission"
 )
 
 // An additional directory is touched like a root, and what the operator fixed for the machine holds for every tenant.
 func TestTenantFollowsSettings(t *testing.T) {
-	work, more, outside := replaytest.RealDir(t), replaytest.RealDir(t), replaytest.RealDir(t)
+	work, more, outside := leaktest.Dir(t), leaktest.Dir(t), leaktest.Dir(t)
 	must(t, os.WriteFile(filepath.Join(more, "a.txt"), nil, 0o600))
 	m := maker(t, work, map[string]string{"permissions.additional_dirs": more, "permissions.mode": "acceptEdits"})
 	m.Config.Permissions.Highest = permission.Default // as Load does when the administrator fixed the mode
@@ -31,7 +31,7 @@ func TestTenantFollowsSettings(t *testing.T) {
 
 // A rule of a token names whose it is; it allows nothing where the administrator alone makes such rules.
 func TestRulesOfTokens(t *testing.T) {
-	work := replaytest.RealDir(t)
+	work := leaktest.Dir(t)
 	m := maker(t, work, nil)
 	m.Config.Permissions.ManagedRulesOnly = true
 	who := auth.Principal{ID: "bo", Slug: "bo", Roots: []string{work}, Mode: "auto", MaxMode: "acceptEdits", Deny: []string{"Read(secret)"}, Allow: []string{"Edit(x)"}}

@@ -106,8 +106,7 @@ func newRunner(t *testing.T, o Options) (*Runner, *lockedBuffer) {
 // shellEvent is a call of run_shell in a project of its own.
 func shellEvent(t *testing.T, command string) Event {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	root := leaktest.Dir(t)
 	input, err := line(map[string]string{"command": command})
 	must(t, err)
 	return Event{

@@ -26,9 +26,9 @@ func TestDeskChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer held.close() // never: a file that nobody needs any more would be closed, and its lock gone
 	_, err = r.newDesk(killedHere{}, 100<<20)
 	t.Fatal("it was not killed: ", err)
-	runtime.KeepAlive(held) // a file that nobody needs any more is closed, and its lock is gone
 }
 
 // killedHere is a PDF of which some can be read, and then the process is killed by who reads what it prints. It waits

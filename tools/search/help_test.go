@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // A dir is a directory of a test, opened as a root.
@@ -17,15 +19,12 @@ type dir struct {
 // newDir makes a directory with files by their slash path. A path that ends in "/" is a directory.
 func newDir(t testing.TB, files map[string]string) dir {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := dir{path: path}
+	d := dir{path: leaktest.Dir(t)}
 	for name, text := range files {
 		d.write(t, name, text)
 	}
-	if d.root, err = os.OpenRoot(path); err != nil {
+	var err error
+	if d.root, err = os.OpenRoot(d.path); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.root.Close() })

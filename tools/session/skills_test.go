@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/skills"
@@ -28,10 +29,7 @@ type bench struct {
 
 func newBench(t *testing.T, o permission.Options) *bench {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := leaktest.Dir(t)
 	b := &bench{T: t, base: base}
 	for _, dir := range []string{"work", "home", "out"} {
 		if err := os.Mkdir(b.path(dir), 0o755); err != nil {

@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/workspace"
 )
 
 func TestOpen(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Dir(t)
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -119,8 +119,7 @@ func stageOn(t *testing.T, b *board, jobs string) stage {
 	}
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	dir := leaktest.Dir(t)
 	return stage{s, b, dir}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/workspace"
@@ -89,10 +90,7 @@ func TestWeighProvesNothing(t *testing.T) {
 // Whether a path of a command lies in a root is decided by its components.
 func TestInsideOf(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := leaktest.Dir(t)
 	space, err := workspace.Open([]string{root}, workspace.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/server/state"
 	"codehand/tools/catalog"
 	"codehand/tools/media"
@@ -51,8 +52,7 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 			t.Fatal(err)
 		}
 	}
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	must(err)
+	root := leaktest.Dir(t)
 	private := t.TempDir()
 	jobs, kept := filepath.Join(private, "jobs"), filepath.Join(private, "tool-results")
 	space, err := workspace.Open([]string{root}, workspace.Options{})

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 func TestBelow(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Dir(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, err := range []error{
 		os.MkdirAll(in("d/e/f"), 0o700), os.MkdirAll(in("other"), 0o700), os.Mkdir(in("full"), 0o700),

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // secret is what lies outside; no test may ever see it through a Space.
@@ -25,11 +27,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) fixture {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := fixture{top: top}
+	f := fixture{top: leaktest.Dir(t)}
 	f.write(t, "ws/a.txt", "a")
 	f.write(t, "ws/dir/b.txt", "b")
 	f.write(t, "ws/dir/deep/c.txt", "c")
@@ -38,6 +36,7 @@ func newFixture(t *testing.T) fixture {
 	f.write(t, "ws-evil/x.txt", secret)
 	f.write(t, "outside/x.txt", secret)
 	f.write(t, "outside/sub/y.txt", secret)
+	var err error
 	f.Space, err = Open([]string{f.path("ws"), f.path("other")}, Options{Home: f.path("ws"), Readable: []string{f.path("kept")}})
 	if err != nil {
 		t.Fatal(err)

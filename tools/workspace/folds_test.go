@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // foldingFixture is a fixture on a file system that ignores letter case.
@@ -67,10 +69,7 @@ func TestFoldsInOneDirectory(t *testing.T) {
 
 // An empty directory says nothing, and nothing is remembered about it.
 func TestFoldsIsNotGuessed(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := leaktest.Dir(t)
 	s, err := Open([]string{root}, Options{})
 	if err != nil {
 		t.Fatal(err)

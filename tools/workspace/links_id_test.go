@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 func TestNamesByID(t *testing.T) {
@@ -12,10 +14,7 @@ func TestNamesByID(t *testing.T) {
 	if maxLinkEntries == 0 {
 		t.Skip("this system does not tell how many names a file has")
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Dir(t)
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, err := range []error{os.WriteFile(a, nil, 0o600), os.Link(a, b), os.WriteFile(filepath.Join(dir, "c"), nil, 0o600)} {
 		if err != nil {
