@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 	"codehand/tools"
 )
@@ -97,7 +98,7 @@ func (c *rooted) says(answer string) {
 // A client's roots only take away: what it names is all that its calls reach, and what it names outside reaches nothing.
 func TestClientRoots(t *testing.T) {
 	t.Parallel()
-	outside := t.TempDir()
+	outside := leaktest.Dir(t)
 	must(t, os.WriteFile(filepath.Join(outside, "f.txt"), []byte("outside\n"), 0o600))
 	for _, transport := range []string{"stdio", "http", "sse"} {
 		t.Run(transport, func(t *testing.T) {

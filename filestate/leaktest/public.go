@@ -4,13 +4,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
 // Public returns a new directory that other users of this machine can enter; it is removed when the test is over. Its
 // path is so short that it can hold a Unix socket. Usually it lies in TMPDIR. If that is deep, or private, or lies in a
 // directory that is, Public takes the place where all users have their temporary files. It skips the test if there is
-// none.
+// none. It is safe for concurrent use.
 func Public(t testing.TB) string {
 	t.Helper()
 	if len(os.TempDir()) < maxPublic && entered(os.TempDir()) {
@@ -24,20 +25,64 @@ func Public(t testing.TB) string {
 		}
 		return dir
 	}
-	for _, place := range []string{"/tmp", "/var/tmp"} {
-		if !entered(place) {
-			continue
-		}
-		// A run directory, since the reaper looks into TMPDIR only: if this process is killed, the next one sweeps
-		// there.
-		if run, err := makeRun(parentDir(place)); err == nil {
-			t.Cleanup(run.remove)
-			sweep(parentDir(place))
-			return run.dir
+	dir := away.take(t)
+	if dir == "" {
+		t.Skip("it needs a directory that other users can enter: TMPDIR, /tmp and /var/tmp are private")
+	}
+	return dir
+}
+
+// away is the run directory of this process outside of TMPDIR, while tests use it. The reaper looks into TMPDIR only:
+// if this process is killed, the next one that needs such a directory sweeps there.
+var away outside
+
+type outside struct {
+	mu    sync.Mutex
+	run   *runDir // nil: no test uses it
+	users int
+}
+
+// take makes a directory for a test; "": there is no place for it.
+func (o *outside) take(t testing.TB) string {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.run == nil {
+		for _, place := range []string{"/tmp", "/var/tmp"} {
+			if !entered(place) {
+				continue
+			}
+			if run, err := makeRun(parentDir(place)); err == nil {
+				o.run = run
+				sweep(parentDir(place))
+				break
+			}
 		}
 	}
-	t.Skip("it needs a directory that other users can enter: TMPDIR, /tmp and /var/tmp are private")
-	return ""
+	if o.run == nil {
+		return ""
+	}
+	dir, err := os.MkdirTemp(o.run.dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.users++
+	t.Cleanup(func() { o.give(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // others enter it
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// give removes a test's directory, and with the last one the place of all.
+func (o *outside) give(dir string) {
+	removeAll(dir)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.users--; o.users == 0 {
+		o.run.remove()
+		o.run = nil
+	}
 }
 
 // maxPublic is the longest TMPDIR for Public, in bytes. The address of a Unix socket has at most 103 on macOS.

@@ -39,9 +39,10 @@ func TestDirDeep(t *testing.T) {
 	}
 	t.Run("", func(t *testing.T) {
 		t.Setenv("TMPDIR", deep)
-		dir := Dir(t)
-		if len(dir) > maxDir {
-			t.Errorf("%s has %d bytes", dir, len(dir))
+		for range 60 { // many tests have one at once
+			if dir := Dir(t); len(dir) > maxDir {
+				t.Fatalf("%s has %d bytes", dir, len(dir))
+			}
 		}
 		path := filepath.Join(deep, "socket")
 		Socket(t, path)
