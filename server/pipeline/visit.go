@@ -37,6 +37,9 @@ func (p *Pipeline) Arrive(s *session.State) *Visit {
 	v := p.visit(s)
 	if s.Results != nil {
 		v.shelf, v.answered = s.Results.Arrive()
+		if s.Shared {
+			v.answered() // nobody knows whose conversation the next call is
+		}
 	}
 	return v
 }
