@@ -129,7 +129,7 @@ func startNginx(t *testing.T, servers string) *nginx {
 	conf := fmt.Sprintf(`daemon off;
 %s
 worker_processes 2;
-pid %[2]s/pid;
+pid "%[2]s/pid";
 error_log stderr warn;
 events { worker_connections 768; }
 http {
@@ -137,11 +137,11 @@ http {
 	tcp_nopush on;
 	gzip on;
 	access_log off;
-	client_body_temp_path %[2]s/body;
-	proxy_temp_path %[2]s/proxy;
-	fastcgi_temp_path %[2]s/fastcgi;
-	uwsgi_temp_path %[2]s/uwsgi;
-	scgi_temp_path %[2]s/scgi;
+	client_body_temp_path "%[2]s/body";
+	proxy_temp_path "%[2]s/proxy";
+	fastcgi_temp_path "%[2]s/fastcgi";
+	uwsgi_temp_path "%[2]s/uwsgi";
+	scgi_temp_path "%[2]s/scgi";
 	%s
 }
 `, user, n.dir, strings.ReplaceAll(servers, "ADDRESS", n.address))
@@ -226,7 +226,7 @@ var fronts = []struct {
 		roots, cert, key := certified(t)
 		n := startNginx(t, replace(t, shipped(t, "nginx/codehand.conf"),
 			"listen 443 ssl;", "listen ADDRESS ssl;",
-			"/etc/nginx/tools.example.com.crt", cert, "/etc/nginx/tools.example.com.key", key,
+			"/etc/nginx/tools.example.com.crt", strconv.Quote(cert), "/etc/nginx/tools.example.com.key", strconv.Quote(key),
 			"server 127.0.0.1:7433;", "server "+strings.TrimPrefix(server, "http://")+";",
 			"proxy_read_timeout 3600s;", fmt.Sprintf("proxy_read_timeout %.0fs;", patience.Seconds())))
 		return &front{url: "https://" + proxied, client: over(t, n.address, roots), nginx: n}
@@ -234,7 +234,7 @@ var fronts = []struct {
 	{"caddy as shipped", "caddy/Caddyfile", func(t *testing.T, server string, patience time.Duration) *front {
 		roots, cert, key := certified(t)
 		return openCaddy(t, roots, replace(t, shipped(t, "caddy/Caddyfile"),
-			"\n"+proxied+" {", fmt.Sprintf("\nhttps://%s:PORT {\n\tbind 127.0.0.1\n\ttls %s %s", proxied, cert, key),
+			"\n"+proxied+" {", fmt.Sprintf("\nhttps://%s:PORT {\n\tbind 127.0.0.1\n\ttls %q %q", proxied, cert, key),
 			"\treverse_proxy 127.0.0.1:7433\n", fmt.Sprintf("\treverse_proxy %s {\n\t\ttransport http {\n\t\t\tresponse_header_timeout %s\n\t\t}\n\t}\n",
 				strings.TrimPrefix(server, "http://"), patience)))
 	}},
