@@ -107,7 +107,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	}
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error
-		if a.Reply, err = s.asks.Reply(ctx, t.state.Key, to.Spec.Name, now.token, now.said, now.silent); err != nil {
+		if a.Reply, err = s.asks.Reply(ctx, t.state, to.Spec.Name, now.token, now.said, now.silent); err != nil {
 			return nil, failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: "requestState is not valid for this request"})
 		}

@@ -52,6 +52,17 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		}
 		return paths
 	},
+	Details: func(ctx context.Context, s *session.State, in multiEditInput) string {
+		env := editing.Asked(s)
+		files, err := multiEditFiles(env, in)
+		for _, f := range files {
+			defer f.File.Close()
+		}
+		if err != nil {
+			return ""
+		}
+		return editing.PreviewEdits(ctx, env, files)
+	},
 	Activity: func(in multiEditInput) string { return "Planning " + wording.Plural(len(in.Edits), "edit", "edits") },
 	Check:    checkMultiEdit,
 	Complete: func(_ context.Context, s *session.State, in *multiEditInput) error {

@@ -64,6 +64,7 @@ type Config struct {
 	ConfigHome     string // where programs keep their configuration (XDG_CONFIG_HOME or its default); "": unknown
 	WorkDir        string // where relative paths start
 
+	UserFile string   // the user's own file, which need not be there; "": there is no place for one
 	Files    []string // the files that were read, the operator's first
 	Projects []string // those of them that belong to projects
 

@@ -54,17 +54,6 @@ func (c *call) mayCall() bool {
 	return c.bound.Traits.Ungated && c.arrival.Find != nil && c.arrival.inside == nil
 }
 
-// alone refuses an inner call that a person would have to allow.
-func (c *call) alone(d permission.Decision, rule string) error {
-	text := "Permission denied: %s needs a person's approval (%s), and codehand asks no one about a call that a " +
-		"skill makes. "
-	if rule != "" {
-		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", c.bound.Spec.Name, because(d),
-			rule)
-	}
-	return tool.Refuse(tool.AskUnavailable, text+"Ask the user, or find another way.", c.bound.Spec.Name, because(d))
-}
-
 // lend keeps the rules that a call lends, in the place of earlier ones. A session that several conversations share gets
 // none, since a loan is for one; nor does a call from within another lend anything.
 func (c *call) lend(ctx context.Context, result *tool.Result) {

@@ -30,6 +30,8 @@ type Pipeline struct {
 	// nil: there is none.
 	Classify func(context.Context, hooks.Event) (permission.Verdict, error)
 
+	Always   *Always      // keeps what a person allows for good; nil: nobody is offered that
+	UserFile string       // the user's file of settings, as refusals name it; "": there is none
 	Parallel int          // readers of one session at the same time, 1 to 10; else 10
 	Record   func(Record) // metrics; must not block; nil: nobody listens
 	Log      *slog.Logger // nil: nothing is logged
