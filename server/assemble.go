@@ -98,8 +98,8 @@ func (s *Server) assemble(o Options) (err error) {
 	s.sessions = sessions.NewTable(s.build)
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
-		AskFallback: cfg.Permissions.AskFallback, UserFile: cfg.UserFile,
-		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
+		AskFallback: cfg.Permissions.AskFallback, UserFile: cfg.Permissions.UserFile,
+		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
 	}
 	if err := s.useHooks(cfg); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Server) assemble(o Options) (err error) {
 // alwaysIn keeps what a person allows for good in the file of that person's settings; nil: there is no such file, or
 // nothing in it would allow a call.
 func alwaysIn(cfg config.Config) *pipeline.Always {
-	file := cfg.UserFile
+	file := cfg.Permissions.UserFile
 	if file == "" || cfg.Permissions.ManagedRulesOnly {
 		return nil
 	}

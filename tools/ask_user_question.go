@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -142,20 +141,7 @@ func runAskUserQuestion(ctx context.Context, env tool.Env, in askUserQuestionInp
 	for i, q := range askUserQuestionShown(in).Questions {
 		name := fmt.Sprintf("q%d", i+1)
 		chosen, given := env.Answer.Values[name]
-		said := strings.Trim(strings.Join(env.Answer.Values[name+"_other"], "\n"), "\r\n")
-		answer := ""
-		if given && (len(chosen) > 0 || strings.TrimSpace(said) == "") {
-			answer = " " + cmp.Or(strings.Join(chosen, ", "), "(none of them)")
-		}
-		switch added := answer != ""; {
-		case strings.TrimSpace(said) == "":
-		case strings.Contains(said, "\n"):
-			answer += "\n" + said
-		case added:
-			answer += "; they add: " + said
-		default:
-			answer = " " + said
-		}
+		answer := wording.Chosen(chosen, given, strings.Join(env.Answer.Values[name+"_other"], "\n"))
 		if answer == "" {
 			answer, open = " (no answer)", open+1
 		}

@@ -47,7 +47,7 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 			return ""
 		}
 		defer f.Close()
-		return editing.PreviewEdits(ctx, env, []*editing.FileEdits{editFileEdits(env, f, in)})
+		return editing.PreviewEdits(ctx, env, []*editing.FileEdits{editFileEdits(env, f, in)}, nil)
 	},
 	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
 	Check:    checkEditFile,

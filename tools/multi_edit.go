@@ -53,15 +53,11 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		return paths
 	},
 	Details: func(ctx context.Context, s *session.State, in multiEditInput) string {
-		env := editing.Asked(s)
-		files, err := multiEditFiles(env, in)
+		files, err := multiEditFiles(editing.Asked(s), in)
 		for _, f := range files {
 			defer f.File.Close()
 		}
-		if err != nil {
-			return ""
-		}
-		return editing.PreviewEdits(ctx, env, files)
+		return editing.PreviewEdits(ctx, editing.Asked(s), files, err)
 	},
 	Activity: func(in multiEditInput) string { return "Planning " + wording.Plural(len(in.Edits), "edit", "edits") },
 	Check:    checkMultiEdit,

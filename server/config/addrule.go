@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -19,7 +18,8 @@ import (
 var adding sync.Mutex
 
 // AddAllow adds a rule to permissions.allow of an operator's file, which is made if there is none. All else that stands
-// there stays byte for byte. The file is replaced in one step, also where links lead to it; on an error it is as it was.
+// there stays byte for byte. The file is replaced in one step, also where links lead to it. On an error it stays as it
+// was.
 func AddAllow(path, rule string) error {
 	adding.Lock()
 	defer adding.Unlock()
@@ -72,7 +72,11 @@ func withAllow(data []byte, rule string) ([]byte, error) {
 		before["permissions"] = section
 	}
 	section["allow"] = append(append([]any(nil), rules...), rule)
-	if !reflect.DeepEqual(before, after) {
+	want, err := toml.Marshal(before)
+	if err != nil {
+		return nil, errByHand
+	}
+	if got, err := toml.Marshal(after); err != nil || !bytes.Equal(got, want) {
 		return nil, errByHand
 	}
 	return text, nil

@@ -159,7 +159,7 @@ func (l *loader) userFile() {
 	} else if path = l.userFilePath(); path == "" {
 		return
 	}
-	l.config.UserFile = path
+	l.config.Permissions.UserFile = path
 	data, err := readUserFile(path)
 	switch {
 	case err != nil:

@@ -71,7 +71,7 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 			strings.TrimSuffix(d.Reason, "."))
 	case d.Rule != "":
 		return tool.Refuse(tool.PermissionDenied,
-			"Permission denied: %s: %s. The operator can remove that rule; tell the user.", name, because(d))
+			"Permission denied: %s: %s. The operator can remove that rule.", name, because(d))
 	}
 	return tool.Refuse(tool.PermissionDenied,
 		"Permission denied: %s: %s. The operator can allow it with another permissions.mode.", name, because(d))

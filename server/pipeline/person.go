@@ -75,8 +75,9 @@ func (c *call) unavailable(d permission.Decision, rule, why string) error {
 		c.record.By = byTool
 		why = ", and codehand asks no one about a call that a skill makes."
 	}
-	return tool.Refuse(tool.AskUnavailable, "Permission denied: %s needs a person's approval%s It is asked because: %s. %s",
-		c.bound.Spec.Name, why, because(d), c.remedy(d, rule))
+	return tool.Refuse(tool.AskUnavailable,
+		"Permission denied: %s needs a person's approval%s It is asked because: %s. %s", c.bound.Spec.Name,
+		why, because(d), c.remedy(d, rule))
 }
 
 // remedy says what the user can do so that a call runs for which a person must say yes.
@@ -86,9 +87,11 @@ func (c *call) remedy(d permission.Decision, rule string) string {
 		return fmt.Sprintf("The user can allow it with the rule %s in permissions.allow of %s.", rule, c.pipe.UserFile)
 	case rule != "":
 		return fmt.Sprintf("The operator can allow it with the rule %s in permissions.allow.", rule)
-	case d.Hard && d.Rule != "":
+	case d.Hard && d.Rule != "" && d.Origin != permission.BuiltIn:
 		return "The user can do it, or change that rule."
-	case d.Hard || d.Dangerous:
+	case d.Dangerous:
+		return "The user can do it, or allow exactly this command with a rule."
+	case d.Hard:
 		return "The user can do it."
 	}
 	return "The operator can change permissions.mode or permissions.ask_fallback."

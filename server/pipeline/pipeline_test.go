@@ -172,7 +172,7 @@ func TestCallRefusedBeforeItRuns(t *testing.T) {
 		{"bare rule", nil, input, []string{"edit_it"}, 0, false, tool.ToolDisabled, "edit_it is not available: rule edit_it, user config line 12"},
 		{
 			"rule", nil, input, []string{"Edit(/" + file + ")"}, permission.Bypass, false, tool.PermissionDenied,
-			"Permission denied: edit_it: rule Edit(/" + file + "), user config line 12. The operator can remove that rule; tell the user.",
+			"Permission denied: edit_it: rule Edit(/" + file + "), user config line 12. The operator can remove that rule.",
 		},
 		{
 			"mode", nil, input, nil, permission.DontAsk, false, tool.PermissionDenied,

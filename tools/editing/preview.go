@@ -26,8 +26,12 @@ func Asked(s *session.State) tool.Env {
 	return tool.Env{State: s, Progress: func(float64, float64, string) {}}
 }
 
-// PreviewEdits is what edits would do, for a person who is asked about them; "": they would be refused.
-func PreviewEdits(ctx context.Context, env tool.Env, files []*FileEdits) string {
+// PreviewEdits is what edits would do, for a person who is asked about them; "": they would be refused, as with an err
+// of opening the files.
+func PreviewEdits(ctx context.Context, env tool.Env, files []*FileEdits, err error) string {
+	if err != nil {
+		return ""
+	}
 	changes, err := CheckAll(ctx, env, files)
 	if err != nil {
 		return ""

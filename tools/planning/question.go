@@ -21,8 +21,10 @@ const (
 const (
 	approvedByUser = "User has approved your plan."
 	// its own dialog showed the text and let the call through
-	approvedByClient = "Your client's dialog let this call through, which approves the plan; codehand itself asked nobody."
-	approvedByNobody = `The plan counts as approved: the operator has set plan.approval_fallback = "auto". Nobody was asked.`
+	approvedByClient = "Your client's dialog let this call through, which approves the plan; codehand itself asked " +
+		"nobody."
+	approvedByNobody = "The plan counts as approved: the operator has set plan.approval_fallback = \"auto\". Nobody " +
+		"was asked."
 )
 
 // Question asks a person about a plan: text, if the call brought it, else what is in the file. back is the mode from
