@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Chosen says what a person answered to a question with choices: what they chose, if the choice was given, and what they
-// typed beside it, which is added and takes the place of nothing. It follows a colon. "": they did not answer.
+// Chosen says what a person answered to a question with choices: what they chose, if the choice was given, and what
+// they typed beside it, which is added and takes the place of nothing. It follows a colon. "": they did not answer.
 func Chosen(choices []string, given bool, typed string) string {
 	typed = strings.Trim(typed, "\r\n")
 	said := strings.TrimSpace(typed) != ""
