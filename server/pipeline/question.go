@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -100,6 +99,7 @@ const maxHead = 200
 // commands are known to touch. hidden says that something in it could not have been seen.
 func (c *call) touched(r permission.Request) (head, own, files string, hidden bool) {
 	var b, f strings.Builder
+	several := 0
 	show := func(s string, lines bool) string {
 		shown, n := reveal(s, lines)
 		hidden = hidden || n
@@ -111,6 +111,9 @@ func (c *call) touched(r permission.Request) (head, own, files string, hidden bo
 			at = &f
 		}
 		shown := show(t.Value, t.Kind == permission.Command)
+		if t.Use == permission.ByCall {
+			several++
+		}
 		if t.Use == permission.ByCall && head == "" {
 			first, rest, _ := strings.Cut(shown, "\n")
 			if head = clip(first, maxHead); head == shown && rest == "" {
@@ -124,12 +127,11 @@ func (c *call) touched(r permission.Request) (head, own, files string, hidden bo
 			at.WriteString("    which is " + show(t.Real, false) + "\n")
 		}
 	}
-	switch a := c.bound.Activity; {
-	case a == "":
+	switch {
 	case head == "":
-		head = clip(show(a, false), maxHead)
-	case slices.ContainsFunc(r.Targets, func(t permission.Target) bool { return t.Kind == permission.Command }):
-		b.WriteString("What for:\n    " + clipLine(show(a, false)) + "\n") // else it repeats the path
+		head = clip(show(c.bound.Activity, false), maxHead)
+	case several > 1:
+		head = fmt.Sprintf("%s and %d more", head, several-1)
 	}
 	return head, b.String(), f.String(), hidden
 }
