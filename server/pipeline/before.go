@@ -98,11 +98,11 @@ func blocked(origin, reason string) error {
 	if reason = strings.TrimSpace(hookText(reason)); reason == "" {
 		reason = "it gave no reason"
 	}
-	text := "Blocked by a hook: " + reason
+	text := "Blocked by a hook: " + reason + "\nThe operator can change that hook"
 	if origin != "" {
-		text = "Blocked by a hook (" + origin + "): " + reason
+		text += " (" + origin + ")"
 	}
-	return tool.Refuse(tool.HookBlocked, "%s\nThe operator can change that hook; tell the user.", text)
+	return tool.Refuse(tool.HookBlocked, "%s; tell the user.", text)
 }
 
 // notYours says of a refusal of an input that a hook wrote whose mistake it is: the caller cannot mend it.
