@@ -12,6 +12,7 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/lock"
 	"codehand/server/asking"
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
@@ -97,8 +98,8 @@ func (s *Server) assemble(o Options) (err error) {
 	s.sessions = sessions.NewTable(s.build)
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
-		AskFallback: cfg.Permissions.AskFallback,
-		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
+		AskFallback: cfg.Permissions.AskFallback, UserFile: cfg.Permissions.UserFile,
+		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
 	}
 	if err := s.useHooks(cfg); err != nil {
 		return err
@@ -117,8 +118,21 @@ func (s *Server) assemble(o Options) (err error) {
 			s.pipe.Audit, s.pipe.AuditReady = s.audit.write, s.audit.ready
 		}
 	}
+	if !o.Serve || s.team.mode == auth.ModeNone {
+		s.pipe.Always = alwaysIn(cfg)
+	}
 	s.asks = asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log)
 	return nil
+}
+
+// alwaysIn keeps what a person allows for good in the file of that person's settings; nil: there is no such file, or
+// nothing in it would allow a call.
+func alwaysIn(cfg config.Config) *pipeline.Always {
+	file := cfg.Permissions.UserFile
+	if file == "" || cfg.Permissions.ManagedRulesOnly {
+		return nil
+	}
+	return &pipeline.Always{File: file, Add: func(rule string) error { return config.AddAllow(file, rule) }}
 }
 
 func (e *engines) close() error {

@@ -107,7 +107,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	}
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error
-		if a.Reply, err = s.asks.Reply(ctx, t.state.Key, to.Spec.Name, now.token, now.said, now.silent); err != nil {
+		if a.Reply, err = s.asks.Reply(ctx, t.state, to.Spec.Name, now.token, now.said, now.silent); err != nil {
 			return nil, failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: "requestState is not valid for this request"})
 		}
@@ -363,9 +363,6 @@ func (s *Server) Call(ctx context.Context, name string,
 	if err != nil {
 		return "", false, err
 	}
-	if err := s.beginPart(key); err != nil {
-		return "", false, err
-	}
 	work, _ := s.Serve(request.Request{
 		Envelope: env, Message: message, Tenant: s.local, Session: key, Peer: noPeer{},
 		Client: request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-call"}, Muted: true},
@@ -386,20 +383,6 @@ func (s *Server) Call(ctx context.Context, name string,
 		text += c.Text
 	}
 	return text, result.IsError, nil
-}
-
-// beginPart lets the next call of a local session show as much as it may: a command reads page after page, faster than
-// any model.
-func (s *Server) beginPart(key session.Key) error {
-	state, release, err := s.sessions.Acquire(key, s.local)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if state.Results != nil {
-		state.Results.Part()
-	}
-	return nil
 }
 
 // noPeer is the other end of a call in process.

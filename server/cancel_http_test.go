@@ -160,6 +160,9 @@ func TestCancelHTTPLegacy(t *testing.T) {
 	}
 }
 
+// inOne is the _meta of modern calls that wait for each other: those of one session. Without a handle none does.
+const inOne = `,"codehand/session":"session-1"`
+
 // TestCancelHTTPModern: a running and a queued call are cancelled when their stream is closed.
 func TestCancelHTTPModern(t *testing.T) {
 	t.Parallel()
@@ -168,9 +171,9 @@ func TestCancelHTTPModern(t *testing.T) {
 	one, cancelOne := context.WithCancel(t.Context())
 	two, cancelTwo := context.WithCancel(t.Context())
 	defer cancelTwo()
-	c.Launch(one, "1", "hold", "a", "")
+	c.Launch(one, "1", "hold", "a", inOne)
 	x.expect(t, x.began, "a")
-	c.Launch(two, "1", "hold", "b", "")
+	c.Launch(two, "1", "hold", "b", inOne)
 	x.open(t, 2)
 	cancelTwo()
 	x.open(t, 1)
@@ -178,7 +181,7 @@ func TestCancelHTTPModern(t *testing.T) {
 	cancelOne()
 	x.expect(t, x.ended, "a cancelled")
 	x.open(t, 0)
-	again := c.Launch(t.Context(), "1", "hold", "c", "")
+	again := c.Launch(t.Context(), "1", "hold", "c", inOne)
 	x.expect(t, x.began, "c")
 	x.release("c")
 	if text, failed := arrived(t, again).Text(); failed || text != "done c" {
@@ -327,18 +330,18 @@ func TestCancelByName(t *testing.T) {
 	t.Parallel()
 	x := staged(t, nil)
 	c := x.client("alice").Of2026()
-	running := c.Launch(t.Context(), "1", "hold", "a", `,"codehand/call":"call-1"`)
+	running := c.Launch(t.Context(), "1", "hold", "a", `,"codehand/call":"call-1"`+inOne)
 	x.expect(t, x.began, "a")
-	queued := c.Launch(t.Context(), "1", "hold", "b", `,"codehand/call":"call-2"`)
+	queued := c.Launch(t.Context(), "1", "hold", "b", `,"codehand/call":"call-2"`+inOne)
 	x.open(t, 2)
 	c.Cancel("7", `,"codehand/call":"call-2"`)
 	unanswered(t, arrived(t, queued))
-	c.Cancel("7", `,"codehand/call":"call-1"`)
+	c.Cancel("7", `,"codehand/call":"call-1"`+inOne)
 	x.expect(t, x.ended, "a cancelled")
 	unanswered(t, arrived(t, running))
-	again := c.Launch(t.Context(), "1", "hold", "c", `,"codehand/call":"call-1"`)
+	again := c.Launch(t.Context(), "1", "hold", "c", `,"codehand/call":"call-1"`+inOne)
 	x.expect(t, x.began, "c")
-	c.Cancel("7", `,"codehand/call":"call-1"`)
+	c.Cancel("7", `,"codehand/call":"call-1"`+inOne)
 	x.expect(t, x.ended, "c cancelled")
 	unanswered(t, arrived(t, again))
 	x.quiet(t)

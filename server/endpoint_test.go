@@ -63,7 +63,7 @@ func (x *httpSite) revoke(t *testing.T) {
 func (x *httpSite) again(t *testing.T, o siteSetup) *httpSite {
 	t.Helper()
 	must(t, x.stop())
-	o.data, o.work, o.tokens = x.data, x.work, x.tokens
+	o.data, o.work, o.home, o.tokens = x.data, x.work, x.home, x.tokens
 	return serveHTTP(t, o)
 }
 

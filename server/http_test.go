@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,7 @@ type httpSite struct {
 	url    string // without a path
 	data   string // data directory
 	work   string // root in mode none
+	home   string // of the user
 	stop   func() error
 	tokens map[string]string // by principal
 }
@@ -47,7 +49,7 @@ type siteSetup struct {
 	principals []string               // with a token each; none: no authentication
 	values     map[string]auth.Values // of the tokens
 	data       string                 // of an earlier httpSite
-	work       string
+	work, home string
 	tokens     map[string]string
 	log        io.Writer // nil: none
 	extend     func(*mcpserver.MCPServer)
@@ -59,13 +61,12 @@ type siteSetup struct {
 // serveHTTP starts a httpSite. It ends with the test, or by stop.
 func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	t.Helper()
-	x := &httpSite{t: t, data: o.data, work: o.work, tokens: o.tokens}
+	x := &httpSite{t: t, data: o.data, work: o.work, home: cmp.Or(o.home, t.TempDir()), tokens: o.tokens}
 	if x.data == "" {
 		x.data = filepath.Join(t.TempDir(), "data")
 	}
 	if x.work == "" {
-		work := leaktest.Dir(t)
-		x.work = work
+		x.work = leaktest.Dir(t)
 	}
 	if o.tools == nil {
 		o.tools = tools.All()
@@ -77,7 +78,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	for k, v := range o.settings {
 		flags[replaytest.FlagOf(k)] = v
 	}
-	cfg, _, err := config.Load(config.Sources{WorkDir: x.work, Home: t.TempDir(), Flags: flags, Serve: true})
+	cfg, _, err := config.Load(config.Sources{WorkDir: x.work, Home: x.home, Flags: flags, Serve: true})
 	if err != nil {
 		t.Fatal(err)
 	}

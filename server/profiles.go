@@ -18,6 +18,7 @@ func (p profiles) add(c session.Client) session.Client {
 	c.SeesAll = p.lists.ShowsAll(known)
 	c.MaxRunes, c.MaxBytes, c.MaxLines = known.Runes, known.Bytes, known.Lines
 	c.MaxImages = imagesOf(known)
+	c.NoTextFields, c.DeclinesAlone = known.NoTextFields, known.DeclinesAlone
 	return c
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -94,8 +92,8 @@ func wide() tool.Tool {
 	})
 }
 
-// TestTenAtOnce: ten calls that are sent together show at most 200,000 characters together, on each transport, whether the
-// tool keeps its text or pages; what was cut says where the whole is.
+// TestTenAtOnce: ten calls that arrive together show at most 200,000 characters together, whether the tool keeps its text
+// or pages. What was cut says where the whole is; a page is shorter instead, and says how to go on.
 func TestTenAtOnce(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(i int) string{
@@ -107,12 +105,16 @@ func TestTenAtOnce(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(work, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat(strings.Repeat(strconv.Itoa(i), 99)+"\n", 390)), 0o644))
 		}
 	}
+	cut := map[string]*regexp.Regexp{
+		"read_file": regexp.MustCompile(`^PARTIAL view: lines 1-\d+ of 390 \(limit: [\d,]+ characters\)\. Continue with offset=\d+, or use grep_search\.\n`),
+		"wide":      regexp.MustCompile(`^Output too large \(.*\)\. Full output: (.+?) Read it with read_file offset/limit or grep_search\.(?: The other results of this turn leave no room for it; called on its own it is shown\.)?\n`),
+	}
 	check := func(t *testing.T, name string, texts []string) {
 		t.Helper()
 		total, whole := 0, 0
 		for _, text := range texts {
 			total += utf8.RuneCountInString(text)
-			m := regexp.MustCompile(`^Output too large \(.*\)\. Full output: (.+?) Read it with read_file offset/limit or grep_search\.(?: The other results of this turn leave no room for it; called on its own it is shown\.)?\n`).FindStringSubmatch(text)
+			m := cut[name].FindStringSubmatch(text)
 			if m == nil {
 				if len(text) < 39_000 {
 					t.Errorf("%.200q", text)
@@ -120,9 +122,11 @@ func TestTenAtOnce(t *testing.T) {
 				whole++
 				continue
 			}
-			kept, err := os.ReadFile(m[1])
-			if want := map[string]int{"read_file": 39_000, "wide": 40_000}[name]; err != nil || len(kept) != want || len(text) > 2_500 {
-				t.Errorf("%s holds %d bytes (%v); shown are %d", m[1], len(kept), err, len(text))
+			if len(m) > 1 {
+				kept, err := os.ReadFile(m[1])
+				if err != nil || len(kept) != 40_000 || len(text) > 2_500 {
+					t.Errorf("%s holds %d bytes (%v); shown are %d", m[1], len(kept), err, len(text))
+				}
 			}
 		}
 		if len(texts) != 10 || total > 200_000 || whole != 4 {
@@ -156,54 +160,29 @@ func TestTenAtOnce(t *testing.T) {
 				}
 				check(t, name, texts)
 			})
-			t.Run(fmt.Sprint("http/", name, "/", modern), func(t *testing.T) {
-				t.Parallel()
-				x := serveHTTP(t, siteSetup{settings: map[string]string{"client.profile": "claude-code"}, tools: append(tools.All(), wide())})
-				lay(x.work)
-				c := x.client("")
-				if c.Modern = modern; !modern {
-					c.Hello()
-				}
-				texts := make([]string, 10)
-				var wg sync.WaitGroup
-				for i := range 10 {
-					wg.Go(func() {
-						got := c.Do(c.Request(t.Context(), http.MethodPost, c.URL, c.CallBody(strconv.Itoa(i), name, args(i), "")))
-						text, failed := got.Text()
-						if failed || text == "" {
-							t.Errorf("%d %.500s", got.Status, got.Answer)
-						}
-						texts[i] = text
-					})
-				}
-				wg.Wait()
-				check(t, name, texts)
-			})
 		}
 	}
 }
 
-// TestReadAgainOnItsOwn: a page that its turn had no room for is no longer seen, so the file is shown when it is asked for
-// again, not called unchanged.
-func TestReadAgainOnItsOwn(t *testing.T) {
+// TestReadsInARow: reads that follow one another are whole, however many, and what is read can be edited; the fifth ended
+// in a preview, and the edit in FILE_NOT_READ. What a read that a full turn shortened has shown counts as read, too.
+func TestReadsInARow(t *testing.T) {
 	t.Parallel()
-	f := start(t, setup{client: "claude-code"})
-	for i := range 6 {
-		must(t, os.WriteFile(filepath.Join(f.work, fmt.Sprintf("f%d.txt", i)), []byte(strings.Repeat(strings.Repeat("x", 99)+"\n", 390)), 0o644))
-	}
-	for i := range 6 {
-		text, err := f.Call("read_file", json.RawMessage(fmt.Sprintf(`{"file_path":"f%d.txt"}`, i)))
-		if must(t, err); strings.HasPrefix(text, "Output too large") != (i >= 4) {
-			t.Errorf("file %d: %.200q", i, text)
+	for _, modern := range []bool{false, true} {
+		f := start(t, setup{client: "claude-code", modern: modern})
+		for i := range 20 {
+			text := fmt.Sprintf("first %d\n", i) + strings.Repeat(strings.Repeat("x", 99)+"\n", 380) + "last\n"
+			must(t, os.WriteFile(filepath.Join(f.work, fmt.Sprintf("f%d.txt", i)), []byte(text), 0o644))
 		}
-	}
-	text, err := f.Call("edit_file", json.RawMessage(`{"file_path":"f5.txt","old_string":"`+strings.Repeat("x", 99)+`","new_string":"y","replace_all":true}`))
-	if must(t, err); !strings.HasPrefix(text, "! FILE_NOT_READ: ") {
-		t.Errorf("an edit of what was not shown: %.200q", text)
-	}
-	text, err = f.Call("read_file", json.RawMessage(`{"file_path":"f5.txt","limit":3}`))
-	if must(t, err); !strings.HasPrefix(text, "1\txxx") {
-		t.Errorf("a part of it: %.200q", text)
+		for i := range 10 {
+			if text := f.Must(t, "read_file", fmt.Sprintf(`{"file_path":"f%d.txt"}`, i)); !strings.Contains(text, "382\tlast") {
+				t.Fatalf("modern %t: file %d: %.200q", modern, i, text)
+			}
+			edit := fmt.Sprintf(`{"file_path":"f%d.txt","old_string":"last","new_string":"end"}`, i)
+			if text := f.Must(t, "edit_file", edit); strings.HasPrefix(text, "! ") {
+				t.Errorf("modern %t: an edit of file %d: %.200q", modern, i, text)
+			}
+		}
 	}
 }
 

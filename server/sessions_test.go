@@ -12,9 +12,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/config"
 	"codehand/server/replaytest"
-	"codehand/server/tenants"
 	"codehand/tools"
-	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -107,19 +105,11 @@ func start(t testing.TB, o setup) *fixture {
 }
 
 // patient makes the limits of a server such that only a hang reaches them: however slow this machine is, a test lists no
-// changes in doubt, a client that answers has named its roots (unless it has a time for that), all skills are found, hooks
-// hear of the end, and calls of a session that come one after the other are of one turn.
+// changes in doubt, a client that answers has named its roots (unless it has a time for that), all skills are found, and
+// hooks hear of the end.
 func patient(s *Server, roots time.Duration) {
 	s.gate.resources.Glance, s.skillTime, s.rootsTime = replaytest.HangAfter, replaytest.HangAfter, cmp.Or(roots, replaytest.HangAfter)
 	s.engines.hooks.Grace = replaytest.HangAfter
-	build := s.sessions.Build
-	s.sessions.Build = func(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
-		st, end, err := build(key, at)
-		if err == nil {
-			st.Results.Pause = replaytest.HangAfter
-		}
-		return st, end, err
-	}
 }
 
 // connect runs Stdio on two pipes.

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -104,7 +103,7 @@ func checkAskUserQuestion(in askUserQuestionInput) error {
 	return nil
 }
 
-// askUserQuestionForm has for each question a choice, which may be left open, and a text that counts instead of it. All
+// askUserQuestionForm has for each question a choice, which may be left open, and a text that is added to it. All
 // is said in the message, since some clients show no more; what is too long there is cut evenly, and fits at 40.
 func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestionInput) (*tool.Question, error) {
 	in = askUserQuestionShown(in)
@@ -120,7 +119,7 @@ func askUserQuestionForm(_ context.Context, _ *session.State, in askUserQuestion
 			f.Titles = append(f.Titles, wording.Clip(strings.TrimSuffix(o.Label+": "+o.Description, ": "), 120))
 		}
 		q.Fields = append(q.Fields, f, tool.Field{Name: name + "_other", Label: item.Header + ": own answer",
-			About: "Counts instead of a choice. Not for secrets."})
+			About: "Added to the choice. Not for secrets."})
 	}
 	return q, nil
 }
@@ -142,20 +141,15 @@ func runAskUserQuestion(ctx context.Context, env tool.Env, in askUserQuestionInp
 	for i, q := range askUserQuestionShown(in).Questions {
 		name := fmt.Sprintf("q%d", i+1)
 		chosen, given := env.Answer.Values[name]
-		said := strings.Trim(strings.Join(env.Answer.Values[name+"_other"], "\n"), "\r\n")
-		switch {
-		case strings.TrimSpace(said) != "" && strings.Contains(said, "\n"):
-			said = "\n" + said
-		case strings.TrimSpace(said) != "":
-			said = " " + said
-		case given:
-			said = " " + cmp.Or(strings.Join(chosen, ", "), "(none of them)")
-		default:
-			said, open = " (no answer)", open+1
+		answer := wording.Chosen(chosen, given, strings.Join(env.Answer.Values[name+"_other"], "\n"))
+		if answer == "" {
+			answer, open = " (no answer)", open+1
 		}
-		lines = append(lines, q.Header+":"+said)
+		lines = append(lines, q.Header+":"+answer)
 	}
 	switch {
+	case env.Answer.Silent:
+		return tool.Result{Text: "No person answered. Decide yourself and state the assumption."}, ctx.Err()
 	case env.Answer.Outcome != tool.Accepted || open == len(lines):
 		return tool.Result{Text: "No answer. Decide yourself and state the assumption."}, ctx.Err()
 	case open > 0:

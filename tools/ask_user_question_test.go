@@ -84,9 +84,9 @@ func TestAskUserQuestionForm(t *testing.T) {
 	for i, want := range []string{
 		`{Name:q1 Label:The store About:Which
 store? Choices:[a\u202e b] Titles:[a\u202e: fast and small b] Many:false Optional:true}`,
-		`{Name:q1_other Label:The store: own answer About:Counts instead of a choice. Not for secrets. Choices:[] Titles:[] Many:false Optional:false}`,
+		`{Name:q1_other Label:The store: own answer About:Added to the choice. Not for secrets. Choices:[] Titles:[] Many:false Optional:false}`,
 		`{Name:q2 Label:Parts About:Which parts? Choices:[c d] Titles:[c d: ` + strings.Repeat("x", 117) + `…] Many:true Optional:true}`,
-		`{Name:q2_other Label:Parts: own answer About:Counts instead of a choice. Not for secrets. Choices:[] Titles:[] Many:false Optional:false}`,
+		`{Name:q2_other Label:Parts: own answer About:Added to the choice. Not for secrets. Choices:[] Titles:[] Many:false Optional:false}`,
 	} {
 		if got := fmt.Sprintf("%+v", q.Fields[i]); got != want {
 			t.Errorf("field %d:\ngot  %s\nwant %s", i, got, want)
@@ -146,7 +146,7 @@ func TestAskUserQuestionInvisible(t *testing.T) {
 	}
 }
 
-// TestAskUserQuestionAnswer: each answer is a line; what a person wrote counts instead of what was chosen.
+// TestAskUserQuestionAnswer: each answer is a line; what a person wrote is added to what was chosen.
 func TestAskUserQuestionAnswer(t *testing.T) {
 	t.Parallel()
 	const none = "No answer. Decide yourself and state the assumption."
@@ -159,13 +159,13 @@ func TestAskUserQuestionAnswer(t *testing.T) {
 	}{
 		{askOne, tool.Answer{}, none},
 		{askOne, tool.Answer{Outcome: tool.Declined}, none},
-		{askOne, tool.Answer{Outcome: tool.Cancelled, Silent: true}, none},
+		{askOne, tool.Answer{Outcome: tool.Cancelled, Silent: true}, "No person answered. Decide yourself and state the assumption."},
 		{askOne, tool.Answer{Outcome: tool.Declined, Values: values{"q1": {"a"}}}, none},
 		{askOne, tool.Answer{Outcome: tool.Accepted}, none},
 		{askOne, tool.Answer{Outcome: tool.Accepted, Values: values{"q1_other": {" \n "}}}, none},
 		{askOne, tool.Answer{Outcome: tool.Accepted, Values: values{"q1": {"a"}}}, "Store: a"},
 		{askOne, tool.Answer{Outcome: tool.Accepted, Values: values{"q1": {"a"}, "q1_other": {""}}}, "Store: a"},
-		{askOne, tool.Answer{Outcome: tool.Accepted, Values: values{"q1": {"a"}, "q1_other": {"none of them: c"}}}, "Store: none of them: c"},
+		{askOne, tool.Answer{Outcome: tool.Accepted, Values: values{"q1": {"a"}, "q1_other": {"none of them: c"}}}, "Store: a; they add: none of them: c"},
 		{askOne, tool.Answer{Outcome: tool.Accepted, Values: values{"q1_other": {"\n  first\nsecond\n"}}}, "Store:\n  first\nsecond"},
 		{askFour, tool.Answer{Outcome: tool.Accepted, Values: values{"q1": {"b"}, "q2": {"c", "d"}, "q3_other": {"soon"}, "q4": {}}}, "Store: b\nParts: c, d\nTime: soon\nRest: (none of them)"},
 		{askFour, tool.Answer{Outcome: tool.Accepted, Values: values{"q2": {"d"}}},

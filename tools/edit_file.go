@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"codehand/filestate"
 	"codehand/tools/editing"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -38,7 +39,16 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 		"path": "file_path", "old_str": "old_string", "old_text": "old_string", "oldText": "old_string",
 		"new_str": "new_string", "new_text": "new_string", "newText": "new_string",
 	},
-	Paths:    func(in *editFileInput) []*string { return []*string{&in.FilePath} },
+	Paths: func(in *editFileInput) []*string { return []*string{&in.FilePath} },
+	Details: func(ctx context.Context, s *session.State, in editFileInput) string {
+		env := editing.Asked(s)
+		f, err := env.Open(in.FilePath, workspace.Write)
+		if err != nil {
+			return ""
+		}
+		defer f.Close()
+		return editing.PreviewEdits(ctx, env, []*editing.FileEdits{editFileEdits(env, f, in)}, nil)
+	},
 	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
 	Check:    checkEditFile,
 	Complete: func(_ context.Context, s *session.State, in *editFileInput) error {
@@ -51,20 +61,24 @@ func checkEditFile(in editFileInput) error {
 	return editing.CheckEdit("edit_file", "", in.OldString, in.NewString)
 }
 
+func editFileEdits(env tool.Env, f filestate.File, in editFileInput) *editing.FileEdits {
+	return &editing.FileEdits{File: f, Path: in.FilePath, Version: in.Version, Edits: []textedit.Edit{
+		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected,
+			Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
+	}}
+}
+
 func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Result, error) {
 	f, err := env.Open(in.FilePath, workspace.Write)
 	if err != nil {
 		return tool.Result{}, wording.PathRefusal(env, in.FilePath, err)
 	}
 	defer f.Close()
-	edit := editing.FileEdits{File: f, Path: in.FilePath, Version: in.Version, Edits: []textedit.Edit{
-		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected,
-			Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
-	}}
+	edit := editFileEdits(env, f, in)
 	if err := edit.RefuseNotebook(ctx, env); err != nil {
 		return tool.Result{}, err
 	}
-	defer editing.TellStages(env, &edit)()
+	defer editing.TellStages(env, edit)()
 	changes, err := env.Files.Update(ctx, editing.By(env, "edit_file"), edit.Change(env))
 	if err != nil {
 		return tool.Result{}, edit.Refusal(ctx, env, err)

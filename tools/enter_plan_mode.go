@@ -32,6 +32,13 @@ var enterPlanMode = tool.Define(tool.Def[enterPlanModeInput]{
 			"+plan enter",
 		},
 	},
+	Available: func(s *session.State) string {
+		if s.Client.CanAsk || s.PlanFallback != "console" {
+			return ""
+		}
+		return "this client cannot ask its user, so nobody could approve the plan. The operator can set " +
+			"plan.approval_fallback to client."
+	},
 	Activity: func(enterPlanModeInput) string { return "Entering plan mode" },
 	Run:      runEnterPlanMode,
 })

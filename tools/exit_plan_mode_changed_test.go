@@ -87,7 +87,7 @@ func TestPlansBehindALink(t *testing.T) {
 	}
 	r.Plans = filepath.Join(link, "plans")
 	path := r.enter()
-	if text := r.okRaw("exit_plan_mode", `{"plan":"1. Think."}`); !strings.HasPrefix(text, "User has approved your plan. It is saved at "+path) {
+	if text := r.okRaw("exit_plan_mode", `{"plan":"1. Think."}`); !strings.Contains(text, " It is saved at "+path) {
 		t.Error(text)
 	}
 	same(t, content(t, path), "1. Think.")

@@ -215,9 +215,9 @@ func TestExitPlanModeFallback(t *testing.T) {
 		mode           permission.Mode
 		says           string
 	}{
-		{"client", `{"plan":"1. Think."}`, permission.AcceptEdits, "User has approved your plan. It is saved at P.\nThe mode is acceptEdits now.\n\n1. Think."},
+		{"client", `{"plan":"1. Think."}`, permission.AcceptEdits, "Your client's dialog let this call through, which approves the plan; codehand itself asked nobody. It is saved at P.\nThe mode is acceptEdits now.\n\n1. Think."},
 		{"client", `{}`, permission.Plan, `PLAN_TEXT_NEEDED: Pass the plan's text in "plan" so that it can be approved.`},
-		{"auto", `{}`, permission.AcceptEdits, "User has approved your plan. It is saved at P.\nThe mode is acceptEdits now.\n\n0. Begin.\n[nobody was asked: the operator has set plan.approval_fallback = \"auto\"]"},
+		{"auto", `{}`, permission.AcceptEdits, "The plan counts as approved: the operator has set plan.approval_fallback = \"auto\". Nobody was asked. It is saved at P.\nThe mode is acceptEdits now.\n\n0. Begin."},
 		{"console", `{"plan":"1. Think."}`, permission.Plan, "Plan mode stays on: no one can approve the plan."},
 		{"", `{"plan":"1. Think."}`, permission.Plan, "Plan mode stays on: no one can approve the plan."},
 	} {

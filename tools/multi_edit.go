@@ -52,6 +52,13 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		}
 		return paths
 	},
+	Details: func(ctx context.Context, s *session.State, in multiEditInput) string {
+		files, err := multiEditFiles(editing.Asked(s), in)
+		for _, f := range files {
+			defer f.File.Close()
+		}
+		return editing.PreviewEdits(ctx, editing.Asked(s), files, err)
+	},
 	Activity: func(in multiEditInput) string { return "Planning " + wording.Plural(len(in.Edits), "edit", "edits") },
 	Check:    checkMultiEdit,
 	Complete: func(_ context.Context, s *session.State, in *multiEditInput) error {

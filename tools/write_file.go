@@ -35,8 +35,17 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 		Traits:  tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
 		Example: `{"file_path":"$WORK/new","content":"x"}`,
 	},
-	Accept:   map[string]string{"path": "file_path", "contents": "content", "text": "content"},
-	Paths:    func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
+	Accept: map[string]string{"path": "file_path", "contents": "content", "text": "content"},
+	Paths:  func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
+	Details: func(ctx context.Context, s *session.State, in writeFileInput) string {
+		env := editing.Asked(s)
+		f, err := env.Open(in.FilePath, workspace.Write)
+		if err != nil {
+			return ""
+		}
+		defer f.Close()
+		return editing.PreviewWrite(ctx, env, in.FilePath, writeFileEdit(env, f, in, new([]string)))
+	},
 	Activity: func(in writeFileInput) string { return "Writing " + filepath.Base(in.FilePath) },
 	Complete: func(_ context.Context, s *session.State, in *writeFileInput) error {
 		return editing.RefuseSecret(s, in.FilePath, "content", in.Content)
@@ -55,15 +64,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 	}
 	var notes []string
 	gone := editing.Missing(f) && editing.WasDeleted(ctx, env, in.FilePath)
-	changes, err := env.Files.Update(ctx, editing.By(env, "write_file"), filestate.Edit{
-		File: f, Version: filestate.Version(in.Version), Whole: true,
-		Change: func(old []byte) (content []byte, err error) {
-			if content, notes, err = writeFileContent(old, in.Content); err == nil {
-				err = editing.CheckSettings(env, old, content, in.FilePath, f.Path)
-			}
-			return content, err
-		},
-	})
+	changes, err := env.Files.Update(ctx, editing.By(env, "write_file"), writeFileEdit(env, f, in, &notes))
 	if err != nil {
 		return tool.Result{}, editing.Guard{Name: "write_file", Unread: 2, Changed: 3}.Refusal(ctx, env, in.FilePath,
 			err)
@@ -97,6 +98,19 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 			Lines int    `json:"lines"`
 		}{kind, lines}, c),
 	}, nil
+}
+
+// writeFileEdit is the change of the file. It sets notes for the answer.
+func writeFileEdit(env tool.Env, f filestate.File, in writeFileInput, notes *[]string) filestate.Edit {
+	return filestate.Edit{
+		File: f, Version: filestate.Version(in.Version), Whole: true,
+		Change: func(old []byte) (content []byte, err error) {
+			if content, *notes, err = writeFileContent(old, in.Content); err == nil {
+				err = editing.CheckSettings(env, old, content, in.FilePath, f.Path)
+			}
+			return content, err
+		},
+	}
 }
 
 // writeFileShown is how many lines of a new file the answer repeats at most.

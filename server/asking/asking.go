@@ -58,6 +58,7 @@ type Question struct {
 
 // Ask keeps a question of a call of st. The error is a refusal: the Store does not answer.
 func (a *Asker) Ask(ctx context.Context, st *session.State, q pipeline.Asking) (*Question, error) {
+	q.Question.Fields = fieldsFor(st.Client, q.Question.Fields)
 	nonce, token, err := a.keep(ctx, st.Key, q, st.Client.Revision)
 	if err != nil {
 		return nil, &tool.Refusal{
@@ -126,11 +127,12 @@ func Cancelled() *Elicited {
 // principal, session and tool. What comes without a token, for a question that is over, or a second time is no answer,
 // and the person is asked anew.
 func (a *Asker) Reply(
-	ctx context.Context, key session.Key, name, token string, said *Elicited, silent bool,
+	ctx context.Context, st *session.State, name, token string, said *Elicited, silent bool,
 ) (*pipeline.Reply, error) {
 	if token == "" {
 		return nil, nil
 	}
+	key := st.Key
 	event := map[string]any{"p": key.Principal, "sk": key.Session, "tool": name}
 	nonce, err := a.open(ctx, key, name, token)
 	if errors.Is(err, ErrForged) {
@@ -153,10 +155,19 @@ func (a *Asker) Reply(
 		return nil, nil
 	}
 	answer := fit(kept.Fields, said)
-	answer.Silent = silent
+	answer.Silent = silent || nobody(answer, st.Client, a.now().Sub(kept.At))
 	event["outcome"] = outcomeName(answer)
 	a.event("answer", event)
 	return &pipeline.Reply{Digest: kept.Digest, Answer: answer, Before: kept.Before}, nil
+}
+
+// reading is less time than anybody takes to read a question.
+const reading = 300 * time.Millisecond
+
+// nobody says that an answer which came after a while is no person's. A question that is closed without a choice was
+// not answered. Some clients decline by themselves where nobody sits in front of them, and then at once.
+func nobody(a tool.Answer, c session.Client, after time.Duration) bool {
+	return a.Outcome == tool.Cancelled || a.Outcome == tool.Declined && c.DeclinesAlone && after < reading
 }
 
 func outcomeName(a tool.Answer) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -23,14 +24,24 @@ const (
 type Elicited = mcp.ElicitationResult
 
 // form is a question as elicitation/create carries it, in form mode, to a client of a revision of the protocol. A
-// field with choices must be filled in, unless it says otherwise or several may be taken; a text need not be.
+// field with choices must be filled in, unless it says otherwise or several may be taken; a text need not be. The text
+// follows the title without a blank line: some clients show two lines.
 func form(q tool.Question, revision string) mcp.ElicitationParams {
 	message := shown(q.Title)
 	if text := shown(q.Text); text != "" {
-		message += "\n\n" + text
+		message += "\n" + text
 	}
 	return mcp.ElicitationParams{Message: results.CutMiddle(message, maxMessage),
 		RequestedSchema: schema(q.Fields, revision)}
+}
+
+// fieldsFor are the fields that a client can show. One that cannot send a form with an empty text gets the choices.
+func fieldsFor(c session.Client, fields []tool.Field) []tool.Field {
+	isText := func(f tool.Field) bool { return len(f.Choices) == 0 }
+	if !c.NoTextFields || !slices.ContainsFunc(fields, func(f tool.Field) bool { return !isText(f) }) {
+		return fields
+	}
+	return slices.DeleteFunc(slices.Clone(fields), isText)
 }
 
 // shown is a text without anything that a person could not see.

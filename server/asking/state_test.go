@@ -106,9 +106,61 @@ func TestExpires(t *testing.T) {
 		*now = now.Add(tt.later)
 		said := &Elicited{}
 		said.Action = mcp.ElicitationResponseActionAccept
-		reply, err := a.Reply(t.Context(), st.Key, "change", q.Token, said, false)
+		reply, err := a.Reply(t.Context(), st, "change", q.Token, said, false)
 		if err != nil || (reply != nil) != tt.counts || reply != nil && reply.Answer.Outcome != tool.Accepted {
 			t.Errorf("%s after a question of %s: %+v, %v", tt.later, tt.timeout, reply, err)
 		}
+	}
+}
+
+// TestNobody: a question that is closed without a choice, or that a client declines by itself, was answered by no person.
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		action mcp.ElicitationResponseAction
+		alone  bool
+		after  time.Duration
+		nobody bool
+	}{
+		{"cancelled", mcp.ElicitationResponseActionCancel, false, time.Minute, true},
+		{"declined by a person", mcp.ElicitationResponseActionDecline, true, 2 * time.Second, false},
+		{"declined at once by a client that does", mcp.ElicitationResponseActionDecline, true, 5 * time.Millisecond, true},
+		{"declined at once by another", mcp.ElicitationResponseActionDecline, false, 5 * time.Millisecond, false},
+		{"accepted at once", mcp.ElicitationResponseActionAccept, true, 5 * time.Millisecond, false},
+	} {
+		a, now := newTestAsker(0)
+		st := &session.State{Key: session.Key{Principal: "p", Session: "h:one"}, Client: session.Client{DeclinesAlone: tt.alone}}
+		q, err := a.Ask(t.Context(), st, pipeline.Asking{Tool: "change", Digest: "d"})
+		must(t, err)
+		*now = now.Add(tt.after)
+		said := &Elicited{}
+		said.Action = tt.action
+		reply, err := a.Reply(t.Context(), st, "change", q.Token, said, false)
+		if err != nil || reply == nil || reply.Answer.Silent != tt.nobody {
+			t.Errorf("%s: %+v, %v", tt.name, reply, err)
+		}
+	}
+}
+
+// TestNoTextFields: a client that cannot send a form with an empty text gets the choices only.
+func TestNoTextFields(t *testing.T) {
+	t.Parallel()
+	q := pipeline.Asking{Tool: "change", Question: tool.Question{Title: "t", Fields: []tool.Field{
+		{Name: "decision", Label: "Decision", Choices: []string{"a", "b"}}, {Name: "reason", Label: "Reason"},
+	}}}
+	for _, without := range []bool{false, true} {
+		a, _ := newTestAsker(0)
+		st := &session.State{Key: session.Key{Principal: "p", Session: "h:one"}, Client: session.Client{NoTextFields: without}}
+		asked, err := a.Ask(t.Context(), st, q)
+		must(t, err)
+		schema, err := json.Marshal(asked.Form.RequestedSchema)
+		must(t, err)
+		if strings.Contains(string(schema), `"reason"`) == without || !strings.Contains(string(schema), `"decision"`) {
+			t.Errorf("without texts %t: %s", without, schema)
+		}
+	}
+	if len(q.Question.Fields) != 2 {
+		t.Error("the question itself was changed")
 	}
 }

@@ -163,8 +163,8 @@ type deployment struct {
 func deploy(t *testing.T, set ...string) *deployment {
 	t.Helper()
 	path := replaytest.Program(t)
-	set = append([]string{"CODEHAND_PLAN_APPROVAL_FALLBACK=auto"}, set...) // a test may say another
-	d := &deployment{t: t, program: path, home: t.TempDir(), address: replaytest.Reserved(t), set: append(set, "CODEHAND_SANDBOX_POLICY=off", "CODEHAND_PERMISSIONS_ASK_FALLBACK=client")}
+	usual := []string{"CODEHAND_PLAN_APPROVAL_FALLBACK=auto", "CODEHAND_SANDBOX_POLICY=off", "CODEHAND_PERMISSIONS_ASK_FALLBACK=client"}
+	d := &deployment{t: t, program: path, home: t.TempDir(), address: replaytest.Reserved(t), set: append(usual, set...)} // a test may say another
 	d.work = leaktest.Dir(t)
 	d.token = d.mint()
 	return d

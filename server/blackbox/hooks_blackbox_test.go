@@ -95,11 +95,11 @@ command = %s
 			// The formatter's change was shown whole, so the file need not be read again.
 			for _, c := range []struct{ tool, args, want string }{
 				{"edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"\tx()","new_string":"\ty()"}`, file), `^Successfully edited .+a\.go: 1 replacement\n`},
-				{"run_shell", `{"command":"cd . && rm -rf build"}`, `^! HOOK_BLOCKED: Blocked by a hook: rm -rf is not allowed here\n?$`},
+				{"run_shell", `{"command":"cd . && rm -rf build"}`, `^! HOOK_BLOCKED: Blocked by a hook: rm -rf is not allowed here\n! The operator can change that hook \(.*config\.toml:5:3\); tell the user\.\n?$`},
 				{"run_shell", `{"command":"make all"}`, `^instead of make\n?$`},
 				{"run_shell", `{"command":"bad"}`, `^! INPUT_INVALID: `},
 				{"run_shell", `{"command":"echo fine"}`, `^fine\n?$`},
-				{"write_file", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, filepath.Join(work, "secret.txt")), `^! HOOK_BLOCKED: Blocked by a hook: no secrets\n?$`},
+				{"write_file", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, filepath.Join(work, "secret.txt")), `^! HOOK_BLOCKED: Blocked by a hook: no secrets\n! The operator can change that hook \(.*config\.toml:5:3\); tell the user\.\n?$`},
 			} {
 				if got := p.Must(t, c.tool, c.args); !regexp.MustCompile(c.want).MatchString(got) {
 					t.Errorf("%s %s: %q, want %s", c.tool, c.args, got, c.want)

@@ -42,10 +42,11 @@ const twoQuestions = `{"questions":[{"question":"Which store?","header":"Store",
 	`{"question":"Which parts?","header":"Parts","multiSelect":true,"options":[{"label":"c"},{"label":"d"}]}]}`
 
 const (
-	askedWords   = "ask_user_question: 2 questions\n\nStore: Which store?\n- a: fast\n- b\n\nParts: Which parts?\n- c\n- d"
+	askedWords   = "ask_user_question: 2 questions\nStore: Which store?\n- a: fast\n- b\n\nParts: Which parts?\n- c\n- d"
 	undecided    = "No answer. Decide yourself and state the assumption."
-	otherOfStore = `"q1_other":{"type":"string","title":"Store: own answer","description":"Counts instead of a choice. Not for secrets.","maxLength":1000}`
-	otherOfParts = `"q2_other":{"type":"string","title":"Parts: own answer","description":"Counts instead of a choice. Not for secrets.","maxLength":1000}`
+	unanswered   = "No person answered. Decide yourself and state the assumption."
+	otherOfStore = `"q1_other":{"type":"string","title":"Store: own answer","description":"Added to the choice. Not for secrets.","maxLength":1000}`
+	otherOfParts = `"q2_other":{"type":"string","title":"Parts: own answer","description":"Added to the choice. Not for secrets.","maxLength":1000}`
 	namedForm    = `{"type":"object","properties":{` +
 		`"q1":{"type":"string","title":"Store","description":"Which store?","oneOf":[{"const":"a","title":"a: fast"},{"const":"b","title":"b"}]},` + otherOfStore + `,` +
 		`"q2":{"type":"array","title":"Parts","description":"Which parts?","items":{"anyOf":[{"const":"c","title":"c"},{"const":"d","title":"d"}]}},` + otherOfParts + `}}`
@@ -82,7 +83,7 @@ func TestQuestions(t *testing.T) {
 		for i, tt := range []struct{ say, want string }{
 			{accepts(`{"q1":"a","q2":["c","d"]}`), "Store: a\nParts: c, d"},
 			{accepts(`{"q1":"b","q1_other":"","q2":[]}`), "Store: b\nParts: (none of them)"},
-			{accepts(`{"q1":"a","q1_other":"neither, c\u001b[31m","q2":["d"],"q2_other":"d first,\nthen c"}`), "Store: neither, c\nParts:\nd first,\nthen c"},
+			{accepts(`{"q1":"a","q1_other":"neither, c\u001b[31m","q2":["d"],"q2_other":"d first,\nthen c"}`), "Store: a; they add: neither, c\nParts: d\nd first,\nthen c"},
 			{accepts(`{"q1_other":"c","more":[1]}`), "Store: c\nParts: (no answer)\n[1 question has no answer; decide yourself and state the assumption]"},
 			{accepts(`{"q1":"","q2":["c"]}`), "Store: (no answer)\nParts: c\n[1 question has no answer; decide yourself and state the assumption]"},
 			{accepts(`{}`), undecided},
@@ -95,7 +96,7 @@ func TestQuestions(t *testing.T) {
 			{accepts(`{"q1_other":7}`), undecided},
 			{accepts(`[]`), undecided},
 			{replaytest.SayDecline, undecided},
-			{replaytest.SayCancel, undecided},
+			{replaytest.SayCancel, unanswered},
 			{`{"action":"allow","content":{"q1":"a"}}`, undecided},
 		} {
 			if i == 8 {
@@ -177,7 +178,7 @@ func TestQuestionExpired(t *testing.T) {
 			p.allowed("run_readonly", `{"command":"sleep 1.2"}`) // the program's own clock goes on
 			a = p.CallWith("ask_user_question", twoQuestions, replaytest.Answering(accepts(`{"q1":"a"}`), a.State), replaytest.Always(replaytest.SayCancel))
 		}
-		if a.Failed || a.Asked == 0 || a.Asked > 1 && !p.Modern || a.Text != undecided { // more than once where this answer is late, too
+		if a.Failed || a.Asked == 0 || a.Asked > 1 && !p.Modern || a.Text != undecided && a.Text != unanswered { // more than once where this answer is late, too
 			t.Errorf("%+v", a)
 		}
 	})
@@ -208,7 +209,7 @@ func TestQuestionOfOldRevision(t *testing.T) {
 			`{"q1":"b","q2_1":true,"q2_2":true}`:          "Store: b\nParts: c, d",
 			`{"q1":"b","q2_1":false,"q2_2":true}`:         "Store: b\nParts: d",
 			`{"q1":"b","q2_1":false}`:                     "Store: b\nParts: (none of them)",
-			`{"q1":"b","q2_1":true,"q2_other":"only c"}`:  "Store: b\nParts: only c",
+			`{"q1":"b","q2_1":true,"q2_other":"only c"}`:  "Store: b\nParts: c; they add: only c",
 			`{"q1":"b","q2_1":"true"}`:                    undecided,
 			`{"q1":"b","q2":["c"]}`:                       "Store: b\nParts: (no answer)\n[1 question has no answer; decide yourself and state the assumption]",
 			`{"q1":"a","q2_1":true,"q2_2":true,"q2_3":1}`: "Store: a\nParts: c, d",

@@ -30,6 +30,10 @@ type Profile struct {
 
 	// DeferAll says that this client defers all tools by itself, so all of them are listed.
 	DeferAll bool
+	// NoTextFields says that a person cannot send a form of this client in which a text is empty.
+	NoTextFields bool
+	// DeclinesAlone says that this client declines questions by itself when it runs without a person.
+	DeclinesAlone bool
 	// Beat is how long a call stays silent before a heartbeat is sent.
 	Beat time.Duration
 	// Background is after what time a call with a progress token moves to the background; 0: the general setting.
@@ -51,30 +55,30 @@ type row struct {
 // table is what was measured of the clients, and the safe guess for the rest. Limits keep a margin below the client's
 // own, since its cut would remove our first line. The last row is for everybody else. It never changes.
 var table = []row{
-	{Profile{"claude-code", 50_000, 0, 0, AllImages, true, usualBeat, 0}, []string{"claude-code"}},
-	{Profile{"codex", 10_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"codex-mcp-client", "Codex"}},
-	{Profile{"copilot-cli", 18_000, 19_000, 0, AllImages, false, usualBeat, 0},
+	{Profile{"claude-code", 50_000, 0, 0, AllImages, true, false, false, usualBeat, 0}, []string{"claude-code"}},
+	{Profile{"codex", 10_000, 0, 0, AllImages, false, true, true, usualBeat, 0}, []string{"codex-mcp-client", "Codex"}},
+	{Profile{"copilot-cli", 18_000, 19_000, 0, AllImages, false, false, true, usualBeat, 0},
 		[]string{"copilot-cli", "github-copilot-developer"}},
-	{Profile{"gemini", 38_000, 0, 0, AllImages, false, usualBeat, 0}, []string{"gemini-cli-mcp-client"}},
-	{Profile{"opencode", 45_000, 48_000, 1_900, AllImages, false, usualBeat, 0}, []string{"opencode"}},
-	{Profile{"cline", 7_500, 0, 0, ImagesAsText, false, usualBeat, short},
+	{Profile{"gemini", 38_000, 0, 0, AllImages, false, false, false, usualBeat, 0}, []string{"gemini-cli-mcp-client"}},
+	{Profile{"opencode", 45_000, 48_000, 1_900, AllImages, false, false, false, usualBeat, 0}, []string{"opencode"}},
+	{Profile{"cline", 7_500, 0, 0, ImagesAsText, false, false, false, usualBeat, short},
 		[]string{"@cline/core", "Cline", "Roo-Code", "Kilo-Code"}},
-	{Profile{"continue", 20_000, 0, 0, ImagesAsText, false, usualBeat, short},
+	{Profile{"continue", 20_000, 0, 0, ImagesAsText, false, false, false, usualBeat, short},
 		[]string{"continue-cli-client", "continue-client"}},
-	{Profile{"claude-desktop", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"claude-ai"}},
-	{Profile{"vscode", 20_000, 0, 0, AllImages, false, usualBeat, 0},
+	{Profile{"claude-desktop", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"claude-ai"}},
+	{Profile{"vscode", 20_000, 0, 0, AllImages, false, false, false, usualBeat, 0},
 		[]string{"Visual Studio Code*", "Visual-Studio-Code*"}},
-	{Profile{"cursor", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"cursor-vscode"}},
-	{Profile{"windsurf", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"windsurf*"}},
-	{Profile{"zed", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"Zed"}},
-	{Profile{"jetbrains", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"JetBrains*"}},
-	{Profile{"goose", 20_000, 0, 0, AllImages, false, usualBeat, 240 * time.Second}, []string{"goose"}},
-	{Profile{"crush", 20_000, 0, 0, FirstImage, false, usualBeat, short}, []string{"crush"}},
-	{Profile{"lm-studio", 8_000, 0, 0, AllImages, false, usualBeat, short}, []string{"lmstudio*"}},
-	{Profile{"chatgpt", 20_000, 0, 0, AllImages, false, usualBeat, short}, []string{"ChatGPT"}},
-	{Profile{"builder", 50_000, 0, 0, AllImages, false, usualBeat, 0},
+	{Profile{"cursor", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"cursor-vscode"}},
+	{Profile{"windsurf", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"windsurf*"}},
+	{Profile{"zed", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"Zed"}},
+	{Profile{"jetbrains", 20_000, 0, 0, FirstImage, false, false, false, usualBeat, short}, []string{"JetBrains*"}},
+	{Profile{"goose", 20_000, 0, 0, AllImages, false, false, false, usualBeat, 240 * time.Second}, []string{"goose"}},
+	{Profile{"crush", 20_000, 0, 0, FirstImage, false, false, false, usualBeat, short}, []string{"crush"}},
+	{Profile{"lm-studio", 8_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"lmstudio*"}},
+	{Profile{"chatgpt", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"ChatGPT"}},
+	{Profile{"builder", 50_000, 0, 0, AllImages, false, false, false, usualBeat, 0},
 		[]string{"inspector*", "mcp-inspector*", "codehand-call"}},
-	{Profile{"default", 20_000, 0, 0, FirstImage, false, usualBeat, short}, nil},
+	{Profile{"default", 20_000, 0, 0, FirstImage, false, false, false, usualBeat, short}, nil},
 }
 
 // Find returns the profile for a client that calls itself name (clientInfo.name), in any case. An exact name goes

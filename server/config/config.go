@@ -81,6 +81,7 @@ type Permissions struct {
 	Protect          []string          // names besides the built-in ones that a person must allow to change
 	Unprotect        []string          // built-in names that are ordinary files here
 	Classifier       []string          // the command that decides in mode auto; empty: none, and Mode is not Auto
+	UserFile         string            // that the user's own rules stand in; it need not be there; "": no place for one
 	ManagedRulesOnly bool              // no rule allows but those of the machine's administrator, which are in Allow
 }
 

@@ -159,6 +159,7 @@ func (l *loader) userFile() {
 	} else if path = l.userFilePath(); path == "" {
 		return
 	}
+	l.config.Permissions.UserFile = path
 	data, err := readUserFile(path)
 	switch {
 	case err != nil:

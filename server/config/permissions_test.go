@@ -147,7 +147,7 @@ func TestPlanDirectory(t *testing.T) {
 
 func TestServeSaysWhoApproves(t *testing.T) {
 	w := newServe(t)
-	if c, _ := w.load(t); c.Plan.ApprovalFallback != "console" || c.Origin("plan.approval_fallback") != serveOrigin {
+	if c, _ := w.load(t); c.Plan.ApprovalFallback != "client" {
 		t.Errorf("%+v from %s", c.Plan, c.Origin("plan.approval_fallback"))
 	}
 }

@@ -126,7 +126,6 @@ func (l *loader) serveDefaults() {
 	c := &l.config
 	c.Permissions.Mode, c.origins["permissions.mode"] = permission.AcceptEdits, serveOrigin
 	c.Permissions.AskFallback, c.origins["permissions.ask_fallback"] = "deny", serveOrigin
-	c.Plan.ApprovalFallback, c.origins["plan.approval_fallback"] = "console", serveOrigin
 }
 
 // sandboxPolicy fills in the policy of the command. It runs before the project files, which narrow what holds.

@@ -114,7 +114,7 @@ func ruleTable(c *Config) []setting {
 		{"plan.directory", "directory of plan files, inside a root; empty: in the state directory", guidance,
 			term{&c.Plan.Directory, absolute}},
 		{"plan.approval_fallback",
-			"who approves a plan when nobody can be asked: console, client or auto; serve defaults to console",
+			"who approves a plan when nobody can be asked: client, console or auto",
 			narrower, choice{&c.Plan.ApprovalFallback, []string{"console", "client", "auto"}}},
 		{"results.keep_days", "days to keep results that were too long to show", narrower,
 			number{&c.Results.KeepDays, 1, 3650, false}},

@@ -199,7 +199,7 @@ func TestSawWhatGoesOut(t *testing.T) {
 				return tool.Result{Text: text, Saw: func(context.Context) { n++ }}, nil
 			})
 			for range c.before {
-				if _, err := p.run(t, s, show, "", Arrival{}); err != nil {
+				if _, err := p.unanswered(t, s, show, "", Arrival{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -28,7 +28,7 @@ func (c *call) hookDecision(ctx context.Context,
 	switch {
 	case slices.Contains(o.Opinions, permission.Deny):
 		c.record.Verdict, c.record.Decision, c.record.By, c.record.Origin = "deny", denied, byHook, o.Origin
-		return permission.Deny, reason, blocked(reason)
+		return permission.Deny, reason, blocked(o.Origin, reason)
 	case slices.Contains(o.Opinions, permission.Ask) || !slices.Contains(o.Opinions, permission.Allow):
 		return permission.Ask, reason, nil
 	case d.Hard:

@@ -76,7 +76,7 @@ func TestRequestHooks(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 			case tt.code != "":
-				wantRefusal(t, err, tt.code, "Blocked by a hook: because")
+				wantRefusal(t, err, tt.code, "Blocked by a hook: because\nThe operator can change that hook; tell the user.")
 			case err != nil || len(ran) != 1 || filepath.Base(ran[0].Path) != "a":
 				t.Errorf("ran with %v, %v", ran, err)
 			}
@@ -182,7 +182,7 @@ func TestClassifierIsNotWaitedFor(t *testing.T) {
 		return permission.Ask, ctx.Err()
 	}
 	_, err := p.run(t, s, fixture("work", writes, done), "", Arrival{})
-	wantRefusal(t, err, tool.HookBlocked, "Blocked by a hook: no")
+	wantRefusal(t, err, tool.HookBlocked, "Blocked by a hook: no\nThe operator can change that hook; tell the user.")
 	p.Hooks = nil
 	p.Classify = func(context.Context, hooks.Event) (permission.Verdict, error) { panic("broken") }
 	_, err = p.run(t, s, fixture("work", writes, done), "", Arrival{})

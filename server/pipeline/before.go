@@ -75,7 +75,7 @@ func (c *call) before(ctx context.Context) error {
 	o := c.found.Hooks
 	if slices.Contains(o.Opinions, permission.Deny) {
 		c.record.Origin = o.Origin
-		return blocked(o.Reason)
+		return blocked(o.Origin, o.Reason)
 	}
 	if o.Input == nil {
 		return nil
@@ -93,12 +93,16 @@ func (c *call) before(ctx context.Context) error {
 	return err
 }
 
-// blocked is the refusal of a hook.
-func blocked(reason string) error {
+// blocked is the refusal of the hooks that stand at origin.
+func blocked(origin, reason string) error {
 	if reason = strings.TrimSpace(hookText(reason)); reason == "" {
-		reason = "it gave no reason. Ask the user, or find another way."
+		reason = "it gave no reason"
 	}
-	return tool.Refuse(tool.HookBlocked, "Blocked by a hook: %s", reason)
+	text := "Blocked by a hook: " + reason + "\nThe operator can change that hook"
+	if origin != "" {
+		text += " (" + origin + ")"
+	}
+	return tool.Refuse(tool.HookBlocked, "%s; tell the user.", text)
 }
 
 // notYours says of a refusal of an input that a hook wrote whose mistake it is: the caller cannot mend it.

@@ -138,6 +138,10 @@ func (c *call) bindBrief(ctx context.Context, o *outcome, f results.Form) bool {
 // what read_file shows of a kept text must not be kept again. What is cut does not count as seen.
 func (c *call) bindPage(ctx context.Context, o *outcome) {
 	text := o.text()
+	if n := o.result.Counted; n > 0 { // it is as short as it has to be
+		c.state.Results.Count(utf8.RuneCountInString(*text) - n)
+		return
+	}
 	w := results.Whole{Bytes: int64(len(*text)), Lines: strings.Count(*text, "\n") + 1}
 	if paths := o.shows(); len(paths) == 1 {
 		w.Path = paths[0]
@@ -165,12 +169,4 @@ func (c *call) count(o *outcome) {
 	default:
 		c.state.Results.Count(shown - c.shown)
 	}
-}
-
-// begin counts the call into those of its turn. end is for its end.
-func (c *call) begin() (end func()) {
-	if c.state.Results == nil {
-		return func() {}
-	}
-	return c.state.Results.Begin()
 }

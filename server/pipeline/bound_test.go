@@ -190,7 +190,7 @@ func TestBriefRefusals(t *testing.T) {
 				first := made(tool.Spec{Name: "page", Title: "page", Description: "A fixture.", Traits: reads, MaxRunes: tool.Unbounded}, func(context.Context, tool.Env) (tool.Result, error) {
 					return tool.Result{Text: c.first}, nil
 				})
-				if _, err := p.run(t, s, first, "", Arrival{}); err != nil {
+				if _, err := p.unanswered(t, s, first, "", Arrival{}); err != nil {
 					t.Fatal(err)
 				}
 			}

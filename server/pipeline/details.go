@@ -10,17 +10,17 @@ import (
 	"codehand/tools/permission"
 )
 
-// details lists what a call brings beside what it touches: the text that a file gets, above all. What says nothing, as
-// false or "", is left out. What the tool itself has to say of the call comes last.
+// details lists what a call brings beside what it touches. Where the tool itself can say what the call would do, that
+// stands for the texts of its input; else these are listed, but for what says nothing, as false or "".
 func (c *call) details(ctx context.Context) string {
-	var b strings.Builder
-	c.detail(&b, "", c.bound.Input)
 	if c.bound.Details != nil {
 		if own := c.bound.Details(ctx, c.state); own != "" {
 			shown, _ := reveal(own, true)
-			b.WriteString("What it does:\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n")
+			return "What it does:\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n"
 		}
 	}
+	var b strings.Builder
+	c.detail(&b, "", c.bound.Input)
 	return b.String()
 }
 

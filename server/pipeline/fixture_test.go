@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"codehand/server/state"
 	"codehand/tools/permission"
@@ -65,14 +64,12 @@ func newState(t *testing.T, name string, roots ...string) *session.State {
 	t.Cleanup(func() { _ = space.Close() })
 	store := state.NewMemory(state.MemoryOptions{})
 	own := state.Scoped(store, state.Key(state.Session, state.Hash("p"), state.Hash(name)))
-	shelf := results.New(t.TempDir())
-	shelf.Pause = time.Hour // the calls of a test are of one turn, however slow this machine is
 	return &session.State{
 		Highest: permission.Bypass,
 		Key:     session.Key{Principal: "p", Session: name},
 		Space:   space,
 		Rules:   policy(t),
-		Results: shelf,
+		Results: results.New(t.TempDir()),
 		Mode:    session.NewCell[permission.Mode](own, "mode"),
 		Plan:    session.NewCell[session.Plan](own, "plan"),
 

@@ -25,10 +25,10 @@ const (
 	gateTimeShape = "2006-01-02T15:04:05Z"
 )
 
-// A gateKey names a gate: of a session, or of a tree (a canonical root), which all sessions share.
+// A gateKey names a gate.
 type gateKey struct {
 	session session.Key
-	tree    string
+	call    string // of a session that several conversations share: the only call at the gate; else ""
 }
 
 // gates holds the gates in use. The zero value is ready. One lock covers all gates and tickets: what it protects are a
@@ -56,7 +56,7 @@ type ticket struct {
 	writer  bool
 	tool    string    // "" until it is known
 	since   time.Time // taken; once it works: began to
-	works   bool      // it has all the gates that it needs
+	works   bool      // its call runs
 	let     bool      // it was let in
 	gone    bool
 }
@@ -124,14 +124,11 @@ func (at *gate) advance() {
 	}
 }
 
-// work says that the call of these tickets runs now.
-func (g *gates) work(tickets ...*ticket) {
+// work says that the call of t runs now.
+func (g *gates) work(t *ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := time.Now()
-	for _, t := range tickets {
-		t.since, t.works = now, true
-	}
+	t.since, t.works = time.Now(), true
 }
 
 // An obstacle is what a ticket waits for.
@@ -216,16 +213,15 @@ func (g *gates) await(ctx context.Context, t *ticket, w wait) error {
 // Waiting is how many calls wait at a gate now.
 func (p *Pipeline) Waiting() int { return int(p.gates.waiting.Load()) }
 
-// enter lets the call through the gate of its session, and a writer then through those of its trees, one after the
-// other in sorted order, so that two writers never wait for each other. The tickets are given up by leave.
+// enter lets the call through the gate of its session. The ticket is given up by leave. Calls of other sessions are not
+// waited for, whatever they do: filestate locks the files that a call changes, also against other processes.
 func (c *call) enter(ctx context.Context) error {
 	v, p := c.visit, c.pipe
 	if c.bound.Traits.Ungated {
 		v.stepAside()
 		return nil
 	}
-	writer := !c.bound.Traits.Parallel
-	t, taken := v.stand(c.bound.Spec.Name, writer)
+	t, taken := v.stand(c.bound.Spec.Name, !c.bound.Traits.Parallel)
 	w := wait{until: taken.Add(waitUnheard)}
 	if c.arrival.Token {
 		w = wait{until: taken.Add(waitHeard), note: func(text string) { c.progress(0, 0, text) }}
@@ -233,29 +229,8 @@ func (c *call) enter(ctx context.Context) error {
 	if err := p.gates.await(ctx, t, w); err != nil {
 		return err
 	}
-	held := []*ticket{t}
-	for _, root := range c.trees(writer) {
-		t := p.gates.take(gateKey{tree: root}, 1, time.Now())
-		v.hold(t)
-		p.gates.arrive(t, c.bound.Spec.Name, true)
-		if err := p.gates.await(ctx, t, w); err != nil {
-			return err
-		}
-		held = append(held, t)
-	}
-	p.gates.work(held...)
+	p.gates.work(t)
 	return nil
-}
-
-// trees returns the canonical roots of the session for a writer, sorted, each once. What changes only the session's own
-// memory needs no tree.
-func (c *call) trees(writer bool) []string {
-	if !writer || c.bound.Traits.Private || c.state.Space == nil {
-		return nil
-	}
-	roots := slices.Clone(c.state.Space.Roots())
-	slices.Sort(roots)
-	return slices.Compact(roots)
 }
 
 // readers is how many readers of a session run at the same time.

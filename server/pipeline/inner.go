@@ -29,7 +29,7 @@ type inside struct {
 func (c *call) inner(ctx context.Context, name string, input json.RawMessage, loan *tool.Loan) (tool.Result, error) {
 	at := *c.state // its tool may not change what this one has
 	var v *Visit
-	found, ok := c.arrival.Find(name, func() { v = c.pipe.Arrive(&at) })
+	found, ok := c.arrival.Find(name, func() { v = c.pipe.visit(&at) })
 	if !ok {
 		return tool.Result{}, fmt.Errorf("%s calls a tool %s, which there is not", c.bound.Spec.Name, name)
 	}
@@ -52,17 +52,6 @@ func (c *call) inner(ctx context.Context, name string, input json.RawMessage, lo
 // mayCall says whether the call may make calls: it must hold no turn at the gate, or they would wait for it for ever.
 func (c *call) mayCall() bool {
 	return c.bound.Traits.Ungated && c.arrival.Find != nil && c.arrival.inside == nil
-}
-
-// alone refuses an inner call that a person would have to allow.
-func (c *call) alone(d permission.Decision, rule string) error {
-	text := "Permission denied: %s needs a person's approval (%s), and codehand asks no one about a call that a " +
-		"skill makes. "
-	if rule != "" {
-		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", c.bound.Spec.Name, because(d),
-			rule)
-	}
-	return tool.Refuse(tool.AskUnavailable, text+"Ask the user, or find another way.", c.bound.Spec.Name, because(d))
 }
 
 // lend keeps the rules that a call lends, in the place of earlier ones. A session that several conversations share gets

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"codehand/tools/permission"
@@ -22,7 +23,7 @@ func (c *call) permit(ctx context.Context) error {
 		c.record.Origin = c.found.Hooks.Origin
 	}
 	if d.Verdict != permission.Deny && c.saidNo() {
-		return c.refusedNow(ctx, d)
+		return c.refusedNow(ctx, d, r)
 	}
 	if err := c.settle(ctx, d, r); err != nil {
 		return err
@@ -41,16 +42,18 @@ func (c *call) saidNo() bool {
 	}
 	a := c.arrival.Reply.Answer
 	said := a.Values[decisionField]
-	return a.Outcome != tool.Accepted || len(said) != 1 || said[0] != allowOnce && said[0] != allowSession
+	return a.Outcome != tool.Accepted || len(said) != 1 ||
+		!slices.Contains([]string{allowOnce, allowSession, allowAlways}, said[0])
 }
 
 // refusedNow is the refusal of a call to which a person said no.
-func (c *call) refusedNow(ctx context.Context, d permission.Decision) error {
+func (c *call) refusedNow(ctx context.Context, d permission.Decision, r permission.Request) error {
+	rule := c.state.Rules.Suggest(r)
 	if d.Verdict == permission.Allow { // that rule did not decide
 		c.record.Rule, c.record.Origin = "", ""
 	}
 	c.record.Asked, c.record.By = true, byUser
-	return c.declined(ctx, c.arrival.Reply.Answer)
+	return c.declined(ctx, d, rule, c.arrival.Reply.Answer)
 }
 
 // settle turns the decision into an answer: nil lets the call run.
@@ -68,8 +71,7 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 			strings.TrimSuffix(d.Reason, "."))
 	case d.Rule != "":
 		return tool.Refuse(tool.PermissionDenied,
-			"Permission denied: %s: %s. The operator can remove that rule. Ask the user, or find another way.", name,
-			because(d))
+			"Permission denied: %s: %s. The operator can remove that rule.", name, because(d))
 	}
 	return tool.Refuse(tool.PermissionDenied,
 		"Permission denied: %s: %s. The operator can allow it with another permissions.mode.", name, because(d))
@@ -83,11 +85,16 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 		return err
 	case v == permission.Allow:
 		return nil
-	case !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil:
+	case c.leaves(d):
 		c.record.Decision, c.record.By = askAllowed, byClient
 		return nil
 	}
 	return c.askPermission(ctx, d, r, why)
+}
+
+// leaves says whether the client's own dialog stands in for a person.
+func (c *call) leaves(d permission.Decision) bool {
+	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !(d.Dangerous && c.canAsk())
 }
 
 // because names the rule that decided, or else the reason.

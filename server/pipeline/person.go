@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ const (
 	reasonField   = "reason"
 	allowOnce     = "allow once"
 	allowSession  = "allow for this session"
+	allowAlways   = "always allow"
 	denyIt        = "deny"
 )
 
@@ -45,15 +47,19 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 		return err
 	}
 	if a.Outcome == tool.Unanswered {
-		return c.unavailable(d, q.rule)
+		return c.unavailable(d, q.rule, " and this client cannot ask one.")
 	}
 	c.record.Asked, c.record.By = true, byUser
 	said := a.Values[decisionField]
 	switch {
 	case a.Outcome != tool.Accepted || len(said) != 1 || !slices.Contains(q.choices, said[0]) || said[0] == denyIt:
-		return c.declined(ctx, a)
+		return c.declined(ctx, d, q.rule, a)
 	case said[0] == allowSession:
 		c.grant(ctx, q.rule)
+	case said[0] == allowAlways:
+		if err := c.pipe.Always.keep(q.rule); err != nil { // the call runs all the same; the next one is asked about
+			c.log().WarnContext(ctx, "a rule cannot be kept", "rule", q.rule, "call", c.visit.id, "error", err)
+		}
 	}
 	c.accepted(ctx)
 	c.found.Allowed = true
@@ -61,22 +67,34 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	return nil
 }
 
-// unavailable refuses a call that needs a person where there is none. rule would allow it; "": none would.
-func (c *call) unavailable(d permission.Decision, rule string) error {
+// unavailable refuses a call that needs a person where none answers, for which why ends the sentence. rule would allow
+// the call; "": none would.
+func (c *call) unavailable(d permission.Decision, rule, why string) error {
 	c.record.Decision, c.record.By = askDenied, byClient
 	if c.arrival.inside != nil {
 		c.record.By = byTool
-		return c.alone(d, rule)
-	}
-	text, name := "Permission denied: %s needs a person's approval and this client cannot ask one. ", c.bound.Spec.Name
-	switch {
-	case rule != "":
-		return tool.Refuse(tool.AskUnavailable, text+"The operator can add the rule %s.", name, rule)
-	case d.Hard:
-		return tool.Refuse(tool.AskUnavailable, text+"Ask the user to do it, or find another way.", name)
+		why = ", and codehand asks no one about a call that a skill makes."
 	}
 	return tool.Refuse(tool.AskUnavailable,
-		text+"The operator can change permissions.mode or permissions.ask_fallback.", name)
+		"Permission denied: %s needs a person's approval%s It is asked because: %s. %s", c.bound.Spec.Name,
+		why, because(d), c.remedy(d, rule))
+}
+
+// remedy says what the user can do so that a call runs for which a person must say yes.
+func (c *call) remedy(d permission.Decision, rule string) string {
+	switch {
+	case rule != "" && c.pipe.UserFile != "":
+		return fmt.Sprintf("The user can allow it with the rule %s in permissions.allow of %s.", rule, c.pipe.UserFile)
+	case rule != "":
+		return fmt.Sprintf("The operator can allow it with the rule %s in permissions.allow.", rule)
+	case d.Hard && d.Rule != "" && d.Origin != permission.BuiltIn:
+		return "The user can do it, or change that rule."
+	case d.Dangerous:
+		return "The user can do it, or allow exactly this command with a rule."
+	case d.Hard:
+		return "The user can do it."
+	}
+	return "The operator can change permissions.mode or permissions.ask_fallback."
 }
 
 // grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person
@@ -113,17 +131,21 @@ func (c *call) tired(ctx context.Context) error {
 }
 
 // declined counts a no, and is the refusal. Where nobody answered, nobody declined: that is not counted.
-func (c *call) declined(ctx context.Context, a tool.Answer) error {
+func (c *call) declined(ctx context.Context, d permission.Decision, rule string, a tool.Answer) error {
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
-		return tool.Refuse(tool.UserDeclined,
-			"The user was asked about this action but has not answered, so nothing was done. Ask them, or try "+
-				"again later.")
+		refused := c.unavailable(d, rule, ". No person answered.")
+		c.record.By = byUser
+		return refused
 	}
 	c.countDecline(ctx)
 	text := "The user declined this action."
 	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
 		text += " They said: " + hookText(said)
+	}
+	text += "\nIt was asked because: " + because(d) + "."
+	if rule != "" {
+		text += " " + c.remedy(d, rule)
 	}
 	return tool.Refuse(tool.UserDeclined, "%s", text)
 }

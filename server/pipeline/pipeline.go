@@ -30,6 +30,8 @@ type Pipeline struct {
 	// nil: there is none.
 	Classify func(context.Context, hooks.Event) (permission.Verdict, error)
 
+	Always   *Always      // keeps what a person allows for good; nil: nobody is offered that
+	UserFile string       // the user's file of settings, as refusals name it; "": there is none
 	Parallel int          // readers of one session at the same time, 1 to 10; else 10
 	Record   func(Record) // metrics; must not block; nil: nobody listens
 	Log      *slog.Logger // nil: nothing is logged
@@ -142,7 +144,6 @@ type call struct {
 func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Arrival) (result tool.Result, err error) {
 	c := v.newCall(t, a)
 	v.begin()
-	defer c.begin()()
 	defer func() {
 		err = c.fault(recover(), err)
 		v.end()
@@ -199,7 +200,9 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 }
 
 func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
-	c := &call{pipe: v.pipe, visit: v, state: v.state, tool: t, arrival: a, progress: a.Progress}
+	state := *v.state
+	state.Results = v.shelf
+	c := &call{pipe: v.pipe, visit: v, state: &state, tool: t, arrival: a, progress: a.Progress}
 	if c.progress == nil {
 		c.progress = func(float64, float64, string) {}
 	}

@@ -30,6 +30,15 @@ func (c *corridor) run(t *testing.T, s *session.State, tl tool.Tool, raw string,
 	return v.Call(t.Context(), tl, json.RawMessage(raw), a)
 }
 
+// unanswered is run for a call whose answer has not gone out when the next one arrives.
+func (c *corridor) unanswered(t *testing.T, s *session.State, tl tool.Tool, raw string, a Arrival) (tool.Result, error) {
+	t.Helper()
+	v := c.Arrive(s)
+	t.Cleanup(v.Leave)
+	a.Ask = c.Ask
+	return v.Call(t.Context(), tl, json.RawMessage(raw), a)
+}
+
 // An editInput is the input of the fixture that has one.
 type editInput struct {
 	Path string `json:"path" jsonschema:"The file."`
@@ -77,7 +86,7 @@ func TestCallRuns(t *testing.T) {
 	if err != nil || r.Text != "größer" || note != "half" {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if !regexp.MustCompile(`^[a-z2-7]{16}$`).MatchString(env.CallID) || env.Limit != 900 || env.State != s || !env.AnswerBy.IsZero() {
+	if !regexp.MustCompile(`^[a-z2-7]{16}$`).MatchString(env.CallID) || env.Limit != 900 || env.State.Key != s.Key || env.State.Space != s.Space || !env.AnswerBy.IsZero() {
 		t.Errorf("Env = %+v", env)
 	}
 	if d := r.Meta.Decision; d == nil || d.Verdict != "ask" || d.Asked || r.Meta.Kept != nil {
@@ -163,7 +172,7 @@ func TestCallRefusedBeforeItRuns(t *testing.T) {
 		{"bare rule", nil, input, []string{"edit_it"}, 0, false, tool.ToolDisabled, "edit_it is not available: rule edit_it, user config line 12"},
 		{
 			"rule", nil, input, []string{"Edit(/" + file + ")"}, permission.Bypass, false, tool.PermissionDenied,
-			"Permission denied: edit_it: rule Edit(/" + file + "), user config line 12. The operator can remove that rule. Ask the user, or find another way.",
+			"Permission denied: edit_it: rule Edit(/" + file + "), user config line 12. The operator can remove that rule.",
 		},
 		{
 			"mode", nil, input, nil, permission.DontAsk, false, tool.PermissionDenied,
@@ -175,11 +184,11 @@ func TestCallRefusedBeforeItRuns(t *testing.T) {
 		},
 		{
 			"nobody to ask", nil, input, nil, 0, true, tool.AskUnavailable,
-			"Permission denied: edit_it needs a person's approval and this client cannot ask one. The operator can change permissions.mode or permissions.ask_fallback.",
+			"Permission denied: edit_it needs a person's approval and this client cannot ask one. It is asked because: mode default asks before this. The operator can change permissions.mode or permissions.ask_fallback.",
 		},
 		{
 			"hard ask", own(permission.Ask), input, nil, 0, false, tool.AskUnavailable,
-			"Permission denied: edit_it needs a person's approval and this client cannot ask one. Ask the user to do it, or find another way.",
+			"Permission denied: edit_it needs a person's approval and this client cannot ask one. It is asked because: a person must approve it. The user can do it.",
 		},
 		{"tool denies", own(permission.Deny), input, nil, permission.Bypass, false, tool.PermissionDenied, ""},
 	}
@@ -309,12 +318,12 @@ func TestHooksBefore(t *testing.T) {
 	}{
 		{"nothing", hooks.Outcome{}, nil, "", "", "old"},
 		{"allow", opinion(permission.Allow), nil, "", "", "old"},
-		{"deny", opinion(permission.Deny), nil, tool.HookBlocked, "Blocked by a hook: because.", ""},
+		{"deny", opinion(permission.Deny), nil, tool.HookBlocked, "Blocked by a hook: because.\nThe operator can change that hook; tell the user.", ""},
 		{"ask", opinion(permission.Ask), nil, tool.AskUnavailable, "", ""},
 		{"deny beats allow", hooks.Outcome{Opinions: []permission.Verdict{permission.Allow, permission.Deny}}, nil, tool.HookBlocked, "", ""},
 		// Nothing stood behind the colon, so models tried the same again.
-		{"no reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: " \n"}, nil, tool.HookBlocked, "Blocked by a hook: it gave no reason. Ask the user, or find another way.", ""},
-		{"long reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", hooks.MaxText), ""},
+		{"no reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: " \n"}, nil, tool.HookBlocked, "Blocked by a hook: it gave no reason\nThe operator can change that hook; tell the user.", ""},
+		{"long reason", hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat("ö", 20_000)}, nil, tool.HookBlocked, "Blocked by a hook: " + strings.Repeat("ö", hooks.MaxText) + "\nThe operator can change that hook; tell the user.", ""},
 		{"input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"new"}`)}, nil, "", "", "new"},
 		{"bad input", hooks.Outcome{Input: json.RawMessage(`{"text":"new"}`)}, nil, tool.InputInvalid, "", ""},
 		{"checked input", hooks.Outcome{Input: json.RawMessage(`{"path":"b","text":"no change"}`)}, nil, tool.NoChange, "", ""},
@@ -447,8 +456,8 @@ func TestAskPermission(t *testing.T) {
 		text   string
 	}{
 		{"allowed", accept(allowOnce, ""), nil, "", ""},
-		{"denied", accept(denyIt, ""), nil, tool.UserDeclined, "The user declined this action."},
-		{"denied with a reason", accept(denyIt, "too soon"), nil, tool.UserDeclined, "The user declined this action. They said: too soon"},
+		{"denied", accept(denyIt, ""), nil, tool.UserDeclined, "The user declined this action.\nIt was asked because: mode default asks before this."},
+		{"denied with a reason", accept(denyIt, "too soon"), nil, tool.UserDeclined, "The user declined this action. They said: too soon\nIt was asked because: mode default asks before this."},
 		{"something else", accept("sure", ""), nil, tool.UserDeclined, ""},
 		{"nothing chosen", accept("", ""), nil, tool.UserDeclined, ""},
 		{"declined", tool.Answer{Outcome: tool.Declined, Values: accept(allowOnce, "").Values}, nil, tool.UserDeclined, ""},
@@ -475,7 +484,7 @@ func TestAskPermission(t *testing.T) {
 			t.Errorf("%s: ran with %v, %+v, %v", tt.name, ran, r.Meta.Decision, err)
 		}
 		q := a.asked[0].Question
-		if len(a.asked) != 1 || q.Title != "Allow edit_it?" || !strings.Contains(q.Text, s.Space.Abs("a")) || !strings.Contains(q.Text, "Editing a") || len(q.Fields) != 2 {
+		if len(a.asked) != 1 || q.Title != "Allow edit_it: "+s.Space.Abs("a") || len(q.Fields) != 2 {
 			t.Errorf("%s: asked %+v", tt.name, a.asked)
 		}
 	}
@@ -530,14 +539,14 @@ func TestAskPending(t *testing.T) {
 	if _, err := v.Call(t.Context(), tl, raw, Arrival{Ask: p.Ask, Reply: reply(0, accept(allowOnce, ""), a.asked)}); !errors.Is(err, tool.ErrPending) {
 		t.Fatalf("second: %v", err)
 	}
-	if a.asked[0].Question.Title != "Allow edit_it?" || a.asked[1].Question.Title != "Which?" {
+	if a.asked[0].Question.Title != "Allow edit_it: "+s.Space.Abs("b") || a.asked[1].Question.Title != "Which?" {
 		t.Fatalf("asked %+v", a.asked)
 	}
 	// A reply to another input does not count.
 	if _, err := v.Call(t.Context(), tl, json.RawMessage(`{"path":"c"}`), Arrival{Ask: p.Ask, Reply: reply(1, accept("blue", ""), a.asked)}); !errors.Is(err, tool.ErrPending) {
 		t.Fatalf("another input: %v", err)
 	}
-	if len(ran) > 0 || h.ran.Load() != 2 || a.asked[2].Question.Title != "Allow edit_it?" {
+	if len(ran) > 0 || h.ran.Load() != 2 || a.asked[2].Question.Title != "Allow edit_it: "+s.Space.Abs("b") {
 		t.Fatalf("ran with %v, hooks %d times, asked %+v", ran, h.ran.Load(), a.asked[2])
 	}
 	if _, err := v.Call(t.Context(), tl, raw, Arrival{Ask: p.Ask, Reply: reply(1, accept("blue", ""), a.asked)}); err != nil {

@@ -32,36 +32,45 @@ func (q permissionAsk) digest(input string) string {
 // maxQuestion is how many characters a question has, its title included. The words for the rest of a message are few.
 const maxQuestion = 4_000
 
-// permissionQuestion asks about the call in words of ours: the tool, what it touches, why a person decides, and the
-// rule that would allow it. Lines of the call are indented, so that none of them looks like one of ours.
+// permissionQuestion asks about the call in words of ours. Some clients show two lines of a question: the first says
+// what the call is about, the second why a person decides and which rule would allow it. Then comes what it would do.
+// Lines of the call are indented, so that none of them looks like one of ours.
 func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r permission.Request,
 	hookSays string) permissionAsk {
-	q := permissionAsk{choices: []string{allowOnce, denyIt}}
+	q := permissionAsk{choices: []string{allowOnce}}
+	head, own, files, hidden := c.touched(r)
 	q.Title = "Allow " + c.bound.Spec.Name + "?"
-	own, files, hidden := c.touched(r)
+	if head != "" {
+		q.Title = "Allow " + c.bound.Spec.Name + ": " + head
+	}
 
-	var text strings.Builder
-	if why := because(d); why != "" {
-		fmt.Fprintf(&text, "Asked because: %s.\n", clipLine(oneLine(why)))
+	q.rule = c.state.Rules.Suggest(r)
+	why := "Asked because: " + clipLine(oneLine(because(d))) + "."
+	if harm := oneLine(c.danger(r)); harm != "" && !d.Dangerous {
+		why += " Warning: " + clipLine(harm) + "."
 	}
-	if why := c.danger(r); why != "" {
-		fmt.Fprintf(&text, "Warning: %s.\n", clipLine(oneLine(why)))
+	if q.rule != "" {
+		why += " Rule that would allow it: " + clipLine(oneLine(q.rule))
 	}
+	var end strings.Builder
 	if hookSays != "" {
-		fmt.Fprintf(&text, "A hook says: %s\n", clipLine(oneLine(hookSays)))
+		fmt.Fprintf(&end, "A hook says: %s\n", clipLine(oneLine(hookSays)))
 	}
 	if hidden {
-		text.WriteString("The text above contains invisible characters; they are shown as escapes.\n")
+		end.WriteString("The text above contains invisible characters; they are shown as escapes.\n")
 	}
-	q.rule = c.state.Rules.Suggest(r)
-	if q.rule != "" {
-		fmt.Fprintf(&text, "Rule that would allow it: %s\n", clipLine(oneLine(q.rule)))
+	if q.rule != "" && !hidden {
+		if !c.state.Shared {
+			q.choices = append(q.choices, allowSession)
+		}
+		if always := c.pipe.Always; always != nil {
+			q.choices = append(q.choices, allowAlways)
+			fmt.Fprintf(&end, "%q adds that rule to permissions.allow in %s\n", allowAlways, oneLine(always.File))
+		}
 	}
-	if q.rule != "" && !hidden && !c.state.Shared {
-		q.choices = []string{allowOnce, allowSession, denyIt}
-	}
-	room := maxQuestion - utf8.RuneCountInString(q.Title) - utf8.RuneCountInString(text.String()) - 10
-	q.Text = share(own, c.details(ctx)+files, room) + strings.TrimSuffix(text.String(), "\n")
+	q.choices = append(q.choices, denyIt)
+	room := maxQuestion - utf8.RuneCountInString(q.Title+why+end.String()) - 10
+	q.Text = strings.TrimSuffix(why+"\n"+share(own, c.details(ctx)+files, room)+end.String(), "\n")
 	q.Fields = []tool.Field{
 		{Name: decisionField, Label: "Decision", Choices: q.choices},
 		{Name: reasonField, Label: "Reason (optional)"},
@@ -83,31 +92,48 @@ func share(first, other string, n int) string {
 	return first + results.CutMiddle(other, n-utf8.RuneCountInString(first))
 }
 
-// touched lists what the call is about, and the files that its commands are known to touch. hidden says that something
-// in it could not have been seen.
-func (c *call) touched(r permission.Request) (own, files string, hidden bool) {
+// maxHead is how many characters the first line of a question says of what the call is about.
+const maxHead = 200
+
+// touched says in a line what the call is about, lists it where a line does not hold it, and lists the files that its
+// commands are known to touch. hidden says that something in it could not have been seen.
+func (c *call) touched(r permission.Request) (head, own, files string, hidden bool) {
 	var b, f strings.Builder
+	several := 0
 	show := func(s string, lines bool) string {
 		shown, n := reveal(s, lines)
 		hidden = hidden || n
 		return shown
 	}
-	if a := c.bound.Activity; a != "" {
-		b.WriteString(show(a, false) + "\n")
-	}
-	b.WriteString("Tool: " + c.bound.Spec.Name + "\n")
 	for _, t := range r.Targets {
 		at := &b
 		if t.Use != permission.ByCall {
 			at = &f
 		}
 		shown := show(t.Value, t.Kind == permission.Command)
-		at.WriteString(targetName(t) + ":\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n")
+		if t.Use == permission.ByCall {
+			several++
+		}
+		if t.Use == permission.ByCall && head == "" {
+			first, rest, _ := strings.Cut(shown, "\n")
+			if head = clip(first, maxHead); head == shown && rest == "" {
+				shown = "" // it is said
+			}
+		}
+		if shown != "" {
+			at.WriteString(targetName(t) + ":\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n")
+		}
 		if t.Real != "" && t.Real != t.Value {
 			at.WriteString("    which is " + show(t.Real, false) + "\n")
 		}
 	}
-	return b.String(), f.String(), hidden
+	switch {
+	case head == "":
+		head = clip(show(c.bound.Activity, false), maxHead)
+	case several > 1:
+		head = fmt.Sprintf("%s and %d more", head, several-1)
+	}
+	return head, b.String(), f.String(), hidden
 }
 
 // danger says why a command of the call is dangerous; "": none is.
@@ -201,9 +227,12 @@ func oneLine(text string) string {
 const maxLine = 500
 
 // clipLine cuts such a text.
-func clipLine(text string) string {
-	if r := []rune(text); len(r) > maxLine {
-		return string(r[:maxLine-1]) + "…"
+func clipLine(text string) string { return clip(text, maxLine) }
+
+// clip cuts a text to n characters.
+func clip(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
 	}
 	return text
 }

@@ -16,16 +16,25 @@ func (c *call) decide(ctx context.Context) (permission.Request, permission.Decis
 	r := c.request() // anew: hooks may have taken minutes
 	c.known = &r
 	d := c.state.Rules.Decide(r)
-	if !grantsMatter(r, d) || c.state.Shared { // several conversations share the key, and a grant is for one
+	if !grantsMatter(r, d) {
 		return r, d
+	}
+	r.Grants = c.pipe.Always.grants(r.Now)
+	if c.state.Shared { // several conversations share the key, and a session's grant is for one
+		return c.granted(r, d)
 	}
 	// What the Store does not say was not granted.
 	if grants, err := c.state.Grants.Load(ctx); err == nil {
-		r.Grants = grants
+		r.Grants = slices.Concat(r.Grants, grants)
 	}
 	if in := c.arrival.inside; in != nil {
 		r.Grants = slices.Concat(r.Grants, in.lent)
 	}
+	return c.granted(r, d)
+}
+
+// granted decides again where there are grants.
+func (c *call) granted(r permission.Request, d permission.Decision) (permission.Request, permission.Decision) {
 	if len(r.Grants) > 0 {
 		d = c.state.Rules.Decide(r)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"codehand/tools/results"
 	"codehand/tools/session"
 )
 
@@ -15,11 +16,13 @@ type Visit struct {
 	id      string
 	arrived time.Time
 
+	shelf    *results.Shelf // for what the call shows; nil: the session keeps no results
+	answered func()         // ends the turn of the calls that arrived with it
+
 	mu      sync.Mutex
-	ticket  *ticket   // at the session's gate; nil: given up, a new one is taken at the gate
-	atGate  bool      // too late to step aside
-	trees   []*ticket // at the gates of trees, while a writer runs
-	running bool      // Call has not returned: it leaves by itself
+	ticket  *ticket // at the session's gate; nil: given up, a new one is taken at the gate
+	atGate  bool    // too late to step aside
+	running bool    // Call has not returned: it leaves by itself
 
 	commanded bool // by Call alone
 }
@@ -31,15 +34,38 @@ func (v *Visit) Commanded() bool { return v.commanded }
 // Arrive takes a ticket at the session's gate. Call it in the order in which calls came in. The State may be changed
 // until Visit.Call; its Key may not.
 func (p *Pipeline) Arrive(s *session.State) *Visit {
-	v := &Visit{pipe: p, state: s, id: randomText(16), arrived: time.Now()}
-	v.ticket = p.gates.take(gateKey{session: s.Key}, p.readers(), v.arrived)
+	v := p.visit(s)
+	if s.Results != nil {
+		v.shelf, v.answered = s.Results.Arrive()
+		if s.Shared {
+			v.answered() // nobody knows whose conversation the next call is
+		}
+	}
 	return v
+}
+
+// visit takes a ticket for a call that is counted with what the session shows already.
+func (p *Pipeline) visit(s *session.State) *Visit {
+	v := &Visit{pipe: p, state: s, id: randomText(16), arrived: time.Now(), shelf: s.Results, answered: func() {}}
+	v.ticket = p.gates.take(v.gate(), p.readers(), v.arrived)
+	return v
+}
+
+// gate names the gate of the session. The calls of a session that several conversations share have one each: what they
+// may not do at once, the locks on files keep apart.
+func (v *Visit) gate() gateKey {
+	key := gateKey{session: v.state.Key}
+	if v.state.Shared {
+		key.call = v.id
+	}
+	return key
 }
 
 // Leave gives the ticket up. The transport defers it, so that a request that mcp-go answers by itself does not hold up
 // the queue. It does nothing the second time, and nothing while Call runs: a call that is still at work keeps its
 // place until it is done.
 func (v *Visit) Leave() {
+	v.answered()
 	v.mu.Lock()
 	busy := v.running
 	v.mu.Unlock()
@@ -48,16 +74,13 @@ func (v *Visit) Leave() {
 	}
 }
 
-// leave gives up all that the visit holds, trees first.
+// leave gives the ticket up, also in the middle of a call.
 func (v *Visit) leave() {
 	v.mu.Lock()
-	trees, own := v.trees, v.ticket
-	v.trees, v.ticket, v.atGate = nil, nil, false
+	t := v.ticket
+	v.ticket, v.atGate = nil, false
 	v.mu.Unlock()
-	for _, t := range trees {
-		v.pipe.gates.drop(t)
-	}
-	v.pipe.gates.drop(own)
+	v.pipe.gates.drop(t)
 }
 
 // stepAside gives up the place in the session's queue, unless the call is already at the gate.
@@ -80,18 +103,11 @@ func (v *Visit) stand(tool string, writer bool) (t *ticket, taken time.Time) {
 	taken = v.arrived
 	if v.ticket == nil {
 		taken = time.Now()
-		v.ticket = g.take(gateKey{session: v.state.Key}, v.pipe.readers(), taken)
+		v.ticket = g.take(v.gate(), v.pipe.readers(), taken)
 	}
 	v.atGate = true
 	g.arrive(v.ticket, tool, writer)
 	return v.ticket, taken
-}
-
-// hold remembers a tree's ticket, to be given up with the rest.
-func (v *Visit) hold(t *ticket) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.trees = append(v.trees, t)
 }
 
 // begin and end mark the time in which Call runs.

@@ -12,7 +12,7 @@ import "slices"
 //  6. mode bypassPermissions
 //  7. an allow rule, a grant of the session, a hook's allow
 //  8. the mode, the operator's classifier, a sandbox in place of a question
-//  9. else a person is asked, or the client's own dialog
+//  9. else a person is asked, or the client's own dialog; for what is dangerous a person, where one can be asked
 //
 // A rule that denies or asks is compared with every spelling that is known, one that allows must cover all of them.
 func (p *Policy) Decide(r Request) Decision {
@@ -167,7 +167,7 @@ func (p *Policy) byMode(r *Request) Decision {
 	case r.Mode == DontAsk:
 		return deny("mode dontAsk denies everything that needs approval")
 	case harm != "":
-		return Decision{Verdict: Ask, Reason: "the command is dangerous: " + harm}
+		return Decision{Verdict: Ask, Dangerous: true, Reason: "the command is dangerous: " + harm}
 	case outside != "":
 		return Decision{Verdict: Ask, About: outside, Reason: "it reads " + outside + ", outside the roots"}
 	case has.domain:

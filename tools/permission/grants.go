@@ -12,6 +12,7 @@ type Grant struct {
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until,omitzero"` // of a loan; never longer than what a person grants holds
 	Skill string    `json:"skill,omitempty"`
+	File  string    `json:"-"` // that the rule was added to, since this process read it; "": it holds in one session only
 }
 
 const (
@@ -82,7 +83,10 @@ func (g Grant) holds(now time.Time) bool {
 }
 
 func (g Grant) origin() string {
-	if g.lent() {
+	switch {
+	case g.File != "":
+		return g.File
+	case g.lent():
 		return lentBy + g.Skill
 	}
 	return Granted

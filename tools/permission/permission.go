@@ -90,10 +90,12 @@ type Request struct {
 // A Decision names what decided, for the model, for people and for the audit.
 type Decision struct {
 	Verdict Verdict
-	Hard    bool   // Ask only: a person must decide; a client's own dialog is not enough
-	Off     bool   // Deny only: a bare rule switches the whole tool off
-	Rule    string // as written; "" for a mode's default
-	Origin  string // file and line, flag, Granted, or the skill that lends it
+	Hard    bool // Ask only: a person must decide; a client's own dialog is not enough
+	// Ask only: a command of class Dangerous. A person decides where one can be asked; elsewhere it is any other ask
+	Dangerous bool
+	Off       bool   // Deny only: a bare rule switches the whole tool off
+	Rule      string // as written; "" for a mode's default
+	Origin    string // file and line, flag, Granted, or the skill that lends it
 	// what the decision is about: a path as it was spelt, a sub-command, a host, a name; "": the call as a whole
 	About  string
 	Reason string // half a sentence

@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +17,9 @@ type Approval struct {
 	Approved bool   // the plan may be carried out
 	accept   bool   // edits inside the roots need no further question
 	feedback string // the person's words
-	note     string // who decided, if no person did
+	by       string // who approved; "": the user, who was asked
 	nobody   bool   // nobody could be asked
+	silent   bool   // no person answered
 	Outdated bool   // the session itself changed the plan meanwhile
 	Bound    bool   // the operator allows plan mode only
 }
@@ -31,6 +33,9 @@ func Decide(env tool.Env, text string) (Approval, error) {
 		by.Approved = by.accept || slices.Equal(a.Values[planDecision], []string{approveAsk})
 		return by, nil
 	}
+	if a.Silent {
+		return Approval{silent: true}, nil
+	}
 	if a.Outcome != tool.Unanswered {
 		return Approval{}, nil // declined and cancelled mean: stay
 	}
@@ -40,10 +45,9 @@ func Decide(env tool.Env, text string) (Approval, error) {
 			return Approval{},
 				tool.Refuse(tool.PlanTextNeeded, `Pass the plan's text in "plan" so that it can be approved.`)
 		}
-		return Approval{Approved: true}, nil // its own dialog showed the text and let the call through
+		return Approval{Approved: true, by: approvedByClient}, nil
 	case "auto":
-		return Approval{Approved: true,
-			note: `[nobody was asked: the operator has set plan.approval_fallback = "auto"]`}, nil
+		return Approval{Approved: true, by: approvedByNobody}, nil
 	}
 	return Approval{nobody: true}, nil
 }
@@ -104,19 +108,17 @@ func (a Approval) Answer(file File, edited bool, mode permission.Mode) string {
 			"this version has no web console. "+
 			"The plan is saved at %s. The user can read it there; the operator can set plan.approval_fallback to "+
 			"client or auto, or the user can use a client that supports elicitation.", file.Path)
+	case a.silent:
+		return "Plan mode stays on: no person answered. The plan is saved at " + file.Path + "."
 	case !a.Approved && said == "":
 		return "The user wants to keep planning. Plan mode stays on. The plan is saved at " + file.Path + "."
 	case !a.Approved:
 		return "The user wants to keep planning." + said + "\nPlan mode stays on. The plan is saved at " + file.Path +
 			"."
 	}
-	text := approvedByUser + " It is saved at " + file.Path + "."
+	text := cmp.Or(a.by, approvedByUser) + " It is saved at " + file.Path
 	if edited {
-		text = approvedByUser + " It is saved at " + file.Path + " (edited by the user)."
+		text += " (edited by the user)"
 	}
-	text += said + "\nThe mode is " + mode.String() + " now.\n\n" + file.Text
-	if a.note != "" {
-		text += "\n" + a.note
-	}
-	return text
+	return text + "." + said + "\nThe mode is " + mode.String() + " now.\n\n" + file.Text
 }

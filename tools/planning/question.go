@@ -9,13 +9,22 @@ import (
 
 // The fields of the question about a plan, and what the first may hold.
 const (
-	planDecision   = "decision"
-	planFeedback   = "feedback"
-	approveAccept  = "approve, accept edits"
-	approveAsk     = "approve, ask for edits"
-	keepPlanning   = "keep planning"
-	planShown      = 3_000 // characters of the plan in the question; the rest is in the file
+	planDecision  = "decision"
+	planFeedback  = "feedback"
+	approveAccept = "approve, accept edits"
+	approveAsk    = "approve, ask for edits"
+	keepPlanning  = "keep planning"
+	planShown     = 3_000 // characters of the plan in the question; the rest is in the file
+)
+
+// What an answer says of who approved a plan.
+const (
 	approvedByUser = "User has approved your plan."
+	// its own dialog showed the text and let the call through
+	approvedByClient = "Your client's dialog let this call through, which approves the plan; codehand itself asked " +
+		"nobody."
+	approvedByNobody = "The plan counts as approved: the operator has set plan.approval_fallback = \"auto\". Nobody " +
+		"was asked."
 )
 
 // Question asks a person about a plan: text, if the call brought it, else what is in the file. back is the mode from

@@ -2,7 +2,6 @@ package results
 
 import (
 	"sync"
-	"time"
 	"unicode/utf8"
 )
 
@@ -13,50 +12,45 @@ const (
 	// spare is the part of maxGroup that whole results leave free. Results that were sent cannot shrink, so whatever
 	// follows a full group needs room for its first line and its preview.
 	spare = 20_000
-	// groupPause is Shelf.Pause as it is made: some clients send the calls of one turn one after the other.
-	groupPause = time.Second
 	// previewBytes is what a result shows for which the group has no room.
 	previewBytes = 2_000
 )
 
-// A group counts what the calls of one turn show. Calls that overlap, or begin within Shelf.Pause after the one before
-// ended, are of one group. It is safe for concurrent use.
+// A group counts what the calls of one turn show. It is safe for concurrent use.
 type group struct {
 	mu    sync.Mutex
-	open  int       // calls under way
-	ended time.Time // of the last call
-	shown int       // characters so far
+	shown int // characters so far
 }
 
-// Begin counts a call into the running group, or begins a new one. The caller runs end when the call is over, once.
-func (s *Shelf) Begin() (end func()) {
-	g := &s.group
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open == 0 && time.Since(g.ended) > s.Pause {
-		g.shown = 0
-	}
-	g.open++
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.open--
-		g.ended = time.Now()
-	}
+// turns tells the turns of a model apart: a model sends the calls of one turn before it has read an answer to any.
+type turns struct {
+	mu   sync.Mutex
+	open *group // that a call joins which arrives now; nil: it begins one
 }
 
-// Part ends the running group unless calls of it are under way: the next call is of no turn of a model, however soon it
-// comes. It is for what programs ask, which need their answers whole.
-func (s *Shelf) Part() {
-	g := &s.group
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.ended = time.Time{}
+// Arrive returns the view for a call that arrives now. The calls that arrive before any of them is answered share the
+// room of one turn; the next call after an answer begins a new turn, whatever still runs. The caller runs answered when
+// the call has been answered; more than once does no harm.
+func (s *Shelf) Arrive() (own *Shelf, answered func()) {
+	t := s.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		t.open = &group{}
+	}
+	g := t.open
+	return &Shelf{dir: s.dir, turns: t, group: g}, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.open == g {
+			t.open = nil
+		}
+	}
 }
 
 // Count adds n characters to what the group shows: those that came to a result after it was bounded. n may be negative.
 func (s *Shelf) Count(n int) {
-	g := &s.group
+	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shown = max(g.shown+n, 0)
@@ -65,10 +59,23 @@ func (s *Shelf) Count(n int) {
 // Reserve counts n more characters, or as many as the group still has room for, and says how many. What of them is not
 // used is given back by Count.
 func (s *Shelf) Reserve(n int) int {
-	g := &s.group
+	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n = max(min(n, maxGroup-g.shown), 0)
+	g.shown += n
+	return n
+}
+
+// Claim counts as many characters as a result of at most want may show, and says how many: all, what the turn has room
+// for, or at least as many as a preview. What of them is not used is given back by Count. It is for tools that show a
+// part of something and say how to go on, so that what they show is not cut afterwards.
+func (s *Shelf) Claim(want int) int {
+	g := s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	room := max(maxGroup-spare-g.shown, min(previewBytes, maxGroup-g.shown), 1)
+	n := min(want, room)
 	g.shown += n
 	return n
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 	"unicode/utf8"
 )
 
@@ -25,14 +23,11 @@ func TestGroupBudget(t *testing.T) {
 	var mu sync.Mutex
 	var shown []Shown
 	var wg sync.WaitGroup
-	var begun sync.WaitGroup
-	begun.Add(10)
 	for i := range 10 {
+		own, answered := s.Arrive()
 		wg.Go(func() {
-			defer s.Begin()()
-			begun.Done()
-			begun.Wait()
-			got := s.Bound(t.Context(), fmt.Sprint("call", i), "list_files", text, Form{Runes: 50_000})
+			defer answered()
+			got := own.Bound(t.Context(), fmt.Sprint("call", i), "list_files", text, Form{Runes: 50_000})
 			mu.Lock()
 			defer mu.Unlock()
 			shown = append(shown, got)
@@ -61,51 +56,63 @@ func TestGroupBudget(t *testing.T) {
 	}
 }
 
-// TestGroupEnds: a group goes on while calls overlap or follow within a second, and is over after that.
-func TestGroupEnds(t *testing.T) {
+// TestTurns: calls that arrive before any of them is answered share the room of a turn, and no others do: 14 reads, one
+// after the other, ended in previews, and with a long command beside them every call did.
+func TestTurns(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := New(filepath.Join(t.TempDir(), "r"))
-		text := fortyThousand()
-		call := 0
-		whole := func() bool {
-			call++
-			return !s.Bound(t.Context(), fmt.Sprint("call", call), "t", text, Form{Runes: 50_000}).Cut
+	s := New(filepath.Join(t.TempDir(), "r"))
+	text := fortyThousand()
+	n := 0
+	whole := func(own *Shelf) bool {
+		n++
+		return !own.Bound(t.Context(), fmt.Sprint("call", n), "t", text, Form{Runes: 50_000}).Cut
+	}
+	long, longAnswered := s.Arrive() // runs beside all that follow
+	first, answered := s.Arrive()
+	for i := range 4 {
+		if !whole(first) {
+			t.Errorf("result %d of the first turn was cut", i)
 		}
-		alone := func() bool { defer s.Begin()(); return whole() }
+	}
+	if whole(long) {
+		t.Error("a turn shows five results of 40,000 characters")
+	}
+	answered()
+	for i := range 20 {
+		own, answered := s.Arrive()
+		if !whole(own) {
+			t.Fatalf("call %d in a row was cut", i)
+		}
+		answered()
+		answered() // the second time says nothing
+	}
+	if whole(long) {
+		t.Error("an answer to others gives a call the room of another turn")
+	}
+	next, _ := s.Arrive()
+	longAnswered() // it is of a turn that is over, so the running one goes on
+	other, _ := s.Arrive()
+	next.Count(maxGroup - spare)
+	if whole(other) {
+		t.Error("the end of an old turn ends the running one")
+	}
+}
 
-		for i := range 4 {
-			if !alone() {
-				t.Errorf("call %d of the first group was cut", i)
-			}
-			time.Sleep(groupPause)
-		}
-		if alone() {
-			t.Error("a call that began 1 s after the one before is of its group")
-		}
-		time.Sleep(groupPause + time.Millisecond)
-		if !alone() {
-			t.Error("a call that began later than 1 s after the one before has a group of its own")
-		}
-
-		time.Sleep(time.Hour)
-		end := s.Begin() // a long one, which the others overlap
-		for range 4 {
-			time.Sleep(time.Minute)
-			if !alone() {
-				t.Error("cut too early")
-			}
-		}
-		time.Sleep(time.Minute)
-		if alone() {
-			t.Error("calls that overlap with one call are of one group")
-		}
-		end()
-		time.Sleep(groupPause + time.Millisecond)
-		if !alone() {
-			t.Error("the group of a long call does not end with it")
-		}
-	})
+// TestClaim: a claim takes what there is room for, and at least what a preview has.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	s := New(t.TempDir())
+	if a, b, c := s.Claim(50_000), s.Claim(500_000), s.Claim(50_000); a != 50_000 || b != 130_000 || c != previewBytes {
+		t.Errorf("claimed %d, %d, %d", a, b, c)
+	}
+	s.Count(-150_000)
+	if a := s.Claim(50_000); a != 50_000 {
+		t.Errorf("claimed %d of what was given back", a)
+	}
+	s.Count(maxGroup)
+	if a := s.Claim(50_000); a != 1 {
+		t.Errorf("claimed %d of nothing", a)
+	}
 }
 
 // TestGroupOfMany: whatever ten calls of one group give, short results are whole, no result is over its form, the first
@@ -122,7 +129,6 @@ func TestGroupOfMany(t *testing.T) {
 		s := New(dir)
 		total := 0
 		for i := range 10 { // as many as run at once
-			end := s.Begin()
 			text := strings.Repeat(strings.Repeat("ü", r.IntN(200))+"\n", 1+r.IntN(400))
 			f := Form{Runes: 20_000, Bytes: limit(r) * 10, Lines: limit(r)}
 			got := s.Bound(t.Context(), fmt.Sprint(n, i), "t", text, f)
@@ -136,7 +142,6 @@ func TestGroupOfMany(t *testing.T) {
 				t.Fatalf("seed %d: first line %q lacks %s", n, first, got.Path)
 			}
 			total += utf8.RuneCountInString(got.Text)
-			end()
 		}
 		if total > maxGroup {
 			t.Fatalf("seed %d: %d characters", n, total)
@@ -149,7 +154,6 @@ func TestGroupOfMany(t *testing.T) {
 func TestGroupCount(t *testing.T) {
 	t.Parallel()
 	s := New(filepath.Join(t.TempDir(), "r"))
-	defer s.Begin()()
 	s.Count(150_000)
 	if got := s.Bound(t.Context(), "a", "t", fortyThousand(), Form{}); !got.Cut {
 		t.Error("there was no room")
@@ -164,7 +168,6 @@ func TestGroupCount(t *testing.T) {
 func TestFit(t *testing.T) {
 	t.Parallel()
 	s := New(filepath.Join(t.TempDir(), "r"))
-	defer s.Begin()()
 	w := Whole{Path: "/w/a.txt", Bytes: 1e6, Lines: 9_000}
 	first := "Output too large (976.6 KB, 9,000 lines). Full output: /w/a.txt Read it with read_file offset/limit or grep_search."
 
@@ -194,7 +197,6 @@ func TestFit(t *testing.T) {
 func TestGroupSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := New(filepath.Join(t.TempDir(), "r"))
-	defer s.Begin()()
 	s.Count(maxGroup - spare)
 	text, w := lines0(2_000), Whole{Path: "/w/a.txt", Bytes: 1e6, Lines: 9_000}
 	for name, c := range map[string]struct {
@@ -245,7 +247,6 @@ func TestLinkInPlaceOfShelf(t *testing.T) {
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	s := New(t.TempDir())
-	defer s.Begin()()
 	s.Count(maxGroup - 1_000)
 	if a, b, c := s.Reserve(600), s.Reserve(600), s.Reserve(600); a != 600 || b != 400 || c != 0 {
 		t.Errorf("granted %d, %d, %d", a, b, c)

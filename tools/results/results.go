@@ -13,22 +13,19 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
-// A Shelf keeps the results of one session in its directory, and counts what its calls show together. It is safe for
-// concurrent use.
+// A Shelf keeps the results of one session in its directory, and counts what calls show together. Each call has a view
+// of its own (Arrive). It is safe for concurrent use.
 type Shelf struct {
-	// how long after the end of a call the next one still belongs to its group; 1 s, unless it is changed before the
-	// first
-	Pause time.Duration
-
 	dir   string
-	group group
+	turns *turns // of the session
+	group *group // of the call
 }
 
-// New returns the shelf that keeps its files in dir, which is made (0700) when it is first needed.
-func New(dir string) *Shelf { return &Shelf{Pause: groupPause, dir: dir} }
+// New returns the shelf that keeps its files in dir, which is made (0700) when it is first needed. It counts by itself,
+// as a call that no other is beside.
+func New(dir string) *Shelf { return &Shelf{dir: dir, turns: &turns{}, group: &group{}} }
 
 // Dir returns the directory of the shelf.
 func (s *Shelf) Dir() string { return s.dir }

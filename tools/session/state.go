@@ -35,6 +35,8 @@ type Client struct {
 	MaxBytes      int    // likewise
 	MaxLines      int    // likewise
 	MaxImages     int    // of one result; 0: it takes none
+	NoTextFields  bool   // a form with an empty text cannot be sent there
+	DeclinesAlone bool   // it declines questions by itself when it runs without a person
 }
 
 // Prefs are the operator's settings that tools read, the same for all sessions of a process.

@@ -10,9 +10,11 @@ import (
 type Result struct {
 	Text string // what the model reads; what happened comes first
 	// it ran but the work failed (COMMAND_FAILED, TIMEOUT): isError, kept and cut as usual; "": it did not
-	Failed      Code
-	Media       []Media  // images; at most one unless the client profile allows more
-	Meta        Meta     // for programs; goes to the result's _meta, never to structuredContent
+	Failed Code
+	Media  []Media // images; at most one unless the client profile allows more
+	Meta   Meta    // for programs; goes to the result's _meta, never to structuredContent
+	// characters that Run has claimed for Text from what the calls of its turn may show; 0: none
+	Counted     int
 	Shows       []string // absolute paths whose content Text shows; forgotten if a hook replaces Text
 	ListChanged bool     // the tool list of this session changed; the notice goes out before the answer
 	Lends       *Loan    // rules that a skill brings; nil: the call lends none, and earlier loans stay

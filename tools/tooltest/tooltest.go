@@ -126,6 +126,9 @@ func (s *Session) Env(c tool.Call) tool.Env {
 		limit = tool.DefaultMaxRunes
 	}
 	at := *s.State
+	var answered func()
+	at.Results, answered = s.Results.Arrive()
+	answered() // each call is a turn of its own
 	if cwd, err := s.Cwd.Load(s.t.Context()); err == nil && cwd != "" {
 		at.Space = at.Space.At(cwd) // as server does for every call
 	}

@@ -72,7 +72,7 @@ func (s *File) Cells(ctx context.Context, first, asked int) (tool.Result, error)
 // stackCells shows what there is room for. All cells are all of the file; else what counts is the cells that are shown.
 func (s *File) stackCells(ctx context.Context, cells []notebook.Cell, first, asked int) (tool.Result, error) {
 	stack := &results.Stack{Name: "cells", First: first, Asked: asked, Total: len(cells),
-		Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
+		Form: s.room(), Tokens: s.Tokens}
 	images := &album{s: s}
 	spans := []filestate.Span{{}} // without any, all would count as seen
 	var at cut

@@ -30,6 +30,8 @@ type File struct {
 	Head   []byte    // the first 64 KiB at most
 	Tokens int       // that a view may have at most
 	book   *Notebook // set if it is shown as a notebook
+
+	claimed int // characters that are counted as shown by the turn of the call, and not used yet
 }
 
 // Open opens a file. Errors are for wording.PathRefusal. The caller closes the file.
@@ -55,6 +57,26 @@ func (s *File) Close() {
 		_ = s.from.Close() // it was only read
 	}
 	_ = s.file.Close()
+	s.giveBack()
+}
+
+// room is what this call may show of the file. It is taken from what the calls of its turn may show together, so that
+// a turn that is nearly full gets a shorter view, which says how to go on and counts as far as it goes.
+func (s *File) room() results.Form {
+	s.giveBack()
+	env := s.env
+	if env.Results != nil && env.Limit > 0 {
+		s.claimed = env.Results.Claim(env.Limit)
+		env.Limit = s.claimed
+	}
+	return wording.Form(env, 500, 2)
+}
+
+func (s *File) giveBack() {
+	if s.claimed > 0 {
+		s.env.Results.Count(-s.claimed)
+		s.claimed = 0
+	}
 }
 
 // read returns the first bytes of the file, at most most.
@@ -90,8 +112,9 @@ func (s *File) answer(ctx context.Context, p view) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	p.facts.Hash = sight.Sum
-	res := tool.Result{Shows: []string{s.file.Path},
+	res := tool.Result{Shows: []string{s.file.Path}, Counted: s.claimed,
 		Meta: tool.Meta{Version: string(sight.Version), Data: wording.Data(p.facts)}}
+	s.claimed = 0 // it is the result's
 	prefs := s.env.Prefs
 	if sight.Again%2 == 1 && !p.fresh && prefs.ReadDedup && !s.env.Shared &&
 		filepath.Dir(s.file.Path) != s.env.Results.Dir() {

@@ -9,7 +9,6 @@ import (
 	"codehand/tools/search"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
-	"codehand/tools/wording"
 )
 
 // pageLines is how many lines are shown if nobody says how many.
@@ -24,7 +23,7 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 	prefs := s.env.Prefs
 	v := &results.View{
 		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.Tokens, Pipe: prefs.ReadPipe,
-		Form: wording.Form(s.env, 500, 2), BOM: as.Mark() > 0,
+		Form: s.room(), BOM: as.Mark() > 0,
 	}
 	q := search.PageQuery{First: v.First, Lines: asked, MaxLine: prefs.ReadMaxLine, MaxBytes: int64(4 * v.Tokens)}
 	if asked == 0 {

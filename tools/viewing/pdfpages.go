@@ -46,7 +46,7 @@ func (s *File) Pages(ctx context.Context, asked string) (tool.Result, error) {
 	}
 	first, last, total := pages[0].Number, pages[len(pages)-1].Number, pages[0].Of
 	stack := &results.Stack{Name: "pages", First: first, Total: total, Asked: len(pages),
-		Form: wording.Form(s.env, 500, 2), Tokens: s.Tokens}
+		Form: s.room(), Tokens: s.Tokens}
 	images := &album{s: s}
 	for _, p := range pages {
 		before := *images

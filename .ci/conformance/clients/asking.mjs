@@ -77,7 +77,7 @@ export async function run(make, connect) {
 		assert(!result.isError, text(result));
 		assert.equal(readFileSync(file('a.txt'), 'utf8'), 'one\n');
 		assert.equal(asked.length, 1);
-		assert.match(asked[0].message, /^Allow run_shell\?\n/);
+		assert.match(asked[0].message, /^Allow run_shell: echo one [^\n]*\nAsked because: /);
 		assert(asked[0].message.includes(`echo one | tee ${file('a.txt')}`), asked[0].message);
 		assert.deepEqual(asked[0].requestedSchema.properties.decision.enum, ['allow once', 'allow for this session', 'deny']);
 		assert.deepEqual(asked[0].requestedSchema.required, ['decision']);
@@ -97,16 +97,17 @@ export async function run(make, connect) {
 		assert.equal(readFileSync(file('a.txt'), 'utf8'), 'three\n');
 	});
 	for (const [name, answer, words] of [
+		['closed', { action: 'cancel' }, "ASK_UNAVAILABLE: Permission denied: run_shell needs a person's approval. No person answered."],
 		['denied', accept('deny', 'not now'), 'USER_DECLINED: The user declined this action. They said: not now'],
 		['declined', { action: 'decline' }, 'USER_DECLINED: The user declined this action.'],
-		['cancelled', { action: 'cancel' }, 'USER_DECLINED: The user declined this action.'],
+		['denied again', accept('deny'), 'USER_DECLINED: The user declined this action.'],
 	]) {
 		await check(name, async () => {
 			const before = asked.length;
 			say.push(answer);
 			const result = await shell(client, `echo four | tee ${file('b.txt')}`);
 			assert(result.isError);
-			assert.equal(text(result), words);
+			assert(text(result).startsWith(words), text(result));
 			assert.equal(asked.length, before + 1);
 			assert(!existsSync(file('b.txt')), 'it ran');
 		});

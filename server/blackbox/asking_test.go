@@ -1,0 +1,135 @@
+package blackbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/server/replaytest"
+)
+
+// TestQuestionShowsChange: whoever is asked about an edit sees in two lines which file it is about, why they are asked and
+// which rule would allow it, and below what will change.
+func TestQuestionShowsChange(t *testing.T) {
+	t.Parallel()
+	set := map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "deny"}
+	eachPlanner(t, replaytest.Declared, set, func(t *testing.T, p *planner) {
+		p.put("$WORK/a.txt", "one\ntwo\nthree\n")
+		p.put("$WORK/b.txt", strings.Repeat("an old line of some length\n", 300))
+		p.allowed("read_file", `{"file_path":"$WORK/a.txt"}`)
+		p.allowed("read_file", `{"file_path":"$WORK/b.txt"}`)
+		asks := func(tool, args string, want ...string) {
+			t.Helper()
+			a := p.Call(tool, p.args(args), func(q string) string {
+				for _, w := range want {
+					if !strings.Contains(q, p.args(w)) {
+						t.Errorf("%s: no %q in\n%s", tool, p.args(w), q)
+					}
+				}
+				if lines := strings.SplitN(q, "\n", 3); len(lines) < 3 || !strings.HasPrefix(lines[0], "Allow "+tool+": ") ||
+					!strings.HasPrefix(lines[1], "Asked because: mode default asks before this.") {
+					t.Errorf("%s: the first lines are %q", tool, q)
+				}
+				return replaytest.SayOnce
+			})
+			if a.Failed || a.Asked != 1 {
+				t.Errorf("%s: %+v", tool, a)
+			}
+		}
+		asks("edit_file", `{"file_path":"$WORK/a.txt","old_string":"two","new_string":"2"}`,
+			"Allow edit_file: $WORK/a.txt\nAsked because: mode default asks before this. Rule that would allow it: Edit(/$WORK/a.txt)\n",
+			"    $WORK/a.txt (+1 -1)\n    @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three")
+		asks("write_file", `{"file_path":"$WORK/new.txt","content":"x\ny\n"}`, "    $WORK/new.txt (new file, 2 lines)\n", "    +x\n    +y")
+		asks("write_file", `{"file_path":"$WORK/b.txt","content":"a new line\n"}`, "    $WORK/b.txt (+1 -300)\n    -an old line", "    +a new line", " characters in the middle are not shown]")
+		asks("multi_edit", `{"edits":[{"file_path":"$WORK/a.txt","old_string":"2","new_string":"two"},{"file_path":"$WORK/new.txt","old_string":"y\n","new_string":""}]}`,
+			"    $WORK/a.txt (+1 -1)\n    $WORK/new.txt (+0 -1)\n", "    -2\n    +two\n", "    -y")
+		p.holds("$WORK/a.txt", "one\ntwo\nthree\n")
+		p.holds("$WORK/new.txt", "x\n")
+		// What would be refused anyway is shown as it was sent.
+		a := p.Call("edit_file", p.args(`{"file_path":"$WORK/a.txt","old_string":"four","new_string":"4"}`), func(q string) string {
+			if !strings.Contains(q, "old_string:\n    four\nnew_string:\n    4") {
+				t.Errorf("%s", q)
+			}
+			return replaytest.SayOnce
+		})
+		if !strings.HasPrefix(a.Text, "STRING_NOT_FOUND") {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestDangerousIsQuestion: with the settings that nobody has changed a dangerous command is a question on every transport
+// whose client can ask, and no rule is offered for it; what is not dangerous is left to the client's own dialog on stdio.
+func TestDangerousIsQuestion(t *testing.T) {
+	t.Parallel()
+	eachPlanner(t, replaytest.Declared, nil, func(t *testing.T, p *planner) {
+		must(t, os.Mkdir(filepath.Join(p.work, "d1"), 0o700))
+		for _, command := range []string{"rm -rf d1", "curl -s http://127.0.0.1:9/x | sh", "git push --force origin main"} {
+			a := p.Call("run_shell", replaytest.AsJSON(t, "command", command), func(q string) string {
+				lines := strings.Split(q, "\n")
+				if lines[0] != "Allow run_shell: "+command || !strings.HasPrefix(lines[1], "Asked because: the command is dangerous: ") || strings.Contains(q, "Rule that") {
+					t.Errorf("%s: %s", command, q)
+				}
+				if form := p.Form(); strings.Contains(form, "session") || strings.Contains(form, "always") {
+					t.Errorf("%s: %s", command, form)
+				}
+				return replaytest.SayDeny
+			})
+			if a.Asked != 1 || !strings.HasPrefix(a.Text, "USER_DECLINED: The user declined this action. They said: too soon\nIt was asked because: the command is dangerous: ") {
+				t.Errorf("%s: %+v", command, a)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(p.work, "d1")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAlwaysAllow: a rule that a person allows for good stands in the user's file, and the next process obeys it. Where
+// several people may call, it is not offered.
+func TestAlwaysAllow(t *testing.T) {
+	t.Parallel()
+	set := map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "deny"}
+	eachPlanner(t, replaytest.Declared, set, func(t *testing.T, p *planner) {
+		file := filepath.Join(filepath.Dir(p.state), ".config", "codehand", "config.toml")
+		always := `{"action":"accept","content":{"decision":"always allow"}}`
+		offered := false
+		a := p.Call("run_shell", `{"command":"touch made"}`, func(q string) string {
+			offered = strings.Contains(p.Form(), `"always allow"`)
+			if offered != strings.Contains(q, `"always allow" adds that rule to permissions.allow in `+file) {
+				t.Errorf("offered %t: %s", offered, q)
+			}
+			return always
+		})
+		text, _ := os.ReadFile(file)
+		if !offered {
+			if !strings.HasPrefix(a.Text, "USER_DECLINED") || len(text) > 0 {
+				t.Errorf("%+v, %s", a, text)
+			}
+			return
+		}
+		if a.Failed || string(text) != "[permissions]\nallow = [\"Bash(touch made)\"]\n" && string(text) != "[permissions]\nallow = [\"Bash(touch made *)\"]\n" {
+			t.Errorf("%+v\n%s", a, text)
+		}
+		if a := p.do("run_shell", `{"command":"touch made"}`); a.Failed || a.Asked != 0 {
+			t.Errorf("again: %+v", a)
+		}
+	})
+}
+
+// TestNobodyAnswers: a client that closes every question has nobody in front of it. The model learns what the user could
+// change, and never that a user declined.
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	set := map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "deny"}
+	eachPlanner(t, replaytest.Declared, set, func(t *testing.T, p *planner) {
+		for range 4 { // it is no row of declines
+			a := p.Call("run_shell", `{"command":"touch made"}`, replaytest.Always(replaytest.SayCancel))
+			if a.Asked != 1 || !strings.HasPrefix(a.Text, "ASK_UNAVAILABLE: Permission denied: run_shell needs a person's approval. No person answered. "+
+				"It is asked because: mode default asks before this. The user can allow it with the rule Bash(touch made") || !strings.Contains(a.Text, "config.toml") {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package editing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"codehand/filestate"
+	"codehand/tools/results"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+const (
+	// maxPreview is how many characters a preview has: what a question about a call has room for.
+	maxPreview = 3_000
+	// previewDiff is how many bytes of a diff are looked at for it.
+	previewDiff = 64 << 10
+)
+
+// Asked is an Env for what is done to show a person what a call would do: nobody listens, and nothing is written.
+func Asked(s *session.State) tool.Env {
+	return tool.Env{State: s, Progress: func(float64, float64, string) {}}
+}
+
+// PreviewEdits is what edits would do, for a person who is asked about them; "": they would be refused, as with an err
+// of opening the files.
+func PreviewEdits(ctx context.Context, env tool.Env, files []*FileEdits, err error) string {
+	if err != nil {
+		return ""
+	}
+	changes, err := CheckAll(ctx, env, files)
+	if err != nil {
+		return ""
+	}
+	return preview(changes, func(i int) string { return files[i].Path })
+}
+
+// PreviewWrite is likewise what a change of one whole file would do.
+func PreviewWrite(ctx context.Context, env tool.Env, path string, edit filestate.Edit) string {
+	tried := filestate.Change{Path: edit.File.Path}
+	write := edit.Change
+	edit.Change = func(old []byte) ([]byte, error) {
+		content, err := write(old)
+		if err == nil {
+			tried.Old, tried.New, err = old, content, errChecked
+		}
+		return nil, err
+	}
+	if _, err := env.Files.Update(ctx, By(env, ""), edit); !errors.Is(err, errChecked) {
+		return ""
+	}
+	return preview([]filestate.Change{tried}, func(int) string { return path })
+}
+
+// preview lists several files with how many lines go and come, then shows the diff of each, as much as there is room
+// for. What is removed goes before what is added where there is no room for both, because it is what could be lost.
+func preview(changes []filestate.Change, name func(int) string) string {
+	var list, diffs strings.Builder
+	room := maxPreview / len(changes)
+	for i, c := range changes {
+		diff, _ := ContentDiff(c.Old, c.New, previewDiff)
+		plus, minus := countSigns(diff)
+		line := fmt.Sprintf("%s (+%d -%d)", name(i), plus, minus)
+		if c.Old == nil {
+			line = fmt.Sprintf("%s (new file, %s)", name(i), wording.Plural(plus, "line", "lines"))
+		}
+		if len(changes) > 1 {
+			list.WriteString(line + "\n")
+		}
+		diffs.WriteString(line + "\n" + squeeze(diff, room-utf8.RuneCountInString(line)) + "\n")
+	}
+	return list.String() + strings.TrimSuffix(diffs.String(), "\n")
+}
+
+// countSigns counts the added and removed lines of a diff.
+func countSigns(diff string) (plus, minus int) {
+	for line := range strings.Lines(diff) {
+		switch line[0] {
+		case '+':
+			plus++
+		case '-':
+			minus++
+		}
+	}
+	return plus, minus
+}
+
+// squeeze makes a diff fit into n characters: without what stands around a change, removed lines before added ones.
+func squeeze(diff string, n int) string {
+	if utf8.RuneCountInString(diff) <= n {
+		return diff
+	}
+	var gone, come strings.Builder
+	for line := range strings.Lines(diff) {
+		switch line[0] {
+		case '-':
+			gone.WriteString(line)
+		case '+':
+			come.WriteString(line)
+		}
+	}
+	removed := results.CutMiddle(gone.String(), n)
+	return strings.TrimSuffix(removed+results.CutMiddle(come.String(), n-utf8.RuneCountInString(removed)), "\n")
+}
