@@ -79,7 +79,9 @@ export async function run(make, connect) {
 		assert.equal(asked.length, 1);
 		assert.match(asked[0].message, /^Allow run_shell: echo one [^\n]*\nAsked because: /);
 		assert(asked[0].message.includes(`echo one | tee ${file('a.txt')}`), asked[0].message);
-		assert.deepEqual(asked[0].requestedSchema.properties.decision.enum, ['allow once', 'allow for this session', 'deny']);
+		// "always" writes to the user's file: where one person calls, and nowhere else.
+		const always = flags.transport === 'stdio' ? ['always allow'] : [];
+		assert.deepEqual(asked[0].requestedSchema.properties.decision.enum, ['allow once', 'allow for this session', ...always, 'deny']);
 		assert.deepEqual(asked[0].requestedSchema.required, ['decision']);
 		assert.deepEqual(result._meta['codehand/decision'], { decision: 'allow', asked: true });
 	});
