@@ -30,6 +30,8 @@ func settle(t *testing.T) *household {
 	h.env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + h.home,
 		"XDG_STATE_HOME=" + filepath.Join(h.home, "state")}
 	must(t, os.WriteFile(filepath.Join(h.work, "a.txt"), []byte("one\n"), 0o600))
+	// A program that nobody knows: the modes ask about it.
+	must(t, os.WriteFile(filepath.Join(h.work, "any"), []byte("#!/bin/sh\ntouch touched && echo done\n"), 0o700))
 	return h
 }
 
@@ -89,11 +91,39 @@ func TestServeAlone(t *testing.T) {
 				}
 			}
 		}
-		if got := c.Does("run_shell", `{"command":"echo more >> a.txt && cat a.txt"}`); !strings.HasPrefix(got, "one\nmore") {
+		if got := c.Does("run_shell", `{"command":"./any"}`); !strings.HasPrefix(got, "done") {
 			t.Errorf("modern %v: got %q", modern, got)
 		}
 		if got := c.Does("run_shell", `{"command":"git push origin"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED: ") {
 			t.Errorf("modern %v, against a rule: %q", modern, got)
+		}
+	}
+}
+
+// TestServePages: a page of any local web server may call a serve without tokens. Nothing stands between it and a command
+// as a client's dialog does, so what the mode would ask about is refused, unless the operator listed the page's origin.
+func TestServePages(t *testing.T) {
+	t.Parallel()
+	h := settle(t)
+	s := h.serve("--http-allowed-origins", "http://localhost:6274")
+	for origin, runs := range map[string]bool{"http://localhost:3000": false, "http://localhost:6274": true, "": true} {
+		for _, modern := range []bool{false, true} {
+			c := &replaytest.HTTPClient{T: t, URL: s.url + "/mcp", Modern: modern, Extra: map[string]string{}}
+			if origin != "" {
+				c.Extra["Origin"] = origin
+			}
+			if !modern {
+				c.Hello()
+			}
+			got := c.Does("run_shell", `{"command":"./any"}`)
+			_, err := os.Stat(filepath.Join(h.work, "touched"))
+			if runs != strings.HasPrefix(got, "done") || runs != (err == nil) {
+				t.Errorf("origin %q, modern %v: %q, %v", origin, modern, got, err)
+			}
+			if got := c.Does("run_shell", `{"command":"cat a.txt"}`); !strings.HasPrefix(got, "one") { // it only reads
+				t.Errorf("origin %q, modern %v: %q", origin, modern, got)
+			}
+			_ = os.Remove(filepath.Join(h.work, "touched")) // where it ran
 		}
 	}
 }

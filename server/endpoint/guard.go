@@ -22,6 +22,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/metrics"
+	"codehand/server/pipeline"
 )
 
 // A caller is who sent a request that passed the guard.
@@ -29,7 +30,13 @@ type caller struct {
 	who    auth.Principal
 	limits *auth.Limits
 	ip     string
+	page   bool   // a web page sent it whose origin is not listed
 	done   func() // gives back what the request holds of its quotas
+}
+
+// from says where the calls of a request come from. era is "" where each call says it.
+func (c caller) from(transport, era string) pipeline.From {
+	return pipeline.From{Auth: c.who.Via, Transport: transport, Era: era, IP: c.ip, Page: c.page}
 }
 
 // corsHeaders are what pages of a listed origin may send and see.
@@ -177,7 +184,9 @@ func (e *Endpoint) admit(r *http.Request) (caller, error) {
 		return caller{}, err
 	}
 	e.o.Team.Metrics.Authenticated(how(who.Via), "ok")
-	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip}
+	origin := r.Header.Get("Origin")
+	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip,
+		page: origin != "" && !slices.Contains(e.o.HTTP.AllowedOrigins, origin)}
 	size := r.ContentLength
 	if size < 0 {
 		size = e.o.HTTP.MaxBody

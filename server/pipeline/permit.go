@@ -83,7 +83,7 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 		return err
 	case v == permission.Allow:
 		return nil
-	case !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil:
+	case !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !c.arrival.From.Page:
 		c.record.Decision, c.record.By = askAllowed, byClient
 		return nil
 	}
