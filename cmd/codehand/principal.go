@@ -108,6 +108,10 @@ func rootsOf(cfg config.Config, id string) ([]string, error) {
 			known = append(known, tok.Principal)
 		}
 		slices.Sort(known)
+		if len(known) == 0 {
+			return nil, fmt.Errorf("there is no principal %q: there is no token, and the configuration names nobody",
+				id)
+		}
 		return nil, fmt.Errorf("there is no principal %q; there are: %s", id,
 			printable(strings.Join(slices.Compact(known), ", ")))
 	}
