@@ -12,8 +12,8 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/lock"
 	"codehand/server/asking"
-	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/state"
@@ -61,7 +61,6 @@ func (s *Server) assemble(o Options) (err error) {
 	if e.dir, err = config.OpenState(cfg.StateDir); err != nil {
 		return err
 	}
-	noShell := "" // why no command runs in this process
 	if e.durable = o.Serve; o.Serve {
 		if e.store, err = state.Open(context.Background(), cfg.Store.URL, state.Options{
 			Dir: e.dir, Timeout: cmp.Or(o.storeTime, storeTime), SessionLife: cfg.Session.TTL,
@@ -73,7 +72,6 @@ func (s *Server) assemble(o Options) (err error) {
 			s.log.Warn("truncated the end of the state log: it was half-written or never synced",
 				"bytes", stats.Stats().Cut)
 		}
-		noShell = noShellReason(cfg)
 	} else {
 		e.store = state.NewMemory(state.MemoryOptions{})
 	}
@@ -89,7 +87,7 @@ func (s *Server) assemble(o Options) (err error) {
 	e.broken = settings.New(cfg.Check)
 	e.tenants = &tenants.Maker{
 		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
-		NoShell: noShell,
+		NoShell: noShellReason(cfg, o.Serve), Principal: o.Principal,
 	}
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
@@ -118,7 +116,7 @@ func (s *Server) assemble(o Options) (err error) {
 			s.pipe.Audit, s.pipe.AuditReady = s.audit.write, s.audit.ready
 		}
 	}
-	if !o.Serve || s.team.mode == auth.ModeNone {
+	if !o.Serve || listen.WhyShared(cfg) == "" {
 		s.pipe.Always = alwaysIn(cfg)
 	}
 	s.asks = asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log)
@@ -235,11 +233,23 @@ func (s *Server) plans(at *tenants.Tenant) string {
 	return own
 }
 
-// noShellReason says why serve runs no commands; "": it does.
-func noShellReason(c config.Config) string {
-	if c.Sandbox.Policy == "off" {
+// noShellReason says why no command runs in this process; "": commands run. What the policy demands, and what serve
+// demands where others can connect, is a sandbox that this version does not have.
+func noShellReason(c config.Config, serve bool) string {
+	why := ""
+	switch {
+	case c.Sandbox.Policy == config.SandboxOff:
+		return ""
+	case c.Sandbox.Policy == config.SandboxRequired && c.OfProject(c.Origin("sandbox.policy")):
+		why = "a project file says sandbox.policy = \"required\""
+	case c.Sandbox.Policy == config.SandboxRequired:
+		why = "sandbox.policy is \"required\""
+	case serve:
+		why = listen.WhyShared(c)
+	}
+	if why == "" {
 		return ""
 	}
-	return "commands need a sandbox of level 2 here, and this version has none; the operator can set sandbox.policy " +
-		"= \"off\""
+	return "commands need a kernel sandbox here, because " + why + ", and this version has none; the operator can " +
+		"set sandbox.policy = \"off\" to run them unconfined"
 }

@@ -284,11 +284,14 @@ func TestGuardHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tries []try
-	for _, host := range []string{"localhost", "127.0.0.1", "[::1]", "localhost:" + port, "LOCALHOST:" + port, "[::1]:" + port} {
+	for _, host := range []string{
+		"localhost", "127.0.0.1", "[::1]", "localhost:" + port, "LOCALHOST:" + port, "[::1]:" + port, // and a forward at another port
+		"127.0.0.1:1", "localhost:8080", "[::1]:65535",
+	} {
 		tries = append(tries, try{head: "Host: " + host, want: "200 ok"})
 	}
 	for _, host := range []string{
-		"evil." + canary, "evil.example:" + port, "127.0.0.1:1", "127.0.0.1.evil.example", "127.0.0.1.evil.example:" + port,
+		"evil.example", "evil.example:" + port, "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1.evil.example", "127.0.0.1.evil.example:" + port,
 		"localhost.evil.example:" + port, "localhost.", "0.0.0.0:" + port, "127.1:" + port, "2130706433:" + port,
 		"[::ffff:127.0.0.1]:" + port, "::1", "localhost:" + port + ":" + port, "",
 	} {
@@ -312,6 +315,37 @@ func TestGuardHost(t *testing.T) {
 		try{line: "OPTIONS *", head: "Host: evil.example", want: "403 forbidden_host"},
 	)
 	x.run(tries)
+}
+
+// TestGuardNamesHost: "this Host is not served here" left the operator of a proxy to guess which host and which setting.
+// The refusal says both, and the log does once for each host.
+func TestGuardNamesHost(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com:8443"})
+	ask := func(host string) string {
+		_, body := x.send(t, "POST", x.request(try{head: "Host: " + host}, nil), false)
+		return string(body)
+	}
+	for range 3 {
+		const want = `this Host is not served here: other.example.com:8443. The operator can add \"other.example.com:8443\" to ` +
+			`http.allowed_hosts (--http-allowed-hosts other.example.com:8443)`
+		if got := ask("Other.example.com:8443"); !strings.Contains(got, want) {
+			t.Errorf("got %s", got)
+		}
+	}
+	if n := strings.Count(x.log.String(), "host=other.example.com:8443"); n != 1 {
+		t.Errorf("logged %d times, want once:\n%s", n, x.log.String())
+	}
+	for _, host := range []string{"a%20b", strings.Repeat("a", 300)} { // no setting takes them
+		if got := ask(host); !strings.Contains(got, `"message":"this Host is not served here"`) {
+			t.Errorf("Host %.20s: %s", host, got)
+		}
+	}
+	x.run([]try{ // what proxies send for the public name
+		{head: "Host: tools.example.com:8443", want: "200 ok"},
+		{head: "Host: tools.example.com", want: "200 ok"},
+		{head: "Host: tools.example.com:443", want: "403 forbidden_host"},
+	})
 }
 
 // TestGuardOrigin: a page of another origin reads nothing, one that is listed is told so.

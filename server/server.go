@@ -19,6 +19,7 @@ import (
 	"codehand/server/clients"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
+	"codehand/server/listen"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
@@ -38,6 +39,8 @@ type Options struct {
 
 	storeTime time.Duration // bounds one operation of the Store with its retries; 0: 2 s
 
+	// Principal is whose sessions and journal the calls in process and on stdio are; "": the person's who started it.
+	Principal string
 	// Serve is for HTTP: the state is durable, calls are audited, and principals are told apart.
 	Serve bool
 	// Extend adds to the MCP server what is no tool of ours, before anything is served. The conformance fixture uses
@@ -98,6 +101,12 @@ func New(o Options) (*Server, error) {
 				strings.Join(clients.Names(), ", "))
 		}
 	}
+	if o.Serve {
+		var err error
+		if o.Config, err = listen.Settle(o.Config); err != nil {
+			return nil, err
+		}
+	}
 	s := &Server{
 		cfg: o.Config,
 		replies: replies{
@@ -106,7 +115,9 @@ func New(o Options) (*Server, error) {
 		limits: limits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime},
 		life:   life{ended: make(chan struct{})},
 		names: sessions.Pipe{
-			Handle: o.Config.StdioHandle, Conversation: o.Config.StdioProcessID, Process: strings.ToLower(rand.Text()),
+			Principal: o.Principal,
+			Handle:    o.Config.StdioHandle, Conversation: o.Config.StdioProcessID,
+			Process: strings.ToLower(rand.Text()),
 		},
 	}
 	if len(o.Config.Protocol.Versions) > 0 {

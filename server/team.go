@@ -19,7 +19,6 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/endpoint"
-	"codehand/server/listen"
 	"codehand/server/metrics"
 	"codehand/server/pipeline"
 	"codehand/server/request"
@@ -50,17 +49,14 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 	cfg, dir := o.Config, e.dir
 	t := &team{
 		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(e.tenants),
-		keepGoing: cfg.Audit.OnError == "continue",
-		quiet:     &quiet{now: time.Now, seen: map[string]*quietSpan{}},
+		mode: cfg.Auth.Mode, keepGoing: cfg.Audit.OnError == "continue",
+		quiet: &quiet{now: time.Now, seen: map[string]*quietSpan{}},
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
 		}
 	}()
-	if t.mode, err = listen.AuthMode(cfg); err != nil {
-		return nil, err
-	}
 	if t.porter, err = auth.New(auth.Options{
 		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: localPrincipal(cfg),
 		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
@@ -100,7 +96,7 @@ func (t *team) watch(s *Server, version string) {
 	store := s.engines.store
 	stats, _ := store.(state.Stater)
 	level := 1
-	if s.cfg.Sandbox.Policy == "off" {
+	if s.cfg.Sandbox.Policy == config.SandboxOff {
 		level = 0
 	}
 	t.health = metrics.NewHealth(t.replica, version)

@@ -70,6 +70,9 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 	})
 }
 
+// NoCommands says why the person who started this process can run no commands; "": they run.
+func (s *Server) NoCommands() string { return s.local.Prefs.NoShell }
+
 // Reload takes what the operator now says about principals, and reads the tokens again. With an error that part stays
 // as it was.
 func (s *Server) Reload(p config.Principals) error {

@@ -7,9 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"codehand/server"
+	"codehand/server/config"
+	"codehand/tools"
+	"codehand/tools/tool"
 )
 
 func newCall(t *terminal) *cobra.Command {
@@ -20,7 +27,8 @@ func newCall(t *terminal) *cobra.Command {
 		Long: `Call one tool through the same checks as a client's call, and print what the
 model would read. A VALUE is text, converted where the tool wants a number or a
 boolean; KEY:=JSON gives any JSON value; - reads the whole input as JSON from
-standard input. The tool can use files below the current directory.
+standard input. The tool can use files below the current directory. An edit changes
+the file as it is now, read or not, unless edit.guard is set to strict.
 
 Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand call grep_search pattern='func main' output_mode=content
@@ -35,7 +43,7 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 			if err != nil {
 				return err
 			}
-			return t.call(cmd, args[0], input)
+			return t.callAsPerson(cmd, args[0], input)
 		},
 	}
 	cmd.Flags().StringVar(&given, "json", "", "the whole input as one JSON object")
@@ -93,11 +101,37 @@ func object(b []byte, hint string) (json.RawMessage, error) {
 	return b, nil
 }
 
+// call makes one call in process and prints its answer.
 func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) error {
-	s, err := t.openQuiet(cmd)
+	s, err := t.openFor(cmd)
 	if err != nil {
 		return err
 	}
+	return t.answer(cmd, s, name, input)
+}
+
+// callAsPerson is call for what a person types: an edit needs no read before it, and that is said.
+func (t *terminal) callAsPerson(cmd *cobra.Command, name string, input json.RawMessage) error {
+	blind := false
+	s, err := t.openFrom(cmd, nil, slog.LevelWarn, func(cfg *config.Config) {
+		// A conversation has read files, or can; a person who types one call cannot. Whoever sets the guard is obeyed.
+		if cfg.Origin("edit.guard") == "default" && cfg.StdioHandle == "" && cfg.StdioProcessID == "" {
+			cfg.Edit.Guard, blind = "relaxed", true
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = t.answer(cmd, s, name, input)
+	if err == nil && blind && edits(name, input) {
+		fmt.Fprintln(t.errs, "codehand: edited without a read before: old_string stood for it (--edit-guard strict "+
+			"demands one)")
+	}
+	return err
+}
+
+// answer makes the call, prints its answer, and closes s.
+func (t *terminal) answer(cmd *cobra.Command, s *server.Server, name string, input json.RawMessage) error {
 	text, failed, err := s.Call(cmd.Context(), name, input)
 	if closing := s.Close(); err == nil {
 		err = closing
@@ -112,4 +146,16 @@ func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) 
 	}
 	_, err = fmt.Fprintln(t.out, text)
 	return err
+}
+
+// edits says whether a call is one of those that edit.guard is about.
+func edits(name string, input json.RawMessage) bool {
+	guarded := func(name string) bool {
+		return slices.ContainsFunc(tools.All(), func(x tool.Tool) bool {
+			return (x.Spec.Name == "edit_file" || x.Spec.Name == "multi_edit") &&
+				(x.Spec.Name == name || slices.Contains(x.Spec.Aliases, name))
+		})
+	}
+	var through struct{ Name string } // of call_tool
+	return guarded(name) || json.Unmarshal(input, &through) == nil && guarded(through.Name)
 }

@@ -114,10 +114,8 @@ func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error
 // connectSettings reads what connect uses of the settings: those of stdio and of the log. A conversation's id is none
 // of them here, since it goes to the endpoint and may have any form.
 func (t *terminal) connectSettings(cmd *cobra.Command) (config.Config, error) {
-	src, err := config.Process()
-	if err != nil {
-		return config.Config{}, &exitError{code: exitConfig, err: err}
-	}
+	src, _ := config.Process() // a directory that was removed is no matter here
+	src.Rootless = true
 	src.Env = slices.DeleteFunc(src.Env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(conversationVariables, name)
@@ -128,9 +126,7 @@ func (t *terminal) connectSettings(cmd *cobra.Command) (config.Config, error) {
 		return config.Config{}, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}
 	for _, w := range warnings {
-		if w.Origin != "" { // the others are about roots, and connect has none
-			fmt.Fprintf(t.errs, "codehand: %s\n", w)
-		}
+		fmt.Fprintf(t.errs, "codehand: %s\n", w)
 	}
 	return cfg, nil
 }

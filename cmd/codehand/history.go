@@ -29,10 +29,14 @@ codehand undo ID takes it back. A line with "kept" is a version that another
 program saved while a tool changed the file, or that was found in a temporary
 file. --change ID shows it, and codehand undo ID writes it, byte for byte.
 
+With --principal they are the changes in that principal's directories, which the
+administrator of codehand serve can see and undo, also while serve runs.
+
 Exit codes: 0 done, 1 refused, 2 usage, 3 configuration.`,
 		Example: `  codehand history
   codehand history src/main.go --limit 5
-  codehand history --change k3x9q2mh5t7a2b4c`,
+  codehand history --change k3x9q2mh5t7a2b4c
+  codehand history --principal alice`,
 		Args: wanted(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
@@ -62,12 +66,13 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 configuration.`,
 	cmd.Flags().IntVar(&limit, "limit", 20, "list at most `N` changes")
 	cmd.Flags().StringVar(&change, "change", "", "show the diff of the change `ID`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	forPrincipal(cmd)
 	return cmd
 }
 
 // historyJSON prints changes as one array: the tool answers in pages.
 func (t *terminal) historyJSON(cmd *cobra.Command, input map[string]any, limit int) error {
-	s, err := t.openQuiet(cmd)
+	s, err := t.openFor(cmd)
 	if err != nil {
 		return err
 	}

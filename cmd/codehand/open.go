@@ -19,8 +19,12 @@ func load(cmd *cobra.Command, roots []string) (config.Config, []config.Warning, 
 		return config.Config{}, nil, err
 	}
 	src.Roots, src.Flags = roots, given(cmd)
-	if f := cmd.Flags().Lookup("config"); f != nil { // only commands about serve have it
-		src.UserFile, src.Serve = f.Value.String(), true
+	if f := cmd.Flags().Lookup("config"); f != nil {
+		src.UserFile = f.Value.String()
+	}
+	src.Serve = aboutServe(cmd)
+	if _, ok := cmd.Annotations[ofPrincipal]; ok && src.Serve {
+		src.Rootless = true // the directories are those of the principal
 	}
 	return config.Load(src)
 }
@@ -38,17 +42,19 @@ func given(cmd *cobra.Command) map[string]string {
 
 // open makes the server of a command that a client started. Warnings go to standard error, one line each.
 func (t *terminal) open(cmd *cobra.Command, roots []string) (*server.Server, error) {
-	return t.openFrom(cmd, roots, slog.LevelDebug)
+	return t.openFrom(cmd, roots, slog.LevelDebug, nil)
 }
 
 // openQuiet is open for a person, whose terminal shows of the log only what is wrong unless log.level is set: what came
 // of the command, its own output says.
 func (t *terminal) openQuiet(cmd *cobra.Command) (*server.Server, error) {
-	return t.openFrom(cmd, nil, slog.LevelWarn)
+	return t.openFrom(cmd, nil, slog.LevelWarn, nil)
 }
 
-// openFrom is open with the level from which a log on the terminal has its lines by default.
-func (t *terminal) openFrom(cmd *cobra.Command, roots []string, least slog.Level) (*server.Server, error) {
+// openFrom is open with the level from which a log on the terminal has its lines by default. adapt, if it is not nil,
+// changes defaults that suit no person.
+func (t *terminal) openFrom(cmd *cobra.Command, roots []string, least slog.Level,
+	adapt func(*config.Config)) (*server.Server, error) {
 	cfg, warnings, err := load(cmd, roots)
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
@@ -58,6 +64,9 @@ func (t *terminal) openFrom(cmd *cobra.Command, roots []string, least slog.Level
 	}
 	if cfg.Origin("log.level") == "default" && cfg.Log.File == "" {
 		cfg.Log.Level = max(cfg.Log.Level, least)
+	}
+	if adapt != nil {
+		adapt(&cfg)
 	}
 	log, err := t.logger(cfg)
 	if err != nil {

@@ -51,8 +51,9 @@ func newServe(t *terminal) *cobra.Command {
 		Short: "Serve many clients over HTTP",
 		Long: `Serve MCP clients over HTTP: Streamable HTTP at /mcp, the older SSE transport at
 /sse. Without flags it serves the current directory at 127.0.0.1:7433 to your user
-account. For a team, make tokens ("codehand token new NAME"), give each person a
-workspace ("/srv/ws/{principal}" as ROOT), and use TLS or a proxy.
+account, and runs commands as stdio does. For a team, make tokens ("codehand token
+new NAME"), give each person a workspace ("/srv/ws/{principal}" as ROOT), and use
+TLS or a proxy.
 
 SIGHUP reloads tokens and certificates. SIGTERM and Ctrl-C let running calls
 finish (http.drain); a second one ends at once. All settings: codehand help settings.
@@ -101,6 +102,8 @@ type serving struct {
 	read     config.Config // as the sources had it
 	cfg      config.Config // as it is served
 	mode     string        // of authentication; never auto
+
+	noCommands string // why no command runs; "": commands run
 }
 
 func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error {
@@ -132,7 +135,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	if err := listen.Check(cfg, passed...); err != nil {
 		return startError(err)
 	}
-	if cfg.Auth.Mode, err = listen.AuthMode(cfg, passed...); err != nil {
+	if cfg, err = listen.Settle(cfg, passed...); err != nil {
 		return startError(err)
 	}
 	// One directory holds all that serve keeps.
@@ -153,12 +156,19 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		return startError(err)
 	}
 	t.server.Store(s)
+	run.noCommands = s.NoCommands()
 	if check {
 		run.describe(wouldServe(cfg))
 		run.say("ready to serve; --check does not listen")
 		return failed(s.Close())
 	}
-	ls, err := listen.Open(cmd.Context(), cfg, listen.Options{Inherited: passed, Log: log})
+	return run.listen(cmd, roots, s, listen.Options{Inherited: passed, Log: log})
+}
+
+// listen opens the addresses, and serves on them until a signal, then drains. It closes s.
+func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server, o listen.Options) error {
+	t, cfg := run.t, run.cfg
+	ls, err := listen.Open(cmd.Context(), cfg, o)
 	if err != nil {
 		return startError(errors.Join(err, s.Close()))
 	}
@@ -278,6 +288,12 @@ func startError(err error) error {
 		return &exitError{code: exitConfig, err: err, hint: wrong.Hint}
 	}
 	exit := &exitError{code: exitFailed, err: err}
+	if hinting, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		exit.hint = hinting.Hint()
+	}
 	if bind, ok := errors.AsType[*listen.BindError](err); ok {
 		exit.hint = bind.Hint
 	}
@@ -318,16 +334,9 @@ func (run *serving) describe(urls []string) {
 	if cfg.HTTP.PublicURL != "" {
 		run.say("clients connect to %s", cfg.HTTP.PublicURL)
 	}
-	access := "tokens are in " + cfg.TokenFile()
-	switch {
-	case run.mode == "none" && run.everyUser():
-		access = "no tokens, every user of this machine can connect"
-	case run.mode == "none":
-		access = "no tokens, only your user account can connect"
-	}
-	run.say("auth mode %s: %s", run.mode, access)
+	run.say("auth mode %s", run.access())
 	run.say("data directory %s (store %s)", cfg.DataDir(), cfg.Store.URL)
-	run.say("sandbox level 1 (limits), policy %s", cfg.Sandbox.Policy)
+	run.say("%s", run.confinement())
 	for _, root := range run.roots() {
 		run.say("root %s", root)
 	}
@@ -337,6 +346,43 @@ func (run *serving) describe(urls []string) {
 	if run.snippets {
 		run.paste(urls)
 	}
+}
+
+// access says who can connect, and in mode token why tokens are needed and how many there are.
+func (run *serving) access() string {
+	switch {
+	case run.mode == "none" && run.everyUser():
+		return "none: no tokens, every user of this machine can connect"
+	case run.mode == "none":
+		return "none: no tokens, only your user account can connect"
+	}
+	why, alone := "auth.mode is token ("+run.read.Origin("auth.mode")+")", ""
+	if run.read.Auth.Mode == "auto" {
+		why, alone = "tokens were made", ". To serve only yourself, without tokens: --auth-mode none"
+	}
+	valid, all := run.tokens()
+	return fmt.Sprintf("token, because %s; valid tokens: %d of %d in %s%s", why, valid, all, run.cfg.TokenFile(), alone)
+}
+
+// tokens counts the tokens, and those of them that are neither revoked nor expired.
+func (run *serving) tokens() (valid, all int) {
+	tokens, _ := auth.OpenTokenFile(run.cfg.TokenFile()).List() // server.New has read it, and said what is wrong
+	now := time.Now()
+	for _, tok := range tokens {
+		if tok.State(now) == "active" {
+			valid++
+		}
+	}
+	return valid, len(tokens)
+}
+
+// confinement says how far commands are confined, or why there are none.
+func (run *serving) confinement() string {
+	if run.noCommands != "" {
+		return "sandbox level 1 (limits): the tools that run commands are not listed: " + run.noCommands
+	}
+	return "sandbox level 1 (limits): commands run with the rights of your user account; permission rules decide " +
+		"which, and no kernel sandbox confines them"
 }
 
 // roots are where principals work, as templates.
@@ -352,7 +398,7 @@ func (run *serving) roots() []string {
 
 // everyUser says whether clients of other users of this machine are let in without a token.
 func (run *serving) everyUser() bool {
-	return run.cfg.Auth.LocalPeer == "any" || runtime.GOOS != "linux"
+	return run.cfg.Auth.LocalPeer == "any" || !auth.TellsUsers()
 }
 
 // warnings name every setting that protects less than a reader would expect.
@@ -374,16 +420,13 @@ func (run *serving) warnings() []string {
 				out = append(out, "root "+root+" is shared by all principals")
 			}
 		}
-		if tokens, err := auth.OpenTokenFile(cfg.TokenFile()).List(); err == nil && len(tokens) == 0 {
-			out = append(out, "there is no token yet, so nobody can connect; make one: codehand token new NAME")
+		if valid, _ := run.tokens(); valid == 0 {
+			out = append(out, "there is no valid token, so nobody can connect; make one: codehand token new NAME")
 		}
 	}
-	if cfg.Sandbox.Policy == "off" {
-		out = append(out, "sandbox.policy is off: commands can do everything that your user account can")
-	} else {
-		out = append(out,
-			"shell commands are disabled: this version cannot confine them. To enable them unconfined: "+
-				"--sandbox-policy off")
+	if cfg.Sandbox.Policy == config.SandboxOff && listen.WhyShared(cfg) != "" {
+		out = append(out, "sandbox.policy is off: commands of everyone who connects can do everything that your user "+
+			"account can")
 	}
 	if cfg.Store.URL == "memory:" {
 		out = append(out, "store memory: sessions are forgotten when this process ends")

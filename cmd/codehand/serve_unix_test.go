@@ -206,6 +206,9 @@ func TestServeTwice(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^codehand: data dir .*/state/codehand is in use by pid ` + pid + `$`).MatchString(out) {
 		t.Errorf("same directory: got\n%s", out)
 	}
+	if !regexp.MustCompile(`(?m)^hint: another codehand serve runs there: connect your clients to it, or stop it \(kill ` + pid + `\), or .* --http-data-dir DIR `).MatchString(out) {
+		t.Errorf("same directory: no hint:\n%s", out)
+	}
 	out = refused("same address", environment(t), "--listen", address)
 	hint := "choose another address with --listen\n"
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 { // others cannot be sure

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -39,16 +38,62 @@ A flag is the key with dashes: log.level is --log-level. A variable is the key i
 capitals: CODEHAND_LOG_LEVEL. Write commas between the entries of a list.
 
 `)
-	tw := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(tw, "KEY\tDEFAULT\tMEANING")
-	for _, s := range config.Settings() {
-		value := s.Default
+	settings := config.Settings()
+	for i, s := range settings {
 		if s.Key == "protocol.versions" {
-			value = "all"
+			settings[i].Default = "all"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", s.Key, value, s.Doc)
 	}
-	_ = tw.Flush() // into a string
+	writeSettings(&b, settings)
+	b.WriteString(`
+These are about principals, and only in your own file. The tables named default
+are about everybody, those named after a principal (principals.alice,
+quota."corp/1") about that one, and a token says more about its own. They have
+no variables and no flags.
+
+`)
+	writeSettings(&b, config.PersonalSettings())
 	return &cobra.Command{Use: "settings", Short: "All settings and their defaults",
 		Long: strings.TrimSpace(b.String())}
+}
+
+// settingsWidth is how wide the list of settings is at most.
+const settingsWidth = 100
+
+// writeSettings lists settings in three columns.
+func writeSettings(b *strings.Builder, settings []config.Setting) {
+	key, value := 0, 0
+	for _, s := range settings {
+		key, value = max(key, len(s.Key)), max(value, len(s.Default))
+	}
+	row := func(name, standard, doc string) {
+		for _, line := range wrapped(doc, settingsWidth-key-value-4) {
+			fmt.Fprintf(b, "%-*s  %-*s  %s\n", key, name, value, standard, line)
+			name, standard = "", ""
+		}
+	}
+	row("KEY", "DEFAULT", "MEANING")
+	for _, s := range settings {
+		row(s.Key, s.Default, s.Doc)
+	}
+}
+
+// wrapped breaks a text into lines of at most width characters, at spaces where there are some.
+func wrapped(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch runes := []rune(word); {
+		case line == "":
+			line = word
+		case len([]rune(line))+1+len(runes) <= width:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+		for runes := []rune(line); len(runes) > width; runes = runes[width:] { // one word, such as a path
+			lines, line = append(lines, string(runes[:width])), string(runes[width:])
+		}
+	}
+	return append(lines, line)
 }

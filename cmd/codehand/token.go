@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,34 +36,46 @@ directory.`,
 	return cmd
 }
 
+// A tokenPlace is where the tokens are.
+type tokenPlace struct {
+	*auth.TokenFile
+	cfg   config.Config // of serve; the zero value if it cannot be read and does not matter
+	known bool          // cfg was read
+	other bool          // --file names the file, which serve may know nothing of
+}
+
 // tokenFile finds the file, and checks roots against what serve keeps. With writes the directory is made if it is that
 // of the server's own state.
-func tokenFile(cmd *cobra.Command, roots []string, writes bool) (*auth.TokenFile, error) {
+func tokenFile(cmd *cobra.Command, roots []string, writes bool) (tokenPlace, error) {
+	var at tokenPlace
 	path, err := cmd.Flags().GetString("file")
 	if err != nil {
-		return nil, err
-	}
-	if path != "" {
-		if path, err = filepath.Abs(path); err != nil {
-			return nil, &exitError{code: exitFailed, err: err}
-		}
-		return auth.OpenTokenFile(path), nil
+		return at, err
 	}
 	cfg, _, err := load(cmd, nil) // warnings are about what serve does
+	at.cfg, at.known = cfg, err == nil
+	if path != "" {
+		if path, err = filepath.Abs(path); err != nil {
+			return at, &exitError{code: exitFailed, err: err}
+		}
+		at.TokenFile, at.other = auth.OpenTokenFile(path), true
+		return at, nil
+	}
 	if err != nil {
-		return nil, &exitError{code: exitConfig, err: err, hint: "codehand serve --check"}
+		return at, &exitError{code: exitConfig, err: err, hint: "codehand serve --check"}
 	}
 	for _, root := range roots {
 		if err := cfg.CheckRoot(root); err != nil {
-			return nil, &exitError{code: exitUsage, err: fmt.Errorf("--root: %w", err)}
+			return at, &exitError{code: exitUsage, err: fmt.Errorf("--root: %w", err)}
 		}
 	}
 	if writes && cfg.Auth.TokenFile == "" {
 		if _, err := config.OpenState(cfg.DataDir()); err != nil {
-			return nil, &exitError{code: exitConfig, err: err}
+			return at, &exitError{code: exitConfig, err: err}
 		}
 	}
-	return auth.OpenTokenFile(cfg.TokenFile()), nil
+	at.TokenFile = auth.OpenTokenFile(cfg.TokenFile())
+	return at, nil
 }
 
 // A tokenWish is what the options of token new say.
@@ -97,11 +108,21 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 			if err != nil {
 				return err
 			}
+			before, err := file.List()
+			if err != nil {
+				return failed(err)
+			}
 			made, text, err := file.New(wish)
 			if err != nil {
 				return failed(err)
 			}
-			return t.showToken(made, text, w.asJSON)
+			if err := t.showToken(file, made, text, w.asJSON); err != nil {
+				return err
+			}
+			if len(before) == 0 && !file.other && file.cfg.Auth.Mode == "auto" {
+				t.tellFirstToken(file, made)
+			}
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -113,7 +134,7 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 	f.StringVar(&w.mode, "mode", "", "permission mode at the start of a session")
 	f.StringVar(&w.maxMode, "max-mode", "", "highest permission mode of a session")
 	f.StringVar(&w.profile, "profile", "", "tool profile: default or readonly")
-	f.BoolVar(&w.admin, "admin", false, "allow to see and stop what others do")
+	f.BoolVar(&w.admin, "admin", false, "let the token open /metrics and the details of /readyz")
 	f.StringVar(&w.note, "note", "", "what the token is for")
 	f.StringVar(&w.expires, "expires", usualLife, "how long the token is valid: such as 30d or 12h, or never")
 	f.BoolVar(&w.asJSON, "json", false, "print a JSON object")
@@ -192,13 +213,14 @@ func parseLife(text string) (time.Duration, error) {
 }
 
 // showToken prints the secret on standard output and everything else beside it.
-func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
+func (t *terminal) showToken(at tokenPlace, made auth.Token, text string, asJSON bool) error {
 	var err error
+	row := at.row(made, time.Time{}, time.Now())
 	if asJSON {
 		err = t.printJSON(struct {
 			tokenRow
 			Token string `json:"token"`
-		}{rowOf(made, time.Time{}, time.Now()), text})
+		}{row, text})
 	} else {
 		_, err = fmt.Fprintln(t.out, text)
 	}
@@ -207,7 +229,7 @@ func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
 			hint: "codehand token revoke " + made.ID}
 	}
 	fmt.Fprintf(t.errs, "codehand: token %s for %s, scopes %s, expires %s; it is not shown again\n",
-		made.ID, made.Principal, scopesOf(made.Values.Scopes), dayOf(made.Expires, "never"))
+		made.ID, made.Principal, strings.Join(row.Scopes, " "), dayOf(made.Expires, "never"))
 	if made.Expires.IsZero() {
 		fmt.Fprintf(t.errs, "codehand: warning: this token never expires; to revoke it: codehand token revoke %s\n",
 			made.ID)
@@ -215,105 +237,23 @@ func (t *terminal) showToken(made auth.Token, text string, asJSON bool) error {
 	return nil
 }
 
+// tellFirstToken says what the first token changes: until now everybody who could connect was the person who started
+// serve, in the current directory.
+func (t *terminal) tellFirstToken(at tokenPlace, made auth.Token) {
+	who, _ := at.principal(made)
+	fmt.Fprintf(t.errs, "codehand: this is the first token: from its next start, \"codehand serve\" wants one from "+
+		"every client, and %s works in %s\n", made.Principal, strings.Join(who.Roots, ", "))
+	if len(made.Values.Roots) == 0 && len(at.cfg.Principals.Default.Roots) == 0 {
+		fmt.Fprintf(t.errs, "codehand: to serve the current directory to everyone with a token: codehand serve .\n")
+	}
+	fmt.Fprintf(t.errs, "codehand: to serve the current directory to yourself without a token, as before: "+
+		"codehand serve --auth-mode none\n")
+}
+
 func (t *terminal) printJSON(v any) error {
 	enc := json.NewEncoder(t.out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// scopesOf are the scopes as they were given.
-func scopesOf(scopes []string) string {
-	if scopes == nil {
-		return "as configured"
-	}
-	return strings.Join(scopes, " ")
-}
-
-// A tokenRow is a token as it is listed. The hash is never shown.
-type tokenRow struct {
-	ID        string    `json:"id"`
-	Principal string    `json:"principal"`
-	Scopes    []string  `json:"scopes,omitzero"` // absent: those of the configuration
-	Created   time.Time `json:"created"`
-	Expires   time.Time `json:"expires,omitzero"` // absent: never
-	Revoked   time.Time `json:"revoked,omitzero"`
-	LastUsed  time.Time `json:"last_used,omitzero"`
-	State     string    `json:"state"` // active, expired, revoked
-	Note      string    `json:"note,omitzero"`
-}
-
-func rowOf(tok auth.Token, used, now time.Time) tokenRow {
-	return tokenRow{
-		ID: tok.ID, Principal: tok.Principal, Scopes: tok.Values.Scopes, Created: tok.Created, Expires: tok.Expires,
-		Revoked: tok.Revoked, LastUsed: used, State: tok.State(now), Note: tok.Note,
-	}
-}
-
-func newTokenList(t *terminal) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the tokens",
-		Long: `List the tokens: whose they are, what they allow, and whether they are valid.
-The tokens themselves are not kept and cannot be shown.
-
-Exit codes: 0 done, 1 the file cannot be read, 2 usage, 3 configuration.`,
-		Args: wanted(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := tokenFile(cmd, nil, false)
-			if err != nil {
-				return err
-			}
-			tokens, err := file.List()
-			if err != nil {
-				return failed(err)
-			}
-			used, err := file.LastUse()
-			if err != nil { // the list is of use without it
-				fmt.Fprintf(t.errs, "codehand: %v\n", err)
-			}
-			now := time.Now()
-			rows := make([]tokenRow, len(tokens))
-			for i, tok := range tokens {
-				rows[i] = rowOf(tok, used[tok.ID], now)
-			}
-			if asJSON {
-				return t.printJSON(rows)
-			}
-			if len(rows) == 0 {
-				fmt.Fprintln(t.errs, "codehand: there is no token; to make one: codehand token new PRINCIPAL")
-				return nil
-			}
-			tw := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(tw, "ID\tPRINCIPAL\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tSTATE\tNOTE")
-			for _, r := range rows {
-				fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Principal, scopesOf(r.Scopes),
-					dayOf(r.Created, ""), dayOf(r.Expires, "never"), dayOf(r.LastUsed, "never"), r.State,
-					printable(r.Note))
-			}
-			return tw.Flush()
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
-	return cmd
-}
-
-// dayOf is the date in UTC.
-func dayOf(t time.Time, zero string) string {
-	if t.IsZero() {
-		return zero
-	}
-	return t.UTC().Format(time.DateOnly)
-}
-
-// printable keeps a note to its line, whoever wrote it.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 func newTokenRevoke(t *terminal) *cobra.Command {

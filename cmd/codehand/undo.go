@@ -20,10 +20,13 @@ is written to its file, byte for byte, whatever the file holds.
 
 If a file changed since, nothing is written, and the difference is shown. PATH is
 below the current directory; write ./NAME for a file whose name looks like an ID.
+With --principal it is below the first directory of that principal of codehand
+serve, and the changes are its own.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand undo src/main.go --dry-run
-  codehand undo k3x9q2mh5t7a2b4c`,
+  codehand undo k3x9q2mh5t7a2b4c
+  codehand undo --principal alice src/main.go`,
 		Args: wanted(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input := map[string]any{"dry_run": try}
@@ -40,6 +43,7 @@ Exit codes: 0 done, 1 refused or failed, 2 usage, 3 configuration.`,
 		},
 	}
 	cmd.Flags().BoolVar(&try, "dry-run", false, "show what would be undone, and write nothing")
+	forPrincipal(cmd)
 	return cmd
 }
 

@@ -50,6 +50,9 @@ func (p *Porter) local(r *http.Request) (Principal, error) {
 	return p.o.Local.clone(), nil
 }
 
+// TellsUsers says whether this system says which user connects. Without that, local_peer same-user acts as any.
+func TellsUsers() bool { return canLook() }
+
 // unknownUser is a peer that was not found.
 const unknownUser = -1
 

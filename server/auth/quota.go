@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,19 +25,63 @@ type Quota struct {
 	Sessions          int           // sessions: legacy transport sessions alive at once
 }
 
-// defaultQuota is what holds for a principal about whom the operator says nothing.
-func defaultQuota() Quota {
-	return Quota{
-		CallsPerMinute: 600, Burst: 100, ConcurrentCalls: 16, ConcurrentShells: 4, JobLife: 2 * time.Hour,
-		BytesInPerMinute: 32 << 20, BytesOutPerMinute: 256 << 20, Connections: 64, Streams: 64,
-		RequestsPerMinute: 3000, Sessions: 200,
-	}
+// A QuotaKey is one limit, as files and tokens name it.
+type QuotaKey struct {
+	Key     string
+	Default string // for a principal about whom the operator says nothing
+	Doc     string // half a sentence
 }
 
-// quotaKeys are the keys in the order in which they are explained.
-var quotaKeys = []string{
-	"calls_per_minute", "burst", "concurrent_calls", "concurrent_shells", "job_life", "bytes_in_per_minute",
-	"bytes_out_per_minute", "connections", "streams", "requests_per_minute", "sessions",
+// Quotas are all limits in the order in which they are explained. The slice is the caller's.
+func Quotas() []QuotaKey { return slices.Clone(quotaKeys[:]) }
+
+var quotaKeys = [...]QuotaKey{
+	{rateKey, "600", "most calls of tools in a minute; 0: no limit"},
+	{burstKey, "100",
+		"most calls at once before the rate counts; at most calls_per_minute if only that is set; 0: as many"},
+	{"concurrent_calls", "16", "most calls that run at once; more wait; 0: no limit"},
+	{"concurrent_shells", "4", "most commands that run at once in the foreground; more wait; 0: no limit"},
+	{"job_life", "2h", "longest life of a background job; 0: no limit"},
+	{"bytes_in_per_minute", "32MiB", "largest requests of a minute together; 0: no limit"},
+	{"bytes_out_per_minute", "256MiB", "largest answers of a minute together; 0: no limit"},
+	{"connections", "64", "most connections in use at once; 0: no limit"},
+	{"streams", "64", "most streams open at once; 0: no limit"},
+	{"requests_per_minute", "3000", "most requests of all kinds in a minute; 0: no limit"},
+	{"sessions", "200", "most conversations with a session id at once; 0: no limit"},
+}
+
+const (
+	rateKey  = "calls_per_minute"
+	burstKey = "burst"
+)
+
+// defaultQuota is what holds for a principal about whom the operator says nothing.
+func defaultQuota() Quota {
+	var q Quota
+	for _, k := range quotaKeys {
+		_ = q.set(k.Key, k.Default) // a test sets each
+	}
+	return q
+}
+
+// quotaOf makes the quota of a principal from sources that passed Check, the most specific one first. A burst that is
+// said less specifically than the rate is no more than the rate: whoever says 5 calls in a minute does not mean 100 at
+// once.
+func quotaOf(sources []Values) Quota {
+	q := defaultQuota()
+	for _, v := range slices.Backward(sources) {
+		for key, value := range v.Quota {
+			_ = q.set(key, value) // checked
+		}
+	}
+	from := func(key string) int {
+		return slices.IndexFunc(sources, func(v Values) bool { _, says := v.Quota[key]; return says })
+	}
+	rate, burst := from(rateKey), from(burstKey)
+	if rate >= 0 && (burst < 0 || burst > rate) && q.CallsPerMinute > 0 {
+		q.Burst = min(q.Burst, q.CallsPerMinute)
+	}
+	return q
 }
 
 // CheckQuota refuses a key that there is not, and a value that it does not take: counts are whole numbers, sizes may
@@ -45,9 +90,9 @@ func CheckQuota(key, value string) error { var q Quota; return q.set(key, value)
 
 func (q *Quota) set(key, value string) (err error) {
 	switch key {
-	case "calls_per_minute":
+	case rateKey:
 		q.CallsPerMinute, err = parseCount(value)
-	case "burst":
+	case burstKey:
 		q.Burst, err = parseCount(value)
 	case "concurrent_calls":
 		q.ConcurrentCalls, err = parseCount(value)
@@ -68,7 +113,11 @@ func (q *Quota) set(key, value string) (err error) {
 	case "sessions":
 		q.Sessions, err = parseCount(value)
 	default:
-		return fmt.Errorf("unknown quota %q; the quotas are %s", key, strings.Join(quotaKeys, ", "))
+		names := make([]string, len(quotaKeys))
+		for i, k := range quotaKeys {
+			names[i] = k.Key
+		}
+		return fmt.Errorf("unknown quota %q; the quotas are %s", key, strings.Join(names, ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("quota %s: %q %w", key, value, err)

@@ -49,8 +49,9 @@ func TestQuotaSet(t *testing.T) {
 func TestQuotaKeys(t *testing.T) {
 	t.Parallel()
 	seen := map[Quota]string{{}: "no key"}
-	for _, key := range quotaKeys {
+	for _, k := range Quotas() {
 		var q Quota
+		key := k.Key
 		value := "1"
 		if key == "job_life" {
 			value = "1h"
@@ -62,14 +63,51 @@ func TestQuotaKeys(t *testing.T) {
 			t.Errorf("%s sets what %s sets", key, other)
 		}
 		seen[q] = key
+		if err := CheckQuota(key, k.Default); err != nil || k.Doc == "" {
+			t.Errorf("default %q: %v; %q", k.Default, err, k.Doc)
+		}
 	}
 	err := CheckQuota("calls_per_hour", "1")
 	if err == nil {
 		t.Fatal("an unknown key is taken")
 	}
-	for _, key := range quotaKeys {
+	for _, k := range Quotas() {
+		key := k.Key
 		if !strings.Contains(err.Error(), key) {
 			t.Errorf("the refusal of an unknown key does not name %s: %v", key, err)
+		}
+	}
+}
+
+// TestBurstFollowsRate: calls_per_minute=5 let 100 calls pass at once, because the burst stayed what it is for 600.
+func TestBurstFollowsRate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		token, all map[string]string
+		want       int // calls at once
+	}{
+		"nobody says anything":    {want: 100},
+		"a small rate":            {token: map[string]string{"calls_per_minute": "5"}, want: 5},
+		"a large rate":            {token: map[string]string{"calls_per_minute": "6000"}, want: 100},
+		"no rate":                 {token: map[string]string{"calls_per_minute": "0"}, want: 1000},
+		"both":                    {token: map[string]string{"calls_per_minute": "5", "burst": "20"}, want: 20},
+		"the burst of all":        {token: map[string]string{"calls_per_minute": "5"}, all: map[string]string{"burst": "20"}, want: 5},
+		"a burst alone":           {token: map[string]string{"burst": "20"}, all: map[string]string{"calls_per_minute": "5"}, want: 20},
+		"a small rate of all":     {all: map[string]string{"calls_per_minute": "5"}, want: 5},
+		"the rate is raised back": {token: map[string]string{"calls_per_minute": "600"}, all: map[string]string{"calls_per_minute": "5"}, want: 100},
+	} {
+		p, _ := Resolve("ann", "", Values{Quota: c.token}, Values{Quota: c.all})
+		now := time.Now()
+		l := &Limits{now: func() time.Time { return now }}
+		l.set(p.Quota, now)
+		passed := 0
+		for range 1000 {
+			if _, ok := l.Call(); ok {
+				passed++
+			}
+		}
+		if passed != c.want {
+			t.Errorf("%s: %d calls pass at once, want %d", name, passed, c.want)
 		}
 	}
 }

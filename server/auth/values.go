@@ -101,7 +101,7 @@ func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled boo
 		Profile: said(sources, defaultProfile, func(v Values) *string { return v.Profile }),
 		Admin:   said(sources, false, func(v Values) *bool { return v.Admin }),
 		Scopes:  everything,
-		Quota:   defaultQuota(),
+		Quota:   quotaOf(sources),
 	}
 	if modes[p.Mode] > modes[p.MaxMode] {
 		p.Mode = p.MaxMode
@@ -121,9 +121,6 @@ func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled boo
 		}
 		if v.Scopes != nil {
 			p.Scopes, _ = ParseScopes(v.Scopes) // checked
-		}
-		for key, value := range v.Quota {
-			_ = p.Quota.set(key, value) // likewise
 		}
 	}
 	for _, v := range sources {

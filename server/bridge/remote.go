@@ -43,6 +43,7 @@ type remote struct {
 
 	reached atomic.Bool // it answered, whatever it was
 	beats   atomic.Bool // it sends comments on streams
+	unheard atomic.Bool // it was reported that it does not answer
 	refused atomic.Bool // a refused token was reported; reset by the next success
 }
 
@@ -73,9 +74,9 @@ func newRemote(o Options) (*remote, error) {
 func newTransport(cas *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: reachFor, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: dialFor, KeepAlive: 15 * time.Second}).DialContext,
 		TLSClientConfig:     &tls.Config{RootCAs: cas, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout: reachFor,
+		TLSHandshakeTimeout: dialFor,
 		ForceAttemptHTTP2:   true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 		DisableCompression:  true,
@@ -247,6 +248,14 @@ func (p *remote) report(e *statusError) {
 		from = "none was given: use --token-env or --token-file"
 	}
 	p.log.Error("not authorised", "host", p.url.Host, "status", e.code, "token", from)
+}
+
+// reportUnheard tells the operator once that the endpoint has not answered anything: a client may show nothing for as
+// long as it waits.
+func (p *remote) reportUnheard() {
+	if !p.reached.Load() && p.unheard.CompareAndSwap(false, true) {
+		p.log.Warn("the endpoint does not answer; is codehand serve running there?", "url", p.shown())
+	}
 }
 
 // explain is the answer to a request that failed with err. lost says that nobody knows whether the endpoint did what it

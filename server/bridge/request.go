@@ -102,6 +102,8 @@ func (b *bridge) run(ctx context.Context, r *request, pass func()) {
 	var wait backoff
 	if !b.remote.reached.Load() {
 		wait.since = time.Now()
+		unheard := time.AfterFunc(unheardFor, b.remote.reportUnheard)
+		defer unheard.Stop()
 	}
 	for r.begin(b.keepsCalls.Load()) {
 		began := time.Now()
@@ -132,6 +134,7 @@ func (b *bridge) run(ctx context.Context, r *request, pass func()) {
 		}
 		d, ok := wait.next(after, total)
 		if permanent(err) || !r.repeatable() || !ok {
+			b.remote.reportUnheard()
 			// a write error ends the connection by itself
 			_ = b.out.WriteLine(b.remote.explain(r.ID, err, !r.repeatable()), 0, r.Settle)
 			return

@@ -20,8 +20,13 @@ const (
 	longestWait = 16 * time.Second
 	// retryFor is how long it tries in all: a restart behind a proxy takes less, and a client gives up soon after.
 	retryFor = 60 * time.Second
-	// reachFor is how long it tries to connect to an endpoint that never answered: a wrong URL should show at once.
-	reachFor = 10 * time.Second
+	// reachFor is how long it tries again to connect to an endpoint that never answered: a wrong URL, or an endpoint
+	// that is down, should show at once.
+	reachFor = 1500 * time.Millisecond
+	// dialFor is how long one attempt to connect, or to agree on TLS, may take.
+	dialFor = 10 * time.Second
+	// unheardFor is how long an endpoint may be silent at first until the operator is told.
+	unheardFor = 1500 * time.Millisecond
 	// silence is how long a stream may bring nothing at all before its connection counts as broken. An endpoint that
 	// sends comments sends one every 10 s.
 	silence = 60 * time.Second

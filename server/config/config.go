@@ -290,7 +290,7 @@ type Store struct {
 
 // Sandbox is what must confine commands.
 type Sandbox struct {
-	Policy string // required, best-effort, off; if nobody says one: required in serve, best-effort elsewhere
+	Policy string // required, best-effort, off
 }
 
 // Audit is the record of calls.

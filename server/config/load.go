@@ -27,18 +27,22 @@ type Sources struct {
 	managedBy   int // the user that it must belong to; 0, but in tests
 
 	ProjectDir string // whose .codehand/config.toml may narrow; "": each root
+
+	Rootless bool // the command uses no file of a workspace: it may start anywhere, and no project file counts
 }
 
 // projectFile is where a project keeps its settings, below its directory.
 const projectFile = ".codehand/config.toml"
 
-// Process returns the Sources of this process, without arguments and flags.
+// Process returns the Sources of this process, without arguments and flags. With an error only WorkDir is missing,
+// which a Rootless command can do without.
 func Process() (Sources, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return Sources{}, fmt.Errorf("working directory: %w", err)
+	src := Sources{Env: os.Environ(), ManagedFile: managedFile()}
+	var err error
+	if src.WorkDir, err = os.Getwd(); err != nil {
+		return src, fmt.Errorf("working directory: %w", err)
 	}
-	return Sources{Env: os.Environ(), WorkDir: wd, ManagedFile: managedFile()}, nil
+	return src, nil
 }
 
 // Load makes the Config: the administrator's file before flags before environment before project files before the
@@ -60,16 +64,14 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.managedFile()
 	l.auto()
 	l.holdManaged()
-	l.sandboxPolicy()
 	l.together()
 	l.stateDir()
-	l.roots()
-	l.additionalDirs()
-	mode, plans, from := l.config.Permissions.Mode, l.config.Plan.Directory, l.config.origins["plan.directory"]
-	l.projects()
-	l.auto()
-	l.planDirectory(plans, from)
-	l.keepApart()
+	mode := l.config.Permissions.Mode
+	if src.Rootless {
+		l.config.Roots = nil
+	} else {
+		l.workspaces()
+	}
 	l.session()
 	l.bypass()
 	l.serveModes(l.managed.fixed[modeKey] || l.config.Permissions.Mode != mode)
@@ -77,6 +79,17 @@ func Load(src Sources) (Config, []Warning, error) {
 		return Config{}, l.warnings, l.problems
 	}
 	return l.config, l.warnings, nil
+}
+
+// workspaces decides which directories sessions may use, and applies the project files in them.
+func (l *loader) workspaces() {
+	l.roots()
+	l.additionalDirs()
+	plans, from := l.config.Plan.Directory, l.config.origins["plan.directory"]
+	l.projects()
+	l.auto()
+	l.planDirectory(plans, from)
+	l.keepApart()
 }
 
 // A loader is one Load.

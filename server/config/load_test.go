@@ -109,7 +109,7 @@ func TestDefaults(t *testing.T) {
 		"http.sse": "true", "http.behind_proxy": "false", "http.unix_mode": "0600", "http.max_connections": "4096",
 		"auth.mode": "auto", "auth.local_peer": "same-user",
 		"session.idle": "30m", "session.ttl": "30d", "session.max": "10000", "session.max_per_principal": "200",
-		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "",
+		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "best-effort",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
 	for key, want := range defaults {

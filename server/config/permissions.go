@@ -248,8 +248,9 @@ func (l *loader) auto() {
 
 // Keys that are spoken of apart from the table.
 const (
-	modeKey       = "permissions.mode"
-	additionalKey = "permissions.additional_dirs"
+	modeKey        = "permissions.mode"
+	askFallbackKey = "permissions.ask_fallback"
+	additionalKey  = "permissions.additional_dirs"
 )
 
 // Start returns the mode in which a session starts of which somebody says m: not auto without a classifier, and nothing

@@ -140,6 +140,30 @@ func setPersonal(v *auth.Values, key string, in input) (known bool, err error) {
 	return true, err
 }
 
+// PersonalSettings lists the keys of principals and their quotas, as they are written about all principals. Env and
+// Flag are empty: only the operator's file has them. The slice is the caller's.
+func PersonalSettings() []Setting {
+	const table = principalsTable + "." + everyone + "."
+	list := []Setting{
+		{Key: table + "enabled", Default: "true", Doc: "whether the principal can connect"},
+		{Key: table + "roots", Doc: "directories to work in, where {principal} stands for the principal's name; " +
+			"empty: workspaces/{principal} in http.data_dir"},
+		{Key: table + "seed", Doc: "directory that is copied into a new workspace; empty: none"},
+		{Key: table + "mode", Doc: "permission mode at the start of a session; empty: permissions.mode"},
+		{Key: table + "max_mode", Default: "acceptEdits", Doc: "highest permission mode of a session"},
+		{Key: table + "profile", Default: "default", Doc: "which tools exist: readonly or default"},
+		{Key: table + "allow", Doc: "rules for what needs no approval, besides permissions.allow"},
+		{Key: table + "deny", Doc: "rules for what is refused, besides permissions.deny"},
+		{Key: table + "scopes", Default: "mcp:all",
+			Doc: "what calls may do: mcp:read, mcp:write, mcp:shell, mcp:web or mcp:all, and mcp:admin as admin"},
+		{Key: table + "admin", Default: "false", Doc: "whether a token opens /metrics and the details of /readyz"},
+	}
+	for _, q := range auth.Quotas() {
+		list = append(list, Setting{Key: quotaTable + "." + everyone + "." + q.Key, Default: q.Default, Doc: q.Doc})
+	}
+	return list
+}
+
 // values are what is said about a principal, or about all.
 type values = auth.Values
 

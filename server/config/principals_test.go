@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -293,5 +294,27 @@ func TestProjectFilesOfServe(t *testing.T) {
 	w.Roots = []string{w.path("one/{principal}")}
 	if c, _ := w.load(t); len(c.Permissions.Deny) != 0 {
 		t.Errorf("rules: %v", c.Permissions.Deny)
+	}
+}
+
+// The list of what may be said about principals names keys that files take, and what holds without them.
+func TestPersonalSettings(t *testing.T) {
+	w := newServe(t)
+	for _, s := range PersonalSettings() {
+		value := strconv.Quote(s.Default)
+		switch {
+		case s.Default == "true" || s.Default == "false":
+			value = s.Default
+		case strings.HasSuffix(s.Key, ".scopes"):
+			value = `["` + s.Default + `"]`
+		case strings.HasSuffix(s.Key, ".roots"), strings.HasSuffix(s.Key, ".allow"), strings.HasSuffix(s.Key, ".deny"):
+			value = "[]"
+		case strings.HasSuffix(s.Key, ".mode"):
+			value = `"plan"`
+		}
+		w.user(t, s.Key+" = "+value+"\n")
+		if _, _, err := Load(w.Sources); err != nil || s.Doc == "" {
+			t.Errorf("%s = %s: %v; %q", s.Key, value, err, s.Doc)
+		}
 	}
 }

@@ -124,8 +124,12 @@ func (l *loader) setIfStricter(s setting, in input) (ok bool) {
 		return true
 	}
 	l.config = before // the origins are shared
-	l.config.origins[s.key] = origin
-	return said == was // another value of the same rank counts for nothing, and that is told
+	repeats := said == was
+	// What a project repeats of the defaults of serve is then said, and ForOnePerson leaves it alone.
+	if !repeats || origin != serveOrigin {
+		l.config.origins[s.key] = origin
+	}
+	return repeats // another value of the same rank counts for nothing, and that is told
 }
 
 // typedAlready says whether a setting came from a flag or the environment, which stand above project files.

@@ -75,9 +75,9 @@ func serveTable(c *Config) []setting {
 			period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},
 
 		{"sandbox.policy",
-			"whether commands must be confined: required, best-effort or off; empty: required in serve, else " +
-				"best-effort", narrower,
-			policyWord{choice{&c.Sandbox.Policy, []string{policyRequired, policyBestEffort, "off"}}}},
+			"whether the kernel must confine commands: required, best-effort or off; serve requires it for more than " +
+				"one person, unless off", narrower,
+			choice{&c.Sandbox.Policy, []string{SandboxRequired, "best-effort", SandboxOff}}},
 
 		{"audit.dir", "directory of the audit log; empty: audit in http.data_dir, and no log on stdio; -: standard " +
 			"output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
@@ -99,21 +99,11 @@ func serveTable(c *Config) []setting {
 	}
 }
 
+// Values of sandbox.policy: no command runs that the kernel does not confine, and all run whatever it does.
 const (
-	policyRequired   = "required"
-	policyBestEffort = "best-effort"
+	SandboxRequired = "required"
+	SandboxOff      = "off"
 )
-
-// policyWord is the sandbox's policy. Empty is what suits the command.
-type policyWord struct{ choice }
-
-func (v policyWord) set(in input) error {
-	if s, ok := in.raw.(string); ok && strings.TrimSpace(s) == "" {
-		*v.p = ""
-		return nil
-	}
-	return v.choice.set(in)
-}
 
 // serveOrigin is where values come from that differ in serve and that nobody has set.
 const serveOrigin = "default of serve"
@@ -125,19 +115,16 @@ func (l *loader) serveDefaults() {
 	}
 	c := &l.config
 	c.Permissions.Mode, c.origins["permissions.mode"] = permission.AcceptEdits, serveOrigin
-	c.Permissions.AskFallback, c.origins["permissions.ask_fallback"] = "deny", serveOrigin
+	c.Permissions.AskFallback, c.origins[askFallbackKey] = "deny", serveOrigin
 }
 
-// sandboxPolicy fills in the policy of the command. It runs before the project files, which narrow what holds.
-func (l *loader) sandboxPolicy() {
-	c := &l.config
-	switch {
-	case c.Sandbox.Policy != "":
-	case l.src.Serve:
-		c.Sandbox.Policy, c.origins["sandbox.policy"] = policyRequired, serveOrigin
-	default:
-		c.Sandbox.Policy = policyBestEffort
+// ForOnePerson returns c as serve has it where only the person who started it can connect: what the mode would ask
+// about is left to the dialog of that person's client, as on stdio. What a source says stays.
+func (c Config) ForOnePerson() Config {
+	if c.origins[askFallbackKey] == serveOrigin {
+		c.Permissions.AskFallback = "client"
 	}
+	return c
 }
 
 // serveTogether checks what depends on more than one setting of serve. Also without serve: a file that serve would not

@@ -73,26 +73,32 @@ func TestProjectSetsNothingOfServe(t *testing.T) {
 func TestDefaultsOfServe(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve               bool
-		file                string
+		file, project       string
 		mode, ask, policy   string
+		alone               string // who decides where only one person can connect
 		modeFrom, askFrom   string
 		policyFrom          string
 		startMode, highMode string // of principals; "": not said
 	}{
 		"serve": {
-			serve: true, mode: "acceptEdits", ask: "deny", policy: "required", modeFrom: serveOrigin, askFrom: serveOrigin,
-			policyFrom: serveOrigin, startMode: "acceptEdits", highMode: "acceptEdits",
+			serve: true, mode: "acceptEdits", ask: "deny", alone: "client", policy: "best-effort", modeFrom: serveOrigin, askFrom: serveOrigin,
+			policyFrom: "default", startMode: "acceptEdits", highMode: "acceptEdits",
 		},
-		"stdio": {mode: "default", ask: "client", policy: "best-effort", modeFrom: "default", askFrom: "default", policyFrom: "default"},
+		"stdio": {mode: "default", ask: "client", alone: "client", policy: "best-effort", modeFrom: "default", askFrom: "default", policyFrom: "default"},
 		"said": {
 			serve: true, file: "permissions = {mode = 'default', ask_fallback = 'client'}\nsandbox.policy = 'off'\n",
-			mode: "default", ask: "client", policy: "off", modeFrom: ":1:16", askFrom: ":1:34", policyFrom: ":2:1",
+			mode: "default", ask: "client", alone: "client", policy: "off", modeFrom: ":1:16", askFrom: ":1:34", policyFrom: ":2:1",
 			startMode: "default", highMode: "acceptEdits",
 		},
 		"said of principals": {
-			serve: true, file: "principals.default = {mode = 'plan', max_mode = 'manual'}\nsandbox.policy = ''\n",
-			mode: "acceptEdits", ask: "deny", policy: "required", modeFrom: serveOrigin, askFrom: serveOrigin, policyFrom: serveOrigin,
+			serve: true, file: "principals.default = {mode = 'plan', max_mode = 'manual'}\npermissions.ask_fallback = 'deny'\n",
+			mode: "acceptEdits", ask: "deny", alone: "deny", policy: "best-effort", modeFrom: serveOrigin, askFrom: ":2:1", policyFrom: "default",
 			startMode: "plan", highMode: "default",
+		},
+		"said by the project": {
+			serve: true, project: "permissions.ask_fallback = 'deny'\n",
+			mode: "acceptEdits", ask: "deny", alone: "deny", policy: "best-effort", modeFrom: serveOrigin, askFrom: "config.toml:1:1", policyFrom: "default",
+			startMode: "acceptEdits", highMode: "acceptEdits",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +107,14 @@ func TestDefaultsOfServe(t *testing.T) {
 			if c.file != "" {
 				w.user(t, c.file)
 			}
+			if c.project != "" {
+				w.project(t, c.project)
+				w.Roots = []string{"."}
+			}
 			got, _ := w.load(t)
+			if alone := got.ForOnePerson().Permissions.AskFallback; alone != c.alone {
+				t.Errorf("for one person: %q", alone)
+			}
 			if got.Permissions.Mode.String() != c.mode || got.Permissions.AskFallback != c.ask || got.Sandbox.Policy != c.policy {
 				t.Errorf("%+v %+v", got.Permissions, got.Sandbox)
 			}

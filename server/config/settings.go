@@ -65,6 +65,7 @@ func defaults() Config {
 		Auth:    Auth{Mode: "auto", LocalPeer: "same-user"},
 		Session: Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200},
 		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
+		Sandbox: Sandbox{Policy: "best-effort"},
 		Audit: Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 			Commands: "redacted"},
 	}
@@ -97,9 +98,9 @@ func ruleTable(c *Config) []setting {
 		{"permissions.additional_dirs",
 			"directories that every session may use besides its roots, whatever roots its principal or token has",
 			operatorOnly, dirs{&c.Permissions.AdditionalDirs}},
-		{"permissions.ask_fallback",
+		{askFallbackKey,
 			"who decides about calls that a mode asks about: client (its own dialog) or deny (refused unless a " +
-				"person can be asked); serve defaults to deny", narrower,
+				"person can be asked); serve defaults to deny for more than one person", narrower,
 			choice{&c.Permissions.AskFallback, []string{"deny", "client"}}},
 		{"permissions.ask_timeout_ms", "milliseconds that a person has to answer", narrower,
 			millis{&c.Permissions.AskTimeout, second, 600 * second}},

@@ -89,6 +89,7 @@ type Endpoint struct {
 	keepAlive time.Duration
 	prefix    string   // path of http.public_url, before our own
 	hosts     []string // allowed besides those of a listener
+	unserved  unservedHosts
 	named     sync.Map // running calls by principal and codehand/call: *jsonrpc.Flight
 	sseWarned sync.Once
 }

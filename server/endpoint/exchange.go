@@ -12,7 +12,6 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
-	"codehand/server/pipeline"
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
@@ -292,9 +291,7 @@ func (x *exchange) newRequest(key session.Key, p *peer, stream bool) request.Req
 	r := request.Request{
 		Envelope: x.env, Message: x.body, Tenant: x.tenant, Session: key, Peer: p,
 		Client: request.Client{Modern: x.modern},
-		Caller: request.Caller{
-			Limits: x.c.limits, From: pipeline.From{Auth: x.c.who.Via, Transport: "http", Era: x.env.Era(), IP: x.c.ip},
-		},
+		Caller: request.Caller{Limits: x.c.limits, From: x.c.from("http", x.env.Era())},
 	}
 	if x.scope != nil {
 		r.Client.Muted, r.Client.Roots, r.Client.Prompts = !stream, &x.scope.roots, &x.scope.prompts

@@ -3,6 +3,8 @@ package endpoint
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"mime"
 	"net"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/server/auth"
@@ -19,6 +22,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/metrics"
+	"codehand/server/pipeline"
 )
 
 // A caller is who sent a request that passed the guard.
@@ -26,7 +30,13 @@ type caller struct {
 	who    auth.Principal
 	limits *auth.Limits
 	ip     string
+	page   bool   // a web page sent it whose origin is not listed
 	done   func() // gives back what the request holds of its quotas
+}
+
+// from says where the calls of a request come from. era is "" where each call says it.
+func (c caller) from(transport, era string) pipeline.From {
+	return pipeline.From{Auth: c.who.Via, Transport: transport, Era: era, IP: c.ip, Page: c.page}
 }
 
 // corsHeaders are what pages of a listed origin may send and see.
@@ -65,9 +75,8 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			deny(w, r, draining())
 			return
 		}
-		if !l.Unix && !slices.Contains(hosts, strings.ToLower(r.Host)) {
-			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_host",
-				Message: "this Host is not served here"})
+		if !l.Unix && !slices.Contains(hosts, strings.ToLower(r.Host)) && !(l.Loopback && forwarded(r)) {
+			deny(w, r, e.unserved.refuse(strings.ToLower(r.Host), e.o.Log))
 			return
 		}
 		origin, ok := e.origin(r, l)
@@ -175,7 +184,9 @@ func (e *Endpoint) admit(r *http.Request) (caller, error) {
 		return caller{}, err
 	}
 	e.o.Team.Metrics.Authenticated(how(who.Via), "ok")
-	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip}
+	origin := r.Header.Get("Origin")
+	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip,
+		page: origin != "" && !slices.Contains(e.o.HTTP.AllowedOrigins, origin)}
 	size := r.ContentLength
 	if size < 0 {
 		size = e.o.HTTP.MaxBody
@@ -284,6 +295,48 @@ func isLoopbackName(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
+// forwarded says whether a request of this machine names this machine at any port, as one through a forward does
+// (`ssh -L 8080:localhost:7433`). A name that a web page brought to our address is never one of these.
+func forwarded(r *http.Request) bool {
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil || !isLoopbackName(strings.ToLower(host)) || !isLoopbackPeer(r) {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// unservedHosts are the hosts that requests named and that are not served. It is safe for concurrent use.
+type unservedHosts struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// maxUnserved bounds them: a client can name any number.
+const maxUnserved = 1000
+
+// refuse is the answer to a request for host, in lower case. The first request for each host is logged. Both say what
+// would serve it, because a proxy or a name that the operator forgot looks like an attack.
+func (u *unservedHosts) refuse(host string, log *slog.Logger) *auth.Error {
+	refusal := &auth.Error{Status: http.StatusForbidden, Code: "forbidden_host",
+		Message: "this Host is not served here"}
+	if host == "" || len(host) > 260 || strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-_.:[]") != "" {
+		return refusal // no setting takes it
+	}
+	refusal.Message += fmt.Sprintf(": %s. The operator can add %q to http.allowed_hosts (--http-allowed-hosts %s)",
+		host, host, host)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.known[host] && len(u.known) < maxUnserved {
+		if u.known == nil {
+			u.known = map[string]bool{}
+		}
+		u.known[host] = true
+		log.Warn("refused a request: its Host is not served; to serve it, add it to http.allowed_hosts", "host", host)
+	}
+	return refusal
+}
+
 // loopbackHosts are the names under which this machine reaches a loopback listener.
 func loopbackHosts(l net.Listener) []string {
 	names := []string{"localhost", "127.0.0.1", "[::1]"}
@@ -304,11 +357,9 @@ func publicHosts(public string) (prefix string, hosts []string) {
 		return "", nil
 	}
 	host := strings.ToLower(u.Host)
-	hosts = []string{host}
+	hosts = []string{host, strings.TrimSuffix(host, ":"+u.Port())} // some proxies pass the name without its port
 	if port := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == "" {
 		hosts = append(hosts, host+":"+port)
-	} else if u.Port() == port {
-		hosts = append(hosts, strings.TrimSuffix(host, ":"+port))
 	}
 	return strings.TrimSuffix(u.Path, "/"), hosts
 }

@@ -11,7 +11,6 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/jsonrpc"
-	"codehand/server/pipeline"
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
@@ -120,7 +119,7 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 		Server: e.o.Server, Tenant: tenant, Gone: gone.Done(),
 		// At least one SSE client (not recorded which) declares elicitation and never answers: its calls would hang.
 		Muted:  true,
-		Caller: request.Caller{Limits: c.limits, From: pipeline.From{Auth: c.who.Via, Transport: "sse", IP: c.ip}},
+		Caller: request.Caller{Limits: c.limits, From: c.from("sse", "")},
 		Key: func(env jsonrpc.Envelope) (session.Key, error) {
 			return sessions.HTTPKey(c.who, env, "", sessions.BySSE+id)
 		},

@@ -140,10 +140,10 @@ func onThisMachine(a net.Addr) bool {
 	return false
 }
 
-// AuthMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
+// authMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
 // since the last revocation must not open the door; none if nobody else reaches a listener. The error is a
 // config.Unusable.
-func AuthMode(c config.Config, inherited ...net.Listener) (string, error) {
+func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
 		return c.Auth.Mode, nil
 	}
@@ -166,6 +166,42 @@ func AuthMode(c config.Config, inherited ...net.Listener) (string, error) {
 	return "none", nil
 }
 
+// Settle decides what depends on addresses and tokens: Auth.Mode is none or token afterwards, and the defaults are
+// those for one person where nobody else can connect. The error is a config.Unusable.
+func Settle(c config.Config, inherited ...net.Listener) (config.Config, error) {
+	mode, err := authMode(c, inherited...)
+	if err != nil {
+		return c, err
+	}
+	c.Auth.Mode = mode
+	if WhyShared(c) == "" {
+		c = c.ForOnePerson()
+	}
+	return c, nil
+}
+
+// WhyShared says why others than the person who started serve can connect, as the end of a sentence; "": nobody else
+// can. Auth.Mode must be decided.
+func WhyShared(c config.Config) string {
+	for _, text := range c.HTTP.Listen {
+		a, err := parseAddress(text)
+		if err != nil || !a.local && a.network != "systemd" { // Check looks at what systemd opened
+			return "other machines can reach " + text
+		}
+	}
+	switch {
+	case c.Auth.Mode != auth.ModeNone:
+		return "people with tokens can connect"
+	case c.HTTP.PublicURL != "":
+		return "others can connect to " + c.HTTP.PublicURL + " (http.public_url)"
+	case c.Auth.LocalPeer != "same-user":
+		return "every user of this machine can connect (auth.local_peer)"
+	case !auth.TellsUsers():
+		return "every user of this machine can connect: this system does not say which user does"
+	}
+	return ""
+}
+
 func needsAuthentication(a address) error {
 	return misconfigured(`--auth-mode token, then "codehand token new NAME"`, "listen %s needs authentication", a.text)
 }
@@ -178,7 +214,7 @@ func Check(c config.Config, inherited ...net.Listener) error {
 	if err != nil {
 		return err
 	}
-	mode, err := AuthMode(c, inherited...)
+	mode, err := authMode(c, inherited...)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func TestAuthMode(t *testing.T) {
 			if test.tokens != nil {
 				test.tokens(t, c)
 			}
-			if got, err := AuthMode(c); got != test.want || err != nil {
+			if got, err := authMode(c); got != test.want || err != nil {
 				t.Errorf("got %q, %v; want %q", got, err, test.want)
 			}
 		})
@@ -153,7 +153,7 @@ func TestAuthMode(t *testing.T) {
 		if err := os.WriteFile(c.TokenFile(), []byte("{\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := AuthMode(c)
+		_, err := authMode(c)
 		if _, ok := errors.AsType[*config.Unusable](err); !ok || !strings.Contains(err.Error(), "tokens.jsonl:1: ") {
 			t.Errorf("got %v, want a config.Unusable with file and line", err)
 		}

@@ -94,7 +94,8 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 
 // leaves says whether the client's own dialog stands in for a person.
 func (c *call) leaves(d permission.Decision) bool {
-	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !(d.Dangerous && c.canAsk())
+	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !c.arrival.From.Page &&
+		!(d.Dangerous && c.canAsk())
 }
 
 // because names the rule that decided, or else the reason.

@@ -84,13 +84,14 @@ type Arrival struct {
 	inside *inside // a call that another one makes; nil: it comes from a client
 }
 
-// From is where a call came from, for the record.
+// From is where a call came from, for the record, and whether its client can have a dialog that counts.
 type From struct {
 	Auth      string // none, token:<id>
 	Transport string // stdio, http, sse, call
 	Era       string // legacy, modern
 	IP        string // of the client; "": none
 	Trace     string // trace id; "": none
+	Page      bool   // a web page sent it that no operator listed: nobody can be taken to have seen it
 }
 
 // A Reply counts only if its Digest is that of this call's Input.

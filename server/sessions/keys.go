@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -24,6 +25,7 @@ const (
 
 // A Pipe names what the sessions of a process on stdio are called by, besides what a request says.
 type Pipe struct {
+	Principal    string // whose they are; "": the person's who started this process
 	Handle       string // of the environment; "" or one that is malformed: none
 	Conversation string // id in the environment; "": none
 	Process      string // names this process
@@ -33,7 +35,7 @@ type Pipe struct {
 // the environment, the client's conversation id (threadId), the environment's conversation id, and this process. It is
 // never empty. The error is a malformed handle.
 func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
-	key := session.Key{Principal: auth.LocalID}
+	key := session.Key{Principal: cmp.Or(p.Principal, auth.LocalID)}
 	if env.HasSession && !config.Handle(env.Session) {
 		return key, ErrHandle
 	}

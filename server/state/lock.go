@@ -25,6 +25,16 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("data dir %s is in use by pid %d", e.Dir, e.PID)
 }
 
+// Hint says what a person can do about it.
+func (e *InUseError) Hint() string {
+	stop := "stop it"
+	if e.PID > 0 {
+		stop += fmt.Sprintf(" (kill %d)", e.PID)
+	}
+	return "another codehand serve runs there: connect your clients to it, or " + stop +
+		", or give this one its own directory and address: --http-data-dir DIR --listen 127.0.0.1:0"
+}
+
 // lockDir keeps all other processes, and other Stores of this one, out of a data directory until release is called or
 // the process ends. Who has it is written beside the lock: on Windows nobody else may read what is locked.
 func lockDir(dir string) (release func() error, err error) {

@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -47,6 +48,8 @@ type Maker struct {
 	State   string // the state directory
 	Durable bool   // sessions outlive the process, and callers come over a network
 	NoShell string // why no command runs in this process; "": each tenant says
+
+	Principal string // of Local; "": auth.LocalID
 
 	shared taskLists
 }
@@ -203,9 +206,10 @@ const allScopes = auth.Read | auth.Write | auth.Shell | auth.Web | auth.AdminCon
 // Local is the tenant of the person who started this process: stdio, calls in process, and serve without
 // authentication.
 func (m *Maker) Local() (*Tenant, error) {
+	id := cmp.Or(m.Principal, auth.LocalID)
 	return m.tenant(spec{
 		who: auth.Principal{
-			ID: auth.LocalID, Slug: auth.LocalID, Roots: m.Config.Roots, Scopes: allScopes, Admin: true,
+			ID: id, Slug: auth.Slug(id), Roots: m.Config.Roots, Scopes: allScopes, Admin: true,
 			Via: auth.ModeNone,
 		},
 		roots: m.Config.Roots, workDir: m.Config.WorkDir,
