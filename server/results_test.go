@@ -129,7 +129,8 @@ func TestTenAtOnce(t *testing.T) {
 				}
 			}
 		}
-		if len(texts) != 10 || total > 200_000 || whole != 4 {
+		// A page claims the most that it could have before it is made, so a fourth may find less room than there will be.
+		if len(texts) != 10 || total > 200_000 || whole < 3 || whole > 4 {
 			t.Errorf("%d results have %d characters, %d are whole", len(texts), total, whole)
 		}
 	}
@@ -137,21 +138,39 @@ func TestTenAtOnce(t *testing.T) {
 		for _, modern := range []bool{false, true} {
 			t.Run(fmt.Sprint("stdio/", name, "/", modern), func(t *testing.T) {
 				t.Parallel()
-				f := start(t, setup{client: "claude-code", modern: modern, tools: append(tools.All(), wide())})
+				arrived := make(chan struct{})
+				hold := fixtureTool("hold", tool.Traits{Private: true, Local: true}, func(context.Context, tool.Env, word) (tool.Result, error) {
+					<-arrived // until then nobody goes through the gate, and none of the ten is answered
+					return tool.Result{Text: "held"}, nil
+				})
+				f := start(t, setup{client: "claude-code", modern: modern, tools: append(tools.All(), wide(), hold)})
 				lay(f.work)
-				var all strings.Builder
-				for i := range 10 {
-					meta := `"x":1`
-					if modern {
-						meta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"claude-code","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
-					}
-					fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{%s}}}`+"\n", i, name, args(i), meta)
+				meta := `"x":1`
+				if modern {
+					meta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"claude-code","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
 				}
-				must(t, f.Send(strings.TrimSuffix(all.String(), "\n")))
+				var all strings.Builder
+				add := func(i int, name, args string) {
+					fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{%s}}}`+"\n", i, name, args, meta)
+				}
+				add(10, "hold", `{"text":"x"}`)
+				for i := range 10 {
+					add(i, name, args(i))
+				}
+				// What answers at once has arrived behind them.
+				fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":"last","method":"tools/list","params":{"_meta":{%s}}}`, meta)
+				must(t, f.Send(all.String()))
 				var texts []string
 				for len(texts) < 10 {
 					l, err := f.Receive()
 					must(t, err)
+					if strings.Contains(string(l), `"id":"last"`) {
+						close(arrived)
+						continue
+					}
+					if strings.Contains(string(l), `"id":"c10"`) {
+						continue
+					}
 					text, failed := replaytest.HTTPReply{Answer: string(l)}.Text()
 					if failed || text == "" {
 						t.Fatalf("%.500s", l)
