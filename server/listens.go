@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/request"
+	"codehand/server/sessions"
 	"codehand/tools/session"
 )
 
@@ -19,6 +22,8 @@ import (
 type hub struct {
 	mu        sync.Mutex // never held while anything is sent
 	listeners []*listener
+	// lists are closed when the client of a session has read its list of tools again
+	lists map[session.Key]chan struct{}
 }
 
 // A listener is one client's stream of such messages: a subscriptions/listen, or a legacy connection, which gets all.
@@ -26,6 +31,8 @@ type listener struct {
 	key  session.Key     // whose conversation it belongs to
 	id   json.RawMessage // of the subscriptions/listen, with which each message is tagged; nil: a legacy connection
 	peer request.Peer
+	// rereads: it is a subscription to changes of the list of tools
+	rereads atomic.Bool
 
 	mu     sync.Mutex // covers what follows, and the order of what is sent
 	acked  bool       // the client was told what it gets; of a legacy connection always
@@ -87,6 +94,36 @@ func (h *hub) announce(key session.Key, method string) {
 	}
 }
 
+// rereads says whether a modern client is told when the list of this session changes. That of a session which several
+// conversations share does not: what one of them finds would appear in the lists of the others.
+func (h *hub) rereads(key session.Key) bool {
+	return !strings.HasPrefix(key.Session, sessions.ByWorkspace) &&
+		len(h.all(func(l *listener) bool { return l.key == key && l.rereads.Load() })) > 0
+}
+
+// relist returns what is closed when the client of this session has read its list of tools next.
+func (h *hub) relist(key session.Key) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lists == nil {
+		h.lists = map[session.Key]chan struct{}{}
+	}
+	if h.lists[key] == nil {
+		h.lists[key] = make(chan struct{})
+	}
+	return h.lists[key]
+}
+
+// relisted says that the client of a session reads its list of tools, or that nobody waits for that any more.
+func (h *hub) relisted(key session.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.lists[key]; c != nil {
+		close(c)
+		delete(h.lists, key)
+	}
+}
+
 // tell sends a message, if the client wants it; before the acknowledgement it waits for that. It says whether it was
 // sent.
 func (l *listener) tell(n mcp.JSONRPCNotification) bool {
@@ -110,6 +147,7 @@ func (l *listener) acknowledge(ack mcp.JSONRPCNotification) {
 	defer l.mu.Unlock()
 	if allowed, ok := ack.Params.AdditionalFields["notifications"].(mcp.SubscriptionFilter); ok {
 		l.filter = allowed
+		l.rereads.Store(allowed.ToolsListChanged)
 	}
 	l.send(ack)
 	l.acked = true
