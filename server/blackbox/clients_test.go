@@ -202,6 +202,39 @@ func TestModernSubscriptionsSeeWhatWasFound(t *testing.T) {
 	}
 }
 
+// opencode's model called by name what its client did not know yet: the answer came before the list was read again. Now
+// it waits for that, and for a client that does not obey no longer than a second.
+func TestFoundToolsAreListedBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, client := range []string{"opencode", "gemini-cli-mcp-client"} {
+		p := asClient(t, client, false, nil)
+		lines := func(n int) (all []string) {
+			for range n {
+				l, err := p.Receive()
+				must(t, err)
+				all = append(all, string(l))
+			}
+			return all
+		}
+		search := func(id, name string) {
+			must(t, p.Send(replaytest.CallLine(`"`+id+`"`, "tool_search", `{"query":"select:`+name+`"}`, "")))
+		}
+		search("search", "task_create")
+		if first := lines(1)[0]; !strings.Contains(first, replaytest.ChangedList) {
+			t.Fatalf("%s: first came %s", client, first)
+		}
+		must(t, p.Send(`{"jsonrpc":"2.0","id":"list","method":"tools/list"}`))
+		if got := lines(2); !strings.Contains(got[0], `"id":"list"`) || !strings.Contains(got[0], "task_create") || !strings.Contains(got[1], `"id":"search"`) {
+			t.Errorf("%s: first came %.100s, then %.100s", client, got[0], got[1])
+		}
+		search("again", "task_create") // nothing is new
+		search("deaf", "task_get")
+		if got := strings.Join(lines(3), ""); !strings.Contains(got, `"id":"again"`) || !strings.Contains(got, `"id":"deaf"`) {
+			t.Errorf("%s does not list again: %s", client, got)
+		}
+	}
+}
+
 // A model learned its directories, its mode and whether commands are confined by being refused.
 func TestInstructionsSayWhere(t *testing.T) {
 	t.Parallel()
