@@ -278,6 +278,11 @@ func TestOneTipASession(t *testing.T) {
 		"find . -name '*.txt' -mtime -1":         "",
 		"find . -type f -exec true {} ';'":       "",
 		"sed -n 1,2p a.txt":                      "",
+		"cat /etc/passwd":                        "",
+		"grep -r root /etc/passwd":               "",
+		"find .. -name '*.txt'":                  "",
+		"find ~ -name '*.txt'":                   "",
+		"sed -i '/two/d' a.txt":                  "edit_file",
 		"echo cat a.txt":                         "",
 		"printf 'x\\n' | sed s/x/y/; go version": "",
 	} {

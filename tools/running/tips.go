@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -46,8 +47,15 @@ func Tip(ctx context.Context, env tool.Env, command string) string {
 // better names the tool that does better what a part of a command does, and says why; "": none does.
 func better(env tool.Env, command string) (name, why string) {
 	for _, p := range env.Analysis.Parts {
-		if p.Inner || piped(command, p.Text) {
+		words := strings.Fields(p.Text)
+		if p.Inner || piped(command, p.Text) || len(words) == 0 {
 			continue // it works on what another program prints
+		}
+		if words[0] == "sed" {
+			words = words[len(words)-1:] // a script may look like a path
+		}
+		if slices.ContainsFunc(words, func(w string) bool { return elsewhere(env, w) }) {
+			continue // no tool reaches it
 		}
 		f := tipForms()
 		switch {
@@ -62,6 +70,18 @@ func better(env tool.Env, command string) (name, why string) {
 		}
 	}
 	return "", ""
+}
+
+// elsewhere says whether a word names what lies outside of the roots.
+func elsewhere(env tool.Env, word string) bool {
+	word = strings.Trim(word, `'"`)
+	switch {
+	case strings.HasPrefix(word, "~"):
+		return true
+	case strings.HasPrefix(word, "/"), strings.HasPrefix(word, ".."):
+		return !env.Space.Inside(env.Space.Abs(word))
+	}
+	return false
 }
 
 // piped says whether a part of a command reads what the part before it prints.
