@@ -202,7 +202,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
-		Loaded:   session.NewCell[map[string]string](memory, "cell.loaded"),
+		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
 		// of all sessions of the tenant: a copy each would be most of what a session holds
 		Skills:  at.Bare.Skills,
 		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked

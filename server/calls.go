@@ -65,6 +65,9 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			return answer
 		}
 		if now.asks == nil || client.Modern {
+			if t.s.profiles.of(client.Name).NoMeta {
+				result.Meta = nil
+			}
 			answers.Decorate(result, client.Modern, t.s.implementation)
 			interrupted := answer.Interrupted
 			answer = t.s.finish(ctx, t.req.Envelope, client.Modern, result)
@@ -230,10 +233,11 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 		_ = json.Unmarshal(t.req.ClientInfo, &info) // it need not say who it is
 		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.req.Version, info.Name, info.Version,
 			canElicit(caps.Elicitation)
+		c.Rereads = t.s.hub.rereads(t.req.Session)
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
-	return t.s.profiles.add(c), nil
+	return t.s.profiles.add(c, modelOf(t.req.Turn)), nil
 }
 
 // missingCapabilities is the error for a modern request that does not say what its client can do.
@@ -327,14 +331,39 @@ func (t *toolCall) shelve(ctx context.Context) (changed bool) {
 	return changed
 }
 
+// relistTime is how long the answer of tool_search waits for a client that reads its list again.
+const relistTime = time.Second
+
 // tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
 func (t *toolCall) tellListed(ctx context.Context) {
-	if c := t.state.Client; c.Modern || c.SeesAll {
+	switch c := t.state.Client; {
+	case c.Rereads && !c.SeesAll:
+		t.s.hub.announce(t.req.Session, string(mcp.MethodNotificationToolsListChanged))
+		return
+	case c.Modern || c.SeesAll:
 		return // its list is the same as before
+	}
+	// A client that calls found tools by their names must know them when its model reads the answer.
+	var read <-chan struct{}
+	if t.state.Client.ByName {
+		read = t.s.hub.relist(t.req.Shelf)
+		defer t.s.hub.relisted(t.req.Shelf)
 	}
 	if err := t.req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
 		// it has the schemas in the answer
 		t.s.log.DebugContext(ctx, "a client was not told of its new list", "err", err)
+		return
+	}
+	if read == nil {
+		return
+	}
+	late := time.NewTimer(t.s.relistTime)
+	defer late.Stop()
+	select {
+	case <-read:
+	case <-late.C:
+	case <-ctx.Done():
+	case <-t.req.Peer.Gone():
 	}
 }
 

@@ -54,7 +54,7 @@ func TestChoicesOutliveConnections(t *testing.T) {
 		small := chooser(x, "choosing-handle", "lmstudio") // its profile has 8,000
 		small.Has("result_cap", "8000")
 		other := chooser(x, "another-handle", "other")
-		other.Has("result_cap", "20000")
+		other.Has("result_cap", "50000")
 		other.Has("grep_mode", "files_with_matches")
 		other.Has("cwd", x.work)
 		x = x.again(t, siteSetup{settings: map[string]string{"shell.max_timeout_ms": "200000"}})

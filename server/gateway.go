@@ -189,7 +189,7 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		t.client.Capabilities = caps
 	}
 	result.Instructions = s.instruct(ctx, t.req.Tenant,
-		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}))
+		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, ""))
 	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
 }
@@ -207,8 +207,8 @@ func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, r
 
 // listTools replaces what mcp-go would list: no aliases, nothing that is switched off, and of the deferred tools none,
 // those that the session found, or all, by client and setting. What it leaves out stays callable, but for tools that a
-// rule or the token forbids. In the modern era the list depends on the request and the configuration alone; in any, its
-// bytes are the same as long as it holds the same tools.
+// rule or the token forbids. In the modern era the list depends on the request and the configuration alone, unless the
+// client listens for its changes; in any, its bytes are the same as long as it holds the same tools.
 func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
 	t := turnFrom(ctx)
 	c, bad := t.clientOf()
@@ -217,14 +217,18 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 		return
 	}
 	var active []string
-	if !c.Modern {
+	if !c.Modern || c.Rereads {
 		var err error
 		if active, err = g.s.engines.active(t.req.Session).Load(ctx); err != nil {
 			// The core is better than nothing, and every tool can still be called.
 			g.s.log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only", "err", err)
 		}
 	}
-	t.tools = t.req.Tenant.Offers(c.CanAsk).Listed(c, active)
+	offer := t.req.Tenant.Offers(c.CanAsk)
+	t.tools = offer.Listed(c, active)
+	if c.SeesAll && g.s.profiles.of(c.Name).Hints {
+		t.tools = offer.Hinted
+	}
 }
 
 // toolList is the result of tools/list with entries that are encoded already.

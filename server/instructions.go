@@ -81,8 +81,8 @@ func guidance(has func(string) bool) string {
 // fullGuidance is what is said where nothing is switched off.
 func fullGuidance() string { return guidance(func(string) bool { return true }) }
 
-// instruct makes the server's words to the model of one client: the guidance, the tools that the client is not shown,
-// and the names of skills. They are the same bytes for the same configuration, rights and skills.
+// instruct makes the server's words to the model of one client: the guidance, where its calls work, the tools that the
+// client is not shown, and the names of skills. They are the same bytes for the same configuration, rights and skills.
 func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client) string {
 	all := at.Offers(c.CanAsk).Catalog
 	has := func(name string) bool {
@@ -91,13 +91,20 @@ func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Cli
 		return ok
 	}
 	text, skills := guidance(has), ""
+	if !at.Broken && at.Who.Scopes.Has(auth.Read) {
+		text += " " + at.Bare.Situation(at.Start, true)
+	}
 	if has("skill") { // first, since they have a bound of their own: many tools leave them their place
 		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ",
 			s.skillNames(ctx, at), maxSkillNames)
 	}
 	if !c.SeesAll && has("tool_search") {
 		words := " More tools are found with tool_search and called by their own names: "
-		if has("call_tool") {
+		switch {
+		case !has("call_tool") || c.ByName:
+		case c.ByDispatcher:
+			words = " More tools are found with tool_search and called with call_tool: "
+		default:
 			words = " More tools are found with tool_search and called by their own names or with call_tool: "
 		}
 		var names []string

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/request"
+	"codehand/server/sessions"
 	"codehand/tools/session"
 )
 
@@ -19,6 +21,10 @@ import (
 type hub struct {
 	mu        sync.Mutex // never held while anything is sent
 	listeners []*listener
+	// lists are closed when the client of a session has read its list of tools again
+	lists map[session.Key]chan struct{}
+	// rereading counts the subscriptions of a session to changes of its list of tools
+	rereading map[session.Key]int
 }
 
 // A listener is one client's stream of such messages: a subscriptions/listen, or a legacy connection, which gets all.
@@ -26,6 +32,9 @@ type listener struct {
 	key  session.Key     // whose conversation it belongs to
 	id   json.RawMessage // of the subscriptions/listen, with which each message is tagged; nil: a legacy connection
 	peer request.Peer
+	hub  *hub // of a subscription
+
+	rereads bool // it counts in the hub's rereading, whose mu covers it
 
 	mu     sync.Mutex // covers what follows, and the order of what is sent
 	acked  bool       // the client was told what it gets; of a legacy connection always
@@ -43,6 +52,26 @@ func (h *hub) remove(l *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listeners = slices.DeleteFunc(h.listeners, func(o *listener) bool { return o == l })
+	if l.rereads {
+		l.rereads = false
+		if h.rereading[l.key]--; h.rereading[l.key] == 0 {
+			delete(h.rereading, l.key)
+		}
+	}
+}
+
+// subscribe notes that a subscription is told of changes of the list of tools. It comes before its acknowledgement.
+func (h *hub) subscribe(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l.rereads || !slices.Contains(h.listeners, l) {
+		return
+	}
+	if h.rereading == nil {
+		h.rereading = map[session.Key]int{}
+	}
+	l.rereads = true
+	h.rereading[l.key]++
 }
 
 // legacy returns the legacy connections, the newest first.
@@ -87,6 +116,40 @@ func (h *hub) announce(key session.Key, method string) {
 	}
 }
 
+// rereads says whether a modern client is told when the list of this session changes. That of a session which several
+// conversations share does not: what one of them finds would appear in the lists of the others.
+func (h *hub) rereads(key session.Key) bool {
+	if strings.HasPrefix(key.Session, sessions.ByWorkspace) {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rereading[key] > 0
+}
+
+// relist returns what is closed when the client of this session has read its list of tools next.
+func (h *hub) relist(key session.Key) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lists == nil {
+		h.lists = map[session.Key]chan struct{}{}
+	}
+	if h.lists[key] == nil {
+		h.lists[key] = make(chan struct{})
+	}
+	return h.lists[key]
+}
+
+// relisted says that the client of a session reads its list of tools, or that nobody waits for that any more.
+func (h *hub) relisted(key session.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.lists[key]; c != nil {
+		close(c)
+		delete(h.lists, key)
+	}
+}
+
 // tell sends a message, if the client wants it; before the acknowledgement it waits for that. It says whether it was
 // sent.
 func (l *listener) tell(n mcp.JSONRPCNotification) bool {
@@ -110,6 +173,9 @@ func (l *listener) acknowledge(ack mcp.JSONRPCNotification) {
 	defer l.mu.Unlock()
 	if allowed, ok := ack.Params.AdditionalFields["notifications"].(mcp.SubscriptionFilter); ok {
 		l.filter = allowed
+		if allowed.ToolsListChanged && l.hub != nil {
+			l.hub.subscribe(l)
+		}
 	}
 	l.send(ack)
 	l.acked = true
@@ -181,7 +247,7 @@ const relayBuffer = 100
 func (t *turn) listen(ctx context.Context) request.Answer {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := &listener{key: t.req.Session, id: t.req.ID, peer: t.req.Peer}
+	l := &listener{key: t.req.Session, id: t.req.ID, peer: t.req.Peer, hub: &t.s.hub}
 	t.s.hub.add(l)
 	defer t.s.hub.remove(l)
 

@@ -34,8 +34,10 @@ func TestDeferral(t *testing.T) {
 		modern        bool
 		before, after string // core, more, all
 	}{
-		{"auto", "codex-mcp-client", false, "core", "more"},
-		{"auto", "codex-mcp-client", true, "core", "core"},
+		{"auto", "opencode", false, "core", "more"},
+		{"auto", "opencode", true, "core", "core"},
+		{"auto", "codex-mcp-client", false, "all", "all"},
+		{"auto", "codex-mcp-client", true, "all", "all"},
 		{"auto", "claude-code", false, "all", "all"},
 		{"auto", "claude-code", true, "all", "all"},
 		{"on", "codex-mcp-client", false, "core", "more"},
@@ -304,7 +306,8 @@ func TestClientIsKnown(t *testing.T) {
 		modern, all  bool
 		revision     string
 	}{
-		{"codex-mcp-client", "auto", false, false, "2025-11-25"}, {"codex-mcp-client", "off", true, true, jsonrpc.FirstModern},
+		{"copilot-cli", "auto", false, false, "2025-11-25"}, {"copilot-cli", "off", true, true, jsonrpc.FirstModern},
+		{"codex-mcp-client", "auto", false, true, "2025-11-25"},
 		{"claude-code", "auto", true, true, jsonrpc.FirstModern}, {"claude-code", "on", false, false, "2025-11-25"},
 	} {
 		var got session.Client

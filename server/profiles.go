@@ -1,6 +1,8 @@
 package server
 
 import (
+	"encoding/json"
+
 	"codehand/server/clients"
 	"codehand/server/tenants"
 	"codehand/tools/session"
@@ -12,13 +14,14 @@ type profiles struct {
 	lists  tenants.Lists
 }
 
-// add adds to a client what its profile says.
-func (p profiles) add(c session.Client) session.Client {
-	known := p.of(c.Name)
+// add adds to a client what its profile says. model is what it talks to; "": it does not say.
+func (p profiles) add(c session.Client, model string) session.Client {
+	known := p.of(c.Name).ForModel(model)
 	c.SeesAll = p.lists.ShowsAll(known)
-	c.MaxRunes, c.MaxBytes, c.MaxLines = known.Runes, known.Bytes, known.Lines
+	c.ByName, c.ByDispatcher = known.Found == clients.ByName, known.Found == clients.ByDispatcher
+	c.MaxRunes, c.MaxBytes, c.MaxLines, c.MaxJSON = known.Runes, known.Bytes, known.Lines, known.JSON
 	c.MaxImages = imagesOf(known)
-	c.NoTextFields, c.DeclinesAlone = known.NoTextFields, known.DeclinesAlone
+	c.Forms = session.Forms{NoTexts: known.NoTextFields, DeclinesAlone: known.DeclinesAlone}
 	return c
 }
 
@@ -42,4 +45,15 @@ func imagesOf(p clients.Profile) int {
 		return 1
 	}
 	return 0
+}
+
+// modelOf is the model of which Codex speaks with a call: in an object, or in a text that holds one. "": it does not.
+func modelOf(turn json.RawMessage) string {
+	var text string
+	if json.Unmarshal(turn, &text) == nil {
+		turn = json.RawMessage(text)
+	}
+	var said struct{ Model string }
+	_ = json.Unmarshal(turn, &said) // what cannot be read says nothing
+	return said.Model
 }

@@ -58,6 +58,13 @@ func TestResultsFitEveryClient(t *testing.T) {
 				} {
 					got := a.call(c[0], c[1])
 					text, k := got.Content[0].Text, got.Meta.Result
+					if path := regexp.MustCompile(`Full output: (\S+) Read`).FindStringSubmatch(text); profile.NoMeta && path != nil {
+						if info, err := os.Stat(path[1]); k != nil || err != nil {
+							t.Fatalf("%s: %+v, %v", c[0], k, err)
+						} else {
+							must(t, json.Unmarshal([]byte(replaytest.AsJSON(t, "path", path[1], "bytes", info.Size())), &k))
+						}
+					}
 					if k == nil {
 						t.Fatalf("%s: nothing was kept of %.300q", c[0], text)
 					}

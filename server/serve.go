@@ -46,6 +46,9 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 		began := time.Now()
 		defer func() {
 			t.leave()
+			if r.Method == string(mcp.MethodToolsList) {
+				s.hub.relisted(r.Session)
+			}
 			s.team.observe(r, a, time.Since(began))
 		}()
 		if err != nil {

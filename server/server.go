@@ -80,6 +80,8 @@ type limits struct {
 	patience  time.Duration // of a progress note with a client that does not read
 	rootsTime time.Duration // that a client has to name its roots
 	skillTime time.Duration // for which skills are looked for before an answer
+	// that a client has to read its list of tools again before it gets the answer that changed it
+	relistTime time.Duration
 }
 
 // life is how a server ends.
@@ -112,8 +114,9 @@ func New(o Options) (*Server, error) {
 		replies: replies{
 			protocol: protocol{versions: mcp.ValidProtocolVersions, extended: o.Extend != nil}, log: o.Log,
 		},
-		limits: limits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime},
-		life:   life{ended: make(chan struct{})},
+		limits: limits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime,
+			relistTime: relistTime},
+		life: life{ended: make(chan struct{})},
 		names: sessions.Pipe{
 			Principal: o.Principal,
 			Handle:    o.Config.StdioHandle, Conversation: o.Config.StdioProcessID,

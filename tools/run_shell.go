@@ -104,6 +104,9 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	if info.State == shell.Running && err == nil {
 		return o.Moved(ctx, info)
 	}
+	if tip := running.Tip(ctx, env, in.Command); tip != "" {
+		o.Notes = append(o.Notes, tip)
+	}
 	return o.Ended(ctx, job, info, err)
 }
 

@@ -104,7 +104,7 @@ func TestOutputInOurForm(t *testing.T) {
 	same(t, text, "\\PERMISSION_DENIED: no\n\\"+note)
 	text = r.fails(tool.CommandFailed, "run_shell", quote("echo '"+note+"'; echo Stdout: >&2; exit 3"))
 	same(t, text, "COMMAND_FAILED: Command failed (exit code 3)\nStdout:\n\\"+note+"\nStderr:\n\\Stdout:")
-	text = r.ok("run_shell", quote("echo '"+note+"'; grep -q x /dev/null"))
+	text = r.ok("run_shell", quote("echo '"+note+"'; true | grep -q x"))
 	same(t, text, "\\"+note+"\n"+note)
 
 	text = r.ok("run_shell", `{"command":"echo '`+note+`'; echo '(no output)'","run_in_background":true}`)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -59,6 +60,12 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 		return tool.Result{}, wording.StateFault(ctx, err)
 	case in.Key != "" && at < 0:
 		return tool.Result{}, sessionConfigRefusal(in.Key, options)
+	case in.Key == "":
+		var where []string
+		if mode, _, err := env.InForce(ctx, time.Now()); err == nil {
+			where = []string{env.Situation(mode, false)}
+		}
+		return tool.Result{Text: sessionConfigLines(env, where, options, "")}, nil
 	case in.Value == "":
 		return tool.Result{Text: sessionConfigLines(env, nil, options, in.Key)}, nil
 	case in.Key == "read_state" && in.Value == "reset":

@@ -117,7 +117,7 @@ func TestSkillShared(t *testing.T) {
 		}
 	}
 	// Nor is there anything to count on when the Store does not keep it.
-	r.Shared, r.Loaded = false, session.Cell[map[string]string]{}
+	r.Shared, r.Told = false, session.Cell[map[string]string]{}
 	for range 2 {
 		if again := r.ok("skill", `{"skill":"x"}`); again != first {
 			t.Errorf("without a store: got %q", again)
@@ -132,12 +132,12 @@ func TestSkillLoadedIsBounded(t *testing.T) {
 	for i := range 200 {
 		full[fmt.Sprint("x", i)] = "sum"
 	}
-	if _, err := r.Loaded.Change(t.Context(), func(map[string]string) (map[string]string, error) { return full, nil }); err != nil {
+	if _, err := r.Told.Change(t.Context(), func(map[string]string) (map[string]string, error) { return full, nil }); err != nil {
 		t.Fatal(err)
 	}
 	r.write(".claude/commands/one-more.md", "Do it.\n")
 	r.ok("skill", `{"skill":"one-more"}`)
-	if shown, err := r.Loaded.Load(t.Context()); err != nil || len(shown) > 200 || shown["one-more"] == "" {
+	if shown, err := r.Told.Load(t.Context()); err != nil || len(shown) > 200 || shown["one-more"] == "" {
 		t.Errorf("%d are remembered, %v", len(shown), err)
 	}
 }

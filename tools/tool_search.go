@@ -11,6 +11,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed tool_search.md
@@ -73,15 +74,7 @@ func toolSearchFit(env tool.Env, found catalog.Found, n int) (text string, shown
 		}
 		functions[i] = "<function>" + string(function) + "</function>\n"
 	}
-	room := env.Limit // in bytes: a text in ASCII has as many as characters, and any other has less room than it might
-	if most := env.Client.MaxBytes; most > 0 {
-		room = min(room, most)
-	}
-	callable := "These tools can be called now, by name."
-	// it may be denied
-	if slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "call_tool" }) {
-		callable = "These tools can be called now, by name or through call_tool."
-	}
+	room, callable := wording.Form(env, 0, 0), toolSearchCallable(env)
 	note := "[%d more match: %s]"
 	for ; ; n-- {
 		text = "<functions>\n" + strings.Join(functions[:n], "") +
@@ -89,11 +82,24 @@ func toolSearchFit(env tool.Env, found catalog.Found, n int) (text string, shown
 		if left := found.Entries[n:]; len(left) > 0 {
 			text += "\n" + fmt.Sprintf(note, len(left), toolSearchNames(left, mostNamed))
 		}
-		if n == 1 || len(text) <= room {
+		if n == 1 || room.Fits(text) {
 			return text, found.Entries[:n], nil
 		}
 		note = "[%d more match and do not fit here: %s; select them by name]"
 	}
+}
+
+// toolSearchCallable says how the tools that were found are called by this client's model.
+func toolSearchCallable(env tool.Env) string {
+	// it may be denied
+	dispatcher := slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "call_tool" })
+	switch {
+	case !dispatcher || env.Client.ByName:
+		return "These tools can be called now, by name."
+	case env.Client.ByDispatcher:
+		return "These tools can be called now, through call_tool; by name only if they are in your list of tools."
+	}
+	return "These tools can be called now, by name or through call_tool."
 }
 
 // toolSearchActivate puts the deferred ones of these tools on the list of a session whose list depends on it, and says
@@ -105,7 +111,7 @@ func toolSearchActivate(ctx context.Context, env tool.Env, shown []catalog.Entry
 			names = append(names, e.Name)
 		}
 	}
-	if env.Client.Modern || env.Client.SeesAll || len(names) == 0 {
+	if c := env.Client; c.Modern && !c.Rereads || c.SeesAll || len(names) == 0 {
 		return false, nil
 	}
 	return session.Activate(ctx, env.Active, names)

@@ -167,7 +167,7 @@ const reading = 300 * time.Millisecond
 // nobody says that an answer which came after a while is no person's. A question that is closed without a choice was
 // not answered. Some clients decline by themselves where nobody sits in front of them, and then at once.
 func nobody(a tool.Answer, c session.Client, after time.Duration) bool {
-	return a.Outcome == tool.Cancelled || a.Outcome == tool.Declined && c.DeclinesAlone && after < reading
+	return a.Outcome == tool.Cancelled || a.Outcome == tool.Declined && c.Forms.DeclinesAlone && after < reading
 }
 
 func outcomeName(a tool.Answer) string {

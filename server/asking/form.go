@@ -38,7 +38,7 @@ func form(q tool.Question, revision string) mcp.ElicitationParams {
 // fieldsFor are the fields that a client can show. One that cannot send a form with an empty text gets the choices.
 func fieldsFor(c session.Client, fields []tool.Field) []tool.Field {
 	isText := func(f tool.Field) bool { return len(f.Choices) == 0 }
-	if !c.NoTextFields || !slices.ContainsFunc(fields, func(f tool.Field) bool { return !isText(f) }) {
+	if !c.Forms.NoTexts || !slices.ContainsFunc(fields, func(f tool.Field) bool { return !isText(f) }) {
 		return fields
 	}
 	return slices.DeleteFunc(slices.Clone(fields), isText)

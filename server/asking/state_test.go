@@ -130,7 +130,7 @@ func TestNobody(t *testing.T) {
 		{"accepted at once", mcp.ElicitationResponseActionAccept, true, 5 * time.Millisecond, false},
 	} {
 		a, now := newTestAsker(0)
-		st := &session.State{Key: session.Key{Principal: "p", Session: "h:one"}, Client: session.Client{DeclinesAlone: tt.alone}}
+		st := &session.State{Key: session.Key{Principal: "p", Session: "h:one"}, Client: session.Client{Forms: session.Forms{DeclinesAlone: tt.alone}}}
 		q, err := a.Ask(t.Context(), st, pipeline.Asking{Tool: "change", Digest: "d"})
 		must(t, err)
 		*now = now.Add(tt.after)
@@ -151,7 +151,7 @@ func TestNoTextFields(t *testing.T) {
 	}}}
 	for _, without := range []bool{false, true} {
 		a, _ := newTestAsker(0)
-		st := &session.State{Key: session.Key{Principal: "p", Session: "h:one"}, Client: session.Client{NoTextFields: without}}
+		st := &session.State{Key: session.Key{Principal: "p", Session: "h:one"}, Client: session.Client{Forms: session.Forms{NoTexts: without}}}
 		asked, err := a.Ask(t.Context(), st, q)
 		must(t, err)
 		schema, err := json.Marshal(asked.Form.RequestedSchema)

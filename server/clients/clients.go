@@ -26,19 +26,37 @@ type Profile struct {
 	Runes  int    // most characters of one result; a tool's own cap counts when it is smaller
 	Bytes  int    // likewise in bytes; 0: no limit of its own
 	Lines  int    // likewise in lines; 0: no limit of its own
+	JSON   int    // likewise as a string of JSON, as results.Form counts it; 0: no limit of its own
 	Images ImagePolicy
 
+	// NoMeta says that this client hands the model the _meta of results, too, so they have none.
+	NoMeta bool
 	// DeferAll says that this client defers all tools by itself, so all of them are listed.
 	DeferAll bool
+	// Hints says that what it searches then is names and descriptions, so descriptions have the words of the hint.
+	Hints bool
 	// NoTextFields says that a person cannot send a form of this client in which a text is empty.
 	NoTextFields bool
 	// DeclinesAlone says that this client declines questions by itself when it runs without a person.
 	DeclinesAlone bool
+	// Found is how its model calls a tool that tool_search found.
+	Found Reach
 	// Beat is how long a call stays silent before a heartbeat is sent.
 	Beat time.Duration
 	// Background is after what time a call with a progress token moves to the background; 0: the general setting.
 	Background time.Duration
 }
+
+// A Reach is how a model calls a tool that was not listed when its client first read the list. The zero value says that
+// nobody has looked.
+type Reach int
+
+// The ways.
+const (
+	EitherWay    Reach = iota
+	ByName             // its client reads the list again when that changes, or lists all
+	ByDispatcher       // its client does not, so call_tool it is
+)
 
 // usualBeat is the heartbeat of every profile so far: the shortest limit that we measured on a silent call is 60 s.
 const usualBeat = 10 * time.Second
@@ -53,32 +71,77 @@ type row struct {
 }
 
 // table is what was measured of the clients, and the safe guess for the rest. Limits keep a margin below the client's
-// own, since its cut would remove our first line. The last row is for everybody else. It never changes.
+// own, since its cut would remove our first line. The last row is for everybody else: 50,000 characters and 2,000
+// lines, and ten for what stands around them. It never changes.
 var table = []row{
-	{Profile{"claude-code", 50_000, 0, 0, AllImages, true, false, false, usualBeat, 0}, []string{"claude-code"}},
-	{Profile{"codex", 10_000, 0, 0, AllImages, false, true, true, usualBeat, 0}, []string{"codex-mcp-client", "Codex"}},
-	{Profile{"copilot-cli", 18_000, 19_000, 0, AllImages, false, false, true, usualBeat, 0},
+	{Profile{Name: "claude-code", Runes: 50_000, Images: AllImages, DeferAll: true, Found: ByName, Beat: usualBeat},
+		[]string{"claude-code"}},
+	{Profile{Name: "codex", Runes: codexUnknown, Bytes: codexUnknown, Images: AllImages, DeferAll: true, Hints: true,
+		Found: ByDispatcher, NoTextFields: true, DeclinesAlone: true, Beat: usualBeat},
+		[]string{"codex-mcp-client", "Codex"}},
+	{Profile{Name: "copilot-cli", Runes: 18_000, Bytes: 19_000, Images: AllImages, Found: ByDispatcher,
+		DeclinesAlone: true, Beat: usualBeat},
 		[]string{"copilot-cli", "github-copilot-developer"}},
-	{Profile{"gemini", 38_000, 0, 0, AllImages, false, false, false, usualBeat, 0}, []string{"gemini-cli-mcp-client"}},
-	{Profile{"opencode", 45_000, 48_000, 1_900, AllImages, false, false, false, usualBeat, 0}, []string{"opencode"}},
-	{Profile{"cline", 7_500, 0, 0, ImagesAsText, false, false, false, usualBeat, short},
+	{Profile{Name: "gemini", Runes: 38_000, Images: AllImages, Found: ByName, Beat: usualBeat},
+		[]string{"gemini-cli-mcp-client"}},
+	{Profile{Name: "opencode", Runes: 45_000, Bytes: 48_000, Lines: 1_900, Images: AllImages, Found: ByName,
+		Beat: usualBeat},
+		[]string{"opencode"}},
+	// It hands the model the JSON of the whole result, cut to 8,000 characters.
+	{Profile{Name: "cline", Runes: 7_900, JSON: 7_900, Images: ImagesAsText, NoMeta: true, Found: ByDispatcher,
+		Beat: usualBeat, Background: short},
 		[]string{"@cline/core", "Cline", "Roo-Code", "Kilo-Code"}},
-	{Profile{"continue", 20_000, 0, 0, ImagesAsText, false, false, false, usualBeat, short},
+	{Profile{Name: "continue", Runes: 20_000, Images: ImagesAsText, Found: ByDispatcher, Beat: usualBeat,
+		Background: short},
 		[]string{"continue-cli-client", "continue-client"}},
-	{Profile{"claude-desktop", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"claude-ai"}},
-	{Profile{"vscode", 20_000, 0, 0, AllImages, false, false, false, usualBeat, 0},
+	{Profile{Name: "claude-desktop", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+		[]string{"claude-ai"}},
+	{Profile{Name: "vscode", Runes: 20_000, Images: AllImages, Beat: usualBeat},
 		[]string{"Visual Studio Code*", "Visual-Studio-Code*"}},
-	{Profile{"cursor", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"cursor-vscode"}},
-	{Profile{"windsurf", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"windsurf*"}},
-	{Profile{"zed", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"Zed"}},
-	{Profile{"jetbrains", 20_000, 0, 0, FirstImage, false, false, false, usualBeat, short}, []string{"JetBrains*"}},
-	{Profile{"goose", 20_000, 0, 0, AllImages, false, false, false, usualBeat, 240 * time.Second}, []string{"goose"}},
-	{Profile{"crush", 20_000, 0, 0, FirstImage, false, false, false, usualBeat, short}, []string{"crush"}},
-	{Profile{"lm-studio", 8_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"lmstudio*"}},
-	{Profile{"chatgpt", 20_000, 0, 0, AllImages, false, false, false, usualBeat, short}, []string{"ChatGPT"}},
-	{Profile{"builder", 50_000, 0, 0, AllImages, false, false, false, usualBeat, 0},
+	{Profile{Name: "cursor", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+		[]string{"cursor-vscode"}},
+	{Profile{Name: "windsurf", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+		[]string{"windsurf*"}},
+	{Profile{Name: "zed", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short}, []string{"Zed"}},
+	{Profile{Name: "jetbrains", Runes: 20_000, Images: FirstImage, Beat: usualBeat, Background: short},
+		[]string{"JetBrains*"}},
+	{Profile{Name: "goose", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: 240 * time.Second},
+		[]string{"goose"}},
+	{Profile{Name: "crush", Runes: 20_000, Images: FirstImage, Beat: usualBeat, Background: short}, []string{"crush"}},
+	{Profile{Name: "lm-studio", Runes: 8_000, Images: AllImages, Beat: usualBeat, Background: short},
+		[]string{"lmstudio*"}},
+	{Profile{Name: "chatgpt", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+		[]string{"ChatGPT"}},
+	{Profile{Name: "builder", Runes: 50_000, Images: AllImages, Beat: usualBeat},
 		[]string{"inspector*", "mcp-inspector*", "codehand-call"}},
-	{Profile{"default", 20_000, 0, 0, FirstImage, false, false, false, usualBeat, short}, nil},
+	{Profile{Name: "default", Runes: 50_000, Lines: 2_010, Images: FirstImage, Beat: usualBeat,
+		Background: short}, nil},
+}
+
+// Codex cuts the middle out of results by the model that it talks to. For one that it does not know the limit is 10,000
+// bytes, for others 10,000 tokens of four bytes each; a result may have 1.2 times as much, with the lines that Codex
+// puts before it. Models that call tools from JavaScript print them, and of what they print 10,000 tokens are shown.
+const (
+	codexUnknown = 11_900
+	codexKnown   = 47_900
+	codexPrinted = 39_500
+)
+
+// codexModels are how the names of the models begin that Codex 0.169.0 knows, with what it shows of a result; more of a
+// name makes no difference to it. Those that a later version knows as well get less than they might. It never changes.
+var codexModels = map[string]int{
+	"gpt-5.5": codexKnown, "gpt-5.6-": codexPrinted, "gpt-6-": codexPrinted, "gpt-6.1-": codexPrinted,
+	"gpt-daybreak-": codexPrinted, "codex-auto-review": codexPrinted,
+}
+
+// ForModel is the profile while the client talks to this model; "": it does not say to which.
+func (p Profile) ForModel(model string) Profile {
+	for prefix, limit := range codexModels {
+		if p.Name == "codex" && strings.HasPrefix(model, prefix) {
+			p.Runes, p.Bytes = limit, limit
+		}
+	}
+	return p
 }
 
 // Find returns the profile for a client that calls itself name (clientInfo.name), in any case. An exact name goes

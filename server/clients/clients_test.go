@@ -86,24 +86,35 @@ func TestProfilesAreUsable(t *testing.T) {
 
 // The figures that the client would otherwise cut by itself.
 func TestMeasuredLimits(t *testing.T) {
-	for name, want := range map[string][3]int{
-		"claude-code": {50_000, 0, 0},
-		"codex":       {10_000, 0, 0},
-		"copilot-cli": {18_000, 19_000, 0},
-		"gemini":      {38_000, 0, 0},
-		"opencode":    {45_000, 48_000, 1_900},
-		"cline":       {7_500, 0, 0},
-		"default":     {20_000, 0, 0},
+	for name, want := range map[string][4]int{
+		"claude-code": {50_000, 0, 0, 0},
+		"codex":       {11_900, 11_900, 0, 0},
+		"copilot-cli": {18_000, 19_000, 0, 0},
+		"gemini":      {38_000, 0, 0, 0},
+		"opencode":    {45_000, 48_000, 1_900, 0},
+		"cline":       {7_900, 0, 0, 7_900},
+		"default":     {50_000, 0, 2_010, 0},
 	} {
 		p, _ := Named(name)
-		if got := [3]int{p.Runes, p.Bytes, p.Lines}; got != want {
+		if got := [4]int{p.Runes, p.Bytes, p.Lines, p.JSON}; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 	if p := Find("claude-code"); !p.DeferAll || p.Images != AllImages {
 		t.Errorf("claude-code: %+v", p)
 	}
-	if p := Find("cline"); p.Images != ImagesAsText || p.Background != 45*time.Second {
+	if p := Find("codex"); !p.DeferAll || !p.Hints || p.ForModel("gpt-5.5").Runes != 47_900 || p.ForModel("gpt-5.5").Bytes != 47_900 || p.ForModel("gpt-6-sol").Bytes != 39_500 {
+		t.Errorf("codex: %+v", p)
+	}
+	for _, model := range []string{"", "gpt-5", "gpt-5.4", "gpt-4.1", "o3", "my/gpt-6-sol"} {
+		if p := Find("codex"); p.ForModel(model) != p {
+			t.Errorf("codex with %q: %+v", model, p.ForModel(model))
+		}
+	}
+	if p := Find("gemini"); p.ForModel("gpt-6-sol") != p {
+		t.Error("another client is given what Codex gets")
+	}
+	if p := Find("cline"); !p.NoMeta || p.Images != ImagesAsText || p.Background != 45*time.Second {
 		t.Errorf("cline: %+v", p)
 	}
 }

@@ -69,6 +69,7 @@ type Meta struct {
 	Version, Session, Call, ThreadID string
 	HasSession, HasCall, HasThreadID bool
 	ClientInfo, Capabilities         json.RawMessage // of a modern client; nil: absent
+	Turn                             json.RawMessage // what Codex says of a turn, its model among it; nil: absent
 }
 
 // Modern says that the request is of protocol 2026-07-28 or later.
@@ -271,6 +272,7 @@ var knownKeys = [...][]string{
 	},
 	inMeta: {
 		"progressToken", metaVersion, metaClientInfo, metaCapabilities, metaLogLevel, metaSession, metaCall, metaThread,
+		metaTurn,
 		"traceparent", "tracestate", "baggage", "claudecode/toolUseId", "callId", "itemId",
 	},
 }
@@ -284,6 +286,7 @@ const (
 	metaSession      = "codehand/session"
 	metaCall         = "codehand/call"
 	metaThread       = "threadId"
+	metaTurn         = "x-codex-turn-metadata"
 )
 
 // members reads an object whose keys mean something to us. It stands on the brace.
@@ -427,6 +430,8 @@ func (s *scan) keepMeta(key string, raw []byte) {
 		firstRaw(&e.ClientInfo, raw)
 	case metaCapabilities:
 		firstRaw(&e.Capabilities, raw)
+	case metaTurn:
+		firstRaw(&e.Turn, raw)
 	}
 }
 

@@ -14,7 +14,7 @@ const envelopeHead = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`
 func TestEnvelopeFields(t *testing.T) {
 	t.Parallel()
 	msg := `{"params":{"_meta":{"progressToken":"p\u0031","io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-		`"io.modelcontextprotocol/logLevel":"debug","codehand/session":"s","codehand/call":"c","threadId":"t","other":{"a":[1]}},` +
+		`"io.modelcontextprotocol/logLevel":"debug","codehand/session":"s","codehand/call":"c","threadId":"t","x-codex-turn-metadata":{"model":"m"},"other":{"a":[1]}},` +
 		`"arguments":{"a":"\ud83d\ude00","A":1},"name":"read\u005ffile","uri":"u","requestId":-7,"reason":"r"},` +
 		`"method":"tools/call","jsonrpc":"2.0","id":"last\n"}`
 	e, bad := Scan([]byte(msg))
@@ -23,11 +23,11 @@ func TestEnvelopeFields(t *testing.T) {
 	}
 	got := []string{
 		string(e.ID), e.Method, e.Name, e.URI, string(e.Arguments), string(e.ProgressToken), string(e.RequestID), e.Reason,
-		e.Version, e.Session, e.Call, e.ThreadID,
+		e.Version, e.Session, e.Call, e.ThreadID, string(e.Turn),
 	}
 	want := []string{
 		`"last\n"`, "tools/call", "read_file", "u", `{"a":"\ud83d\ude00","A":1}`, `"p\u0031"`, "-7", "r",
-		"2026-07-28", "s", "c", "t",
+		"2026-07-28", "s", "c", "t", `{"model":"m"}`,
 	}
 	for i := range want {
 		if got[i] != want[i] {

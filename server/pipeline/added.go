@@ -107,7 +107,7 @@ func (c *call) room(o *outcome, texts []string) addition {
 	left, ok := f.Room(*o.text() + "\n")
 	if half := f.Half(); !c.paged {
 		left, ok = results.Form{Runes: max(left.Runes, half.Runes), Bytes: max(left.Bytes, half.Bytes),
-			Lines: max(left.Lines, half.Lines)}, true
+			Lines: max(left.Lines, half.Lines), JSON: max(left.JSON, half.JSON)}, true
 	}
 	granted := c.state.Results.Reserve(wanted)
 	c.shown += granted

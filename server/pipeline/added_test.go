@@ -42,7 +42,7 @@ func TestHooksStayWithinProfiles(t *testing.T) {
 						t.Run(fmt.Sprint(name, "/", kind, "/", what, "/", size, "/", c), func(t *testing.T) {
 							t.Parallel()
 							s := newState(t, "s")
-							s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines = profile.Runes, profile.Bytes, profile.Lines
+							s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines, s.Client.MaxJSON = profile.Runes, profile.Bytes, profile.Lines, profile.JSON
 							p := newCorridor()
 							p.Hooks = &fakeHooks{after: func(context.Context, hooks.Event) (hooks.Outcome, error) { return o, nil }}
 							text := strings.Repeat("0123456789 ", size/11)
@@ -62,7 +62,7 @@ func TestHooksStayWithinProfiles(t *testing.T) {
 								sent, kept = r.Error(), r.Meta.Kept
 							}
 							runes, bytes, lines := utf8.RuneCountInString(sent), len(sent), strings.Count(strings.TrimSuffix(sent, "\n"), "\n")+1
-							if runes > min(profile.Runes, tool.DefaultMaxRunes) || profile.Bytes > 0 && bytes > profile.Bytes || profile.Lines > 0 && lines > profile.Lines {
+							if runes > min(profile.Runes, tool.DefaultMaxRunes) || profile.Bytes > 0 && bytes > profile.Bytes || profile.Lines > 0 && lines > profile.Lines || profile.JSON > 0 && lengthInJSON(sent) > profile.JSON {
 								t.Errorf("%d characters, %d bytes, %d lines; the profile allows %d, %d, %d", runes, bytes, lines, profile.Runes, profile.Bytes, profile.Lines)
 							}
 							first, _, _ := strings.Cut(sent, "\n")
@@ -148,7 +148,7 @@ func TestRefusalsBeforeTheRun(t *testing.T) {
 	for name, profile := range map[string]string{"small": "cline", "bytes": "copilot-cli", "lines": "opencode"} {
 		profile, _ := clients.Named(profile)
 		s := newState(t, "s")
-		s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines = profile.Runes, profile.Bytes, profile.Lines
+		s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines, s.Client.MaxJSON = profile.Runes, profile.Bytes, profile.Lines, profile.JSON
 		p := newCorridor()
 		p.Hooks = &fakeHooks{before: func(context.Context, hooks.Event) (hooks.Outcome, error) {
 			return hooks.Outcome{Opinions: []permission.Verdict{permission.Deny}, Reason: strings.Repeat(long+"\n.", 5), Origin: "config.toml:3:1"}, nil

@@ -85,13 +85,16 @@ func (c *call) bind(ctx context.Context, o *outcome) {
 
 // form is what the text of one result may have.
 func (c *call) form(o *outcome) results.Form {
-	f := results.Form{Runes: c.limit(), Bytes: maxText, Lines: c.state.Client.MaxLines}
+	f := results.Form{Runes: c.limit(), Bytes: maxText, Lines: c.state.Client.MaxLines, JSON: c.state.Client.MaxJSON}
 	if n := c.state.Client.MaxBytes; n > 0 {
 		f.Bytes = min(f.Bytes, n)
 	}
 	if o.refusal != nil {
 		head := len(o.refusal.Code) + len(": ") // stands before the text
 		f.Runes, f.Bytes = max(f.Runes-head, 1), max(f.Bytes-head, 1)
+		if f.JSON > 0 {
+			f.JSON = max(f.JSON-head, 1)
+		}
 	}
 	return f
 }

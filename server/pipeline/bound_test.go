@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"codehand/filestate"
@@ -34,7 +37,7 @@ func TestEveryProfile(t *testing.T) {
 				t.Run(fmt.Sprint(name, "/", kind, "/", refused), func(t *testing.T) {
 					t.Parallel()
 					s := newState(t, "s")
-					s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines = profile.Runes, profile.Bytes, profile.Lines
+					s.Client.MaxRunes, s.Client.MaxBytes, s.Client.MaxLines, s.Client.MaxJSON = profile.Runes, profile.Bytes, profile.Lines, profile.JSON
 					x := fixture("x", reads, func(context.Context, tool.Env) (tool.Result, error) {
 						if refused {
 							return tool.Result{}, &tool.Refusal{Code: tool.StringNotFound, Text: text}
@@ -52,9 +55,9 @@ func TestEveryProfile(t *testing.T) {
 					if kept == nil || kept.ID == "" || !strings.Contains(first, "Full output: "+kept.Path+" ") {
 						t.Fatalf("kept %+v, first line %q", kept, first)
 					}
-					runes, bytes, lines := utf8.RuneCountInString(sent), len(sent), strings.Count(strings.TrimSuffix(sent, "\n"), "\n")+1
-					if runes > min(profile.Runes, tool.DefaultMaxRunes) || profile.Bytes > 0 && bytes > profile.Bytes || profile.Lines > 0 && lines > profile.Lines {
-						t.Errorf("%d characters, %d bytes, %d lines; the profile allows %d, %d, %d", runes, bytes, lines, profile.Runes, profile.Bytes, profile.Lines)
+					runes, size, lines := utf8.RuneCountInString(sent), len(sent), strings.Count(strings.TrimSuffix(sent, "\n"), "\n")+1
+					if runes > min(profile.Runes, tool.DefaultMaxRunes) || profile.Bytes > 0 && size > profile.Bytes || profile.Lines > 0 && lines > profile.Lines || profile.JSON > 0 && lengthInJSON(sent) > profile.JSON {
+						t.Errorf("%d characters, %d bytes, %d lines; the profile allows %d, %d, %d", runes, size, lines, profile.Runes, profile.Bytes, profile.Lines)
 					}
 					if whole, err := os.ReadFile(kept.Path); err != nil || string(whole) != text || kept.Bytes != int64(len(text)) {
 						t.Errorf("kept are %d bytes of %d (%v)", len(whole), len(text), err)
@@ -234,4 +237,13 @@ func TestKeptByTheTool(t *testing.T) {
 	if entries, err := os.ReadDir(s.Results.Dir()); err != nil || len(entries) > 0 {
 		t.Errorf("kept: %v (%v)", entries, err)
 	}
+}
+
+// lengthInJSON is what JSON.stringify(text).length is in JavaScript, without the quotes.
+func lengthInJSON(text string) int {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // into memory
+	return len(utf16.Encode([]rune(b.String()))) - len("\"\"\n")
 }

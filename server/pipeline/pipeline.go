@@ -280,7 +280,8 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 	if c.bound.Spec.Scope == tool.ScopeShell && !c.bound.Traits.ReadOnly {
 		c.visit.commanded = true
 	}
-	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress}
+	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress,
+		Inner: c.arrival.inside != nil}
 	if c.mayCall() {
 		env.Call = c.inner
 	}

@@ -19,7 +19,7 @@ type ClientKind struct {
 var ClientKinds = []ClientKind{
 	{Name: "legacy that obeys", Info: "gemini-cli-mcp-client", Obeys: true},
 	{Name: "legacy that ignores", Info: "continue-cli-client"},
-	{Name: "codex", Info: "codex-mcp-client"},
+	{Name: "codex", Info: "codex-mcp-client", All: true},
 	{Name: "modern", Info: "copilot-cli", Modern: true},
 	{Name: "claude-code", Info: "claude-code", Modern: true, All: true},
 	{Name: "claude-code, legacy", Info: "claude-code", All: true},

@@ -80,6 +80,7 @@ func list(d mcp.Tool) Listing {
 // An Offer is what one kind of clients may use of a tenant. All their requests share it and only read it.
 type Offer struct {
 	Tools   []Listing       // of tools/list: those that are always listed, then the others, each by name
+	Hinted  []Listing       // the same with hints in the descriptions, for clients.Profile.Hints
 	Always  int             // how many are always listed
 	Catalog []catalog.Entry // what may be found, by name
 }
@@ -90,7 +91,7 @@ func (o Offer) Listed(c session.Client, active []string) []Listing {
 		return o.Tools
 	}
 	listed := slices.Clip(o.Tools[:o.Always])
-	if c.Modern {
+	if c.Modern && !c.Rereads {
 		return listed
 	}
 	for _, t := range o.Tools[o.Always:] {
@@ -121,6 +122,11 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
 		}
 		o.Tools = append(o.Tools, list(d))
+		if late {
+			words := append(slices.Clone(t.Spec.Aliases), t.Spec.Hint)
+			d.Description = strings.TrimSpace(d.Description) + "\nAlso: " + strings.Join(words, ", ") + "."
+		}
+		o.Hinted = append(o.Hinted, list(d))
 		if !late {
 			o.Always++
 		}

@@ -97,14 +97,14 @@ func OlderWords(limit int, path string) string {
 
 // JSON is as many changes as an answer holds, and whether there are more.
 func JSON(env tool.Env, view *View, entries []journal.Entry, more bool) (tool.Result, error) {
-	list, size := []json.RawMessage{}, 0
+	list, text, room := []json.RawMessage{}, "", wording.Form(env, 100, 0)
 	for _, e := range entries {
 		e.Files = view.Files(e)
 		raw := wording.Data(struct {
 			journal.Entry
 			Tool string `json:"tool,omitempty"`
 		}{e, e.By.Tool})
-		if size += len(raw) + 1; size > env.Limit-100 && len(list) > 0 {
+		if text += string(raw) + ","; len(list) > 0 && !room.Fits(text) {
 			more = true
 			break
 		}

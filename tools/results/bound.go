@@ -19,7 +19,28 @@ const (
 func (f Form) Fits(text string) bool {
 	return (f.Bytes <= 0 || len(text) <= f.Bytes) &&
 		(f.Runes <= 0 || len(text) <= f.Runes || utf8.RuneCountInString(text) <= f.Runes) &&
-		(f.Lines <= 0 || countLines(text) <= f.Lines)
+		(f.Lines <= 0 || countLines(text) <= f.Lines) &&
+		(f.JSON <= 0 || unitsOf(text) <= f.JSON)
+}
+
+// units is how long a character is in a string of JSON, in UTF-16 units.
+func units(r rune) int {
+	switch {
+	case r == '"', r == '\\', r == '\n', r == '\t', r == '\r', r == '\b', r == '\f', r > 0xffff:
+		return 2
+	case r < ' ':
+		return len(`\u0000`)
+	}
+	return 1
+}
+
+// unitsOf is how long a text is in a string of JSON, in UTF-16 units.
+func unitsOf(text string) int {
+	n := 0
+	for _, r := range text {
+		n += units(r)
+	}
+	return n
 }
 
 // Room is what is left of a form beside text. ok is false if that is nothing; limits that f does not have are not in
@@ -33,12 +54,14 @@ func (f Form) Room(text string) (room Form, ok bool) {
 		ok = ok && used < limit
 		return limit - used
 	}
-	return Form{less(f.Runes, utf8.RuneCountInString(text)), less(f.Bytes, len(text)), less(f.Lines, countLines(text))},
-		ok
+	return Form{less(f.Runes, utf8.RuneCountInString(text)), less(f.Bytes, len(text)), less(f.Lines, countLines(text)),
+		less(f.JSON, unitsOf(text))}, ok
 }
 
 // Half is a form of half the size.
-func (f Form) Half() Form { return Form{(f.Runes + 1) / 2, (f.Bytes + 1) / 2, (f.Lines + 1) / 2} }
+func (f Form) Half() Form {
+	return Form{(f.Runes + 1) / 2, (f.Bytes + 1) / 2, (f.Lines + 1) / 2, (f.JSON + 1) / 2}
+}
 
 // Cut returns text, or as much of its beginning as fits together with a last line that says how much is missing; "" if
 // there is no room for that line.
@@ -88,11 +111,12 @@ func (f Form) short(first string, c cutting) string {
 		Runes: share(f.Runes, utf8.RuneCountInString(frame)),
 		Bytes: share(f.Bytes, len(frame)),
 		Lines: share(f.Lines, 2),
+		JSON:  share(f.JSON, unitsOf(frame)),
 	}
 	if f.Runes > 0 {
 		each.Runes = min(each.Runes, (f.Runes-around)/2)
 	}
-	if each.Runes <= 0 || each.Bytes <= 0 || each.Lines <= 0 {
+	if min(each.Runes, each.Bytes, each.Lines, each.JSON) <= 0 {
 		return first[:f.prefix(first)]
 	}
 	head := c.head[:lineEnd(c.head, each.prefix(c.head))]
@@ -117,38 +141,47 @@ func share(limit, frame int) int {
 
 // prefix returns the length in bytes of the longest beginning of text that f allows. A limit of zero is none here.
 func (f Form) prefix(text string) int {
-	runes, lines, at := 0, 0, 0
+	var used Form
+	at := 0
 	for at < len(text) {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		if f.Bytes > 0 && at+size > f.Bytes || f.Runes > 0 && runes == f.Runes || f.Lines > 0 && lines == f.Lines {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if f.full(&used, r, size) {
 			break
 		}
-		if text[at] == '\n' {
-			lines++
+		if r == '\n' {
+			used.Lines++
 		}
 		at += size
-		runes++
 	}
 	return at
 }
 
 // suffix returns where the longest end of text begins that f allows.
 func (f Form) suffix(text string) int {
-	runes, lines, at := 0, 0, len(text)
+	var used Form
+	at := len(text)
 	for at > 0 {
-		_, size := utf8.DecodeLastRuneInString(text[:at])
+		r, size := utf8.DecodeLastRuneInString(text[:at])
 		// The line end before the first line of the suffix does not belong to it.
-		if text[at-1] == '\n' && at < len(text) {
-			lines++
+		if r == '\n' && at < len(text) {
+			used.Lines++
 		}
-		if f.Bytes > 0 && len(text)-at+size > f.Bytes || f.Runes > 0 && runes == f.Runes ||
-			f.Lines > 0 && lines == f.Lines {
+		if f.full(&used, r, size) {
 			break
 		}
 		at -= size
-		runes++
 	}
 	return at
+}
+
+// full adds a character to what is used of f, or says that there is no room for it. Lines are counted by the caller.
+func (f Form) full(used *Form, r rune, size int) bool {
+	if f.Bytes > 0 && used.Bytes+size > f.Bytes || f.Runes > 0 && used.Runes == f.Runes ||
+		f.Lines > 0 && used.Lines == f.Lines || f.JSON > 0 && used.JSON+units(r) > f.JSON {
+		return true
+	}
+	used.Bytes, used.Runes, used.JSON = used.Bytes+size, used.Runes+1, used.JSON+units(r)
+	return false
 }
 
 // lineEnd moves the end of a head back to behind a line end if one is near.

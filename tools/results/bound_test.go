@@ -1,6 +1,8 @@
 package results
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -32,7 +35,7 @@ func TestBoundShortText(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "results")
 	s := New(dir)
-	for _, f := range []Form{{}, {Runes: 5}, {Bytes: 6}, {Lines: 2}, {5, 6, 2}} {
+	for _, f := range []Form{{}, {Runes: 5}, {Bytes: 6}, {Lines: 2}, {5, 6, 2, 7}} {
 		if got := s.Bound(t.Context(), "call", "tool", "ü\nabc", f); got.Text != "ü\nabc" || got.Cut || got.Path != "" || got.Bytes != 6 || got.Lines != 2 {
 			t.Errorf("%+v: %+v", f, got)
 		}
@@ -138,7 +141,7 @@ func TestBoundProperties(t *testing.T) {
 	for i := range 2_000 {
 		s := New(dir) // each has its group for itself
 		text := randomText(r)
-		f := Form{Runes: limit(r), Bytes: limit(r), Lines: limit(r) / 50}
+		f := Form{Runes: limit(r), Bytes: limit(r), Lines: limit(r) / 50, JSON: limit(r)}
 		got := s.Bound(t.Context(), fmt.Sprint("call", i), "tool", text, f)
 		if !f.allows(got.Text) {
 			t.Fatalf("seed %d: %+v: %d bytes, %d runes, %d lines", n, f, len(got.Text), utf8.RuneCountInString(got.Text), countLines(got.Text))
@@ -171,7 +174,19 @@ func (f Form) allows(text string) bool {
 	if text == "" {
 		lines = 0
 	}
-	return (f.Runes == 0 || runes <= f.Runes) && (f.Bytes == 0 || len(text) <= f.Bytes) && (f.Lines == 0 || lines <= f.Lines)
+	return (f.Runes == 0 || runes <= f.Runes) && (f.Bytes == 0 || len(text) <= f.Bytes) && (f.Lines == 0 || lines <= f.Lines) &&
+		(f.JSON == 0 || lengthInJSON(text) <= f.JSON)
+}
+
+// lengthInJSON is what JSON.stringify(text).length is in JavaScript, without the quotes.
+func lengthInJSON(text string) int {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(string([]rune(text))); err != nil {
+		panic(err)
+	}
+	return len(utf16.Encode([]rune(b.String()))) - len("\"\"\n")
 }
 
 func limit(r *rand.Rand) int {
@@ -182,7 +197,7 @@ func limit(r *rand.Rand) int {
 }
 
 func randomText(r *rand.Rand) string {
-	alphabet := []string{"a", "\n", "ü", "✓", "😀", "word ", "\xff"}[:2+r.IntN(6)]
+	alphabet := []string{"a", "\n", "ü", "✓", "😀", "word ", "\xff", "\\\"\t\x01"}[:2+r.IntN(7)]
 	var b strings.Builder
 	for range r.IntN(6_000) {
 		b.WriteString(alphabet[r.IntN(len(alphabet))])

@@ -120,7 +120,11 @@ func (f Form) preview(first, text string) string {
 	if f.Lines > 0 {
 		part.Lines = f.Lines - 2
 	}
-	if part.Bytes <= 0 || f.Runes > 0 && part.Runes <= 0 || f.Lines > 0 && part.Lines <= 0 {
+	if f.JSON > 0 {
+		part.JSON = f.JSON - unitsOf(frame)
+	}
+	if part.Bytes <= 0 || f.Runes > 0 && part.Runes <= 0 || f.Lines > 0 && part.Lines <= 0 ||
+		f.JSON > 0 && part.JSON <= 0 {
 		return first[:f.prefix(first)]
 	}
 	head := text[:part.prefix(text)]

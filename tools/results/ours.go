@@ -44,6 +44,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[\d+ background process(?:es were| was) killed; `,
 		`\[changed on disk, read again before editing: `,
 		`\[this client does not wait longer; `,
+		`\[next time use `,
 		`\[nobody was asked: `,
 		`\[timeout (?:raised|lowered) from `,
 		`\[.* is gone\. Shell cwd was reset to `,

@@ -30,8 +30,9 @@ func New(dir string) *Shelf { return &Shelf{dir: dir, turns: &turns{}, group: &g
 // Dir returns the directory of the shelf.
 func (s *Shelf) Dir() string { return s.dir }
 
-// A Form is what a text must fit into. Zero fields: no such limit.
-type Form struct{ Runes, Bytes, Lines int }
+// A Form is what a text must fit into. Zero fields: no such limit. JSON counts the text as JavaScript counts the string
+// of JSON that holds it, in UTF-16 units and without the quotes: some clients hand a model their JSON of a result.
+type Form struct{ Runes, Bytes, Lines, JSON int }
 
 // A Shown is a text as it is sent.
 type Shown struct {

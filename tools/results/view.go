@@ -44,7 +44,7 @@ type View struct {
 	Shown   []Range // bytes of the file that are shown, in order; ranges do not touch
 
 	text            strings.Builder
-	runes, quarters int    // quarters of a token
+	weight          weight // without bytes and lines
 	lf, crlf, bare  int    // line ends; bare: the last line has none
 	invalid, hidden int    // bytes that are not UTF-8, characters shown as escapes
 	limit           string // what one more line would have exceeded; "": every line was taken
@@ -65,7 +65,10 @@ func (v *View) Add(r Row) bool {
 	}
 	v.text.WriteString(row)
 	runes, quarters := weigh(row)
-	v.runes, v.quarters = v.runes+runes+1, v.quarters+quarters+1
+	v.weight.runes, v.weight.quarters = v.weight.runes+runes+1, v.weight.quarters+quarters+1
+	if v.Form.JSON > 0 {
+		v.weight.units += unitsOf(row) + units('\n')
+	}
 	v.Lines++
 	v.hidden += hidden
 	v.invalid += v.unread(r)
@@ -140,12 +143,14 @@ func (v *View) exceeded(row string) string {
 	switch {
 	case over(v.Form.Lines, v.Lines+1):
 		return Count(v.Form.Lines) + " lines"
-	case over(4*v.Tokens, v.quarters+quarters):
+	case over(4*v.Tokens, v.weight.quarters+quarters):
 		return Count(v.Tokens) + " tokens"
-	case over(v.Form.Runes, v.runes+runes):
+	case over(v.Form.Runes, v.weight.runes+runes):
 		return Count(v.Form.Runes) + " characters"
 	case over(v.Form.Bytes, v.text.Len()+1+len(row)):
 		return Count(v.Form.Bytes) + " bytes"
+	case v.Form.JSON > 0 && v.weight.units+unitsOf(row) > v.Form.JSON:
+		return Count(v.Form.JSON) + " characters of JSON"
 	}
 	return ""
 }

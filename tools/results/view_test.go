@@ -78,6 +78,7 @@ func TestViewPartial(t *testing.T) {
 		{"runes", View{First: 1, Form: Form{Runes: 100}}, "100 characters"},
 		{"bytes", View{First: 1, Form: Form{Bytes: 100}}, "100 bytes"},
 		{"lines", View{First: 1, Form: Form{Lines: 3}}, "3 lines"},
+		{"JSON", View{First: 1, Form: Form{JSON: 100}}, "100 characters of JSON"},
 		{"tokens", View{First: 1, Tokens: 20}, "20 tokens"},
 		{"asked and given", View{First: 1, Asked: 3, Form: Form{Lines: 3}}, ""},
 	} {
@@ -111,11 +112,11 @@ func TestViewFits(t *testing.T) {
 			}
 			text.WriteString([]string{"\n", "\r\n"}[rng.IntN(2)])
 		}
-		form := Form{Runes: 60 + rng.IntN(400), Bytes: 240 + rng.IntN(900)}
+		form := Form{Runes: 60 + rng.IntN(400), Bytes: 240 + rng.IntN(900), JSON: 90 + rng.IntN(900)}
 		v := View{First: 1, Form: form}
 		fill(&v, text.String())
 		got := v.String()
-		if v.Lines == 0 || utf8.RuneCountInString(got) > form.Runes || len(got) > form.Bytes || !utf8.ValidString(got) {
+		if v.Lines == 0 || utf8.RuneCountInString(got) > form.Runes || len(got) > form.Bytes || lengthInJSON(got) > form.JSON || !utf8.ValidString(got) {
 			t.Fatalf("seed %d: %d lines, %d characters and %d bytes in %+v", seed, v.Lines, utf8.RuneCountInString(got), len(got), form)
 		}
 		lines := strings.Split(got, "\n")

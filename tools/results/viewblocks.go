@@ -51,7 +51,7 @@ func (s *Stack) Add(block string) bool {
 // its file.
 func (s *Stack) head(block string) string {
 	most := 0
-	for _, limit := range []int{s.Form.Runes, s.Form.Bytes, 4 * s.Tokens} {
+	for _, limit := range []int{s.Form.Runes, s.Form.Bytes, s.Form.JSON, 4 * s.Tokens} {
 		if limit > 0 && (most == 0 || limit < most) {
 			most = limit
 		}
@@ -108,15 +108,18 @@ func (s *Stack) Remarks(place bool) []string {
 }
 
 // A weight is what is counted of a text.
-type weight struct{ runes, quarters, bytes, lines int }
+type weight struct{ runes, quarters, bytes, lines, units int }
 
 // with is the weight of the stack with one more block.
 func (s *Stack) with(shown string) weight {
 	runes, quarters := weigh(shown)
-	w := weight{runes, quarters, len(shown), strings.Count(shown, "\n") + 1}
+	w := weight{runes: runes, quarters: quarters, bytes: len(shown), lines: strings.Count(shown, "\n") + 1}
+	if s.Form.JSON > 0 {
+		w.units = unitsOf(shown)
+	}
 	if s.Blocks > 0 {
 		w = weight{s.weight.runes + w.runes + 1, s.weight.quarters + w.quarters + 1, s.weight.bytes + w.bytes + 1,
-			s.weight.lines + w.lines}
+			s.weight.lines + w.lines, s.weight.units + w.units + units('\n')}
 	}
 	return w
 }
@@ -134,6 +137,8 @@ func (s *Stack) exceeded(shown string) string {
 		return Count(s.Form.Runes) + " characters"
 	case over(s.Form.Bytes, w.bytes):
 		return Count(s.Form.Bytes) + " bytes"
+	case over(s.Form.JSON, w.units):
+		return Count(s.Form.JSON) + " characters of JSON"
 	}
 	return ""
 }

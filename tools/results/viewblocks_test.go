@@ -25,6 +25,7 @@ func TestStack(t *testing.T) {
 		{"lines", Stack{Form: Form{Lines: 3}}, []string{"a\nb", "c\nd"}, "a\nb", "PARTIAL view: cells 1-1 of 2 (limit: 3 lines). Continue with it.\n", nil},
 		{"tokens", Stack{Tokens: 2}, []string{"abcd", "efgh"}, "abcd", "PARTIAL view: cells 1-1 of 2 (limit: 2 tokens). Continue with it.\n", nil},
 		{"characters", Stack{Form: Form{Runes: 4}}, []string{"é", "é", "é"}, "é\né", "PARTIAL view: cells 1-2 of 3 (limit: 4 characters). Continue with it.\n", nil},
+		{"JSON", Stack{Form: Form{JSON: 5}}, []string{"\t", "\t"}, "\t", "PARTIAL view: cells 1-1 of 2 (limit: 5 characters of JSON). Continue with it.\n", nil},
 		{"bytes", Stack{Form: Form{Bytes: 4}}, []string{"é", "é"}, "é", "PARTIAL view: cells 1-1 of 2 (limit: 4 bytes). Continue with it.\n", nil},
 		{"asked for more", Stack{Asked: 2, Form: Form{Runes: 2}}, []string{"a", "b"}, "a", "PARTIAL view: cells 1-1 of 2 (limit: 2 characters). Continue with it.\n", nil},
 		{"nothing", Stack{}, nil, "", "", nil},
@@ -72,7 +73,7 @@ func TestStackFits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	alphabet := []string{"a", "é", "\u202e", "\xff", "😀", "\t", "\n", "long words of text "}
 	for range 2000 {
-		s := Stack{Name: "cells", First: 1, Total: 5, Form: Form{Runes: 80 + rng.IntN(400), Bytes: 240 + rng.IntN(900)}, Tokens: 50 + rng.IntN(300)}
+		s := Stack{Name: "cells", First: 1, Total: 5, Form: Form{Runes: 80 + rng.IntN(400), Bytes: 240 + rng.IntN(900), JSON: 120 + rng.IntN(900)}, Tokens: 50 + rng.IntN(300)}
 		for range 5 {
 			var b strings.Builder
 			for range rng.IntN(60) {
@@ -84,7 +85,7 @@ func TestStackFits(t *testing.T) {
 		}
 		got := s.String()
 		_, quarters := weigh(got)
-		if s.Blocks == 0 || utf8.RuneCountInString(got) > s.Form.Runes || len(got) > s.Form.Bytes || quarters > 4*s.Tokens || !utf8.ValidString(got) {
+		if s.Blocks == 0 || utf8.RuneCountInString(got) > s.Form.Runes || len(got) > s.Form.Bytes || lengthInJSON(got) > s.Form.JSON || quarters > 4*s.Tokens || !utf8.ValidString(got) {
 			t.Fatalf("seed %d: %d blocks, %d characters, %d bytes and %d quarters of a token in %+v and %d tokens",
 				seed, s.Blocks, utf8.RuneCountInString(got), len(got), quarters, s.Form, s.Tokens)
 		}

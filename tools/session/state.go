@@ -34,9 +34,20 @@ type Client struct {
 	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
 	MaxBytes      int    // likewise
 	MaxLines      int    // likewise
+	MaxJSON       int    // likewise, counted as results.Form.JSON
 	MaxImages     int    // of one result; 0: it takes none
-	NoTextFields  bool   // a form with an empty text cannot be sent there
-	DeclinesAlone bool   // it declines questions by itself when it runs without a person
+	// ByName and ByDispatcher say how a model calls a tool that tool_search found: by its name, since the client reads
+	// its list again, or through call_tool, since it does not. Neither: nobody has looked.
+	ByName, ByDispatcher bool
+	// Rereads says that a modern client is told when its list of tools changes, so that its list may do so.
+	Rereads bool
+	Forms   Forms // what is odd about how it puts questions
+}
+
+// Forms say how a client puts questions to a person, where that is not as usual.
+type Forms struct {
+	NoTexts       bool // a form with an empty text cannot be sent there
+	DeclinesAlone bool // it declines questions by itself when it runs without a person
 }
 
 // Prefs are the operator's settings that tools read, the same for all sessions of a process.
@@ -101,8 +112,9 @@ type State struct {
 	Cursors  Cell[map[string]Cursor]  // how far each job's output was read, by job id
 	Active   Cell[[]string]           // deferred tools that tool_search brought in, by name
 	Todos    Cell[[]Todo]
-	Choices  Cell[Choices]           // what session_config has set
-	Loaded   Cell[map[string]string] // what skills were shown: the sum of the text, by name
+	Choices  Cell[Choices] // what session_config has set
+	// what it was told and need not be told again: the sum of a skill's text by its name; a tip by words of its own
+	Told Cell[map[string]string]
 
 	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
 }

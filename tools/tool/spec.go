@@ -76,6 +76,7 @@ type Env struct {
 	AnswerBy time.Time // a client without a progress token must have its answer by then; zero: no limit
 	Answer   Answer    // to Def.Question; zero when nothing was asked
 	Progress Progress  // never nil
+	Inner    bool      // another call made this one, and reads its result
 
 	// Call runs another tool as a call of its own, through the whole corridor, from within an Ungated call. Nobody is
 	// asked: what is not allowed is refused. The rules of a loan count for this call alone; nil: none. The error is a

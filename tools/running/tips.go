@@ -1,0 +1,110 @@
+package running
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"codehand/tools/tool"
+)
+
+// tipped is what State.Told calls the tip. No skill has a name with a space in it.
+const tipped = "tip of run_shell"
+
+// Tip is a note for a command that does what a tool does better: it names the tool. A session gets one, so that it
+// costs next to nothing; "": there is nothing to say, it was said, or nobody would read it.
+func Tip(ctx context.Context, env tool.Env, command string) string {
+	if env.Inner {
+		return ""
+	}
+	name, why := better(env, command)
+	first, there := false, false
+	for _, e := range env.Catalog {
+		there = there || e.Name == name
+	}
+	if !there {
+		return ""
+	}
+	_, err := env.Told.Change(ctx, func(told map[string]string) (map[string]string, error) {
+		if first = told[tipped] == ""; first {
+			told = maps.Clone(told)
+			if told == nil {
+				told = map[string]string{}
+			}
+			told[tipped] = name
+		}
+		return told, nil
+	})
+	if !first || err != nil {
+		return ""
+	}
+	return "[next time use " + name + ": " + why + "]"
+}
+
+// better names the tool that does better what a part of a command does, and says why; "": none does.
+func better(env tool.Env, command string) (name, why string) {
+	for _, p := range env.Analysis.Parts {
+		words := strings.Fields(p.Text)
+		if p.Inner || piped(command, p.Text) || len(words) == 0 {
+			continue // it works on what another program prints
+		}
+		if words[0] == "sed" {
+			words = words[len(words)-1:] // a script may look like a path
+		}
+		if slices.ContainsFunc(words, func(w string) bool { return elsewhere(env, w) }) {
+			continue // no tool reaches it
+		}
+		f := tipForms()
+		switch {
+		case f.edit.MatchString(p.Text):
+			return "edit_file", "it shows what it changed, and undo_change takes it back"
+		case f.find.MatchString(p.Text) && !f.finder.MatchString(p.Text):
+			return "list_files", "it finds files by a pattern, newest first"
+		case f.grep.MatchString(p.Text):
+			return "grep_search", "it skips what git ignores, and its answers stay short"
+		case f.show.MatchString(p.Text) && !strings.ContainsAny(command, "|<>"):
+			return "read_file", "it numbers the lines and shows long files in pages"
+		}
+	}
+	return "", ""
+}
+
+// elsewhere says whether a word names what lies outside of the roots.
+func elsewhere(env tool.Env, word string) bool {
+	word = strings.Trim(word, `'"`)
+	switch {
+	case strings.HasPrefix(word, "~"):
+		return true
+	case strings.HasPrefix(word, "/"), strings.HasPrefix(word, ".."):
+		return !env.Space.Inside(env.Space.Abs(word))
+	}
+	return false
+}
+
+// piped says whether a part of a command reads what the part before it prints.
+func piped(command, part string) bool {
+	before, _, found := strings.Cut(command, part)
+	before = strings.TrimRight(before, " \t\n&")
+	return !found || strings.HasSuffix(before, "|") && !strings.HasSuffix(before, "||")
+}
+
+// forms are the commands that tips are about.
+type forms struct{ show, find, finder, grep, edit *regexp.Regexp }
+
+var tipForms = sync.OnceValue(func() forms {
+	const word = `(?:[^-\s'"]\S*|'[^']*'|"[^"]*")`
+	return forms{
+		show: regexp.MustCompile(`^cat(?:\s+-\w+)*\s+` + word),
+		find: regexp.MustCompile(`^find\s`),
+		// what list_files does not do
+		finder: regexp.MustCompile(`\s-(?:exec|execdir|ok|okdir|delete|printf|fprint|fls|ls|size|perm|user|group|uid|` +
+			`gid|empty|newer\w*|[acm](?:time|min)|inum|links|samefile|regex|iregex|lname|prune|print0)\b`),
+		// recursive, or with a file behind the pattern
+		grep: regexp.MustCompile(`^grep(?:\s+(?:-\S+|` + word + `))*?` +
+			`(?:\s+-\w*[rR]\w*|\s+` + word + `\s+` + word + `)`),
+		edit: regexp.MustCompile(`^sed\s(?:.*\s)?(?:-[nEersuz]*i\S*|--in-place\S*)(?:\s|$)`),
+	}
+})

@@ -1,0 +1,56 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"codehand/tools/permission"
+	"codehand/tools/results"
+)
+
+// maxSituation is how long a Situation may be, in bytes: every conversation pays for it.
+const maxSituation = 300
+
+// Situation tells a model where its calls work, in at most 300 bytes: its directories, the current one, the mode, and
+// how far commands are confined. begins: it is about sessions to come, not about one that has begun.
+func (s *State) Situation(mode permission.Mode, begins bool) string {
+	roots := s.Space.Roots()
+	for i, root := range roots {
+		roots[i] = shownPath(root)
+	}
+	cwd, subject := shownPath(s.Space.Cwd()), "This session is"
+	if begins {
+		subject = "A session starts"
+	}
+	commands := "Commands are not confined to them."
+	if s.Prefs.NoShell != "" {
+		commands = "No commands run here."
+	}
+	for n := len(roots); n >= 0; n-- {
+		text := fmt.Sprintf("Your directories: %s. %s in %s, mode %s. %s", some(roots, n), subject, cwd, mode, commands)
+		if len(text) <= maxSituation {
+			return text
+		}
+	}
+	return fmt.Sprintf("Your directories: %s. %s in mode %s. %s", some(roots, 0), subject, mode, commands)
+}
+
+// some are the first n of names, and how many there are besides.
+func some(names []string, n int) string {
+	switch left := len(names) - n; {
+	case len(names) == 0:
+		return "none"
+	case left == 0:
+		return strings.Join(names, ", ")
+	case n == 0:
+		return fmt.Sprintf("%d, whose names are too long for this line", left)
+	default:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), left)
+	}
+}
+
+// shownPath is a path that stays in its line.
+func shownPath(path string) string {
+	shown, _ := results.Show(path)
+	return strings.ReplaceAll(shown, "\n", `\x0a`)
+}
