@@ -15,6 +15,7 @@ import (
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
+	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -156,6 +157,10 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	}
 	if err := c.timed(&c.record.Stages.Validate, func() error { return c.validate(ctx, raw) }); err != nil {
 		return result, err
+	}
+	if a.Progress != nil && c.bound.Activity != "" {
+		shown, _ := results.Show(c.bound.Activity)
+		c.progress(0, 0, shown)
 	}
 	if err := c.timed(&c.record.Stages.Plan, func() error { return c.plan(ctx) }); err != nil {
 		return result, err

@@ -83,25 +83,30 @@ func New(o Options) (*Shell, error) {
 	if o.Hurried == nil {
 		o.Hurried = func() bool { return false }
 	}
-	return &Shell{
+	s := &Shell{
 		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, script: script,
 		limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
-	}, nil
+	}
+	return s, nil
 }
 
 // Bash says whether commands run in bash. Of a text for another shell nothing is known.
 func (s *Shell) Bash() bool { return s.script.bash }
 
 // Close ends all commands with their whole trees and waits for it, and a moment for the callers of those in the
-// foreground, which may read what was printed until they call Release. Spool files go; the logs of jobs stay, since
-// they can be read for a day.
+// foreground, which may read what was printed until they call Release. Jobs are Lost then. Spool files go; the logs of
+// jobs stay, since they can be read for a day.
 func (s *Shell) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	jobs := s.known()
 	s.mu.Unlock()
 	for _, j := range jobs {
-		j.interrupt()
+		if j.Info().Background {
+			j.interrupt(Lost)
+		} else {
+			j.interrupt(Killed)
+		}
 	}
 	s.running.Wait()
 	s.mu.Lock()
@@ -170,7 +175,7 @@ func (s *Shell) Start(ctx context.Context, c Command) (*Job, error) {
 		return nil, err
 	}
 	if !c.Background {
-		j.unlink = context.AfterFunc(ctx, func() { j.interrupt() })
+		j.unlink = context.AfterFunc(ctx, func() { j.interrupt(Killed) })
 	}
 	go func() {
 		defer s.running.Done()
