@@ -19,6 +19,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/tenants"
 	"codehand/tools/results"
+	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -98,7 +99,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		Progress: t.note, Token: t.req.ProgressToken != nil, From: t.req.Caller.From,
 		Refused: sessions.Locate(ctx, t.state),
 		Lost:    func() bool { return request.Left(t.req.Peer) },
-		Teach:   t.teach, Find: t.inner,
+		Teach:   t.teach, Find: t.inner, News: t.news(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	defer t.leavePlaces()
@@ -133,6 +134,17 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		return nil, failed(bad)
 	}
 	return out, answer
+}
+
+// news tells the session which of its jobs have ended. Conversations that share a session are not told: nobody knows
+// whose job it was, and another one may be next.
+func (t *toolCall) news() pipeline.News {
+	if t.state.Shared || !t.view().Runs() {
+		return nil
+	}
+	return func(ctx context.Context, job string) ([]string, func(int) []string) {
+		return running.News(ctx, t.state, job)
+	}
 }
 
 // result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.

@@ -80,6 +80,8 @@ type Arrival struct {
 	// together with its places in other queues; ok is false if there is none. nil: it makes none.
 	Find func(name string, arrive func()) (found Inner, ok bool)
 
+	News News // nil: there is never any
+
 	inside *inside // a call that another one makes; nil: it comes from a client
 }
 
@@ -196,7 +198,12 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	}
 	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
 	c.tellChanged(&o)
+	own := *o.text()
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
+	if ctx.Err() == nil { // nobody may read the result of a call that was cancelled
+		c.paged = c.paged || own != *o.text() // what hooks said must not be cut away again
+		a.News.add(late, c, &o)
+	}
 	c.count(&o)
 	c.saw(late, &result, text)
 	return result, o.err()

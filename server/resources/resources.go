@@ -177,7 +177,7 @@ func (v View) listPlans(ctx context.Context) ([]mcp.Resource, error) {
 
 // listJobs lists the newest jobs.
 func (v View) listJobs(ctx context.Context) ([]mcp.Resource, error) {
-	if !v.runs() {
+	if !v.Runs() {
 		return nil, nil
 	}
 	jobs, err := v.jobs(ctx)
@@ -215,14 +215,14 @@ func (v View) reads() bool {
 	return v.State != nil && v.State.Results != nil && v.Tenant.Who.Scopes.Has(auth.Read)
 }
 
-// runs says whether the caller may also see its jobs.
-func (v View) runs() bool {
+// Runs says whether the caller may also see its jobs.
+func (v View) Runs() bool {
 	return v.reads() && v.State.Shell != nil && v.Tenant.Prefs.NoShell == "" && v.Tenant.Who.Scopes.Has(auth.Shell)
 }
 
 // jobs are those of the caller's session, newest first.
 func (v View) jobs(ctx context.Context) ([]shell.Info, error) {
-	if !v.runs() {
+	if !v.Runs() {
 		return nil, nil
 	}
 	return v.State.Shell.List(ctx)

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/tools/sandbox"
@@ -59,6 +60,7 @@ type Shell struct {
 	script  script
 	limits  limits
 	owner   string // in records: this server process
+	news    atomic.Bool
 
 	running sync.WaitGroup // one per goroutine that follows a command
 
@@ -87,8 +89,16 @@ func New(o Options) (*Shell, error) {
 		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, script: script,
 		limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
 	}
+	s.Look() // jobs of an earlier process may have ended with it
 	return s, nil
 }
+
+// News says whether a job of the session may have ended since News was last asked, so that callers need not read all
+// records to learn that none has.
+func (s *Shell) News() bool { return s.news.Swap(false) }
+
+// Look makes the next News true.
+func (s *Shell) Look() { s.news.Store(true) }
 
 // Bash says whether commands run in bash. Of a text for another shell nothing is known.
 func (s *Shell) Bash() bool { return s.script.bash }
