@@ -122,6 +122,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 			t.tellListed(ctx)
 		}
 		t.tellPrompts(ctx, result)
+		t.tellUpdated(ctx)
 	}
 	refusal, refused := errors.AsType[*tool.Refusal](err)
 	answer := request.Answer{Interrupted: result.Failed == tool.Interrupted ||
@@ -145,6 +146,14 @@ func (t *toolCall) news() pipeline.News {
 	return func(ctx context.Context, job string) ([]string, func(int) []string) {
 		return running.News(ctx, t.state, job)
 	}
+}
+
+// tellUpdated tells subscribers, before the answer, which resources of the session the call has changed.
+func (t *toolCall) tellUpdated(ctx context.Context) {
+	if t.req.Shelf.Session != "" && t.req.Shelf != t.state.Key {
+		t.s.hub.call(t.req.Shelf, t.state.Key)
+	}
+	notifier{t.s}.tellUpdates(context.WithoutCancel(ctx), t.state.Key, t.view(), "")
 }
 
 // result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.

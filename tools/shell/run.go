@@ -142,6 +142,7 @@ func (j *Job) finish(why State, left int) {
 	close(j.ended) // before the record: a Board that hangs must not delay an answer
 	if background {
 		j.report()
+		j.shell.over(j.Info())
 	}
 }
 

@@ -45,6 +45,9 @@ type Options struct {
 	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked
 	// again and again while a command is ended. nil: never.
 	Hurried func() bool
+	// Over is told of each background job that has ended, once. Other jobs of the session do not wait for it, but Close
+	// does. nil: nobody is.
+	Over func(Info)
 }
 
 // defaultMaxJobs is how many background jobs a session may have at once.
@@ -57,6 +60,7 @@ type Shell struct {
 	env     []string
 	maxJobs int
 	hurried func() bool
+	over    func(Info)
 	script  script
 	limits  limits
 	owner   string // in records: this server process
@@ -85,8 +89,11 @@ func New(o Options) (*Shell, error) {
 	if o.Hurried == nil {
 		o.Hurried = func() bool { return false }
 	}
+	if o.Over == nil {
+		o.Over = func(Info) {}
+	}
 	s := &Shell{
-		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, script: script,
+		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, over: o.Over, script: script,
 		limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
 	}
 	s.Look() // jobs of an earlier process may have ended with it
