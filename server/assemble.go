@@ -170,7 +170,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.log)
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(),
-		Hurried: s.life.hurried.Load})
+		Hurried: s.life.hurried.Load, Over: func(i shell.Info) { notifier{s}.jobOver(key, at, i) }})
 	if err != nil && at.Prefs.NoShell == "" {
 		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)

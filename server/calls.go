@@ -19,6 +19,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/tenants"
 	"codehand/tools/results"
+	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -101,7 +102,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		Progress: t.note, Token: t.req.ProgressToken != nil, From: t.req.Caller.From,
 		Refused: sessions.Locate(ctx, t.state),
 		Lost:    func() bool { return request.Left(t.req.Peer) },
-		Teach:   t.teach, Find: t.inner,
+		Teach:   t.teach, Find: t.inner, News: t.news(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	defer t.leavePlaces()
@@ -124,6 +125,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 			t.tellListed(ctx)
 		}
 		t.tellPrompts(ctx, result)
+		t.tellUpdated(ctx)
 	}
 	refusal, refused := errors.AsType[*tool.Refusal](err)
 	answer := request.Answer{Interrupted: result.Failed == tool.Interrupted ||
@@ -136,6 +138,25 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		return nil, failed(bad)
 	}
 	return out, answer
+}
+
+// news tells the session which of its jobs have ended. Conversations that share a session are not told: nobody knows
+// whose job it was, and another one may be next.
+func (t *toolCall) news() pipeline.News {
+	if t.state.Shared || !t.view().Runs() {
+		return nil
+	}
+	return func(ctx context.Context, job string) ([]string, func(int) []string) {
+		return running.News(ctx, t.state, job)
+	}
+}
+
+// tellUpdated tells subscribers, before the answer, which resources of the session the call has changed.
+func (t *toolCall) tellUpdated(ctx context.Context) {
+	if t.req.Shelf.Session != "" && t.req.Shelf != t.state.Key {
+		t.s.hub.call(t.req.Shelf, t.state.Key)
+	}
+	notifier{t.s}.tellUpdates(context.WithoutCancel(ctx), t.state.Key, t.view(), "")
 }
 
 // result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.
@@ -211,7 +232,11 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	if !t.req.Client.Modern {
 		name = t.req.Client.Name
 	}
-	ticker := startTicker(t.s.profiles.of(name).Beat, func(n progressNote) {
+	hold := time.Duration(0)
+	if t.req.Caller.From.Transport == "http" {
+		hold = streamHold
+	}
+	ticker := startTicker(t.s.profiles.of(name).Beat, hold, func(n progressNote) {
 		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
 	})
 	return ticker.set, sync.OnceFunc(ticker.stop)

@@ -46,7 +46,7 @@ func newGateway(s *Server, version string) *gateway {
 		mcpserver.WithDescription(s.implementation.Description),
 		mcpserver.WithToolCapabilities(true),
 		mcpserver.WithPromptCapabilities(true),
-		mcpserver.WithResourceCapabilities(false, false),
+		mcpserver.WithResourceCapabilities(true, false),
 		mcpserver.WithCompletions(),
 		mcpserver.WithResourceCompletionProvider(complete),
 		mcpserver.WithPromptCompletionProvider(complete),

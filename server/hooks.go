@@ -81,7 +81,9 @@ func (h herald) began(st *session.State) {
 	defer cancel()
 	memory := h.engines.memory(st.Key)
 	keys, err := memory.Keys(ctx, "")
-	if slices.ContainsFunc(keys, func(key string) bool { return key != sessions.ClientKey }) {
+	if slices.ContainsFunc(keys, func(key string) bool {
+		return key != sessions.ClientKey && key != sessions.NoticesCell
+	}) {
 		e.Source = resume
 	} else if err == nil {
 		err = memory.Set(ctx, beginKey, []byte("true"))

@@ -25,6 +25,8 @@ type hub struct {
 	lists map[session.Key]chan struct{}
 	// rereading counts the subscriptions of a session to changes of its list of tools
 	rereading map[session.Key]int
+	// the sessions other than their own that legacy connections have called, while they have a stream
+	calls map[session.Key]map[session.Key]bool
 }
 
 // A listener is one client's stream of such messages: a subscriptions/listen, or a legacy connection, which gets all.
@@ -40,6 +42,9 @@ type listener struct {
 	acked  bool       // the client was told what it gets; of a legacy connection always
 	filter mcp.SubscriptionFilter
 	held   []mcp.JSONRPCNotification // that came before
+	// of a subscriptions/listen: the least level of log messages that it wants; "": none
+	level mcp.LoggingLevel
+	seen  map[string]string // of a subscriptions/listen: the sums of the resources that it subscribed to, by URI
 }
 
 func (h *hub) add(l *listener) {
@@ -58,6 +63,9 @@ func (h *hub) remove(l *listener) {
 			delete(h.rereading, l.key)
 		}
 	}
+	if l.id == nil && !slices.ContainsFunc(h.listeners, func(o *listener) bool { return o.key == l.key }) {
+		delete(h.calls, l.key)
+	}
 }
 
 // subscribe notes that a subscription is told of changes of the list of tools. It comes before its acknowledgement.
@@ -74,11 +82,43 @@ func (h *hub) subscribe(l *listener) {
 	h.rereading[l.key]++
 }
 
+// call notes that a legacy connection has called a session that is not its own.
+func (h *hub) call(connection, key session.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.ContainsFunc(h.listeners, func(l *listener) bool { return l.id == nil && l.key == connection }) {
+		return // nothing can be sent to it
+	}
+	if h.calls[connection] == nil {
+		if h.calls == nil {
+			h.calls = map[session.Key]map[session.Key]bool{}
+		}
+		h.calls[connection] = map[session.Key]bool{}
+	}
+	h.calls[connection][key] = true
+}
+
+// called says whether a legacy connection has called a session that is not its own.
+func (h *hub) called(connection, key session.Key) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls[connection][key]
+}
+
 // legacy returns the legacy connections, the newest first.
 func (h *hub) legacy() []*listener {
 	connections := h.all(func(l *listener) bool { return l.id == nil })
 	slices.Reverse(connections)
 	return connections
+}
+
+// tellOne sends a message to a legacy client, on the newest of its streams that can be written to.
+func (h *hub) tellOne(key session.Key, n mcp.JSONRPCNotification) {
+	for _, l := range h.legacy() {
+		if l.key == key && l.tell(n) {
+			return
+		}
+	}
 }
 
 // all returns those that match, the oldest first.
@@ -157,11 +197,13 @@ func (l *listener) tell(n mcp.JSONRPCNotification) bool {
 	defer l.mu.Unlock()
 	switch {
 	case !l.acked:
-		same := func(o mcp.JSONRPCNotification) bool { return o.Method == n.Method }
+		same := func(o mcp.JSONRPCNotification) bool {
+			return o.Method == n.Method && strings.HasSuffix(n.Method, "/list_changed")
+		}
 		if !slices.ContainsFunc(l.held, same) { // one is enough: its client lists after that
 			l.held = append(l.held, n)
 		}
-	case l.id == nil || wants(l.filter, n.Method):
+	case l.id == nil || l.wants(n):
 		return l.send(n)
 	}
 	return false
@@ -180,7 +222,7 @@ func (l *listener) acknowledge(ack mcp.JSONRPCNotification) {
 	l.send(ack)
 	l.acked = true
 	for _, n := range l.held {
-		if wants(l.filter, n.Method) {
+		if l.wants(n) {
 			l.send(n)
 		}
 	}
@@ -200,9 +242,15 @@ func (l *listener) send(n mcp.JSONRPCNotification) bool {
 	return l.peer.Notify(n.Method, n.Params) == nil // a client that left, or cancelled meanwhile, wants nothing
 }
 
-// wants says whether a subscription covers a notification.
-func wants(f mcp.SubscriptionFilter, method string) bool {
-	switch method {
+// wants says whether a subscription covers a notification. The caller holds mu.
+func (l *listener) wants(n mcp.JSONRPCNotification) bool {
+	f := l.filter
+	switch n.Method {
+	case string(mcp.MethodNotificationMessage):
+		return l.level != "" && noticeLevel.ShouldSendTo(l.level)
+	case mcp.MethodNotificationResourceUpdated:
+		uri, _ := n.Params.AdditionalFields["uri"].(string)
+		return slices.Contains(f.ResourceSubscriptions, uri)
 	case mcp.MethodNotificationToolsListChanged:
 		return f.ToolsListChanged
 	case mcp.MethodNotificationPromptsListChanged:
@@ -247,7 +295,8 @@ const relayBuffer = 100
 func (t *turn) listen(ctx context.Context) request.Answer {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := &listener{key: t.req.Session, id: t.req.ID, peer: t.req.Peer, hub: &t.s.hub}
+	l := &listener{key: t.req.Session, id: t.req.ID, peer: t.req.Peer, hub: &t.s.hub, level: logLevel(t.req.Message),
+		seen: map[string]string{}}
 	t.s.hub.add(l)
 	defer t.s.hub.remove(l)
 
@@ -261,7 +310,7 @@ func (t *turn) listen(ctx context.Context) request.Answer {
 		case <-ctx.Done():
 		}
 	}()
-	answer := t.handle(ctx, &clientSession{t: t, id: "listen", notes: notes})
+	answer := t.handle(ctx, &clientSession{t: t, id: "listen", notes: notes, listener: l})
 	// An empty filter is acknowledged and completed at once: the acknowledgement still goes first.
 	select {
 	case ack := <-notes:
@@ -276,10 +325,11 @@ func (t *turn) listen(ctx context.Context) request.Answer {
 // A clientSession is what mcp-go wants of a session: one for each request, and one for what it broadcasts. Nothing of
 // it outlives the request.
 type clientSession struct {
-	t     *turn // nil: of broadcasts
-	id    string
-	notes chan mcp.JSONRPCNotification // that mcp-go sends by itself; nil: none is taken
-	level mcp.LoggingLevel
+	t        *turn // nil: of broadcasts
+	id       string
+	notes    chan mcp.JSONRPCNotification // that mcp-go sends by itself; nil: none is taken
+	level    mcp.LoggingLevel
+	listener *listener // of a subscriptions/listen; else nil
 }
 
 // The methods that mcp-go asks of a session.
@@ -289,6 +339,43 @@ func (c *clientSession) NotificationChannel() chan<- mcp.JSONRPCNotification { r
 func (c *clientSession) Initialize()                                         {}
 func (c *clientSession) Initialized() bool                                   { return true }
 func (c *clientSession) GetLogLevel() mcp.LoggingLevel                       { return c.level }
-func (c *clientSession) SetLogLevel(level mcp.LoggingLevel)                  { c.level = level }
 
-var _ mcpserver.SessionWithLogging = (*clientSession)(nil)
+// SetLogLevel keeps what logging/setLevel says for the connection.
+func (c *clientSession) SetLogLevel(level mcp.LoggingLevel) {
+	c.level = level
+	if c.t != nil {
+		subscriber{c.t}.keepLevel(level)
+	}
+}
+
+// SubscribeToResourceErr subscribes a connection to a resource, or begins a subscriptions/listen with it. Any address
+// will do: a client may wait for what is not there yet, and nobody learns which ids others have.
+func (c *clientSession) SubscribeToResourceErr(uri string) error {
+	switch {
+	case c.t == nil:
+		return nil
+	case c.listener != nil:
+		return subscriber{c.t}.listenTo(c.listener, uri)
+	}
+	return subscriber{c.t}.subscribe(uri)
+}
+
+// SubscribeToResource does nothing: mcp-go asks for SubscribeToResourceErr.
+func (c *clientSession) SubscribeToResource(string) {}
+
+// UnsubscribeFromResource ends what SubscribeToResourceErr began. That of a subscriptions/listen ends with it.
+func (c *clientSession) UnsubscribeFromResource(uri string) {
+	if c.t != nil && c.listener == nil {
+		subscriber{c.t}.unsubscribe(uri)
+	}
+}
+
+// SubscribedResources and IsSubscribedToResource are for updates that mcp-go sends: ours do not go through it.
+
+func (c *clientSession) SubscribedResources() []string          { return nil }
+func (c *clientSession) IsSubscribedToResource(uri string) bool { return false }
+
+var (
+	_ mcpserver.SessionWithLogging                  = (*clientSession)(nil)
+	_ mcpserver.SessionWithResourceSubscriptionsErr = (*clientSession)(nil)
+)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"codehand/tools/results"
 )
 
 const (
@@ -14,6 +16,10 @@ const (
 	progressEvery = 250 * time.Millisecond
 	// maxNote bounds a note, in characters.
 	maxNote = 200
+	// streamHold is how long the first note of a call over HTTP waits, which makes the answer a stream. A proxy that is
+	// built on Go's net/http, as Caddy is, cuts an answer that begins before it has noticed the end of the request's
+	// body: of some hundred calls with a note at once one was cut, and the command with it.
+	streamHold = 50 * time.Millisecond
 )
 
 // A progressNote is one state of a call's progress.
@@ -22,13 +28,16 @@ type progressNote struct {
 	text        string
 }
 
-// A ticker sends the progress of one call: the first note at once, then the newest of each window, and what is
-// pending when it is stopped. When the call is silent for beat it says that it still runs. Set never blocks.
+// A ticker sends the progress of one call: the first note at once, or after hold, then the newest of each window, and
+// what is pending when it is stopped. When the call is silent for beat it says that it still runs. Set never blocks.
+// Clients show the numbers to people, so they are whole.
 type ticker struct {
 	send func(progressNote) // writes one notification; its error is not ours
 	beat time.Duration
+	hold time.Duration // before the first note
 
 	mu      sync.Mutex
+	any     bool           // set was called
 	told    bool           // the first note of the call was taken
 	newest  progressNote   // what set stored last
 	pending []progressNote // to be sent: the newest, and before it the first of the call
@@ -38,8 +47,8 @@ type ticker struct {
 }
 
 // startTicker starts the sender's goroutine; stop ends it and waits for it.
-func startTicker(beat time.Duration, send func(progressNote)) *ticker {
-	t := &ticker{send: send, beat: beat, wake: make(chan struct{}, 1), quit: make(chan struct{}),
+func startTicker(beat, hold time.Duration, send func(progressNote)) *ticker {
+	t := &ticker{send: send, beat: beat, hold: hold, wake: make(chan struct{}, 1), quit: make(chan struct{}),
 		ended: make(chan struct{})}
 	go t.run(time.Now())
 	return t
@@ -53,8 +62,13 @@ func (t *ticker) set(done, total float64, text string) {
 	if math.IsNaN(total) || math.IsInf(total, 0) {
 		total = 0
 	}
+	n := progressNote{math.Floor(done), math.Floor(total), oneLine(text)}
 	t.mu.Lock()
-	t.newest = progressNote{done, total, oneLine(text)}
+	if t.any && n == t.newest { // a call that was asked about runs again from its beginning
+		t.mu.Unlock()
+		return
+	}
+	t.newest, t.any = n, true
 	// The first note of a call is never overwritten, however fast the next one comes.
 	if n := len(t.pending); n == 0 || n == 1 && !t.told {
 		t.pending = append(t.pending, t.newest)
@@ -84,11 +98,14 @@ func (t *ticker) take() []progressNote {
 
 func (t *ticker) run(start time.Time) {
 	defer close(t.ended)
-	last := 0.0
+	last := -1.0
 	emit := func(n progressNote) {
-		// The value must grow, whatever the tool says.
-		n.done = max(n.done, last+0.001)
+		// The value must grow, whatever the tool says. One that has outgrown its total has none.
+		n.done = max(n.done, last+1)
 		last = n.done
+		if n.done > n.total {
+			n.total = 0
+		}
 		t.send(n)
 	}
 	flush := func() {
@@ -98,6 +115,16 @@ func (t *ticker) run(start time.Time) {
 	}
 	beat := time.NewTimer(t.beat)
 	defer beat.Stop()
+	if t.hold > 0 {
+		held := time.NewTimer(t.hold)
+		defer held.Stop()
+		select {
+		case <-t.quit:
+			flush()
+			return
+		case <-held.C:
+		}
+	}
 	for {
 		select {
 		case <-t.quit:
@@ -107,7 +134,7 @@ func (t *ticker) run(start time.Time) {
 			t.mu.Lock()
 			text := t.newest.text
 			t.mu.Unlock()
-			emit(progressNote{done: last + 0.001, text: stillRunning(time.Since(start), text)})
+			emit(progressNote{text: stillRunning(time.Since(start), text)})
 			beat.Reset(t.beat)
 			continue
 		case <-t.wake:
@@ -126,7 +153,7 @@ func (t *ticker) run(start time.Time) {
 }
 
 func stillRunning(since time.Duration, text string) string {
-	s := "still running, " + since.Round(time.Second).String()
+	s := "still running, " + results.Seconds(since.Round(time.Second))
 	if text != "" {
 		s += ": " + text
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the sender goes on while the test reads
 		var all []progressNote
-		tick := startTicker(10*time.Second, func(n progressNote) {
+		tick := startTicker(10*time.Second, 0, func(n progressNote) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
@@ -49,7 +50,7 @@ func TestTicker(t *testing.T) {
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
 		sent = notes()
-		if len(sent) != 3 || !strings.HasPrefix(sent[2].text, "still running, 10s: more") {
+		if len(sent) != 3 || !strings.HasPrefix(sent[2].text, "still running, 10 s: more") {
 			t.Fatalf("heartbeat: %v", sent)
 		}
 		tick.set(1, 10, "back")
@@ -65,6 +66,69 @@ func TestTicker(t *testing.T) {
 			return 1
 		}) {
 			t.Errorf("values do not grow: %v", sent)
+		}
+	})
+}
+
+// TestTickerHeld: over HTTP the first note waits a little, and what is said meanwhile is not lost.
+func TestTickerHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // the sender goes on while the test reads
+		var all []string
+		note := func(n progressNote) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, n.text)
+		}
+		notes := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			was := all
+			all = nil
+			return was
+		}
+		tick := startTicker(10*time.Second, streamHold, note)
+		tick.set(0, 0, "first")
+		tick.set(1, 0, "second")
+		tick.set(2, 0, "third")
+		time.Sleep(streamHold - time.Millisecond)
+		synctest.Wait()
+		if early := notes(); len(early) != 0 {
+			t.Errorf("too early: %q", early)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if got := fmt.Sprint(notes()); got != "[first third]" {
+			t.Errorf("then: %s", got)
+		}
+		tick.stop()
+		began := time.Now()
+		tick = startTicker(10*time.Second, streamHold, note)
+		tick.set(0, 0, "first")
+		tick.set(1, 0, "last")
+		tick.stop()
+		if got := fmt.Sprint(notes()); got != "[first last]" || !time.Now().Equal(began) {
+			t.Errorf("a short call: %s after %v", got, time.Since(began))
+		}
+	})
+}
+
+// TestTickerWhole: people are shown the numbers of notes, so none has a fraction, and none goes beyond its total. What is
+// said twice in a row is sent once.
+func TestTickerWhole(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var all []progressNote
+		tick := startTicker(10*time.Second, 0, func(n progressNote) { all = append(all, n) })
+		for _, n := range []progressNote{{0, 0, "Searching x"}, {0, 0, "Searching x"}, {3.001933414, 0, "3 s"}, {3.9, 4.5, "the same second"}, {1, 4, "back"}, {1, 4, "back"}} {
+			tick.set(n.done, n.total, n.text)
+			time.Sleep(progressEvery)
+			synctest.Wait()
+		}
+		tick.stop()
+		if got := fmt.Sprint(all); got != "[{0 0 Searching x} {3 0 3 s} {4 4 the same second} {5 0 back}]" {
+			t.Errorf("sent %s", got)
 		}
 	})
 }

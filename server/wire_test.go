@@ -66,7 +66,7 @@ func converse(t *testing.T, client string) string {
 	var got strings.Builder
 	take := func() bool {
 		l, err := f.Receive()
-		for err == nil && strings.Contains(string(l), `"notifications/progress"`) { // a machine that stood still for 50 ms
+		for err == nil && strings.Contains(string(l), `"notifications/progress"`) { // what a call is about to do
 			l, err = f.Receive()
 		}
 		if err == io.EOF {

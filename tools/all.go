@@ -20,6 +20,7 @@ func All() []tool.Tool {
 		runReadonly,
 		jobOutput,
 		jobStop,
+		jobList,
 		// Further tools.
 		skill,
 		toolSearch,

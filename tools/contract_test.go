@@ -134,8 +134,8 @@ func TestContractCanonical(t *testing.T) {
 		if err != nil || !bytes.Equal(once.Input, twice.Input) {
 			t.Errorf("%v\n%s\n%s", err, once.Input, twice.Input)
 		}
-		if once.Activity == "" || len([]rune(once.Activity)) > 50 {
-			t.Errorf("the activity is %q, not 1 to 50 characters: set Def.Activity", once.Activity)
+		if once.Activity == "" || len([]rune(once.Activity)) > 100 {
+			t.Errorf("the activity is %q, not 1 to 100 characters: set Def.Activity", once.Activity)
 		}
 		if len(once.Targets) == 0 && !once.Traits.Private && x.Spec.NoTargets == "" {
 			t.Error("rules have nothing to match: the call has no target: set Def.Paths to the fields that name files, or Def.Targets, or say in Spec.NoTargets why there is none")

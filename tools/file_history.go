@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -47,8 +48,13 @@ var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 		}
 		return []permission.Target{{Kind: permission.Path, Value: s.Space.Cwd()}}
 	},
-	Activity: func(fileHistoryInput) string { return "Listing changes" },
-	Run:      runFileHistory,
+	Activity: func(in fileHistoryInput) string {
+		if in.FilePath == "" {
+			return "Listing changes"
+		}
+		return "Listing changes of " + filepath.Base(in.FilePath)
+	},
+	Run: runFileHistory,
 })
 
 func runFileHistory(ctx context.Context, env tool.Env, in fileHistoryInput) (tool.Result, error) {

@@ -84,7 +84,7 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 		Mode:   map[string]search.Mode{"content": search.Lines, "count": search.Count}[in.Mode],
 		Before: cmp.Or(in.Before, in.Around), After: cmp.Or(in.After, in.Around), Offset: in.Offset, Limit: in.Limit,
 		Within:   time.Duration(env.Prefs.GrepTimeoutMS) * time.Millisecond,
-		Progress: func(files, _ int64) { env.Progress(float64(files), 0, wording.Plural(int(files), "file", "files")) },
+		Progress: wording.Counting(env, "file", "files", in.Pattern),
 	}
 	q.Types = strings.Fields(in.Type) // one or none
 	kept := viewing.LeaveOut(env, &q.Scope)

@@ -69,7 +69,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 			until = by
 		}
 	}
-	info, err := env.Shell.Await(ctx, in.JobID, until)
+	info, err := running.Await(ctx, env, in.JobID, until)
 	if err != nil {
 		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}

@@ -51,6 +51,7 @@ func runJobStop(ctx context.Context, env tool.Env, in jobStopInput) (tool.Result
 	if err != nil {
 		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
+	running.Told(ctx, env.State, info)
 	text := fmt.Sprintf("Stopped job %s (%s) after %s.", info.ID, running.JobLine(info), running.JobAge(info))
 	if info.State != shell.Killed || before.State != shell.Running {
 		text = fmt.Sprintf("Job %s (%s) had already ended: %s after %s.", info.ID, running.JobLine(info), info.Ended(),

@@ -96,7 +96,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	within := time.Duration(env.Prefs.ListTimeoutMS) * time.Millisecond
 	answer, err := env.Search.Files(ctx, search.FileQuery{
 		Scope: scope, Pattern: pattern, Limit: env.Prefs.ListLimit, Within: within,
-		Progress: func(files, _ int64) { env.Progress(float64(files), 0, results.Count(int(files))+" names") },
+		Progress: wording.Counting(env, "name", "names", in.Pattern),
 	})
 	if bad, ok := errors.AsType[*search.PatternError](err); ok {
 		return tool.Result{},

@@ -59,8 +59,14 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		}
 		return editing.PreviewEdits(ctx, editing.Asked(s), files, err)
 	},
-	Activity: func(in multiEditInput) string { return "Planning " + wording.Plural(len(in.Edits), "edit", "edits") },
-	Check:    checkMultiEdit,
+	Activity: func(in multiEditInput) string {
+		var files []string
+		for _, e := range in.Edits {
+			files = append(files, cmp.Or(e.FilePath, in.FilePath))
+		}
+		return editing.Activity(files)
+	},
+	Check: checkMultiEdit,
 	Complete: func(_ context.Context, s *session.State, in *multiEditInput) error {
 		for i, e := range in.Edits {
 			if err := editing.RefuseSecret(s, cmp.Or(e.FilePath, in.FilePath), fmt.Sprintf("Edit %d: new_string", i+1),

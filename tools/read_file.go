@@ -51,7 +51,6 @@ func checkReadFile(in readFileInput) error {
 }
 
 func runReadFile(ctx context.Context, env tool.Env, in readFileInput) (tool.Result, error) {
-	defer wording.TellIfSlow(env, "Reading "+filepath.Base(in.FilePath))()
 	for try := 1; ; try++ {
 		res, err := readFileOnce(ctx, env, in)
 		if try == 3 || !errors.Is(err, disk.ErrMoved) {

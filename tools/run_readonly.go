@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"strings"
@@ -44,7 +43,7 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 		}
 		return nil
 	},
-	Activity: func(in runReadonlyInput) string { return "Running " + cmp.Or(in.Description, in.Command) },
+	Activity: func(in runReadonlyInput) string { return running.Activity(in.Description, in.Command) },
 	Check:    checkRunReadonly,
 	Run:      runRunReadonly,
 })

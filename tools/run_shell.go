@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -47,7 +46,7 @@ var runShell = tool.Define(tool.Def[runShellInput]{
 		running.Weigh(s, a)
 		return nil
 	},
-	Activity: func(in runShellInput) string { return "Running " + cmp.Or(in.Description, in.Command) },
+	Activity: func(in runShellInput) string { return running.Activity(in.Description, in.Command) },
 	Check:    checkRunShell,
 	Run:      runRunShell,
 })

@@ -42,8 +42,8 @@ var rooms = map[string][]string{
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
 		"server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/request",
 		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
-		"tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/session",
-		"tools/settings", "tools/shell", "tools/tool", "tools/workspace",
+		"tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/search",
+		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
 	},
 	"server/endpoint": {
 		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/request",

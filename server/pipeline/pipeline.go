@@ -15,6 +15,7 @@ import (
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
+	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -80,6 +81,8 @@ type Arrival struct {
 	// Find finds a tool for a call that this one makes, by its name, and runs arrive, which takes the call's ticket,
 	// together with its places in other queues; ok is false if there is none. nil: it makes none.
 	Find func(name string, arrive func()) (found Inner, ok bool)
+
+	News News // nil: there is never any
 
 	inside *inside // a call that another one makes; nil: it comes from a client
 }
@@ -160,6 +163,10 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.timed(&c.record.Stages.Validate, func() error { return c.validate(ctx, raw) }); err != nil {
 		return result, err
 	}
+	if a.Progress != nil && c.bound.Activity != "" {
+		shown, _ := results.Show(c.bound.Activity)
+		c.progress(0, 0, shown)
+	}
 	if err := c.timed(&c.record.Stages.Plan, func() error { return c.plan(ctx) }); err != nil {
 		return result, err
 	}
@@ -194,7 +201,12 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	}
 	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
 	c.tellChanged(&o)
+	own := *o.text()
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
+	if ctx.Err() == nil { // nobody may read the result of a call that was cancelled
+		c.paged = c.paged || own != *o.text() // what hooks said must not be cut away again
+		a.News.add(late, c, &o)
+	}
 	c.count(&o)
 	c.saw(late, &result, text)
 	return result, o.err()

@@ -244,15 +244,32 @@ func (r *replay) world(cmd string) error {
 	case "fifo":
 		return Mkfifo(at(1))
 	case "wait": // wait JOB: until it is over
-		for limit := time.Now().Add(HangAfter); time.Now().Before(limit); {
-			answer, err := r.wire.Call("job_output", json.RawMessage(fmt.Sprintf(`{"job_id":%q,"block":true,"filter":"^never matches$"}`, r.names.fill(f[1]))))
-			if err != nil || !strings.HasPrefix(answer, "running") {
+		look := time.NewTicker(20 * time.Millisecond)
+		defer look.Stop()
+		for limit := time.Now().Add(HangAfter); time.Now().Before(limit); <-look.C {
+			jobs, err := r.wire.Request("resources/read", map[string]any{"uri": "codehand://jobs"}) // which tells no model
+			if err != nil || !running(jobs.Result, r.names.fill(f[1])) {
 				return err
 			}
 		}
 		return errors.New("the job does not end")
 	}
 	return fmt.Errorf("no such command: %s (there are write, append, rm, mv, mkdir, touch, chmod, link, fifo, wait)", f[0])
+}
+
+// running says whether a job runs. jobs is what codehand://jobs holds.
+func running(jobs json.RawMessage, id string) bool {
+	var is struct{ Contents []struct{ Text string } }
+	var list []struct{ ID, State string }
+	if json.Unmarshal(jobs, &is) != nil || len(is.Contents) != 1 || json.Unmarshal([]byte(is.Contents[0].Text), &list) != nil {
+		return false
+	}
+	for _, j := range list {
+		if j.ID == id {
+			return j.State == "running"
+		}
+	}
+	return false
 }
 
 // placeholders stand for what differs from run to run; equal values get equal names.
@@ -285,7 +302,7 @@ var varying = []struct {
 	{"$CHANGE", regexp.MustCompile(`\b([a-z0-9]{16}) (?:[0-9-]{10} )?[0-9:]{8} (?:[a-z]+_[a-z]+|kept) `)},
 	{"$CHANGE", regexp.MustCompile(`\b(?:change|takes back) ([a-z0-9]{16})\b`)},
 	{"$TIME", regexp.MustCompile(`\$CHANGE[0-9]+ ((?:[0-9-]{10} )?[0-9:]{8}) `)},
-	{"$MS", regexp.MustCompile(`\b(?:for|after) ([0-9.]+ (?:ms|s))\b`)},
+	{"$MS", regexp.MustCompile(`(?:\b(?:for|after)|\$JOB[0-9]+ (?:finished: [a-zA-Z0-9 ]+|running),) ([0-9.,]+ (?:ms|s))\b`)},
 }
 
 // hide replaces values by names.

@@ -142,7 +142,7 @@ const maxJobCommand = 1_000
 
 // readJobs returns the session's jobs as JSON, newest first, as many as an answer holds.
 func (v View) readJobs(ctx context.Context) (string, error) {
-	if !v.runs() {
+	if !v.Runs() {
 		return "", ErrNone
 	}
 	jobs, err := v.jobs(ctx)

@@ -29,10 +29,12 @@ const (
 	planURI        = "codehand://plan"
 	todosURI       = "codehand://todos"
 	tasksURI       = "codehand://tasks"
-	jobsURI        = "codehand://jobs"
 	guideURI       = "codehand://guide/tools"
 	windowOf       = "{?offset,limit}" // of lines, counted from 1
 )
+
+// JobsURI is the list of a session's jobs. The addresses of their outputs begin with it.
+const JobsURI = "codehand://jobs"
 
 // The media types of what is made here.
 const (
@@ -94,7 +96,7 @@ var (
 	tasksResource = mcp.NewResource(tasksURI,
 		"tasks", mcp.WithResourceDescription("The tasks of this session, or of all who share its list."),
 		mcp.WithMIMEType(textJSON))
-	jobsResource = mcp.NewResource(jobsURI,
+	jobsResource = mcp.NewResource(JobsURI,
 		"jobs", mcp.WithResourceDescription("The background jobs of this session."), mcp.WithMIMEType(textJSON))
 	guideResource = mcp.NewResource(guideURI,
 		"guide", mcp.WithResourceDescription("How to work with these tools: the long form of the instructions."),
@@ -177,7 +179,7 @@ func (v View) listPlans(ctx context.Context) ([]mcp.Resource, error) {
 
 // listJobs lists the newest jobs.
 func (v View) listJobs(ctx context.Context) ([]mcp.Resource, error) {
-	if !v.runs() {
+	if !v.Runs() {
 		return nil, nil
 	}
 	jobs, err := v.jobs(ctx)
@@ -215,14 +217,14 @@ func (v View) reads() bool {
 	return v.State != nil && v.State.Results != nil && v.Tenant.Who.Scopes.Has(auth.Read)
 }
 
-// runs says whether the caller may also see its jobs.
-func (v View) runs() bool {
+// Runs says whether the caller may also see its jobs.
+func (v View) Runs() bool {
 	return v.reads() && v.State.Shell != nil && v.Tenant.Prefs.NoShell == "" && v.Tenant.Who.Scopes.Has(auth.Shell)
 }
 
 // jobs are those of the caller's session, newest first.
 func (v View) jobs(ctx context.Context) ([]shell.Info, error) {
-	if !v.runs() {
+	if !v.Runs() {
 		return nil, nil
 	}
 	return v.State.Shell.List(ctx)
@@ -257,7 +259,7 @@ func (l *Library) Read(ctx context.Context, v View, uri string) (mcp.ResourceCon
 	case at.name == tasksURI:
 		text, err = v.readTasks(ctx)
 		kind = textJSON
-	case at.name == jobsURI:
+	case at.name == JobsURI:
 		text, err = v.readJobs(ctx)
 		kind = textJSON
 	case at.name == changesURI:

@@ -88,7 +88,8 @@ var ErrHandle = errors.New("codehand/session must be 8-64 characters of [A-Za-z0
 // Looks reports whether the answer to a method other than tools/call depends on the session.
 func Looks(method string) bool {
 	switch method {
-	case "resources/list", "resources/read", "completion/complete", "prompts/list", "prompts/get",
+	case "resources/list", "resources/read", "resources/subscribe", "resources/unsubscribe",
+		"completion/complete", "prompts/list", "prompts/get",
 		"skills/list", "skills/get", "resources/directory/read":
 		return true
 	}

@@ -18,6 +18,10 @@ const (
 	PlanCell   = "cell.plan"
 )
 
+// NoticesCell is what the client of a connection wants to be told. It ends with the connection, and no session has
+// begun because it is there.
+const NoticesCell = "cell.notices"
+
 // resumed says whether a client can come back to a session over stdio after its process has ended: it gives it the same
 // name again, in the request or in the environment. Nobody can come back to one that is named after its process.
 func resumed(key session.Key) bool {
@@ -35,7 +39,7 @@ func resumed(key session.Key) bool {
 // sessions start now, whatever was in force before.
 func lasting(key string, value []byte, start permission.Mode) []byte {
 	switch key {
-	case GrantsCell:
+	case GrantsCell, NoticesCell:
 		return nil
 	case ModeCell:
 		var mode permission.Mode

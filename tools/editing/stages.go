@@ -1,6 +1,9 @@
 package editing
 
 import (
+	"path/filepath"
+	"slices"
+
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -25,4 +28,16 @@ func (n *stages) end() {
 		n.done()
 		n.done = nil
 	}
+}
+
+// Activity names the files that a call edits: the first one, and how many there are besides.
+func Activity(files []string) string {
+	if len(files) == 0 {
+		return "Editing nothing"
+	}
+	text := "Editing " + filepath.Base(files[0])
+	if more := len(slices.Compact(slices.Sorted(slices.Values(files)))) - 1; more > 0 {
+		text += " and " + wording.Plural(more, "more file", "more files")
+	}
+	return text
 }

@@ -7,11 +7,18 @@ import (
 	"time"
 
 	"codehand/tools/permission"
-	"codehand/tools/results"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
+
+// Activity says which command is run, and what it does if the model says so.
+func Activity(description, command string) string {
+	if description == "" {
+		return "Running " + command
+	}
+	return "Running " + command + " (" + description + ")"
+}
 
 // answerBy is when a call that began at start must answer although its command still runs; zero: never.
 func answerBy(env tool.Env, start time.Time) time.Time {
@@ -34,19 +41,22 @@ func answerBy(env tool.Env, start time.Time) time.Time {
 
 // Wait returns when the command has ended, or when the call must answer; then it still runs.
 func (o *Outcome) Wait(ctx context.Context, job *shell.Job) (shell.Info, error) {
-	start := time.Now()
-	until := answerBy(o.Env, start)
+	until := answerBy(o.Env, time.Now())
+	w := newWatch(o.Env, job.Last)
 	for {
-		step := time.Now().Add(time.Second)
+		step := time.Now().Add(lookEvery)
 		last := !until.IsZero() && !step.Before(until)
 		if last {
 			step = until
 		}
 		info, err := job.Wait(ctx, step)
+		if info.State != shell.Running {
+			w.end(info)
+		}
 		if err != nil || last || info.State != shell.Running {
 			return info, err
 		}
-		o.Env.Progress(time.Since(start).Seconds(), 0, wording.Clip(results.Clean(job.Last()), 120))
+		w.look(info, time.Now())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"codehand/tools/results"
 	"codehand/tools/session"
@@ -50,11 +49,11 @@ func JobLine(i shell.Info) string {
 }
 
 // JobAge is how long a job has run, or ran.
-func JobAge(i shell.Info) string {
-	if i.End.IsZero() {
-		return results.Seconds(time.Since(i.Start))
-	}
-	return results.Seconds(i.End.Sub(i.Start))
+func JobAge(i shell.Info) string { return results.Seconds(i.Ran()) }
+
+// JobSum is how a job ended, or that it runs, with its time and how much it printed: exit 0, 42 s, 310 lines.
+func JobSum(i shell.Info) string {
+	return i.How() + ", " + wording.Whole(i.Ran()) + ", " + wording.Plural(i.Lines, "line", "lines")
 }
 
 // NoShell says why a session has no commands; "": it has.

@@ -30,7 +30,7 @@ func TestCommandViewsOfOtherBytes(t *testing.T) {
 		"shown in other words":   {info: printed, head: "one\n", dir: "DIR", text: "on"},
 		"nobody knows where":     {info: printed, head: "one\n", text: "one"},
 		"it took too long":       {info: shell.Info{Command: "cat f", State: shell.TimedOut}, head: "one\n", dir: "DIR", text: "one"},
-		"an error beside":        {info: shell.Info{Command: "cat f", State: shell.Completed, Err: 1}, head: "one\n", dir: "DIR", text: "one"},
+		"an error beside":        {info: shell.Info{Command: "cat f", State: shell.Completed, Printed: shell.Printed{Err: 1}}, head: "one\n", dir: "DIR", text: "one"},
 		"another directory":      {info: printed, head: "one\n", dir: "/", text: "one"},
 		"a directory":            {info: shell.Info{Command: "cat .", State: shell.Completed}, head: "one\n", dir: "DIR", text: "one"},
 		"longer than the file":   {info: shell.Info{Command: "tail f", State: shell.Completed}, head: "0\none\n", dir: "DIR", text: "0\none"},

@@ -144,7 +144,7 @@ type Declines struct {
 // A Cursor is how far a session has read one job's output.
 type Cursor struct {
 	At        int64 // position in the merged log
-	Announced bool  // its end was told in a trailing line
+	Announced bool  // its end was told
 }
 
 // Open resolves path inside the roots and returns it as the ledger wants it. The caller closes it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 )
 
 // A Chunk is output of a job: head and tail of what lies between two positions of the merged log.
@@ -27,6 +28,33 @@ func (i Info) Ended() string {
 		return fmt.Sprintf("%s (signal %s)", i.State, i.Signal)
 	case i.State == Completed, i.State == Failed:
 		return fmt.Sprintf("%s (exit %d)", i.State, i.Exit)
+	}
+	return string(i.State)
+}
+
+// Ran is how long a command has run, or ran.
+func (i Info) Ran() time.Duration {
+	if i.End.IsZero() {
+		return time.Since(i.Start)
+	}
+	return i.End.Sub(i.Start)
+}
+
+// How says how a job ended, in as few words as a list has room for: exit 0, signal SIGSEGV, timed out; running if it
+// has not.
+func (i Info) How() string {
+	switch i.State {
+	case Completed, Failed:
+		if i.Signal != "" {
+			return "signal " + i.Signal
+		}
+		return fmt.Sprintf("exit %d", i.Exit)
+	case TimedOut:
+		return "timed out"
+	case Overflow:
+		return "too much output"
+	case Lost:
+		return "ended with its server"
 	}
 	return string(i.State)
 }
@@ -67,7 +95,7 @@ func (s *Shell) Output(ctx context.Context, id string, after int64, max int) (Ch
 	if info.State == Running {
 		c.holdBack()
 	}
-	info.Out, info.Err = o.out.base+o.out.pos, o.err.base+o.err.pos
+	info.Out, info.Err = o.out.base+o.out.pos, o.err.base+o.err.pos // that belong to this output
 	c.Info = info
 	return c, err
 }

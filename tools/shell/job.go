@@ -21,26 +21,32 @@ const (
 	Killed    State = "killed"    // stopped on request
 	TimedOut  State = "timed_out"
 	Overflow  State = "output_limit" // more output than can be kept
-	Lost      State = "lost"         // its server process died
+	Lost      State = "lost"         // it ended with its server process
 )
 
 // An Info is the record of a command.
 type Info struct {
-	ID         string // job_ and 12 of [a-z2-7]
-	Command    string
-	State      State
-	Exit       int    // 128 and its number if a signal ended the command
-	Signal     string // "SIGSEGV"; "": it exited
-	Start      time.Time
-	End        time.Time // zero while running
-	Left       int       // processes that the command left running and that were ended
-	Out, Err   int64     // bytes of stdout and stderr so far
-	Dropped    int64     // bytes of both from the middle that are not in Log
-	Cwd        string    // where the command ended; "": unknown
-	Log        string    // path of the merged output
-	Fault      string    `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
-	Doubt      string    `json:",omitempty"` // why the command may have been kept from printing, as that the disk was full when it ended; "": it was not
+	ID      string // job_ and 12 of [a-z2-7]
+	Command string
+	State   State
+	Exit    int    // 128 and its number if a signal ended the command
+	Signal  string // "SIGSEGV"; "": it exited
+	Start   time.Time
+	End     time.Time // zero while running
+	Left    int       // processes that the command left running and that were ended
+	Printed
+	Cwd        string // where the command ended; "": unknown
+	Log        string // path of the merged output
+	Fault      string `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
+	Doubt      string `json:",omitempty"` // why the command may have been kept from printing, as that the disk was full when it ended; "": it was not
 	Background bool
+}
+
+// Printed is how much a command has printed so far.
+type Printed struct {
+	Out, Err int64 // bytes of stdout and stderr
+	Dropped  int64 // bytes of both from the middle that are not in Log
+	Lines    int   // of both, a last one without an end included
 }
 
 // A Job is a started command. It is safe for concurrent use.
@@ -58,7 +64,7 @@ type Job struct {
 	recording sync.Mutex // one write of the record at a time, so that the last one is the newest
 
 	mu       sync.Mutex
-	info     Info // without Out, Err and Dropped, which output knows
+	info     Info // without Printed, which output knows
 	keep     bool // the log outlives Release
 	released bool
 }
@@ -86,7 +92,7 @@ func (j *Job) base() string { return filepath.Join(j.shell.dir, j.id) }
 func (j *Job) Wait(ctx context.Context, until time.Time) (Info, error) {
 	err := waitUntil(ctx, j.ended, until)
 	if err != nil && !j.Info().Background {
-		j.interrupt()
+		j.interrupt(Killed)
 		<-j.ended
 	}
 	return j.Info(), err
@@ -115,9 +121,9 @@ func waitUntil(ctx context.Context, done <-chan struct{}, until time.Time) error
 }
 
 // interrupt asks for the end of the command; who follows it does it. The first reason for an end counts.
-func (j *Job) interrupt() {
+func (j *Job) interrupt(why State) {
 	select {
-	case j.want <- Killed:
+	case j.want <- why:
 	default:
 	}
 }
@@ -143,15 +149,15 @@ func (j *Job) Detach(lifetime time.Duration) Info {
 	return j.Info()
 }
 
-// Last returns the last line that the command printed, for progress notes, as it is; "": none yet.
-func (j *Job) Last() string { return j.output.lastLine() }
+// Last returns the last line of each stream, for progress notes, as it is; "": none yet, or its spool is gone.
+func (j *Job) Last() (out, err string) { return j.output.lastLines() }
 
 // Info returns the record as of now.
 func (j *Job) Info() Info {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	i := j.info
-	i.Out, i.Err, i.Dropped = j.output.sizes()
+	i.Printed = j.output.printed()
 	i.Fault, i.Doubt = j.output.lost(), j.output.doubted()
 	return i
 }
@@ -177,7 +183,7 @@ func (j *Job) Release() {
 	j.mu.Unlock()
 	defer close(j.freed)
 
-	j.interrupt()
+	j.interrupt(Killed)
 	<-j.ended
 	j.shell.drop(j)
 	j.removeSpools()

@@ -174,7 +174,7 @@ func TestCloseEndsAll(t *testing.T) {
 	if files := s.files(t); len(files) != 1 || files[0] != job.id+logSuffix {
 		t.Errorf("files %v, want the log of the job only", files)
 	}
-	if i := job.Info(); i.State != Killed {
+	if i := job.Info(); i.State != Lost {
 		t.Errorf("job is %s", i.State)
 	}
 	if _, err := s.Start(t.Context(), Command{Text: "true"}); !errors.Is(err, ErrClosed) {
@@ -186,7 +186,7 @@ func TestCloseEndsAll(t *testing.T) {
 	next := stageOn(t, s.board, s.Shell.dir)
 	c, err := next.Output(t.Context(), job.id, 0, 100)
 	must(t, err)
-	if c.Head != "ready\n" || c.Info.State != Killed || c.Lines != 1 {
+	if c.Head != "ready\n" || c.Info.State != Lost || c.Lines != 1 {
 		t.Errorf("read again: %+v", c)
 	}
 	if _, _, err := next.Streams(t.Context(), job.id, 100); !errors.Is(err, ErrUnknown) {

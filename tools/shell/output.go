@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 )
@@ -157,6 +156,9 @@ func (o *output) merge(s *spool, n, end int64, last bool) {
 		}
 		count := bytes.Count(part, []byte{'\n'})
 		s.pos, s.lines = s.pos+int64(got), s.lines+count
+		if got > 0 {
+			s.part = part[got-1] != '\n'
+		}
 		o.size, o.lines = o.size+int64(got), o.lines+count
 		n -= int64(got)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -272,11 +274,18 @@ func (o *output) close() {
 	o.closeFiles()
 }
 
-// sizes returns the bytes of both streams so far, and how many of them the log does not hold.
-func (o *output) sizes() (out, err, dropped int64) {
+// printed returns how much there is so far.
+func (o *output) printed() Printed {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.out.base + o.out.pos, o.err.base + o.err.pos, o.dropped
+	p := Printed{Out: o.out.base + o.out.pos, Err: o.err.base + o.err.pos, Dropped: o.dropped,
+		Lines: o.out.lines + o.err.lines}
+	for _, s := range []*spool{&o.out, &o.err} {
+		if s.part {
+			p.Lines++
+		}
+	}
+	return p
 }
 
 // layout says where the log's bytes are. The caller holds the lock.
@@ -291,22 +300,9 @@ func (o *output) layout() kept {
 // lastBytes is how far back the last line is looked for.
 const lastBytes = 4096
 
-// lastLine returns the last line with something on it; a CR ends a line, too.
-func (o *output) lastLine() string {
+// lastLines returns the last line of each stream with something on it; a CR ends a line, too.
+func (o *output) lastLines() (out, err string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	f, err := os.Open(o.path)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }() // only read
-	k := o.layout()
-	text, _ := k.read(f, max(0, k.size-lastBytes), k.size) // what could be read counts
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	for i := len(lines) - 1; i >= 0; i-- {
-		if line := strings.TrimSpace(lines[i]); line != "" {
-			return line
-		}
-	}
-	return ""
+	return o.out.lastLine(o.limits), o.err.lastLine(o.limits)
 }

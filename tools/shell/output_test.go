@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -334,9 +335,11 @@ func TestLastLine(t *testing.T) {
 	} {
 		o := newOutputs(t, defaultLimits())
 		o.write(&o.out, &o.allOut, []byte(text))
+		o.write(&o.err, &o.allErr, []byte("bad\n"+text))
 		o.take()
-		if got := o.lastLine(); got != want {
-			t.Errorf("%.20q: %q, want %q", text, got, want)
+		wantErr := cmp.Or(want, "bad")
+		if got, errs := o.lastLines(); got != want || errs != wantErr {
+			t.Errorf("%.20q: %q and %q, want %q and %q", text, got, errs, want, wantErr)
 		}
 	}
 }

@@ -27,7 +27,8 @@ func recordKey(id string) string { return recordPrefix + "." + id }
 
 // A record is what the Board holds of a command.
 type record struct {
-	Owner string // the server process that started it (sandbox.Self)
+	Owner string    // the server process that started it (sandbox.Self)
+	Found time.Time // when it was found to be lost; zero: it was not
 	Info
 }
 
@@ -84,7 +85,7 @@ func (s *Shell) load(ctx context.Context, id string) (Info, error) {
 		return Info{}, ErrUnknown
 	}
 	lost := r.State == Running && r.Owner != s.owner && !sandbox.Alive(r.Owner)
-	old := r.State != Running && time.Since(r.End) > keptFor
+	old := r.State != Running && time.Since(r.End) > keptFor && time.Since(r.Found) > keptFor
 	switch {
 	case old, lost && !r.Background:
 		s.forget(ctx, id)
@@ -92,11 +93,29 @@ func (s *Shell) load(ctx context.Context, id string) (Info, error) {
 	case !r.Background:
 		return Info{}, ErrUnknown
 	case lost:
-		r.State, r.End = Lost, time.Now()
+		r.State, r.Found = Lost, time.Now()
+		r.End, r.Lines = lastSign(s, r.Info)
 		_ = s.save(ctx, r) // the next reader finds the same
 		s.removeAllButLog(id)
 	}
 	return r.Info, nil
+}
+
+// lastSign is when a job of a process that is gone was last heard of, and the lines of its log: its record is from its
+// start.
+func lastSign(s *Shell, i Info) (end time.Time, lines int) {
+	f, k, err := s.openLog(i)
+	if err != nil {
+		return time.Now(), 0
+	}
+	defer func() { _ = f.Close() }() // only read
+	if info, err := f.Stat(); err == nil && info.ModTime().After(i.Start) {
+		end = info.ModTime()
+	} else {
+		end = i.Start
+	}
+	lines, _ = k.count(f, 0, k.size) // of what can be read
+	return end, lines
 }
 
 // forget removes record and files of a job that is too old.
@@ -179,6 +198,17 @@ func (s *Shell) Await(ctx context.Context, id string, until time.Time) (Info, er
 	return i, err
 }
 
+// Last returns the last line of each stream of a job of this process; "": none yet, or the job is of another one.
+func (s *Shell) Last(id string) (out, err string) {
+	s.mu.Lock()
+	j := s.jobs[id]
+	s.mu.Unlock()
+	if j == nil {
+		return "", ""
+	}
+	return j.Last()
+}
+
 // nextLook is when the record of a job of another process is read again.
 func nextLook(until time.Time) time.Time {
 	next := time.Now().Add(250 * time.Millisecond)
@@ -196,7 +226,7 @@ func (s *Shell) Stop(ctx context.Context, id string) (Info, error) {
 	case err != nil:
 		return i, err
 	case j != nil:
-		j.interrupt()
+		j.interrupt(Killed)
 		err = waitUntil(ctx, j.ended, time.Time{})
 		return j.Info(), err
 	case i.State == Running:

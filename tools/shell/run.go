@@ -135,10 +135,14 @@ func (j *Job) finish(why State, left int) {
 		}
 	}
 	background := j.info.Background
+	if background {
+		j.shell.Look() // before anybody can see that it has ended
+	}
 	j.mu.Unlock()
 	close(j.ended) // before the record: a Board that hangs must not delay an answer
 	if background {
 		j.report()
+		j.shell.over(j.Info())
 	}
 }
 

@@ -55,8 +55,8 @@ func TestOutcomes(t *testing.T) {
 	for text, want := range map[string]Info{
 		"true":                      {State: Completed},
 		"exit 3":                    {State: Failed, Exit: 3},
-		"echo hi":                   {State: Completed, Out: 3},
-		"echo hi >&2; exit 1":       {State: Failed, Exit: 1, Err: 3},
+		"echo hi":                   {State: Completed, Printed: Printed{Out: 3}},
+		"echo hi >&2; exit 1":       {State: Failed, Exit: 1, Printed: Printed{Err: 3}},
 		"kill -SEGV $$":             {State: Failed, Exit: 139, Signal: "SIGSEGV"},
 		"sh -c 'kill -SEGV $$'; :":  {State: Completed},
 		"sh -c 'kill -SEGV $$' 2>f": {State: Failed, Exit: 139, Signal: "SIGSEGV"},
@@ -194,8 +194,8 @@ func TestWaitUntil(t *testing.T) {
 	s.file(t, "go")
 	i, err = j.Wait(t.Context(), time.Now().Add(hang))
 	must(t, err)
-	if i.State != Completed || j.Last() != "end" {
-		t.Errorf("at the end: %s, last line %q", i.State, j.Last())
+	if out, _ := j.Last(); i.State != Completed || out != "end" {
+		t.Errorf("at the end: %s, last line %q", i.State, out)
 	}
 	// An end that is there already counts more than a ctx that has ended.
 	ended, cancel := context.WithCancel(t.Context())
@@ -212,9 +212,9 @@ func TestOrderOfStreams(t *testing.T) {
 	j := s.start(t, Command{Text: "for i in 1 2 3; do echo err$i >&2; until [ -e e$i ]; do :; done; echo out$i; until [ -e o$i ]; do :; done; done"})
 	defer j.Release()
 	for _, i := range []string{"1", "2", "3"} {
-		waitFor(t, "err"+i, func() bool { return j.Last() == "err"+i })
+		waitFor(t, "err"+i, func() bool { _, errs := j.Last(); return errs == "err"+i })
 		s.file(t, "e"+i)
-		waitFor(t, "out"+i, func() bool { return j.Last() == "out"+i })
+		waitFor(t, "out"+i, func() bool { out, _ := j.Last(); return out == "out"+i })
 		s.file(t, "o"+i)
 	}
 	_, err := j.Wait(t.Context(), never)

@@ -111,7 +111,7 @@ func TestCwdOfEndedCommand(t *testing.T) {
 	s := newStage(t)
 	j := s.start(t, Command{Text: "cd /; echo ready; while :; do sleep 1000; done"})
 	s.printed(t, j, "ready")
-	j.interrupt()
+	j.interrupt(Killed)
 	i, err := j.Wait(t.Context(), never)
 	must(t, err)
 	if i.State != Killed || i.Cwd != "" {

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/tools/sandbox"
@@ -44,6 +45,9 @@ type Options struct {
 	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked
 	// again and again while a command is ended. nil: never.
 	Hurried func() bool
+	// Over is told of each background job that has ended, once. Other jobs of the session do not wait for it, but Close
+	// does. nil: nobody is.
+	Over func(Info)
 }
 
 // defaultMaxJobs is how many background jobs a session may have at once.
@@ -56,9 +60,11 @@ type Shell struct {
 	env     []string
 	maxJobs int
 	hurried func() bool
+	over    func(Info)
 	script  script
 	limits  limits
 	owner   string // in records: this server process
+	news    atomic.Bool
 
 	running sync.WaitGroup // one per goroutine that follows a command
 
@@ -83,25 +89,41 @@ func New(o Options) (*Shell, error) {
 	if o.Hurried == nil {
 		o.Hurried = func() bool { return false }
 	}
-	return &Shell{
-		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, script: script,
+	if o.Over == nil {
+		o.Over = func(Info) {}
+	}
+	s := &Shell{
+		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, over: o.Over, script: script,
 		limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
-	}, nil
+	}
+	s.Look() // jobs of an earlier process may have ended with it
+	return s, nil
 }
+
+// News says whether a job of the session may have ended since News was last asked, so that callers need not read all
+// records to learn that none has.
+func (s *Shell) News() bool { return s.news.Swap(false) }
+
+// Look makes the next News true.
+func (s *Shell) Look() { s.news.Store(true) }
 
 // Bash says whether commands run in bash. Of a text for another shell nothing is known.
 func (s *Shell) Bash() bool { return s.script.bash }
 
 // Close ends all commands with their whole trees and waits for it, and a moment for the callers of those in the
-// foreground, which may read what was printed until they call Release. Spool files go; the logs of jobs stay, since
-// they can be read for a day.
+// foreground, which may read what was printed until they call Release. Jobs are Lost then. Spool files go; the logs of
+// jobs stay, since they can be read for a day.
 func (s *Shell) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	jobs := s.known()
 	s.mu.Unlock()
 	for _, j := range jobs {
-		j.interrupt()
+		if j.Info().Background {
+			j.interrupt(Lost)
+		} else {
+			j.interrupt(Killed)
+		}
 	}
 	s.running.Wait()
 	s.mu.Lock()
@@ -170,7 +192,7 @@ func (s *Shell) Start(ctx context.Context, c Command) (*Job, error) {
 		return nil, err
 	}
 	if !c.Background {
-		j.unlink = context.AfterFunc(ctx, func() { j.interrupt() })
+		j.unlink = context.AfterFunc(ctx, func() { j.interrupt(Killed) })
 	}
 	go func() {
 		defer s.running.Done()

@@ -1,6 +1,9 @@
 package shell
 
-import "os"
+import (
+	"os"
+	"strings"
+)
 
 // A spool is the file that one stream of a command is written to.
 type spool struct {
@@ -9,6 +12,7 @@ type spool struct {
 	pos     int64 // how far it was copied
 	base    int64 // bytes that came before the beginning of the file
 	lines   int   // line ends copied
+	part    bool  // what was copied last has no line end
 	punched int64 // end of the part that was released
 }
 
@@ -32,4 +36,24 @@ func (s *spool) grown() (n int64, anew bool) {
 		s.pos, s.punched = 0, 0
 	}
 	return info.Size() - s.pos, anew
+}
+
+// lastLine returns the last line with something on it; "": there is none, or the file is gone.
+func (s *spool) lastLine(l limits) string {
+	if s.pos == 0 {
+		return ""
+	}
+	f, err := os.Open(s.path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()                                 // only read
+	text, _ := l.kept(s.pos).read(f, max(0, s.pos-lastBytes), s.pos) // what could be read counts
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := len(lines) - 1; i >= 0; i-- {
+		if line := strings.TrimSpace(lines[i]); line != "" {
+			return line
+		}
+	}
+	return ""
 }

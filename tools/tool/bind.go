@@ -20,8 +20,9 @@ var (
 	errDispatcher = errors.New("tool: a dispatcher does not run; call what Forward names")
 )
 
-// maxActivity is the length of an activity in characters; progress notes put the last line of output behind it.
-const maxActivity = 50
+// maxActivity is the length of an activity in characters. It is the first progress note and the first line of a
+// question, and most commands fit.
+const maxActivity = 100
 
 // A binder is a definition with the shape of its input. It does not change, so calls share it.
 type binder[In any] struct {

@@ -379,7 +379,7 @@ func TestBindCall(t *testing.T) {
 		return []permission.Target{{Kind: permission.Command, Value: in.Text}}
 	}
 	d.Verdict = func(*session.State, sampleInput) permission.Verdict { return permission.Ask }
-	d.Activity = func(in sampleInput) string { return "Reading\n" + in.FilePath + strings.Repeat("x", 80) }
+	d.Activity = func(in sampleInput) string { return "Reading\n" + in.FilePath + strings.Repeat("x", 180) }
 	d.Question = func(_ context.Context, _ *session.State, in sampleInput) (*Question, error) {
 		return &Question{Title: in.Mode}, nil
 	}
@@ -406,8 +406,8 @@ func TestBindCall(t *testing.T) {
 	if call.Verdict != permission.Ask || !reflect.DeepEqual(call.Spec, sample.Spec) {
 		t.Errorf("got verdict %v and spec %+v", call.Verdict, call.Spec)
 	}
-	if n := len([]rune(call.Activity)); n != 50 || !strings.HasPrefix(call.Activity, "Reading ") || !strings.HasSuffix(call.Activity, "…") {
-		t.Errorf("activity: got %q, %d characters, want one line of 50", call.Activity, n)
+	if n := len([]rune(call.Activity)); n != 100 || !strings.HasPrefix(call.Activity, "Reading ") || !strings.HasSuffix(call.Activity, "…") {
+		t.Errorf("activity: got %q, %d characters, want one line of 100", call.Activity, n)
 	}
 	if q, err := call.Question(t.Context(), state); err != nil || q.Title != "content" {
 		t.Errorf("question: got %+v, %v", q, err)

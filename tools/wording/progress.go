@@ -3,6 +3,7 @@ package wording
 import (
 	"time"
 
+	"codehand/tools/results"
 	"codehand/tools/tool"
 )
 
@@ -23,3 +24,16 @@ func TellIfSlow(env tool.Env, what string) (done func()) {
 		}
 	}
 }
+
+// Counting tells the client how long a search has taken, what it has come through, and what it looks for: 42 s, 3,977
+// files, pattern "x". The search begins now.
+func Counting(env tool.Env, one, many, pattern string) func(n, _ int64) {
+	start := time.Now()
+	return func(n, _ int64) {
+		env.Progress(float64(n), 0, Whole(time.Since(start))+", "+Plural(int(n), one, many)+", pattern \""+
+			LineOf(pattern, 80)+"\"")
+	}
+}
+
+// Whole is a time in whole seconds.
+func Whole(d time.Duration) string { return results.Seconds(d.Round(time.Second)) }

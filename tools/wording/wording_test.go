@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,8 +92,28 @@ func TestOutsideRefusalOfClientRoots(t *testing.T) {
 	}
 }
 
-// A client hears of a read that takes long, and of no other.
-func TestReadFileProgress(t *testing.T) {
+// What a search tells of itself is words and whole numbers.
+func TestCounting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		env := tool.Env{Progress: func(done, total float64, note string) {
+			told = append(told, fmt.Sprint(done, " ", total, " ", note))
+		}}
+		count := Counting(env, "file", "files", "x\n\x1b[31m"+strings.Repeat("y", 100))
+		time.Sleep(time.Second + 3*time.Millisecond)
+		count(1, 10)
+		time.Sleep(41 * time.Second)
+		count(3977, 0)
+		pattern := `, pattern "x\x0a\x1b[31m` + strings.Repeat("y", 67) + `…"`
+		if want := []string{"1 0 1 s, 1 file" + pattern, "3977 0 42 s, 3,977 files" + pattern}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
+
+// A client hears of a stage that takes long, and of no other.
+func TestTellIfSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told []string

@@ -69,7 +69,6 @@ func (l *Load) commands(ctx context.Context, loan *tool.Loan) func(string) (stri
 		return nil // it is written for another one
 	}
 	return func(command string) (string, error) {
-		l.Env.Progress(0, 0, wording.LineOf(command, 120))
 		res, err := l.Env.Call(ctx, "run_shell", wording.Data(commandInput{command}), loan)
 		if err != nil {
 			return "", l.denied(command, err)
