@@ -68,6 +68,11 @@ func (l *Ledger) Changed(ctx context.Context, paths ...string) ([]*StaleError, e
 	return out, nil
 }
 
+// Left notes that a command of the session has left what Changed found. If the memory fails, that costs a read.
+func (l *Ledger) Left(ctx context.Context, e *StaleError) {
+	l.records.Left(ctx, e.Path, e.Sums.Before, e.sum)
+}
+
 // compare returns nil if the file of rec holds what was seen.
 func (l *Ledger) compare(ctx context.Context, rec *seen.Record, contents bool) (*StaleError, error) {
 	// A look at the stamp reveals nothing, so the path may be followed as it is.
@@ -128,7 +133,8 @@ func (e *StaleError) look(ctx context.Context, rec *seen.Record, content bool) (
 	if !now.Same(stamp) {
 		return false, fmt.Errorf("read %s: %w", e.Path, disk.ErrMoved)
 	}
-	e.Now, e.New, e.Sums.After, e.stamp = found.Now, found.New, found.Sums.After, stamp
+	e.Now, e.New, e.Sums.After, e.stamp, e.sum = found.Now, found.New, found.Sums.After, stamp, found.sum
+	e.Left = e.sum != (disk.Digest{}) && rec.Left == e.sum
 	return same, nil
 }
 
@@ -142,7 +148,7 @@ func (e *StaleError) compareWhole(ctx context.Context, rec *seen.Record, file *o
 	case size <= disk.MaxSize:
 		sum, err = disk.StreamDigest(ctx, file, size)
 	}
-	e.Now, e.Sums.After = seen.VersionOf(sum, rec.Whole()), sum.Hex()
+	e.Now, e.Sums.After, e.sum = seen.VersionOf(sum, rec.Whole()), sum.Hex(), sum
 	return sum == rec.Hash, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"codehand/filestate/disk"
 	"codehand/filestate/fault"
+	"codehand/filestate/seen"
 )
 
 // The errors that come out of this package, besides the types below, those of disk, lock, journal and seen, and what
@@ -31,7 +32,18 @@ type StaleError struct {
 	Old   []byte // nil if the old content is no longer held (Contents says how much is)
 	New   []byte // nil if it was not read: the name is a link now, or Changed was asked about all files
 
-	stamp disk.Stamp // of New; the zero Stamp if it is not known
+	Left bool // a command of the session left it so (Ledger.Left); only of Changed
+
+	stamp disk.Stamp  // of New; the zero Stamp if it is not known
+	sum   disk.Digest // of Now; none: it is not known. Only of Changed
+}
+
+// Rewritten returns the lines of New that are not those of Old, in order; where some are gone, the one that follows.
+func (e *StaleError) Rewritten() []Lines {
+	if e.Old == nil || e.New == nil {
+		return nil
+	}
+	return seen.Rewritten(e.Old, e.New)
 }
 
 // Error names the path and both versions.

@@ -12,14 +12,23 @@ func (e Edit) claim() seen.Claim {
 }
 
 // guard refuses what the table of the guard does not let through. memErr says that the memory failed.
-func (l *Ledger) guard(w *work, memErr error) error {
+func (w *work) guard(held *Contents, memErr error) error {
 	switch w.edit.claim().Decide(w.known, memErr != nil, w.content()) {
 	case seen.GoOn:
+		if w.edit.Unseen && w.file != nil && (!w.known.Hashed() || w.known.Hash != w.base) {
+			w.since = staleOf(w, held)
+		}
 		return nil
 	case seen.PartRead:
 		return w.partRead()
 	case seen.Stale:
-		return l.stale(w)
+		e := staleOf(w, held)
+		if w.edit.Whole || w.edit.Touches != nil || e.Old == nil || !w.known.LeftAs(*w.content(), w.edit.Version) {
+			return e
+		}
+		// Once the change is made, outside asks whether it keeps to what the command left alone.
+		w.since, w.known = e, w.known.Carried(e.Old, *w.content(), w.stamp)
+		return nil
 	case seen.NoMemory:
 		return memErr
 	default:
@@ -28,10 +37,13 @@ func (l *Ledger) guard(w *work, memErr error) error {
 }
 
 // outside returns a *PartReadError if the edit's version is that of a part, and more than that part is changed, or if
-// the edit touches what was not shown.
+// the edit touches what was not shown; and a *StaleError if it touches lines that a command of the session wrote.
 func (w *work) outside() error {
 	if w.edit.remove || w.file == nil {
 		return nil
+	}
+	if w.since != nil && !w.edit.Unseen && seen.Clash(w.since.Old, w.old, w.next) {
+		return w.since
 	}
 	of, outside := w.edit.claim().Outside(w.known, *w.content(), w.next)
 	if !outside {
@@ -59,9 +71,9 @@ func (w *work) partRead() error {
 	return e
 }
 
-// stale makes the error of the guard. What is compared with is the content that the caller named, if
+// staleOf makes the error of the guard. What is compared with is the content that the caller named, if
 // this session has a record of it, or else the one in the record.
-func (l *Ledger) stale(w *work) error {
+func staleOf(w *work, held *Contents) *StaleError {
 	e := &StaleError{Path: w.path, Was: w.edit.Version, Named: w.edit.Version != "", New: w.old, stamp: w.stamp}
 	whole := !e.Was.Partial()
 	if k := w.known; k != nil {
@@ -72,7 +84,7 @@ func (l *Ledger) stale(w *work) error {
 			was, named = k.Named(e.Was)
 		}
 		if named && k.Hashed() {
-			e.Old = l.contents.Get(was)
+			e.Old = held.Get(was)
 		}
 	}
 	e.Now = seen.VersionOf(w.base, whole)

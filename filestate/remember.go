@@ -33,6 +33,10 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	}
 	next, before := made.Record(now, err != nil)
 	c.Before, c.After = before, next.Version()
+	if e := w.since; e != nil {
+		c.Since = &StaleError{Path: w.path, Was: e.Was, Old: e.Old, New: w.next, stamp: w.stamp,
+			Now: seen.VersionOf(w.after, true)}
+	}
 	if w.same {
 		c.Before = c.After
 	} else {

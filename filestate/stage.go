@@ -66,9 +66,9 @@ func (w *work) makeDirs() error {
 		rel = filepath.Join(rel, part)
 		err := dir.Mkdir(part, 0o777) // minus umask, as for any directory that a person makes
 		if err == nil {
-			w.made, w.fresh = append(w.made, rel), append(w.fresh, rel)
+			w.dirs.made, w.dirs.fresh = append(w.dirs.made, rel), append(w.dirs.fresh, rel)
 		} else if errors.Is(err, fs.ErrExist) {
-			w.fresh = append(w.fresh, rel)
+			w.dirs.fresh = append(w.dirs.fresh, rel)
 			err = nil // made meanwhile; Child looks what it is
 		}
 		var next *os.Root

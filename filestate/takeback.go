@@ -44,7 +44,7 @@ func discard(works []*work) {
 func unmake(works []*work) {
 	discard(works)
 	for _, w := range slices.Backward(works) {
-		for _, rel := range slices.Backward(w.made) {
+		for _, rel := range slices.Backward(w.dirs.made) {
 			_ = w.edit.File.Dir.Remove(rel) // not empty: it is somebody's now
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"codehand/filestate/disk"
 	"codehand/filestate/fault"
 	"codehand/filestate/journal"
+	"codehand/filestate/lines"
 	"codehand/filestate/lock"
 	"codehand/filestate/seen"
 )
@@ -51,9 +52,10 @@ type Change struct {
 	Links         int     // other names of the old file, which keep the old content
 	// extended attributes that the new file could not be given; of one written in place also setuid and setgid
 	Lost      []string
-	InPlace   bool // written into the old file, since it cannot be replaced: not atomic
-	NoCopy    bool // over 32 MiB: the journal has no content to undo with
-	Forgotten bool // the memory failed: the session must read the file again before its next change
+	InPlace   bool        // written into the old file, since it cannot be replaced: not atomic
+	NoCopy    bool        // over 32 MiB: the journal has no content to undo with
+	Forgotten bool        // the memory failed: the session must read the file again before its next change
+	Since     *StaleError // what was seen, if that was not Old, and New; for Accept, once it was shown
 }
 
 // Update applies edits, all or none. Files are locked in the order of their paths; two edits of one
@@ -69,6 +71,17 @@ type Change struct {
 // hard links.
 func (l *Ledger) Update(ctx context.Context, by journal.By, edits ...Edit) ([]Change, error) {
 	return l.update(ctx, purpose{By: by}, edits)
+}
+
+// Try checks all that Update checks before it writes, and returns what it would do. Nothing is written or remembered.
+func (l *Ledger) Try(ctx context.Context, edits ...Edit) ([]Change, error) {
+	return l.update(ctx, purpose{try: true}, edits)
+}
+
+// LinesChanged counts lines as the journal does.
+func (c Change) LinesChanged() (added, removed int) {
+	head := lines.Prefix(c.Old, c.New)
+	return lines.Changed(c.Old, c.New, head, lines.Suffix(c.Old[head:], c.New[head:]))
 }
 
 // A purpose is why an update is made.
@@ -210,7 +223,10 @@ func (l *Ledger) change(ctx context.Context, works []*work) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		return l.changeOne(ctx, w)
+		if err := l.changeOne(ctx, w); err == nil || w.since == nil || w.edit.Unseen {
+			return err
+		}
+		return w.since // whatever is wrong, what a command of the session wrote comes first
 	})
 	if ended := context.Cause(ctx); ended != nil {
 		return ended
@@ -233,7 +249,7 @@ func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 		if w.file != nil {
 			w.known = known.Of(*w.content())
 		}
-		return l.guard(w, memErr)
+		return w.guard(l.contents, memErr)
 	}
 	if len(w.old) < aloneSize {
 		if err := guard(); err != nil {

@@ -39,20 +39,20 @@ type work struct {
 	hashing struct{ old, next sync.WaitGroup } // what sets base and after
 
 	known *seen.Record
+	since *StaleError // as Change.Since
 	next  []byte
 	after disk.Digest // of next
 	same  bool        // next is old
 
-	made      []string   // directories made for it, below edit.File.Dir
-	fresh     []string   // those and others that somebody else made meanwhile, who may not have synced them
-	temporary string     // name of its temporary file, in dir
-	temp      *temp      // nil: not staged, or already published
-	inPlace   bool       // the old file is overwritten, as it cannot be replaced
-	displaced bool       // what stood at the name stands at temporary now
-	gone      disk.Stamp // of what was displaced, when it was found to be the old file
-	sync      error      // why the change may not be on the disk
-	lost      []string   // as Change.Lost
-	links     int        // other names of the old file
+	dirs      struct{ made, fresh []string } // see stage.go
+	temporary string                         // name of its temporary file, in dir
+	temp      *temp                          // nil: not staged, or already published
+	inPlace   bool                           // the old file is overwritten, as it cannot be replaced
+	displaced bool                           // what stood at the name stands at temporary now
+	gone      disk.Stamp                     // of what was displaced, when it was found to be the old file
+	sync      error                          // why the change may not be on the disk
+	lost      []string                       // as Change.Lost
+	links     int                            // other names of the old file
 }
 
 // open opens the directory of the name and the file, if they are there.

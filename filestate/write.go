@@ -123,7 +123,7 @@ func (l *Ledger) syncDirs(works []*work) {
 			}
 			done[key] = err
 		}
-		for _, rel := range w.fresh {
+		for _, rel := range w.dirs.fresh {
 			err = errors.Join(err, syncAbove(w.edit.File.Dir, rel))
 		}
 		w.sync = errors.Join(w.sync, disk.Cause(err))

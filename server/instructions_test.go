@@ -267,8 +267,8 @@ func TestGuideIsTrue(t *testing.T) {
 		{"An edit of text that an earlier edit inserted is refused", "multi_edit", fmt.Sprintf(
 			`{"file_path":%q,"edits":[{"old_string":"one","new_string":"three"},{"old_string":"three","new_string":"four"}]}`, path), "CASCADE"},
 		{"the same call can be repeated at once", "edit_file", edit, "FILE_CHANGED"},
-		{"If it changed since you read it, the refusal shows the difference", "edit_file", edit, "Successfully"},
-		{"What a tool wrote counts as read", "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"two","new_string":"2"}`, path), "Successfully"},
+		{"If it changed since you read it, the refusal shows the difference", "edit_file", edit, "Edited "},
+		{"What a tool wrote counts as read", "edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"two","new_string":"2"}`, path), "Edited "},
 	} {
 		if c.want == "FILE_CHANGED" {
 			must(t, os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o600))

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"path/filepath"
 
 	"codehand/filestate"
@@ -83,20 +82,10 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	if err != nil {
 		return tool.Result{}, edit.Refusal(ctx, env, err)
 	}
+	text, notes := edit.Said(ctx, env, &changes[0], editing.MaxDiff)
 	c, done := changes[0], edit.Report.Edits[0]
-	text := fmt.Sprintf("Successfully edited %s: %s%s", in.FilePath,
-		wording.Plural(done.Replacements, "replacement", "replacements"), editing.LevelWords(done.Level))
-	switch {
-	case c.Old == nil:
-		text = "Successfully created " + in.FilePath
-	case c.Before == c.After:
-		text = "No change: " + in.FilePath + " already has this content."
-	}
-	if diff, _ := editing.DiffAt(c, edit.Report.Places, editing.MaxDiff); diff != "" {
-		text += "\n" + diff
-	}
 	return tool.Result{
-		Text: text + editing.Notes(env, nil, c), Shows: []string{c.Path},
+		Text: text + editing.Notes(env, notes, c), Shows: []string{c.Path},
 		Meta: editing.Meta(struct {
 			Replacements int `json:"replacements"`
 			Level        int `json:"level"`

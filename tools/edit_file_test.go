@@ -17,17 +17,24 @@ func TestEditFile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, before, args, after, want string }{
 		{"one", "a\nb\nc\n", `"old_string":"b","new_string":"X"`, "a\nX\nc\n",
-			"Successfully edited $WORK/f: 1 replacement\n@@ -1,3 +1,3 @@\n a\n-b\n+X\n c"},
+			"Edited f:2 (+1 -1)"},
 		{"all", "a\na\n", `"old_string":"a","new_string":"b","replace_all":true`, "b\nb\n",
-			"Successfully edited $WORK/f: 2 replacements\n@@ -1,2 +1,2 @@\n-a\n-a\n+b\n+b"},
+			"Edited f:1,2 (+2 -2)"},
 		{"expected", "a\na\n", `"old_string":"a","new_string":"b","expected_replacements":2`, "b\nb\n",
-			"Successfully edited $WORK/f: 2 replacements\n@@ -1,2 +1,2 @@\n-a\n-a\n+b\n+b"},
+			"Edited f:1,2 (+2 -2)"},
 		{"quotes", "x := “hi”\n", `"old_string":"\"hi\"","new_string":"\"bye\""`, "x := “bye”\n",
-			"Successfully edited $WORK/f: 1 replacement (matched via quote normalization)\n@@ -1 +1 @@\n-x := “hi”\n+x := “bye”"},
+			"Edited f:1 (+1 -1) (matched via quote normalization)\n@@ -1 +1 @@\n-x := “hi”\n+x := “bye”"},
 		{"crlf kept", "a\r\nb\r\n", `"old_string":"a\nb","new_string":"c\nd"`, "c\r\nd\r\n",
-			"Successfully edited $WORK/f: 1 replacement\n@@ -1,2 +1,2 @@\n-a\n-b\n+c\n+d"},
+			"Edited f:1 (+2 -2)"},
 		{"escapes hidden", "a\x1bb\n", `"old_string":"b","new_string":"c"`, "a\x1bc\n",
-			"Successfully edited $WORK/f: 1 replacement\n@@ -1 +1 @@\n-a\\x1bb\n+a\\x1bc"},
+			"Edited f:1 (+1 -1)"},
+		{"escapes hidden", "“a”\x1bb\n", `"old_string":"\"a\"","new_string":"\"c\""`, "“c”\x1bb\n",
+			"Edited f:1 (+1 -1) (matched via quote normalization)\n@@ -1 +1 @@\n-“a”\\x1bb\n+“c”\\x1bb"},
+		{"lines around are not named", "a\nb\nc\n", `"old_string":"a\nb\nc\n","new_string":"a\nb\nX\nc\n"`, "a\nb\nX\nc\n", "Edited f:3 (+1 -0)"},
+		{"a line is removed", "a\nb\nc\n", `"old_string":"b","new_string":""`, "a\nc\n", "Edited f:2 (+0 -1)"},
+		{"several in a line", "a a\nb\na\n", `"old_string":"a","new_string":"X","replace_all":true`, "X X\nb\nX\n", "Edited f:1,3 (3 replacements, +2 -2)"},
+		{"more lines than are named", strings.Repeat("a\n", 21), `"old_string":"a","new_string":"X","replace_all":true`, strings.Repeat("X\n", 21),
+			"Edited f:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,… (21 replacements, +21 -21)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +50,7 @@ func TestEditFile(t *testing.T) {
 func TestEditFileCreates(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	same(t, r.ok("edit_file", `{"file_path":"d/new","old_string":"","new_string":"a\n"}`), "Successfully created $WORK/d/new\n@@ -0,0 +1 @@\n+a")
+	same(t, r.ok("edit_file", `{"file_path":"d/new","old_string":"","new_string":"a\n"}`), "Created d/new (1 line)")
 	r.holds("d/new", "a\n")
 	r.write("full", "x\n")
 	text := r.fails(tool.FileExists, "edit_file", `{"file_path":"full","old_string":"","new_string":"a"}`)
@@ -86,7 +93,7 @@ func TestEditFileRefusals(t *testing.T) {
 		{tool.FileNotFound, 4, `{"file_path":"missing","old_string":"a","new_string":"b"}`, "File does not exist: $WORK/missing. Current directory: $WORK."},
 		{tool.FileNotRead, 6, `{"file_path":"unread","old_string":"x","new_string":"b"}`, "File has not been read yet: $WORK/unread. Read it first before writing to it."},
 		{tool.StringNotFound, 8, `{"file_path":"f","old_string":"zzz","new_string":"b"}`, "String to replace not found in file.\nString: zzz"},
-		{tool.MultipleMatches, 9, `{"file_path":"f","old_string":"one","new_string":"b"}`, "Found 2 matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nLines: 1, 2"},
+		{tool.MultipleMatches, 9, `{"file_path":"f","old_string":"one","new_string":"b"}`, "old_string occurs 2 times in f: lines 1, 2. Add lines around the one you mean, or set replace_all to change all."},
 		{tool.CountMismatch, 13, `{"file_path":"f","old_string":"one","new_string":"b","expected_replacements":3}`, "Expected 3 replacements but found 2."},
 		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ж"}`, "Windows-1252, which has no"},
 		{tool.EncodingMix, 12, `{"file_path":"latin","old_string":"caf","new_string":"ž"}`, "looks like Windows-1252"},
@@ -223,9 +230,10 @@ func TestEditFileRelaxed(t *testing.T) {
 	r.Prefs.EditRelaxed = true
 	r.write("f", "a\nb\n")
 	r.ok("edit_file", `{"file_path":"f","old_string":"a","new_string":"1"}`)
-	r.write("f", "a\nc\n")
-	r.ok("edit_file", `{"file_path":"f","old_string":"c","new_string":"2"}`)
-	r.holds("f", "a\n2\n")
+	r.write("f", "a\nb\nc\n")
+	// What the session did not read is shown, and counts as read but for what stands around it.
+	same(t, r.ok("edit_file", `{"file_path":"f","old_string":"c","new_string":"2"}`), "Edited f:3 (+1 -1)\nAll that differs from what you read:\n@@ -1,2 +1,3 @@\n-1\n+a\n b\n+2")
+	r.holds("f", "a\nb\n2\n")
 	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x"}`)
 }
 
@@ -273,10 +281,10 @@ func TestEditFileParallel(t *testing.T) {
 func TestEditFileBesideLongLine(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.write("a.txt", strings.Repeat("x", 9000)+"\nold\n")
+	r.write("a.txt", strings.Repeat("x", 9000)+"\n“old”\n")
 	r.ok("read_file", `{"file_path":"a.txt"}`)
-	same(t, r.ok("edit_file", `{"file_path":"a.txt","old_string":"old","new_string":"new"}`), "Successfully edited $WORK/a.txt: 1 replacement\n"+
-		"@@ -1,2 +1,2 @@\n "+strings.Repeat("x", 500)+"... (truncated, 8500 more characters)\n-old\n+new")
+	same(t, r.ok("edit_file", `{"file_path":"a.txt","old_string":"\"old\"","new_string":"new"}`), "Edited a.txt:2 (+1 -1) (matched via quote normalization)\n"+
+		"@@ -1,2 +1,2 @@\n "+strings.Repeat("x", 500)+"... (truncated, 8500 more characters)\n-“old”\n+new")
 	r.write("a.txt", strings.Repeat("x", 9000)+"\nother\nnew\n")
 	if text := r.fails(tool.FileChanged, "edit_file", `{"file_path":"a.txt","old_string":"new","new_string":"newer"}`); !strings.HasSuffix(text, "+other\n new") {
 		t.Errorf("all of the change fits, and is not shown: %s", text)

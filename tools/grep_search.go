@@ -129,7 +129,7 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 	name := func(path string) string { return wording.ShownName(env, path) }
 	if q.Mode == search.Lines {
 		return search.Rows(a.Files, search.RowForm{Name: name, Show: show, Bare: !in.Numbers, Parts: in.Only,
-			Groups: q.Before+q.After > 0})
+			Groups: q.Before+q.After > 0, Once: len(a.Files) > 0 && a.Files[0].Path == q.Scope.Place.Path})
 	}
 	if q.Mode == search.FilesOnly && len(a.Files) > 0 {
 		out = append(out, "Found "+viewing.AtLeast(!a.Exact, wording.Plural(a.NFiles, "file", "files")))

@@ -89,7 +89,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	if in.Filter != "" {
 		c, body = jobOutputFilter(c, in.Filter)
 	} else if c.Size > 0 {
-		body = strings.TrimRight(running.ShownOutput(env, c, wording.Form(env, 500, 4)).Text, "\n")
+		body = strings.TrimRight(running.ShownOutput(ctx, env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
 	if err := running.Consumed(ctx, env, cursors[info.ID], c); err != nil {

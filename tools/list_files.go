@@ -112,10 +112,11 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 }
 
 func listFilesResult(env tool.Env, a search.FileAnswer, within time.Duration) tool.Result {
-	var lines []string
+	var names []string
 	for _, f := range a.Files {
-		lines = append(lines, wording.ShownName(env, f.Path))
+		names = append(names, wording.ShownName(env, f.Path))
 	}
+	lines := viewing.ByDirectory(names)
 	if a.N == 0 && a.Coverage.Complete {
 		lines = append(lines, "No files found")
 	}

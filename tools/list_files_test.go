@@ -104,3 +104,27 @@ func TestListFilesBase(t *testing.T) {
 		}
 	}
 }
+
+// TestListFilesByDirectory: a long list named the same directories again and again.
+func TestListFilesByDirectory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, name := range []string{"top.go", "src/server/routes/b.go", "src/server/routes/c.go", "src/server/routes/d.go", "src/server/routes/e.go",
+		"docs/deep/in/here/x.md", "src/server/routes/f.go"} {
+		r.write(name, "")
+	}
+	old := time.Now().Add(-time.Hour)
+	for i, name := range []string{"src/server/routes/c.go", "top.go", "src/server/routes/b.go", "docs/deep/in/here/x.md", "src/server/routes/d.go",
+		"src/server/routes/e.go", "src/server/routes/f.go"} {
+		at := old.Add(-time.Duration(i) * time.Minute)
+		if err := os.Chtimes(filepath.Join(r.dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, r.ok("list_files", `{"pattern":"**"}`), "src/server/routes/\n c.go\n b.go\n d.go\n e.go\n f.go\ntop.go\ndocs/deep/in/here/x.md")
+	same(t, r.ok("list_files", `{"pattern":"src/**/[bc].go"}`), "src/server/routes/c.go\nsrc/server/routes/b.go") // hardly shorter
+	r.write(" begins with a blank", "")
+	if text := r.ok("list_files", `{"pattern":"**"}`); !strings.Contains(text, "\nsrc/server/routes/b.go\n") {
+		t.Errorf("a name that looks like one of a directory:\n%s", text)
+	}
+}

@@ -6,8 +6,8 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 
-	"codehand/filestate"
 	"codehand/tools/editing"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -108,35 +108,39 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	if err != nil {
 		return tool.Result{}, err
 	}
-	var text string
-	var changes []filestate.Change
 	if in.DryRun {
-		text = editing.DryRunWords(env, files)
-		changes, err = editing.CheckAll(ctx, env, files)
-	} else {
-		changes, err = editing.ApplyAll(ctx, env, files)
-		text = editing.EditedWords(changes, len(in.Edits))
+		return tryMultiEdit(ctx, env, files)
 	}
+	changes, err := editing.ApplyAll(ctx, env, files)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	res := tool.Result{}
-	for i, c := range changes {
-		res.Shows = append(res.Shows, c.Path)
-		text += "\n" + files[i].Summary(c)
-		if diff, _ := editing.DiffAt(c, files[i].Report.Places, editing.MaxDiff/len(files)); diff != "" {
-			text += "\n" + diff
-		}
+	var lines, notes []string
+	for i := range changes {
+		line, more := files[i].Said(ctx, env, &changes[i], editing.MaxDiff/len(files))
+		lines, notes = append(lines, line), append(notes, more...)
+		res.Shows = append(res.Shows, changes[i].Path)
 	}
-	if in.DryRun {
-		res.Text = text
-		return res, nil
-	}
-	res.Text = text + editing.Notes(env, nil, changes...)
+	res.Text = strings.Join(lines, "\n") + editing.Notes(env, notes, changes...)
 	res.Meta = editing.Meta(struct {
 		Files int `json:"files"`
 		Edits int `json:"edits"`
 	}{len(files), len(in.Edits)}, changes...)
+	return res, nil
+}
+
+// tryMultiEdit says what the edits would do.
+func tryMultiEdit(ctx context.Context, env tool.Env, files []*editing.FileEdits) (tool.Result, error) {
+	res := tool.Result{Text: editing.DryRunWords(env, files)}
+	changes, err := editing.CheckAll(ctx, env, files)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	for i, c := range changes {
+		res.Shows = append(res.Shows, c.Path)
+		res.Text += "\n" + files[i].Tried(env, c, editing.MaxDiff/len(files))
+	}
 	return res, nil
 }
 

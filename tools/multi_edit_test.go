@@ -21,11 +21,10 @@ func TestMultiEdit(t *testing.T) {
 	r.ok("read_file", `{"file_path":"b"}`)
 	args := `{"file_path":"a","edits":[{"old_string":"one","new_string":"1"},{"file_path":"./b","old_string":"three","new_string":"3"},` +
 		`{"old_string":"two","new_string":"2"},{"file_path":"new/c","old_string":"","new_string":"c\n"}]%s}`
-	want := "%s\n$WORK/a: edits 1, 3; 2 replacements\n@@ -1,2 +1,2 @@\n-one\n-two\n+1\n+2\n$WORK/b: edit 2; 1 replacement\n@@ -1 +1 @@\n-three\n+3\n" +
-		"$WORK/new/c: edit 4; 1 replacement\n@@ -0,0 +1 @@\n+c"
-	same(t, r.ok("multi_edit", fmt.Sprintf(args, `,"dry_run":true`)), fmt.Sprintf(want, "Dry run: all 4 edits would apply."))
+	same(t, r.ok("multi_edit", fmt.Sprintf(args, `,"dry_run":true`)),
+		"Dry run: all 4 edits would apply.\nWould edit a:1,2 (+2 -2)\nWould edit b:1 (+1 -1)\nWould create new/c (1 line)")
 	r.holds("a", "one\ntwo\n")
-	same(t, r.ok("multi_edit", fmt.Sprintf(args, "")), fmt.Sprintf(want, "Successfully edited 3 files, 4 edits."))
+	same(t, r.ok("multi_edit", fmt.Sprintf(args, "")), "Edited a:1,2 (+2 -2)\nEdited b:1 (+1 -1)\nCreated new/c (1 line)")
 	r.holds("a", "1\n2\n")
 	r.holds("b", "3\n")
 	r.holds("new/c", "c\n")
@@ -43,7 +42,7 @@ func TestMultiEditNothing(t *testing.T) {
 	text := r.fails(tool.StringNotFound, "multi_edit", `{"edits":[{"file_path":"a","old_string":"zzz","new_string":"1"},{"file_path":"b","old_string":"one","new_string":"1"},`+
 		`{"file_path":"c","old_string":"one","new_string":"1"}]}`)
 	for _, want := range []string{
-		"STRING_NOT_FOUND: Edit 1: String to replace not found in file.\n", "\nMULTIPLE_MATCHES: Edit 2: Found 2 matches", "\nFILE_NOT_READ: File has not been read yet: $WORK/c.",
+		"STRING_NOT_FOUND: Edit 1: String to replace not found in file.\n", "\nMULTIPLE_MATCHES: Edit 2: old_string occurs 2 times in b: lines 1, 2.", "\nFILE_NOT_READ: File has not been read yet: $WORK/c.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
@@ -189,8 +188,8 @@ func TestMultiEditWithoutChange(t *testing.T) {
 	r.ok("read_file", `{"file_path":"a"}`)
 	r.ok("read_file", `{"file_path":"b"}`)
 	const noChange = `{"file_path":"a","old_string":"a\r\nb\r\n","new_string":"a\nb\n"}`
-	same(t, r.ok("multi_edit", `{"edits":[`+noChange+`]}`), "No change: 1 file has this content already.\n$WORK/a: edit 1; no change, it has this content already")
+	same(t, r.ok("multi_edit", `{"edits":[`+noChange+`]}`), "No change: a already has this content.")
 	same(t, r.ok("multi_edit", `{"edits":[`+noChange+`,{"file_path":"b","old_string":"b","new_string":"c"}]}`),
-		"Successfully edited 1 file, 2 edits.\n$WORK/a: edit 1; no change, it has this content already\n$WORK/b: edit 2; 1 replacement\n@@ -1 +1 @@\n-b\n+c")
+		"No change: a already has this content.\nEdited b:1 (+1 -1)")
 	r.holds("a", "a\r\nb\r\n")
 }

@@ -14,7 +14,6 @@ import (
 	"codehand/tools/editing"
 	"codehand/tools/notebook"
 	"codehand/tools/permission"
-	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/viewing"
@@ -97,7 +96,7 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 	if err != nil {
 		return tool.Result{}, notebookEditRefusal(ctx, env, in, err)
 	}
-	text, notes := notebookEditSaid(in, changes[0], edit.Done)
+	text, notes := notebookEditSaid(env, in, changes[0], edit.Done)
 	return tool.Result{
 		Text: text + editing.Notes(env, notes, changes...), Shows: []string{changes[0].Path},
 		Meta: editing.Meta(struct {
@@ -108,30 +107,22 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 	}, nil
 }
 
-// notebookEditShown is how many characters of the new source an answer repeats.
-const notebookEditShown = 2000
-
 // notebookEditSaid says what was done to which cell. What a cell lost with its type is said, since nobody asked for
 // that.
-func notebookEditSaid(in notebookEditInput, c filestate.Change, r notebook.Report) (text string, notes []string) {
+func notebookEditSaid(env tool.Env, in notebookEditInput, c filestate.Change, r notebook.Report) (text string,
+	notes []string) {
+	name := wording.ShownName(env, in.NotebookPath)
 	switch {
 	case c.Before == c.After:
-		return "No change: " + in.NotebookPath + " already has this content.", nil
+		return "No change: " + name + " already has this content.", nil
 	case r.Mode == notebook.Delete:
-		return fmt.Sprintf("Deleted cell %s from %s", r.ID, in.NotebookPath), nil
+		return fmt.Sprintf("Deleted cell %s from %s", r.ID, name), nil
 	case r.Mode == notebook.Replace:
-		text = fmt.Sprintf("Updated cell %s (%s) in %s", r.ID, r.Type, in.NotebookPath)
+		text = fmt.Sprintf("Updated cell %s (%s) in %s", r.ID, r.Type, name)
 	case r.After == "":
-		text = fmt.Sprintf("Inserted cell %s as the first in %s", r.ID, in.NotebookPath)
+		text = fmt.Sprintf("Inserted cell %s as the first in %s", r.ID, name)
 	default:
-		text = fmt.Sprintf("Inserted cell %s after %s in %s", r.ID, r.After, in.NotebookPath)
-	}
-	shown := []rune(in.NewSource)
-	if in.NewSource != "" {
-		text += "\n" + results.Numbered(string(shown[:min(len(shown), notebookEditShown)]), 0)
-	}
-	if more := len(shown) - notebookEditShown; more > 0 {
-		text += "\n... (" + results.Count(more) + " more characters)"
+		text = fmt.Sprintf("Inserted cell %s after %s in %s", r.ID, r.After, name)
 	}
 	if len(r.Dropped) > 0 {
 		notes = append(notes, "[lost with the old type: "+strings.Join(r.Dropped, ", ")+"]")

@@ -225,7 +225,7 @@ func TestCellsAddUp(t *testing.T) {
 			r.fails(map[bool]tool.Code{true: tool.FileNotRead, false: tool.FilePartlyRead}[cell == 3], "write_file", `{"file_path":"a.ipynb","content":"{\"cells\":[]}"}`)
 			r.ok("read_file", fmt.Sprintf(`{"file_path":"a.ipynb","offset":%d,"limit":1}`, cell))
 		}
-		if text := r.ok("write_file", `{"file_path":"a.ipynb","content":"{\"cells\":[]}"}`); !strings.HasPrefix(text, "Successfully wrote") {
+		if text := r.ok("write_file", `{"file_path":"a.ipynb","content":"{\"cells\":[]}"}`); !strings.HasPrefix(text, "Wrote a.ipynb") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

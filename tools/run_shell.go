@@ -75,6 +75,10 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 		return tool.Result{}, err
 	}
 	timeout, clamped := runShellTimeout(env, in)
+	var watch *running.FileWatch
+	if !in.Background { // what a job does is not told when it starts
+		watch = running.NewFileWatch(ctx, env)
+	}
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
 		Background: in.Background, Neutral: env.Analysis.Class == permission.ReadOnly})
 	_ = dir.Close() // only a place to start from
@@ -86,7 +90,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)
 	}
-	o := running.Outcome{Env: env, Limit: timeout, Notes: append(notes, clamped...)}
+	o := running.Outcome{Env: env, Limit: timeout, Notes: append(notes, clamped...), Watch: watch}
 	if in.Background {
 		return o.Started(job.Info()), nil
 	}

@@ -87,12 +87,32 @@ func TestRunShellFailureRoom(t *testing.T) {
 	}
 }
 
+// TestRunShellFailureLines: of a failure whose output is long the lines that look like one are shown, with the numbers that
+// they have in the file, and stderr if it is short, wherever it stands among the other lines.
+func TestRunShellFailureLines(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	text := r.fails(tool.CommandFailed, "run_shell", quote("seq 1001 2500; echo '--- FAIL: TestX'; echo 'the cause' >&2; seq 2503 4000; exit 1"))
+	if !strings.HasPrefix(text, "COMMAND_FAILED: Command failed (exit code 1)\nStdout and stderr:\nOutput too large (") ||
+		strings.Count(text, "\nthe cause") != 1 { // both streams are printed at once, so it may stand anywhere
+		t.Errorf("got:\n%s", text)
+	}
+	m := regexp.MustCompile(`\n\[lines 21-2,960 are left out, but for these that look like failures\]\n(\d+): --- FAIL: TestX\n\[lines 2,961-3,000\]\n`).FindStringSubmatch(text)
+	path := regexp.MustCompile(`Full output: (.+?) Read it with`).FindStringSubmatch(text)
+	if m == nil || path == nil {
+		t.Fatalf("no line of the failure, or no path:\n%s", text)
+	}
+	if page := r.ok("read_file", `{"file_path":"`+path[1]+`","offset":`+m[1]+`,"limit":1}`); !strings.HasPrefix(page, m[1]+"\t--- FAIL: TestX\n") {
+		t.Errorf("line %s is %s", m[1], page)
+	}
+}
+
 func TestRunShellLong(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	text := r.ok("run_shell", quote("seq 1 100000"))
-	if n := len([]rune(text)); n > 30_000 || n < 20_000 {
-		t.Errorf("%d characters", n)
+	if n := strings.Count(text, "\n"); n != 61 || !strings.Contains(text, "\n20\n[lines 21-99,960 are left out]\n99961\n") {
+		t.Errorf("%d lines:\n%s", n+1, text)
 	}
 	path := regexp.MustCompile(`Full output: (.+?) Read it with`).FindStringSubmatch(text)
 	if path == nil || !strings.HasSuffix(text, "\n100000") {
@@ -129,7 +149,7 @@ func TestRunShellCwd(t *testing.T) {
 	same(t, r.ok("run_shell", quote("pwd")), "$WORK\n[$WORK/sub is gone. Shell cwd was reset to $WORK]")
 }
 
-// A command that changes a file which the session has read says so: the next edit would be refused.
+// A command that changes a file which the session has read says where: an edit of what it changed would be refused.
 func TestRunShellHint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -137,7 +157,7 @@ func TestRunShellHint(t *testing.T) {
 	r.write("g", "a\n")
 	r.ok("read_file", `{"file_path":"f"}`)
 	r.ok("read_file", `{"file_path":"g"}`)
-	same(t, r.ok("run_shell", quote("echo b >> f; touch g")), "(no output)\n[changed on disk, read again before editing: f]")
+	same(t, r.ok("run_shell", quote("echo b >> f; touch g")), "(no output)\n[changed on disk, read again before editing: f:2]")
 	r.ok("read_file", `{"file_path":"f"}`)
 	same(t, r.ok("run_shell", quote("true")), "(no output)")
 }

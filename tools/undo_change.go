@@ -114,7 +114,6 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 	if err != nil {
 		return tool.Result{}, err
 	}
-	line := history.Line(env, in.change, in.change.Files, time.Now())
 	if in.DryRun {
 		changes, err := env.Files.TryUndo(ctx, steps...)
 		if err != nil {
@@ -125,26 +124,26 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 			what = "This content can be written"
 		}
 		text, _ := history.UndoneFiles(changes, true)
-		return tool.Result{Text: "Dry run: nothing was written. " + what + ":\n" + line + text}, nil
+		return tool.Result{Text: "Dry run: nothing was written. " + what + ":\n" +
+			history.Line(env, in.change, in.change.Files, time.Now()) + text}, nil
 	}
 	changes, err := env.Files.Undo(ctx, editing.By(env, "undo_change"), steps...)
 	if err != nil {
 		return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 	}
-	text, hidden := history.UndoneFiles(changes, false)
-	unseen := history.Forget(ctx, env, changes, hidden)
+	line, notes := history.UndoneLine(env, in.change, changes)
+	if !history.Own(ctx, env, in.change) { // else the session knows what it wrote, and what that replaced
+		text, hidden := history.UndoneFiles(changes, false)
+		line += text
+		notes = append(notes, history.Forget(ctx, env, changes, hidden)...)
+	}
 	res := tool.Result{Meta: editing.Meta(struct {
 		Undone string `json:"undone"`
 		Files  int    `json:"files"`
 	}{in.change.ID, len(changes)}, changes...)}
-	did, again := history.UndoWords(in.change, changes)
-	var notes []string
 	for _, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
-		if c.ID != "" && len(notes) == 0 {
-			notes = append(notes, "["+again+", undo change "+c.ID+"]")
-		}
 	}
-	res.Text = did + line + text + editing.Notes(env, append(notes, unseen...), changes...)
+	res.Text = line + editing.Notes(env, notes, changes...)
 	return res, nil
 }

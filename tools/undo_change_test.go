@@ -43,7 +43,7 @@ func TestUndoChange(t *testing.T) {
 		"Dry run: nothing was written. This change can be taken back:\n"+id+" "+r.clock(id)+" multi_edit a +1 -1, d/b +1 -0 (new file)\n"+
 			"$WORK/a: would be restored\n@@ -1 +1 @@\n-two\n+one\n$WORK/d/b: would be removed\n@@ -1 +0,0 @@\n-new")
 	r.holds("a", "two\n")
-	r.ok("undo_change", `{"file_path":"a"}`)
+	same(t, r.ok("undo_change", `{"file_path":"a"}`), "Took back multi_edit a +1 -1, d/b +1 -0 (removed); redo: undo_change "+r.lastChange("a"))
 	r.holds("a", "one\n")
 	r.gone("d/b")
 	if _, err := os.Stat(filepath.Join(r.dir, "d")); err != nil {
@@ -129,6 +129,7 @@ func TestUndoChangeNotShownWhole(t *testing.T) {
 	r.Prefs.ReadVersion = true
 	r.ok("write_file", `{"file_path":"a","content":"`+strings.Repeat(`a line\n`, 3000)+`"}`)
 	r.ok("write_file", `{"file_path":"a","content":""}`)
+	r.Key.Session = "another" // which knows neither side
 	text := r.ok("undo_change", `{"file_path":"a"}`)
 	if !strings.Contains(text, " more lines)\n") || !strings.Contains(text, "\n[not all that changed is shown; read again before editing: a]") {
 		t.Fatalf("got:\n%s", text[max(0, len(text)-400):])
@@ -236,10 +237,30 @@ func TestUndoChangeNeverMade(t *testing.T) {
 	if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.HasPrefix(text, "There is nothing to take back: the files already are as they were before this change:\n"+id+" ") {
 		t.Errorf("the answer is:\n%s", text)
 	}
-	if text := r.ok("undo_change", `{"file_path":"a"}`); !strings.HasSuffix(text, ": removed\n@@ -1 +0,0 @@\n-one\n[to redo it, undo change "+r.lastChange("a")+"]") {
+	if text := r.ok("undo_change", `{"file_path":"a"}`); text != "Took back write_file a +1 -0 (removed); redo: undo_change "+r.lastChange("a") {
 		t.Errorf("the answer is:\n%s", text)
 	}
 	r.fails(tool.ChangeUnknown, "undo_change", `{"file_path":"a"}`)
+}
+
+// TestUndoOfAnother: what another session changed is shown when it is taken back, since this one may know neither side;
+// so is what this one takes back of that. What the session changed itself is not repeated.
+func TestUndoOfAnother(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "one\ntwo\n")
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("edit_file", `{"file_path":"a","old_string":"one","new_string":"1"}`)
+	mine := r.Key
+	r.Key.Session = "another"
+	text := r.ok("undo_change", `{"file_path":"a"}`)
+	same(t, text, "Took back edit_file a +1 -1; redo: undo_change "+r.lastChange("a")+"\n$WORK/a: restored\n@@ -1,2 +1,2 @@\n-1\n+one\n two")
+	redo := r.lastChange("a")
+	r.Key = mine
+	text = r.ok("undo_change", `{"change_id":"`+redo+`"}`)
+	same(t, text, "Took back undo_change a +1 -1; redo: undo_change "+r.lastChange("a")+"\n$WORK/a: restored\n@@ -1,2 +1,2 @@\n-one\n+1\n two")
+	same(t, r.ok("undo_change", `{"file_path":"a"}`), "Took back edit_file a +1 -1; redo: undo_change "+r.lastChange("a"))
+	same(t, r.ok("undo_change", `{"change_id":"`+r.lastChange("a")+`"}`), "Took back undo_change a +1 -1; redo: undo_change "+r.lastChange("a"))
 }
 
 func (r *rig) remove(name string) {

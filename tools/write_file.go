@@ -70,29 +70,26 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 			err)
 	}
 	c := changes[0]
-	kind, lines := "update", writeFileLines(c.New)
-	text := "No change: " + in.FilePath + " already has this content."
+	kind, lines := "update", editing.LineCount(c.New)
+	name, count := wording.ShownName(env, in.FilePath), wording.Plural(lines, "line", "lines")
+	text := "No change: " + name + " already has this content."
 	switch {
 	case c.Old == nil:
-		kind = "create"
-		echo, shown := results.Opening(in.Content, writeFileShown, editing.MaxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s, new file)\n%s", in.FilePath,
-			wording.Plural(lines, "line", "lines"), echo)
-		if lines > shown {
-			text += fmt.Sprintf("\n... (%s lines total)", results.Count(lines))
-		}
+		kind, text = "create", "Created "+name+" ("+count+")"
 		if gone {
 			notes = append(notes, "[the file was deleted after you read it]")
 		}
 	case !bytes.Equal(c.Old, c.New):
-		diff, _ := editing.ContentDiff(c.Old, c.New, editing.MaxDiff)
-		text = fmt.Sprintf("Successfully wrote to %s (%s)\n%s", in.FilePath, wording.Plural(lines, "line", "lines"),
-			diff)
+		added, removed := c.LinesChanged()
+		text = fmt.Sprintf("Wrote %s (%s; +%d -%d)", name, count, added, removed)
+		if _, err := textedit.Detect(c.Old); err != nil {
+			text = fmt.Sprintf("Wrote %s (%s; before: %s, not text)", name, count, results.Size(int64(len(c.Old))))
+		}
 	default:
 		notes = nil
 	}
 	return tool.Result{
-		Text: strings.TrimSuffix(text, "\n") + editing.Notes(env, notes, c), Shows: []string{c.Path},
+		Text: text + editing.Notes(env, notes, c), Shows: []string{c.Path},
 		Meta: editing.Meta(struct {
 			Kind  string `json:"kind"`
 			Lines int    `json:"lines"`
@@ -111,17 +108,6 @@ func writeFileEdit(env tool.Env, f filestate.File, in writeFileInput, notes *[]s
 			return content, err
 		},
 	}
-}
-
-// writeFileShown is how many lines of a new file the answer repeats at most.
-const writeFileShown = 30
-
-func writeFileLines(content []byte) int {
-	t, err := textedit.Decode(content)
-	if err != nil { // a NUL was sent: no tool takes that for text, but it has lines
-		t, _ = textedit.Decode(bytes.ReplaceAll(content, []byte{0}, []byte(" ")))
-	}
-	return t.Lines
 }
 
 // writeFileContent is what will stand in the file: as sent, but a mark that was there stays, and UTF-16 stays UTF-16.

@@ -11,7 +11,7 @@ import (
 type Change struct {
 	Path  string
 	Claim Claim
-	Known *Record  // what was known of Old when the change was decided
+	Known *Record  // what was known of Old when the change was decided, maybe Carried
 	Old   *Content // nil: there was no file
 	New   Content
 	Wrote Span       // of New, what the session is known to have put there; empty: what has no counterpart in Old
@@ -28,7 +28,8 @@ func (c Change) Record(now *Record, memoryFails bool) (next *Record, before Vers
 	now = now.Of(c.New)
 	// A read of the new content may have been quicker.
 	quicker := now != nil && now.Hash == c.New.Sum && was.Hash != c.old().Sum
-	if !memoryFails && !quicker {
+	carried := was.LeftAs(c.old(), "")
+	if !memoryFails && !quicker && !carried {
 		known = was // a read of the old content may have added to it
 	}
 	if c.Old != nil {

@@ -24,6 +24,7 @@ type Record struct {
 	Again  int           `json:"again"`            // how often in a row that view was seen before
 	Own    []disk.Digest `json:"own"`              // contents that this session replaced since anybody else did, oldest first
 	Ranges []ranged      `json:"ranges,omitempty"` // the same for versions of parts
+	Left   disk.Digest   `json:"left,omitzero"`    // what a command of the session made of that content; none: no command did
 }
 
 // Hashed says whether r knows the hash of the whole content; otherwise it knows parts.

@@ -97,7 +97,7 @@ func TestShellLargeOutput(t *testing.T) {
 	if m == nil {
 		t.Fatalf("first line %q", first)
 	}
-	if !strings.HasPrefix(rest, "1\n2\n3\n") || !strings.Contains(rest, "[... truncated ") {
+	if !strings.HasPrefix(rest, "1\n2\n3\n") || !strings.Contains(rest, "\n20\n[lines 21-") {
 		t.Errorf("no head or no marker: %.100q", rest)
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -45,7 +45,7 @@ func TestSEC44HooksInTheRecord(t *testing.T) {
 	p := replaytest.Speak(t, cmd, "hooks-test", false)
 	want := []struct{ tool, args, begin, decision, by, matcher string }{
 		{"run_shell", `{"command":"echo x"}`, "! HOOK_BLOCKED", "deny", "hook", "Bash"},
-		{"write_file", `{"file_path":"a.txt","content":"x"}`, "Successfully wrote", "allow", "hook", "Write"},
+		{"write_file", `{"file_path":"a.txt","content":"x"}`, "Created b.txt", "allow", "hook", "Write"},
 		{"edit_file", `{"file_path":"b.txt","old_string":"g","new_string":"h"}`, "! ASK_UNAVAILABLE", "ask.deny", "client", "Edit"},
 		{"multi_edit", `{"file_path":"b.txt","edits":[{"old_string":"g","new_string":"h"}]}`, "! HOOK_BLOCKED", "deny", "hook", "MultiEdit"},
 		{"list_files", `{"pattern":"*"}`, "b.txt", "allow", "mode", ""},

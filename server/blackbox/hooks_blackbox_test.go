@@ -94,7 +94,7 @@ command = %s
 			}
 			// The formatter's change was shown whole, so the file need not be read again.
 			for _, c := range []struct{ tool, args, want string }{
-				{"edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"\tx()","new_string":"\ty()"}`, file), `^Successfully edited .+a\.go: 1 replacement\n`},
+				{"edit_file", fmt.Sprintf(`{"file_path":%q,"old_string":"\tx()","new_string":"\ty()"}`, file), `^Edited a\.go:2 \(\+1 -1\)`},
 				{"run_shell", `{"command":"cd . && rm -rf build"}`, `^! HOOK_BLOCKED: Blocked by a hook: rm -rf is not allowed here\n! The operator can change that hook \(.*config\.toml:5:3\); tell the user\.\n?$`},
 				{"run_shell", `{"command":"make all"}`, `^instead of make\n?$`},
 				{"run_shell", `{"command":"bad"}`, `^! INPUT_INVALID: `},

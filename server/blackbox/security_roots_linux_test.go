@@ -80,7 +80,7 @@ func (u *undoer) sees(word string) {
 	for i, c := range u.rootCalls() {
 		text := u.say(c[0], c[1])
 		shows := word
-		if i > 4 {
+		if i > 3 {
 			shows = "" // what changes does not show it
 		}
 		if strings.HasPrefix(text, "! ") || !strings.Contains(text, shows) {

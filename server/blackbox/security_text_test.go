@@ -148,7 +148,12 @@ func sendHostile(t *testing.T, p *replaytest.Spawned, work string, i int, text s
 	// As text of the model: in files, paths, patterns, commands and names that do not exist.
 	said := strings.ToValidUTF8(body, "\ufffd")
 	made := fmt.Sprintf("made%d.txt", i)
-	both("write_file", p.Tool(t, "write_file", map[string]any{"file_path": made, "content": said}))
+	p.Tool(t, "write_file", map[string]any{"file_path": made, "content": said})
+	if !strings.Contains(text, "\x00") { // a difference is shown of a file that changed
+		must(t, os.WriteFile(filepath.Join(work, made), []byte(said+said), 0o600))
+		both("the difference", p.Tool(t, "edit_file", map[string]any{"file_path": made, "old_string": "not there", "new_string": "x"}))
+		p.Tool(t, "write_file", map[string]any{"file_path": made, "content": said})
+	}
 	p.Tool(t, "edit_file", map[string]any{"file_path": made, "old_string": "not there " + said, "new_string": "x"})
 	p.Tool(t, "edit_file", map[string]any{"file_path": made, "old_string": "next line", "new_string": said})
 	name := strings.NewReplacer("/", "_", "\x00", "_").Replace(text)

@@ -107,6 +107,26 @@ func ReadScript(path string) (*Script, error) {
 	return f, nil
 }
 
+// Cost counts the calls of the session, and the characters of the calls and of their answers. The workspace counts as
+// the path of a common length.
+func (f *Script) Cost() (calls, characters int) {
+	for _, file := range f.archive.Files {
+		if file.Name != "session" {
+			continue
+		}
+		text := strings.ReplaceAll(string(file.Data), "$WORK", "/home/you/project")
+		for l := range strings.Lines(text) {
+			if strings.HasPrefix(l, "> ") {
+				calls++
+			}
+			if !strings.HasPrefix(l, "$ ") {
+				characters += utf8.RuneCountInString(l)
+			}
+		}
+	}
+	return calls, characters
+}
+
 // section returns a section's bytes; a name that ends in .hex holds hex digits.
 func section(f txtar.File) (name string, data []byte, err error) {
 	if plain, ok := strings.CutSuffix(f.Name, ".hex"); ok {
@@ -300,7 +320,7 @@ var varying = []struct {
 	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
 	{"$CELL", regexp.MustCompile(`(?:\bcell |<cell id=")([0-9a-f]{8})\b`)},
 	{"$CHANGE", regexp.MustCompile(`\b([a-z0-9]{16}) (?:[0-9-]{10} )?[0-9:]{8} (?:[a-z]+_[a-z]+|kept) `)},
-	{"$CHANGE", regexp.MustCompile(`\b(?:change|takes back) ([a-z0-9]{16})\b`)},
+	{"$CHANGE", regexp.MustCompile(`\b(?:change|undo_change|takes back) ([a-z0-9]{16})\b`)},
 	{"$TIME", regexp.MustCompile(`\$CHANGE[0-9]+ ((?:[0-9-]{10} )?[0-9:]{8}) `)},
 	{"$MS", regexp.MustCompile(`(?:\b(?:for|after)|\$JOB[0-9]+ (?:finished: [a-zA-Z0-9 ]+|running),) ([0-9.,]+ (?:ms|s))\b`)},
 }

@@ -1,11 +1,9 @@
 package editing
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"codehand/filestate"
@@ -76,19 +74,6 @@ func DryRunWords(env tool.Env, files []*FileEdits) string {
 	}
 	return "Dry run: all " + edits + " would apply."
 }
-
-// EditedWords says how many files and edits were applied.
-func EditedWords(changes []filestate.Change, edits int) string {
-	changed := slices.DeleteFunc(slices.Clone(changes), unchanged)
-	if len(changed) == 0 {
-		return "No change: " + wording.Plural(len(changes), "file has", "files have") + " this content already."
-	}
-	return fmt.Sprintf("Successfully edited %s, %s.", wording.Plural(len(changed), "file", "files"),
-		wording.Plural(edits, "edit", "edits"))
-}
-
-// unchanged reports whether an edit left the content as it was.
-func unchanged(c filestate.Change) bool { return c.Old != nil && bytes.Equal(c.Old, c.New) }
 
 // CheckAll tries the edits of every file and writes nothing. It reports the first failing edit of each file, for up to
 // 10 files.

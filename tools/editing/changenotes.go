@@ -34,7 +34,7 @@ func Notes(env tool.Env, notes []string, changes ...filestate.Change) string {
 		if (env.Client.Modern || env.Prefs.ReadVersion) && c.After != "" { // else it was removed
 			note := "[version " + string(c.After)
 			if len(changes) > 1 {
-				note += " of " + c.Path
+				note += " of " + wording.ShownName(env, c.Path)
 			}
 			notes = append(notes, note+"]")
 		}

@@ -20,14 +20,6 @@ func By(env tool.Env, name string) journal.By {
 		Workspace: env.Space.First()}
 }
 
-// DiffAt returns the diff of a change, at most maxBytes long, with control characters escaped. places limits it to
-// these places; nil: all. whole reports that nothing was left out or altered by escaping.
-func DiffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff string, whole bool) {
-	diff, whole = textedit.DiffAt(c.Old, c.New, places, maxBytes)
-	diff, exact := results.ShowDiff(diff)
-	return strings.TrimSuffix(diff, "\n"), whole && exact
-}
-
 // Meta returns what programs learn about changed files: the tool's own fields, which must encode as an object, and the
 // id of the change in the journal.
 func Meta(fields any, changes ...filestate.Change) tool.Meta {
@@ -74,5 +66,5 @@ func ContentDiff(before, after []byte, maxBytes int) (diff string, whole bool) {
 				results.Size(int64(len(after)))), false
 		}
 	}
-	return DiffAt(filestate.Change{Old: before, New: after}, nil, maxBytes)
+	return diffAt(filestate.Change{Old: before, New: after}, nil, maxBytes)
 }

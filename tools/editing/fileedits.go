@@ -41,9 +41,6 @@ func CheckEdit(name, head, old, now string) error {
 	return nil
 }
 
-// errChecked ends a change that is only tried.
-var errChecked = errors.New("checked, not written")
-
 // Change returns f as an edit for env.Files.Update.
 func (f *FileEdits) Change(env tool.Env) filestate.Edit {
 	creates := f.Edits[0].Old == ""
@@ -74,27 +71,17 @@ func (f *FileEdits) stages() (trying, writing string) {
 	return fmt.Sprintf("Validating edit %d/%d", f.Which[0], f.Total), "Applying all edits"
 }
 
-// check applies the edits to what is on disk now, under the same guard as a change, and writes nothing. The error is a
+// check tries the edits on what is on disk now, under the same guard as a change, and writes nothing. The error is a
 // refusal, or an internal error.
 func (f *FileEdits) check(ctx context.Context, env tool.Env) (filestate.Change, error) {
-	tried := filestate.Change{Path: f.File.Path, Durable: true}
 	if err := f.RefuseNotebook(ctx, env); err != nil {
-		return tried, err
+		return filestate.Change{}, err
 	}
-	edit := f.Change(env)
-	apply := edit.Change
-	edit.Change = func(old []byte) ([]byte, error) {
-		content, err := apply(old)
-		if err == nil {
-			tried.Old, tried.New, err = old, content, errChecked
-		}
-		return nil, err
+	changes, err := env.Files.Try(ctx, f.Change(env))
+	if err != nil {
+		return filestate.Change{}, f.Refusal(ctx, env, err)
 	}
-	_, err := env.Files.Update(ctx, By(env, ""), edit)
-	if errors.Is(err, errChecked) {
-		return tried, nil
-	}
-	return tried, f.Refusal(ctx, env, err)
+	return changes[0], nil
 }
 
 // Refusal answers an error that concerns this file.

@@ -51,7 +51,7 @@ func (g Guard) Refusal(ctx context.Context, env tool.Env, path string, err error
 		return tool.Numbered(tool.FilePartlyRead, g.Unread,
 			"Only some cells of %s were read whole. Read all of them (as_text=true shows truncated cells as lines) "+
 				"or use notebook_edit.", path)
-	case isPart && len(part.Seen) == 0: // the diff of a change shows whole lines, but only what it wrote counts
+	case isPart && len(part.Seen) == 0: // of a change, what it wrote counts, and no more of the line
 		return tool.Numbered(tool.FilePartlyRead, g.Unread,
 			"Only parts of some lines of %s count as read (after a change: the text that it wrote). %s", path,
 			unreadRest(part))
@@ -114,7 +114,7 @@ func (g Guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		shown, whole = textedit.Diff(e.Old, e.New, MaxDiff)
 		shown, exact = results.ShowDiff(shown)
 	case len(e.New) <= MaxDiff:
-		shown, whole = results.Numbered(textedit.Shown(e.New), 0), true
+		shown, whole = results.Numbered(textedit.Shown(e.New)), true
 	}
 	if !whole || !exact || env.Files.Accept(ctx, e) != nil {
 		r.Text += unshownChange(e, exact) + " Read it again before attempting to write it."

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"codehand/filestate"
+	"codehand/tools/results"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -26,7 +25,7 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 		}
 		return tool.Numbered(tool.StringNotFound, 8, "%s", text)
 	case isMany:
-		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(many, old))
+		return tool.Numbered(tool.MultipleMatches, 9, "%s", head+manyMatches(wording.ShownName(env, path), many, old))
 	case isCount:
 		return tool.Numbered(tool.CountMismatch, 13, "%sExpected %d replacements but found %d.", head, count.Want,
 			count.Got)
@@ -72,53 +71,22 @@ func existsRefusal(head string) error {
 		head)
 }
 
-func manyMatches(e *textedit.AmbiguousError, old string) string {
-	text := fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all "+
-		"occurrences, set replace_all to true. "+
-		"To replace only one occurrence, please provide more context to uniquely identify the instance.", e.Count)
-	if e.Overlapping {
-		text += " (overlapping)"
+func manyMatches(path string, e *textedit.AmbiguousError, old string) string {
+	lines, word := slices.Compact(slices.Clone(e.Lines)), "lines"
+	if len(lines) == 1 {
+		word = "line"
 	}
-	lines := fmt.Sprint(slices.Compact(slices.Clone(e.Lines)))
-	text += "\nLines: " + strings.ReplaceAll(lines[1:len(lines)-1], " ", ", ")
+	text := fmt.Sprintf("old_string occurs %s times in %s: %s %s", results.Count(e.Count), path, word,
+		list(lines, ", "))
 	if e.Count > len(e.Lines) {
 		text += " …"
 	}
+	if e.Overlapping {
+		text += " (overlapping)"
+	}
+	text += ". Add lines around the one you mean, or set replace_all to change all."
 	if e.Level != textedit.Exact {
 		text += "\nold_string: " + wording.Clip(old, 200) + "\nThe file spells it: " + e.Spelling
 	}
 	return text
-}
-
-// LevelWords says how loosely an edit matched.
-func LevelWords(l textedit.Level) string {
-	switch l {
-	case textedit.Quotes:
-		return " (matched via quote normalization)"
-	case textedit.Escapes:
-		return " (matched via escape decoding)"
-	case textedit.Markers:
-		return " (matched via marker expansion)"
-	}
-	return ""
-}
-
-// Summary says in one line what was done to the file, or would be.
-func (f *FileEdits) Summary(c filestate.Change) string {
-	n, level := 0, textedit.Exact
-	for _, d := range f.Report.Edits {
-		n, level = n+d.Replacements, max(level, d.Level)
-	}
-	text := f.Path + ": "
-	if f.Which != nil {
-		word := "edits "
-		if len(f.Which) == 1 {
-			word = "edit "
-		}
-		text += word + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Which), " ", ", "), "[]") + "; "
-	}
-	if unchanged(c) {
-		return text + "no change, it has this content already"
-	}
-	return text + wording.Plural(n, "replacement", "replacements") + LevelWords(level)
 }

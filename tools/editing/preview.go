@@ -2,7 +2,6 @@ package editing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -41,19 +40,11 @@ func PreviewEdits(ctx context.Context, env tool.Env, files []*FileEdits, err err
 
 // PreviewWrite is likewise what a change of one whole file would do.
 func PreviewWrite(ctx context.Context, env tool.Env, path string, edit filestate.Edit) string {
-	tried := filestate.Change{Path: edit.File.Path}
-	write := edit.Change
-	edit.Change = func(old []byte) ([]byte, error) {
-		content, err := write(old)
-		if err == nil {
-			tried.Old, tried.New, err = old, content, errChecked
-		}
-		return nil, err
-	}
-	if _, err := env.Files.Update(ctx, By(env, ""), edit); !errors.Is(err, errChecked) {
+	changes, err := env.Files.Try(ctx, edit)
+	if err != nil {
 		return ""
 	}
-	return preview([]filestate.Change{tried}, func(int) string { return path })
+	return preview(changes, func(int) string { return path })
 }
 
 // preview lists several files with how many lines go and come, then shows the diff of each, as much as there is room
@@ -63,7 +54,7 @@ func preview(changes []filestate.Change, name func(int) string) string {
 	room := maxPreview / len(changes)
 	for i, c := range changes {
 		diff, _ := ContentDiff(c.Old, c.New, previewDiff)
-		plus, minus := countSigns(diff)
+		plus, minus := c.LinesChanged()
 		line := fmt.Sprintf("%s (+%d -%d)", name(i), plus, minus)
 		if c.Old == nil {
 			line = fmt.Sprintf("%s (new file, %s)", name(i), wording.Plural(plus, "line", "lines"))
@@ -74,19 +65,6 @@ func preview(changes []filestate.Change, name func(int) string) string {
 		diffs.WriteString(line + "\n" + squeeze(diff, room-utf8.RuneCountInString(line)) + "\n")
 	}
 	return list.String() + strings.TrimSuffix(diffs.String(), "\n")
-}
-
-// countSigns counts the added and removed lines of a diff.
-func countSigns(diff string) (plus, minus int) {
-	for line := range strings.Lines(diff) {
-		switch line[0] {
-		case '+':
-			plus++
-		case '-':
-			minus++
-		}
-	}
-	return plus, minus
 }
 
 // squeeze makes a diff fit into n characters: without what stands around a change, removed lines before added ones.

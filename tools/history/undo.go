@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
@@ -63,15 +65,57 @@ func Undoable(ctx context.Context, s *session.State, id string) (journal.Entry, 
 	return e, nil
 }
 
-// UndoWords says what an undo did. It may be nothing: the process was killed before the change was made.
-func UndoWords(e journal.Entry, changes []filestate.Change) (did, again string) {
+// UndoneLine says what an undo did: `Took back edit_file a.go +2 -1; redo: undo_change ID`. It may be nothing: the
+// process was killed before the change was made.
+func UndoneLine(env tool.Env, e journal.Entry, changes []filestate.Change) (line string, notes []string) {
+	made := slices.IndexFunc(changes, func(c filestate.Change) bool { return c.ID != "" })
 	switch {
 	case e.Kept != "":
-		return "Wrote this content:\n", "to take that back"
+		if made >= 0 {
+			notes = []string{"[to take that back, undo change " + changes[made].ID + "]"}
+		}
+		return "Wrote this content:\n" + Line(env, e, e.Files, time.Now()), notes
 	case !slices.ContainsFunc(changes, func(c filestate.Change) bool { return c.Before != c.After }):
-		return "There is nothing to take back: the files already are as they were before this change:\n", ""
+		return "There is nothing to take back: the files already are as they were before this change:\n" +
+			Line(env, e, e.Files, time.Now()), nil
 	}
-	return "Took back this change:\n", "to redo it"
+	var names []string
+	for _, f := range e.Files {
+		name := fmt.Sprintf("%s +%d -%d", wording.ShownName(env, f.Path), f.Added, f.Removed)
+		switch f.Op {
+		case "create":
+			name += " (removed)"
+		case "delete":
+			name += " (created again)"
+		}
+		names = append(names, name)
+	}
+	line = "Took back " + e.By.Tool + " " + strings.Join(names, ", ")
+	if made >= 0 {
+		line += "; redo: undo_change " + changes[made].ID
+	}
+	return line, nil
+}
+
+// maxRedone is how many undos of undos Own follows.
+const maxRedone = 4
+
+// Own reports whether the session itself made all of a change, so that it knows both what the change wrote and what
+// that replaced.
+func Own(ctx context.Context, env tool.Env, e journal.Entry) bool { return own(ctx, env, e, maxRedone) }
+
+func own(ctx context.Context, env tool.Env, e journal.Entry, deep int) bool {
+	if env.Shared || deep == 0 || e.Kept != "" || e.By.Principal != env.Key.Principal ||
+		e.By.Session != env.Key.Session {
+		return false
+	}
+	for _, id := range e.Undoes {
+		was, err := env.Files.History(ctx, journal.Query{ID: id, Limit: 1})
+		if err != nil || len(was) != 1 || !own(ctx, env, was[0], deep-1) {
+			return false
+		}
+	}
+	return true
 }
 
 // undoneMeanwhile reports whether a change was taken back since it was looked up.

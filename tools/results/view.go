@@ -172,54 +172,13 @@ func (v *View) shorten(r Row) (Row, string, int) {
 	}
 }
 
-// Numbered returns the first max lines of text (0: all) as a View shows them, counted from 1.
-func Numbered(text string, max int) string {
-	v := View{First: 1, Form: Form{Lines: max}}
-	v.addLines(text, len(text))
-	return v.String()
-}
-
-// openingLine is how many bytes of a long line an Opening shows where not all fits.
-const openingLine = 500
-
-// Opening returns the first max lines of text as Numbered does, in at most maxBytes, and how many it shows. Where they
-// do not fit, long lines are cut, and if that is not enough, the last ones left out.
-func Opening(text string, max, maxBytes int) (shown string, lines int) {
-	head, rest := 0, text
-	for range max {
-		n := strings.IndexByte(rest, '\n') + 1
-		if n == 0 {
-			n = len(rest)
-		}
-		head, rest = head+n, rest[n:]
-	}
+// Numbered returns text as a View shows its lines, counted from 1.
+func Numbered(text string) string {
 	v := View{First: 1}
-	if head <= maxBytes {
-		v.addLines(text[:head], head)
-	}
-	if head > maxBytes || v.text.Len() > maxBytes {
-		v = View{First: 1, Form: Form{Bytes: maxBytes}}
-		v.addLines(text[:head], openingLine)
-	}
-	return v.String(), v.Lines
-}
-
-// addLines adds the lines of text until one is refused. Of each only the first most bytes are shown, rounded to
-// characters.
-func (v *View) addLines(text string, most int) {
 	for line := range strings.Lines(text) {
-		r := Row{Text: strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")}
-		if len(r.Text) > most {
-			at := most
-			for at > 0 && !utf8.RuneStart(r.Text[at]) {
-				at--
-			}
-			r.Text, r.Cut = r.Text[:at], utf8.RuneCountInString(r.Text[at:])
-		}
-		if !v.Add(r) {
-			return
-		}
+		v.Add(Row{Text: strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")})
 	}
+	return v.String()
 }
 
 // weigh counts characters and quarters of a token.

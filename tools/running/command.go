@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"codehand/tools/permission"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -75,33 +74,17 @@ func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
 	o.Notes = append(o.Notes, "Shell cwd was reset to "+before)
 }
 
-// maxHinted is how many changed files one hint names.
-const maxHinted = 10
-
-// leftovers notes what a command left behind: processes, and files that are not what the session has seen. One that
-// only reads has changed none.
+// leftovers notes what a command left behind: processes, and files that are not what the session has seen.
 func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 	if i.Left > 0 {
 		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+
 			" killed; use run_in_background to keep one]")
 	}
-	if o.Env.Analysis.Class == permission.ReadOnly {
+	if o.Watch == nil {
 		return
 	}
-	stale, _ := o.Env.Files.Changed(ctx) // a hint only: every change looks for itself
-	var names []string
-	for _, e := range stale {
-		if e.Now == "" || o.Env.Rules.Hidden(e.Path) {
-			continue // gone, so there is nothing to read
-		}
-		if len(names) == maxHinted {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, wording.ShownName(o.Env, e.Path))
-	}
-	if len(names) > 0 {
-		o.Notes = append(o.Notes, "[changed on disk, read again before editing: "+strings.Join(names, ", ")+"]")
+	if hint := o.Watch.hint(ctx, o.Env); hint != "" {
+		o.Notes = append(o.Notes, hint)
 	}
 }
 

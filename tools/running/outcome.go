@@ -23,6 +23,7 @@ type Outcome struct {
 	Limit time.Duration // after which the command is ended
 	Notes []string      // the last lines of the answer
 	Stays bool          // the session's directory stays where it is, wherever the command went
+	Watch *FileWatch    // of a command that may change files; nil: nobody looks for what it changed
 }
 
 // Started answers a command that is a job from the start.
@@ -43,7 +44,7 @@ func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 	}
 	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with "+
 		"job_output.\n", JobAge(i), i.ID)
-	return o.result(i, text+printed(ShownOutput(o.Env, c, o.form()).Text)+c.Info.Missing()), nil
+	return o.result(i, text+printed(ShownOutput(ctx, o.Env, c, o.form()).Text)+c.Info.Missing()), nil
 }
 
 // Ended answers a command that is over. stopped is why the call ended it, if it did.
@@ -65,11 +66,11 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	if err != nil {
 		return tool.Result{}, err
 	}
-	shown := ShownOutput(o.Env, c, o.form())
+	shown := boundOutput(o.Env, c, o.form())
 	var kept *tool.Kept
 	if shown.Cut {
 		kept = o.keep(job, &c)
-		shown = ShownOutput(o.Env, c, o.form()) // with the path that it has now
+		shown = ShownOutput(ctx, o.Env, c, o.form()) // with the path that it has now
 	}
 	text := printed(shown.Text)
 	res := o.result(i, text)
@@ -107,19 +108,22 @@ func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 	}
 	out, errs := o.streams(stdout, stderr)
 	var kept *tool.Kept
+	both := ""
 	if out.Cut || errs.Cut {
 		whole := shell.Chunk{Info: i, Size: stdout.Size + stderr.Size, Lines: out.Lines + errs.Lines}
 		kept = o.keep(job, &whole)
 		stdout.Info, stderr.Info = whole.Info, whole.Info
-		out, errs = o.streams(stdout, stderr)
+		if both = o.both(ctx, whole, errs); both == "" {
+			out, errs = o.streams(stdout, stderr)
+		}
 	}
-	if out := trimOutput(out.Text); out != "" {
+	if out := trimOutput(out.Text); out != "" && both == "" {
 		text += "\nStdout:\n" + out
 	}
-	if errs := trimOutput(errs.Text); errs != "" {
+	if errs := trimOutput(errs.Text); errs != "" && both == "" {
 		text += "\nStderr:\n" + errs
 	}
-	res := o.result(i, text)
+	res := o.result(i, text+both)
 	res.Failed, res.Meta.Kept = tool.CommandFailed, kept
 	return res, nil
 }

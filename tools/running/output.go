@@ -3,6 +3,7 @@ package running
 import (
 	"cmp"
 	"context"
+	"io"
 	"strings"
 
 	"codehand/tools/results"
@@ -10,8 +11,34 @@ import (
 	"codehand/tools/tool"
 )
 
-// ShownOutput is a job's output within form. The whole is in the log, which the short form names.
-func ShownOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
+// ShownOutput is a job's output within form. The whole is in the log, which the short form names. Of an output that is
+// too long, lines are shown if the chunk begins where it begins, else the ends of the chunk.
+func ShownOutput(ctx context.Context, env tool.Env, c shell.Chunk, form results.Form) results.Shown {
+	shown := boundOutput(env, c, form)
+	if !shown.Cut || c.Info.Fault != "" || c.Next != c.Size || c.Info.State == shell.Running && c.Size > maxWaited {
+		return shown
+	}
+	if text, ok := preview(ctx, env, c.Info, shown, form); ok {
+		shown.Text = text
+	}
+	return shown
+}
+
+// maxWaited is how much output of a running job is read again: what it prints meanwhile waits.
+const maxWaited = 8 << 20
+
+// preview shows lines of a whole output, which shown has the measures of.
+func preview(ctx context.Context, env tool.Env, i shell.Info, shown results.Shown, form results.Form) (text string,
+	ok bool) {
+	_, err := env.Shell.Read(ctx, i.ID, func(r io.Reader) error {
+		text, ok = results.Preview(results.Spool{Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines}, r, form)
+		return nil
+	})
+	return text, ok && err == nil
+}
+
+// boundOutput is a job's output within form, or its beginning and its end.
+func boundOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
 	head, tail, lines := printedBy(c.Head), printedBy(c.Tail), c.Lines
 	if tail == "" && c.Tail != "" {
 		tail = "\n" // nothing of it can be shown, but head is not all there is
@@ -31,9 +58,35 @@ func (o *Outcome) streams(stdout, stderr shell.Chunk) (out, errs results.Shown) 
 	form := o.form()
 	most := min(maxFailure, form.Runes)
 	form.Runes = max(most/2, most-int(min(stderr.Size, maxFailure)))
-	out = ShownOutput(o.Env, stdout, form)
+	out = boundOutput(o.Env, stdout, form)
 	form.Runes = max(most/2, most-int(min(stdout.Size, maxFailure)))
-	return out, ShownOutput(o.Env, stderr, form)
+	return out, boundOutput(o.Env, stderr, form)
+}
+
+// shortErrors is how many bytes of stderr are shown also where both streams are: among many other lines, what the
+// command says of its failure may look like any other.
+const shortErrors = 2000
+
+// both shows lines of both streams of a command as they came, in one: then their numbers are those of the log. "": they
+// cannot be shown.
+func (o *Outcome) both(ctx context.Context, whole shell.Chunk, errs results.Shown) string {
+	if whole.Info.Fault != "" {
+		return ""
+	}
+	form := o.form()
+	form.Runes = min(maxFailure, form.Runes)
+	if errs.Bytes <= shortErrors {
+		form.Runes = max(form.Runes-shortErrors, 1)
+	}
+	text, ok := preview(ctx, o.Env, whole.Info,
+		results.Shown{Path: whole.Info.Log, Bytes: whole.Size, Lines: whole.Lines}, form)
+	if !ok {
+		return ""
+	}
+	if last := trimOutput(errs.Text); errs.Bytes <= shortErrors && !strings.Contains(text, last) {
+		text += "\nStderr:\n" + last
+	}
+	return "\nStdout and stderr:\n" + text
 }
 
 // whole is the output of a command that has ended, from its two streams one after the other if the log does not hold

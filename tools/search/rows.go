@@ -9,11 +9,17 @@ type RowForm struct {
 	Bare   bool                     // without line numbers
 	Parts  bool                     // matched parts instead of lines, one per row
 	Groups bool                     // lines that do not follow each other are parted by --
+	Once   bool                     // the name of a single file stands once, above its numbered lines
 }
 
 // Rows writes hits of mode Lines as grep does: path:line:text, and path-line-text for context.
 func Rows(files []FileHits, f RowForm) []string {
 	var rows []string
+	if f.Once && !f.Bare && len(files) == 1 && len(files[0].Lines) > 1 {
+		named := f.Name
+		f.Name = func(string) string { return "" }
+		rows = append(rows, named(files[0].Path))
+	}
 	for _, file := range files {
 		name := f.Name(file.Path)
 		if file.Binary {
@@ -21,7 +27,7 @@ func Rows(files []FileHits, f RowForm) []string {
 			continue
 		}
 		for i, l := range file.Lines {
-			if f.Groups && len(rows) > 0 && (i == 0 || file.Lines[i-1].N+1 != l.N) {
+			if f.Groups && len(rows) > 0 && (i == 0 && name != "" || i > 0 && file.Lines[i-1].N+1 != l.N) {
 				rows = append(rows, "--")
 			}
 			for _, text := range f.texts(l) {
@@ -67,8 +73,11 @@ func (f RowForm) row(name string, l Line, text string) string {
 	if l.Context {
 		sep = "-"
 	}
-	if f.Bare {
+	switch {
+	case f.Bare:
 		return name + sep + text
+	case name == "":
+		return strconv.Itoa(l.N) + sep + text
 	}
 	return name + sep + strconv.Itoa(l.N) + sep + text
 }

@@ -29,6 +29,13 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
+	form.Bare, form.Parts, form.Groups, form.Once = false, false, true, true
+	if got, want := Rows(files[:1], form), []string{"a", "1-X", "2:YES YES", "--", "9:YES"}; !slices.Equal(got, want) {
+		t.Errorf("one file: got %q, want %q", got, want)
+	}
+	if got, want := Rows([]FileHits{{Path: "/w/a", Lines: files[0].Lines[2:]}}, form), []string{"a:9:YES"}; !slices.Equal(got, want) {
+		t.Errorf("one line: got %q, want %q", got, want)
+	}
 	if n := files[0].NShown(); n != 2 {
 		t.Errorf("NShown is %d, want 2", n)
 	}

@@ -2,6 +2,8 @@ package viewing
 
 import (
 	"fmt"
+	"path"
+	"strings"
 	"time"
 
 	"codehand/tools/results"
@@ -71,4 +73,40 @@ func AtLeast(bound bool, n string) string {
 		return "at least " + n
 	}
 	return n
+}
+
+// byDirectorySaves is how many bytes a list by directory must save. Below that the plain list is easier to read.
+const byDirectorySaves = 64
+
+// ByDirectory names each directory once, above its files, where that makes the list much shorter. Directories
+// are in the order of their first file, so the newest is still on top.
+func ByDirectory(names []string) []string {
+	files, dirs := map[string][]string{}, []string{}
+	for _, name := range names {
+		dir, file := path.Split(name)
+		if strings.HasPrefix(name, " ") {
+			return names // it would look like a file of the directory above it
+		}
+		if files[dir] == nil {
+			dirs = append(dirs, dir)
+		}
+		files[dir] = append(files[dir], file)
+	}
+	var lines []string
+	for _, dir := range dirs {
+		if len(files[dir]) == 1 || dir == "" {
+			for _, file := range files[dir] {
+				lines = append(lines, dir+file)
+			}
+			continue
+		}
+		lines = append(lines, dir)
+		for _, file := range files[dir] {
+			lines = append(lines, " "+file)
+		}
+	}
+	if len(strings.Join(names, "\n"))-len(strings.Join(lines, "\n")) < byDirectorySaves {
+		return names
+	}
+	return lines
 }
