@@ -93,7 +93,6 @@ func (s *Server) assemble(o Options) (err error) {
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
-	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.log)
 	s.sessions = sessions.NewTable(s.build)
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
@@ -102,6 +101,7 @@ func (s *Server) assemble(o Options) (err error) {
 	}
 	if err := s.useHooks(cfg); err != nil {
 		return err
+	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.pipe.Runs, s.log)
 	}
 	if o.Serve {
 		if s.team, err = newTeam(context.Background(), o, e); err != nil {

@@ -113,6 +113,7 @@ type Plan struct {
 // Results are the texts that were too long to show.
 type Results struct {
 	KeepDays int
+	MaxBytes int64 // of all sessions together
 }
 
 // Tools is which tools there are and how they run.

@@ -98,7 +98,7 @@ func TestDefaults(t *testing.T) {
 	defaults := map[string]string{
 		"permissions.mode": "default", "permissions.ask_fallback": "client", "permissions.ask_timeout_ms": "600000",
 		"hooks.tool_names": "claude", "hooks.trust_project": "false", "hooks.fail_closed": "false",
-		"plan.approval_fallback": "client", "results.keep_days": "30", "tools.max_parallel": "10", "tools.profile": "default", "tools.deferral": "auto", "skills.allow_shell": "false", "read.dedup": "once",
+		"plan.approval_fallback": "client", "results.keep_days": "30", "results.max_bytes": "1GiB", "tools.max_parallel": "10", "tools.profile": "default", "tools.deferral": "auto", "skills.allow_shell": "false", "read.dedup": "once",
 		"read.max_tokens": "25000", "read.max_line": "2000", "read.line_format": "tab", "read.version": "auto", "read.image_max_edge": "1568", "read.pdf": "true", "edit.guard": "strict", "edit.desanitize": "false",
 		"write.durability": "full", "write.secret_paths": "", "journal.keep_days": "30", "journal.max_bytes": "1GiB", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
 		"grep.default_mode": "files_with_matches", "grep.timeout_ms": "20000", "shell.enabled": "true",
@@ -264,6 +264,7 @@ func samples(w *world) map[string][2]string {
 		"plan.approval_fallback":      {`"auto"`, "auto"},
 		"results.keep_days":           {"7", "7"},
 		"tools.profile":               {`"simple"`, "simple"},
+		"results.max_bytes":           {`"64MiB"`, "64 MiB"},
 		"tools.deferral":              {`"off"`, "off"},
 		"tools.always":                {`["web_fetch", "mcp__git-hub__Search"]`, "web_fetch, mcp__git-hub__Search"},
 		"skills.dirs":                 {`["` + w.path("home") + `"]`, w.path("home")},

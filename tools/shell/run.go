@@ -136,6 +136,9 @@ func (j *Job) finish(why State, left int) {
 	}
 	background := j.info.Background
 	j.mu.Unlock()
+	if background && j.output.lost() == "" {
+		j.removeSpools() // the log has all that is kept of them
+	}
 	close(j.ended) // before the record: a Board that hangs must not delay an answer
 	if background {
 		j.report()
