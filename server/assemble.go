@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -44,13 +45,14 @@ type engines struct {
 	hooks   *hooks.Runner
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
+	echo    io.Writer // Options.Echo
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
 // does.
 func (s *Server) assemble(o Options) (err error) {
 	cfg := o.Config
-	e := &engines{}
+	e := &engines{echo: o.Echo}
 	s.engines = e
 	defer func() {
 		if err != nil {
@@ -99,9 +101,9 @@ func (s *Server) assemble(o Options) (err error) {
 		AskFallback: cfg.Permissions.AskFallback,
 		Parallel:    cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
 	}
+	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.pipe.Runs, s.log)
 	if err := s.useHooks(cfg); err != nil {
 		return err
-	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.pipe.Runs, s.log)
 	}
 	if o.Serve {
 		if s.team, err = newTeam(context.Background(), o, e); err != nil {
@@ -158,7 +160,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.log)
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(),
-		Hurried: s.life.hurried.Load})
+		Withheld: e.tenants.Withheld(at), Hurried: s.life.hurried.Load, Echo: e.echo})
 	if err != nil && at.Prefs.NoShell == "" {
 		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)

@@ -192,6 +192,7 @@ type Shell struct {
 	AutoBackgroundMS int      // 0: never
 	InitFile         string   // absolute; sourced before each command; "": none
 	EnvAllow         []string // names, or prefixes that end in `*`, passed on besides the built-in ones
+	EnvAllowSecret   []string // likewise, also what sounds like a secret
 }
 
 // Protocol is what is spoken.

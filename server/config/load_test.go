@@ -213,6 +213,7 @@ func samples(w *world) map[string][2]string {
 		"shell.auto_background_ms":  {"0", "0"},
 		"shell.init_file":           {`"` + w.path("init.sh") + `"`, w.path("init.sh")},
 		"shell.env_allow":           {`["FOO", "BAR_*"]`, "FOO,BAR_*"},
+		"shell.env_allow_secret":    {`["MY_TOKEN", "AWS_*"]`, "MY_TOKEN,AWS_*"},
 		"protocol.versions":         {`["2025-06-18"]`, "2025-06-18"},
 		"stdio.eof_grace":           {`"1m"`, "1m"},
 		"stdio.parent_watch":        {"false", "false"},

@@ -196,6 +196,9 @@ func toolTable(c *Config) []setting {
 		{"shell.init_file", "file that is sourced before each command", operatorOnly, file{&c.Shell.InitFile}},
 		{"shell.env_allow", "environment variables that commands get besides the usual ones: NAME or PREFIX_*",
 			operatorOnly, list{&c.Shell.EnvAllow, checkEnvName}},
+		{"shell.env_allow_secret",
+			"the same for variables that hold secrets, such as GH_TOKEN: every command that a model runs can read them",
+			operatorOnly, list{&c.Shell.EnvAllowSecret, checkEnvPattern}},
 	}
 }
 

@@ -1,15 +1,19 @@
 package shell
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 // A spool is the file that one stream of a command is written to.
 type spool struct {
 	file    *os.File
 	path    string
-	pos     int64 // how far it was copied
-	base    int64 // bytes that came before the beginning of the file
-	lines   int   // line ends copied
-	punched int64 // end of the part that was released
+	pos     int64     // how far it was copied
+	base    int64     // bytes that came before the beginning of the file
+	lines   int       // line ends copied
+	punched int64     // end of the part that was released
+	echo    io.Writer // gets what is copied, too; nil: nobody looks on
 }
 
 // open makes the file. In append mode, because the command's processes share it: two that were given the same file
