@@ -26,7 +26,8 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand call grep_search pattern='func main' output_mode=content
   codehand call read_file file_path=go.mod limit=5
   codehand call multi_edit --json '{"edits":[],"dry_run":true}'`,
-		Args: wanted(cobra.MinimumNArgs(1)),
+		Args:              wanted(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given == "" && cmd.Flags().Changed("json") {
 				return usage("codehand call --help", "--json is empty")
@@ -94,6 +95,7 @@ func object(b []byte, hint string) (json.RawMessage, error) {
 }
 
 func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) error {
+	live := t.watch()
 	s, err := t.openQuiet(cmd)
 	if err != nil {
 		return err
@@ -107,9 +109,12 @@ func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) 
 		return &exitError{code: exitFailed, err: err, hint: "codehand tools"}
 	case failed:
 		t.log.Flush() // what led to it stands above it
-		fmt.Fprintln(t.errs, text)
+		fmt.Fprintln(t.errs, live.rest(text))
 		return &exitError{code: exitFailed, err: errors.New("")}
 	}
-	_, err = fmt.Fprintln(t.out, text)
+	if text = live.rest(text); text == "" {
+		return nil // it was shown as it came
+	}
+	_, err = fmt.Fprintln(t.out, t.paint(text))
 	return err
 }
