@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -45,13 +46,14 @@ type engines struct {
 	hooks   *hooks.Runner
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
+	echo    io.Writer // Options.Echo
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
 // does.
 func (s *Server) assemble(o Options) (err error) {
 	cfg := o.Config
-	e := &engines{}
+	e := &engines{echo: o.Echo}
 	s.engines = e
 	defer func() {
 		if err != nil {
@@ -92,13 +94,13 @@ func (s *Server) assemble(o Options) (err error) {
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
-	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.log)
 	s.sessions = sessions.NewTable(s.build)
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
 		AskFallback: cfg.Permissions.AskFallback, UserFile: cfg.Permissions.UserFile,
 		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
 	}
+	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.pipe.Runs, s.log)
 	if err := s.useHooks(cfg); err != nil {
 		return err
 	}
@@ -170,7 +172,8 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.log)
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(),
-		Hurried: s.life.hurried.Load, Over: func(i shell.Info) { notifier{s}.jobOver(key, at, i) }})
+		Withheld: e.tenants.Withheld(at), Hurried: s.life.hurried.Load, Echo: e.echo,
+		Over: func(i shell.Info) { notifier{s}.jobOver(key, at, i) }})
 	if err != nil && at.Prefs.NoShell == "" {
 		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)

@@ -20,6 +20,8 @@ func (s *Server) useHooks(cfg config.Config) error {
 		OwnNames:   cfg.Hooks.ToolNames == ownToolNames,
 		FailClosed: cfg.Hooks.FailClosed,
 		EnvAllow:   cfg.Shell.EnvAllow,
+		EnvSecret:  cfg.Shell.EnvAllowSecret,
+		Personal:   !s.engines.durable,
 		Home:       cfg.Home,
 		Log:        s.log,
 	}

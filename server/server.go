@@ -36,6 +36,7 @@ type Options struct {
 	Record  func(pipeline.Record) // of every call; must not block; nil: none
 
 	AuditOut io.Writer // where the audit goes with audit.dir = "-"
+	Echo     io.Writer // gets what commands print, as it comes; nil: nobody looks on
 
 	storeTime time.Duration // bounds one operation of the Store with its retries; 0: 2 s
 

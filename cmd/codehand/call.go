@@ -34,7 +34,8 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand call grep_search pattern='func main' output_mode=content
   codehand call read_file file_path=go.mod limit=5
   codehand call multi_edit --json '{"edits":[],"dry_run":true}'`,
-		Args: wanted(cobra.MinimumNArgs(1)),
+		Args:              wanted(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given == "" && cmd.Flags().Changed("json") {
 				return usage("codehand call --help", "--json is empty")
@@ -103,16 +104,17 @@ func object(b []byte, hint string) (json.RawMessage, error) {
 
 // call makes one call in process and prints its answer.
 func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) error {
+	live := t.watch()
 	s, err := t.openFor(cmd)
 	if err != nil {
 		return err
 	}
-	return t.answer(cmd, s, name, input)
+	return t.answer(cmd, s, live, name, input)
 }
 
 // callAsPerson is call for what a person types: an edit needs no read before it, and that is said.
 func (t *terminal) callAsPerson(cmd *cobra.Command, name string, input json.RawMessage) error {
-	blind := false
+	blind, live := false, t.watch()
 	s, err := t.openFrom(cmd, nil, slog.LevelWarn, func(cfg *config.Config) {
 		// A conversation has read files, or can; a person who types one call cannot. Whoever sets the guard is obeyed.
 		if cfg.Origin("edit.guard") == "default" && cfg.StdioHandle == "" && cfg.StdioProcessID == "" {
@@ -122,7 +124,7 @@ func (t *terminal) callAsPerson(cmd *cobra.Command, name string, input json.RawM
 	if err != nil {
 		return err
 	}
-	err = t.answer(cmd, s, name, input)
+	err = t.answer(cmd, s, live, name, input)
 	if err == nil && blind && edits(name, input) {
 		fmt.Fprintln(t.errs, "codehand: edited without a read before: old_string stood for it (--edit-guard strict "+
 			"demands one)")
@@ -130,8 +132,8 @@ func (t *terminal) callAsPerson(cmd *cobra.Command, name string, input json.RawM
 	return err
 }
 
-// answer makes the call, prints its answer, and closes s.
-func (t *terminal) answer(cmd *cobra.Command, s *server.Server, name string, input json.RawMessage) error {
+// answer makes the call, prints of its answer what live has not shown, and closes s.
+func (t *terminal) answer(cmd *cobra.Command, s *server.Server, live *live, name string, input json.RawMessage) error {
 	text, failed, err := s.Call(cmd.Context(), name, input)
 	if closing := s.Close(); err == nil {
 		err = closing
@@ -141,10 +143,13 @@ func (t *terminal) answer(cmd *cobra.Command, s *server.Server, name string, inp
 		return &exitError{code: exitFailed, err: err, hint: "codehand tools"}
 	case failed:
 		t.log.Flush() // what led to it stands above it
-		fmt.Fprintln(t.errs, text)
+		fmt.Fprintln(t.errs, live.rest(text))
 		return &exitError{code: exitFailed, err: errors.New("")}
 	}
-	_, err = fmt.Fprintln(t.out, text)
+	if text = live.rest(text); text == "" {
+		return nil // it was shown as it came
+	}
+	_, err = fmt.Fprintln(t.out, t.paint(text))
 	return err
 }
 

@@ -58,6 +58,9 @@ Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.
 				}
 			}
 			if len(args) == 0 {
+				if isTerminal(t.in) {
+					fmt.Fprintln(t.errs, "codehand: reading commands from standard input, one a line; Ctrl-D ends it")
+				}
 				if err := c.lines(t.input(cmd.Context()), out, asJSON); err != nil {
 					return err
 				}

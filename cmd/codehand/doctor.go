@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"codehand/server/audit"
 	"codehand/server/config"
 	"codehand/server/sessions"
+	"codehand/tools/sandbox"
 )
 
 // checkLimit bounds one check.
@@ -39,9 +39,11 @@ func newDoctor(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [ROOT...]",
 		Short: "Check this machine and the settings",
-		Long: `Check what codehand needs here: its binary, configuration, roots, state directory
-and programs, and whether it answers clients of both protocol eras with the given
-settings. Nothing is changed, except that a missing state directory is created.
+		Long: `Check what codehand needs here: its binary, configuration, roots, state directory,
+programs and hooks, the files of clients that start it, and whether it answers
+clients of both protocol eras with the given settings. It also lists the variables of
+this environment that commands do not get. Nothing is changed, except that a missing
+state directory is created.
 
 With --audit DIR check an audit log instead: every line must follow the one
 before, in all files of the log. The first line that is changed, cut or missing
@@ -78,6 +80,7 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 			return nil
 		},
 	}
+	localConfig(cmd, "check the configuration in `FILE`, for stdio and for serve")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	cmd.Flags().StringVar(&audit, "audit", "", "check the audit log in `DIR`, and nothing else")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings, too")
@@ -92,15 +95,25 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 			{ID: "config", Level: "FAIL", Text: err.Error(), Fix: "fix the file or the setting that is named"}}
 	}
 	args := append([]string{"stdio"}, cfg.Roots...)
+	if file := cmd.Flag("config").Value.String(); file != "" {
+		args = append(args, "--config="+file)
+	}
 	for flag, value := range given(cmd) {
 		args = append(args, flag+"="+value)
 	}
+	env := sync.OnceValue(func() []string {
+		return sandbox.Environ(sandbox.EnvOptions{Roots: cfg.Roots, Allow: cfg.Shell.EnvAllow,
+			AllowSecret: cfg.Shell.EnvAllowSecret, Personal: true})
+	})
 	checks := []func(context.Context) []finding{
 		func(context.Context) []finding { return []finding{checkBinary()} },
-		func(context.Context) []finding { return checkConfig(cfg, warnings) },
+		func(context.Context) []finding { return append(checkConfig(cfg, warnings), checkServe(cmd)...) },
 		func(context.Context) []finding { return checkRoots(cfg) },
 		func(ctx context.Context) []finding { return append(checkState(cfg), checkJournal(ctx, cfg)...) },
-		func(context.Context) []finding { return checkPrograms() },
+		func(context.Context) []finding { return checkPrograms(cfg) },
+		func(context.Context) []finding { return checkHooks(cfg, env()) },
+		func(context.Context) []finding { return checkEnvironment(env()) },
+		func(ctx context.Context) []finding { return checkClients(ctx, cfg) },
 		func(context.Context) []finding {
 			return []finding{{ID: "sandbox", Level: "note",
 				Text: "level 1 (limits): commands run with a filtered environment, and codehand ends their whole " +
@@ -215,18 +228,9 @@ func checkState(cfg config.Config) []finding {
 	dir, err := config.OpenState(cfg.StateDir)
 	if err != nil {
 		return []finding{{"state", "FAIL", err.Error(),
-			"the directory must belong to you and have mode 0700; or choose another one with --state-dir"}}
+			"the directory must belong to you, have mode 0700 and be writable; or choose another one with --state-dir"}}
 	}
-	probe, err := os.CreateTemp(dir, "doctor-*")
-	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(),
-			"free some space, or choose another directory with --state-dir"}}
-	}
-	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
-	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(), "check the file system"}}
-	}
-	return []finding{{"state", "ok", dir, ""}}
+	return checkWritable(dir)
 }
 
 // maxRecovered is how many files of the journal are named.
@@ -249,29 +253,6 @@ func checkJournal(ctx context.Context, cfg config.Config) []finding {
 	if more := len(found) - maxRecovered; more > 0 {
 		out = append(out, finding{"journal", "note", fmt.Sprintf("%d more such versions are kept", more),
 			"codehand history lists them"})
-	}
-	return out
-}
-
-func checkPrograms() []finding {
-	var out []finding
-	for _, p := range []struct{ name, level, fix string }{
-		{"bash", "warn", "install bash: without it commands run in sh"},
-		{"git", "note", "install git if the workspace is a repository"},
-	} {
-		found := ""
-		for _, dir := range []string{"/usr/bin", "/bin", "/usr/local/bin"} {
-			if info, err := os.Stat(filepath.Join(dir, p.name)); err == nil && info.Mode().IsRegular() {
-				found = filepath.Join(dir, p.name)
-				break
-			}
-		}
-		if found == "" {
-			out = append(out, finding{"programs", p.level, p.name + " is not in /usr/bin, /bin or /usr/local/bin",
-				p.fix})
-			continue
-		}
-		out = append(out, finding{"programs", "ok", found, ""})
 	}
 	return out
 }

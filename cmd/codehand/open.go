@@ -29,6 +29,17 @@ func load(cmd *cobra.Command, roots []string) (config.Config, []config.Warning, 
 	return config.Load(src)
 }
 
+// ofStdio marks a flag --config of a command that is not about serve.
+const ofStdio = "codehand_of_stdio"
+
+// localConfig gives a command that is not about serve a flag --config.
+func localConfig(cmd *cobra.Command, doc string) {
+	cmd.Flags().String("config", "", doc)
+	if err := cmd.Flags().SetAnnotation("config", ofStdio, []string{""}); err != nil {
+		panic(err) // the flag was made in the line before
+	}
+}
+
 // given returns the settings that the command line has, by flag.
 func given(cmd *cobra.Command) map[string]string {
 	flags := map[string]string{}
@@ -72,7 +83,8 @@ func (t *terminal) openFrom(cmd *cobra.Command, roots []string, least slog.Level
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err}
 	}
-	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log})
+	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log,
+		Echo: t.echo})
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}

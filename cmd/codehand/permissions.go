@@ -44,7 +44,8 @@ or a failure, 2 usage, 3 configuration.`,
 		Example: `  codehand permissions check run_shell command='git push --force'
   codehand permissions check edit_file file_path=.env old_string=a new_string=b
   codehand permissions check Bash command='npm test && rm -r dist' --json`,
-		Args: wanted(cobra.MinimumNArgs(1)),
+		Args:              wanted(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := t.arguments(cmd.Context(), args[1:], given)
 			if err != nil {

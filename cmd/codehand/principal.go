@@ -32,7 +32,8 @@ func forPrincipal(cmd *cobra.Command) {
 // aboutServe says whether a command reads the settings as serve does.
 func aboutServe(cmd *cobra.Command) bool {
 	_, either := cmd.Annotations[ofPrincipal]
-	return cmd.Flags().Lookup("config") != nil && (!either || cmd.Flags().Changed(ofPrincipal))
+	f := cmd.Flags().Lookup("config")
+	return f != nil && f.Annotations[ofStdio] == nil && (!either || cmd.Flags().Changed(ofPrincipal))
 }
 
 // openFor is openQuiet, for the principal that --principal names, if it does.

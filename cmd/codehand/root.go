@@ -42,7 +42,14 @@ func usage(hint, format string, args ...any) error {
 func wanted(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return &exitError{code: exitUsage, err: err, hint: cmd.CommandPath() + " --help"}
+			if len(args) > 0 && cmd.HasAvailableSubCommands() {
+				return unknownCommand(cmd, args)
+			}
+			hint := cmd.CommandPath() + " --help"
+			if check(cmd, nil) == nil {
+				return usage(hint, "unexpected argument %q; usage: %s", args[len(args)-1], cmd.UseLine())
+			}
+			return usage(hint, "wrong number of arguments; usage: %s", cmd.UseLine())
 		}
 		return nil
 	}
@@ -56,6 +63,7 @@ type terminal struct {
 	log    *logging.Writer               // to errs, which a client need not read
 	server atomic.Pointer[server.Server] // what a command has opened
 	hangup atomic.Pointer[func() bool]   // what SIGHUP does; false: it ends the process, as without one
+	echo   io.Writer                     // gets what commands print, as it comes; nil: nobody looks on
 }
 
 // last ends the jobs of a command that is not given the time to end by itself, and writes what it logged.
@@ -76,6 +84,9 @@ func (t *terminal) hungUp() bool {
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	t := &terminal{in: in, out: out, errs: errs, log: logging.NewWriter(errs)}
 	root := newRoot(t)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeSettings(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -93,8 +104,6 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	switch {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // who reads us has seen enough
-	case !ok && strings.HasPrefix(err.Error(), "unknown command"):
-		exit = &exitError{code: exitUsage, err: err, hint: "codehand --help"}
 	case !ok:
 		exit = &exitError{code: exitFailed, err: err}
 	}
@@ -110,6 +119,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 // newRoot lists every command. Bare codehand is the stdio server when a client starts it, and a short guide for a
 // person.
 func newRoot(t *terminal) *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "codehand",
 		Short: "The tools of a coding agent, for any MCP client",
@@ -121,6 +131,10 @@ output; for people there are the commands below.`),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				_, err := io.WriteString(t.out, versionLine())
+				return err
+			}
 			if isTerminal(t.in) {
 				fmt.Fprint(t.errs, guide)
 				return nil
@@ -128,10 +142,11 @@ output; for people there are the commands below.`),
 			return t.stdio(cmd, nil)
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &exitError{code: exitUsage, err: err, hint: cmd.CommandPath() + " --help"}
-	})
+	root.SetFlagErrorFunc(flagError)
+	// cobra's own flag has its text from a template, and the package for that makes the program 2.6 MB larger
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version")
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(newHelp())
 	addSettings(root)
 	root.AddCommand(
 		newStdio(t),
@@ -145,6 +160,7 @@ output; for people there are the commands below.`),
 		newPermissions(t),
 		newTools(t),
 		newClassify(t),
+		newCompletion(t),
 		newDoctor(t),
 		newVersion(t),
 		newSettings(),

@@ -444,7 +444,7 @@ func (run *serving) paste(urls []string) {
 		run.say("no snippets: clients cannot connect to a unix socket; listen on an address as well")
 		return
 	}
-	e := clients.Endpoint{URL: at}
+	e := clients.Endpoint{URL: at, Command: installed()}
 	if run.mode != "none" {
 		e.TokenEnv = tokenVariable
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 func newStdio(t *terminal) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "stdio [ROOT...]",
 		Short: "Serve one client on standard input and output",
 		Long: `Serve one MCP client on standard input and output, in every protocol revision
@@ -26,6 +26,8 @@ Exit codes: 0 the input ended or a signal came, 1 reading the input failed,
 3 configuration, 128+n a second signal n.`,
 		RunE: func(cmd *cobra.Command, roots []string) error { return t.stdio(cmd, roots) },
 	}
+	localConfig(cmd, "read `FILE` instead of the user's configuration")
+	return cmd
 }
 
 // stdio serves one client. Nothing else may write to standard output meanwhile.

@@ -23,8 +23,8 @@ func systemdSockets() ([]net.Listener, error) {
 		return nil, nil // they are another process's
 	}
 	n, err := strconv.Atoi(count)
-	if err != nil {
-		return nil, fmt.Errorf("LISTEN_FDS: %w", err)
+	if err != nil || n < 0 {
+		return nil, fmt.Errorf("LISTEN_FDS=%q: must be a whole number", count)
 	}
 	var all []net.Listener
 	for fd := firstSocket; fd < firstSocket+n; fd++ {

@@ -24,7 +24,8 @@ func newTools(t *terminal) *cobra.Command {
 input schema of one tool.
 
 Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
-		Args: wanted(cobra.MaximumNArgs(1)),
+		Args:              wanted(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := t.openQuiet(cmd)
 			if err != nil {
@@ -58,7 +59,12 @@ func (t *terminal) showTool(entries []server.Entry, name string, asJSON bool) er
 		return e.Tool.Spec.Name == name || slices.Contains(e.Tool.Spec.Aliases, name)
 	})
 	if i < 0 {
-		return &exitError{code: exitFailed, err: fmt.Errorf("there is no tool %s", name), hint: "codehand tools"}
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Tool.Spec.Name)
+		}
+		err := fmt.Errorf("there is no tool %s%s", name, didYouMean(name, names))
+		return &exitError{code: exitFailed, err: err, hint: "codehand tools"}
 	}
 	e := entries[i]
 	if asJSON {

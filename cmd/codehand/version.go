@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -37,12 +38,17 @@ each on a line, and the instructions.`,
 				}
 				return json.NewEncoder(t.out).Encode(v)
 			}
-			_, err := fmt.Fprintf(t.out, "codehand %s %s %s\n", v.Version, v.Go, v.Platform)
+			_, err := io.WriteString(t.out, versionLine())
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
+}
+
+// versionLine is what --version and version print.
+func versionLine() string {
+	return fmt.Sprintf("codehand %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // buildVersion is the release, else the module version that go install knows, else the commit, else devel.

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 type Endpoint struct {
 	URL      string // of /mcp
 	TokenEnv string // variable that holds the token where the client runs; "": none is needed
+	Command  string // absolute path of codehand, for clients that are told a program; "": its name, to be found on PATH
 }
 
 // A Snippet is what somebody pastes into a file of one client.
@@ -66,7 +68,7 @@ var remotes = []remote{
 		files: Files{"~/.config/Claude/claude_desktop_config.json",
 			"~/Library/Application Support/Claude/claude_desktop_config.json",
 			`%APPDATA%\Claude\claude_desktop_config.json`, ""},
-		note: "its file cannot hold remote servers; use the absolute path of codehand as command"},
+		note: "its file cannot hold remote servers; on another machine use the path of codehand there"},
 	{id: "vscode", text: vscode, note: "or run: MCP: Add Server",
 		files: Files{"~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json",
 			`%APPDATA%\Code\User\mcp.json`, ".vscode/mcp.json"}},
@@ -170,8 +172,11 @@ func plain(e Endpoint) entry { return entry{URL: e.URL} }
 
 // command is the entry of our bridge.
 func command(e Endpoint) entry {
-	return entry{Command: "codehand", Args: bridgeArgs(e), Env: map[string]string{}}
+	return entry{Command: program(e), Args: bridgeArgs(e), Env: map[string]string{}}
 }
+
+// program is what starts our bridge. Programs with windows have no PATH of use, so it is a path where that is known.
+func program(e Endpoint) string { return cmp.Or(e.Command, "codehand") }
 
 func bridgeArgs(e Endpoint) []string {
 	args := []string{"connect", e.URL}
@@ -240,12 +245,15 @@ func codex(e Endpoint) string {
 	return out + "tool_timeout_sec = 600\nstartup_timeout_sec = 20\n"
 }
 
+// continueHead is without what Continue refuses a file.
+const continueHead = "name: codehand\nversion: \"1.0.0\"\nschema: \"v1\"\n"
+
 func continueYAML(e Endpoint) string {
-	return "mcpServers:\n  - name: codehand\n    type: streamable-http\n    url: " + quoted(e.URL) + "\n"
+	return continueHead + "mcpServers:\n  - name: codehand\n    type: streamable-http\n    url: " + quoted(e.URL) + "\n"
 }
 
 func continueBridge(e Endpoint) string {
-	return "mcpServers:\n  - name: codehand\n    command: codehand\n    args: " +
+	return continueHead + "mcpServers:\n  - name: codehand\n    command: " + quoted(program(e)) + "\n    args: " +
 		strings.TrimSuffix(text(bridgeArgs(e)), "\n") + "\n"
 }
 

@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 // endpoints are the two ways in which a server can be reached. The query shows that nothing is escaped that needs not be.
 var endpoints = map[string]clients.Endpoint{
-	"none":  {URL: "http://127.0.0.1:7433/mcp"},
-	"token": {URL: "https://tools.example.com/mcp?a=1&b=2", TokenEnv: "CODEHAND_TOKEN"},
+	"none":  {URL: "http://127.0.0.1:7433/mcp", Command: "/home/you/go/bin/codehand"},
+	"token": {URL: "https://tools.example.com/mcp?a=1&b=2", TokenEnv: "CODEHAND_TOKEN", Command: "/home/you/go/bin/codehand"},
 }
 
 // TestSnippetsGolden shows every snippet as it is pasted.

@@ -114,6 +114,7 @@ type Plan struct {
 // Results are the texts that were too long to show.
 type Results struct {
 	KeepDays int
+	MaxBytes int64 // of all sessions together
 }
 
 // Tools is which tools there are and how they run.
@@ -192,6 +193,7 @@ type Shell struct {
 	AutoBackgroundMS int      // 0: never
 	InitFile         string   // absolute; sourced before each command; "": none
 	EnvAllow         []string // names, or prefixes that end in `*`, passed on besides the built-in ones
+	EnvAllowSecret   []string // likewise, also what sounds like a secret
 }
 
 // Protocol is what is spoken.

@@ -14,11 +14,12 @@ func spellings(key string) (env, flag string) {
 
 // A Setting describes one setting, for help texts and the reference.
 type Setting struct {
-	Key     string // log.level
-	Env     string // CODEHAND_LOG_LEVEL
-	Flag    string // --log-level
-	Doc     string // half a sentence
-	Default string // as Flag would take it; "": empty
+	Key     string   // log.level
+	Env     string   // CODEHAND_LOG_LEVEL
+	Flag    string   // --log-level
+	Doc     string   // half a sentence
+	Default string   // as Flag would take it; "": empty
+	Values  []string // the only ones that there are; nil: others, too
 }
 
 // Settings lists all settings, in the order of the reference. The slice is the caller's.
@@ -27,7 +28,22 @@ func Settings() []Setting {
 	var list []Setting
 	for _, s := range table(&c) {
 		env, flag := spellings(s.key)
-		list = append(list, Setting{Key: s.key, Env: env, Flag: flag, Doc: s.doc, Default: s.at.text()})
+		one := Setting{Key: s.key, Env: env, Flag: flag, Doc: s.doc, Default: s.at.text()}
+		switch at := s.at.(type) {
+		case choice:
+			one.Values = at.of
+		case profile:
+			one.Values = at.of
+		case partly:
+			one.Values = at.of
+		case mode:
+			one.Values = modeNames()
+		case level:
+			one.Values = levelNames
+		case toggle:
+			one.Values = []string{"true", "false"}
+		}
+		list = append(list, one)
 	}
 	return list
 }

@@ -48,7 +48,11 @@ func notThere(e entry) string {
 	case e.key == managedRulesOnly:
 		return e.key + ": counts only in the administrator's file"
 	}
-	return fmt.Sprintf("unknown key %q", e.key)
+	var known []string
+	for _, s := range Settings() {
+		known = append(known, s.Key)
+	}
+	return fmt.Sprintf("unknown key %q", e.key) + meant(e.key, known)
 }
 
 // principal applies one key of a principal, or of all.

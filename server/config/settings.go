@@ -42,7 +42,7 @@ func defaults() Config {
 			AskTimeout: 10 * time.Minute},
 		Hooks:   Hooks{ToolNames: "claude"},
 		Plan:    Plan{ApprovalFallback: "client"},
-		Results: Results{KeepDays: 30},
+		Results: Results{KeepDays: 30, MaxBytes: gib},
 		Tools:   Tools{MaxParallel: 10, Profile: "default", Deferral: "auto"},
 		Read: Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto",
 			ImageMaxEdge: 1568, PDF: true},
@@ -119,6 +119,9 @@ func ruleTable(c *Config) []setting {
 			narrower, choice{&c.Plan.ApprovalFallback, []string{"console", "client", "auto"}}},
 		{"results.keep_days", "days to keep results that were too long to show", narrower,
 			number{&c.Results.KeepDays, 1, 3650, false}},
+		{"results.max_bytes",
+			"most bytes of such results and of job logs to keep, of one session a quarter; the oldest go first",
+			operatorOnly, size{&c.Results.MaxBytes, mib, 1024 * gib}},
 	}
 }
 
@@ -194,6 +197,9 @@ func toolTable(c *Config) []setting {
 		{"shell.init_file", "file that is sourced before each command", operatorOnly, file{&c.Shell.InitFile}},
 		{"shell.env_allow", "environment variables that commands get besides the usual ones: NAME or PREFIX_*",
 			operatorOnly, list{&c.Shell.EnvAllow, checkEnvName}},
+		{"shell.env_allow_secret",
+			"the same for variables that hold secrets, such as GH_TOKEN: every command that a model runs can read them",
+			operatorOnly, list{&c.Shell.EnvAllowSecret, checkEnvPattern}},
 	}
 }
 

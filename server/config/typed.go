@@ -40,7 +40,8 @@ func (l *loader) unknownVariable(name string) {
 	switch words := strings.TrimPrefix(name, envPrefix); {
 	case strings.HasPrefix(words, "TEST_"):
 	case strings.Contains(words, "_"):
-		l.problems.add(name, "unknown setting in the environment")
+		l.problems.add(name, "unknown setting in the environment"+
+			meant(name, spelled(l.table, func(env, _ string) string { return env })))
 	default:
 		l.warnings = append(l.warnings, Warning{Origin: name, Text: "is not a setting; ignored"})
 	}
@@ -60,8 +61,18 @@ func (l *loader) flags() {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		l.problems.add("flag "+name, "unknown flag")
+		l.problems.add("flag "+name, "unknown flag"+
+			meant(name, spelled(l.table, func(_, flag string) string { return flag })))
 	}
+}
+
+// spelled lists one spelling of all settings.
+func spelled(table []setting, as func(env, flag string) string) []string {
+	names := make([]string, len(table))
+	for i, s := range table {
+		names[i] = as(spellings(s.key))
+	}
+	return names
 }
 
 // typed is an input that somebody typed: relative to where that was.

@@ -104,7 +104,7 @@ type choice struct {
 func (v choice) set(in input) error {
 	s, ok := in.raw.(string)
 	if !ok || !slices.Contains(v.of, strings.TrimSpace(s)) {
-		return fmt.Errorf("must be one of %s", strings.Join(v.of, ", "))
+		return fmt.Errorf("must be one of %s%s", strings.Join(v.of, ", "), meant(s, v.of))
 	}
 	*v.p = strings.TrimSpace(s)
 	return nil
@@ -134,13 +134,22 @@ func (v mode) set(in input) error {
 	}
 	m, err := permission.ParseMode(strings.TrimSpace(s))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w%s", err, meant(s, modeNames()))
 	}
 	*v.p = m
 	return nil
 }
 
 func (v mode) text() string { return v.p.String() }
+
+// modeNames are those of all modes.
+func modeNames() []string {
+	var names []string
+	for m := permission.Default; m <= permission.Bypass; m++ {
+		names = append(names, m.String())
+	}
+	return names
+}
 
 // rank is not quite the order of permission.Mode.AtMost: a project puts neither of dontAsk and plan in the place of the
 // other. dontAsk runs what rules allow, and plan can be left by the user's approval.
@@ -155,6 +164,9 @@ type level struct{ p *slog.Level }
 
 var levels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 
+// levelNames are the words for levels. They never change.
+var levelNames = []string{"debug", "info", "warn", "error"}
+
 func (v level) set(in input) error {
 	s, _ := in.raw.(string)
 	for _, l := range levels {
@@ -163,7 +175,7 @@ func (v level) set(in input) error {
 			return nil
 		}
 	}
-	return errors.New("must be one of debug, info, warn, error")
+	return fmt.Errorf("must be one of %s%s", strings.Join(levelNames, ", "), meant(s, levelNames))
 }
 
 func (v level) text() string { return strings.ToLower(v.p.String()) }

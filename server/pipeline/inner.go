@@ -35,6 +35,7 @@ func (c *call) inner(ctx context.Context, name string, input json.RawMessage, lo
 	}
 	defer found.Leave()
 	defer v.Leave()
+	c.visit.answers(v.id)
 	v.arrived = c.visit.arrived // it is the same answer that a client waits for
 	a := Arrival{
 		Progress: c.progress, Token: c.arrival.Token, Via: c.bound.Spec.Name, From: c.arrival.From,

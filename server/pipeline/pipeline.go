@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"codehand/tools/hooks"
@@ -46,6 +47,14 @@ type Pipeline struct {
 	AuditReady func() error
 
 	gates gates
+	calls sync.Map // ids of those that are not answered yet, and of those that they made
+}
+
+// Runs says whether a call of that id has not been answered yet, or was made by such a call: its answer may still name
+// what it kept.
+func (p *Pipeline) Runs(call string) bool {
+	_, ok := p.calls.Load(call)
+	return ok
 }
 
 // AskClient is the AskFallback that leaves default asks to the client's own dialog.

@@ -107,30 +107,39 @@ func (c *call) resolve(t *permission.Target) {
 	t.Folds = c.state.Rules.ComparesPaths() && space.Folds(t.Value)
 }
 
-// maxLinks is how many links without a target realPath follows.
-const maxLinks = 40
+const (
+	// maxLinks is how many links without a target realPath follows.
+	maxLinks = 40
+	// maxComponents is how many components of a path outside the roots are looked for on the disk.
+	maxComponents = 256
+)
 
 // realPath follows the links of an absolute path outside the roots, as far as it exists, so that rules can name what a
 // command would reach. A network share is left alone: on Windows a mere look sends the user's password hash to it.
 func realPath(path string) string {
+	if strings.Count(filepath.ToSlash(path), "/") > maxComponents {
+		return path
+	}
 	at, rest, links := path, "", 0
 	for filepath.IsAbs(at) && !strings.HasPrefix(filepath.ToSlash(at), "//") {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
 		up := filepath.Dir(at)
-		switch target, err := os.Readlink(at); {
-		case err == nil && links < maxLinks: // it leads to what is not there yet
-			links++
-			if !filepath.IsAbs(target) {
-				target = filepath.Join(up, target)
+		if _, err := os.Lstat(at); err == nil { // a look at one name: to resolve asks for each on the way
+			if real, err := filepath.EvalSymlinks(at); err == nil {
+				return filepath.Join(real, rest)
 			}
-			at = target
-		case at == up:
-			return path
-		default:
-			at, rest = up, filepath.Join(filepath.Base(at), rest)
+			if target, err := os.Readlink(at); err == nil && links < maxLinks { // it leads to what is not there yet
+				links++
+				if !filepath.IsAbs(target) {
+					target = filepath.Join(up, target)
+				}
+				at = target
+				continue
+			}
 		}
+		if at == up {
+			return path
+		}
+		at, rest = up, filepath.Join(filepath.Base(at), rest)
 	}
 	return path
 }

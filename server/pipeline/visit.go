@@ -20,9 +20,11 @@ type Visit struct {
 	answered func()         // ends the turn of the calls that arrived with it
 
 	mu      sync.Mutex
-	ticket  *ticket // at the session's gate; nil: given up, a new one is taken at the gate
-	atGate  bool    // too late to step aside
-	running bool    // Call has not returned: it leaves by itself
+	ticket  *ticket  // at the session's gate; nil: given up, a new one is taken at the gate
+	atGate  bool     // too late to step aside
+	running bool     // Call has not returned: it leaves by itself
+	left    bool     // Leave was called
+	ids     []string // of the call and those that it made, in Pipeline.calls
 
 	commanded bool // by Call alone
 }
@@ -35,6 +37,7 @@ func (v *Visit) Commanded() bool { return v.commanded }
 // until Visit.Call; its Key may not.
 func (p *Pipeline) Arrive(s *session.State) *Visit {
 	v := p.visit(s)
+	v.answers(v.id)
 	if s.Results != nil {
 		v.shelf, v.answered = s.Results.Arrive()
 		if s.Shared {
@@ -68,10 +71,30 @@ func (v *Visit) Leave() {
 	v.answered()
 	v.mu.Lock()
 	busy := v.running
+	v.left = true
 	v.mu.Unlock()
 	if !busy {
 		v.leave()
+		v.forget()
 	}
+}
+
+// answers notes a call whose result the answer of this one may name.
+func (v *Visit) answers(call string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ids = append(v.ids, call)
+	v.pipe.calls.Store(call, nil)
+}
+
+// forget ends what answers noted.
+func (v *Visit) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, id := range v.ids {
+		v.pipe.calls.Delete(id)
+	}
+	v.ids = nil
 }
 
 // leave gives the ticket up, also in the middle of a call.
@@ -120,8 +143,12 @@ func (v *Visit) begin() {
 func (v *Visit) end() {
 	v.leave()
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.running = false
+	left := v.left
+	v.mu.Unlock()
+	if left {
+		v.forget()
+	}
 }
 
 // randomText returns n random characters, at most 16, of a-z and 2-7.

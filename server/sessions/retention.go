@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,26 +19,34 @@ const (
 	// keptDays is how long what a session left on disk is kept if nobody says (results.keep_days): kept results and job
 	// logs, which a client that resumes a conversation may still name.
 	keptDays = 30
-	// keptBytes is how much of it one principal may have.
+	// keptBytes is how much of it all sessions together keep if nobody says (results.max_bytes).
 	keptBytes = 1 << 30
-	// keptJobs is how long no job loses its log for want of room: a finished one can be read for a day. None runs as
-	// long.
-	keptJobs = 24 * time.Hour
-	// sweepPause is the time between two sweeps that calls cause, and sweepAll between two over all principals.
-	sweepPause = time.Minute
-	sweepAll   = time.Hour
+	// sessionShare is the part of that which one session may have, so that one cannot take all.
+	sessionShare = 4
+	// slack is the part of the limit that a sweep leaves free, and after which the next one begins, so that a server at
+	// its limit does not look through all sessions at each call.
+	slack = 16
+	// mostHeld is of how many sessions it is known what they had.
+	mostHeld = 10_000
+	// longestJob is more than any job may run: spool files that nobody wrote to for so long are those of a process that
+	// was killed.
+	longestJob = 24 * time.Hour
+	// sweepPause is the time between two sweeps for age.
+	sweepPause = time.Hour
 )
 
 // Dir is where sessions keep what is too large for the Store, below the state directory: a directory for each
 // principal, and in it one for each session, with the directories jobs and tool-results.
 const Dir = "sessions"
 
-// A Retention removes what was kept too long, and the oldest of what is too much. Sweeps run beside the calls, one at a
-// time; several processes may sweep the same directory. It is safe for concurrent use.
+// A Retention removes what was kept too long, and the oldest of what is too much. A session is held to its share at the
+// end of each call that keeps something. Sweeps over all sessions run beside the calls, one at a time; several
+// processes may sweep the same directory. It is safe for concurrent use.
 type Retention struct {
 	dir    string
 	age    time.Duration
-	most   int64 // bytes of one principal
+	most   int64                  // bytes of all sessions
+	runs   func(call string) bool // a call that may still name its result in an answer
 	now    func() time.Time
 	log    *slog.Logger
 	sweeps sync.WaitGroup
@@ -45,54 +54,52 @@ type Retention struct {
 	mu      sync.Mutex
 	closed  bool
 	running bool
-	last    time.Time       // begin of the last sweep
-	lastAll time.Time       // begin of the last one over all
-	grown   map[string]bool // directories of principals that kept something since
+	last    time.Time        // begin of the last sweep
+	grown   int64            // bytes that sessions of this process kept since
+	held    map[string]int64 // bytes of a session when it last kept something, by directory
 }
 
-// NewRetention begins with a sweep over all.
-func NewRetention(state string, c config.Results, log *slog.Logger) *Retention {
-	days := c.KeepDays
-	if days <= 0 {
-		days = keptDays
-	}
+// NewRetention begins with a sweep over all. runs says whether a call of that id has not been answered yet: what it
+// kept stays.
+func NewRetention(state string, c config.Results, runs func(call string) bool, log *slog.Logger) *Retention {
 	r := &Retention{
-		dir: filepath.Join(state, Dir), age: time.Duration(days) * 24 * time.Hour, most: keptBytes,
-		now: time.Now, log: log, grown: map[string]bool{},
+		dir: filepath.Join(state, Dir), age: time.Duration(cmp.Or(c.KeepDays, keptDays)) * 24 * time.Hour,
+		most: cmp.Or(c.MaxBytes, keptBytes), runs: runs, now: time.Now, log: log, held: map[string]int64{},
 	}
 	r.Look()
 	return r
 }
 
-// Kept notes that a session whose shelf is dir may have kept something, and begins a sweep if it is time.
+// Kept holds the session whose shelf is dir to its share, because a call of it may have kept something, and begins a
+// sweep if all sessions together may have too much.
 func (r *Retention) Kept(dir string) {
-	// dir is <r.dir>/<principal>/<session>/tool-results.
-	if rest, err := filepath.Rel(r.dir, dir); err == nil && filepath.IsLocal(rest) {
-		principal, _, _ := strings.Cut(filepath.ToSlash(rest), "/")
-		r.mu.Lock()
-		r.grown[principal] = true
-		r.mu.Unlock()
+	session := filepath.Dir(dir) // <r.dir>/<principal>/<session>
+	if rest, err := filepath.Rel(r.dir, session); err != nil || !filepath.IsLocal(rest) {
+		return // nothing of ours
 	}
+	held := r.trim(r.keptFiles(session), r.most/sessionShare)
+	r.mu.Lock()
+	r.grown += max(held-r.held[session], 0)
+	r.held[session] = held
+	r.mu.Unlock()
 	r.Look()
 }
 
-// Look begins a sweep if the last one was long enough ago, none runs, and there is something to look at. Calls and the
-// clock of an idle server run it.
+// Look begins a sweep if the last one was long enough ago or much was kept since, and none runs. Calls and the clock of
+// an idle server run it.
 func (r *Retention) Look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	all := now.Sub(r.lastAll) >= sweepAll
-	if r.closed || r.running || now.Sub(r.last) < sweepPause || !all && len(r.grown) == 0 {
+	if r.closed || r.running || now.Sub(r.last) < sweepPause && r.grown < r.most/slack {
 		return
 	}
-	grown := r.grown
-	r.grown, r.last, r.running = map[string]bool{}, now, true
-	if all {
-		r.lastAll = now
+	r.last, r.grown, r.running = now, 0, true
+	if len(r.held) > mostHeld {
+		clear(r.held)
 	}
 	r.sweeps.Go(func() {
-		r.sweep(func(principal string) bool { return all || grown[principal] })
+		r.sweep()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.running = false
@@ -107,27 +114,55 @@ func (r *Retention) Close() {
 	r.sweeps.Wait()
 }
 
-// sweep looks through the principals that are wanted.
-func (r *Retention) sweep(wanted func(principal string) bool) {
+// sweep looks through all sessions. If they have too much together, those go first of which the principal with the most
+// has the oldest: nobody loses what he kept because another one floods.
+func (r *Retention) sweep() {
 	principals, err := os.ReadDir(r.dir)
 	if err != nil {
 		return // there were no sessions yet
 	}
+	var all []*holding
+	var sum int64
 	for _, p := range principals {
-		if p.IsDir() && wanted(p.Name()) {
-			r.sweepPrincipal(filepath.Join(r.dir, p.Name()))
+		if p.IsDir() {
+			h := r.sweepPrincipal(filepath.Join(r.dir, p.Name()))
+			all, sum = append(all, h), sum+h.size
+		}
+	}
+	if sum <= r.most {
+		return
+	}
+	for goal := r.most - r.most/slack; sum > goal; {
+		most := slices.MaxFunc(all, func(a, b *holding) int { return cmp.Compare(a.size, b.size) })
+		if len(most.files) == 0 {
+			if most.size == 0 {
+				return // nobody has anything that may go
+			}
+			most.size = 0
+			continue
+		}
+		oldest := most.files[0]
+		most.files, most.size = most.files[1:], most.size-oldest.size
+		if r.remove(oldest.path, os.Remove) {
+			sum -= oldest.size
 		}
 	}
 }
 
+// A holding is what the sessions of a principal keep.
+type holding struct {
+	files []keptFile // that may go, the oldest first
+	size  int64      // of all, also of those that may not go
+}
+
 // sweepPrincipal removes sessions that nobody has written to for long, then files that are too old, then the oldest of
-// those that are too much.
-func (r *Retention) sweepPrincipal(dir string) {
+// the sessions that have too much, and returns what may still go.
+func (r *Retention) sweepPrincipal(dir string) *holding {
+	h := &holding{}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // it holds no sessions
+		return h // it holds no sessions
 	}
-	var files []keptFile
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if !e.IsDir() {
@@ -138,24 +173,39 @@ func (r *Retention) sweepPrincipal(dir string) {
 		case old:
 			r.remove(path, os.RemoveAll)
 		default:
-			files = append(files, keptFiles(path)...)
+			files := slices.DeleteFunc(r.keptFiles(path), func(f keptFile) bool {
+				return !f.live && r.now().Sub(f.last) >= r.age && r.remove(f.path, os.Remove)
+			})
+			h.size += r.trim(files, r.most/sessionShare)
+			h.files = append(h.files, r.keptFiles(path)...)
 		}
 	}
-	slices.SortFunc(files, func(a, b keptFile) int { return a.last.Compare(b.last) })
-	var sum int64
-	for _, f := range files {
-		sum += f.size
-	}
-	for _, f := range files {
-		age := r.now().Sub(f.last)
-		if f.open || age < r.age && (sum <= r.most || f.job && age < keptJobs) {
-			continue
-		}
-		if r.remove(f.path, os.Remove) {
-			sum -= f.size
-		}
-	}
+	h.files = slices.DeleteFunc(h.files, func(f keptFile) bool { return f.live })
+	slices.SortFunc(h.files, byAge)
+	return h
 }
+
+// trim removes the oldest of files until the rest has at most that many bytes, and returns how many it has.
+func (r *Retention) trim(files []keptFile, most int64) (left int64) {
+	for _, f := range files {
+		left += f.size
+	}
+	if left <= most {
+		return left
+	}
+	slices.SortFunc(files, byAge)
+	for _, f := range files {
+		if left <= most {
+			break
+		}
+		if !f.live && r.remove(f.path, os.Remove) {
+			left -= f.size
+		}
+	}
+	return left
+}
+
+func byAge(a, b keptFile) int { return a.last.Compare(b.last) }
 
 // abandoned says whether nobody has written to a session for long, and no process holds the lock on what it remembers.
 // That is looked at last: the walk over the files takes longer. Whoever comes between the look and the end of the
@@ -176,17 +226,16 @@ func (r *Retention) remove(path string, by func(string) error) bool {
 	return true
 }
 
-// A keptFile is a kept result, or the log of a job.
+// A keptFile is a kept result, or a file of a job that does not run.
 type keptFile struct {
 	path string
 	size int64
 	last time.Time // when it was written to
-	job  bool
-	open bool // the job may still run
+	live bool      // a call kept it that is not answered yet: it counts and stays
 }
 
-// keptFiles are those of one session. What else lies there is not touched.
-func keptFiles(session string) []keptFile {
+// keptFiles are those of one session, without what a job writes. What else lies there is not touched.
+func (r *Retention) keptFiles(session string) []keptFile {
 	var all []keptFile
 	for _, dir := range []string{"tool-results", "jobs"} {
 		dir := filepath.Join(session, dir)
@@ -197,24 +246,34 @@ func keptFiles(session string) []keptFile {
 		if err != nil {
 			continue // it was removed meanwhile
 		}
-		names := map[string]bool{}
+		writing := map[string]bool{} // jobs by name: their spool files go when they end
+		first := len(all)
 		for _, e := range entries {
-			names[e.Name()] = true
-		}
-		for _, e := range entries {
-			base, isLog := strings.CutSuffix(e.Name(), ".log")
+			ext := filepath.Ext(e.Name())
+			base := strings.TrimSuffix(e.Name(), ext)
 			info, err := e.Info()
-			if err != nil || !info.Mode().IsRegular() || !isLog && filepath.Ext(e.Name()) != ".txt" {
+			if err != nil || !info.Mode().IsRegular() || !slices.Contains(keptSuffixes, ext) {
 				continue
 			}
-			all = append(all, keptFile{
-				path: filepath.Join(dir, e.Name()), size: info.Size(), last: info.ModTime(), job: isLog,
-				open: isLog && (names[base+".out"] || names[base+".err"]), // the spools of a job go with its shell
-			})
+			call, _, _ := strings.Cut(base, "-")
+			f := keptFile{path: filepath.Join(dir, e.Name()), size: info.Size(), last: info.ModTime(),
+				live: ext == ".txt" && r.runs(call)}
+			if (ext == ".out" || ext == ".err") && r.now().Sub(f.last) < longestJob {
+				writing[base] = true
+			}
+			all = append(all, f)
 		}
+		ours := slices.DeleteFunc(all[first:], func(f keptFile) bool {
+			base := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
+			return filepath.Ext(f.path) != ".txt" && writing[base]
+		})
+		all = all[:first+len(ours)]
 	}
 	return all
 }
+
+// keptSuffixes are those of results, and of a job's log and its two spools.
+var keptSuffixes = []string{".txt", ".log", ".out", ".err"}
 
 // lastWritten is the newest time of a file below path, or that of path if there is none. Directories do not count: a
 // sweep writes to them, too.

@@ -66,20 +66,19 @@ func (p *past) wants(names ...string) {
 // retention over the directory, which has not looked yet.
 func (p *past) retention(most int64) *Retention {
 	return &Retention{
-		dir: p.dir, age: 30 * day, most: most, now: func() time.Time { return p.now }, log: slog.New(slog.DiscardHandler), grown: map[string]bool{},
+		dir: p.dir, age: 30 * day, most: most, runs: func(call string) bool { return call == "open" }, now: func() time.Time { return p.now },
+		log: slog.New(slog.DiscardHandler), held: map[string]int64{},
 	}
 }
 
 const day = 24 * time.Hour
 
-func everybody(string) bool { return true }
-
 // TestSweepByAge: what nobody has written to for 30 days goes, a session whole, in one that lives on file by file; but not
-// what is not ours, nor the log of a job that may run.
+// what is not ours, nor the files of a job that may run. Those of a job whose server was killed go.
 func TestSweepByAge(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	p.retention(1 << 20).sweep(everybody) // there is nothing yet
+	p.retention(1 << 20).sweep() // there is nothing yet
 	p.put("a/old/tool-results/x-t.txt", 10, 31*day)
 	p.put("a/old/jobs/job_a.log", 10, 45*day)
 	p.put("a/old/jobs/job_a.out", 10, 45*day)
@@ -89,14 +88,15 @@ func TestSweepByAge(t *testing.T) {
 	p.put("a/mixed/tool-results/other", 10, 31*day)
 	p.put("a/mixed/jobs/job_ended.log", 10, 31*day)
 	p.put("a/mixed/jobs/job_open.log", 10, 31*day)
-	p.put("a/mixed/jobs/job_open.out", 10, 31*day)
+	p.put("a/mixed/jobs/job_open.out", 10, time.Hour)
+	p.put("a/mixed/jobs/job_killed.log", 10, 31*day)
+	p.put("a/mixed/jobs/job_killed.err", 10, 31*day)
 	p.put("b/s/tool-results/x-t.txt", 10, 31*day)
 	must(t, os.MkdirAll(filepath.Join(p.dir, "b/empty/jobs"), 0o700))
 
-	p.retention(1 << 20).sweep(func(principal string) bool { return principal == "a" })
+	p.retention(1 << 20).sweep()
 	p.wants("a/mixed/jobs/job_open.log", "a/mixed/jobs/job_open.out", "a/mixed/tool-results/new-t.txt", "a/mixed/tool-results/other",
-		"a/young/tool-results/x-t.txt", "b/s/tool-results/x-t.txt")
-	p.retention(1 << 20).sweep(everybody)
+		"a/young/tool-results/x-t.txt")
 	if _, err := os.Stat(filepath.Join(p.dir, "b/s")); err == nil {
 		t.Error("the session of another principal is left")
 	}
@@ -135,7 +135,7 @@ func TestSweepSparesWhoComesBack(t *testing.T) {
 	p.wants(append(s2, "a/s3/state.json", "a/s3/state.lock")...)
 	must(t, snapshot.Close())
 	p.put("a/s3/state.json", 10, 31*day) // it was written at the end
-	p.retention(1 << 20).sweep(everybody)
+	p.retention(1 << 20).sweep()
 	p.wants(s2...)
 }
 
@@ -152,7 +152,7 @@ func TestSweepKeepsNames(t *testing.T) {
 		t.Skip("nothing keeps us from removing files here")
 	}
 	for range 2 {
-		p.retention(1 << 20).sweep(everybody)
+		p.retention(1 << 20).sweep()
 		p.wants("a/s/jobs/job_a.log")
 	}
 }
@@ -171,73 +171,89 @@ func TestSweepFollowsNoLink(t *testing.T) {
 			t.Skipf("links cannot be made here: %v", err)
 		}
 	}
-	p.retention(1).sweep(everybody)
+	p.retention(1).sweep()
 	other.wants("docs/diary.txt", "session/tool-results/diary.txt")
 }
 
-// TestSweepBySize: of more than a principal may have, the oldest go, whichever session they are of; of jobs only those
-// that ended a day ago. Another principal's do not count.
+// TestSessionShare: ten commands left 641 MB in 7 s. At the end of a call its session has no more than a quarter of what
+// all may have; the oldest files go, but never what an open call kept nor what a job writes. Other sessions are not looked
+// at.
+func TestSessionShare(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.put("a/s1/tool-results/open-t.txt", 400, 9*time.Hour)
+	p.put("a/s1/tool-results/1-t.txt", 400, 8*time.Hour)
+	p.put("a/s1/jobs/job_ended.log", 400, 7*time.Hour)
+	p.put("a/s1/jobs/job_runs.log", 4_000, 6*time.Hour)
+	p.put("a/s1/jobs/job_runs.err", 4_000, 6*time.Hour)
+	p.put("a/s1/tool-results/2-t.txt", 400, 5*time.Hour)
+	p.put("a/s1/tool-results/3-t.txt", 400, 4*time.Hour)
+	p.put("a/s2/tool-results/4-t.txt", 4_000, 9*time.Hour)
+	r := p.retention(8_000)
+	r.Close() // so that no sweep begins
+	r.Kept(filepath.Join(p.dir, "a", "s1", "tool-results"))
+	if all := p.left(); len(all) != 8 {
+		t.Errorf("left are %q, though there is room for all", all)
+	}
+	r.most = 4_800
+	r.Kept(filepath.Join(p.dir, "a", "s1", "tool-results"))
+	p.wants("a/s1/jobs/job_runs.err", "a/s1/jobs/job_runs.log", "a/s1/tool-results/2-t.txt", "a/s1/tool-results/3-t.txt",
+		"a/s1/tool-results/open-t.txt", "a/s2/tool-results/4-t.txt")
+}
+
+// TestSweepBySize: of more than all may have, the oldest go of whoever has most, whichever session they are of.
 func TestSweepBySize(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	p.put("a/s1/tool-results/1-t.txt", 400, 9*day)
-	p.put("a/s2/tool-results/2-t.txt", 400, 8*day)
-	p.put("a/s1/jobs/job_old.log", 400, 7*day)
-	p.put("a/s1/jobs/job_open.log", 400, 6*day)
-	p.put("a/s1/jobs/job_open.err", 0, 6*day)
-	p.put("a/s2/tool-results/3-t.txt", 400, 5*time.Hour)
-	p.put("a/s2/jobs/job_new.log", 400, 4*time.Hour)
-	p.put("a/s1/tool-results/4-t.txt", 400, time.Hour)
-	p.put("b/s/tool-results/x-t.txt", 5_000, day)
-
-	p.retention(2_800).sweep(func(principal string) bool { return principal == "a" })
+	for i := range 8 {
+		p.put(fmt.Sprintf("a/s%d/tool-results/%d-t.txt", i%4, i), 500, time.Duration(9-i)*day)
+	}
+	p.put("b/s/tool-results/x-t.txt", 500, 20*day)
+	p.retention(4_500).sweep()
 	if got := len(p.left()); got != 9 {
 		t.Errorf("%d files are left, though there is room for all", got)
 	}
-	p.retention(2_000).sweep(func(principal string) bool { return principal == "a" })
-	p.wants("a/s1/jobs/job_old.log", "a/s1/jobs/job_open.err", "a/s1/jobs/job_open.log", "a/s1/tool-results/4-t.txt",
-		"a/s2/jobs/job_new.log", "a/s2/tool-results/3-t.txt", "b/s/tool-results/x-t.txt")
-	p.retention(1_000).sweep(func(principal string) bool { return principal == "a" })
-	p.wants("a/s1/jobs/job_open.err", "a/s1/jobs/job_open.log", "a/s2/jobs/job_new.log", "b/s/tool-results/x-t.txt")
-	p.retention(1_000).sweep(everybody)
-	p.wants("a/s1/jobs/job_open.err", "a/s1/jobs/job_open.log", "a/s2/jobs/job_new.log")
+	p.retention(4_000).sweep() // down to 3,750
+	p.wants("a/s0/tool-results/4-t.txt", "a/s1/tool-results/5-t.txt", "a/s2/tool-results/2-t.txt", "a/s2/tool-results/6-t.txt",
+		"a/s3/tool-results/3-t.txt", "a/s3/tool-results/7-t.txt", "b/s/tool-results/x-t.txt")
 }
 
-// TestRetentionLooks: sweeps run at most once a minute, over those who kept something, and once an hour over all; none
-// begins after the end.
+// TestRetentionLooks: sweeps run once an hour, and as soon as much was kept; none begins after the end.
 func TestRetentionLooks(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	r := p.retention(1_000)
-	look := func(principal string, want ...string) {
+	r := p.retention(16_000)
+	kept := func(name string, size int, age time.Duration) {
 		t.Helper()
-		if principal != "" {
-			r.Kept(filepath.Join(p.dir, principal, "s", "tool-results"))
-		} else {
-			r.Look()
-		}
+		p.put(name, size, age)
+		r.Kept(filepath.Join(p.dir, filepath.Dir(name)))
 		r.sweeps.Wait()
-		p.wants(want...)
 	}
-	a, b := "a/s/tool-results/x-t.txt", "b/s/tool-results/x-t.txt"
-	p.put(a, 2_000, time.Hour)
-	look("") // the first one is over all
-	p.put(a, 2_000, time.Hour)
-	p.put(b, 2_000, time.Hour)
-	p.now = p.now.Add(59 * time.Second)
-	look("a", a, b)
-	p.now = p.now.Add(time.Second)
-	look("", b)
-	p.put(a, 2_000, time.Hour)
+	old, x, y := "a/old/tool-results/x-t.txt", "b/s/tool-results/x-t.txt", "b/s/tool-results/y-t.txt"
+	p.put(old, 10, 31*day)
+	r.Look() // the first one
+	r.sweeps.Wait()
+	p.wants()
+	p.put(old, 10, 31*day)
+	kept(x, 900, 0)
+	p.wants(old, x)
+	kept(y, 900, 0) // more than a sixteenth of all since
+	p.wants(x, y)
+	p.put(old, 10, 31*day)
+	p.now = p.now.Add(59 * time.Minute)
+	r.Look()
+	r.sweeps.Wait()
+	p.wants(old, x, y)
 	p.now = p.now.Add(time.Minute)
-	look("", a, b) // nobody kept anything
-	look("b", a)
-	p.now = p.now.Add(time.Hour)
-	look("")
-	p.put(a, 2_000, time.Hour)
+	r.Look()
+	r.sweeps.Wait()
+	p.wants(x, y)
+	p.put(old, 10, 40*day)
 	r.Close()
 	p.now = p.now.Add(time.Hour)
-	look("a", a)
+	r.Look()
+	r.sweeps.Wait()
+	p.wants(old, x, y)
 }
 
 // TestRetentionFails: what cannot be removed is said, and the rest goes all the same.
@@ -256,14 +272,18 @@ func TestRetentionFails(t *testing.T) {
 	}
 }
 
-// TestRetentionDays: files are kept for the days that the operator gives, or for 30.
-func TestRetentionDays(t *testing.T) {
+// TestRetentionSettings: files are kept for the days and up to the size that the operator gives, or for 30 days and 1 GiB.
+func TestRetentionSettings(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[int]time.Duration{0: 30 * day, 3: 3 * day} {
-		r := NewRetention(t.TempDir(), config.Results{KeepDays: given}, slog.New(slog.DiscardHandler))
+	for _, c := range []struct {
+		given config.Results
+		age   time.Duration
+		most  int64
+	}{{config.Results{}, 30 * day, 1 << 30}, {config.Results{KeepDays: 3, MaxBytes: 1 << 20}, 3 * day, 1 << 20}} {
+		r := NewRetention(t.TempDir(), c.given, func(string) bool { return false }, slog.New(slog.DiscardHandler))
 		r.Close()
-		if r.age != want || r.most != 1<<30 {
-			t.Errorf("%d days: kept are %s, %d bytes", given, r.age, r.most)
+		if r.age != c.age || r.most != c.most {
+			t.Errorf("%+v: kept are %s, %d bytes", c.given, r.age, r.most)
 		}
 	}
 }

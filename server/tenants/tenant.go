@@ -107,7 +107,8 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.openSkills(m.skillDirs(o.who))
 	t.Env = sync.OnceValue(func() []string {
-		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow})
+		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
+			AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: !m.Durable})
 	})
 	probe, err := shell.New(shell.Options{Dir: m.State, Init: m.Config.Shell.InitFile})
 	switch {
@@ -125,6 +126,15 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.profile = m.Config.Tools.Profile
 	m.arrange(t)
 	return t, nil
+}
+
+// Withheld are the names of variables that commands lack, for the person whose variables they are; nil for those who
+// come over a network.
+func (m *Maker) Withheld(t *Tenant) []string {
+	if m.Durable {
+		return nil
+	}
+	return sandbox.Withheld(t.Env())
 }
 
 // openSkills lets calls read the directories of skills. One inside a root is there already, and stays what it is.

@@ -53,11 +53,12 @@ type done struct {
 	err    error  // why it has no exit of its own: it could not be started, or had to be ended; nil: it has
 }
 
-// program puts a command into the environment of this event. Programs get what the operator's commands get, no variable
-// of ours and nothing that sounds like a secret, and where the project is, under the name that scripts know, too.
+// program puts a command into the environment of this event. Programs get what the operator's commands get, and where
+// the project is, under the name that scripts know, too.
 func (r *Runner) program(command []string, timeout time.Duration, e Event, input []byte) program {
 	p := program{command: command, timeout: timeout, input: input}
-	p.env = sandbox.Environ(sandbox.EnvOptions{Roots: e.Roots, Allow: r.o.EnvAllow})
+	p.env = sandbox.Environ(sandbox.EnvOptions{Roots: e.Roots, Allow: r.o.EnvAllow, AllowSecret: r.o.EnvSecret,
+		Personal: r.o.Personal})
 	if len(e.Roots) > 0 {
 		p.env = append(p.env, "CLAUDE_PROJECT_DIR="+e.Roots[0], "CODEHAND_PROJECT_DIR="+e.Roots[0])
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	OwnNames   bool     // hooks are told our names of tools instead of those that other agents use
 	FailClosed bool     // a hook that may decide and fails blocks the call
 	EnvAllow   []string // variables that programs get beside the usual ones
+	EnvSecret  []string // likewise, also those that sound like a secret
+	Personal   bool     // programs get the agents and the display of the person who started this process
 	Home       string   // what `~/` in a condition means
 	Log        *slog.Logger
 }

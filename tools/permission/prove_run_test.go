@@ -115,7 +115,7 @@ func (ws *runWorkspace) run(t *testing.T, command string) {
 	cmd := exec.CommandContext(ctx, ws.bash, "--noprofile", "--norc", "-c", commandIn(ws.dir, command))
 	cmd.Dir = ws.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + ws.home, "LANG=C.UTF-8", "PAGER=cat", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
-		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "npm_config_update_notifier=false"}, sandbox.Neutral()...)
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "npm_config_update_notifier=false"}, sandbox.Neutral(nil)...)
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil && ctx.Err() != nil {
 		t.Errorf("%q did not end within %v", command, runLimit)

@@ -51,6 +51,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[timeout (?:raised|lowered) from `,
 		`\[.* is gone\. Shell cwd was reset to `,
 		`\[sandbox level `,
+		`\[\S+(?: \S+)? may want .* which commands do not get; `,
 		`\[(?:job|monitor) \S+ `,
 		`\[(?:job_output|the next call) will show this output again\][ \t]*$`,
 		`\[.* in the middle were skipped without filtering; `,

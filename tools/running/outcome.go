@@ -59,6 +59,9 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 		if meaning := shell.Meaning(i.Command, i.Exit, i.Err == 0); meaning != "" {
 			o.Notes = append([]string{"[exit code 1: " + meaning + "]"}, o.Notes...)
 		} else {
+			if line := withheldLine(o.Env.Analysis, o.Env.Shell.Withheld()); line != "" {
+				o.Notes = append(o.Notes, line)
+			}
 			return o.failed(ctx, job, i)
 		}
 	}

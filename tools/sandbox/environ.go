@@ -14,7 +14,8 @@ type EnvOptions struct {
 	Roots       []string // PATH entries below these are left out
 	Temp        string   // TMPDIR
 	Allow       []string // further names or NAME_* the operator passes on
-	AllowSecret []string // likewise; only these may sound like a secret (TOKEN, KEY …)
+	AllowSecret []string // likewise; only these may sound like a secret (TOKEN, KEY …) or hold one
+	Personal    bool     // commands are those of the person whose environment this is: agents and display pass, too
 }
 
 // passed are the server's variables that a command gets.
@@ -26,8 +27,13 @@ var passed = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 }
 
-// never are passed whatever is configured: they make programs load or run something else, change how bash reads a
-// command, or lead to agents and daemons with rights of their own.
+// personal are the variables by which programs find the agents, the display and the buses of the person at the machine.
+var personal = []string{
+	"SSH_AUTH_SOCK", "GPG_TTY", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_*",
+}
+
+// never are passed whatever is configured, but for those of personal on stdio: they make programs load or run something
+// else, change how bash reads a command, or lead to agents and daemons with rights of their own.
 var never = []string{
 	"LD_*", "DYLD_*", "BASH_ENV", "ENV", "BASH_FUNC_*", "IFS", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS",
 	"CDPATH", "GLOBIGNORE", "GIT_*", "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST", "CODEHAND_*", "CODEHAND",
@@ -57,7 +63,7 @@ func Environ(o EnvOptions) []string {
 	env := map[string]string{}
 	for _, entry := range os.Environ() {
 		name, value, ok := strings.Cut(entry, "=")
-		if ok && passes(name, o) && !credentials.MatchString(value) {
+		if ok && passes(name, o) && (Matches(o.AllowSecret, name) || !credentials.MatchString(value)) {
 			env[name] = value
 		}
 	}
@@ -76,21 +82,51 @@ func Environ(o EnvOptions) []string {
 
 // passes decides by name alone.
 func passes(name string, o EnvOptions) bool {
-	if !variable.MatchString(name) || matches(never, name) {
+	switch {
+	case !variable.MatchString(name):
 		return false
-	}
-	if matches(o.AllowSecret, name) {
+	case o.Personal && slices.Contains(personal, name): // SSH_AUTH_SOCK only sounds like a secret
 		return true
-	}
-	upper := strings.ToUpper(name)
-	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
+	case Matches(never, name):
+		return false
+	case Matches(o.AllowSecret, name):
+		return true
+	case SoundsSecret(name):
 		return false
 	}
-	return matches(passed, name) || matches(o.Allow, name)
+	return Matches(passed, name) || Matches(o.Allow, name) || o.Personal && Matches(personal, name)
 }
 
-// matches compares name with NAME and PREFIX_*. A lone * matches nothing: it would pass everything on.
-func matches(patterns []string, name string) bool {
+// SoundsSecret says that the value of a variable of that name may be a secret.
+func SoundsSecret(name string) bool {
+	upper := strings.ToUpper(name)
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) })
+}
+
+// Never says that no setting passes a variable of that name on.
+func Never(name string) bool { return !variable.MatchString(name) || Matches(never, name) }
+
+// Withheld returns the names of this process's variables that env, made by Environ, lacks, sorted. Those that a shell
+// sets itself and our own are not among them.
+func Withheld(env []string) []string {
+	has := map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": true}
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		has[name] = true
+	}
+	var names []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if variable.MatchString(name) && !has[name] && !strings.HasPrefix(name, "CODEHAND") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Matches compares name with NAME and PREFIX_*. A lone * matches nothing: it would pass everything on.
+func Matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		prefix, wild := strings.CutSuffix(pattern, "*")
 		return name == pattern || wild && prefix != "" && strings.HasPrefix(name, prefix)

@@ -84,6 +84,39 @@ func TestEnvironPasses(t *testing.T) {
 	}
 }
 
+// TestEnvironOfAPerson: agents and display pass only where commands are the person's own, and never to a command that was
+// proved to change nothing.
+func TestEnvironOfAPerson(t *testing.T) {
+	own := []string{"SSH_AUTH_SOCK=/agent", "GPG_TTY=/dev/pts/1", "DISPLAY=:1", "WAYLAND_DISPLAY=w", "DBUS_SESSION_BUS_ADDRESS=unix:path=/bus", "XDG_RUNTIME_DIR=/run/user/1"}
+	for _, entry := range append([]string{"XDG_CONFIG_HOME=/config", "XDG_TOKEN=no", "GH_TOKEN=no", "DOCKER_HOST=no", "DATABASE_URL=postgres://u:p@h/d"}, own...) {
+		name, value, _ := strings.Cut(entry, "=")
+		t.Setenv(name, value)
+	}
+	env := Environ(EnvOptions{Personal: true, AllowSecret: []string{"DATABASE_URL"}})
+	others := Environ(EnvOptions{Allow: []string{"SSH_AUTH_SOCK"}})
+	neutral := Neutral(env)
+	for _, entry := range own {
+		if !slices.Contains(env, entry) {
+			t.Errorf("%s is missing", entry)
+		}
+		if slices.Contains(others, entry) || slices.Contains(neutral, entry) {
+			t.Errorf("%s came through", entry)
+		}
+	}
+	if !slices.Contains(env, "DATABASE_URL=postgres://u:p@h/d") || !slices.Contains(neutral, "XDG_CONFIG_HOME=/config") {
+		t.Error("a variable that passes is missing")
+	}
+	withheld := Withheld(env)
+	for name, want := range map[string]bool{"GH_TOKEN": true, "DOCKER_HOST": true, "XDG_TOKEN": true, "DISPLAY": false, "HOME": false, "PATH": false, "TERM": false, "PWD": false} {
+		if slices.Contains(withheld, name) != want {
+			t.Errorf("%s is listed as withheld: %v", name, !want)
+		}
+	}
+	if !Never("DOCKER_HOST") || Never("GH_TOKEN") {
+		t.Error("which variables never pass is wrong")
+	}
+}
+
 func TestCleanPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

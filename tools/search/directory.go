@@ -16,6 +16,9 @@ const (
 	// nameBatch is how many names of one directory are held together, so that a million files in one need no memory for
 	// a million names.
 	nameBatch = 8192
+	// maxDepth is how many components a path may have that is gone into: no tool takes one with more (workspace.Open),
+	// and each directory is opened from the beginning, so a tree of a million levels would be a walk without an end.
+	maxDepth = 256
 	// fullWait is how long a directory waits for a free descriptor.
 	fullWait = time.Second
 )
@@ -140,6 +143,10 @@ func (w *walk) enters(rel, name string, rules *ignore.Stack) bool {
 	}
 	if w.scope.Omit.Match(rel, true) == ignore.Ignore {
 		w.note(ofOmitted, rel)
+		return false
+	}
+	if strings.Count(w.abs(rel), "/") >= maxDepth {
+		w.note(ofUnreadable, rel)
 		return false
 	}
 	return !w.hidden(rel)

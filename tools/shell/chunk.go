@@ -153,7 +153,7 @@ func (c *Chunk) holdBack() {
 }
 
 // Streams returns the whole stdout and stderr of an ended command, at most max bytes each of head and tail. They are
-// there until Release, and for a job until its Shell is closed; then ErrUnknown.
+// there until Release, and for a job whose log is not whole until its Shell is closed; then ErrUnknown.
 func (s *Shell) Streams(ctx context.Context, id string, max int) (stdout, stderr Chunk, err error) {
 	j, _, err := s.find(ctx, id)
 	if err == nil && j == nil {

@@ -36,12 +36,13 @@ type output struct {
 	pause    int   // looks until a log that could not be written is tried again
 }
 
-// open makes the files, all 0600 and new.
-func (o *output) open(base string) error {
+// open makes the files, all 0600 and new. echo gets what is printed, too, as it comes; nil: nobody looks on.
+func (o *output) open(base string, echo io.Writer) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.buffer = make([]byte, bufferSize)
 	o.path = base + logSuffix
+	o.out.echo, o.err.echo = echo, echo
 	err := o.out.open(base + outSuffix)
 	if err == nil {
 		err = o.err.open(base + errSuffix)
@@ -153,6 +154,9 @@ func (o *output) merge(s *spool, n, end int64, last bool) {
 		}
 		if o.fault != nil && !last {
 			return
+		}
+		if s.echo != nil {
+			_, _ = s.echo.Write(part) // the result has it in any case
 		}
 		count := bytes.Count(part, []byte{'\n'})
 		s.pos, s.lines = s.pos+int64(got), s.lines+count

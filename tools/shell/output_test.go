@@ -43,7 +43,7 @@ type outputs struct {
 func newOutputs(t *testing.T, l limits) *outputs {
 	t.Helper()
 	o := &outputs{output: &output{limits: l}, t: t}
-	must(t, o.open(filepath.Join(t.TempDir(), "job")))
+	must(t, o.open(filepath.Join(t.TempDir(), "job"), nil))
 	t.Cleanup(o.close)
 	return o
 }

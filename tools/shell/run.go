@@ -139,6 +139,9 @@ func (j *Job) finish(why State, left int) {
 		j.shell.Look() // before anybody can see that it has ended
 	}
 	j.mu.Unlock()
+	if background && j.output.lost() == "" {
+		j.removeSpools() // the log has all that is kept of them
+	}
 	close(j.ended) // before the record: a Board that hangs must not delay an answer
 	if background {
 		j.report()

@@ -271,6 +271,38 @@ func TestReleaseAndKeep(t *testing.T) {
 	}
 }
 
+// An ended job left its output three times, until its server ended: the two spools, and the log that has all of them.
+func TestEndedJobHasOneFile(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	j := s.start(t, Command{Text: "echo out; echo err >&2", Background: true})
+	i, err := j.Wait(t.Context(), never)
+	must(t, err)
+	if files := s.files(t); len(files) != 1 {
+		t.Errorf("files %v are left", files)
+	}
+	if c, err := s.Output(t.Context(), i.ID, 0, 100); err != nil || c.Head != "out\nerr\n" {
+		t.Errorf("output %q, %v", c.Head, err)
+	}
+}
+
+// What commands in the foreground print is echoed as it comes; what a job prints is not.
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var echo strings.Builder
+	s.echo = &echo
+	for _, background := range []bool{false, true} {
+		j := s.start(t, Command{Text: "echo out; echo err >&2", Background: background})
+		if _, err := j.Wait(t.Context(), never); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if echo.String() != "out\nerr\n" {
+		t.Errorf("echoed: %q", &echo)
+	}
+}
+
 // A caller that is done with a command which still runs ends it.
 func TestReleaseEnds(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,11 +37,15 @@ type Board interface {
 
 // Options of a Shell.
 type Options struct {
-	Dir     string   // spool files, made 0700 when first needed
-	Board   Board    // job records; required
-	Init    string   // file that is sourced before each command; "": none
-	Env     []string // environment of commands (sandbox.Environ)
-	MaxJobs int      // at once; 0: 16
+	Dir   string   // spool files, made 0700 when first needed
+	Board Board    // job records; required
+	Init  string   // file that is sourced before each command; "": none
+	Env   []string // environment of commands (sandbox.Environ)
+	// Withheld are names of variables that Env lacks and that a caller may be told of (sandbox.Withheld)
+	Withheld []string
+	MaxJobs  int // at once; 0: 16
+	// Echo gets what commands in the foreground print, as it comes. It must not block for long. nil: nobody looks on
+	Echo io.Writer
 
 	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked
 	// again and again while a command is ended. nil: never.
@@ -58,6 +63,8 @@ type Shell struct {
 	dir     string
 	board   Board
 	env     []string
+	lacks   []string  // Options.Withheld
+	echo    io.Writer // Options.Echo
 	maxJobs int
 	hurried func() bool
 	over    func(Info)
@@ -94,7 +101,7 @@ func New(o Options) (*Shell, error) {
 	}
 	s := &Shell{
 		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, over: o.Over, script: script,
-		limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
+		lacks: o.Withheld, echo: o.Echo, limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
 	}
 	s.Look() // jobs of an earlier process may have ended with it
 	return s, nil
@@ -109,6 +116,9 @@ func (s *Shell) Look() { s.news.Store(true) }
 
 // Bash says whether commands run in bash. Of a text for another shell nothing is known.
 func (s *Shell) Bash() bool { return s.script.bash }
+
+// Withheld returns the names of variables that commands do not get, as far as a caller may know of them.
+func (s *Shell) Withheld() []string { return s.lacks }
 
 // Close ends all commands with their whole trees and waits for it, and a moment for the callers of those in the
 // foreground, which may read what was printed until they call Release. Jobs are Lost then. Spool files go; the logs of
@@ -235,7 +245,11 @@ func (s *Shell) drop(j *Job) {
 func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
-		err = j.output.open(j.base())
+		echo := s.echo
+		if c.Background {
+			echo = nil
+		}
+		err = j.output.open(j.base(), echo)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrState, err)
@@ -258,7 +272,7 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	}
 	env = append(env, s.env...)
 	if c.Neutral {
-		env = append(env, sandbox.Neutral()...) // of two values of a name the later one counts
+		env = sandbox.Neutral(env)
 	}
 	j.process, err = sandbox.Start(ctx, sandbox.Cmd{
 		Path: s.script.path, Args: args, Env: env, Dir: c.Dir,

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"io"
 	"os"
 	"strings"
 )
@@ -9,11 +10,12 @@ import (
 type spool struct {
 	file    *os.File
 	path    string
-	pos     int64 // how far it was copied
-	base    int64 // bytes that came before the beginning of the file
-	lines   int   // line ends copied
-	part    bool  // what was copied last has no line end
-	punched int64 // end of the part that was released
+	pos     int64     // how far it was copied
+	base    int64     // bytes that came before the beginning of the file
+	lines   int       // line ends copied
+	part    bool      // what was copied last has no line end
+	punched int64     // end of the part that was released
+	echo    io.Writer // gets what is copied, too; nil: nobody looks on
 }
 
 // open makes the file. In append mode, because the command's processes share it: two that were given the same file

@@ -82,9 +82,11 @@ func fileArea(file string) *area {
 func realAsFarAsItGoes(path string) string {
 	var missing []string
 	for at := path; ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			slices.Reverse(missing)
-			return filepath.Join(append([]string{real}, missing...)...)
+		if _, err := os.Lstat(at); err == nil { // a look at one name: to resolve asks for each on the way
+			if real, err := filepath.EvalSymlinks(at); err == nil {
+				slices.Reverse(missing)
+				return filepath.Join(append([]string{real}, missing...)...)
+			}
 		}
 		if at == filepath.Dir(at) {
 			return path

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,21 +37,31 @@ func (as areas) all() []*area {
 	return list
 }
 
-// find returns the innermost area that path lies in, and the components below it. It compares whole components,
+// find returns the innermost area that path (clean) lies in, and the components below it. It compares whole components,
 // longest first; ok is false if path lies in no area. A configured spelling that is not canonical counts only outside
 // all other areas: inside one it is a link like any other, and may have been changed since the start.
+//
+// It goes through the areas, which are few, and not through the components of path, of which a caller can send many.
 func (as areas) find(path string) (a *area, rest []string, ok bool) {
-	for at := path; ; at = filepath.Dir(at) {
-		up := filepath.Dir(at)
-		if a, ok := as[key(at)]; ok && (key(at) == key(a.path) || !as.covers(up)) {
-			slices.Reverse(rest)
-			return a, rest, true
+	best := ""
+	for spelled, of := range as {
+		if len(spelled) > len(best) && holds(spelled, path) &&
+			(spelled == key(of.path) || !as.covers(filepath.Dir(path[:len(spelled)]))) {
+			a, best = of, spelled
 		}
-		if at == up {
-			return nil, nil, false
-		}
-		rest = append(rest, filepath.Base(at))
 	}
+	if a == nil {
+		return nil, nil, false
+	}
+	return a, components(path[len(best):]), true
+}
+
+// holds says whether path, which is clean, is dir or lies in it. dir is a key.
+func holds(dir, path string) bool {
+	if len(path) < len(dir) || key(path[:len(dir)]) != dir {
+		return false
+	}
+	return len(path) == len(dir) || os.IsPathSeparator(path[len(dir)]) || os.IsPathSeparator(dir[len(dir)-1])
 }
 
 func (as areas) covers(path string) bool {

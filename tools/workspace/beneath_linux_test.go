@@ -224,6 +224,53 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+// BenchmarkOpenDeep opens what lies ever deeper: twice the depth is twice the time, also for what is missing, what is
+// outside and what is suggested for it.
+func BenchmarkOpenDeep(b *testing.B) {
+	top, err := filepath.EvalSymlinks(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := fixture{top: top}
+	deepest := maxComponents - strings.Count(f.path("ws"), "/")
+	way := strings.Repeat("d/", deepest-1)
+	f.write(b, "ws/"+way+"x.txt", "x")
+	f.write(b, "outside/"+strings.Repeat("d/", 64)+"x.txt", "x")
+	f.Space, err = Open([]string{f.path("ws")}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	walked := walking(f.Space)
+	for _, depth := range []int{30, 60, 120, deepest - 1} {
+		path := strings.Repeat("d/", depth) + "x.txt"
+		if depth < deepest-1 {
+			f.write(b, "ws/"+path, "x")
+		}
+		for name, look := range map[string]func(){
+			"open":    func() { opened(b, f.Space, path) },
+			"walk":    func() { opened(b, walked, path) },
+			"near":    func() { f.Near(strings.TrimSuffix(path, "xt"), nil) },
+			"missing": func() { _, _ = f.Resolve("m/" + strings.TrimPrefix(path, "d/")) },
+			"outside": func() { realAsFarAsItGoes(f.path("outside/" + path)) },
+		} {
+			b.Run(fmt.Sprintf("%s/%d", name, depth), func(b *testing.B) {
+				for b.Loop() {
+					look()
+				}
+			})
+		}
+	}
+}
+
+func opened(b *testing.B, s *Space, path string) {
+	p, err := s.Open(path, Read)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_ = p.Dir.Close()
+}
+
 func inode(info os.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ino

@@ -16,6 +16,8 @@ const (
 	maxNear = 3
 	// maxNearEntries is how many entries of a directory are compared; some 5 ms.
 	maxNearEntries = 5000
+	// maxDropped is how many directories at the beginning of a path a caller may have put in; each is looked for.
+	maxDropped = 16
 	// maxDistance is the largest edit distance of a name that was probably meant.
 	maxDistance = 2
 )
@@ -149,7 +151,7 @@ func distance(a, b string) int {
 func (s *Space) belowCwd(abs string) []string {
 	names := components(abs[len(filepath.VolumeName(abs)):])
 	var paths []string
-	for i := range names {
+	for i := range min(len(names), maxDropped) {
 		paths = append(paths, filepath.Join(append([]string{s.cwd}, names[i:]...)...))
 	}
 	return paths

@@ -267,6 +267,33 @@ func TestHostileTargetEnds(t *testing.T) {
 	}
 }
 
+// A path of 1,900 components cost seconds. 256 are taken, and no link leads to more.
+func TestComponents(t *testing.T) {
+	f := newFixture(t)
+	room := maxComponents - strings.Count(f.path("ws"), string(filepath.Separator))
+	deep := strings.Repeat("d/", room-1)
+	f.write(t, "ws/"+deep+"x.txt", "deep")
+	if text, err := f.read(deep + "x.txt"); err != nil || text != "deep" {
+		t.Errorf("256 components: %q, %v", text, err)
+	}
+	for _, path := range []string{deep + "d/x.txt", strings.Repeat("a/", 1900), "/" + strings.Repeat("a/", 1900), "~/" + strings.Repeat("a/", 300)} {
+		for _, access := range []Access{Read, Write} {
+			_, err := f.Open(path, access)
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) || !strings.Contains(invalid.Reason, "256 components") {
+				t.Errorf("%d components: %v", strings.Count(path, "/"), err)
+			}
+		}
+	}
+	f.link(t, "ws/relative", strings.Repeat("e/../", 300)+"a.txt")
+	f.link(t, "ws/absolute", f.path("ws")+"/"+strings.Repeat("e/../", 300)+"a.txt")
+	for _, link := range []string{"relative", "absolute"} {
+		if text, err := f.read(link); err == nil {
+			t.Errorf("a link of 600 components leads to %q", text)
+		}
+	}
+}
+
 func TestPlaceOfMissingFile(t *testing.T) {
 	f := newFixture(t)
 	p, err := f.Open("dir/new/sub/x.txt", Write)

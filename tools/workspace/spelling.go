@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// Limits of a path. Linux has the same two (PATH_MAX, NAME_MAX); what is longer cannot exist anywhere we run.
+// Limits of a path. Linux has the same for bytes (PATH_MAX, NAME_MAX); what is longer cannot exist anywhere we run. The
+// limit of components is ours: a path is resolved one component at a time, and what has more is no work of a person.
 const (
 	maxPathBytes      = 4096
 	maxComponentBytes = 255
+	maxComponents     = 256
 )
 
 const onWindows = runtime.GOOS == "windows"
@@ -141,9 +143,13 @@ func checkText(path string, windows bool) error {
 		return ErrSpelling
 	}
 	separator := func(r rune) bool { return r == '/' || windows && r == '\\' }
+	names := 0
 	for name := range strings.FieldsFuncSeq(path, separator) {
 		if len(name) > maxComponentBytes {
 			return &InvalidError{Path: clip(path), Reason: "a name in it is longer than 255 bytes"}
+		}
+		if names++; names > maxComponents {
+			return &InvalidError{Path: clip(path), Reason: "path has more than 256 components"}
 		}
 	}
 	return nil

@@ -13,9 +13,9 @@ import (
 const (
 	// maxLinks is how many links one path may lead through, as in the Linux kernel.
 	maxLinks = 40
-	// maxSteps is how many components are looked at for one path. Targets may go down and up again thousands of
-	// times; no honest path comes near this, and a hostile one costs a fraction of a second.
-	maxSteps = 4096
+	// maxSteps is how many components are looked at for one path. Targets may go down and up again thousands of times,
+	// and each way up begins anew at an area; no honest path comes near this.
+	maxSteps = 4 * maxComponents
 	// maxSwaps is how often one component is looked at anew because it was swapped in between.
 	maxSwaps = 8
 )
@@ -218,7 +218,9 @@ func (w *walk) follow(name string) (ok bool, err error) {
 	rest := w.todo[1:]
 	if !rooted(target) {
 		w.target = filepath.Join(w.at, target)
-		w.todo = append(components(target), rest...)
+		if w.todo = append(components(target), rest...); len(w.todo) > maxComponents {
+			return false, failed(w.abs, ErrTooManyLinks)
+		}
 		return true, nil
 	}
 	w.target = filepath.Clean(target)
