@@ -109,7 +109,7 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 		return tool.Result{}, err
 	}
 	if in.DryRun {
-		return tryMultiEdit(ctx, env, files)
+		return editing.TryAll(ctx, env, files)
 	}
 	changes, err := editing.ApplyAll(ctx, env, files)
 	if err != nil {
@@ -127,20 +127,6 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 		Files int `json:"files"`
 		Edits int `json:"edits"`
 	}{len(files), len(in.Edits)}, changes...)
-	return res, nil
-}
-
-// tryMultiEdit says what the edits would do.
-func tryMultiEdit(ctx context.Context, env tool.Env, files []*editing.FileEdits) (tool.Result, error) {
-	res := tool.Result{Text: editing.DryRunWords(env, files)}
-	changes, err := editing.CheckAll(ctx, env, files)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	for i, c := range changes {
-		res.Shows = append(res.Shows, c.Path)
-		res.Text += "\n" + files[i].Tried(env, c, editing.MaxDiff/len(files))
-	}
 	return res, nil
 }
 

@@ -104,7 +104,7 @@ func object(b []byte, hint string) (json.RawMessage, error) {
 
 // call makes one call in process and prints its answer.
 func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) error {
-	live := t.watch()
+	live := watch(t)
 	s, err := t.openFor(cmd)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) 
 
 // callAsPerson is call for what a person types: an edit needs no read before it, and that is said.
 func (t *terminal) callAsPerson(cmd *cobra.Command, name string, input json.RawMessage) error {
-	blind, live := false, t.watch()
+	blind, live := false, watch(t)
 	s, err := t.openFrom(cmd, nil, slog.LevelWarn, func(cfg *config.Config) {
 		// A conversation has read files, or can; a person who types one call cannot. Whoever sets the guard is obeyed.
 		if cfg.Origin("edit.guard") == "default" && cfg.StdioHandle == "" && cfg.StdioProcessID == "" {

@@ -71,7 +71,7 @@ type live struct {
 }
 
 // watch shows what commands print on standard output as it comes, if a person looks on.
-func (t *terminal) watch() *live {
+func watch(t *terminal) *live {
 	if !shows(t.out) {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 		return err
 	case v == permission.Allow:
 		return nil
-	case c.leaves(d):
+	case leaves(c, d):
 		c.record.Decision, c.record.By = askAllowed, byClient
 		return nil
 	}
@@ -93,7 +93,7 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 }
 
 // leaves says whether the client's own dialog stands in for a person.
-func (c *call) leaves(d permission.Decision) bool {
+func leaves(c *call, d permission.Decision) bool {
 	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !c.arrival.From.Page &&
 		!(d.Dangerous && c.canAsk())
 }

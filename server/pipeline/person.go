@@ -77,14 +77,14 @@ func (c *call) unavailable(d permission.Decision, rule, why string) error {
 	}
 	return tool.Refuse(tool.AskUnavailable,
 		"Permission denied: %s needs a person's approval%s It is asked because: %s. %s", c.bound.Spec.Name,
-		why, because(d), c.remedy(d, rule))
+		why, because(d), remedy(c.pipe.UserFile, d, rule))
 }
 
-// remedy says what the user can do so that a call runs for which a person must say yes.
-func (c *call) remedy(d permission.Decision, rule string) string {
+// remedy says what the user, whose settings are in file, can do so that a call runs for which a person must say yes.
+func remedy(file string, d permission.Decision, rule string) string {
 	switch {
-	case rule != "" && c.pipe.UserFile != "":
-		return fmt.Sprintf("The user can allow it with the rule %s in permissions.allow of %s.", rule, c.pipe.UserFile)
+	case rule != "" && file != "":
+		return fmt.Sprintf("The user can allow it with the rule %s in permissions.allow of %s.", rule, file)
 	case rule != "":
 		return fmt.Sprintf("The operator can allow it with the rule %s in permissions.allow.", rule)
 	case d.Hard && d.Rule != "" && d.Origin != permission.BuiltIn:
@@ -145,7 +145,7 @@ func (c *call) declined(ctx context.Context, d permission.Decision, rule string,
 	}
 	text += "\nIt was asked because: " + because(d) + "."
 	if rule != "" {
-		text += " " + c.remedy(d, rule)
+		text += " " + remedy(c.pipe.UserFile, d, rule)
 	}
 	return tool.Refuse(tool.UserDeclined, "%s", text)
 }

@@ -20,21 +20,15 @@ func (c *call) decide(ctx context.Context) (permission.Request, permission.Decis
 		return r, d
 	}
 	r.Grants = c.pipe.Always.grants(r.Now)
-	if c.state.Shared { // several conversations share the key, and a session's grant is for one
-		return c.granted(r, d)
+	if !c.state.Shared { // else several conversations share the key, and a session's grant is for one
+		// What the Store does not say was not granted.
+		if grants, err := c.state.Grants.Load(ctx); err == nil {
+			r.Grants = slices.Concat(r.Grants, grants)
+		}
+		if in := c.arrival.inside; in != nil {
+			r.Grants = slices.Concat(r.Grants, in.lent)
+		}
 	}
-	// What the Store does not say was not granted.
-	if grants, err := c.state.Grants.Load(ctx); err == nil {
-		r.Grants = slices.Concat(r.Grants, grants)
-	}
-	if in := c.arrival.inside; in != nil {
-		r.Grants = slices.Concat(r.Grants, in.lent)
-	}
-	return c.granted(r, d)
-}
-
-// granted decides again where there are grants.
-func (c *call) granted(r permission.Request, d permission.Decision) (permission.Request, permission.Decision) {
 	if len(r.Grants) > 0 {
 		d = c.state.Rules.Decide(r)
 	}

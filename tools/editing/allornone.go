@@ -14,11 +14,11 @@ import (
 )
 
 // ApplyAll changes all files or none. The changes are in the order of files. The error is a refusal, which names every
-// failing file where that is possible (see CheckAll), or an internal error.
+// failing file where that is possible (see checkAll), or an internal error.
 func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestate.Change, error) {
 	// Edits of a notebook are refused. Check all files, so that the refusal names everything that is wrong.
 	if slices.ContainsFunc(files, (*FileEdits).notebook) {
-		if _, err := CheckAll(ctx, env, files); err != nil {
+		if _, err := checkAll(ctx, env, files); err != nil {
 			return nil, err
 		}
 	}
@@ -40,7 +40,7 @@ func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestat
 	case isTorn, ctx.Err() != nil, errors.Is(err, lock.ErrLocked), errors.Is(err, filestate.ErrMemory):
 		err = Guard{}.Refusal(ctx, env, "One of the files", err)
 	default: // to say what is wrong with every file, not only with the first
-		if _, wrong := CheckAll(ctx, env, files); wrong != nil {
+		if _, wrong := checkAll(ctx, env, files); wrong != nil {
 			return nil, wrong
 		}
 		err = tool.Refuse(tool.Busy,
@@ -61,9 +61,23 @@ func TellStages(env tool.Env, files ...*FileEdits) (done func()) {
 // maxFailing is how many failing edits one refusal reports.
 const maxFailing = 10
 
-// DryRunWords says that all edits fit. A dry run is checked by the rules for reading only, so this also says whether a
+// TryAll says what the edits would do. Nothing is written.
+func TryAll(ctx context.Context, env tool.Env, files []*FileEdits) (tool.Result, error) {
+	res := tool.Result{Text: dryRunWords(env, files)}
+	changes, err := checkAll(ctx, env, files)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	for i, c := range changes {
+		res.Shows = append(res.Shows, c.Path)
+		res.Text += "\n" + files[i].tried(env, c, MaxDiff/len(files))
+	}
+	return res, nil
+}
+
+// dryRunWords says that all edits fit. A dry run is checked by the rules for reading only, so this also says whether a
 // rule denies changes, by the given path or by the resolved one.
-func DryRunWords(env tool.Env, files []*FileEdits) string {
+func dryRunWords(env tool.Env, files []*FileEdits) string {
 	edits := wording.Plural(files[0].Total, "edit", "edits")
 	for _, f := range files {
 		for _, path := range []string{env.Space.Abs(f.Path), f.File.Path} {
@@ -75,9 +89,9 @@ func DryRunWords(env tool.Env, files []*FileEdits) string {
 	return "Dry run: all " + edits + " would apply."
 }
 
-// CheckAll tries the edits of every file and writes nothing. It reports the first failing edit of each file, for up to
+// checkAll tries the edits of every file and writes nothing. It reports the first failing edit of each file, for up to
 // 10 files.
-func CheckAll(ctx context.Context, env tool.Env, files []*FileEdits) (changes []filestate.Change, err error) {
+func checkAll(ctx context.Context, env tool.Env, files []*FileEdits) (changes []filestate.Change, err error) {
 	defer TellStages(env, files...)()
 	var all *tool.Refusal
 	failing := 0

@@ -31,7 +31,7 @@ func PreviewEdits(ctx context.Context, env tool.Env, files []*FileEdits, err err
 	if err != nil {
 		return ""
 	}
-	changes, err := CheckAll(ctx, env, files)
+	changes, err := checkAll(ctx, env, files)
 	if err != nil {
 		return ""
 	}

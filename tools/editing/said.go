@@ -18,8 +18,8 @@ import (
 // maxNamed is how many lines of one file an answer names.
 const maxNamed = 20
 
-// Tried says in one line what the edits would do to the file, and where.
-func (f *FileEdits) Tried(env tool.Env, c filestate.Change, maxBytes int) string {
+// tried says in one line what the edits would do to the file, and where.
+func (f *FileEdits) tried(env tool.Env, c filestate.Change, maxBytes int) string {
 	return f.line(env, c, "Would create ", "Would edit ") + f.loose(c, maxBytes)
 }
 

@@ -16,8 +16,8 @@ import (
 // watchTime is how long a look at the session's files may take before a command: one of them can be very large.
 const watchTime = 2 * time.Second
 
-// A FileWatch tells what one command does to the files that the session has seen. What only commands of the session have
-// changed may still be edited where they left it alone.
+// A FileWatch tells what one command does to the files that the session has seen. What only commands of the session
+// have changed may still be edited where they left it alone.
 type FileWatch struct {
 	stale map[string]*filestate.StaleError // by path, what was not as seen before the command
 	whole bool                             // all files were looked at
@@ -80,7 +80,7 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env) string {
 	return "[changed on disk, read again before editing: " + strings.Join(names, ", ") + "]"
 }
 
-// rewritten names the lines of a file that are not as the session has seen them: `:3,17-20`; "": it is not known which.
+// rewritten names the lines of a file that are not as the session has seen them: `:3,17-20`; "": nobody knows which.
 func rewritten(ctx context.Context, env tool.Env, path string) string {
 	stale, err := env.Files.Changed(ctx, path)
 	if err != nil || len(stale) == 0 {

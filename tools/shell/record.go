@@ -96,7 +96,7 @@ func (s *Shell) load(ctx context.Context, id string) (Info, error) {
 		r.State, r.Found = Lost, time.Now()
 		r.End, r.Lines = lastSign(s, r.Info)
 		_ = s.save(ctx, r) // the next reader finds the same
-		s.removeAllButLog(id)
+		(&Job{id: id, shell: s}).removeAllButLog()
 	}
 	return r.Info, nil
 }
@@ -120,15 +120,15 @@ func lastSign(s *Shell, i Info) (end time.Time, lines int) {
 
 // forget removes record and files of a job that is too old.
 func (s *Shell) forget(ctx context.Context, id string) {
-	s.removeAllButLog(id)
-	removeFile((&Job{id: id, shell: s}).base() + logSuffix)
+	j := &Job{id: id, shell: s}
+	j.removeAllButLog()
+	removeFile(j.base() + logSuffix)
 	_ = s.board.Delete(ctx, recordKey(id)) // it expires
 }
 
-func (s *Shell) removeAllButLog(id string) {
-	j := &Job{id: id, shell: s}
+func (j *Job) removeAllButLog() {
 	j.removeSpools()
-	s.script.cleanUp(j.base())
+	j.shell.script.cleanUp(j.base())
 }
 
 // List returns the session's jobs, newest first: running ones and those that ended in the last 24 h.

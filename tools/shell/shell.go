@@ -62,8 +62,7 @@ const defaultMaxJobs = 16
 type Shell struct {
 	dir     string
 	board   Board
-	env     []string
-	lacks   []string  // Options.Withheld
+	env     environment
 	echo    io.Writer // Options.Echo
 	maxJobs int
 	hurried func() bool
@@ -79,6 +78,9 @@ type Shell struct {
 	jobs   map[string]*Job // by id: what runs, and what has ended and was not released
 	closed bool
 }
+
+// An environment is what commands get of the variables, and the names of those that they do not get.
+type environment struct{ vars, withheld []string }
 
 // New returns a Shell. ErrNoShell: neither bash nor sh is on this machine.
 func New(o Options) (*Shell, error) {
@@ -100,8 +102,8 @@ func New(o Options) (*Shell, error) {
 		o.Over = func(Info) {}
 	}
 	s := &Shell{
-		dir: dir, board: o.Board, env: o.Env, maxJobs: o.MaxJobs, hurried: o.Hurried, over: o.Over, script: script,
-		lacks: o.Withheld, echo: o.Echo, limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
+		dir: dir, board: o.Board, env: environment{o.Env, o.Withheld}, maxJobs: o.MaxJobs, hurried: o.Hurried, over: o.Over, script: script,
+		echo: o.Echo, limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
 	}
 	s.Look() // jobs of an earlier process may have ended with it
 	return s, nil
@@ -118,7 +120,7 @@ func (s *Shell) Look() { s.news.Store(true) }
 func (s *Shell) Bash() bool { return s.script.bash }
 
 // Withheld returns the names of variables that commands do not get, as far as a caller may know of them.
-func (s *Shell) Withheld() []string { return s.lacks }
+func (s *Shell) Withheld() []string { return s.env.withheld }
 
 // Close ends all commands with their whole trees and waits for it, and a moment for the callers of those in the
 // foreground, which may read what was printed until they call Release. Jobs are Lost then. Spool files go; the logs of
@@ -270,7 +272,7 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	env = append(env, s.env...)
+	env = append(env, s.env.vars...)
 	if c.Neutral {
 		env = sandbox.Neutral(env)
 	}
