@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -64,6 +65,7 @@ func TestListHoldsNothingForeign(t *testing.T) {
 				t.Error("one process tells two lists")
 			}
 			list = l
+			words = situation.ReplaceAllString(words, "")
 			if text := string(l) + words; strings.Contains(text, bait) || strings.Contains(text, base) {
 				t.Error("text of the workspace or of the environment is in the list or in the instructions")
 			}
@@ -80,6 +82,9 @@ func TestListHoldsNothingForeign(t *testing.T) {
 }
 
 // digestOf makes the digest as somebody does who has the wire only.
+// situation is what the instructions say of where a session works: it is about directories of the user's, the digest not.
+var situation = regexp.MustCompile(` ?Your directories: .*? mode \w+\. (?:Commands are not confined to them|No commands run here)\.`)
+
 func digestOf(t *testing.T, list json.RawMessage, words string) string {
 	t.Helper()
 	var entries []json.RawMessage

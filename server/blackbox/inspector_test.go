@@ -117,7 +117,20 @@ func TestInspector(t *testing.T) {
 			want("read_file", body, sh(src, `awk 'NR>=10 && NR<30 {printf "%d\t%s\n", NR, $0}' fmt/print.go`))
 
 			list := call(src, "list_files", "pattern=net/http/*.go")
-			found := strings.Fields(strings.Split(list.Content[0].Text, "(Results")[0])
+			var found []string
+			dir := ""
+			for line := range strings.Lines(strings.Split(list.Content[0].Text, "(Results")[0]) {
+				name := strings.TrimSpace(line)
+				switch {
+				case name == "":
+				case strings.HasSuffix(name, "/"): // of the files below it
+					dir = name
+				case line[0] == ' ':
+					found = append(found, dir+name)
+				default:
+					found = append(found, name)
+				}
+			}
 			for _, f := range found {
 				if _, err := os.Stat(filepath.Join(src, f)); err != nil {
 					t.Error(err)

@@ -17,7 +17,7 @@ const tipped = "tip of run_shell"
 // Tip is a note for a command that does what a tool does better: it names the tool. A session gets one, so that it
 // costs next to nothing; "": there is nothing to say, it was said, or nobody would read it.
 func Tip(ctx context.Context, env tool.Env, command string) string {
-	if env.Inner {
+	if env.Inner || env.Client.Name == ownCall {
 		return ""
 	}
 	name, why := better(env, command)
@@ -43,6 +43,9 @@ func Tip(ctx context.Context, env tool.Env, command string) string {
 	}
 	return "[next time use " + name + ": " + why + "]"
 }
+
+// ownCall is the name of `codehand call`: a person's, without a next time.
+const ownCall = "codehand-call"
 
 // better names the tool that does better what a part of a command does, and says why; "": none does.
 func better(env tool.Env, command string) (name, why string) {

@@ -102,7 +102,8 @@ func New(o Options) (*Shell, error) {
 		o.Over = func(Info) {}
 	}
 	s := &Shell{
-		dir: dir, board: o.Board, env: environment{o.Env, o.Withheld}, maxJobs: o.MaxJobs, hurried: o.Hurried, over: o.Over, script: script,
+		dir: dir, board: o.Board, env: environment{o.Env, o.Withheld}, maxJobs: o.MaxJobs, hurried: o.Hurried,
+		over: o.Over, script: script,
 		echo: o.Echo, limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
 	}
 	s.Look() // jobs of an earlier process may have ended with it
