@@ -99,7 +99,7 @@ func TestJobsTold(t *testing.T) {
 				s.told(t, syscall.SIGTERM)
 				s.exit()
 			}
-			s = d.serve()
+			d.serve()
 			via.CloseIdleConnections()
 			jobs := 0
 			for i, x := range all {
