@@ -119,7 +119,7 @@ func (s *Server) assemble(o Options) (err error) {
 		}
 	}
 	if !o.Serve || listen.WhyShared(cfg) == "" {
-		s.pipe.Always = alwaysIn(cfg)
+		s.pipe.Always = e.alwaysIn(cfg)
 	}
 	s.asks = asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log)
 	return nil
@@ -127,12 +127,19 @@ func (s *Server) assemble(o Options) (err error) {
 
 // alwaysIn keeps what a person allows for good in the file of that person's settings; nil: there is no such file, or
 // nothing in it would allow a call.
-func alwaysIn(cfg config.Config) *pipeline.Always {
+func (e *engines) alwaysIn(cfg config.Config) *pipeline.Always {
 	file := cfg.Permissions.UserFile
 	if file == "" || cfg.Permissions.ManagedRulesOnly {
 		return nil
 	}
-	return &pipeline.Always{File: file, Add: func(rule string) error { return config.AddAllow(file, rule) }}
+	return &pipeline.Always{File: file, Add: func(ctx context.Context, rule string) error {
+		unlock, err := e.locker.Lock(ctx, file) // other processes add rules, too
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return config.AddAllow(file, rule)
+	}}
 }
 
 func (e *engines) close() error {

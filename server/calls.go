@@ -282,6 +282,9 @@ func capabilities(raw json.RawMessage) (caps mcp.ClientCapabilities, ok bool) {
 	return caps, json.Unmarshal(raw, &caps) == nil
 }
 
+// planNobody is the plan.approval_fallback with which nobody approves a plan.
+const planNobody = "console"
+
 // canElicit says whether a client takes forms. An empty object means that it does; addresses to open are never sent.
 func canElicit(c *mcp.ElicitationCapability) bool { return c != nil && (c.Form != nil || c.URL == nil) }
 
@@ -289,13 +292,17 @@ func canElicit(c *mcp.ElicitationCapability) bool { return c != nil && (c.Form !
 func (t *toolCall) identify() {
 	at, st, c := t.req.Tenant, t.state, t.client
 	st.Catalog = at.Offers(c.CanAsk).Catalog
-	c.CanAsk = c.CanAsk && !t.req.Client.Muted
+	// A page that nobody listed would answer its own questions.
+	c.CanAsk = c.CanAsk && !t.req.Client.Muted && !t.req.Caller.From.Page
 	st.Client = c
 	if t.space == nil {
 		t.space = st.Space
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	st.Space, st.Rules, st.Prefs = t.narrow(t.space), at.Rules, at.Prefs
+	if t.req.Caller.From.Page {
+		st.PlanFallback = planNobody
+	}
 	if p := t.s.profiles.of(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
 		st.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}

@@ -95,8 +95,14 @@ func (h *hub) call(connection, key session.Key) {
 		}
 		h.calls[connection] = map[session.Key]bool{}
 	}
+	if len(h.calls[connection]) >= maxCalled {
+		clear(h.calls[connection]) // it costs messages of the log
+	}
 	h.calls[connection][key] = true
 }
+
+// maxCalled is how many sessions other than its own are remembered for a legacy connection.
+const maxCalled = 1_000
 
 // called says whether a legacy connection has called a session that is not its own.
 func (h *hub) called(connection, key session.Key) bool {

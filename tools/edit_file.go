@@ -82,10 +82,10 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	if err != nil {
 		return tool.Result{}, edit.Refusal(ctx, env, err)
 	}
-	text, notes := edit.Said(ctx, env, &changes[0], editing.MaxDiff)
+	text, notes := edit.Said(env, &changes[0], editing.MaxDiff)
 	c, done := changes[0], edit.Report.Edits[0]
 	return tool.Result{
-		Text: text + editing.Notes(env, notes, c), Shows: []string{c.Path},
+		Text: text + editing.Notes(env, notes, c), Shows: []string{c.Path}, Saw: editing.Saw(env, edit),
 		Meta: editing.Meta(struct {
 			Replacements int `json:"replacements"`
 			Level        int `json:"level"`

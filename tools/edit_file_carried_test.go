@@ -31,7 +31,7 @@ func TestEditAfterCommand(t *testing.T) {
 			r := newRig(t)
 			r.write("f", before)
 			r.ok("read_file", `{"file_path":"f"`+c.read+`}`)
-			if text := untipped(r.ok("run_shell", sed)); text != "(no output)\n[changed on disk, read again before editing: f:5]" {
+			if text := untipped(r.ok("run_shell", sed)); text != "(no output)\n[changed on disk: f:5]" {
 				t.Errorf("the command: %s", text)
 			}
 			if c.meanwhile != "" {
@@ -89,9 +89,9 @@ func TestChangedFilesOnce(t *testing.T) {
 	r := newRig(t)
 	r.write("f", "one\ntwo\n")
 	r.ok("read_file", `{"file_path":"f"}`)
-	same(t, untipped(r.ok("run_shell", quote("sed -i s/two/TWO/ f"))), "(no output)\n[changed on disk, read again before editing: f:2]")
+	same(t, untipped(r.ok("run_shell", quote("sed -i s/two/TWO/ f"))), "(no output)\n[changed on disk: f:2]")
 	same(t, r.ok("run_shell", quote("touch made")), "(no output)")
-	same(t, r.ok("run_shell", quote("echo three >>f")), "(no output)\n[changed on disk, read again before editing: f:2-3]")
+	same(t, r.ok("run_shell", quote("echo three >>f")), "(no output)\n[changed on disk: f:2-3]")
 }
 
 // A change by a command that is too long to show is not known: the answer says so, and the file is not replaced.

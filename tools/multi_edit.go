@@ -115,10 +115,10 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 	if err != nil {
 		return tool.Result{}, err
 	}
-	res := tool.Result{}
+	res := tool.Result{Saw: editing.Saw(env, files...)}
 	var lines, notes []string
 	for i := range changes {
-		line, more := files[i].Said(ctx, env, &changes[i], editing.MaxDiff/len(files))
+		line, more := files[i].Said(env, &changes[i], editing.MaxDiff/len(files))
 		lines, notes = append(lines, line), append(notes, more...)
 		res.Shows = append(res.Shows, changes[i].Path)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,8 @@ func (t *terminal) openPrincipal(cmd *cobra.Command, id string) (*server.Server,
 	if cfg.Roots, err = rootsOf(cfg, id); err != nil {
 		return nil, wrong(err)
 	}
+	// serve removes what is too old or too much, by its own settings.
+	cfg.Results.KeepDays, cfg.Results.MaxBytes = math.MaxInt16, math.MaxInt64
 	cfg.WorkDir = cfg.Roots[0] // where relative paths begin for the principal, too
 	if cfg.Audit.Dir == "" {
 		cfg.Audit.Dir = filepath.Join(cfg.StateDir, "audit")

@@ -133,3 +133,36 @@ func TestNobodyAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestQuestionIsNoRead: a person who was asked about an edit of a file that had changed let the edit through, because what
+// the question was made from counted as read; the model never saw the change, and then wrote over it.
+func TestQuestionIsNoRead(t *testing.T) {
+	t.Parallel()
+	set := map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "deny"}
+	eachPlanner(t, replaytest.Declared, set, func(t *testing.T, p *planner) {
+		p.put("$WORK/a.txt", "one\ntwo\nthree\n")
+		p.allowed("read_file", `{"file_path":"$WORK/a.txt"}`)
+		p.put("$WORK/a.txt", "one\ntwo\nthree\nfour by a person\n")
+		edit := p.args(`{"file_path":"$WORK/a.txt","old_string":"two","new_string":"2"}`)
+		if a := p.Call("edit_file", edit, replaytest.Always(replaytest.SayOnce)); a.Asked != 1 || !strings.HasPrefix(a.Text, "FILE_CHANGED: ") || !strings.Contains(a.Text, "+four by a person") {
+			t.Errorf("%+v", a)
+		}
+		p.holds("$WORK/a.txt", "one\ntwo\nthree\nfour by a person\n")
+	})
+}
+
+// TestCutDifferenceIsNoRead: the difference that an edit shows of what a command changed counts as read only if the answer
+// goes out whole. It was noted before the answer was cut, and the next write replaced lines that nobody had seen.
+func TestCutDifferenceIsNoRead(t *testing.T) {
+	t.Parallel()
+	eachPlanner(t, replaytest.Declared, nil, func(t *testing.T, p *planner) {
+		p.put("$WORK/a.txt", strings.Repeat("a line of a file that is long enough\n", 60)+"last\n")
+		p.allowed("read_file", `{"file_path":"$WORK/a.txt"}`)
+		p.allowed("session_config", `{"key":"result_cap","value":"600"}`)
+		p.allowed("run_shell", `{"command":"sed -i '20,50s/line/LINE/' a.txt"}`)
+		if text := p.allowed("edit_file", `{"file_path":"$WORK/a.txt","old_string":"last","new_string":"end"}`); !strings.Contains(text, "truncated") {
+			t.Fatalf("%s", text)
+		}
+		p.refused("FILE_PARTLY_READ", "write_file", `{"file_path":"$WORK/a.txt","content":"new\n"}`)
+	})
+}

@@ -128,6 +128,41 @@ func TestServePages(t *testing.T) {
 	}
 }
 
+// TestServePageAsks: a page that nobody listed answers no question of its own, profits by no rule, and changes nothing; nor
+// does what comes through a proxy or a tunnel that nobody named.
+func TestServePageAsks(t *testing.T) {
+	t.Parallel()
+	h := settle(t)
+	s := h.serve("--permissions-allow", "Bash(./any)")
+	for name, header := range map[string][2]string{
+		"page": {"Origin", "http://localhost:3000"}, "tunnel": {"X-Forwarded-For", "203.0.113.7"},
+	} {
+		for _, modern := range []bool{false, true} {
+			c := replaytest.OverHTTP(t, &replaytest.HTTPClient{T: t, URL: s.url + "/mcp/s/page-" + name, Extra: map[string]string{header[0]: header[1]}}, modern, replaytest.Declared)
+			for _, call := range [][2]string{
+				{"run_shell", `{"command":"./any"}`}, {"run_shell", `{"command":"touch touched; rm -rf a.txt"}`},
+				{"write_file", `{"file_path":"new.txt","content":"x"}`},
+			} {
+				a := c.Call(call[0], call[1], replaytest.Never(t))
+				if !a.Failed || !strings.HasPrefix(a.Text, "PERMISSION_DENIED: ") {
+					t.Errorf("%s, modern %v, %s: %+v", name, modern, call, a)
+				}
+			}
+			if a := c.Call("enter_plan_mode", `{}`, replaytest.Never(t)); !a.Failed {
+				t.Errorf("%s, modern %v: %+v", name, modern, a)
+			}
+			if a := c.Call("run_shell", `{"command":"cat a.txt"}`, replaytest.Never(t)); !strings.HasPrefix(a.Text, "one") {
+				t.Errorf("%s, modern %v: %+v", name, modern, a)
+			}
+		}
+	}
+	for _, made := range []string{"touched", "new.txt"} {
+		if _, err := os.Stat(filepath.Join(h.work, made)); err == nil {
+			t.Errorf("%s was made", made)
+		}
+	}
+}
+
 // TestServeShared: where somebody else can connect, or the policy wants a sandbox, no command runs, the tools for it are
 // not listed, and the start and the refusal say why.
 func TestServeShared(t *testing.T) {
@@ -140,6 +175,7 @@ func TestServeShared(t *testing.T) {
 	}{
 		"tokens":     {token: true, why: "people with tokens can connect"},
 		"any user":   {args: []string{"--auth-local-peer", "any"}, why: "every user of this machine can connect (auth.local_peer)"},
+		"hosts":      {args: []string{"--http-allowed-hosts", "tools.example.com"}, why: "others can connect through a proxy (http.allowed_hosts, behind_proxy or trusted_proxies)"},
 		"public URL": {args: []string{"--http-public-url", "https://tools.example.com"}, why: "others can connect to https://tools.example.com (http.public_url)"},
 		"policy":     {args: []string{"--sandbox-policy", "required"}, why: `sandbox.policy is "required"`},
 		"project":    {project: "sandbox.policy = 'required'\n", why: `a project file says sandbox.policy = "required"`},

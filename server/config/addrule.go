@@ -19,7 +19,7 @@ var adding sync.Mutex
 
 // AddAllow adds a rule to permissions.allow of an operator's file, which is made if there is none. All else that stands
 // there stays byte for byte. The file is replaced in one step, also where links lead to it. On an error it stays as it
-// was.
+// was. Callers keep other processes out.
 func AddAllow(path, rule string) error {
 	adding.Lock()
 	defer adding.Unlock()
@@ -34,7 +34,7 @@ func AddAllow(path, rule string) error {
 	if bytes.Equal(after, data) {
 		return nil
 	}
-	if err := replaceFile(path, after); err != nil {
+	if err := replaceFile(path, data, after); err != nil {
 		return fmt.Errorf("add a rule to %s: %w", path, err)
 	}
 	return nil
@@ -89,7 +89,8 @@ func splice(data []byte, value string) []byte {
 	var p unstable.Parser
 	var table []string
 	p.Reset(data)
-	header := -1 // end of the line of [permissions]
+	header := -1   // end of the line of [permissions]
+	spelt := false // there is a key permissions.x instead
 	for p.NextExpression() {
 		n := p.Expression()
 		var path []string
@@ -105,10 +106,14 @@ func splice(data []byte, value string) []byte {
 				header = lineEnd(data, end)
 			}
 		case unstable.KeyValue:
+			spelt = spelt || len(table) == 0 && len(path) > 1 && path[0] == "permissions"
 			if dotted(append(append([]string(nil), table...), path...)) == dotted(allowPath) {
 				return insertItem(data, n.Value(), end, value)
 			}
 		}
+	}
+	if spelt {
+		return insertAt(data, 0, "permissions.allow = ["+value+"]\n")
 	}
 	line := "allow = [" + value + "]\n"
 	if header >= 0 {
@@ -177,8 +182,9 @@ func quoteTOML(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
-// replaceFile writes a file beside the one at path, then gives it that name. Links stay and lead to the new content.
-func replaceFile(path string, content []byte) error {
+// replaceFile writes a file beside the one at path, which holds before, then gives it that name. Links stay and lead to
+// the new content.
+func replaceFile(path string, before, content []byte) error {
 	mode := fs.FileMode(0o600)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -195,6 +201,9 @@ func replaceFile(path string, content []byte) error {
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if now, read := readUserFile(path); err == nil && (read != nil || !bytes.Equal(now, before)) {
+		err = errors.New("another program has just changed it")
+	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

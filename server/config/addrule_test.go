@@ -24,7 +24,7 @@ func TestAddAllow(t *testing.T) {
 		{"lines without a last comma", "[permissions]\nallow = [\n  \"Bash(b)\" # b\n]\n", "[permissions]\nallow = [\n  \"Bash(b)\", # b\n  \"Bash(go test *)\",\n]\n"},
 		{"lines closed at once", "[permissions]\nallow = [\n  \"Bash(b)\"]\n", "[permissions]\nallow = [\n  \"Bash(b)\",\n  \"Bash(go test *)\"]\n"},
 		{"dotted", "permissions.allow = [\"Bash(a)\"]\n", "permissions.allow = [\"Bash(a)\", \"Bash(go test *)\"]\n"},
-		{"dotted without a list", "permissions.mode = \"default\"\n", ""},
+		{"dotted without a list", "# mine\npermissions.mode = \"default\"\n[shell]\n", "permissions.allow = [\"Bash(go test *)\"]\n# mine\npermissions.mode = \"default\"\n[shell]\n"},
 		{"inline table", "permissions = { allow = [\"Bash(a)\"] }\n", ""},
 		{"there already", "[permissions]\nallow = ['Bash(go test *)']\n", "[permissions]\nallow = ['Bash(go test *)']\n"},
 		{"no list at all", "[permissions]\nallow = 5\n", ""},

@@ -30,7 +30,7 @@ type caller struct {
 	who    auth.Principal
 	limits *auth.Limits
 	ip     string
-	page   bool   // a web page sent it whose origin is not listed
+	page   bool   // a page, proxy or tunnel sent it without a token, and nobody listed it
 	done   func() // gives back what the request holds of its quotas
 }
 
@@ -172,6 +172,17 @@ func allowed(route string) []string {
 	return []string{http.MethodGet}
 }
 
+// unlisted says whether something sent r that no operator has listed: a web page, or a proxy or tunnel, behind which
+// anybody may be.
+func (e *Endpoint) unlisted(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin != "" && !slices.Contains(e.o.HTTP.AllowedOrigins, origin) {
+		return true
+	}
+	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"},
+		func(name string) bool { return len(r.Header[name]) > 0 })
+}
+
 // admit finds out who calls, and counts the request.
 func (e *Endpoint) admit(r *http.Request) (caller, error) {
 	who, err := e.o.Porter.Authenticate(r)
@@ -184,9 +195,7 @@ func (e *Endpoint) admit(r *http.Request) (caller, error) {
 		return caller{}, err
 	}
 	e.o.Team.Metrics.Authenticated(how(who.Via), "ok")
-	origin := r.Header.Get("Origin")
-	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip,
-		page: origin != "" && !slices.Contains(e.o.HTTP.AllowedOrigins, origin)}
+	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip, page: who.Via == auth.ModeNone && e.unlisted(r)}
 	size := r.ContentLength
 	if size < 0 {
 		size = e.o.HTTP.MaxBody

@@ -192,6 +192,8 @@ func WhyShared(c config.Config) string {
 	switch {
 	case c.Auth.Mode != auth.ModeNone:
 		return "people with tokens can connect"
+	case len(c.HTTP.AllowedHosts) > 0 || c.HTTP.BehindProxy || len(c.HTTP.TrustedProxies) > 0:
+		return "others can connect through a proxy (http.allowed_hosts, behind_proxy or trusted_proxies)"
 	case c.HTTP.PublicURL != "":
 		return "others can connect to " + c.HTTP.PublicURL + " (http.public_url)"
 	case c.Auth.LocalPeer != "same-user":

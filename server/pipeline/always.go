@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -10,16 +11,16 @@ import (
 // An Always keeps the rules that a person allows for good: in a file of the user's, and for the calls of this process.
 // It is safe for concurrent use.
 type Always struct {
-	File string                  // that the rules go to, as people are told it
-	Add  func(rule string) error // writes one there
+	File string                                       // that the rules go to, as people are told it
+	Add  func(ctx context.Context, rule string) error // writes one there
 
 	mu    sync.Mutex
 	rules []string
 }
 
 // keep writes a rule to the file. From then on it holds in this process, too.
-func (a *Always) keep(rule string) error {
-	if err := a.Add(rule); err != nil {
+func (a *Always) keep(ctx context.Context, rule string) error {
+	if err := a.Add(ctx, rule); err != nil {
 		return err
 	}
 	a.mu.Lock()

@@ -60,6 +60,9 @@ func (c *call) refusedNow(ctx context.Context, d permission.Decision, r permissi
 func (c *call) settle(ctx context.Context, d permission.Decision, r permission.Request) error {
 	name := c.bound.Spec.Name
 	switch {
+	case c.arrival.From.Page && d.Verdict != permission.Deny && !r.ReadOnly && !r.Private:
+		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: a web page, proxy or tunnel may only read "+
+			"here. The user can list a page's origin in http.allowed_origins, or serve with tokens.", name)
 	case d.Verdict == permission.Allow:
 		return nil
 	case d.Verdict == permission.Ask:

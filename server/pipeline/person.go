@@ -57,7 +57,8 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	case said[0] == allowSession:
 		c.grant(ctx, q.rule)
 	case said[0] == allowAlways:
-		if err := c.pipe.Always.keep(q.rule); err != nil { // the call runs all the same; the next one is asked about
+		if err := c.pipe.Always.keep(ctx, q.rule); err != nil {
+			c.grant(ctx, q.rule) // at least that
 			c.log().WarnContext(ctx, "a rule cannot be kept", "rule", q.rule, "call", c.visit.id, "error", err)
 		}
 	}

@@ -194,7 +194,7 @@ func (r *Retention) trim(files []keptFile, most int64) (left int64) {
 		return left
 	}
 	slices.SortFunc(files, byAge)
-	for _, f := range files {
+	for _, f := range files[:len(files)-1] { // the newest was named just now
 		if left <= most {
 			break
 		}

@@ -16,14 +16,15 @@ import (
 
 // A FileEdits is one file with the edits that a call makes to it, in order. It has one edit at least.
 type FileEdits struct {
-	File    filestate.File  // where it is; the caller closes it
-	Path    string          // as asked for
-	Version string          // that the caller has seen; "": what the session has seen counts
-	Which   []int           // numbers of the edits in their call, from 1; nil: the call has one and no numbers
-	Edits   []textedit.Edit // in order
-	met     []byte          // the content that the edits were tried on last
-	Report  textedit.Report // set when the edits were applied
-	Total   int             // edits of the call
+	since   *filestate.StaleError // of Said, for Saw
+	File    filestate.File        // where it is; the caller closes it
+	Path    string                // as asked for
+	Version string                // that the caller has seen; "": what the session has seen counts
+	Which   []int                 // numbers of the edits in their call, from 1; nil: the call has one and no numbers
+	Edits   []textedit.Edit       // in order
+	met     []byte                // the content that the edits were tried on last
+	Report  textedit.Report       // set when the edits were applied
+	Total   int                   // edits of the call
 	notes   *stages
 }
 

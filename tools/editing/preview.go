@@ -31,7 +31,14 @@ func PreviewEdits(ctx context.Context, env tool.Env, files []*FileEdits, err err
 	if err != nil {
 		return ""
 	}
-	changes, err := checkAll(ctx, env, files)
+	var edits []filestate.Edit
+	for _, f := range files {
+		if f.RefuseNotebook(ctx, env) != nil {
+			return ""
+		}
+		edits = append(edits, f.Change(env))
+	}
+	changes, err := env.Files.Try(ctx, edits...) // no refusal is made: what it shows would count as read
 	if err != nil {
 		return ""
 	}

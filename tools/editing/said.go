@@ -26,7 +26,7 @@ func (f *FileEdits) tried(env tool.Env, c filestate.Change, maxBytes int) string
 // Said says in one line what the edits did to the file, and where. The difference follows only where the caller cannot
 // know it: text that did not match exactly, or a file that was not what the session had read. Then what is shown counts
 // as read, and notes say what is not.
-func (f *FileEdits) Said(ctx context.Context, env tool.Env, c *filestate.Change, maxBytes int) (text string,
+func (f *FileEdits) Said(env tool.Env, c *filestate.Change, maxBytes int) (text string,
 	notes []string) {
 	text = f.line(env, *c, "Created ", "Edited ")
 	if c.Since == nil {
@@ -39,13 +39,22 @@ func (f *FileEdits) Said(ctx context.Context, env tool.Env, c *filestate.Change,
 	if diff != "" {
 		text += "\nAll that differs from what you read:\n" + diff
 	}
-	if !whole || env.Files.Accept(ctx, c.Since) != nil {
+	if !whole {
 		return text, []string{unshown(env, *c)}
 	}
-	if !c.Since.Was.Partial() {
-		c.After = c.Since.Now // all of it is known now
-	}
+	f.since = c.Since
 	return text, nil
+}
+
+// Saw is the Saw of a result with what Said returned for files: only what goes out whole counts as read.
+func Saw(env tool.Env, files ...*FileEdits) func(context.Context) {
+	return func(ctx context.Context) {
+		for _, f := range files {
+			if f.since != nil {
+				_ = env.Files.Accept(ctx, f.since) // that costs a read
+			}
+		}
+	}
 }
 
 // loose is the difference of edits that did not match exactly; "": all did.

@@ -44,7 +44,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
 		`\[exit code `,
 		`\[\d+ background process(?:es were| was) killed; `,
-		`\[changed on disk, read again before editing: `,
+		`\[changed on disk: `,
 		`\[this client does not wait longer; `,
 		`\[next time use `,
 		`\[nobody was asked: `,

@@ -28,7 +28,7 @@ var ourLines = []string{
 	"[exit code 1: no match]",
 	"[1 background process was killed; use run_in_background to keep one]",
 	"[2 background processes were killed; use run_in_background to keep one]",
-	"[changed on disk, read again before editing: a.go:3,17-20, b.go]",
+	"[changed on disk: a.go:3,17-20, b.go]",
 	"[timeout raised from 30 ms to 1000 ms; the unit is milliseconds]",
 	"[timeout lowered from 9000000 ms to 600000 ms, the maximum]",
 	"[/w/sub is gone. Shell cwd was reset to /w]",

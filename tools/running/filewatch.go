@@ -77,7 +77,7 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "[changed on disk, read again before editing: " + strings.Join(names, ", ") + "]"
+	return "[changed on disk: " + strings.Join(names, ", ") + "]"
 }
 
 // rewritten names the lines of a file that are not as the session has seen them: `:3,17-20`; "": nobody knows which.
