@@ -172,11 +172,10 @@ func allowed(route string) []string {
 	return []string{http.MethodGet}
 }
 
-// unlisted says whether something sent r that no operator has listed: a web page, or a proxy or tunnel, behind which
-// anybody may be.
-func (e *Endpoint) unlisted(r *http.Request) bool {
+// unlisted says whether a web page sent r that is not among origins, or a proxy or tunnel, behind which anybody may be.
+func unlisted(r *http.Request, origins []string) bool {
 	origin := r.Header.Get("Origin")
-	if origin != "" && !slices.Contains(e.o.HTTP.AllowedOrigins, origin) {
+	if origin != "" && !slices.Contains(origins, origin) {
 		return true
 	}
 	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"},
@@ -195,7 +194,8 @@ func (e *Endpoint) admit(r *http.Request) (caller, error) {
 		return caller{}, err
 	}
 	e.o.Team.Metrics.Authenticated(how(who.Via), "ok")
-	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip, page: who.Via == auth.ModeNone && e.unlisted(r)}
+	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip,
+		page: who.Via == auth.ModeNone && unlisted(r, e.o.HTTP.AllowedOrigins)}
 	size := r.ContentLength
 	if size < 0 {
 		size = e.o.HTTP.MaxBody
