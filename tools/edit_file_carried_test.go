@@ -125,7 +125,9 @@ func TestEditAfterCommandVersion(t *testing.T) {
 	r.ok("run_shell", quote("sed -i s/three/3/ f"))
 	edited := version(r.ok("edit_file", `{"file_path":"f","old_string":"one","new_string":"1","version":"`+read+`"}`))
 	r.fails(tool.FileChanged, "edit_file", `{"file_path":"f","old_string":"two","new_string":"2","version":"000000000000"}`)
-	r.ok("write_file", `{"file_path":"f","content":"new\n","version":"`+edited+`"}`)
+	// The version was given out before it was known whether the difference would be shown whole; what was shown counts.
+	r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"new\n","version":"`+edited+`"}`)
+	r.ok("write_file", `{"file_path":"f","content":"new\n"}`)
 }
 
 // untipped is a result without the line that names a better tool.
