@@ -1,4 +1,5 @@
 # opencode
+# snippet: opencode
 # model: chat
 # needs: opencode-linux-x64/bin/opencode
 mkdir -p "$HOME/.config/opencode"
