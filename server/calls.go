@@ -262,7 +262,7 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
-	return t.s.profiles.add(c, modelOf(t.req.Turn)), nil
+	return t.s.profiles.add(c, modelOf(t.req.Turn), t.req.Caller.From.Transport), nil
 }
 
 // missingCapabilities is the error for a modern request that does not say what its client can do.

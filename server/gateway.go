@@ -189,7 +189,7 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		t.client.Capabilities = caps
 	}
 	result.Instructions = s.instruct(ctx, t.req.Tenant,
-		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, ""))
+		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, "", t.req.Caller.From.Transport))
 	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
 }

@@ -15,10 +15,13 @@ type profiles struct {
 }
 
 // add adds to a client what its profile says. model is what it talks to; "": it does not say.
-func (p profiles) add(c session.Client, model string) session.Client {
+// transport is that of pipeline.From.
+func (p profiles) add(c session.Client, model, transport string) session.Client {
 	known := p.of(c.Name).ForModel(model)
 	c.SeesAll = p.lists.ShowsAll(known)
-	c.ByName, c.ByDispatcher = known.Found == clients.ByName, known.Found == clients.ByDispatcher
+	inOrder, overtaken := known.Found == clients.ByNameInOrder, transport == "http"
+	c.ByName = known.Found == clients.ByName || inOrder && !overtaken
+	c.ByDispatcher = known.Found == clients.ByDispatcher || inOrder && overtaken
 	c.MaxRunes, c.MaxBytes, c.MaxLines, c.MaxJSON = known.Runes, known.Bytes, known.Lines, known.JSON
 	c.MaxImages = imagesOf(known)
 	c.Forms = session.Forms{NoTexts: known.NoTextFields, DeclinesAlone: known.DeclinesAlone}

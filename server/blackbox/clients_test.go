@@ -174,6 +174,23 @@ func TestFoundToolsAreCalledAsTheClientCan(t *testing.T) {
 	}
 }
 
+// opencode over HTTP: the answer overtook the list, and its model called by name what its client did not know yet.
+func TestFoundToolsOverHTTP(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	s := d.serve()
+	for client, want := range map[string]string{
+		"opencode":              "through call_tool; by name only if they are in your list of tools.",
+		"gemini-cli-mcp-client": "by name.",
+	} {
+		c := &replaytest.HTTPClient{T: t, URL: s.url + "/mcp", Token: d.token, Info: client}
+		got := c.Hello().Does("tool_search", `{"query":"select:session_config"}`)
+		if !strings.HasSuffix(got, "These tools can be called now, "+want) {
+			t.Errorf("%s: %s", client, got)
+		}
+	}
+}
+
 // Copilot CLI listens for changes of its list, and none ever came: a modern client that does is told of what it found,
 // and its list has it. Without a subscription a modern list stays as it is.
 func TestModernSubscriptionsSeeWhatWasFound(t *testing.T) {

@@ -23,7 +23,8 @@ const benchOfClients = "../../testdata/bench/clients"
 
 // TestRealClients: each client finds a tool that is not listed and calls it at the first try, as the last line of
 // tool_search says or by its own search, and hands the model whole what was cut to its size, a page as well as a preview.
-// A client is one script: testdata/bench/clients/README.md.
+// A client is one script: testdata/bench/clients/README.md. It does so over stdio, and with what `codehand serve` prints
+// for it in its file, without a token and with one.
 func TestRealClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("CODEHAND_LONG") == "" {
@@ -35,7 +36,14 @@ func TestRealClients(t *testing.T) {
 		t.Fatal("there are no scripts")
 	}
 	for _, script := range scripts { // one after the other: each takes all that a small machine has
-		t.Run(strings.TrimSuffix(filepath.Base(script), ".sh"), func(t *testing.T) { tryClient(t, script) })
+		name := strings.TrimSuffix(filepath.Base(script), ".sh")
+		t.Run(name, func(t *testing.T) { tryClient(t, script, "") })
+		if wordsOf(t, script)["snippet"] == "" {
+			continue
+		}
+		for _, mode := range []string{"none", "token"} {
+			t.Run(name+"-"+mode, func(t *testing.T) { tryClient(t, script, mode) })
+		}
 	}
 }
 
@@ -46,7 +54,9 @@ var stepsOfClients = []move{
 	{name: "run_readonly", args: `{"command":"seq -f 'line %g of much' 20000"}`},
 }
 
-func tryClient(t *testing.T, script string) {
+// tryClient runs a script. mode is that of authentication of a server whose snippet is pasted; "": the script says
+// itself what its client starts.
+func tryClient(t *testing.T, script, mode string) {
 	said := wordsOf(t, script)
 	modules, err := filepath.Abs(filepath.Join(benchOfClients, "node_modules"))
 	must(t, err)
@@ -60,7 +70,8 @@ func tryClient(t *testing.T, script string) {
 	if !ok {
 		t.Fatalf("%s: no model speaks %q", script, said["model"])
 	}
-	home, work := leaktest.Dir(t), leaktest.Dir(t)
+	d, home := deploy(t), leaktest.Dir(t)
+	work := d.work
 	var big strings.Builder
 	for i := range 20_000 {
 		fmt.Fprintf(&big, "\tif x[%d] == \"quoted\" { // line %d\n", i, i)
@@ -80,6 +91,12 @@ func tryClient(t *testing.T, script string) {
 		// Nothing but loopback is needed, and nothing else is asked.
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost",
 		"http_proxy=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9", "no_proxy=127.0.0.1,localhost"}
+	if mode != "" {
+		d.paste(said["snippet"], mode, home)
+	}
+	if mode == "token" {
+		cmd.Env = append(cmd.Env, "CODEHAND_TOKEN="+d.token)
+	}
 	var out replaytest.LockedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 5 * time.Second
@@ -93,6 +110,21 @@ func tryClient(t *testing.T, script string) {
 	if t.Failed() {
 		t.Logf("it said:\n%s\nthe model was asked:\n%s", out.String(), strings.Join(m.requests, "\n"))
 	}
+}
+
+// paste starts a server and writes what it prints for a client, as it stands, into the file that it names.
+func (d *deployment) paste(client, mode, home string) {
+	d.t.Helper()
+	s := startDaemon(d.t, d.codehand("serve", d.work, "--listen", d.address, "--auth-mode", mode, "--snippets"))
+	printed := regexp.MustCompile(`(?m)^` + client + `: ~/([^,(\s]+).*\n((?:.+\n)+)\n`)
+	var found []string
+	replaytest.Until(d.t, "the server prints what to paste", func() bool {
+		found = printed.FindStringSubmatch(s.log.String())
+		return found != nil
+	})
+	file := filepath.Join(home, found[1])
+	must(d.t, os.MkdirAll(filepath.Dir(file), 0o700))
+	must(d.t, os.WriteFile(file, []byte(found[2]), 0o600))
 }
 
 // check looks at what the client handed to the model. mu is held.

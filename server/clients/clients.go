@@ -53,9 +53,10 @@ type Reach int
 
 // The ways.
 const (
-	EitherWay    Reach = iota
-	ByName             // its client reads the list again when that changes, or lists all
-	ByDispatcher       // its client does not, so call_tool it is
+	EitherWay     Reach = iota
+	ByName              // its client reads the list again when that changes, or lists all
+	ByDispatcher        // its client does not, so call_tool it is
+	ByNameInOrder       // as ByName where answers come in order; over HTTP one may overtake the list
 )
 
 // usualBeat is the heartbeat of every profile so far: the shortest limit that we measured on a silent call is 60 s.
@@ -84,8 +85,8 @@ var table = []row{
 		[]string{"copilot-cli", "github-copilot-developer"}},
 	{Profile{Name: "gemini", Runes: 38_000, Images: AllImages, Found: ByName, Beat: usualBeat},
 		[]string{"gemini-cli-mcp-client"}},
-	{Profile{Name: "opencode", Runes: 45_000, Bytes: 48_000, Lines: 1_900, Images: AllImages, Found: ByName,
-		Beat: usualBeat},
+	{Profile{Name: "opencode", Runes: 45_000, Bytes: 48_000, Lines: 1_900, Images: AllImages,
+		Found: ByNameInOrder, Beat: usualBeat},
 		[]string{"opencode"}},
 	// It hands the model the JSON of the whole result, cut to 8,000 characters.
 	{Profile{Name: "cline", Runes: 7_900, JSON: 7_900, Images: ImagesAsText, NoMeta: true, Found: ByDispatcher,

@@ -95,6 +95,7 @@ var remotes = []remote{
 	{id: "codex", text: codex, files: home(".codex/config.toml", ".codex/config.toml"),
 		note: "a project's file counts only if the project is trusted"},
 	{id: "gemini", files: home(".gemini/settings.json", ".gemini/settings.json"),
+		note: "a project's file counts only if the project is trusted",
 		text: servers("mcpServers", func(e Endpoint) entry {
 			return entry{HTTPURL: e.URL, Headers: bearer(e, "${%s}")}
 		})},

@@ -1,8 +1,10 @@
 # Cline
+# snippet: cline
 # model: chat
 # needs: @cline/cli-linux-x64/bin/cline
 mkdir -p "$HOME/.cline/data/settings"
-cat >"$HOME/.cline/data/settings/cline_mcp_settings.json" <<END
+ours="$HOME/.cline/data/settings/cline_mcp_settings.json"
+test -e "$ours" || cat >"$ours" <<END
 {"mcpServers":{"codehand":{"command":"$CODEHAND","args":["stdio"],"disabled":false,"timeout":600}}}
 END
 cline="$MODULES/@cline/cli-linux-x64/bin/cline"

@@ -1,11 +1,18 @@
 # Continue
+# snippet: continue
 # model: chat
 # needs: @continuedev/cli/package.json
-mkdir "$HOME/.continue"
-cat >"$HOME/.continue/config.yaml" <<END
+mkdir -p "$HOME/.continue"
+test -e "$HOME/.continue/config.yaml" || cat >"$HOME/.continue/config.yaml" <<END
 name: codehand
 version: 1.0.0
 schema: v1
+mcpServers:
+  - name: codehand
+    command: $CODEHAND
+    args: [stdio]
+END
+cat >>"$HOME/.continue/config.yaml" <<END
 models:
   - name: fake
     provider: openai
@@ -14,9 +21,5 @@ models:
     apiKey: none
     roles: [chat]
     capabilities: [tool_use]
-mcpServers:
-  - name: codehand
-    command: $CODEHAND
-    args: [stdio]
 END
 exec node "$MODULES/.bin/cn" --config "$HOME/.continue/config.yaml" --auto -p "$PROMPT" </dev/null
