@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codehand/tools/bash/programs"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -86,9 +88,10 @@ func (s *script) commands() int {
 type prover struct {
 	text   string
 	inside func(string) bool
-	dir    string // where a `cd` with an absolute path led; "": relative paths start where the line starts, or below
-	words  []word // of the command at hand
-	rest   []word // its operands
+	dir    string   // where a `cd` with an absolute path led; "": relative paths start where the line starts, or below
+	words  []word   // of the command at hand
+	texts  []string // of its words behind the name
+	rest   []word   // its operands
 }
 
 // list is rule R2 for lists, pipes and negation. It returns what is wrong; "": nothing.
@@ -146,10 +149,11 @@ func (p *prover) command(name word, args []word) string {
 	if name.shape != name.text || name.text == "" {
 		return "R4: the name of the command is not one plain word: " + snippet(name.text)
 	}
-	if len(args) == 1 && isVersion(name.text, args[0].text) {
+	row := programs.Of(name.text)
+	if row != nil && len(args) == 1 && isAny(args[0].text, row.Version) {
 		return ""
 	}
-	var why string
+	why := ""
 	switch name.text {
 	case "git":
 		if why = p.git(args); why != "" {
@@ -163,16 +167,13 @@ func (p *prover) command(name word, args []word) string {
 		why = testFault(name.text, args)
 	case "command":
 		why = commandFault(args)
-	case "find":
-		why = p.findFault(args)
 	case "go":
 		why = p.goFault(args)
 	default:
-		c, ok := readOnlyList()[name.text]
-		if !ok {
+		if row == nil || !row.Reads {
 			return "R4: " + snippet(name.text) + " is not on the list"
 		}
-		why = p.match(c, args)
+		why = p.match(row, args)
 		if why == "" && name.text == "cd" {
 			p.enter(p.rest[0].text)
 		}
@@ -181,22 +182,6 @@ func (p *prover) command(name word, args []word) string {
 		return "R5: " + name.text + ": " + why
 	}
 	return ""
-}
-
-// isVersion knows the programs that print their version and do nothing else. Not yarn, pnpm, cargo, rustc, mvn, gradle
-// and bundle: they may start a program that the workspace names.
-func isVersion(name, option string) bool {
-	switch name {
-	case "git", "go", "npm", "gcc", "clang", "make", "cmake", "jq", "rg", "bash", "ruby", "php":
-		return option == "--version"
-	case "python", "python3":
-		return option == "--version" || option == "-V"
-	case "node", "perl":
-		return option == "--version" || option == "-v"
-	case "java":
-		return option == "--version" || option == "-version"
-	}
-	return false
 }
 
 // source returns what stands in the text for node, as part of a message.

@@ -50,7 +50,7 @@ func sameInBash(t *testing.T, bash, dir, command string) int {
 	})
 	var script strings.Builder
 	script.WriteString("set -f; exec 9>&1\n_h() { local b; builtin printf -v b '%s\\x01' \"$@\"; builtin printf '%s\\x02' \"$b\" >&9; }\ncommand_not_found_handle() { _h \"$@\"; }\n")
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(readOnlyList())), []string{"git", "go", "find", "echo", "printf", "test", "[", "command",
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(provedNames())), []string{"git", "go", "find", "echo", "printf", "test", "[", "command",
 		"node", "npm", "gcc", "clang", "make", "cmake", "bash", "ruby", "php", "python", "python3", "perl", "java"}) {
 		script.WriteString(name + "() { _h " + name + " \"$@\"; }\n")
 	}

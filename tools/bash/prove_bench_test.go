@@ -44,11 +44,4 @@ func BenchmarkProve(b *testing.B) {
 			newScript(typicalCommand).prove(inRoot)
 		}
 	})
-	b.Run("lists", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			listOrNothing(readOnlyText, false)
-			listOrNothing(gitText, true)
-		}
-	})
 }

@@ -1,6 +1,10 @@
 package bash
 
-import "strings"
+import (
+	"strings"
+
+	"codehand/tools/bash/programs"
+)
 
 // git is rule R6 for the words behind `git`. What is wrong begins with the blank or colon that goes behind the name.
 func (p *prover) git(args []word) string {
@@ -35,18 +39,16 @@ func (p *prover) git(args []word) string {
 		}
 		return ""
 	}
-	c, ok := (*listed)(nil), false
+	row := programs.Of("git " + name)
 	if len(rest) > 0 {
-		if c, ok = gitList()[name+" "+rest[0].text]; ok {
-			name, rest = name+" "+rest[0].text, rest[1:]
+		if longer := programs.Of("git " + name + " " + rest[0].text); longer != nil {
+			row, name, rest = longer, name+" "+rest[0].text, rest[1:]
 		}
 	}
-	if !ok {
-		if c, ok = gitList()[name]; !ok || strings.HasPrefix(name, "@") {
-			return " " + snippet(name) + " is not on the list"
-		}
+	if row == nil || !row.Reads || name == "*" {
+		return " " + snippet(name) + " is not on the list"
 	}
-	if why := p.match(c, rest); why != "" {
+	if why := p.match(row, rest); why != "" {
 		return " " + name + ": " + why
 	}
 	if name == "reflog" || name == "reflog show" {

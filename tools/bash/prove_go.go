@@ -1,114 +1,23 @@
 package bash
 
-import "strings"
+import "codehand/tools/bash/programs"
 
-// goFault looks at the words of go, whose flags do not cluster and end at the first operand.
+// goFault looks at the words of go: its sub-commands have rows.
 func (p *prover) goFault(args []word) string {
 	if len(args) == 0 {
 		return "there is no sub-command"
 	}
-	sub, rest := args[0].text, args[1:]
-	for _, w := range args {
-		if w.leads() {
-			return "glob " + snippet(w.text) + " may turn into an option"
+	for n := min(2, len(args)); n > 0; n-- {
+		sub := args[0].text
+		if n == 2 {
+			sub += " " + args[1].text
 		}
-	}
-	switch sub {
-	case "version":
-		return goOperands(rest, 0)
-	case "help":
-		return p.goWords("help", rest, nil, 8)
-	case "env":
-		return goEnvFault(rest)
-	case "list":
-		return p.goWords("list", rest, goListOptions, manyOperands)
-	case "doc":
-		return p.goWords("doc", rest, goDocOptions, 2)
-	case "mod":
-		if len(rest) > 0 && rest[0].text == "graph" {
-			return goOperands(rest[1:], 0)
-		}
-		if len(rest) > 0 && rest[0].text == "why" {
-			return p.goWords("mod why", rest[1:], goWhyOptions, manyOperands)
-		}
-	}
-	return "sub-command " + snippet(sub) + " is not on the list"
-}
-
-func goOperands(args []word, most int) string {
-	if len(args) > most {
-		return "operand " + snippet(args[most].text) + " is not on the list"
-	}
-	return ""
-}
-
-func goEnvFault(args []word) string {
-	for _, w := range args {
-		if w.text != "-json" && (w.text == "" || strings.Trim(w.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "") {
-			return "env: word " + snippet(w.text) + " is not on the list"
-		}
-	}
-	return ""
-}
-
-// goListOptions, goDocOptions and goWhyOptions say what a flag takes.
-func goListOptions(flag string) arity {
-	switch flag {
-	case "-m", "-json", "-deps", "-test", "-e", "-find":
-		return noValue
-	case "-f", "-tags":
-		return oneValue
-	}
-	if strings.HasPrefix(flag, "-json=") || strings.HasPrefix(flag, "-f=") {
-		return noValue
-	}
-	return notListed
-}
-
-func goDocOptions(flag string) arity {
-	switch flag {
-	case "-all", "-short", "-src", "-u", "-c", "-cmd":
-		return noValue
-	}
-	return notListed
-}
-
-func goWhyOptions(flag string) arity {
-	if flag == "-m" {
-		return noValue
-	}
-	return notListed
-}
-
-// goWords reads flags, and operands that are packages or symbols. An operand with `@` asks the network for a version.
-func (p *prover) goWords(sub string, args []word, flag func(string) arity, most int) string {
-	operands := 0
-	for i := 0; i < len(args); i++ {
-		w := args[i]
-		if strings.HasPrefix(w.text, "-") {
-			takes := notListed
-			if flag != nil && operands == 0 {
-				takes = flag(w.text)
+		if row := programs.Of("go " + sub); row != nil && row.Reads {
+			if why := p.match(row, args[n:]); why != "" {
+				return sub + ": " + why
 			}
-			switch {
-			case takes == notListed:
-				return sub + ": option " + snippet(w.text) + " is not on the list"
-			case takes == oneValue && (i+1 == len(args) || strings.HasPrefix(args[i+1].text, "-") || args[i+1].glob()):
-				return sub + ": option " + w.text + " has no value"
-			case takes == oneValue:
-				i++
-			}
-			continue
-		}
-		operands++
-		switch why := p.path(w); {
-		case operands > most:
-			return sub + ": operand " + snippet(w.text) + " is one too many"
-		case why != "":
-			return sub + ": " + why
-		case strings.Contains(w.text, "@"):
-			return sub + ": operand " + snippet(w.text) + " asks for a version"
+			return ""
 		}
 	}
-	return ""
+	return "sub-command " + snippet(args[0].text) + " is not on the list"
 }

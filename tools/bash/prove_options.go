@@ -3,248 +3,206 @@ package bash
 import (
 	"strconv"
 	"strings"
+
+	"codehand/tools/bash/programs"
 )
 
-// match is R5 for the words behind the name of a command that is on a list. It leaves the operands in p.rest and
-// returns what is wrong; "": nothing.
-func (p *prover) match(c *listed, args []word) string {
-	m := matching{p: p, c: c}
-	p.rest = p.rest[:0]
-	for i := 0; i < len(args); {
-		n, why := m.next(args[i:])
-		if why != "" {
+// match is R5 for the words behind the name of a program, by the column `proved` of its row. It leaves the operands in
+// p.rest and returns what is wrong; "": nothing.
+func (p *prover) match(row *programs.Program, args []word) string {
+	m := matching{p: p, row: row, args: args}
+	p.texts, p.rest = p.texts[:0], p.rest[:0]
+	ended := false
+	for _, w := range args {
+		if ended = ended || w.text == "--"; !ended && w.leads() && !row.Has("glob") {
+			return "glob " + snippet(w.text) + " may turn into an option"
+		}
+		p.texts = append(p.texts, w.text)
+	}
+	m.Reading = row.Read(p.texts)
+	for i := range m.Options {
+		if why := m.option(&m.Options[i]); why != "" {
 			return why
 		}
-		i += n
+	}
+	for _, at := range m.Operands {
+		p.rest = append(p.rest, args[at])
 	}
 	return m.operands()
 }
 
-// A matching goes through the words of one command.
+// A matching goes through the words of one program.
 type matching struct {
-	p       *prover
-	c       *listed
-	ended   bool // `--` was seen
-	pattern bool // an option gave the pattern or the script, or says that there is none
-	lists   bool // -l or --list was seen before any operand
-	user    bool // ps -u: see psValueFault
-	every   bool // ps -e
-	rest    bool // ps -x
+	programs.Reading
+	p    *prover
+	row  *programs.Program
+	args []word
 }
 
-// next takes an option with its value, or an operand. n is how many words that were.
-func (m *matching) next(args []word) (n int, why string) {
-	w := args[0]
+// option looks at one option and its value.
+func (m *matching) option(o *programs.Found) string {
+	w := m.args[o.At]
+	behind := len(m.Operands) > 0 && m.Operands[0] < o.At
 	switch {
-	case m.ended:
-	case w.text == "--":
-		m.ended = true
-		return 1, ""
-	case w.leads() && !m.c.glob:
-		return 0, "glob " + snippet(w.text) + " may turn into an option"
-	case len(w.text) < 2 || w.text[0] != '-' || m.c.operands.kind == "number" && isNumber(w.text):
-	case m.c.first && len(m.p.rest) > 0:
-		return 0, "option " + snippet(w.text) + " behind an operand"
-	case m.c.alone:
-		if len(w.text) != 2 || m.letter(w.text[1]) != noValue {
-			return 0, m.unlisted(w)
+	case o.Option == nil && m.row.Has("expression"):
+		return "word " + snippet(w.text) + " is not on the list"
+	case o.Option == nil || !o.Safe || o.Shortened:
+		if m.row.Has("expression") {
+			return "word " + snippet(w.text) + " is not on the list"
 		}
-		return 1, ""
-	case w.text[1] == '-':
-		return m.long(w, args[1:])
-	default:
-		return m.short(w, args[1:])
+		return "option " + snippet(w.text) + " is not on the list"
+	case behind && m.row.Has("first"):
+		return "option " + snippet(w.text) + " behind an operand"
+	case o.Impossible && o.At == len(m.args)-1 && isGit(m.row) && isOneOf(o.Name, "--merged --no-merged --contains --no-contains"):
+		return "" // git lists against HEAD then
+	case o.Impossible && o.Value >= 0:
+		return "option " + snippet(w.text) + " takes no value"
+	case o.Impossible && o.From > 0 && o.From+1 < len(w.text):
+		return "option " + snippet(w.text) + " is not on the list"
+	case o.Impossible:
+		return "option " + snippet(w.text) + " has no value"
+	case o.Value < 0:
+		return ""
 	}
-	if m.c.operands.kind == "list" && !m.lists {
-		return 0, "operand " + snippet(w.text) + " without --list before it"
+	if o.ValueFrom > 0 {
+		return m.value(o, w.from(o.ValueFrom))
 	}
-	m.p.rest = append(m.p.rest, w)
-	return 1, ""
-}
-
-func (m *matching) unlisted(w word) string {
-	return "option " + snippet(w.text) + " is not on the list"
-}
-
-func (m *matching) letter(c byte) arity {
-	if c >= 128 {
-		return notListed
-	}
-	return m.c.letters[c]
-}
-
-// short reads a word of letters: the first that takes a value takes the rest of the word, else the next word.
-func (m *matching) short(w word, rest []word) (n int, why string) {
-	if m.c.number && isDigits(w.text[1:]) {
-		return 1, ""
-	}
-	for i := 1; i < len(w.text); i++ {
-		letter := w.text[i]
-		takes, glued := m.letter(letter), w.from(i+1)
-		switch {
-		case takes == notListed:
-			return 0, m.unlisted(w)
-		case takes == noValue:
-			m.saw(letter, "")
-			continue
-		case takes == maybeValue:
-			return 1, m.value(letter, "", glued, takes)
-		case glued.text == "":
-			return m.apartValue(letter, "", w, rest, takes)
-		case m.c.apart && !isDigits(glued.text):
-			return 0, m.unlisted(w)
+	for at := o.Value; at <= o.Value+int(o.Takes)-int(programs.Value) && at < len(m.args); at++ {
+		if why := m.apart(o, m.args[at]); why != "" {
+			return why
 		}
-		m.saw(letter, "")
-		return 1, m.value(letter, "=", glued, takes)
+		if o.Takes != programs.Two {
+			break
+		}
 	}
-	return 1, ""
+	return ""
 }
 
-func (m *matching) long(w word, rest []word) (n int, why string) {
-	name, value, has := strings.Cut(w.text, "=")
-	takes := m.c.long[name]
+func isGit(row *programs.Program) bool { return strings.HasPrefix(row.Name, "git ") }
+
+// apart looks at a value that is a word of its own.
+func (m *matching) apart(o *programs.Found, v word) string {
+	dash := len(v.text) > 1 && v.text[0] == '-' && !isDigits(v.text[1:])
+	if m.row.Has("expression") {
+		dash = dash && isAlpha(v.text[1]) && o.Name != "-perm"
+	}
 	switch {
-	case takes == notListed:
-		return 0, m.unlisted(w)
-	case takes == noValue && has, takes == twoValues && has:
-		return 0, "option " + snippet(w.text) + " takes no value"
-	case has:
-		m.saw(0, name)
-		return 1, m.value(0, name, w.from(len(w.text)-len(value)), takes)
-	case takes == noValue, takes == maybeValue:
-		m.saw(0, name)
-		return 1, ""
-	}
-	return m.apartValue(0, name, w, rest, takes)
-}
-
-// apartValue takes the value of an option from the words behind it.
-func (m *matching) apartValue(letter byte, name string, w word, rest []word, takes arity) (n int, why string) {
-	m.saw(letter, name)
-	n = 1
-	if takes == twoValues {
-		n = 2
-	}
-	if len(rest) < n {
-		// git lists against HEAD then; other programs only complain, but what is not whole is not proved.
-		if m.c.git && len(rest) == 0 && (name == "--merged" || name == "--no-merged" || name == "--contains" ||
-			name == "--no-contains") {
-			return 1, ""
-		}
-		return 0, "option " + snippet(w.text) + " has no value"
-	}
-	for _, v := range rest[:n] {
-		switch {
-		case len(v.text) > 1 && v.text[0] == '-' && !isDigits(v.text[1:]):
-			return 0, "value " + snippet(v.text) + " of option " + snippet(w.text) + " looks like an option"
-		case v.leads() && !m.c.glob:
-			return 0, "glob " + snippet(v.text) + " may turn into an option"
-		case v.glob() && (m.c.git || !m.c.several()): // it may become several words, and all but the first are operands
-			return 0, "glob " + snippet(v.text) + " as a value"
-		case v.glob():
-			if why := m.p.path(v); why != "" {
-				return 0, why
-			}
-		}
-		if why := m.value(letter, name, v, takes); why != "" {
-			return 0, why
+	case dash:
+		return "value " + snippet(v.text) + " of option " + snippet(m.args[o.At].text) + " looks like an option"
+	case v.leads() && !m.row.Has("glob"), v.glob() && m.row.Has("expression") && strings.HasPrefix(v.text, "-"):
+		return "glob " + snippet(v.text) + " may turn into an option"
+	case v.glob() && (isGit(m.row) || m.row.Has("front") || !m.row.Proved.Several()):
+		return "glob " + snippet(v.text) + " as a value"
+	case v.glob(): // it may become several words, and all but the first are operands
+		if why := m.p.path(v); why != "" {
+			return why
 		}
 	}
-	return 1 + n, ""
+	return m.value(o, v)
 }
 
-// saw keeps what options say about operands.
-func (m *matching) saw(letter byte, name string) {
-	switch m.c.operands.kind {
-	case "pattern", "script":
-		m.pattern = m.pattern || letter == 'e' && m.c.letters['e'] == oneValue || name == "--regexp" ||
-			name == "--files" || name == "--expression"
-	case "list":
-		m.lists = m.lists || letter == 'l' || name == "--list"
-	case "style":
-		m.user = m.user || letter == 'u'
-		m.every, m.rest = m.every || letter == 'e', m.rest || letter == 'x'
-	}
-}
-
-// value looks at the value of an option, given by its letter or its name; name is "=" for what is glued to a letter.
-func (m *matching) value(letter byte, name string, v word, takes arity) string {
-	switch kind := m.c.operands.kind; {
-	case takes == pathValue:
+// value looks at the value of an option.
+func (m *matching) value(o *programs.Found, v word) string {
+	switch {
+	case o.Kind == programs.Reads:
 		return m.p.path(v)
-	case kind == "script":
+	case o.Instead && m.row.Proved.First == "script":
 		return sedFault(v)
-	case kind == "style":
-		m.rest = m.rest || letter == 'u' && strings.Contains(v.text, "x") // -aux
-		return psValueFault(letter, v, name == "=")
-	case m.c.git && letter == 0 && name == "--sort" && strings.Contains(strings.ToLower(v.text), "signature"):
+	case m.row.Name == "ps":
+		return psValueFault(o.Name[len(o.Name)-1], v, o.ValueFrom > 0)
+	case isGit(m.row) && o.Name == "--sort" && strings.Contains(strings.ToLower(v.text), "signature"):
 		return "value " + snippet(v.text) + " starts gpg"
 	}
 	return ""
 }
 
-// operands is R5 (f) for what match has put aside.
+// operands is R5 (f).
 func (m *matching) operands() string {
-	rest, o := m.p.rest, m.c.operands
-	switch first := o.kind == "pattern" || o.kind == "filter" || o.kind == "script"; {
-	case !first || m.pattern:
-	case len(rest) > 0:
-		why := firstFault(o.kind, rest[0])
-		// the shell makes paths of it, and all but the first are operands
-		if why == "" && o.kind == "pattern" && rest[0].glob() {
-			why = m.p.path(rest[0])
+	rest, o := m.p.rest, m.row.Proved
+	if o.First != "" && !m.instead() {
+		switch {
+		case len(rest) > 0:
+			if why := m.firstFault(o.First, rest[0]); why != "" {
+				return why
+			}
+			rest = rest[1:]
+		case o.First == "script":
+			return "there is no script"
 		}
-		if why != "" {
-			return why
-		}
-		rest = rest[1:]
-	case o.kind == "script":
-		return "there is no script"
 	}
 	switch {
-	case m.every && (m.rest || len(rest) > 0): // ps knows no -x, reads all of it as BSD, and then e shows environments
-		return "option -e beside others of BSD is not on the list"
-	case len(rest) > 0 && o.kind == "":
+	case m.row.Name == "ps":
+		if why := m.psFault(rest); why != "" {
+			return why
+		}
+	case o.Kind == "list" && len(rest) > 0 && !m.lists():
+		return "operand " + snippet(rest[0].text) + " without --list before it"
+	}
+	switch {
+	case len(rest) > 0 && o.Kind == "":
 		return "operand " + snippet(rest[0].text) + " is not on the list"
-	case len(rest) > 0 && len(rest) > o.max:
-		return "operand " + snippet(rest[o.max].text) + " is one too many"
-	case len(rest) < o.min:
-		return "it has " + strconv.Itoa(len(rest)) + " operands, at least " + strconv.Itoa(o.min)
+	case len(rest) > o.Max:
+		return "operand " + snippet(rest[o.Max].text) + " is one too many"
+	case len(rest) < o.Min:
+		return "it has " + strconv.Itoa(len(rest)) + " operands, at least " + strconv.Itoa(o.Min)
 	}
 	for _, w := range rest {
-		if !m.c.several() && w.glob() {
+		switch {
+		case !o.Several() && w.glob():
 			return "glob " + snippet(w.text) + " may turn into several operands"
-		}
-		if m.c.old && strings.HasPrefix(w.text, "+") || m.c.response && strings.HasPrefix(w.text, "@") {
+		case m.row.Has("old") && strings.HasPrefix(w.text, "+"), m.row.Has("response") && strings.HasPrefix(w.text, "@"),
+			m.row.Has("front") && strings.HasPrefix(w.text, "-"):
 			return "option " + snippet(w.text) + " is not on the list"
 		}
-		if why := m.operand(w); why != "" {
+		if why := m.operand(o.Kind, w); why != "" {
 			return why
 		}
 	}
 	return ""
+}
+
+// instead says whether an option makes the first operand one like the others.
+func (m *matching) instead() bool {
+	for i := range m.Options {
+		if m.Options[i].Instead {
+			return true
+		}
+	}
+	return false
+}
+
+// lists says whether -l or --list stands before any operand.
+func (m *matching) lists() bool {
+	for i := range m.Options {
+		if o := &m.Options[i]; (o.Name == "-l" || o.Name == "--list") && o.At < m.Operands[0] {
+			return true
+		}
+	}
+	return false
 }
 
 // firstFault looks at an operand that is no path.
-func firstFault(kind string, w word) string {
-	switch kind {
-	case "filter":
+func (m *matching) firstFault(kind string, w word) string {
+	switch {
+	case kind == "filter":
 		return filterFault(w)
-	case "script":
+	case kind == "script":
 		return sedFault(w)
+	case kind == "pattern" && w.glob(): // the shell makes paths of it, and all but the first are operands
+		return m.p.path(w)
 	}
 	return ""
 }
 
-func (m *matching) operand(w word) string {
+func (m *matching) operand(kind string, w word) string {
 	ok := true
-	switch m.c.operands.kind {
+	switch kind {
 	case "dir":
 		if w.text != "-" {
 			return m.p.path(w)
 		}
 		ok = false // where the shell was before
-	case "path", "pattern", "filter", "script":
+	case "path":
 		if w.text == "-" {
 			return ""
 		}
@@ -254,6 +212,13 @@ func (m *matching) operand(w word) string {
 			return ""
 		}
 		return m.p.path(w)
+	case "package":
+		if strings.Contains(w.text, "@") {
+			return "operand " + snippet(w.text) + " asks for a version"
+		}
+		return m.p.path(w)
+	case "variable":
+		ok = w.text != "" && strings.Trim(w.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 	case "number":
 		ok = isNumber(w.text)
 	case "seconds":
@@ -262,13 +227,28 @@ func (m *matching) operand(w word) string {
 	case "format":
 		ok = strings.HasPrefix(w.text, "+")
 	case "style":
-		ok = (w.text == "aux" || w.text == "ax" || w.text == "auxf" || w.text == "axf") && !m.user
+		ok = isOneOf(w.text, "aux ax auxf axf")
 	case "text", "list":
 	default:
 		ok = false
 	}
 	if !ok {
 		return "operand " + snippet(w.text) + " is not on the list"
+	}
+	return ""
+}
+
+// psFault is for what ps does with words that it does not know: it reads all of them as BSD did, and then e shows
+// environments.
+func (m *matching) psFault(rest []word) string {
+	user, every, other := false, false, len(rest) > 0
+	for i := range m.Options {
+		o := &m.Options[i]
+		user, every = user || o.Name == "-u", every || o.Name == "-e"
+		other = other || o.Name == "-x" || o.Name == "-u" && strings.Contains(m.args[o.Value].text, "x")
+	}
+	if every && other || user && len(rest) > 0 {
+		return "option -e beside others of BSD is not on the list"
 	}
 	return ""
 }

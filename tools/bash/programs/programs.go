@@ -1,0 +1,156 @@
+// Package programs is the one table of what programs do with their words. A row is a program, or a sub-command such as
+// `git log`, with the version that was looked at. Proofs, dangers, lists of files and rules read options here and
+// nowhere else, so they cannot disagree.
+//
+// The rows are text (*.txt), in a notation that package row explains in table.go.
+package programs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Program is one row. It does not change.
+type Program struct {
+	Name   string   // the first of Names
+	Names  []string // as the table has them
+	Looked string   // the package and the version whose source or manual was looked at
+
+	Operands Operands // of the column known; see Takes
+	Proved   Operands // of the columns proved and edits
+	Danger   []Danger // whatever the words are, or with certain options
+	Version  []string // words that alone make it print its version
+	Obeys    []string // environment variables and files that change what it does; `!` behind those that make it run or write
+	Starts   []string // programs that it starts by itself: `git`
+
+	Reads     bool // it has options and operands with which it only reads: column `proved`
+	Edits     bool // it has some with which it only changes what its operands name: column `edits`
+	NamesOnly bool // it shows names and not contents
+	Deep      bool // it goes down into directories whatever its options are
+	Behind    bool // and follows links there
+
+	traits  map[string]bool
+	letters map[byte]*Option
+	long    map[string]*Option
+	order   []string // names of long options as listed, for shortened ones
+}
+
+// Operands are what stands besides options.
+type Operands struct {
+	First    string // what the first is if that differs from the others: pattern filter script text; "": nothing
+	Skip     int    // how many are First
+	Kind     string // path dir write put text rev list number seconds format style command shell code; "": none
+	Min, Max int
+}
+
+// Several says whether any number of operands may stand there.
+func (o Operands) Several() bool { return o.Max == Many }
+
+// Many stands for no limit.
+const Many = 1 << 20
+
+// Takes says what an option takes.
+type Takes uint8
+
+// What an option takes.
+const (
+	Nothing Takes = iota
+	Value         // glued or behind `=`, or the next word
+	Maybe         // glued or behind `=` only
+	Two           // two words
+)
+
+// A Kind says what the value of an option is.
+type Kind byte
+
+// The kinds of values.
+const (
+	Text  Kind = 't'
+	Reads Kind = 'p' // a file or a place that it reads
+	Write Kind = 'w' // a file that it writes
+	Runs  Kind = 'x' // a program, or a text for a shell
+	Code  Kind = 'c' // a program in a language
+	Into  Kind = 'd' // the directory in which all other paths begin
+	List  Kind = 'l' // a file that names further files or options
+)
+
+// An Option is one option of a row.
+type Option struct {
+	Name    string // with its dashes
+	Takes   Takes
+	Kind    Kind
+	Safe    bool // it is in the column `proved` or `edits`
+	Instead bool // with it no operand is First
+	Deep    bool // with it the program goes down into directories
+	Behind  bool // with it the program follows links there
+}
+
+// A Danger is what makes a command dangerous: with one of Options, or with any words if there are none.
+type Danger struct {
+	Clause  string // of rule R7
+	Why     string
+	Options []string // as they are listed; nil: whatever they are
+}
+
+// Has says whether the row has a trait, see table.go.
+func (p *Program) Has(trait string) bool { return p != nil && p.traits[trait] }
+
+// Takes are the operands that it may have, whatever it does with them.
+func (p *Program) Takes() Operands {
+	if p.Operands.Kind == "" {
+		return p.Proved
+	}
+	return p.Operands
+}
+
+// table is read once, when the first command needs it, since most processes never do. A mistake in it is found by a
+// test; a table with one is empty, and proves nothing.
+var table = sync.OnceValue(func() map[string]*Program {
+	all, err := parse(sources())
+	if err != nil {
+		return nil
+	}
+	return all
+})
+
+// Of returns the row of a program, by the last component of its path; nil: there is none. Sub-commands have rows as
+// `git log`. A version behind the name does not count: python3.11 is python3.
+func Of(name string) *Program {
+	p := table()[name]
+	if p == nil {
+		if short := strings.TrimRight(name, "0123456789.-"); short != name && short != "" {
+			if p = table()[short]; !p.Has("numbered") {
+				return nil
+			}
+		}
+	}
+	return p
+}
+
+// All are the rows in the order of their names, each once.
+func All() []*Program {
+	seen := map[*Program]bool{}
+	var all []*Program
+	for _, name := range slices.Sorted(maps.Keys(table())) {
+		if p := table()[name]; !seen[p] {
+			seen[p] = true
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Obeyed are the variables by which some program, or every one, is made to run or to write something.
+var Obeyed = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, p := range table() {
+		for _, name := range p.Obeys {
+			if name, hard := strings.CutSuffix(name, "!"); hard {
+				names[name] = true
+			}
+		}
+	}
+	return names
+})

@@ -1,0 +1,369 @@
+package programs
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A row begins in the first column with its names, a colon, and the version that was looked at:
+//
+//	sort, gsort: coreutils 9.1
+//		proved -bcdf -k= -t= --key= <path>
+//		known -o=w --output=w --compress-program=x
+//
+// Lines below begin with a blank; the first word may name a column, else the line goes on with the column above:
+//
+//	proved  options, and operands, with which the program only reads
+//	edits   options, and operands, with which it only changes what its operands name
+//	known   options that do more, or that nobody looked at closely enough; operands, if neither column above has them
+//	deep    options with which it goes down into directories; `always`
+//	follows options with which it follows links there; `always`
+//	danger  a clause of rule R7, options if it takes one of them, a colon, why
+//	version words that alone print the version
+//	obeys   environment variables and files; `!` behind what makes it run or write something
+//	starts  programs that it starts by itself
+//	traits  see below
+//
+// An option is one token:
+//
+//	-abc      letters without a value          --name    an option without a value
+//	-k=       a letter with a value            --name=   with a value, behind `=` or as the next word
+//	-M~       an optional value, glued only    --name?   an optional value, behind `=` only
+//	--arg=2   two words follow                 -N        a number option: `-20`
+//	@name     all options of that row
+//
+// Behind `=`, `~` and `?` the kind of the value may stand: p w x c d l, see Kind; then `^` for an option with which no
+// operand is the pattern or the script. Operands are tokens in angle brackets: `<path>` any number, `<path 2>` two,
+// `<path ..1>` at most one, `<text 1..2>` one or two. A first operand of another kind stands before: `<pattern> <path>`,
+// `<text 1> <command>`.
+//
+// Traits:
+//
+//	glob      no operand can do harm, even as an option
+//	alone     letters do not cluster and take no value
+//	apart     a value of a letter is glued only if it is a number: the program reads letters behind it as options
+//	old       an operand that begins with `+` is an option of the old form
+//	response  an operand that begins with `@` names a file of options and operands
+//	first     options stand before the operands: behind them the program takes an option for its output file
+//	front     options end at the first operand
+//	words     an option is a whole word, with one dash or two
+//	expression  so it is, and from the first on every word is one
+//	whole     long options are not shortened
+//	names     it shows names and not contents
+//	assigns   NAME=value may stand before the command that it runs
+//	exact     it runs its words in a way that no rule with a star may allow
+//	looked past   rules that allow look past it
+//	unsure    its options are not known, its command may stand anywhere
+//	shell     it runs command texts
+//	numbered  its name may have a version behind it
+//	language  it runs code: of a file, of an option, of its input
+//	editor    its words may hold commands
+//	writes    it may write to what its words name, in ways that are not in the table
+//	own       what is proved of it is in Go
+
+//go:embed *.txt
+var files embed.FS
+
+func sources() []string {
+	names, err := fs.Glob(files, "*.txt")
+	if err != nil {
+		return nil
+	}
+	var texts []string
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// A row is a Program while it is read.
+type row struct {
+	*Program
+	all    map[string]*Program
+	column string
+}
+
+// parse reads tables. Its errors name the row.
+func parse(texts []string) (map[string]*Program, error) {
+	all := make(map[string]*Program, 512)
+	for _, text := range texts {
+		r := row{all: all}
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			switch {
+			case line == "" || line[0] == '#':
+				continue
+			case line[0] != ' ' && line[0] != '\t':
+				if err := r.begin(line); err != nil {
+					return nil, err
+				}
+				continue
+			case r.Program == nil:
+				return nil, fmt.Errorf("%q belongs to no row", line)
+			}
+			if err := r.line(strings.TrimSpace(line)); err != nil {
+				return nil, fmt.Errorf("row %s: %w", r.Name, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// begin reads the line of the names.
+func (r *row) begin(line string) error {
+	names, looked, ok := strings.Cut(line, ":")
+	if !ok {
+		return fmt.Errorf("row %q: no colon", line)
+	}
+	r.column = ""
+	r.Program = &Program{Looked: strings.TrimSpace(looked), traits: map[string]bool{}, letters: map[byte]*Option{},
+		long: map[string]*Option{}}
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		if r.all[name] != nil || name == "" {
+			return fmt.Errorf("row %q: it is there twice, or empty", name)
+		}
+		if r.Name == "" {
+			r.Name = name
+		}
+		r.Names = append(r.Names, name)
+		r.all[name] = r.Program
+	}
+	return nil
+}
+
+// columns are the words that a line may begin with.
+var columns = []string{"proved", "edits", "known", "deep", "follows", "danger", "version", "obeys", "starts", "traits"}
+
+func (r *row) line(line string) error {
+	word, rest, _ := strings.Cut(line, " ")
+	if slices.Contains(columns, word) {
+		r.column, line = word, strings.TrimSpace(rest)
+	}
+	switch r.column {
+	case "":
+		return fmt.Errorf("%q is in no column", line)
+	case "danger":
+		return r.danger(line)
+	case "version":
+		r.Version = append(r.Version, strings.Fields(line)...)
+		return nil
+	case "obeys":
+		r.Obeys = append(r.Obeys, strings.Fields(line)...)
+		return nil
+	case "starts":
+		r.Starts = append(r.Starts, strings.Fields(line)...)
+		return nil
+	case "traits":
+		for trait := range strings.SplitSeq(line, ",") {
+			r.traits[strings.TrimSpace(trait)] = true
+		}
+		r.NamesOnly = r.traits["names"]
+		r.traits["words"] = r.traits["words"] || r.traits["expression"]
+		return nil
+	case "proved":
+		r.Reads = true
+	case "edits":
+		r.Edits = true
+	}
+	for line != "" {
+		token := line
+		if line[0] == '<' {
+			i := strings.IndexByte(line, '>') + 1
+			token, line = line[:i], strings.TrimSpace(line[i:])
+		} else {
+			token, line, _ = strings.Cut(line, " ")
+			line = strings.TrimSpace(line)
+		}
+		if err := r.token(token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// token reads one token of an option column.
+func (r *row) token(token string) error {
+	switch {
+	case r.column == "deep" || r.column == "follows":
+		return r.goesDown(token)
+	case token == "-N":
+		r.traits["number"] = true
+	case token[0] == '@':
+		return r.include(r.all[token])
+	case token[0] == '<':
+		return r.operands(strings.Fields(token[1 : len(token)-1]))
+	case token[0] == '-' || r.traits["words"]:
+		return r.options(token)
+	default:
+		return fmt.Errorf("token %q", token)
+	}
+	return nil
+}
+
+// include takes all options of another row; what is listed later replaces them.
+func (r *row) include(from *Program) error {
+	if from == nil {
+		return fmt.Errorf("it includes a row that does not stand above it")
+	}
+	safe := r.column != "known"
+	for c, o := range from.letters {
+		own := *o
+		own.Safe = own.Safe && safe
+		r.letters[c] = &own
+	}
+	for _, name := range from.order {
+		own := *from.long[name]
+		own.Safe = own.Safe && safe
+		r.setLong(&own)
+	}
+	r.traits["number"] = r.traits["number"] || from.traits["number"]
+	return nil
+}
+
+func (r *row) setLong(o *Option) {
+	if r.long[o.Name] == nil {
+		r.order = append(r.order, o.Name)
+	}
+	r.long[o.Name] = o
+}
+
+// operands reads `path`, `path 2`, `path ..1`.
+func (r *row) operands(words []string) error {
+	o := &r.Proved
+	if r.column == "known" {
+		o = &r.Operands
+	}
+	least, most := 0, Many
+	if len(words) > 1 {
+		low, high, isRange := strings.Cut(words[1], "..")
+		if !isRange {
+			high = low
+		}
+		var err error
+		if low != "" {
+			if least, err = strconv.Atoi(low); err != nil {
+				return err
+			}
+		}
+		if most, err = strconv.Atoi(high); err != nil {
+			return err
+		}
+	}
+	if o.Kind != "" { // what stood before was the first
+		if o.First != "" {
+			return fmt.Errorf("three kinds of operands")
+		}
+		o.First, o.Skip = o.Kind, 1
+		if o.Max != Many {
+			o.Skip = o.Max
+		}
+	}
+	o.Kind, o.Min, o.Max = words[0], least, most
+	return nil
+}
+
+// options reads a token of letters, or of one long option.
+func (r *row) options(token string) error {
+	o := Option{Kind: Text, Safe: r.column != "known"}
+	name := token
+	if i := strings.IndexAny(token[1:], "=~?^"); i >= 0 {
+		var rest string
+		name, rest = token[:i+1], token[i+1:]
+		switch rest[0] {
+		case '=':
+			o.Takes = Value
+		case '~', '?':
+			o.Takes = Maybe
+		}
+		rest, o.Instead = strings.CutSuffix(strings.TrimLeft(rest, "=~?"), "^")
+		switch {
+		case rest == "2":
+			o.Takes = Two
+		case len(rest) == 1 && strings.Contains("twpxcdl", rest):
+			o.Kind = Kind(rest[0])
+		case rest != "":
+			return fmt.Errorf("token %q", token)
+		}
+	}
+	if strings.HasPrefix(name, "--") || r.traits["words"] {
+		o.Name = name
+		if old := r.long[name]; old != nil && old.Safe && !o.Safe {
+			return fmt.Errorf("option %s is known and proved", name)
+		}
+		r.setLong(&o)
+		return nil
+	}
+	letters := name[1:]
+	if letters == "" || o.Takes != Nothing && len(letters) != 1 {
+		return fmt.Errorf("token %q", token)
+	}
+	for i := range len(letters) {
+		if old := r.letters[letters[i]]; old != nil && old.Safe && !o.Safe {
+			return fmt.Errorf("option -%c is known and proved", letters[i])
+		}
+		each := o
+		each.Name = "-" + letters[i:i+1]
+		r.letters[letters[i]] = &each
+	}
+	return nil
+}
+
+// option finds one that is listed.
+func (r *row) option(name string) (*Option, error) {
+	o := r.long[name]
+	if o == nil && len(name) == 2 {
+		o = r.letters[name[1]]
+	}
+	if o == nil {
+		return nil, fmt.Errorf("option %q does not stand above", name)
+	}
+	return o, nil
+}
+
+// goesDown reads the columns deep and follows. An option belongs to this row alone from here on.
+func (r *row) goesDown(name string) error {
+	follows := r.column == "follows"
+	if name == "always" {
+		r.Deep, r.Behind = r.Deep || !follows, r.Behind || follows
+		return nil
+	}
+	o, err := r.option(name)
+	if err != nil {
+		return err
+	}
+	own := *o
+	own.Deep, own.Behind = own.Deep || !follows, own.Behind || follows
+	if strings.HasPrefix(name, "--") || r.traits["words"] {
+		r.long[name] = &own
+	} else {
+		r.letters[name[1]] = &own
+	}
+	return nil
+}
+
+// danger reads `D1 -r -f: why`.
+func (r *row) danger(line string) error {
+	head, why, ok := strings.Cut(line, ": ")
+	words := strings.Fields(head)
+	if !ok || len(words) == 0 || words[0][0] != 'D' {
+		return fmt.Errorf("danger %q", line)
+	}
+	d := Danger{Clause: words[0], Why: why}
+	for _, name := range words[1:] {
+		if _, err := r.option(name); err != nil {
+			return err
+		}
+		d.Options = append(d.Options, name)
+	}
+	r.Danger = append(r.Danger, d)
+	return nil
+}

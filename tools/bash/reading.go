@@ -1,0 +1,162 @@
+package bash
+
+import (
+	"strings"
+
+	"codehand/tools/bash/programs"
+)
+
+// A reading is how a program takes its words, by its row in the table.
+type reading struct {
+	programs.Reading
+	row  *programs.Program // nil: nobody knows the program
+	args []spelt
+}
+
+// read reads the words behind the name of a program.
+func read(name string, args []spelt) reading { return readAs(programs.Of(name), args) }
+
+func readAs(row *programs.Program, args []spelt) reading {
+	if row == nil {
+		return reading{args: args}
+	}
+	words := make([]string, len(args))
+	for i := range args {
+		words[i] = args[i].bare
+	}
+	return reading{Reading: row.Read(words), row: row, args: args}
+}
+
+// value is the value of an option.
+func (r *reading) value(o *programs.Found) spelt {
+	w := r.args[o.Value]
+	if o.ValueFrom == 0 || o.ValueFrom > len(w.text) {
+		return w
+	}
+	return spelt{text: w.text[o.ValueFrom:], bare: w.bare[min(o.ValueFrom, len(w.bare)):], shape: w.shape}
+}
+
+// has returns the first word that is one of the options, perhaps shortened; "": none is there. names are with dashes.
+func (r *reading) has(names ...string) string {
+	for i := range r.Options {
+		if o := &r.Options[i]; o.Option != nil && isAny(o.Name, names) {
+			return r.args[o.At].bare
+		}
+	}
+	return ""
+}
+
+func isAny(s string, list []string) bool {
+	for _, each := range list {
+		if s == each {
+			return true
+		}
+	}
+	return false
+}
+
+// given returns the value of the last of the options that has one; nil: there is none.
+func (r *reading) given(names ...string) *spelt {
+	var last *spelt
+	for i := range r.Options {
+		if o := &r.Options[i]; o.Option != nil && o.Value >= 0 && isAny(o.Name, names) {
+			w := r.value(o)
+			last = &w
+		}
+	}
+	return last
+}
+
+// operands are the words that are no options, values or a command that the program runs.
+func (r *reading) operands() []spelt {
+	words := make([]spelt, len(r.Operands))
+	for i, at := range r.Operands {
+		words[i] = r.args[at]
+	}
+	return words
+}
+
+// first is the first operand without expansions; "": there is none.
+func (r *reading) first() string {
+	if len(r.Operands) == 0 {
+		return ""
+	}
+	return r.args[r.Operands[0]].bare
+}
+
+// skipped is how many of the operands are no files, since they are a pattern, a script or a text.
+func (r *reading) skipped() int {
+	takes := r.row.Takes()
+	if takes.First == "" || takes.First == "path" {
+		return 0
+	}
+	for i := range r.Options {
+		if o := r.Options[i].Option; o != nil && o.Instead {
+			return 0
+		}
+	}
+	return min(takes.Skip, len(r.Operands))
+}
+
+// deep says whether the program goes down into directories, and whether it follows links there.
+func (r *reading) deep() (deep, follows bool) {
+	if r.row == nil {
+		return false, false
+	}
+	deep, follows = r.row.Deep, r.row.Behind
+	for i := range r.Options {
+		if o := r.Options[i].Option; o != nil {
+			deep, follows = deep || o.Deep, follows || o.Behind
+		}
+	}
+	return deep, deep && follows
+}
+
+// gitRow is the row of a sub-command of git.
+func gitRow(sub string) *programs.Program {
+	if row := programs.Of("git " + sub); row != nil {
+		return row
+	}
+	return programs.Of("git *")
+}
+
+// A gitCall is a command line of git.
+type gitCall struct {
+	own  reading // git's own options
+	sub  string
+	args []spelt // behind the sub-command
+	reading
+}
+
+// gitOf reads the words behind `git`.
+func gitOf(args []spelt) gitCall {
+	c := gitCall{own: read("git", args)}
+	if len(c.own.Operands) == 0 {
+		return c
+	}
+	at := c.own.Operands[0]
+	c.sub, c.args = args[at].bare, args[at+1:]
+	c.reading = readAs(gitRow(c.sub), c.args)
+	return c
+}
+
+// plain says that no option before the sub-command runs programs or sets keys.
+func (c *gitCall) plain() bool { return c.own.has("-c", "--config-env") == "" }
+
+// elsewhere says that git works in another place than the text tells.
+func (c *gitCall) elsewhere() bool {
+	return c.own.has("--git-dir", "--work-tree", "--super-prefix") != ""
+}
+
+// plainDashes are words that are no options by their look; for programs that nobody knows.
+func plainDashes(args []spelt) []spelt {
+	var found []spelt
+	for i := range args {
+		if t := args[i].bare; t == "--" {
+			return append(found, args[i+1:]...)
+		} else if !strings.HasPrefix(t, "-") || t == "-" {
+			found = append(found, args[i])
+		}
+	}
+	return found
+}
