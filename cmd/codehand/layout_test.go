@@ -89,9 +89,10 @@ var rooms = map[string][]string{
 
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
-	"tools/git":     {"filestate"},
-	"tools/guarded": {},
-	"tools/bash":    {"tools/git", "tools/guarded"},
+	"tools/git":           {"filestate"},
+	"tools/guarded":       {},
+	"tools/bash":          {"tools/bash/programs", "tools/git", "tools/guarded"},
+	"tools/bash/programs": {},
 	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},               // diffs and refusals are those of edits

@@ -72,10 +72,11 @@ func (k *check) command(h head, words []spelt) {
 		k.computedName(&words[0])
 	}
 	name, args := words[0].name(), words[1:]
-	if !h.quiet {
-		k.byName(name, args)
+	if name == "git" {
+		k.git(args)
+	} else {
+		k.table(h, name, args)
 	}
-	k.destroys(name, args)
 	k.rights(name, args)
 	k.code(h, name, args)
 	k.options(name, args)

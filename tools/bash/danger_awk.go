@@ -1,51 +1,36 @@
 package bash
 
-import "strings"
+import (
+	"strings"
 
+	"codehand/tools/bash/programs"
+)
+
+// isAwk knows awk and its kin, whose scripts are read here.
 func isAwk(name string) bool {
-	switch name {
-	case "awk", "gawk", "mawk", "nawk", "original-awk":
-		return true
-	}
-	return false
+	row := programs.Of(name)
+	return row != nil && row.Name == "awk"
 }
 
 // awk looks for programs that run or write something.
 func (k *check) awk(name string, args []spelt) {
-	program := false
-	for i := 0; i < len(args); i++ {
-		t := args[i].bare
+	r := read(name, args)
+	given := false
+	for i := range r.Options {
+		o := &r.Options[i]
 		switch {
-		case t == "--":
-			if i+1 < len(args) && !program {
-				k.awkProgram(name, args[i+1].text)
-			}
-			return
-		case len(t) > 1 && t[0] == '-':
-			if optionOf(args[i:i+1], "fiElDo", "Fve", "--file", "--include", "--exec", "--load", "--debug") != "" {
-				k.found("D3", name, t+" loads a program from elsewhere")
-				return
-			}
-			value := ""
-			switch {
-			case t == "-F" || t == "-v" || t == "--assign" || t == "--field-separator":
-				i++
-			case t == "-e" || t == "--source":
-				if i++; i < len(args) {
-					value, program = args[i].text, true
-				}
-			case strings.HasPrefix(t, "-e"):
-				value, program = args[i].text[2:], true
-			case strings.HasPrefix(t, "--source="):
-				value, program = args[i].text[len("--source="):], true
-			}
-			k.awkProgram(name, value)
-		case !program:
-			k.awkProgram(name, args[i].text)
-			return
-		default:
+		case o.Option == nil:
+		case o.Kind == programs.Code && o.Value >= 0:
+			code := r.value(o)
+			k.awkProgram(name, code.text)
+			given = true
+		case o.Kind == programs.List || o.Name == "-D" || o.Name == "-o" || o.Name == "--debug":
+			k.found("D3", name, args[o.At].bare+" loads a program from elsewhere")
 			return
 		}
+	}
+	if !given && len(r.Operands) > 0 {
+		k.awkProgram(name, args[r.Operands[0]].text)
 	}
 }
 

@@ -1,8 +1,9 @@
 package bash
 
 import (
-	"slices"
 	"strings"
+
+	"codehand/tools/bash/programs"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -21,7 +22,7 @@ func (k *check) code(h head, name string, args []spelt) {
 	case isAwk(name):
 		k.awk(name, args)
 	case name == "sed" || name == "gsed":
-		if runsBySed(args) {
+		if runsBySed(name, args) {
 			k.found("D3", name, "the command or flag e runs programs")
 		}
 	}
@@ -85,94 +86,32 @@ func (k *check) isFed() bool {
 }
 
 // isInterpreter knows the programs that take code as an argument or on their input.
-func isInterpreter(name string) bool {
-	switch name {
-	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "osascript", "deno", "bun", "pypy", "pypy3",
-		"ts-node", "tsx", "Rscript", "tclsh", "groovy", "elixir", "julia", "pwsh", "powershell":
-		return true
-	}
-	for _, family := range [...]string{"python", "perl5", "ruby", "php", "lua"} {
-		if rest, ok := strings.CutPrefix(name, family); ok && strings.Trim(rest, "0123456789.") == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// A language is how an interpreter reads its options.
-type language struct {
-	code   string   // letters that give code
-	rest   string   // letters that take the rest of their word
-	next   string   // those of them that take the next word if there is no rest
-	long   []string // long options that give code
-	valued []string // long options that take the next word
-	shows  string   // options that only show something
-}
-
-func languageOf(name string) language {
-	switch {
-	case strings.HasPrefix(name, "py"):
-		return language{code: "c", rest: "mWXQ", next: "WXQ", shows: " -V -h -VV "}
-	case strings.HasPrefix(name, "perl"):
-		return language{code: "eE", rest: "ImMFxiD", next: "I", shows: " -v -V -h "}
-	case strings.HasPrefix(name, "ruby"):
-		return language{code: "e", rest: "ICErFxKTWi", next: "ICEr", shows: " -v -h "}
-	case strings.HasPrefix(name, "node"):
-		return language{code: "ep", rest: "rC", next: "rC", long: []string{"--eval", "--print"},
-			valued: []string{"--require", "--import", "--loader", "--experimental-loader", "--conditions"},
-			shows:  " -v -h "}
-	case strings.HasPrefix(name, "php"):
-		return language{code: "rBRE", rest: "cdfFtSzg", next: "cdfFtSzg",
-			long: []string{"--run", "--process-begin", "--process-code", "--process-end"}, shows: " -v -h -i -m "}
-	case strings.HasPrefix(name, "lua"):
-		return language{code: "e", rest: "l", next: "l"}
-	case name == "osascript":
-		return language{code: "e", rest: "ls", next: "ls"}
-	case strings.HasPrefix(name, "p"): // pwsh -Command, -EncodedCommand
-		return language{code: "cCeE"}
-	}
-	return language{code: "ep", long: []string{"--eval", "--print"}}
-}
-
-// takesNext says whether the word after the option t is its value.
-func (l *language) takesNext(t string) bool {
-	if strings.HasPrefix(t, "--") {
-		return slices.Contains(l.valued, t)
-	}
-	for i := 1; i < len(t); i++ {
-		if strings.IndexByte(l.rest, t[i]) >= 0 {
-			return i+1 == len(t) && strings.IndexByte(l.next, t[i]) >= 0
-		}
-	}
-	return false
-}
+func isInterpreter(name string) bool { return programs.Of(name).Has("language") }
 
 func (k *check) interpreter(h head, name string, args []spelt) {
 	if name == "deno" {
 		k.deno(args)
 		return
 	}
-	l := languageOf(name)
-	script := -1
-	for i := 0; i < len(args) && script < 0; i++ {
-		t := args[i].bare
+	r := read(name, args)
+	for i := range r.Options {
+		o := &r.Options[i]
+		t := args[o.At].bare
 		switch {
-		case t == "--":
-			script = i + 1
-		case t == "" || t == "-" || t[0] != '-':
-			script = i
-		case strings.HasPrefix(name, "py") && strings.HasPrefix(t, "-m"):
-			return // a module is a script
-		case t == "--version", t == "--help", strings.Contains(l.shows, " "+t+" "):
+		case o.Option == nil && (t == "--version" || t == "--help"), isAny(t, r.row.Version), t == "-h":
 			return
-		case isOption(t, l.code, l.rest, l.long...):
-			if !perlLoop(name, t, args[i+1:]) {
+		case strings.HasPrefix(name, "py") && o.Option != nil && o.Name == "-m":
+			return // a module is a script
+		case o.Option != nil && o.Kind == programs.Code:
+			if !perlLoop(name, t, args[o.At+1:]) {
 				k.found("D3", name, t+" runs code of the command line")
 			}
 			return
-		case l.takesNext(t):
-			i++
 		}
+	}
+	script := -1
+	if len(r.Operands) > 0 {
+		script = r.Operands[0]
 	}
 	k.interpreted(h, name, args, script)
 }

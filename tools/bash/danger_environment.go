@@ -4,20 +4,15 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/bash/programs"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // poisons says whether assigning to a variable changes what later programs run. PATH is none of them: see environment.
 func poisons(name string) bool {
-	switch name {
-	case "BASH_ENV", "ENV", "IFS", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "BASHOPTS", "PAGER", "MANPAGER", "LESS",
-		"LESSOPEN", "LESSCLOSE", "EDITOR", "VISUAL", "BROWSER", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PERL5LIB",
-		"PERL5OPT", "RUBYOPT", "RUBYLIB", "NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
-		"CLASSPATH", "GOFLAGS", "RUSTC_WRAPPER", "RUSTFLAGS", "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH",
-		"GCONV_PATH", "OPENSSL_CONF", "SSH_ASKPASS":
-		return true
-	}
-	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "GIT_")
+	return programs.Obeyed()[name] || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") ||
+		strings.HasPrefix(name, "GIT_")
 }
 
 // environment is D4.

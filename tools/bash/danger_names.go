@@ -1,35 +1,36 @@
 package bash
 
-import "strings"
+import (
+	"strings"
 
-// byName finds what is dangerous whatever its arguments are: parts of D1, D2, D3, D6, D7, D9 and the table.
-func (k *check) byName(name string, args []spelt) {
-	switch name {
-	case "dd", "shred", "truncate", "wipefs", "blkdiscard", "mkswap", "mkfs", "gdd", "gtruncate", "gshred":
-		k.found("D1", name, "destroys what it writes to")
-	case "sudo", "su", "doas", "pkexec", "runuser", "chroot", "nsenter", "unshare", "setcap", "setfacl", "mount",
-		"umount", "chown", "chgrp":
-		k.found("D2", name, "raises or changes rights")
-	case "eval":
-		k.found("D3", name, "runs text that is built at run time")
-	case "watch":
-		k.found("D3", name, "runs its words in a shell")
-	case "nc", "ncat", "socat", "telnet", "ftp", "tftp", "sftp", "scp", "netcat":
-		k.found("D6", name, "carries data out")
-	case "systemctl", "service", "launchctl", "crontab", "at", "batch", "shutdown", "reboot", "halt", "poweroff",
-		"init", "telinit", "sysctl", "iptables", "ip6tables", "nft", "ufw", "insmod", "rmmod", "modprobe", "fdisk",
-		"parted", "swapon", "swapoff", "useradd", "userdel", "usermod", "groupadd", "passwd", "chpasswd", "visudo",
-		"setenforce", "killall", "pkill", "history":
-		k.found("D7", name, "touches the system")
-	case "secret-tool":
-		k.found("D5", name, "reads secrets")
-	case "dropdb":
-		k.found("D9", name, "deletes a database")
-	case "kill":
+	"codehand/tools/bash/programs"
+)
+
+// table finds what the row of a program says is dangerous about it: parts of D1, D2, D3, D6, D7, D9, and options that
+// name a program or hold code.
+func (k *check) table(h head, name string, args []spelt) {
+	if strings.HasPrefix(name, "mkfs.") {
+		name = "mkfs"
+	}
+	if name == "kill" && !h.quiet {
 		k.kill(args)
 	}
-	if strings.HasPrefix(name, "mkfs.") {
-		k.found("D1", name, "formats")
+	r := read(name, args)
+	if r.row == nil {
+		return
+	}
+	for _, d := range r.row.Danger {
+		switch t := r.has(d.Options...); {
+		case len(d.Options) == 0 && !h.quiet:
+			k.found(d.Clause, name, d.Why)
+		case t != "":
+			k.found(d.Clause, name, t+" "+d.Why)
+		}
+	}
+	for i := range r.Options {
+		if o := &r.Options[i]; o.Option != nil && o.Kind == programs.Runs {
+			k.found("D3", name, args[o.At].text+" names a program")
+		}
 	}
 }
 
@@ -88,4 +89,25 @@ func widens(mode string) bool {
 		}
 	}
 	return false
+}
+
+// destroys is D1 of the table alone, for what runs elsewhere.
+func (k *check) destroys(name string, args []spelt) {
+	r := read(name, args)
+	c := gitCall{}
+	if name == "git" {
+		c = gitOf(args)
+		r = c.reading
+	}
+	if r.row == nil {
+		return
+	}
+	for _, d := range r.row.Danger {
+		if t := r.has(d.Options...); t != "" && d.Clause == "D1" {
+			k.found(d.Clause, name, t+" "+d.Why)
+		}
+	}
+	if t := c.destroys(); t != "" {
+		k.found("D1", "git "+c.sub, t+" destroys work")
+	}
 }

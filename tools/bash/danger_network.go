@@ -11,25 +11,11 @@ func (k *check) network(name string, args []spelt) {
 	switch name {
 	case "curl":
 		k.curl(args)
-	case "wget", "wget2":
-		if t := optionOf(args, "e", "oatTOPQwARDIXUliB", "--post-data", "--post-file", "--body-data", "--body-file",
-			"--method", "--use-askpass", "--execute"); t != "" {
-			k.found("D6", name, t+" carries data out or runs commands")
-		}
-	case "ssh":
-		if t := optionOf(args[:remoteCommand(args)], "RLDw", "BbcEeFIiJlmOoPpQSW"); t != "" {
-			k.found("D6", name, t+" forwards connections")
-		}
 	case "rsync":
 		for i := range args {
 			if t := args[i].text; isRemote(t) {
 				k.found("D6", name, t+" is on another machine")
 			}
-		}
-	case "gpg", "gpg2":
-		if t := optionOf(args, "", "", "--export-secret-keys", "--export-secret-subkeys",
-			"--export-secret-ssh-key"); t != "" && len(t) > len("--export-s") {
-			k.found("D5", name, t+" shows secrets")
 		}
 	case "security":
 		k.keychain(args)

@@ -1,118 +1,39 @@
 package bash
 
-import "strings"
+import (
+	"strings"
 
-// options is the table of R7: options that name a program. They also count shortened and with their value glued.
+	"codehand/tools/bash/programs"
+)
+
+// options finds what makes a program run another one that is no option of the table.
 func (k *check) options(name string, args []spelt) {
 	t := ""
 	switch name {
-	case "rg", "ripgrep":
-		t = exactOption(args, "--pre", "--hostname-bin")
-	case "sort", "gsort":
-		t = optionOf(args, "", "", "--compress-program")
-	case "split", "gsplit":
-		t = optionOf(args, "", "", "--filter")
 	case "tar", "gtar", "bsdtar":
-		t = tarOption(args)
+		t = oldTarOption(args)
 	case "zip":
 		t = zipOption(args)
-	case "git":
-		k.gitOptions(args)
 	case "ssh", "scp", "sftp":
 		t = sshOption(name, args)
-	case "rsync":
-		t = optionOf(args, "e", "fBTM@", "--rsh", "--rsync-path")
-	case "man":
-		t = optionOf(args, "PHC", "LmMSseEprR", "--pager", "--html", "--config-file")
-	case "less", "more", "most", "pg", "zless", "vi", "vim", "nvim", "gvim", "vimdiff", "view", "ex", "ed", "red",
-		"emacs", "nano", "pico", "joe", "jed", "mg", "kak", "hx", "helix", "micro", "ne":
-		t = k.editorOption(name, args)
-	case "go":
-		t = exactOption(args, "-toolexec", "--toolexec", "-exec", "--exec", "-vettool", "--vettool")
 	case "make", "gmake":
 		t = makeOption(args)
-	case "cargo":
-		t = optionOf(args, "", "", "--config")
-	case "gdb", "lldb", "sqlite3", "psql", "expect":
+	case "gdb", "sqlite3", "psql":
 		t = k.consoleOption(name, args)
 	default:
-		t = wrapperOption(name, args)
+		if programs.Of(name).Has("editor") {
+			t = k.editorOption(name, args)
+		}
 	}
 	if t != "" {
 		k.found("D3", name, t+" names a program")
 	}
 }
 
-// wrapperOption are the options of programs that run their words, and of built-in commands.
-func wrapperOption(name string, args []spelt) string {
-	switch name {
-	case "env":
-		for i := range args {
-			t := args[i].bare
-			if isOption(t, "S", "uC", "--split-string") {
-				return t
-			}
-			if !strings.HasPrefix(t, "-") && assigned(t) == "" && (i == 0 || !envTakes(args[i-1].bare)) {
-				return "" // the command
-			}
-		}
-	case "flock":
-		return optionOf(args, "c", "wE", "--command")
-	case "script":
-		return optionOf(args, "c", "BEIOTmo", "--command")
-	case "mapfile", "readarray":
-		return optionOf(args, "C", "dnOsu")
-	case "complete", "compgen":
-		return optionOf(args, "C", "oAGWFXPS")
-	case "bind":
-		return optionOf(args, "x", "mqurf")
-	case "enable":
-		return optionOf(args, "f", "")
-	case "hash":
-		return optionOf(args, "p", "")
-	}
-	return ""
-}
-
-func envTakes(option string) bool {
-	return option == "-u" || option == "-C" || option == "--unset" || option == "--chdir"
-}
-
-// exactOption finds options of programs that do not know shortened ones.
-func exactOption(args []spelt, names ...string) string {
-	for i := range args {
-		t := args[i].bare
-		if len(t) < 4 || t[0] != '-' {
-			continue
-		}
-		if t == "--" {
-			return ""
-		}
-		option, _, _ := strings.Cut(t, "=")
-		for _, name := range names {
-			if option == name {
-				return t
-			}
-		}
-	}
-	return ""
-}
-
-// tarOption also reads the old form, in which the first word is letters without a dash.
-func tarOption(args []spelt) string {
-	const letters, valued = "IF", "bCfgHKLNTVX"
+// oldTarOption reads the old form, in which the first word is letters without a dash.
+func oldTarOption(args []spelt) string {
 	if len(args) > 0 {
-		if t := args[0].bare; t != "" && t[0] != '-' && strings.ContainsAny(t, letters) {
-			return t
-		}
-	}
-	for i := range args {
-		switch t := args[i].bare; {
-		case t == "--":
-			return ""
-		case t == "--checkpoint" || strings.HasPrefix(t, "--checkpoint="):
-		case isOption(t, letters, valued, "--checkpoint-action", "--to-command", "--use-compress-program",
-			"--info-script", "--new-volume-script", "--rsh-command", "--rmt-command"):
+		if t := args[0].bare; t != "" && t[0] != '-' && strings.ContainsAny(t, "IF") {
 			return t
 		}
 	}
@@ -121,8 +42,7 @@ func tarOption(args []spelt) string {
 
 func zipOption(args []spelt) string {
 	for i := range args {
-		if t := args[i].bare; abbreviates(t, "--unzip-command") ||
-			strings.HasPrefix(t, "-") && strings.Contains(t, "TT") {
+		if t := args[i].bare; strings.HasPrefix(t, "-") && strings.Contains(t, "TT") {
 			return t
 		}
 	}
@@ -150,9 +70,7 @@ func sshOption(name string, args []spelt) string {
 
 func makeOption(args []spelt) string {
 	for i := range args {
-		if t := args[i].bare; abbreviates(t, "--eval") || strings.HasPrefix(t, "SHELL=") ||
-			strings.HasPrefix(t, "SHELL:=") ||
-			isOption(t, "E", "CfIjlOoW") {
+		if t := args[i].bare; strings.HasPrefix(t, "SHELL=") || strings.HasPrefix(t, "SHELL:=") {
 			return t
 		}
 	}
@@ -207,10 +125,6 @@ func (k *check) consoleOption(name string, args []spelt) string {
 				return args[i].text
 			}
 		}
-	case "lldb":
-		return optionOf(args, "oOQ", "nfsaSpPrcdw", "--one-line", "--one-line-before-file", "--one-line-on-crash")
-	case "expect":
-		return optionOf(args, "c", "fb")
 	case "sqlite3":
 		signs = []string{".sh", ".sys"}
 	case "psql":

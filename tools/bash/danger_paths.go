@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"codehand/tools/bash/programs"
 	"codehand/tools/guarded"
 )
 
@@ -21,11 +22,8 @@ func (k *check) words(c *simple) {
 		secret, device = false, false
 	case "find", "test", "[":
 		secret = false
-	case "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "git":
-		pattern = patternOf(c.words, pattern)
-	}
-	if name != "git" && !isSearch(name) {
-		pattern = -1
+	default:
+		pattern = patternOf(name, c.words, pattern)
 	}
 	for i := range c.words {
 		w := &c.words[i]
@@ -41,26 +39,24 @@ func (k *check) words(c *simple) {
 	}
 }
 
+// isSearch says whether the first operand of a program is what it looks for.
 func isSearch(name string) bool {
-	switch name {
-	case "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack":
-		return true
-	}
-	return false
+	row := programs.Of(name)
+	return row != nil && row.Takes().First == "pattern"
 }
 
 // patternOf returns which word is what a search looks for: text, like that of echo. It is the first word without a
 // dash, if no option gives the pattern; a word before it that were a value is not skipped, so that no file is taken for
 // it.
-func patternOf(words []spelt, at int) int {
+func patternOf(name string, words []spelt, at int) int {
 	at++
-	if words[at-1].name() == "git" {
-		if at >= len(words) || words[at].bare != "grep" {
-			return -1
-		}
-		at++
+	if name == "git" && at > 0 && at < len(words) && words[at].bare == "grep" {
+		name, at = "grep", at+1
 	}
-	if optionOf(words[at:], "ef", "", "--regexp", "--file", "--files") != "" {
+	if !isSearch(name) || at == 0 {
+		return -1
+	}
+	if r := read(name, words[at:]); r.instead() {
 		return -1
 	}
 	for ; at < len(words); at++ {

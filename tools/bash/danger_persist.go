@@ -4,25 +4,22 @@ import (
 	"path"
 	"strings"
 
+	"codehand/tools/bash/programs"
 	"codehand/tools/guarded"
 )
 
 // writes says whether a program may write to what its words name, for D7 and D8.
 func writes(name string) bool {
-	switch name {
-	case "tee", "cp", "mv", "ln", "install", "touch", "mkdir", "rm", "rmdir", "chmod", "sed", "rsync", "dd", "patch",
-		"curl", "wget", "gcp", "gmv", "grm", "gsed", "gtee", "gln":
-		return true
-	case "vi", "vim", "nvim", "gvim", "view", "ex", "ed", "red", "emacs", "nano", "pico", "joe", "jed", "mg", "kak",
-		"hx", "helix", "micro", "ne", "code", "subl":
-		return true
+	row := programs.Of(name)
+	if row == nil {
+		return false
 	}
-	return false
+	return row.Has("writes") || row.Name == "sed" || isOneOf(row.Takes().Kind, "write put move link key")
 }
 
 // writesTo is D8 for the words of a command that writes.
 func (k *check) writesTo(name string, args []spelt) {
-	if !writes(name) || (name == "sed" || name == "gsed") && !sedWrites(args) {
+	if !writes(name) || (name == "sed" || name == "gsed") && !sedWrites(name, args) {
 		return
 	}
 	for i := range args {
@@ -34,21 +31,6 @@ func (k *check) writesTo(name string, args []spelt) {
 			}
 		}
 	}
-}
-
-// sedWrites says whether a sed command line changes files: without -i, w and what is not understood, it only shows.
-func sedWrites(args []spelt) bool {
-	use := sedOf(args)
-	if use.inPlace || use.foreign {
-		return true
-	}
-	for _, script := range use.scripts {
-		commands, ok := sedCommands(script)
-		if !ok || strings.ContainsAny(commands, "wWe") {
-			return true
-		}
-	}
-	return false
 }
 
 // persists is D8 for one word: what runs later, without anybody asking again.
@@ -116,26 +98,17 @@ func belowHome(p, dir string) (in, ok bool) {
 
 // link is D11: a symbolic link that leads out of the roots.
 func (k *check) link(args []spelt) {
-	if optionOf(args, "s", "tS", "--symbolic") == "" {
+	r := read("ln", args)
+	if r.has("-s", "--symbolic") == "" {
 		return
 	}
-	relative := optionOf(args, "r", "tS", "--relative") != ""
+	relative := r.has("-r", "--relative") != ""
 	dir, operands := "", []string{}
-	for i, ended := 0, false; i < len(args); i++ {
-		switch t := args[i].text; {
-		case !ended && t == "--":
-			ended = true
-		case !ended && (t == "-t" || t == "--target-directory" || t == "-S" || t == "--suffix"):
-			if i++; i < len(args) && strings.HasSuffix("-t --target-directory", t) {
-				dir = args[i].text + "/"
-			}
-		case !ended && abbreviates(t, "--target-directory") && strings.Contains(t, "="):
-			dir = t[strings.IndexByte(t, '=')+1:] + "/"
-		case !ended && strings.HasPrefix(t, "-t"):
-			dir = t[2:] + "/"
-		case ended || !strings.HasPrefix(t, "-"):
-			operands = append(operands, t)
-		}
+	if w := r.given("-t", "--target-directory"); w != nil {
+		dir = w.text + "/"
+	}
+	for _, w := range r.operands() {
+		operands = append(operands, w.text)
 	}
 	if dir == "" && len(operands) > 1 {
 		dir = operands[len(operands)-1]

@@ -107,7 +107,7 @@ func (k *check) containers(name string, args []spelt) {
 	case sub == "system prune", sub == "volume rm":
 		k.found("D9", name, sub+" removes data")
 	case last == "rm" || last == "rmi" || last == "remove" || last == "prune":
-		if t := optionOf(rest, "f", "", "--force"); t != "" {
+		if t := forced(rest); t != "" {
 			k.found("D9", name, last+" "+t+" removes without asking")
 		}
 	}
@@ -226,4 +226,14 @@ func (k *check) far(name string, args []spelt) {
 			k.shell(head{at: 0}, inner, args[i+1:])
 		}
 	}
+}
+
+// forced returns the word that makes a container tool not ask.
+func forced(args []spelt) string {
+	for i := range args {
+		if t := args[i].bare; t == "--force" || len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.Contains(t, "f") {
+			return t
+		}
+	}
+	return ""
 }

@@ -100,12 +100,11 @@ func removesOf(c *simple) []string {
 		if h.quiet {
 			continue
 		}
-		switch c.words[h.at].name() {
-		case "rm", "rmdir", "grm", "grmdir":
-		default:
+		r := read(c.words[h.at].name(), c.words[h.at+1:h.end])
+		if r.row == nil || r.row.Name != "rm" && r.row.Name != "rmdir" {
 			continue
 		}
-		for _, w := range plainWords(c.words[h.at+1:h.end], "", "") {
+		for _, w := range r.operands() {
 			t := w.text
 			if t != "" && t[0] == '~' && w.shape&homely == 0 {
 				t = "./" + t
@@ -120,89 +119,4 @@ func removesOf(c *simple) []string {
 		}
 	}
 	return removes
-}
-
-// plainWords are the words that are no options. valued are the letters that take the next word if nothing is glued to
-// them; long are long options that take the next word, with blanks around each.
-func plainWords(args []spelt, valued, long string) []spelt {
-	var found []spelt
-	for i := 0; i < len(args); i++ {
-		t := args[i].bare
-		switch {
-		case t == "--":
-			return append(found, args[i+1:]...)
-		case len(t) < 2 || t[0] != '-':
-			found = append(found, args[i])
-		case t[1] == '-':
-			if !strings.Contains(t, "=") && strings.Contains(long, " "+t+" ") {
-				i++
-			}
-		default:
-			if n := strings.IndexAny(t, valued); valued != "" && n == len(t)-1 {
-				i++
-			}
-		}
-	}
-	return found
-}
-
-// optionValue returns the value of an option that is given glued or in the next word; nil: it is not there.
-func optionValue(args []spelt, letter byte, valued, long string) *spelt {
-	for i := range args {
-		t := args[i].text
-		switch {
-		case t == "--":
-			return nil
-		case len(t) < 2 || t[0] != '-':
-			continue
-		case t[1] == '-':
-			if long == "" || !abbreviates(t, long) {
-				continue
-			}
-			if _, value, glued := strings.Cut(t, "="); glued {
-				return &spelt{text: value, bare: value, shape: args[i].shape}
-			}
-		default:
-			n := strings.IndexByte(t, letter)
-			if n < 1 || valued != "" && strings.ContainsAny(t[1:n], valued) {
-				continue
-			}
-			if n+1 < len(t) {
-				return &spelt{text: t[n+1:], bare: t[n+1:], shape: args[i].shape}
-			}
-		}
-		if i+1 < len(args) {
-			return &args[i+1]
-		}
-	}
-	return nil
-}
-
-// moved is where cp, mv, ln and install put what they are given. The first of the targets is the place itself. The
-// others are the names in it, if it is a directory: `sure` says that it must be one.
-func moved(args []spelt, valued string) (sources, targets []spelt, sure bool) {
-	all := plainWords(args, valued, " --suffix --target-directory --mode --owner --group ")
-	dir := optionValue(args, 't', strings.ReplaceAll(valued, "t", ""), "--target-directory")
-	switch {
-	case dir != nil:
-		sources = all
-	case len(all) > 1:
-		sources, dir = all[:len(all)-1], &all[len(all)-1]
-	default:
-		return all, nil, false
-	}
-	base := path.Base(dir.text)
-	sure = len(sources) != 1 || dir != &all[len(all)-1] || strings.HasSuffix(dir.text, "/") || base == "." ||
-		base == ".."
-	targets = append(targets, *dir)
-	if !sure && optionOf(args, "T", valued, "--no-target-directory") != "" {
-		return sources, targets, true
-	}
-	for i := range sources {
-		into := *dir
-		into.text = path.Join(dir.text, path.Base(sources[i].text))
-		into.shape |= sources[i].shape &^ homely
-		targets = append(targets, into)
-	}
-	return sources, targets, sure
 }

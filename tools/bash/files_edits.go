@@ -24,10 +24,6 @@ func editsOf(c *simple) []string {
 		}
 	}
 	name, args := c.words[0].text, c.words[1:]
-	w, ok := editorOf(name)
-	if !ok || !w.understands(args) {
-		return nil
-	}
 	changed := edited(name, args)
 	edits := make([]string, 0, len(changed))
 	for i := range changed {
@@ -46,98 +42,39 @@ func editsOf(c *simple) []string {
 	return edits
 }
 
-// editorOf knows the options of the programs that only change the files that they name, in the form of wrappers.
-func editorOf(name string) (w wrapper, ok bool) {
-	switch name {
-	case "mkdir":
-		return wrapper{flags: "pv", valued: "m", long: " parents verbose mode= "}, true
-	case "touch":
-		return wrapper{flags: "acmhf", valued: "dtr", long: " no-create date= reference= time= no-dereference "}, true
-	case "rm":
-		return wrapper{flags: "dfiIrRv", long: " force recursive dir one-file-system verbose "}, true
-	case "rmdir":
-		return wrapper{flags: "v", long: " verbose ignore-fail-on-non-empty "}, true
-	case "mv":
-		return wrapper{flags: "finuvT", valued: "t",
-			long: " force interactive no-clobber update verbose no-target-directory target-directory= "}, true
-	case "cp": // not -r, -a, -P: what they copy may be links and protected names
-		return wrapper{flags: "finpuvT", valued: "t",
-			long: " force interactive no-clobber update verbose no-target-directory target-directory= "}, true
-	case "sed":
-		return wrapper{flags: "nErsuz", valued: "el", glued: "i",
-			long: " quiet silent expression= in-place regexp-extended null-data separate "}, true
-	}
-	return w, false
-}
-
-// understands says whether every option is one of w.
-func (w *wrapper) understands(args []spelt) bool {
-	for i := 0; i < len(args); i++ {
-		t := args[i].bare
-		if t == "--" {
-			return true
-		}
-		if len(t) < 2 || t[0] != '-' {
-			continue
-		}
-		var value, ok bool
-		if t[1] == '-' {
-			value, ok = w.wholeOption(t[2:])
-		} else {
-			value, ok = w.shortOption(t[1:])
-		}
-		if !ok {
-			return false
-		}
-		if value {
-			i++
-		}
-	}
-	return true
-}
-
-// wholeOption is longOption for names that are not shortened.
-func (w *wrapper) wholeOption(t string) (value, ok bool) {
-	name, _, _ := strings.Cut(t, "=")
-	if !strings.Contains(w.long, " "+name+" ") && !strings.Contains(w.long, " "+name+"= ") {
-		return false, false
-	}
-	return w.longOption(t)
-}
-
-// edited are the words that name what is changed.
+// edited are the words that name what is changed, by a program of which nothing else is to be expected.
 func edited(name string, args []spelt) []spelt {
-	switch name {
-	case "sed":
+	r := read(name, args)
+	switch {
+	case name == "sed":
 		return editedBySed(args)
-	case "cp", "mv":
-		reads, writes := changedBy(name, args)
-		if len(reads)+len(writes) < 2 {
+	case r.row == nil || !r.row.Edits || name != r.row.Name:
+		return nil
+	}
+	for i := range r.Options {
+		if o := &r.Options[i]; o.Option == nil || !o.Safe || o.Shortened || o.Impossible {
 			return nil
 		}
-		return writes
 	}
-	_, writes := changedBy(name, args)
+	reads, writes := operandsOf(name, args)
+	if kind := r.row.Takes().Kind; (kind == "put" || kind == "move") && len(reads)+len(writes) < 2 {
+		return nil
+	}
 	return writes
 }
 
 // editedBySed are the files of `sed -i`, with their backups, if the script reads and writes no others and runs nothing.
 func editedBySed(args []spelt) []spelt {
-	use := sedOf(args)
-	if !use.inPlace || use.foreign || len(use.scripts) == 0 {
+	use := sedOf("sed", args)
+	if !use.inPlace || use.foreign || len(use.scripts) == 0 || strings.ContainsAny(use.suffix, "/*") {
 		return nil
 	}
 	for _, script := range use.scripts {
-		commands, ok := sedCommands(script)
-		if !ok || strings.ContainsAny(commands, "wWrRe") {
+		if commands, ok := sedCommands(script); !ok || commands.has("wWrRe") {
 			return nil
 		}
 	}
-	suffix := backupSuffix(args)
-	if strings.ContainsAny(suffix, "/*") {
-		return nil
-	}
-	return backedUp(use.files, suffix)
+	return backedUp(use.files, use.suffix)
 }
 
 // backedUp adds the backups of files; suffix "": there are none.
@@ -150,23 +87,4 @@ func backedUp(files []spelt, suffix string) []spelt {
 		}
 	}
 	return changed
-}
-
-// backupSuffix is what stands glued to -i or --in-place.
-func backupSuffix(args []spelt) string {
-	for i := range args {
-		t := args[i].text
-		if t == "--" {
-			return ""
-		}
-		if strings.HasPrefix(t, "--in-place=") {
-			return t[len("--in-place="):]
-		}
-		if len(t) > 1 && t[0] == '-' && t[1] != '-' {
-			if n := strings.IndexByte(t, 'i'); n > 0 && !strings.ContainsAny(t[:n], "el") {
-				return t[n+1:]
-			}
-		}
-	}
-	return ""
 }

@@ -8,62 +8,66 @@ import (
 
 // gitPaths are the paths that a git command changes as it is told to: its operands, and its own configuration.
 func gitPaths(args []spelt) (reads, writes []spelt) {
-	sub, rest, _ := gitCommand(args)
-	dir, elsewhere := gitStarts(args)
-	switch sub {
+	c := gitOf(args)
+	dir, known := c.starts()
+	first := c.firstPlain()
+	switch c.sub {
 	case "rm", "mv":
-		if !elsewhere { // nothing is known behind --git-dir and the like
-			writes = plainWords(rest, "", " --pathspec-from-file ")
+		if known { // nothing is known behind --git-dir and the like
+			writes = c.operands()
 		}
 	case "config":
-		writes = gitConfigured(rest)
+		writes = gitConfigured(c.args)
 	case "remote":
-		if first := firstPlain(rest); isOneOf(first, "add rm remove rename set-url set-branches") {
+		if isOneOf(first, "add rm remove rename set-url set-branches") {
 			writes = []spelt{literalSpelt(".git/config")}
 		}
 	case "submodule":
-		switch first := firstPlain(rest); {
+		switch {
 		case isOneOf(first, "add set-url set-branch"):
 			writes = []spelt{literalSpelt(".gitmodules"), literalSpelt(".git/config")}
-		case isOneOf(first, "init deinit sync absorbgitdirs"),
-			first == "update" && optionOf(rest, "", "", "--init") != "":
+		case isOneOf(first, "init deinit sync absorbgitdirs"), first == "update" && c.has("--init") != "":
 			writes = []spelt{literalSpelt(".git/config")}
 		}
 	case "init":
-		if optionOf(rest, "", "b", "--template") != "" { // which brings hooks
+		if c.has("--template") != "" { // which brings hooks
 			writes = []spelt{literalSpelt(".git/hooks")}
 		}
 	case "lfs":
-		if isOneOf(firstPlain(rest), "install update") {
+		if isOneOf(first, "install update") {
 			writes = []spelt{literalSpelt(".git/hooks")}
 		}
 	default:
-		reads, writes = gitReads(sub, rest), gitOutputs(sub, rest)
+		reads = c.reads()
+		if c.row != nil {
+			_, writes = c.values()
+		}
 	}
 	return seenFrom(dir, reads), seenFrom(dir, writes)
 }
 
-// gitStarts is where -C makes git start. elsewhere: it also works in another place than the text tells.
-func gitStarts(args []spelt) (dir spelt, elsewhere bool) {
-	for i := 0; i < len(args) && strings.HasPrefix(args[i].bare, "-"); i++ {
-		switch t := args[i].bare; {
-		case t == "-C" && i+1 < len(args):
-			i++
-			at := dir
-			dir = args[i]
-			if dir.text, dir.shape = under(at.text, dir.text), dir.shape|at.shape; len(dir.text) > maxPath {
-				return spelt{}, true
-			}
-		case t == "-c", t == "--config-env", t == "--namespace", t == "--attr-source":
-			i++
-		case t == "--git-dir", t == "--work-tree", t == "--super-prefix":
-			i++
-			elsewhere = true
-		case abbreviates(t, "--git-dir"), abbreviates(t, "--work-tree"):
-			elsewhere = true
+// firstPlain is the first word behind the sub-command that is no option; "": there is none.
+func (c *gitCall) firstPlain() string {
+	if words := plainDashes(c.args); len(words) > 0 {
+		return words[0].bare
+	}
+	return ""
+}
+
+// starts is where -C makes git start. Not known: git also works in another place than the text tells.
+func (c *gitCall) starts() (dir spelt, known bool) {
+	for i := range c.own.Options {
+		o := &c.own.Options[i]
+		if o.Option == nil || o.Name != "-C" || o.Value < 0 {
+			continue
+		}
+		at := dir
+		dir = c.own.value(o)
+		if dir.text, dir.shape = under(at.text, dir.text), dir.shape|at.shape; len(dir.text) > maxPath {
+			return spelt{}, false
 		}
 	}
-	return dir, elsewhere
+	return dir, !c.elsewhere()
 }
 
 // seenFrom are paths as seen from where the command stands. Where that is not known, their names alone count.
@@ -87,29 +91,28 @@ func gitConfigured(args []spelt) []spelt {
 	if use.reads {
 		return nil
 	}
-	switch file := optionValue(args, 'f', "t", "--file"); {
+	r := readAs(gitRow("config"), args)
+	switch file := r.given("-f", "--file"); {
 	case file != nil:
 		return []spelt{*file}
-	case optionOf(args, "", "", "--global") != "":
+	case r.has("--global") != "":
 		return []spelt{{text: "~/.gitconfig", bare: "~/.gitconfig", shape: homely}}
-	case optionOf(args, "", "", "--system") != "":
+	case r.has("--system") != "":
 		return []spelt{literalSpelt("/etc/gitconfig")}
-	case optionOf(args, "", "", "--worktree") != "":
+	case r.has("--worktree") != "":
 		return []spelt{literalSpelt(".git/config.worktree")}
 	}
 	return []spelt{literalSpelt(".git/config")}
 }
 
-// gitReads are the files that git shows: `REV:path`, and what stands behind the options of a command that shows
-// contents. Git's own revisions are among them, as the text does not tell them from names; no rule is about those.
-func gitReads(sub string, args []spelt) []spelt {
-	valued, ok := gitShows(sub)
-	if !ok {
+// reads are the files that git shows: `REV:path`, and what stands behind the options of a command that shows contents.
+// Git's own revisions are among them, as the text does not tell them from names; no rule is about those.
+func (c *gitCall) reads() []spelt {
+	if !gitShows(c.sub) || c.row == nil {
 		return nil
 	}
-	var reads []spelt
-	for _, w := range plainWords(args, valued,
-		" --author --committer --grep --since --until --after --before --format --pretty --date --max-count --skip ") {
+	reads, _ := c.values()
+	for _, w := range c.operands()[c.skipped():] {
 		if _, name, is := strings.Cut(w.text, ":"); is && name != "" && name[0] != '/' {
 			w.text, w.bare = strings.TrimPrefix(name, "./"), strings.TrimPrefix(name, "./")
 		}
@@ -118,41 +121,10 @@ func gitReads(sub string, args []spelt) []spelt {
 	return reads
 }
 
-// gitOutputs are the files, or the directories, that git writes what it shows into: those of every option, as the last
-// counts.
-func gitOutputs(sub string, args []spelt) (writes []spelt) {
-	letter := byte(0)
-	if sub == "archive" || sub == "format-patch" {
-		letter = 'o'
-	}
-	for i := range args {
-		if args[i].bare == "--" {
-			break
-		}
-		if args[i].bare == "" || args[i].bare[0] != '-' {
-			continue
-		}
-		out := optionValue(args[i:min(i+2, len(args))], letter, "SGLnU", "--output-directory") // so --output, too
-		if out != nil && (len(writes) == 0 || writes[len(writes)-1].text != out.text) {
-			writes = append(writes, *out)
-		}
-	}
-	return writes
-}
-
-// gitShows says whether a git command shows contents of files, with the letters that take a value.
-func gitShows(sub string) (valued string, ok bool) {
-	switch sub {
-	case "show", "diff", "log", "whatchanged", "format-patch", "range-diff", "diff-tree", "diff-index", "diff-files":
-		return "SGLnUOlo", true
-	case "blame", "annotate":
-		return "LSMC", true
-	case "cat-file", "archive", "stash", "reflog", "checkout-index", "apply":
-		return "", true
-	case "grep":
-		return "eABCmfO", true
-	}
-	return "", false
+// gitShows says whether a git command shows contents of files.
+func gitShows(sub string) bool {
+	return isOneOf(sub, "show diff log whatchanged format-patch range-diff diff-tree diff-index diff-files blame "+
+		"annotate cat-file archive stash reflog checkout-index apply grep")
 }
 
 // shown are the places whose tracked files a command shows if it is git: those behind `--`, or the whole repository.
@@ -162,13 +134,13 @@ func (c *simple) shown() (places []string) {
 			continue
 		}
 		args := c.words[h.at+1 : h.end]
-		sub, rest, _ := gitCommand(args)
-		if _, shows := gitShows(sub); !shows || !showsText(sub, rest) || namesBlobs(rest) {
+		git := gitOf(args)
+		if !gitShows(git.sub) || !git.showsText() || namesBlobs(git.args) {
 			continue
 		}
-		dir, elsewhere := gitStarts(args)
-		below := seenFrom(dir, behindDashes(rest))
-		if len(below) == 0 || elsewhere {
+		dir, known := git.starts()
+		below := seenFrom(dir, behindDashes(git.args))
+		if len(below) == 0 || !known {
 			return []string{"/"}
 		}
 		for i := range below {
@@ -184,17 +156,17 @@ func (c *simple) shown() (places []string) {
 }
 
 // showsText says whether a git command shows more of files than their names.
-func showsText(sub string, args []spelt) bool {
-	patch := optionOf(args, "puULWc", "SGln", "--patch", "--unified", "--cc", "--patch-with-stat",
+func (c *gitCall) showsText() bool {
+	patch := c.has("-p", "-u", "-U", "-L", "-W", "-c", "--patch", "--unified", "--cc", "--patch-with-stat",
 		"--function-context") != ""
-	switch sub {
+	switch c.sub {
 	case "log", "reflog":
 		return patch
 	case "show", "diff", "stash", "diff-tree":
-		return patch || optionOf(args, "s", "SGlnUO", "--stat", "--numstat", "--shortstat", "--name-only",
-			"--name-status", "--summary", "--no-patch", "--quiet", "--dirstat") == ""
+		return patch || c.has("-s", "--stat", "--numstat", "--shortstat", "--name-only", "--name-status", "--summary",
+			"--no-patch", "--quiet", "--dirstat") == ""
 	}
-	return sub != "blame" && sub != "annotate"
+	return c.sub != "blame" && c.sub != "annotate"
 }
 
 // namesBlobs says whether each operand of a git command is `REV:path`.
@@ -222,14 +194,6 @@ func behindDashes(args []spelt) []spelt {
 		}
 	}
 	return nil
-}
-
-// firstPlain is the first word that is no option; "": there is none.
-func firstPlain(args []spelt) string {
-	if words := plainWords(args, "", ""); len(words) > 0 {
-		return words[0].bare
-	}
-	return ""
 }
 
 // isOneOf says whether a word is one of a list with blanks between.

@@ -1,186 +1,109 @@
 package bash
 
-import "strings"
+import (
+	"path"
+	"strings"
 
-// operandsOf are the paths among the arguments of a command that is understood: what it reads, and what it changes.
+	"codehand/tools/bash/programs"
+)
+
+// operandsOf are the paths among the arguments of a program that is understood: what it reads, and what it changes.
 func operandsOf(name string, args []spelt) (reads, writes []spelt) {
-	if valued, ok := readsFiles(name); ok {
-		reads = plainWords(args, valued, longValued)
-		switch {
-		case name == "sort":
-			if out := optionValue(args, 'o', "kStT", "--output"); out != nil {
-				writes = append(writes, *out)
-			}
-		case (name == "uniq" || name == "xxd") && len(reads) > 1:
-			reads, writes = reads[:1], reads[1:]
-		case name == "jq" && len(reads) > 0 && optionOf(args, "f", "L", "--from-file") == "":
-			reads = reads[1:]
-		}
-		return reads, writes
-	}
-	switch name {
-	case "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack":
-		return searched(name, args), nil
-	case "awk", "gawk", "mawk", "nawk":
-		reads = plainWords(args, "Fvfi", longValued)
-		if program := optionValue(args, 'f', "Fv", "--file"); program != nil {
-			return append(reads, *program), nil
-		}
-		return reads[min(1, len(reads)):], nil
-	case "sed", "gsed":
-		use := sedOf(args)
-		if use.inPlace {
-			return nil, backedUp(use.files, backupSuffix(args))
-		}
-		return use.files, nil
-	case "find", "gfind":
-		return startingPoints(args), nil
-	case "git":
+	if name == "git" {
 		return gitPaths(args)
-	case "tar", "gtar", "bsdtar", "zip", "7z", "rsync", "scp":
-		return archived(name, args), nil
 	}
-	return changedBy(name, args)
-}
-
-// longValued are long options of programs that read files whose value is a word of its own.
-const longValued = " --lines --bytes --key --field-separator --output --fields --delimiter --width --format " +
-	"--include --exclude --exclude-dir --after-context" +
-	" --before-context --context --max-count --glob --iglob --type --type-not --max-depth --regexp --file " +
-	"--field-separator --assign --mode --size" +
-	" --date --time --suffix --target-directory --reference "
-
-// readsFiles knows the programs all of whose operands are files to read, with the letters that take a value.
-func readsFiles(name string) (valued string, ok bool) {
-	switch name {
-	case "cat", "tac", "rev", "wc", "more", "less", "file", "realpath", "readlink", "md5sum", "sha1sum", "sha224sum",
-		"sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "cmp", "comm", "zcat", "bat", "source", ".":
-		return "", true
-	case "head", "tail":
-		return "nc", true
-	case "ls":
-		return "ITw", true
-	case "sort":
-		return "kStTo", true
-	case "uniq":
-		return "fsw", true
-	case "cut":
-		return "bcdf", true
-	case "diff":
-		return "CUFILWx", true
-	case "stat":
-		return "c", true
-	case "nl":
-		return "bdfhilnsvw", true
-	case "join":
-		return "12aejotv", true
-	case "paste", "od":
-		return "dAjNStw", true
-	case "du":
-		return "Bdt", true
-	case "tree":
-		return "ILP", true
-	case "base64", "base32", "fold":
-		return "w", true
-	case "xxd":
-		return "cglos", true
-	case "hexdump", "strings":
-		return "nste", true
-	case "jq":
-		return "fL", true
+	r := read(name, args)
+	if r.row == nil {
+		return nil, nil
 	}
-	return "", false
-}
-
-// searched are the places in which a search looks, and the files that its patterns come from. The letters that take a
-// value differ: `-r` and `-E` do for rg only.
-func searched(name string, args []spelt) []spelt {
-	valued := "ABCmdDef"
-	switch name {
-	case "rg":
-		valued = "ABCmdefgjtTMEr"
-	case "ag", "ack":
-		valued = "ABCmefgG"
+	reads, writes = r.values()
+	takes := r.row.Takes()
+	words, kind := r.operands()[r.skipped():], takes.Kind
+	switch {
+	case takes.First == "path" && r.instead(): // `perl -ne CODE FILE…`
+		kind = takes.First
+	case takes.First == "path": // the others are something else
+		n := min(takes.Skip, len(words))
+		reads, words = append(reads, words[:n]...), words[n:]
 	}
-	without := func(letter string) string { return strings.ReplaceAll(valued, letter, "") }
-	found := plainWords(args, valued, longValued)
-	given := optionOf(args, "e", without("e"), "--regexp") != "" ||
-		name == "rg" && optionOf(args, "", "", "--files") == "--files"
-	if file := optionValue(args, 'f', without("f"), "--file"); file != nil {
-		return append(found, *file)
-	}
-	if !given {
-		found = found[min(1, len(found)):]
-	}
-	return found
-}
-
-// startingPoints are the operands of find before its expression.
-func startingPoints(args []spelt) []spelt {
-	i := 0
-	for i < len(args) && (args[i].bare == "-H" || args[i].bare == "-L" || args[i].bare == "-P") {
-		i++
-	}
-	from := i
-	for i < len(args) && args[i].bare != "" && strings.IndexByte("-(!", args[i].bare[0]) < 0 {
-		i++
-	}
-	return args[from:i]
-}
-
-// changedBy are the operands of programs that change what they name.
-func changedBy(name string, args []spelt) (reads, writes []spelt) {
-	switch name {
-	case "cp", "gcp", "ln", "gln", "install", "ginstall", "mv", "gmv":
-		return put(name, args)
-	case "rm", "rmdir", "grm", "grmdir", "tee", "gtee":
-		return nil, plainWords(args, "", "")
-	case "mkdir", "gmkdir":
-		return nil, plainWords(args, "m", longValued)
-	case "touch", "gtouch":
-		if like := optionValue(args, 'r', "dt", "--reference"); like != nil {
-			reads = append(reads, *like)
+	switch kind {
+	case "path":
+		if !r.changes() {
+			return append(reads, words...), writes
 		}
-		return reads, plainWords(args, "dtr", longValued)
-	case "truncate", "gtruncate":
-		return nil, plainWords(args, "sr", longValued)
-	case "chmod", "gchmod":
-		writes = plainWords(args, "", longValued)
-		if optionOf(args, "", "", "--reference") == "" {
-			writes = writes[min(1, len(writes)):]
-		}
-		return nil, writes
-	case "dd", "gdd":
+		return reads, append(writes, backedUp(words, sedOf(name, args).suffix)...)
+	case "write":
+		writes = append(writes, words...)
+	case "put", "move", "link":
+		from, to := put(&r, kind)
+		reads, writes = append(reads, from...), append(writes, to...)
+	case "key":
 		return dumped(args)
-	case "curl":
-		if out := optionValue(args, 'o', strings.ReplaceAll(curlValued, "o", ""), "--output"); out != nil {
-			writes = append(writes, *out)
+	case "archive":
+		reads = append(reads, archived(&r)...)
+	}
+	return reads, writes
+}
+
+// values are the files that options name.
+func (r *reading) values() (reads, writes []spelt) {
+	for i := range r.Options {
+		o := &r.Options[i]
+		if o.Option == nil || o.Value < 0 {
+			continue
 		}
-	case "wget":
-		if out := optionValue(args, 'O', "oatTPQwARDIXUliBe", "--output-document"); out != nil {
-			writes = append(writes, *out)
+		switch o.Kind {
+		case programs.Reads, programs.List:
+			reads = append(reads, r.value(o))
+		case programs.Write:
+			writes = append(writes, r.value(o))
 		}
 	}
-	return nil, writes
+	return reads, writes
 }
 
 // put is what cp, mv, ln and install read and change.
-func put(name string, args []spelt) (reads, writes []spelt) {
-	valued := "St"
-	if strings.HasSuffix(name, "install") {
-		valued = "Stmog"
-	}
-	sources, targets, sure := moved(args, valued)
+func put(r *reading, kind string) (reads, writes []spelt) {
+	sources, targets, sure := moved(r)
 	for i := 1; i < len(targets) && !sure; i++ {
 		targets[i].shape |= perhaps
 	}
-	switch {
-	case strings.HasSuffix(name, "mv"):
+	switch kind {
+	case "move":
 		return nil, append(targets, sources...)
-	case strings.HasSuffix(name, "ln"):
+	case "link":
 		return nil, targets
 	}
 	return sources, targets
+}
+
+// moved is where cp, mv, ln and install put what they are given. The first of the targets is the place itself. The
+// others are the names in it, if it is a directory: `sure` says that it must be one.
+func moved(r *reading) (sources, targets []spelt, sure bool) {
+	all := r.operands()
+	dir := r.given("-t", "--target-directory")
+	last := false
+	switch {
+	case dir != nil:
+		sources = all
+	case len(all) > 1:
+		sources, dir, last = all[:len(all)-1], &all[len(all)-1], true
+	default:
+		return all, nil, false
+	}
+	base := path.Base(dir.text)
+	sure = len(sources) != 1 || !last || strings.HasSuffix(dir.text, "/") || base == "." || base == ".."
+	targets = append(targets, *dir)
+	if !sure && r.has("-T", "--no-target-directory") != "" {
+		return sources, targets, true
+	}
+	for i := range sources {
+		into := *dir
+		into.text = path.Join(dir.text, path.Base(sources[i].text))
+		into.shape |= sources[i].shape &^ homely
+		targets = append(targets, into)
+	}
+	return sources, targets, sure
 }
 
 // dumped are the files of dd.
@@ -197,4 +120,30 @@ func dumped(args []spelt) (reads, writes []spelt) {
 		}
 	}
 	return reads, writes
+}
+
+// archived are the files that a program packs or sends. The last place of rsync and scp is where they go.
+func archived(r *reading) (reads []spelt) {
+	words := r.operands()
+	switch r.row.Name {
+	case "tar":
+		old := ""
+		if len(r.args) > 0 && !strings.HasPrefix(r.args[0].bare, "-") {
+			old = r.args[0].bare // tar cf a.tar x
+			words = words[min(len(words), 1+strings.Count(old, "f")):]
+		}
+		if !strings.ContainsAny(old, "cruA") &&
+			r.has("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--catenate", "--concatenate") == "" {
+			return nil
+		}
+		return words
+	case "zip", "7z":
+		return words[min(1, len(words)):]
+	}
+	for _, w := range words[:max(0, len(words)-1)] {
+		if !strings.Contains(w.text, ":") {
+			reads = append(reads, w)
+		}
+	}
+	return reads
 }

@@ -176,8 +176,8 @@ func appendForms(forms []string, words []spelt, heads []head) (all []string, who
 			forms = appendForm(forms, name, joinedBare(words[1:]))
 		}
 		if name == "git" {
-			if sub, args, _ := gitCommand(words[1:]); sub != "" {
-				forms = appendForm(forms, "git "+sub, joined(args))
+			if git := gitOf(words[1:]); git.sub != "" {
+				forms = appendForm(forms, "git "+git.sub, joined(git.args))
 			}
 		}
 	}

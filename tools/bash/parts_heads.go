@@ -1,5 +1,7 @@
 package bash
 
+import "codehand/tools/bash/programs"
+
 // maxHeads bounds the places in one command at which another may begin; what has more is not read.
 const maxHeads = 256
 
@@ -22,11 +24,12 @@ func headsOf(words []spelt) []head {
 		if name == "find" || name == "gfind" {
 			return append(heads, findHeads(words, at, name)...)
 		}
-		w, ok := wrapperOf(name)
-		if !ok || at+1 == len(words) || asks(name, words[at+1].bare) {
+		row := programs.Of(name)
+		if !wraps(row) || at+1 == len(words) || asks(name, words[at+1].bare) {
 			break
 		}
-		next, certain := w.skip(words, at+1)
+		next, certain := behind(row, words[at:])
+		next += at
 		if !certain {
 			for i := at + 1; i < len(words); i++ {
 				heads = append(heads, head{at: i, end: len(words), via: name})

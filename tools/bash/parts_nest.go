@@ -1,15 +1,13 @@
 package bash
 
-import "strings"
+import (
+	"strings"
+
+	"codehand/tools/bash/programs"
+)
 
 // isShell says whether name is a program that runs command texts.
-func isShell(name string) bool {
-	switch name {
-	case "bash", "sh", "dash", "ash", "zsh", "ksh", "ksh93", "mksh", "rbash", "fish", "csh", "tcsh", "yash", "posh":
-		return true
-	}
-	return false
-}
+func isShell(name string) bool { return programs.Of(name).Has("shell") }
 
 // A shellUse is how a shell is started.
 type shellUse struct {
@@ -154,9 +152,10 @@ func remoteTexts(args []spelt) []string {
 
 // remoteCommand returns where the command begins in the arguments of ssh; len(args): there is none.
 func remoteCommand(args []spelt) int {
-	w := wrapper{flags: "1246AaCfGgKkMNnqsTtVvXxYy", valued: "BbcDEeFIiJLlmOoPpQRSWw", operands: 1}
-	next, _ := w.skip(args, 0)
-	return next
+	if r := read("ssh", args); r.Command >= 0 {
+		return r.Command
+	}
+	return len(args)
 }
 
 // joined puts words together as a text for a shell.

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,8 @@ func (m *matching) option(o *programs.Found) string {
 		return "option " + snippet(w.text) + " is not on the list"
 	case behind && m.row.Has("first"):
 		return "option " + snippet(w.text) + " behind an operand"
-	case o.Impossible && o.At == len(m.args)-1 && isGit(m.row) && isOneOf(o.Name, "--merged --no-merged --contains --no-contains"):
+	case o.Impossible && o.At == len(m.args)-1 && isGit(m.row) &&
+		isOneOf(o.Name, "--merged --no-merged --contains --no-contains"):
 		return "" // git lists against HEAD then
 	case o.Impossible && o.Value >= 0:
 		return "option " + snippet(w.text) + " takes no value"
@@ -67,15 +69,12 @@ func (m *matching) option(o *programs.Found) string {
 	if o.ValueFrom > 0 {
 		return m.value(o, w.from(o.ValueFrom))
 	}
-	for at := o.Value; at <= o.Value+int(o.Takes)-int(programs.Value) && at < len(m.args); at++ {
-		if why := m.apart(o, m.args[at]); why != "" {
+	if o.Takes == programs.Two {
+		if why := m.apart(o, m.args[o.Value-1]); why != "" {
 			return why
 		}
-		if o.Takes != programs.Two {
-			break
-		}
 	}
-	return ""
+	return m.apart(o, m.args[o.Value])
 }
 
 func isGit(row *programs.Program) bool { return strings.HasPrefix(row.Name, "git ") }
@@ -119,7 +118,7 @@ func (m *matching) value(o *programs.Found, v word) string {
 // operands is R5 (f).
 func (m *matching) operands() string {
 	rest, o := m.p.rest, m.row.Proved
-	if o.First != "" && !m.instead() {
+	if o.First != "" && !given(m.Reading) {
 		switch {
 		case len(rest) > 0:
 			if why := m.firstFault(o.First, rest[0]); why != "" {
@@ -150,7 +149,8 @@ func (m *matching) operands() string {
 		switch {
 		case !o.Several() && w.glob():
 			return "glob " + snippet(w.text) + " may turn into several operands"
-		case m.row.Has("old") && strings.HasPrefix(w.text, "+"), m.row.Has("response") && strings.HasPrefix(w.text, "@"),
+		case m.row.Has("old") && strings.HasPrefix(w.text, "+"),
+			m.row.Has("response") && strings.HasPrefix(w.text, "@"),
 			m.row.Has("front") && strings.HasPrefix(w.text, "-"):
 			return "option " + snippet(w.text) + " is not on the list"
 		}
@@ -161,14 +161,9 @@ func (m *matching) operands() string {
 	return ""
 }
 
-// instead says whether an option makes the first operand one like the others.
-func (m *matching) instead() bool {
-	for i := range m.Options {
-		if m.Options[i].Instead {
-			return true
-		}
-	}
-	return false
+// given says whether an option makes the first operand one like the others.
+func given(r programs.Reading) bool {
+	return slices.ContainsFunc(r.Options, func(o programs.Found) bool { return o.Option != nil && o.Instead })
 }
 
 // lists says whether -l or --list stands before any operand.

@@ -90,12 +90,23 @@ func (r *reading) skipped() int {
 	if takes.First == "" || takes.First == "path" {
 		return 0
 	}
-	for i := range r.Options {
-		if o := r.Options[i].Option; o != nil && o.Instead {
-			return 0
-		}
+	if r.instead() {
+		return 0
 	}
 	return min(takes.Skip, len(r.Operands))
+}
+
+// instead says whether an option gives what else the first operand is.
+func (r *reading) instead() bool { return given(r.Reading) }
+
+// changes says whether an option makes the program change the files that its operands name.
+func (r *reading) changes() bool {
+	for i := range r.Options {
+		if o := r.Options[i].Option; o != nil && o.Changes {
+			return true
+		}
+	}
+	return false
 }
 
 // deep says whether the program goes down into directories, and whether it follows links there.
@@ -103,7 +114,7 @@ func (r *reading) deep() (deep, follows bool) {
 	if r.row == nil {
 		return false, false
 	}
-	deep, follows = r.row.Deep, r.row.Behind
+	deep, follows = r.row.Has("deep"), r.row.Has("follows")
 	for i := range r.Options {
 		if o := r.Options[i].Option; o != nil {
 			deep, follows = deep || o.Deep, follows || o.Behind

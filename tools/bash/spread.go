@@ -3,6 +3,8 @@ package bash
 import (
 	"path"
 	"strings"
+
+	"codehand/tools/bash/programs"
 )
 
 // A Spread is a place in which a command reads or changes files that its words do not name: `grep -r x .`, `cat *`,
@@ -132,53 +134,46 @@ func (c *simple) spreadFrom(w *spelt) string {
 
 // namesOnly knows the programs that show what is there, and not what is in it.
 func namesOnly(name string) bool {
-	return isOneOf(name, "ls stat readlink realpath du tree find gfind")
+	row := programs.Of(name)
+	return row.Has("names")
 }
 
 // deepOf are the directories from which a program goes down, and what it takes there.
 func deepOf(name string, args, reads, writes []spelt, piped bool) (s Spread, roots []spelt) {
 	s.dotted = true
-	switch name {
-	case "grep", "egrep", "fgrep", "zgrep", "rgrep":
-		if name != "rgrep" && optionOf(args, "rR", "ABCmDef", "--recursive", "--dereference-recursive") == "" &&
-			!recursesBy(args) {
-			return s, nil
-		}
-		s.names = optionValues(args, "--include")
-		return s, orHere(reads)
-	case "rg", "ag", "ack":
-		s.dotted = name == "ack" || optionOf(args, "u.a", "ABCmefgjtTMEr", "--hidden", "--unrestricted") != ""
-		return s, orHere(reads)
-	case "find", "gfind":
+	r := read(name, args)
+	if r.row == nil {
+		return s, nil
+	}
+	deep, _ := r.deep()
+	takes := r.row.Takes()
+	switch {
+	case takes.Kind == "archive":
+		return s, reads
+	case r.row.Name == "find":
 		if !piped && !runsEach(args) {
 			return s, nil
 		}
 		s.names = foundNames(args)
-		return s, orHere(reads)
-	case "diff":
-		if optionOf(args, "r", "CUFILWx", "--recursive") != "" {
-			return s, reads
+		return s, orHere(r.operands())
+	case takes.First == "pattern":
+		if w := r.given("-d", "--directories"); !deep && (w == nil || w.text != "recurse") {
+			return s, nil
 		}
-	case "cp", "gcp":
-		if optionOf(args, "rRa", "St", "--recursive", "--archive") != "" {
-			return s, reads
-		}
-	case "tar", "gtar", "bsdtar", "zip", "rsync", "scp", "7z":
-		return s, reads
-	case "mv", "gmv":
+		s.dotted = !r.row.Has("skips hidden") || r.has("-u", "-.", "--hidden", "--unrestricted") != ""
+		s.names = optionValues(args, "--include")
+		return s, orHere(r.operands()[r.skipped():])
+	case !deep || r.row.Has("names"):
+		return s, nil
+	case takes.Kind == "move":
 		s.Write = true
-		sources, _, _ := moved(args, "St")
+		sources, _, _ := moved(&r)
 		return s, sources
-	case "rm", "grm":
-		if s.Write = true; optionOf(args, "rR", "", "--recursive") != "" {
-			return s, writes
-		}
-	case "chmod", "gchmod":
-		if s.Write = true; optionOf(args, "R", "", "--recursive") != "" {
-			return s, writes
-		}
+	case takes.Kind == "write":
+		s.Write = true
+		return s, writes
 	}
-	return s, nil
+	return s, reads
 }
 
 // orHere is where a search looks: here, if nothing is said.
@@ -187,12 +182,6 @@ func orHere(words []spelt) []spelt {
 		return []spelt{literalSpelt(".")}
 	}
 	return words
-}
-
-// recursesBy knows `-d recurse` of grep.
-func recursesBy(args []spelt) bool {
-	w := optionValue(args, 'd', "ABCmDef", "--directories")
-	return w != nil && w.text == "recurse"
 }
 
 // optionValues are the values of a long option; nil: it is not there.
@@ -233,37 +222,4 @@ func foundNames(args []spelt) (names []string) {
 		}
 	}
 	return names
-}
-
-// archived are the files that a program packs or sends. The last place of rsync and scp is where they go.
-func archived(name string, args []spelt) (reads []spelt) {
-	switch name {
-	case "tar", "gtar", "bsdtar":
-		if len(args) == 0 || !packs(args) {
-			return nil
-		}
-		if args[0].bare != "" && args[0].bare[0] != '-' { // tar cf a.tar x
-			args = args[min(len(args), 1+strings.Count(args[0].bare, "f")):]
-		}
-		return plainWords(args, "fCTXbHLVFgIK", " --file --directory --exclude --exclude-from --files-from ")
-	case "zip", "7z":
-		if words := plainWords(args, "xitnb", longValued); len(words) > 1 {
-			return words[1:]
-		}
-		return nil
-	}
-	words := plainWords(args, "efTBMiFoPSlcJ", longValued+" --rsh --filter --exclude-from --include-from --files-from ")
-	for _, w := range words[:max(0, len(words)-1)] {
-		if !strings.Contains(w.text, ":") {
-			reads = append(reads, w)
-		}
-	}
-	return reads
-}
-
-// packs says whether tar makes an archive.
-func packs(args []spelt) bool {
-	first := args[0].bare
-	return first != "" && first[0] != '-' && strings.ContainsAny(first, "cruA") ||
-		optionOf(args, "cruA", "fCTXbHLVFgIK", "--create", "--append", "--update", "--catenate", "--concatenate") != ""
 }

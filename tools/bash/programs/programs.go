@@ -22,14 +22,12 @@ type Program struct {
 	Proved   Operands // of the columns proved and edits
 	Danger   []Danger // whatever the words are, or with certain options
 	Version  []string // words that alone make it print its version
-	Obeys    []string // environment variables and files that change what it does; `!` behind those that make it run or write
-	Starts   []string // programs that it starts by itself: `git`
+	// environment variables and files that change what it does; `!` behind those that make it run or write something
+	Obeys  []string
+	Starts []string // programs that it starts by itself: `git`
 
-	Reads     bool // it has options and operands with which it only reads: column `proved`
-	Edits     bool // it has some with which it only changes what its operands name: column `edits`
-	NamesOnly bool // it shows names and not contents
-	Deep      bool // it goes down into directories whatever its options are
-	Behind    bool // and follows links there
+	Reads bool // it has options and operands with which it only reads: column `proved`
+	Edits bool // it has some with which it only changes what its operands name: column `edits`
 
 	traits  map[string]bool
 	letters map[byte]*Option
@@ -46,10 +44,10 @@ type Operands struct {
 }
 
 // Several says whether any number of operands may stand there.
-func (o Operands) Several() bool { return o.Max == Many }
+func (o Operands) Several() bool { return o.Max == many }
 
-// Many stands for no limit.
-const Many = 1 << 20
+// many stands for no limit.
+const many = 1 << 20
 
 // Takes says what an option takes.
 type Takes uint8
@@ -85,6 +83,7 @@ type Option struct {
 	Instead bool // with it no operand is First
 	Deep    bool // with it the program goes down into directories
 	Behind  bool // with it the program follows links there
+	Changes bool // with it the program changes the files that its operands name
 }
 
 // A Danger is what makes a command dangerous: with one of Options, or with any words if there are none.
@@ -105,12 +104,11 @@ func (p *Program) Takes() Operands {
 	return p.Operands
 }
 
-// table is read once, when the first command needs it, since most processes never do. A mistake in it is found by a
-// test; a table with one is empty, and proves nothing.
+// table is read once, when the first command needs it, since most processes never do.
 var table = sync.OnceValue(func() map[string]*Program {
 	all, err := parse(sources())
 	if err != nil {
-		return nil
+		panic(err) // the rows are part of the program, and a test reads them
 	}
 	return all
 })

@@ -6,7 +6,7 @@ import "strings"
 type Found struct {
 	*Option        // nil: the row has none like it
 	At, From   int // the word, and where in it the option begins: 1 or more for a letter in a cluster
-	Value      int // the word of its value; -1: it has none
+	Value      int // the word of its value, of two the second; -1: it has none
 	ValueFrom  int // where in that word the value begins
 	Shortened  bool
 	Impossible bool // it has no value where it needs one, or has one where it takes none
@@ -39,7 +39,7 @@ func (p *Program) Read(words []string) Reading {
 				return r.Reading
 			}
 			r.Operands = append(r.Operands, i)
-			r.ended = r.ended || p.traits["front"] || commands && !p.traits["assigns"]
+			r.ended = r.ended || p.traits["front"]
 			i++
 		case w == "--" && !p.traits["expression"]:
 			r.ended = true
@@ -164,7 +164,7 @@ func (r *reader) next(f Found) int {
 		r.Options = append(r.Options, f)
 		return len(r.words) - f.At
 	}
-	f.Value = f.At + 1
+	f.Value = f.At + n
 	r.Options = append(r.Options, f)
 	return n + 1
 }

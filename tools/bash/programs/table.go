@@ -22,6 +22,7 @@ import (
 //	known   options that do more, or that nobody looked at closely enough; operands, if neither column above has them
 //	deep    options with which it goes down into directories; `always`
 //	follows options with which it follows links there; `always`
+//	changes options with which it changes the files that its operands name
 //	danger  a clause of rule R7, options if it takes one of them, a colon, why
 //	version words that alone print the version
 //	obeys   environment variables and files; `!` behind what makes it run or write something
@@ -33,13 +34,14 @@ import (
 //	-abc      letters without a value          --name    an option without a value
 //	-k=       a letter with a value            --name=   with a value, behind `=` or as the next word
 //	-M~       an optional value, glued only    --name?   an optional value, behind `=` only
-//	--arg=2   two words follow                 -N        a number option: `-20`
+//	--arg=2   two words follow                 --raw=2p  two words, of which the second is a path
+//	-N        a number option: `-20`
 //	@name     all options of that row
 //
 // Behind `=`, `~` and `?` the kind of the value may stand: p w x c d l, see Kind; then `^` for an option with which no
 // operand is the pattern or the script. Operands are tokens in angle brackets: `<path>` any number, `<path 2>` two,
-// `<path ..1>` at most one, `<text 1..2>` one or two. A first operand of another kind stands before: `<pattern> <path>`,
-// `<text 1> <command>`.
+// `<path ..1>` at most one, `<text 1..2>` one or two. A first operand of another kind stands before:
+// `<pattern> <path>`, `<text 1> <command>`.
 //
 // Traits:
 //
@@ -59,6 +61,7 @@ import (
 //	looked past   rules that allow look past it
 //	unsure    its options are not known, its command may stand anywhere
 //	shell     it runs command texts
+//	skips hidden  going down it leaves out names with a dot, unless an option says otherwise
 //	numbered  its name may have a version behind it
 //	language  it runs code: of a file, of an option, of its input
 //	editor    its words may hold commands
@@ -141,7 +144,8 @@ func (r *row) begin(line string) error {
 }
 
 // columns are the words that a line may begin with.
-var columns = []string{"proved", "edits", "known", "deep", "follows", "danger", "version", "obeys", "starts", "traits"}
+var columns = []string{"proved", "edits", "known", "deep", "follows", "changes", "danger", "version",
+	"obeys", "starts", "traits"}
 
 func (r *row) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
@@ -166,7 +170,6 @@ func (r *row) line(line string) error {
 		for trait := range strings.SplitSeq(line, ",") {
 			r.traits[strings.TrimSpace(trait)] = true
 		}
-		r.NamesOnly = r.traits["names"]
 		r.traits["words"] = r.traits["words"] || r.traits["expression"]
 		return nil
 	case "proved":
@@ -193,8 +196,8 @@ func (r *row) line(line string) error {
 // token reads one token of an option column.
 func (r *row) token(token string) error {
 	switch {
-	case r.column == "deep" || r.column == "follows":
-		return r.goesDown(token)
+	case r.column == "deep" || r.column == "follows" || r.column == "changes":
+		return r.mark(token)
 	case token == "-N":
 		r.traits["number"] = true
 	case token[0] == '@':
@@ -242,7 +245,7 @@ func (r *row) operands(words []string) error {
 	if r.column == "known" {
 		o = &r.Operands
 	}
-	least, most := 0, Many
+	least, most := 0, many
 	if len(words) > 1 {
 		low, high, isRange := strings.Cut(words[1], "..")
 		if !isRange {
@@ -263,7 +266,7 @@ func (r *row) operands(words []string) error {
 			return fmt.Errorf("three kinds of operands")
 		}
 		o.First, o.Skip = o.Kind, 1
-		if o.Max != Many {
+		if o.Max != many {
 			o.Skip = o.Max
 		}
 	}
@@ -286,8 +289,10 @@ func (r *row) options(token string) error {
 		}
 		rest, o.Instead = strings.CutSuffix(strings.TrimLeft(rest, "=~?"), "^")
 		switch {
-		case rest == "2":
-			o.Takes = Two
+		case rest == "2", rest == "2p":
+			if o.Takes = Two; rest == "2p" {
+				o.Kind = Reads
+			}
 		case len(rest) == 1 && strings.Contains("twpxcdl", rest):
 			o.Kind = Kind(rest[0])
 		case rest != "":
@@ -329,11 +334,10 @@ func (r *row) option(name string) (*Option, error) {
 	return o, nil
 }
 
-// goesDown reads the columns deep and follows. An option belongs to this row alone from here on.
-func (r *row) goesDown(name string) error {
-	follows := r.column == "follows"
-	if name == "always" {
-		r.Deep, r.Behind = r.Deep || !follows, r.Behind || follows
+// mark reads the columns deep, follows and changes. An option belongs to this row alone from here on.
+func (r *row) mark(name string) error {
+	if name == "always" && r.column != "changes" {
+		r.traits[r.column] = true
 		return nil
 	}
 	o, err := r.option(name)
@@ -341,7 +345,14 @@ func (r *row) goesDown(name string) error {
 		return err
 	}
 	own := *o
-	own.Deep, own.Behind = own.Deep || !follows, own.Behind || follows
+	switch r.column {
+	case "deep":
+		own.Deep = true
+	case "follows":
+		own.Behind = true
+	case "changes":
+		own.Changes = true
+	}
 	if strings.HasPrefix(name, "--") || r.traits["words"] {
 		r.long[name] = &own
 	} else {
