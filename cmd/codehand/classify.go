@@ -22,7 +22,7 @@ const maxLine = 1 << 20
 
 func newClassify(t *terminal) *cobra.Command {
 	var roots []string
-	var asJSON bool
+	var asJSON, explain bool
 	cmd := &cobra.Command{
 		Use:   "classify [COMMAND]...",
 		Short: "Classify shell commands by what they can do, without running them",
@@ -36,6 +36,9 @@ Commands are the arguments, or else the lines of standard input. A line that is 
 JSON string stands for the text of the string, so a command can have several
 lines. Any other line is taken literally, without the CR of a CR LF. Each line of
 input gives one line of output; an empty line holds no command and is "write".
+
+With --explain further lines tell of each simple command which row of the table of
+programs and which column decided, with the version that was looked at.
 
 With --json each line of output is an object with command, class, reason and
 parsed, which is false if the command is "write" because it could not be parsed.
@@ -51,6 +54,7 @@ Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.
 			if err != nil {
 				return err
 			}
+			c.explain = explain
 			out := bufio.NewWriter(t.out)
 			for _, a := range args {
 				if err := c.answer(out, commandOf(a), asJSON); err != nil {
@@ -71,12 +75,15 @@ Exit codes: 0 done, whatever the classes are; 1 input or output failed, 2 usage.
 	cmd.Flags().StringArrayVar(&roots, "root", nil,
 		"`DIR` whose files commands may read by absolute path; repeatable (default: the current directory)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per command")
+	cmd.Flags().BoolVar(&explain, "explain", false, "tell which row and column of the table decided about each word")
+	cmd.MarkFlagsMutuallyExclusive("json", "explain")
 	return cmd
 }
 
 // A classifier answers for commands that run in its roots.
 type classifier struct {
-	roots []string // absolute and clean, as given and resolved
+	roots   []string // absolute and clean, as given and resolved
+	explain bool
 }
 
 func newClassifier(roots []string) (*classifier, error) {
@@ -180,8 +187,10 @@ func (c *classifier) answer(out io.Writer, command string, asJSON bool) error {
 		class = bash.Writes.String()
 	}
 	if !asJSON {
-		_, err := fmt.Fprintf(out, "%s\t%s\n", class, oneLine(a.Why))
-		return err
+		if _, err := fmt.Fprintf(out, "%s\t%s\n", class, oneLine(a.Why)); err != nil || !c.explain {
+			return err
+		}
+		return c.explained(out, command)
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -191,6 +200,35 @@ func (c *classifier) answer(out io.Writer, command string, asJSON bool) error {
 		Reason  string `json:"reason"`
 		Parsed  bool   `json:"parsed"`
 	}{command, class, oneLine(a.Why), a.Class != bash.Unknown})
+}
+
+// explained writes what the table of programs says about each simple command.
+func (c *classifier) explained(out io.Writer, command string) error {
+	var b strings.Builder
+	for _, e := range bash.Explain(command, c.inside) {
+		fmt.Fprintf(&b, "  %s\n", oneLine(e.Text))
+		switch {
+		case e.Row == "":
+			b.WriteString("    no row: nobody looked at this program\n")
+		default:
+			fmt.Fprintf(&b, "    row %s, looked at: %s\n", e.Row, e.Looked)
+		}
+		for _, w := range e.Words {
+			column := w.Column
+			if column == "" {
+				column = "not in the row"
+			}
+			if w.Means != "" {
+				column += ", " + w.Means
+			}
+			fmt.Fprintf(&b, "    %s: %s\n", oneLine(w.Text), column)
+		}
+		if e.Why != "" {
+			fmt.Fprintf(&b, "    %s: %s\n", e.Class, oneLine(e.Why))
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
 }
 
 // oneLine makes a reason fit for one field of one line, and shows what a terminal would hide or obey.
