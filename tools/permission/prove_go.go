@@ -1,6 +1,9 @@
 package permission
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // goFault looks at the words of go, whose flags do not cluster and end at the first operand.
 func (p *prover) goFault(args []word) string {
@@ -21,6 +24,9 @@ func (p *prover) goFault(args []word) string {
 	case "env":
 		return goEnvFault(rest)
 	case "list":
+		if why := goStale(rest); why != "" {
+			return why
+		}
 		return p.goWords("list", rest, goListOptions, manyOperands)
 	case "doc":
 		return p.goWords("doc", rest, goDocOptions, 2)
@@ -42,8 +48,16 @@ func goOperands(args []word, most int) string {
 	return ""
 }
 
+// goEnvFault wants names, and none of those for which go tries what the C compiler can do, and writes it to its cache
+// (go1.26, cmd/go/internal/envcmd: needCostly).
 func goEnvFault(args []word) string {
+	if len(args) == 0 || len(args) == 1 && args[0].text == "-json" {
+		return "env: without a name it starts the C compiler"
+	}
 	for _, w := range args {
+		if strings.HasPrefix(w.text, "CGO_") || w.text == "PKG_CONFIG" || w.text == "GOGCCFLAGS" {
+			return "env: name " + snippet(w.text) + " starts the C compiler"
+		}
 		if w.text != "-json" && (w.text == "" || strings.Trim(w.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "") {
 			return "env: word " + snippet(w.text) + " is not on the list"
 		}
@@ -51,10 +65,29 @@ func goEnvFault(args []word) string {
 	return ""
 }
 
+// goStale refuses what makes go list look whether packages are stale, for which it starts the compilers and writes its
+// cache (go1.26, cmd/go/internal/list: needStale).
+func goStale(args []word) string {
+	all, modules := false, false
+	for _, w := range args {
+		fields, listed := strings.CutPrefix(w.text, "-json=")
+		_, no := strconv.ParseBool(fields) // -json=true is all of them, too
+		all = all || w.text == "-json" || listed && (fields == "" || no == nil)
+		modules = modules || w.text == "-m"
+		if strings.Contains(w.text, "Stale") {
+			return "list: word " + snippet(w.text) + " starts the compiler"
+		}
+	}
+	if all && !modules {
+		return "list: -json without fields starts the compiler; use -json=Dir,GoFiles"
+	}
+	return ""
+}
+
 // goListOptions, goDocOptions and goWhyOptions say what a flag takes.
 func goListOptions(flag string) arity {
 	switch flag {
-	case "-m", "-json", "-deps", "-test", "-e", "-find":
+	case "-m", "-json", "-deps", "-e", "-find":
 		return noValue
 	case "-f", "-tags":
 		return oneValue
