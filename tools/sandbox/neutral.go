@@ -58,6 +58,7 @@ var neutralGit = []setting{
 	{"diff.ignoreSubmodules", "dirty", "git starts git in submodules"},
 	{"submodule.recurse", "false", "git starts git in submodules"},
 	{"safe.directory", "*", "what it protects from is looked up, and another user's checkout is common in containers"},
+	{"diff.orderFile", "/dev/null", "any file, also one that never ends"},
 	{"diff.autoRefreshIndex", "false", "git diff writes the index back"},
 }
 
