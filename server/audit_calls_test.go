@@ -11,7 +11,7 @@ import (
 
 	"codehand/server/audit"
 	"codehand/server/replaytest"
-	"codehand/tools/permission"
+	"codehand/tools/bash"
 )
 
 // audited starts a server over a new workspace that writes an audit log.
@@ -53,7 +53,7 @@ func TestAuditIsClean(t *testing.T) {
 			}
 			for i, p := range replaytest.Secrets {
 				command := fmt.Sprintf(p.Command, p.Secret)
-				call("run_shell", permission.Analyze(command, nil).Class == permission.ReadOnly, "command", command, "description", "use "+p.Secret)
+				call("run_shell", bash.Analyze(command, nil).Class == bash.ReadOnly, "command", command, "description", "use "+p.Secret)
 				if digest {
 					continue // only commands differ
 				}

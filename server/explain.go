@@ -8,6 +8,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -125,7 +126,7 @@ func explanation(t tool.Tool, x pipeline.Explanation) Explanation {
 	return e
 }
 
-func explainCommand(a *permission.Analysis) *ExplainedCommand {
+func explainCommand(a *bash.Analysis) *ExplainedCommand {
 	c := &ExplainedCommand{Class: a.Class.String(), Why: a.Why, Parts: []ExplainedPart{}}
 	for _, p := range a.Parts {
 		c.Parts = append(c.Parts, ExplainedPart{Text: p.Text, Class: p.Class.String(), Why: p.Why, Exact: p.Exact,

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/running"
 	"codehand/tools/session"
@@ -37,8 +38,8 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
 	Available: running.NoShell,
 	Command:   func(in runReadonlyInput) string { return in.Command },
-	Weigh: func(s *session.State, in runReadonlyInput, a *permission.Analysis) error {
-		if running.Weigh(s, a); a.Class != permission.ReadOnly {
+	Weigh: func(s *session.State, in runReadonlyInput, a *bash.Analysis) error {
+		if running.Weigh(s, a); a.Class != bash.ReadOnly {
 			return running.NotReadOnly(in.Command, a.Reason())
 		}
 		return nil

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"codehand/tools/permission"
+	"codehand/tools/bash"
 	"codehand/tools/tool"
 )
 
@@ -148,7 +148,7 @@ func TestGitInPartsIsWeighed(t *testing.T) {
 			t.Fatalf("%v %+v", err, call)
 		}
 		parts := call.Targets[0].Analysis.Parts
-		if len(parts) != 2 || (parts[0].Class == permission.ReadOnly) != (config == "") || parts[1].Class == permission.ReadOnly {
+		if len(parts) != 2 || (parts[0].Class == bash.ReadOnly) != (config == "") || parts[1].Class == bash.ReadOnly {
 			t.Errorf("with %q: %+v", config, parts)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/running"
 	"codehand/tools/session"
@@ -42,7 +43,7 @@ var runShell = tool.Define(tool.Def[runShellInput]{
 	Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},
 	Available: running.NoShell,
 	Command:   func(in runShellInput) string { return in.Command },
-	Weigh: func(s *session.State, _ runShellInput, a *permission.Analysis) error {
+	Weigh: func(s *session.State, _ runShellInput, a *bash.Analysis) error {
 		running.Weigh(s, a)
 		return nil
 	},
@@ -80,7 +81,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 		watch = running.NewFileWatch(ctx, env)
 	}
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
-		Background: in.Background, Neutral: env.Analysis.Class == permission.ReadOnly})
+		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly})
 	_ = dir.Close() // only a place to start from
 	if errors.Is(err, shell.ErrJobLimit) {
 		return tool.Result{},

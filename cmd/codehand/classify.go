@@ -12,9 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
+	"codehand/tools/bash"
 
-	"codehand/tools/permission"
+	"github.com/spf13/cobra"
 )
 
 // maxLine is the longest line that classify reads, in bytes. A longer one is answered as what it is, too long.
@@ -174,10 +174,10 @@ func commandOf(line string) string {
 
 // answer writes one line.
 func (c *classifier) answer(out io.Writer, command string, asJSON bool) error {
-	a := permission.Analyze(command, c.inside)
+	a := bash.Analyze(command, c.inside)
 	class := a.Class.String()
-	if a.Class == permission.Unknown {
-		class = permission.Writes.String()
+	if a.Class == bash.Unknown {
+		class = bash.Writes.String()
 	}
 	if !asJSON {
 		_, err := fmt.Fprintf(out, "%s\t%s\n", class, oneLine(a.Why))
@@ -190,7 +190,7 @@ func (c *classifier) answer(out io.Writer, command string, asJSON bool) error {
 		Class   string `json:"class"`
 		Reason  string `json:"reason"`
 		Parsed  bool   `json:"parsed"`
-	}{command, class, oneLine(a.Why), a.Class != permission.Unknown})
+	}{command, class, oneLine(a.Why), a.Class != bash.Unknown})
 }
 
 // oneLine makes a reason fit for one field of one line, and shows what a terminal would hide or obey.

@@ -34,7 +34,7 @@ const root = "../.."
 var rooms = map[string][]string{
 	"cmd/codehand": {
 		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/listen",
-		"server/logging", "server/sessions", "tools", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
+		"server/logging", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
 	},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
 		"server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/request",
 		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
-		"tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/search",
+		"tools/bash", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
 	},
 	"server/endpoint": {
@@ -77,38 +77,40 @@ var rooms = map[string][]string{
 	"server/jsonrpc":  {},
 	"server/listen":   {"server/auth", "server/config"},
 	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline": {"tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
+	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
 	"server/auth":     {},
 	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},
 	"server/clients":  {"filestate"},
 	"server/logging":  {},
 
-	"server/blackbox":   {},
+	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
 
-	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
-	"tools/git": {"filestate", "tools/permission", "tools/session", "tools/wording"},
+	"tools/git":     {"filestate"},
+	"tools/guarded": {},
+	"tools/bash":    {"tools/git", "tools/guarded"},
 	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},               // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"}, // a plan file is changed on behalf of a call, as edits are
-	"tools/running":  {"filestate", "tools/git", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/running":  {"filestate", "tools/bash", "tools/git", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
 		"tools/tool", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
-	"tools/tool": {"tools/catalog", "tools/permission", "tools/session"},
+	"tools/tool": {"tools/bash", "tools/catalog", "tools/permission", "tools/session"},
 	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/settings", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
 
 	"tools/catalog":          {},
-	"tools/hooks":            {"tools/permission", "tools/sandbox"},
+	"tools/hooks":            {"tools/bash", "tools/permission", "tools/sandbox"},
 	"tools/media":            {"tools/sandbox"}, // poppler's programs
 	"tools/notebook":         {},
-	"tools/permission":       {"tools/search/ignore"},
+	"tools/permission":       {"tools/bash", "tools/guarded", "tools/search/ignore"},
 	"tools/results":          {},
 	"tools/sandbox":          {},
 	"tools/search":           {"tools/search/ignore"},
@@ -158,8 +160,8 @@ var modules = []struct {
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
-	{path: "golang.org/x/text", rooms: []string{"tools/permission", "tools/textedit"}},
-	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/permission"}},
+	{path: "golang.org/x/text", rooms: []string{"tools/guarded", "tools/permission", "tools/textedit"}},
+	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "tools/sandbox", "tools/search", "tools/workspace"}},
 }
 

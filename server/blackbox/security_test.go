@@ -12,7 +12,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/audit"
 	"codehand/server/replaytest"
-	"codehand/tools/permission"
+	"codehand/tools/bash"
 )
 
 // This file holds the requirements of security.md that speak of the program as a whole, each under its number and
@@ -145,7 +145,7 @@ func TestSEC44Audit(t *testing.T) {
 			{"write_file", replaytest.AsJSON(t, "file_path", name, "content", "key "+secret.Secret+"\n"), true},
 			{"read_file", replaytest.AsJSON(t, "file_path", name), false},
 			{"edit_file", replaytest.AsJSON(t, "file_path", name, "old_string", secret.Secret, "new_string", "other "+secret.Secret), true},
-			{"run_shell", replaytest.AsJSON(t, "command", command, "timeout", 20_000), permission.Analyze(command, nil).Class != permission.ReadOnly},
+			{"run_shell", replaytest.AsJSON(t, "command", command, "timeout", 20_000), bash.Analyze(command, nil).Class != bash.ReadOnly},
 			{"run_shell", replaytest.AsJSON(t, "command", "false || "+command), false},
 			{"write_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "denied", "f"), "content", secret.Secret), false},
 			{"edit_file", replaytest.AsJSON(t, "file_path", name, secret.Secret, secret.Secret), false},

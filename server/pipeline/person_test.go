@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/tools/bash"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -377,7 +378,7 @@ func TestQuestionLongFiles(t *testing.T) {
 	tl := tool.Define(tool.Def[input]{
 		Spec: tool.Spec{Name: "run_shell", Family: permission.FamilyBash, Title: "Run", Description: "A fixture.", Hint: "run one command here"},
 		Targets: func(_ *session.State, in input) []permission.Target {
-			read := permission.Analyze(in.Command, func(string) bool { return true })
+			read := bash.Analyze(in.Command, func(string) bool { return true })
 			return []permission.Target{{Kind: permission.Command, Value: in.Command, Analysis: &read}}
 		},
 		Run: func(context.Context, tool.Env, input) (tool.Result, error) { return tool.Result{Text: "ran"}, nil },

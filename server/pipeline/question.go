@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/tool"
@@ -144,11 +145,11 @@ func (c *call) danger(r permission.Request) string {
 		}
 		a := t.Analysis
 		if a == nil {
-			read := permission.Analyze(t.Value,
+			read := bash.Analyze(t.Value,
 				func(path string) bool { return c.state.Space != nil && c.state.Space.Inside(path) })
 			a = &read
 		}
-		if a.Class == permission.Dangerous {
+		if a.Class == bash.Dangerous {
 			return a.Reason()
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 )
 
@@ -143,7 +144,7 @@ func realPath(path string) string {
 const maxCommandFiles = 200
 
 // commandFiles are the files that a command is known to touch, as its shell would open them.
-func (c *call) commandFiles(a *permission.Analysis) []permission.Target {
+func (c *call) commandFiles(a *bash.Analysis) []permission.Target {
 	files := a.Files[:min(len(a.Files), maxCommandFiles)]
 	targets := make([]permission.Target, 0, len(files))
 	for _, f := range files {

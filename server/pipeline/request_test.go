@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/filestate/leaktest"
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -20,11 +21,11 @@ import (
 
 // shellCall is a bound call of a command, as run_shell would be.
 func shellCall(p *Pipeline, s *session.State, command string) *call {
-	a := permission.Analyze(command, s.Space.Inside)
+	a := bash.Analyze(command, s.Space.Inside)
 	c := &call{pipe: p, state: s}
 	c.bound = tool.Call{
 		Spec:   tool.Spec{Name: "run_shell", Family: permission.FamilyBash, Aliases: []string{"Bash"}},
-		Traits: tool.Traits{ReadOnly: a.Class == permission.ReadOnly}, Verdict: permission.Allow,
+		Traits: tool.Traits{ReadOnly: a.Class == bash.ReadOnly}, Verdict: permission.Allow,
 		Targets: []permission.Target{{Kind: permission.Command, Value: command, Analysis: &a}},
 	}
 	return c

@@ -3,13 +3,14 @@ package pipeline
 import (
 	"path/filepath"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 )
 
 // spreads are the places in which a command touches files that it does not name, each with the files there that a rule
 // is about: such a command is held against the rule as if it had named them. What decides is told by the place, so a
 // refusal names no file that nobody may see. Without a rule about paths nothing is looked at.
-func (c *call) spreads(a *permission.Analysis) []permission.Target {
+func (c *call) spreads(a *bash.Analysis) []permission.Target {
 	if !c.state.Rules.ComparesPaths() {
 		return nil
 	}

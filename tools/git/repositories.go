@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"codehand/filestate"
-	"codehand/tools/permission"
-	"codehand/tools/session"
 )
 
 // An inspector looks for what makes git start programs. It finds repositories as git does, so also above the roots,
@@ -22,17 +20,17 @@ type inspector struct {
 }
 
 // RunsPrograms says why git is not only reading when it is started in one of dirs; "": it is. Relative ones are below
-// the current directory.
-func RunsPrograms(s *session.State, dirs []string) string {
-	g := inspector{files: s.Files, left: maxModules}
-	return g.all(s, dirs)
+// cwd, which is absolute.
+func RunsPrograms(files *filestate.Ledger, cwd string, dirs []string) string {
+	g := inspector{files: files, left: maxModules}
+	return g.all(cwd, dirs)
 }
 
 // all is from for each of dirs.
-func (g *inspector) all(s *session.State, dirs []string) string {
+func (g *inspector) all(cwd string, dirs []string) string {
 	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(s.Space.Cwd(), dir)
+			dir = filepath.Join(cwd, dir)
 		}
 		if why := g.from(dir); why != "" {
 			return why
@@ -140,28 +138,25 @@ func below(dir, text string) string {
 }
 
 // ShowsRuled says why git, started in dirs, must not show contents of what is in places without a question; "": it
-// may. It is about the files that git tracks now: what a rule closes and git does not track, as `.env` mostly, is no
-// hindrance. What was tracked once and stands in the history only is not looked for.
-func ShowsRuled(s *session.State, dirs, places []string) string {
-	if !s.Rules.Compares(false) {
-		return ""
-	}
+// may. ruled says whether a rule is about reading a file. It is about the files that git tracks now: what a rule closes
+// and git does not track, as `.env` mostly, is no hindrance. What was tracked once and stands in the history only is
+// not looked for.
+func ShowsRuled(files *filestate.Ledger, cwd string, dirs, places []string, ruled func(path string) bool) string {
 	places = slices.Clone(places)
 	for i, place := range places {
 		if !filepath.IsAbs(place) {
-			place = filepath.Join(s.Space.Cwd(), place)
+			place = filepath.Join(cwd, place)
 		}
 		if real, err := filepath.EvalSymlinks(place); err == nil {
 			place = real
 		}
 		places[i] = place
 	}
-	ruled := func(path string) bool {
+	g := inspector{files: files, left: maxModules, ruled: func(path string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {
 			rel, err := filepath.Rel(place, path)
 			return err == nil && filepath.IsLocal(rel)
-		}) && s.Rules.Ruled(path, false) != permission.Allow
-	}
-	g := inspector{files: s.Files, left: maxModules, ruled: ruled}
-	return g.all(s, dirs)
+		}) && ruled(path)
+	}}
+	return g.all(cwd, dirs)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
-	"codehand/tools/tooltest"
+	"codehand/filestate/leaktest"
 )
 
 // A repository whose own configuration makes git start programs is found from wherever git would find it.
@@ -63,11 +63,11 @@ func TestRepositoryRuns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := tooltest.New(t, nil)
+			dir, files := leaktest.Dir(t), filestate.New(filestate.Options{})
 			for name, text := range c.files {
-				r.Write(name, text)
+				write(t, dir, name, text)
 			}
-			if got := RunsPrograms(r.State, strings.Fields(c.dirs)); got != c.want {
+			if got := RunsPrograms(files, dir, strings.Fields(c.dirs)); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -77,20 +77,24 @@ func TestRepositoryRuns(t *testing.T) {
 // A repository above the root is found, too, and one behind a link is that of its destination.
 func TestRepositoryRunsElsewhere(t *testing.T) {
 	t.Parallel()
-	r := tooltest.New(t, nil)
-	r.Write("top/.git/HEAD", "ref: refs/heads/main\n")
-	r.Write("top/.git/objects/x", "")
-	r.Write("top/.git/refs/x", "")
-	r.Write("top/.git/config", "[alias]\nx = !x\n")
-	r.Write("top/sub/x", "")
-	if err := os.Symlink("top/sub", filepath.Join(r.Dir, "link")); err != nil {
+	dir, files := leaktest.Dir(t), filestate.New(filestate.Options{})
+	write(t, dir, "top/.git/HEAD", "ref: refs/heads/main\n")
+	write(t, dir, "top/.git/objects/x", "")
+	write(t, dir, "top/.git/refs/x", "")
+	write(t, dir, "top/.git/config", "[alias]\nx = !x\n")
+	write(t, dir, "top/sub/x", "")
+	if err := os.Symlink("top/sub", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
 	const want = "the repository's configuration has alias.x"
-	tooltest.Same(t, RunsPrograms(r.State, []string{"link"}), want)
-	r.Space = r.Space.At(filepath.Join(r.Dir, "top", "sub"))
-	tooltest.Same(t, RunsPrograms(r.State, []string{"."}), want)
-	tooltest.Same(t, RunsPrograms(r.State, []string{filepath.Join(r.Dir, "link")}), want)
+	for cwd, to := range map[string]string{dir: "link", filepath.Join(dir, "top", "sub"): "."} {
+		if got := RunsPrograms(files, cwd, []string{to}); got != want {
+			t.Errorf("%s in %s: got %q", to, cwd, got)
+		}
+	}
+	if got := RunsPrograms(files, filepath.Join(dir, "top"), []string{filepath.Join(dir, "link")}); got != want {
+		t.Errorf("got %q", got)
+	}
 }
 
 // `git show HEAD` showed what a rule closes to reading, as a read-only command.
@@ -129,5 +133,16 @@ func TestTracked(t *testing.T) {
 		if got := g.tracks(filepath.Join(dir, ".git"), dir); got != c.want {
 			t.Errorf("%q, a rule about %s: got %q, want %q", c.setup, c.asked, got, c.want)
 		}
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

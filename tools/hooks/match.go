@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 )
 
@@ -97,11 +98,11 @@ func (h hook) applies(e Event) bool {
 			return false
 		}
 		if t.Analysis == nil {
-			a := permission.Analyze(t.Value, nil)
+			a := bash.Analyze(t.Value, nil)
 			t.Analysis = &a
 		}
 		return t.Analysis.Unclear ||
-			slices.ContainsFunc(t.Analysis.Parts, func(p permission.Part) bool { return mayBecome(p, pattern) })
+			slices.ContainsFunc(t.Analysis.Parts, func(p bash.Part) bool { return mayBecome(p, pattern) })
 	})
 }
 
@@ -110,7 +111,7 @@ const computed = "$`*?[{\\"
 
 // mayBecome says whether a command with words that are put together when it runs can be one that a pattern means: what
 // stands before the first of them, and before the first `*`, does not contradict.
-func mayBecome(p permission.Part, pattern string) bool {
+func mayBecome(p bash.Part, pattern string) bool {
 	meant, _, _ := strings.Cut(pattern, "*")
 	meant = strings.TrimRight(meant, " :")
 	return p.Exact && slices.ContainsFunc(p.Forms, func(form string) bool {

@@ -89,7 +89,7 @@ func (p *Policy) guarded(r *Request) (Decision, bool) {
 		name := ""
 		r.spellings(t, func(path string) bool {
 			rel, _ := p.inRoot(path)
-			name = p.protected.find(rel)
+			name = p.protected.Find(rel)
 			return name != ""
 		})
 		if name != "" {

@@ -1,6 +1,10 @@
 package permission
 
-import "slices"
+import (
+	"slices"
+
+	"codehand/tools/bash"
+)
 
 // Decide returns the one decision about a call. It is pure. The first check that decides wins:
 //
@@ -101,7 +105,7 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		}
 		why := t.Analysis.Person
 		if why == "" {
-			why = overlong(t.Value, t.Analysis)
+			why = t.Analysis.Overlong(t.Value)
 		}
 		if why != "" {
 			return Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: why}, true
@@ -180,7 +184,7 @@ func (p *Policy) byMode(r *Request) Decision {
 // mode but bypassPermissions, no sandbox, no classifier, no hook and no rule with a star covers it.
 func dangerous(r *Request) string {
 	for i := range r.Targets {
-		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class == Dangerous {
+		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class == bash.Dangerous {
 			return t.Analysis.Reason()
 		}
 	}
@@ -190,7 +194,7 @@ func dangerous(r *Request) string {
 // proved says that every command of the call is proved to be read-only.
 func proved(r *Request) bool {
 	for i := range r.Targets {
-		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class != ReadOnly {
+		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class != bash.ReadOnly {
 			return false
 		}
 	}

@@ -3,6 +3,8 @@ package permission
 import (
 	"slices"
 	"strings"
+
+	"codehand/tools/bash"
 )
 
 // allowed is check 7.
@@ -52,7 +54,7 @@ func (p *Policy) allowingRule(r *Request, granted []rule) *rule {
 // that nobody understands.
 func (p *Policy) allowsTool(r *Request, granted []rule) *rule {
 	for i := range r.Targets {
-		if t := &r.Targets[i]; t.Kind == Command && (t.Analysis.Class == Dangerous || t.Analysis.Unclear) {
+		if t := &r.Targets[i]; t.Kind == Command && (t.Analysis.Class == bash.Dangerous || t.Analysis.Unclear) {
 			return nil
 		}
 	}
@@ -134,22 +136,23 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	if rule := pick(p.allow, granted, func(rule *rule) bool {
 		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) &&
 			rule.names(r.Tool, r.Aliases, r.Family) &&
-			!(rule.lent && a.Class == Dangerous)
+			!(rule.lent && a.Class == bash.Dangerous)
 	}); rule != nil {
 		return rule
 	}
-	if a.Class == Dangerous || a.Unclear || len(a.Parts) == 0 || p.writesOutside(r, granted) {
+	if a.Class == bash.Dangerous || a.Unclear || len(a.Parts) == 0 || p.writesOutside(r, granted) {
 		return nil
 	}
 	// What changes something in a command of read-only parts is what stands around them.
-	all := !slices.ContainsFunc(a.Parts, func(part Part) bool { return !part.Inner && part.Class != ReadOnly })
+	changes := func(part bash.Part) bool { return !part.Inner && part.Class != bash.ReadOnly }
+	all := !slices.ContainsFunc(a.Parts, changes)
 	var first *rule
 	for i := range a.Parts {
 		part := &a.Parts[i]
-		if part.Inner || !all && part.Class == ReadOnly {
+		if part.Inner || !all && part.Class == bash.ReadOnly {
 			continue
 		}
-		if part.Exact || part.Class == Dangerous {
+		if part.Exact || part.Class == bash.Dangerous {
 			return nil
 		}
 		rule := pick(p.allow, granted, func(rule *rule) bool {
@@ -165,15 +168,12 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	return first
 }
 
-// nullDevice is a file that nobody reads from and nothing is kept in.
-const nullDevice = "/dev/null"
-
 // writesOutside says whether a command of the call is known to change a file outside the roots that no rule allows it
 // to.
 func (p *Policy) writesOutside(r *Request, granted []rule) bool {
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Use == CommandWrites && !t.Inside && t.Value != nullDevice && p.allowsPath(r, t, granted) == nil {
+		if t.Use == CommandWrites && !t.Inside && t.Value != bash.NullDevice && p.allowsPath(r, t, granted) == nil {
 			return true
 		}
 	}
@@ -185,7 +185,7 @@ func (p *Policy) writesOutside(r *Request, granted []rule) bool {
 func (p *Policy) readsOutside(r *Request) string {
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Use != CommandReads || t.Inside || t.Value == nullDevice {
+		if t.Use != CommandReads || t.Inside || t.Value == bash.NullDevice {
 			continue
 		}
 		if p.allowsPath(r, t, r.granted()) == nil {
@@ -203,14 +203,14 @@ func (p *Policy) editsInside(r *Request) bool {
 	}
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Kind == Path && !t.Inside && t.Value != nullDevice {
+		if t.Kind == Path && !t.Inside && t.Value != bash.NullDevice {
 			return false
 		}
 		if t.Kind != Command {
 			continue
 		}
 		a := t.Analysis
-		if a.Class != Writes || a.Unclear {
+		if a.Class != bash.Writes || a.Unclear {
 			return false
 		}
 		for j := range a.Parts {
@@ -223,11 +223,11 @@ func (p *Policy) editsInside(r *Request) bool {
 }
 
 // isEdit says whether one part only reads or only changes files that are known to be inside the roots.
-func (p *Policy) isEdit(r *Request, part *Part) bool {
+func (p *Policy) isEdit(r *Request, part *bash.Part) bool {
 	if part.Exact {
 		return false
 	}
-	if part.Class == ReadOnly {
+	if part.Class == bash.ReadOnly {
 		return true
 	}
 	for _, edited := range part.Edits {
@@ -237,5 +237,5 @@ func (p *Policy) isEdit(r *Request, part *Part) bool {
 			return false
 		}
 	}
-	return len(part.Edits) > 0 && part.Class == Writes
+	return len(part.Edits) > 0 && part.Class == bash.Writes
 }

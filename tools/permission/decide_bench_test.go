@@ -3,6 +3,8 @@ package permission
 import (
 	"fmt"
 	"testing"
+
+	"codehand/tools/bash"
 )
 
 // BenchmarkDecide shows the cost of one decision with 200 rules, most of which are about something else.
@@ -30,7 +32,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	link := edit
 	link.Targets = []Target{{Kind: Path, Value: "/home/someone/link/permit.go", Real: file, Inside: true}}
-	analysis := Analyze("cd server && npm test -- --watch=false 2>&1 | tail -20", at.insideText)
+	analysis := bash.Analyze("cd server && npm test -- --watch=false 2>&1 | tail -20", at.insideText)
 	shell := Request{
 		Tool: "run_shell", Aliases: []string{"Bash"}, Family: FamilyBash, Own: Allow, Cwd: cwd,
 		Targets: []Target{{Kind: Command, Value: "cd server && npm test -- --watch=false 2>&1 | tail -20", Analysis: &analysis}},
@@ -69,7 +71,7 @@ func BenchmarkGrants(b *testing.B) {
 	}
 	p = p.At([]string{"/w"}, "/w")
 	r := Request{Tool: "run_shell", Aliases: []string{"Bash"}, Family: FamilyBash, Own: Allow, Cwd: "/w", Now: noon, Targets: []Target{{Kind: Command, Value: "make x"}}}
-	a := Analyze("make x", nil)
+	a := bash.Analyze("make x", nil)
 	r.Targets[0].Analysis = &a
 	for i := range maxGrants {
 		r.Grants = append(r.Grants, Grant{Rule: fmt.Sprintf("Bash(npm run x%d *)", i), At: noon})

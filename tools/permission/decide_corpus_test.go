@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/tools/bash"
 )
 
 // The decisions that the corpus must hold at least.
@@ -185,8 +187,8 @@ func (w *world) request(call string) (Request, error) {
 	case "plan":
 		r.Tool, r.Aliases, r.Targets, r.PlanFile = "write_file", []string{"Write"}, file, true
 	case "sh":
-		a := Analyze(what, func(p string) bool { return w.inside(path.Clean(p)) })
-		r.Tool, r.Aliases, r.ReadOnly = "run_shell", []string{"Bash"}, a.Class == ReadOnly
+		a := bash.Analyze(what, func(p string) bool { return w.inside(path.Clean(p)) })
+		r.Tool, r.Aliases, r.ReadOnly = "run_shell", []string{"Bash"}, a.Class == bash.ReadOnly
 		r.Targets = append(w.files(a), Target{Kind: Command, Value: what, Analysis: &a})
 	case "fetch":
 		r.Tool, r.Aliases, r.ReadOnly, r.Targets = "web_fetch", []string{"WebFetch"}, true, []Target{{Kind: Domain, Value: what}}
@@ -210,7 +212,7 @@ func (w *world) request(call string) (Request, error) {
 }
 
 // files are the files of a command as the corridor finds them.
-func (w *world) files(a Analysis) (targets []Target) {
+func (w *world) files(a bash.Analysis) (targets []Target) {
 	for _, f := range a.Files {
 		t := Target{Kind: Path, Value: f.Path, Use: fileUse(f)}
 		switch {

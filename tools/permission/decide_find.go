@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+
+	"codehand/tools/bash"
 )
 
 // complete reads the commands that nobody has read yet, and adds the files that they are known to touch, where the
@@ -26,7 +28,7 @@ func (p *Policy) complete(r *Request) {
 		a := t.Analysis
 		if a == nil {
 			own()
-			read := Analyze(t.Value, p.insideText)
+			read := bash.Analyze(t.Value, p.insideText)
 			a = &read
 			targets[i].Analysis = a
 		}
@@ -87,7 +89,7 @@ func (k *knownFiles) find(value string, use Use) *Target {
 	return nil
 }
 
-func fileUse(f FileUse) Use {
+func fileUse(f bash.FileUse) Use {
 	if f.Write {
 		return CommandWrites
 	}

@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"codehand/tools/bash"
 )
 
 // in and out are paths inside and outside the roots.
 var (
 	in   = Target{Kind: Path, Value: "/w/a", Real: "/w/a", Inside: true}
 	out  = Target{Kind: Path, Value: "/x/a", Real: "/x/a"}
-	cmd  = Target{Kind: Command, Value: "ls", Analysis: &Analysis{Class: ReadOnly, Parts: []Part{{Text: "ls", Class: ReadOnly}}}}
-	made = Target{Kind: Command, Value: "make", Analysis: &Analysis{Class: Writes, Parts: []Part{{Text: "make", Class: Writes}}}}
+	cmd  = Target{Kind: Command, Value: "ls", Analysis: &bash.Analysis{Class: bash.ReadOnly, Parts: []bash.Part{{Text: "ls", Class: bash.ReadOnly}}}}
+	made = Target{Kind: Command, Value: "make", Analysis: &bash.Analysis{Class: bash.Writes, Parts: []bash.Part{{Text: "make", Class: bash.Writes}}}}
 	host = Target{Kind: Domain, Value: "example.com"}
 	name = Target{Kind: Name, Value: "x"}
 )
@@ -270,5 +272,32 @@ func TestParseMode(t *testing.T) {
 	}
 	if got := Mode(9).String(); got != "mode 9" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// Where not everything could be looked at, an ask rule was no reason to ask.
+func TestUnsureAsks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		o    Options
+		use  Use
+		want bool
+	}{
+		{Options{Deny: []Rule{{Text: "Read(x)"}}}, CommandReads, true},
+		{Options{Ask: []Rule{{Text: "Read(x)"}}}, CommandReads, true},
+		{Options{Ask: []Rule{{Text: "Edit(x)"}}}, CommandReads, false},
+		{Options{Ask: []Rule{{Text: "Edit(x)"}}}, CommandWrites, true},
+		{Options{}, CommandWrites, true}, // it may be .git/config
+		{Options{Deny: []Rule{{Text: "Bash(x)"}}}, CommandReads, false},
+		{Options{}, CommandReads, false},
+	} {
+		p, err := New(c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := p.Decide(Request{Tool: "t", ReadOnly: true, Own: Allow, Targets: []Target{{Kind: Path, Value: "/d", Real: "/d", Use: c.use, Unsure: true}}})
+		if (d.Verdict == Ask && d.Hard) != c.want {
+			t.Errorf("%+v: %+v", c, d)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"codehand/tools/bash"
 )
 
 // TestLoanDecisions: what a skill lends allows what a person's grant allows, and never more: neither what a rule denies or
@@ -24,7 +26,7 @@ func TestLoanDecisions(t *testing.T) {
 		return Request{Tool: "edit_file", Aliases: []string{"Edit"}, Family: FamilyEdit, Targets: []Target{{Kind: Path, Value: path, Real: path, Inside: true}}}
 	}
 	command := func(text string) Request {
-		a := Analyze(text, nil)
+		a := bash.Analyze(text, nil)
 		return Request{Tool: "run_shell", Aliases: []string{"Bash"}, Family: FamilyBash, Targets: []Target{{Kind: Command, Value: text, Analysis: &a}}}
 	}
 	for _, c := range []struct {

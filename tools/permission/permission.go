@@ -7,6 +7,8 @@ package permission
 import (
 	"encoding/json"
 	"time"
+
+	"codehand/tools/bash"
 )
 
 // BuiltIn is the Decision.Origin of rules that no operator wrote and none can take away.
@@ -48,10 +50,10 @@ type Target struct {
 	// Path: it may have more names than Also, see workspace.Space.Names; a person decides about a change, and about
 	// reading if any rule closes files
 	Unsure   bool
-	Inside   bool      // Path: Value and Real are both inside the roots
-	Folds    bool      // Path: the file system does not tell letter cases apart
-	Use      Use       // Path
-	Analysis *Analysis // Command: nil if nobody has read it; it is then read when rules need it
+	Inside   bool           // Path: Value and Real are both inside the roots
+	Folds    bool           // Path: the file system does not tell letter cases apart
+	Use      Use            // Path
+	Analysis *bash.Analysis // Command: nil if nobody has read it; it is then read when rules need it
 }
 
 // A Use says what a call does with a path.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/guarded"
 	"codehand/tools/search/ignore"
 )
 
@@ -27,11 +28,11 @@ type Policy struct {
 	made             bool // by New
 	deny, ask, allow []rule
 
-	protected *nameSet     // names whose change a person must allow
-	secrets   *nameSet     // names inside the roots that a person must let a call read
-	omit      *ignore.List // secrets, for searches
-	own       []string     // folded, clean
-	home      string       // clean; "": not known
+	protected *guarded.Names // names whose change a person must allow
+	secrets   *guarded.Names // names inside the roots that a person must let a call read
+	omit      *ignore.List   // secrets, for searches
+	own       []string       // folded, clean
+	home      string         // clean; "": not known
 
 	roots []string
 	cwd   string
@@ -64,10 +65,10 @@ func New(o Options) (*Policy, error) {
 		}
 	}
 	var err error
-	if p.protected, err = protectedNames(o.Protect, o.Unprotect); err != nil {
+	if p.protected, err = guarded.ProtectedNames(o.Protect, o.Unprotect); err != nil {
 		return nil, err
 	}
-	if p.secrets, err = secretNames(o.Unprotect); err != nil {
+	if p.secrets, err = guarded.SecretNames(o.Unprotect); err != nil {
 		return nil, err
 	}
 	p.omit = omitted(p.secrets)
@@ -131,7 +132,7 @@ func (p *Policy) Guards(path string) bool {
 	}
 	path = clean(path)
 	rel, _ := p.inRoot(path)
-	return p.ownFile(path) != "" || p.protected.find(rel) != "" || p.Ruled(path, true) != Allow
+	return p.ownFile(path) != "" || p.protected.Find(rel) != "" || p.Ruled(path, true) != Allow
 }
 
 // Folding returns the policy for roots on a file system that does not tell letter cases apart, where a rule hides a
@@ -238,12 +239,8 @@ func (p *Policy) SecretNames() *ignore.List {
 }
 
 // omitted makes the list of names for searches.
-func omitted(secrets *nameSet) *ignore.List {
-	var lines []string
-	for _, n := range secrets.all {
-		lines = append(lines, n.text)
-	}
-	return ignore.Parse([]byte(strings.Join(append(lines, "!.env.example", "!.env.sample", "!.env.template",
+func omitted(secrets *guarded.Names) *ignore.List {
+	return ignore.Parse([]byte(strings.Join(append(secrets.Texts(), "!.env.example", "!.env.sample", "!.env.template",
 		"!.env.dist", "!id_*.pub"), "\n")))
 }
 
@@ -315,7 +312,7 @@ func (p *Policy) secretInside(path string) string {
 	if !inside {
 		return ""
 	}
-	if name := p.secrets.find(rel); name != "" {
+	if name := p.secrets.Find(rel); name != "" {
 		return "Read(**/" + name + ")"
 	}
 	return ""

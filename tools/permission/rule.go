@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"codehand/tools/guarded"
 )
 
 // A Rule is one entry of a rule list, as its source wrote it.
@@ -221,16 +222,11 @@ func checkParameter(tool, name string, what taking) error {
 
 // readText reads the name of an agent or a skill.
 func (r *rule) readText(spec string) error {
-	if spec != strings.TrimSpace(spec) || strings.ContainsFunc(spec, invisible) {
+	if spec != strings.TrimSpace(spec) || strings.ContainsFunc(spec, guarded.Invisible) {
 		return errors.New("a name has no invisible characters, and no blanks at its ends")
 	}
 	r.text = newGlob(spec)
 	return nil
-}
-
-// invisible characters in a rule are a mistake or a trick: nobody sees what it would match.
-func invisible(c rune) bool {
-	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == unicode.ReplacementChar
 }
 
 // bare says that the rule is about every use of its tools.

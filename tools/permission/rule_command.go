@@ -2,9 +2,11 @@ package permission
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
+
+	"codehand/tools/bash"
+	"codehand/tools/guarded"
 )
 
 // readCommand reads the pattern of a command.
@@ -23,23 +25,18 @@ func (r *rule) readCommand(spec string, v Verdict) error {
 		return nil
 	}
 	first, _, _ := strings.Cut(r.text.pieces[0], " ")
-	switch {
-	case stripped(first):
-		return fmt.Errorf("it can never match: %s is left out before rules that allow are compared; write the rule "+
-			"for the command behind it", first)
-	case runsItsWords(first):
-		return fmt.Errorf("it can never match: %s runs its words as a command, so only a rule without a star allows it",
-			first)
+	if why := bash.NeverMatched(first); why != "" {
+		return errors.New("it can never match: " + why)
 	}
 	return nil
 }
 
 // hiddenInCommand is invisible, but a command may have lines and tabs.
-func hiddenInCommand(c rune) bool { return c != '\n' && c != '\t' && invisible(c) }
+func hiddenInCommand(c rune) bool { return c != '\n' && c != '\t' && guarded.Invisible(c) }
 
 // forbidsCommand returns the part of a command that a rule which denies or asks is about: any spelling of any
 // sub-command, or the whole.
-func (r *rule) forbidsCommand(text string, a *Analysis) (string, bool) {
+func (r *rule) forbidsCommand(text string, a *bash.Analysis) (string, bool) {
 	if r.text.match(strings.TrimSpace(text)) {
 		return text, true
 	}
@@ -55,24 +52,6 @@ func (r *rule) forbidsCommand(text string, a *Analysis) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// maxParts is how many sub-commands a command has at most that is ReadOnly (R1), or that anything but a person can
-// allow, and maxCommand how many bytes (R0).
-const (
-	maxParts   = 50
-	maxCommand = 10_000
-)
-
-// overlong says why nobody but a person can judge a command; "": nothing.
-func overlong(text string, a *Analysis) string {
-	switch {
-	case len(a.Parts) > maxParts:
-		return fmt.Sprintf("the command has %d sub-commands, more than %d", len(a.Parts), maxParts)
-	case len(text) > maxCommand:
-		return fmt.Sprintf("the command has %d bytes, more than %d", len(text), maxCommand)
-	}
-	return ""
 }
 
 // plainWord says whether a word means itself to every shell.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"codehand/tools/guarded"
 	"codehand/tools/search/ignore"
 )
 
@@ -25,7 +26,8 @@ type pathPattern struct {
 // readPattern finds what the pattern starts from, and makes of the rest what a gitignore file in that directory
 // would say.
 func (r *rule) readPattern(spec, home string, v Verdict) error {
-	if spec != strings.TrimSpace(spec) || strings.HasPrefix(spec, "!") || strings.ContainsFunc(spec, invisible) {
+	if spec != strings.TrimSpace(spec) || strings.HasPrefix(spec, "!") ||
+		strings.ContainsFunc(spec, guarded.Invisible) {
 		return errors.New(`a pattern has no "!", no invisible characters, and no blanks at its ends`)
 	}
 	p := &pathPattern{}
@@ -213,7 +215,7 @@ func covers(list *ignore.List, path, dir string, folds, isDir bool) bool {
 func foldPath(path string) string {
 	for i := range len(path) {
 		if c := path[i]; c >= 0x80 || 'A' <= c && c <= 'Z' {
-			return strings.Map(foldRune, norm.NFC.String(path))
+			return strings.Map(guarded.FoldRune, norm.NFC.String(path))
 		}
 	}
 	return path

@@ -3,6 +3,8 @@ package permission
 import (
 	"slices"
 	"strings"
+
+	"codehand/tools/guarded"
 )
 
 // secret returns the built-in rule that denies path (clean) to every tool, whatever the operator's rules say; "": none
@@ -10,7 +12,7 @@ import (
 // system that ignores it would give the file away under another spelling.
 func (p *Policy) secret(path string) string {
 	path = strings.ToLower(path)
-	if rule := secretOfSystem(path); rule != "" {
+	if rule := guarded.OfSystem(path); rule != "" {
 		return rule
 	}
 	if rel, ok := below(p.homeLower, path); ok {
@@ -31,31 +33,11 @@ func (p *Policy) secret(path string) string {
 	return ""
 }
 
-func secretOfSystem(path string) string {
-	if rel, ok := below("/etc", path); ok {
-		for _, name := range [...]string{"shadow", "gshadow", "sudoers"} { // and their backups and directories
-			if strings.HasPrefix(rel, name) {
-				return "Read(//etc/" + name + "*)"
-			}
-		}
-		if rel, ok := below("ssh", rel); ok && strings.HasSuffix(rel, "_key") {
-			return "Read(//etc/ssh/*_key)"
-		}
-	}
-	if rel, ok := below("/proc", path); ok {
-		switch name := rel[strings.LastIndexByte(rel, '/')+1:]; name {
-		case "environ", "mem", "maps":
-			return "Read(//proc/**/" + name + ")"
-		}
-	}
-	return ""
-}
-
 // secretOfHome looks at the first component below a home directory. A root at or below the secret makes it an ordinary
 // directory within that root: the operator pointed at it. So does a directory of Reading.
 func (p *Policy) secretOfHome(path, rel string) string {
 	name, _, deep := strings.Cut(rel, "/")
-	if !secretName(name) && name != ".config" { // which holds the tokens of many programs, in a home directory only
+	if !guarded.Secret(name) && name != ".config" { // which holds the tokens of many programs, in a home directory only
 		return ""
 	}
 	secret := path
@@ -70,39 +52,4 @@ func (p *Policy) secretOfHome(path, rel string) string {
 		}
 	}
 	return "Read(~/" + name + ")"
-}
-
-// secrets are the names of files that hold keys and passwords, wherever they stand.
-var secrets = newNameSet(slices.Concat(
-	namesOf(nil, ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc",
-		".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".env", "credentials", "shadow", "gshadow",
-		"sudoers"),
-	namesOf(func(n *fileName) { n.plain = envExample }, ".env.*"),
-	namesOf(func(n *fileName) { n.plain = publicKey }, "id_rsa*", "id_ed25519*", "id_ecdsa*"),
-))
-
-// envExample and publicKey know the exact spellings of what is made to be shown.
-func envExample(component string) bool {
-	switch component {
-	case ".env.example", ".env.sample", ".env.template", ".env.dist":
-		return true
-	}
-	return false
-}
-
-func publicKey(component string) bool { return strings.HasSuffix(component, ".pub") }
-
-// secretName says whether one component of a path is the name of a secret, wherever it stands.
-func secretName(component string) bool {
-	return strings.IndexByte(component, '/') < 0 && secrets.find(component) != ""
-}
-
-// secretNames returns the names of secrets without those of unprotect; find of it takes a path relative to its root,
-// and what it returns makes the rule about it (`Read(**/.env)`).
-func secretNames(unprotect []string) (*nameSet, error) {
-	names, err := without(secrets, unprotect)
-	if err != nil || len(unprotect) == 0 {
-		return secrets, err
-	}
-	return newNameSet(names), nil
 }

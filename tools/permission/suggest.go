@@ -5,13 +5,10 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-)
 
-// noPrefix says whether a program runs what its words say: a rule for all its uses would allow everything.
-func noPrefix(name string) bool {
-	_, wraps := wrapperOf(name)
-	return wraps || isShell(name) || isOneOf(name, "cmd powershell pwsh eval source .")
-}
+	"codehand/tools/bash"
+	"codehand/tools/guarded"
+)
 
 // maxSuggested is how many runes a suggested rule has at most: who is asked must be able to read it.
 const maxSuggested = 200
@@ -29,7 +26,7 @@ func (p *Policy) Suggest(r Request) string {
 		return ""
 	}
 	for _, text := range p.suggestions(&r) {
-		if utf8.RuneCountInString(text) > maxSuggested || strings.ContainsFunc(text, invisible) {
+		if utf8.RuneCountInString(text) > maxSuggested || strings.ContainsFunc(text, guarded.Invisible) {
 			continue
 		}
 		rule, err := parse(Rule{Text: text, Origin: Granted}, "", Allow)
@@ -86,12 +83,12 @@ func (p *Policy) suggestions(r *Request) []string {
 func commandSuggestions(t *Target) []string {
 	whole := "Bash(" + escapeText(strings.TrimSpace(t.Value)) + ")"
 	for _, part := range t.Analysis.Parts {
-		if part.Inner || part.Class == ReadOnly {
+		if part.Inner || part.Class == bash.ReadOnly {
 			continue
 		}
 		words := strings.Fields(part.Text)
 		if len(words) < 2 || !plainWord(words[0]) || !plainWord(words[1]) || words[1][0] == '-' ||
-			noPrefix(path.Base(words[0])) {
+			bash.RunsAnything(path.Base(words[0])) {
 			break
 		}
 		return []string{"Bash(" + words[0] + " " + words[1] + " *)", whole}

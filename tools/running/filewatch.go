@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"codehand/filestate"
-	"codehand/tools/permission"
+	"codehand/tools/bash"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -25,7 +25,7 @@ type FileWatch struct {
 
 // NewFileWatch looks at the files before a command runs; nil: the command changes none.
 func NewFileWatch(ctx context.Context, env tool.Env) *FileWatch {
-	if env.Analysis.Class == permission.ReadOnly {
+	if env.Analysis.Class == bash.ReadOnly {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTime)

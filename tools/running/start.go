@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"codehand/tools/bash"
 	"codehand/tools/git"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -18,17 +19,21 @@ import (
 // Weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
 // bash nothing, and git only where the repository itself does not make it start programs (sandboxLevel is below 2, so
 // nothing else keeps those in), nor shows the files that a rule is about.
-func Weigh(s *session.State, a *permission.Analysis) {
+func Weigh(s *session.State, a *bash.Analysis) {
 	switch {
 	case s.Shell == nil || !s.Shell.Bash():
 		a.Doubt("bash is not installed, and other shells cannot be checked")
 	case len(a.Git) > 0:
-		if why := git.RunsPrograms(s, a.Git); why != "" {
+		if why := git.RunsPrograms(s.Files, s.Space.Cwd(), a.Git); why != "" {
 			a.Distrust(why)
-		} else if len(a.Shows) > 0 {
-			if why := git.ShowsRuled(s, a.Git, a.Shows); why != "" {
-				a.Distrust(why)
-			}
+			return
+		}
+		if len(a.Shows) == 0 || !s.Rules.Compares(false) {
+			return
+		}
+		ruled := func(path string) bool { return s.Rules.Ruled(path, false) != permission.Allow }
+		if why := git.ShowsRuled(s.Files, s.Space.Cwd(), a.Git, a.Shows, ruled); why != "" {
+			a.Distrust(why)
 		}
 	}
 }
@@ -37,10 +42,10 @@ func Weigh(s *session.State, a *permission.Analysis) {
 // configuration meanwhile by which it does more.
 func StillReads(env tool.Env, command string) error {
 	a := env.Analysis
-	if a.Class != permission.ReadOnly || len(a.Git) == 0 {
+	if a.Class != bash.ReadOnly || len(a.Git) == 0 {
 		return nil
 	}
-	if why := git.RunsPrograms(env.State, a.Git); why != "" {
+	if why := git.RunsPrograms(env.Files, env.Space.Cwd(), a.Git); why != "" {
 		return NotReadOnly(command, "git: "+why)
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/tools/permission"
+	"codehand/tools/bash"
 	"codehand/tools/tooltest"
 )
 
@@ -12,9 +12,9 @@ import (
 func TestWeigh(t *testing.T) {
 	t.Parallel()
 	r := tooltest.New(t, nil)
-	read := permission.Analysis{Class: permission.ReadOnly, Parts: []permission.Part{{Text: "git log", Class: permission.ReadOnly}}, Git: []string{"."}}
+	read := bash.Analysis{Class: bash.ReadOnly, Parts: []bash.Part{{Text: "git log", Class: bash.ReadOnly}}, Git: []string{"."}}
 	a := read
-	if Weigh(r.State, &a); a.Class != permission.ReadOnly {
+	if Weigh(r.State, &a); a.Class != bash.ReadOnly {
 		t.Errorf("without a repository: %+v", a)
 	}
 	r.Write(".git/HEAD", "ref: refs/heads/main\n")
@@ -22,13 +22,13 @@ func TestWeigh(t *testing.T) {
 	r.Write(".git/refs/x", "")
 	r.Write(".git/config", "[diff \"x\"]\ntextconv = ./x\n")
 	a = read
-	if Weigh(r.State, &a); a.Class != permission.Writes || a.Why != "R6: git: the repository's configuration has diff.x.textconv" {
+	if Weigh(r.State, &a); a.Class != bash.Writes || a.Why != "R6: git: the repository's configuration has diff.x.textconv" {
 		t.Errorf("%+v", a)
 	}
 	a = read
 	bare := *r.State
 	bare.Shell = nil
-	if Weigh(&bare, &a); a.Class != permission.Writes || !strings.Contains(a.Why, "bash is not installed") {
+	if Weigh(&bare, &a); a.Class != bash.Writes || !strings.Contains(a.Why, "bash is not installed") {
 		t.Errorf("%+v", a)
 	}
 }

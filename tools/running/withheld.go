@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"codehand/tools/permission"
+	"codehand/tools/bash"
 	"codehand/tools/sandbox"
 )
 
@@ -30,7 +30,7 @@ const maxWithheld = 4
 
 // withheldLine says that a command which failed may have wanted variables that commands do not get, and which setting
 // passes them; "": it is not known to.
-func withheldLine(a *permission.Analysis, withheld []string) string {
+func withheldLine(a *bash.Analysis, withheld []string) string {
 	if a == nil || len(withheld) == 0 {
 		return ""
 	}

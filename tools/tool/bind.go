@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 )
@@ -58,17 +59,17 @@ func (b *binder[In]) bind(ctx context.Context, s *session.State, raw json.RawMes
 }
 
 // command reads the command of an input; nil: it has none.
-func (b *binder[In]) command(s *session.State, in In) (*permission.Analysis, error) {
+func (b *binder[In]) command(s *session.State, in In) (*bash.Analysis, error) {
 	if b.def.Command == nil {
 		return nil, nil
 	}
-	a := permission.Analyze(b.def.Command(in), insideOf(s))
+	a := bash.Analyze(b.def.Command(in), insideOf(s))
 	if b.def.Weigh == nil {
 		return &a, nil
 	}
 	proved := a.Class
 	err := b.def.Weigh(s, in, &a)
-	if proved != permission.ReadOnly && a.Class == permission.ReadOnly {
+	if proved != bash.ReadOnly && a.Class == bash.ReadOnly {
 		a.Class = proved // whoever weighs proves nothing
 	}
 	return &a, err
@@ -200,7 +201,7 @@ func (s *shape) leaves(at *place, v reflect.Value, found map[*string]leaf) {
 
 // call puts together what the definition says about an input that passed.
 func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target,
-	command *permission.Analysis) Call {
+	command *bash.Analysis) Call {
 	d := b.def
 	input := make([]byte, 0, size+64) // the canonical form of a large string is as large as it was sent
 	input = b.root.appendValue(input, reflect.ValueOf(&in).Elem())
@@ -221,7 +222,7 @@ func (b *binder[In]) call(s *session.State, in In, size int, targets []permissio
 	if command != nil {
 		c.Targets = append(c.Targets, permission.Target{Kind: permission.Command, Value: d.Command(in),
 			Analysis: command})
-		if command.Class == permission.ReadOnly {
+		if command.Class == bash.ReadOnly {
 			c.Traits = c.Traits.or(Traits{ReadOnly: true, Parallel: true})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/workspace"
@@ -24,19 +25,19 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		weigh func(*session.State, commandInput, *permission.Analysis) error
-		want  permission.Class
+		weigh func(*session.State, commandInput, *bash.Analysis) error
+		want  bash.Class
 		fails bool
 	}{
-		{name: "nobody weighs", want: permission.Analyze("ls", nil).Class},
-		{name: "made worse", weigh: func(_ *session.State, _ commandInput, a *permission.Analysis) error {
-			a.Class = permission.Writes
+		{name: "nobody weighs", want: bash.Analyze("ls", nil).Class},
+		{name: "made worse", weigh: func(_ *session.State, _ commandInput, a *bash.Analysis) error {
+			a.Class = bash.Writes
 			return nil
-		}, want: permission.Writes},
-		{name: "refused", weigh: func(*session.State, commandInput, *permission.Analysis) error { return errors.New("no") }, fails: true},
+		}, want: bash.Writes},
+		{name: "refused", weigh: func(*session.State, commandInput, *bash.Analysis) error { return errors.New("no") }, fails: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var ran *permission.Analysis
+			var ran *bash.Analysis
 			x := Define(Def[commandInput]{
 				Spec:    Spec{Name: "x", Description: "X."},
 				Command: func(in commandInput) string { return in.Command },
@@ -62,7 +63,7 @@ func TestCommand(t *testing.T) {
 			if ran.Class != c.want {
 				t.Errorf("class %s, want %s", ran.Class, c.want)
 			}
-			if reads := ran.Class == permission.ReadOnly; call.Traits != (Traits{ReadOnly: reads, Parallel: reads}) {
+			if reads := ran.Class == bash.ReadOnly; call.Traits != (Traits{ReadOnly: reads, Parallel: reads}) {
 				t.Errorf("traits %+v of a command of class %s", call.Traits, ran.Class)
 			}
 		})
@@ -75,14 +76,14 @@ func TestWeighProvesNothing(t *testing.T) {
 	x := Define(Def[commandInput]{
 		Spec:    Spec{Name: "x", Description: "X."},
 		Command: func(in commandInput) string { return in.Command },
-		Weigh: func(_ *session.State, _ commandInput, a *permission.Analysis) error {
-			a.Class = permission.ReadOnly
+		Weigh: func(_ *session.State, _ commandInput, a *bash.Analysis) error {
+			a.Class = bash.ReadOnly
 			return nil
 		},
 		Run: func(context.Context, Env, commandInput) (Result, error) { return Result{}, nil },
 	})
 	call, err := x.Bind(&session.State{}, json.RawMessage(`{"command":"touch x"}`))
-	if err != nil || call.Traits.ReadOnly || call.Targets[0].Analysis.Class == permission.ReadOnly {
+	if err != nil || call.Traits.ReadOnly || call.Targets[0].Analysis.Class == bash.ReadOnly {
 		t.Errorf("%+v %v", call, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 )
@@ -59,7 +60,7 @@ type Def[In any] struct {
 	// Weigh sees what Bind has read of Command before anything is made of it, and may only make it worse: what hangs on
 	// the machine, as the git configuration of a repository does, is in no text. It may refuse the input. It runs
 	// before anyone is asked, reads little of the disk, and changes nothing.
-	Weigh func(*session.State, In, *permission.Analysis) error
+	Weigh func(*session.State, In, *bash.Analysis) error
 
 	// Verdict is the tool's own opinion. It can only tighten: Allow here means no objection.
 	Verdict func(*session.State, In) permission.Verdict

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 )
@@ -83,5 +84,5 @@ type Env struct {
 	// *Refusal, or a fault of ours. nil: this call may make none.
 	Call func(ctx context.Context, name string, input json.RawMessage, loan *Loan) (Result, error)
 
-	Analysis *permission.Analysis // of Def.Command; nil: the tool has none. It is shared: only read
+	Analysis *bash.Analysis // of Def.Command; nil: the tool has none. It is shared: only read
 }

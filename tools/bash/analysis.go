@@ -1,0 +1,175 @@
+package bash
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Class says what a command line can do at most. The zero value is Unknown: treated as writing.
+type Class int
+
+// The classes. Unknown is what the grammar does not cover; Dangerous is covered by
+// bypassPermissions and by exact rules alone, never by another mode or a rule with a `*`.
+const (
+	Unknown Class = iota
+	Dangerous
+	Writes
+	ReadOnly
+)
+
+// String returns the name of the class: unknown, dangerous, write, readonly.
+func (c Class) String() string {
+	switch c {
+	case Dangerous:
+		return "dangerous"
+	case Writes:
+		return "write"
+	case ReadOnly:
+		return "readonly"
+	}
+	return "unknown"
+}
+
+// An Analysis is a command taken apart.
+type Analysis struct {
+	Class Class
+	Why   string // what made it worse than ReadOnly: the rule, then the word; "" for ReadOnly
+	Parts []Part // every simple command, in the order of the text
+
+	// Files are what the command is known to touch: redirections, and operands of commands that are understood. The
+	// list is never complete for a command that is not ReadOnly.
+	Files []FileUse
+
+	// Spreads are places in which the command is known to touch files that Files does not name, at most maxSpreads.
+	// Whoever decides about the command looks there for what rules are about.
+	Spreads []Spread
+
+	// Removes are the operands of rm and rmdir, without quotes, with expansions as written (`$HOME`, `"$x"/*` is
+	// `$x/*`).
+	Removes []string
+
+	// Person says why a person must decide whatever the rules say (`eval` and the like); "": nothing does.
+	Person string
+
+	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command
+	// line starts; nil: none does. Whoever runs the command looks at the repositories there (GitRuns), and calls
+	// Distrust.
+	Git []string
+
+	// Shows are the places whose tracked files these show: absolute, or relative to where the command line starts; "/":
+	// all of the repository. nil: they show no contents but of Files.
+	Shows []string
+
+	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
+	Unclear bool
+}
+
+// Reason is Why without the number of the rule, which helps nobody who does not have the rules before him.
+func (a *Analysis) Reason() string {
+	if rule, rest, ok := strings.Cut(a.Why, ": "); ok && len(rule) > 1 && rule[0] == 'R' && isDigit(rule[1]) {
+		return rest
+	}
+	return a.Why
+}
+
+// A Part is one simple command, as rules match it.
+type Part struct {
+	Text string // as written, behind harmless assignments and wrappers: what a rule that allows must match
+	// all that rules which deny or ask match: as written, without quotes, behind every assignment and wrapper
+	Forms []string
+	Class Class // of this part alone
+	Why   string
+	Exact bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
+	Inner bool // it stands in a substitution or in the text of a nested shell: rules that allow need not match it
+
+	// Edits are the paths that it changes, if it is one of mkdir touch rm rmdir mv cp sed with literal words and does
+	// nothing else; nil: it is not.
+	Edits []string
+}
+
+// A FileUse is one file that a command is known to touch.
+type FileUse struct {
+	// as the shell would open it: absolute, or relative to the directory in which the command line starts; `~/x` is not
+	// expanded
+	Path  string
+	Write bool
+	InDir bool // only if the path above it is a directory: `cp a b` writes b, or b/a
+}
+
+// NullDevice is a file that nobody reads from and nothing is kept in.
+const NullDevice = "/dev/null"
+
+// Analyze reads a command with the Bash grammar; it never runs anything and looks at no disk. inside says whether an
+// absolute path lies in a root; nil: none does. It never panics.
+func Analyze(command string, inside func(path string) bool) Analysis {
+	if inside == nil {
+		inside = func(string) bool { return false }
+	}
+	s := newScript(command)
+	a := s.takeApart(inside)
+	a.Class, a.Why = s.prove(inside)
+	if why := s.danger(inside); why != "" {
+		a.Class, a.Why = Dangerous, why
+	}
+	if slices.ContainsFunc(a.Parts, Part.readsGit) {
+		places, all := s.gitPlaces()
+		if !all {
+			a.Distrust("the directory in which it starts is unknown")
+		} else {
+			a.Git = places
+			for i := range s.found().commands {
+				a.Shows = append(a.Shows, s.found().commands[i].shown()...)
+			}
+		}
+	}
+	return a
+}
+
+// Distrust takes git out of what is ReadOnly: rule R6, where nothing confines the programs that a repository's own
+// configuration makes git start. why is half a sentence.
+func (a *Analysis) Distrust(why string) {
+	a.Git = nil
+	a.worsen("R6: git: "+why, Part.readsGit)
+}
+
+// Doubt takes everything out of what is ReadOnly: nothing is proved for a shell that is not bash. why is half a
+// sentence.
+func (a *Analysis) Doubt(why string) {
+	a.Git = nil
+	a.worsen(why, func(Part) bool { return true })
+}
+
+// worsen takes parts and the whole out of what is ReadOnly. Others may hold the parts, so they are copied.
+func (a *Analysis) worsen(why string, which func(Part) bool) {
+	a.Parts = slices.Clone(a.Parts)
+	for i, p := range a.Parts {
+		if p.Class == ReadOnly && which(p) {
+			a.Parts[i].Class, a.Parts[i].Why = Writes, why
+		}
+	}
+	if a.Class == ReadOnly {
+		a.Class, a.Why = Writes, why
+	}
+}
+
+// readsGit says that a part may be a git command which is ReadOnly: its text may begin with a redirection.
+func (p Part) readsGit() bool { return p.Class == ReadOnly && strings.Contains(p.Text, "git") }
+
+// maxParts is how many sub-commands a command has at most that is ReadOnly (R1), or that anything but a person can
+// allow, and maxCommand how many bytes (R0).
+const (
+	maxParts   = 50
+	maxCommand = 10_000
+)
+
+// Overlong says why nobody but a person can judge a command, whose text is given; "": nothing.
+func (a *Analysis) Overlong(text string) string {
+	switch {
+	case len(a.Parts) > maxParts:
+		return fmt.Sprintf("the command has %d sub-commands, more than %d", len(a.Parts), maxParts)
+	case len(text) > maxCommand:
+		return fmt.Sprintf("the command has %d bytes, more than %d", len(text), maxCommand)
+	}
+	return ""
+}

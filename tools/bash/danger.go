@@ -1,0 +1,142 @@
+package bash
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// danger is rule R7: what it recognises as harm, "" if nothing. It looks at all that the text would run, as far as the
+// text tells: behind wrappers, in substitutions, nested shells, functions, traps, and what is fed to a shell.
+func (s *script) danger(inside func(string) bool) string {
+	f := s.found()
+	k := check{inside: inside}
+	for i := range f.broken {
+		k.unreadable(f.broken[i])
+	}
+	switch {
+	case f.tooDeep:
+		k.found("D3", "sh", "shells are nested too deeply to be checked")
+	case f.bomb != "":
+		k.found("D10", f.bomb, "the function starts itself over and over")
+	}
+	for i := range f.commands {
+		if k.why != "" {
+			return k.why
+		}
+		k.simple(&f.commands[i])
+	}
+	for i := range f.loose {
+		k.secretWord(&f.loose[i], "")
+	}
+	return k.why
+}
+
+// A check is one pass of R7. It keeps the first thing that it finds.
+type check struct {
+	inside func(string) bool
+	c      *simple
+	sure   bool // the words in hand are a command, not perhaps arguments of one
+	why    string
+}
+
+// found notes what is wrong with a word.
+func (k *check) found(clause, word, text string) {
+	if k.why == "" {
+		k.why = "R7 " + clause + ": " + word + ": " + text
+	}
+}
+
+// simple looks at one simple command with all that it may run.
+func (k *check) simple(c *simple) {
+	k.c = c
+	k.environment(c)
+	for _, r := range c.stmt.Redirs {
+		k.redirection(r)
+	}
+	for _, h := range c.heads {
+		if k.why != "" {
+			return
+		}
+		k.sure = h.sure
+		k.command(h, c.words[h.at:h.end])
+	}
+	if len(c.words) > 0 {
+		k.words(c)
+	}
+}
+
+// command looks at words as a command.
+func (k *check) command(h head, words []spelt) {
+	if k.sure {
+		k.computedName(&words[0])
+	}
+	name, args := words[0].name(), words[1:]
+	if !h.quiet {
+		k.byName(name, args)
+	}
+	k.destroys(name, args)
+	k.rights(name, args)
+	k.code(h, name, args)
+	k.options(name, args)
+	k.network(name, args)
+	k.remote(name, args)
+	k.writesTo(name, args)
+	if name == "ln" {
+		k.link(args)
+	}
+}
+
+// computedName is the beginning of D3: what runs is not in the text.
+func (k *check) computedName(w *spelt) {
+	if w.shape&(computed|escaped|globbed|braced) != 0 && w.bare != "[" {
+		k.found("D3", w.text, "the name of the command is computed")
+	}
+}
+
+// unreadable is D12, for a text that does not parse.
+func (k *check) unreadable(text string) {
+	for _, sign := range [...]string{"rm -r", "rm -f", "sudo", "/dev/tcp", "/dev/udp", ":(){"} {
+		if strings.Contains(text, sign) {
+			k.found("D12", sign, "stands in text that cannot be parsed")
+			return
+		}
+	}
+}
+
+// forks is D10: a function that calls itself twice, or once in a pipe or in the background.
+func forks(fn *syntax.FuncDecl) bool {
+	if fn.Name == nil {
+		return false // `()$&`, which the parser (v3.14.1) takes for a function of zsh
+	}
+	calls, beside := 0, false
+	syntax.Walk(fn.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			beside = beside || n.Background && callsIn(n, fn.Name.Value) > 0
+		case *syntax.BinaryCmd:
+			beside = beside || (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && callsIn(n, fn.Name.Value) > 0
+		case *syntax.CallExpr:
+			if isCall(n, fn.Name.Value) {
+				calls++
+			}
+		}
+		return true
+	})
+	return calls > 1 || beside
+}
+
+func callsIn(n syntax.Node, name string) int {
+	calls := 0
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && isCall(call, name) {
+			calls++
+		}
+		return true
+	})
+	return calls
+}
+
+func isCall(call *syntax.CallExpr, name string) bool {
+	return len(call.Args) > 0 && call.Args[0].Lit() == name
+}

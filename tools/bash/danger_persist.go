@@ -1,0 +1,172 @@
+package bash
+
+import (
+	"path"
+	"strings"
+
+	"codehand/tools/guarded"
+)
+
+// writes says whether a program may write to what its words name, for D7 and D8.
+func writes(name string) bool {
+	switch name {
+	case "tee", "cp", "mv", "ln", "install", "touch", "mkdir", "rm", "rmdir", "chmod", "sed", "rsync", "dd", "patch",
+		"curl", "wget", "gcp", "gmv", "grm", "gsed", "gtee", "gln":
+		return true
+	case "vi", "vim", "nvim", "gvim", "view", "ex", "ed", "red", "emacs", "nano", "pico", "joe", "jed", "mg", "kak",
+		"hx", "helix", "micro", "ne", "code", "subl":
+		return true
+	}
+	return false
+}
+
+// writesTo is D8 for the words of a command that writes.
+func (k *check) writesTo(name string, args []spelt) {
+	if !writes(name) || (name == "sed" || name == "gsed") && !sedWrites(args) {
+		return
+	}
+	for i := range args {
+		k.persists(name, &args[i])
+		if name == "sed" || name == "gsed" { // w FILE in a script
+			for t := range strings.FieldsFuncSeq(args[i].text,
+				func(c rune) bool { return c == ' ' || c == '\n' || c == ';' }) {
+				k.persists(name, &spelt{text: t, bare: t})
+			}
+		}
+	}
+}
+
+// sedWrites says whether a sed command line changes files: without -i, w and what is not understood, it only shows.
+func sedWrites(args []spelt) bool {
+	use := sedOf(args)
+	if use.inPlace || use.foreign {
+		return true
+	}
+	for _, script := range use.scripts {
+		commands, ok := sedCommands(script)
+		if !ok || strings.ContainsAny(commands, "wWe") {
+			return true
+		}
+	}
+	return false
+}
+
+// persists is D8 for one word: what runs later, without anybody asking again.
+func (k *check) persists(name string, w *spelt) {
+	if len(w.text) < 4 {
+		return
+	}
+	for p := range pieces(w.text) {
+		if t := lasting(under(k.c.dir, p)); t != "" {
+			k.found("D8", name, w.text+" is protected: "+t)
+			return
+		}
+	}
+	if w.text == w.bare {
+		return
+	}
+	for p := range pieces(w.bare) {
+		if t := lasting(under(k.c.dir, p)); t != "" {
+			k.found("D8", name, w.text+" is protected: "+t)
+			return
+		}
+	}
+}
+
+// lasting returns what makes a path one that outlives the command; "": nothing does.
+func lasting(p string) string {
+	if t := guarded.Protected(p); t != "" {
+		return t
+	}
+	if path.Base(p) == "authorized_keys" {
+		return "authorized_keys"
+	}
+	clean := path.Clean(p)
+	if strings.HasPrefix(clean, "/etc/") {
+		return "/etc"
+	}
+	for _, dir := range [...]string{".local/bin", "bin"} {
+		if in, ok := belowHome(clean, dir); ok && in {
+			return "~/" + dir
+		}
+	}
+	return ""
+}
+
+// belowHome says whether a path is dir in a home directory, or below it.
+func belowHome(p, dir string) (in, ok bool) {
+	var rest string
+	switch {
+	case strings.HasPrefix(p, "~/"):
+		rest = p[2:]
+	case strings.HasPrefix(p, "$HOME/"):
+		rest = p[len("$HOME/"):]
+	case strings.HasPrefix(p, "${HOME}/"):
+		rest = p[len("${HOME}/"):]
+	case strings.HasPrefix(p, "/root/"):
+		rest = p[len("/root/"):]
+	case strings.HasPrefix(p, "/home/"), strings.HasPrefix(p, "/Users/"):
+		_, rest, _ = strings.Cut(p[1:], "/")
+		_, rest, _ = strings.Cut(rest, "/")
+	default:
+		return false, false
+	}
+	return rest == dir || strings.HasPrefix(rest, dir+"/"), true
+}
+
+// link is D11: a symbolic link that leads out of the roots.
+func (k *check) link(args []spelt) {
+	if optionOf(args, "s", "tS", "--symbolic") == "" {
+		return
+	}
+	relative := optionOf(args, "r", "tS", "--relative") != ""
+	dir, operands := "", []string{}
+	for i, ended := 0, false; i < len(args); i++ {
+		switch t := args[i].text; {
+		case !ended && t == "--":
+			ended = true
+		case !ended && (t == "-t" || t == "--target-directory" || t == "-S" || t == "--suffix"):
+			if i++; i < len(args) && strings.HasSuffix("-t --target-directory", t) {
+				dir = args[i].text + "/"
+			}
+		case !ended && abbreviates(t, "--target-directory") && strings.Contains(t, "="):
+			dir = t[strings.IndexByte(t, '=')+1:] + "/"
+		case !ended && strings.HasPrefix(t, "-t"):
+			dir = t[2:] + "/"
+		case ended || !strings.HasPrefix(t, "-"):
+			operands = append(operands, t)
+		}
+	}
+	if dir == "" && len(operands) > 1 {
+		dir = operands[len(operands)-1]
+		operands = operands[:len(operands)-1]
+		if len(operands) > 1 {
+			dir += "/"
+		}
+	}
+	if relative {
+		dir = ""
+	}
+	for _, target := range operands {
+		if k.leadsOut(target, path.Dir(dir)) {
+			k.found("D11", "ln", target+" leads out of the roots")
+		}
+	}
+}
+
+// leadsOut says whether a link in dir with this target does not stay below the directory in which the line starts.
+func (k *check) leadsOut(target, dir string) bool {
+	switch {
+	case home(target):
+		return true
+	case strings.HasPrefix(target, "/"):
+		return !k.inside(path.Clean(target))
+	case strings.HasPrefix(target, "$"), strings.HasPrefix(dir, "$"):
+		return false
+	}
+	p := under(k.c.dir, path.Join(dir, target))
+	if strings.HasPrefix(p, "/") {
+		return !k.inside(p)
+	}
+	return home(p) || p == ".." || strings.HasPrefix(p, "../")
+}

@@ -1,0 +1,183 @@
+package bash
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func (f *finding) stmts(stmts []*syntax.Stmt, sc *scope) {
+	for _, stmt := range stmts {
+		f.stmt(stmt, sc)
+	}
+}
+
+// apart reads statements that run in a shell of their own.
+func (f *finding) apart(stmts []*syntax.Stmt, sc *scope, change func(*scope)) {
+	own := *sc
+	change(&own)
+	f.stmts(stmts, &own)
+}
+
+func same(*scope) {}
+
+func substituted(sc *scope) { sc.inner, sc.fed = true, false }
+
+func (f *finding) stmt(stmt *syntax.Stmt, sc *scope) {
+	if stmt.Cmd == nil || isSimple(stmt.Cmd) {
+		f.simple(stmt, sc)
+	} else {
+		if len(stmt.Redirs) > 0 {
+			f.add(simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, inner: sc.inner, fed: sc.fed})
+		}
+		f.compound(stmt.Cmd, sc)
+	}
+	for _, r := range stmt.Redirs {
+		f.word(r.Word, sc)
+		if r.Hdoc != nil {
+			f.word(r.Hdoc, sc)
+		}
+	}
+}
+
+func isSimple(c syntax.Command) bool {
+	switch c.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
+		return true
+	}
+	return false
+}
+
+func (f *finding) compound(cmd syntax.Command, sc *scope) {
+	switch c := cmd.(type) {
+	case *syntax.BinaryCmd:
+		f.binary(c, sc)
+	case *syntax.Subshell:
+		f.apart(c.Stmts, sc, same)
+	case *syntax.Block:
+		f.stmts(c.Stmts, sc)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			f.stmts(c.Cond, sc)
+			f.stmts(c.Then, sc)
+		}
+	case *syntax.WhileClause:
+		f.stmts(c.Cond, sc)
+		f.stmts(c.Do, sc)
+	case *syntax.ForClause:
+		f.loop(c, sc)
+	case *syntax.CaseClause:
+		f.loops = f.loops || !literalWord(c.Word)
+		f.word(c.Word, sc)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				f.word(p, sc)
+			}
+			f.stmts(item.Stmts, sc)
+		}
+	case *syntax.FuncDecl:
+		f.odd = true
+		if c.Name != nil && forks(c) { // the parser takes `() x` for a function without a name
+			f.bomb = c.Name.Value
+		}
+		f.stmt(c.Body, sc)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			f.stmt(c.Stmt, sc)
+		}
+	case *syntax.CoprocClause:
+		f.odd = true
+		f.stmt(c.Stmt, sc)
+	default:
+		f.odd = true
+		f.node(c, sc)
+	}
+}
+
+func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
+	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+		f.stmt(c.X, sc)
+		f.stmt(c.Y, sc)
+		return
+	}
+	before, after := *sc, *sc
+	after.fed = true
+	f.stmt(c.X, &before)
+	f.stmt(c.Y, &after)
+	f.piped(c, sc)
+}
+
+func (f *finding) loop(c *syntax.ForClause, sc *scope) {
+	if items, ok := c.Loop.(*syntax.WordIter); ok {
+		words := spell(sc.in.text, items.Items)
+		f.loose = append(f.loose, words...)
+		for i := range words {
+			f.loops = f.loops || words[i].shape&runs != 0
+		}
+		for _, w := range items.Items {
+			f.word(w, sc)
+		}
+	} else {
+		f.loops = true // arithmetic may run commands
+		f.node(c.Loop, sc)
+	}
+	f.stmts(c.Do, sc)
+}
+
+// word reads what a word runs before the command does.
+func (f *finding) word(w *syntax.Word, sc *scope) {
+	for _, p := range w.Parts {
+		f.wordPart(p, sc)
+	}
+}
+
+func (f *finding) wordPart(p syntax.WordPart, sc *scope) {
+	switch p := p.(type) {
+	case *syntax.Lit, *syntax.SglQuoted:
+	case *syntax.DblQuoted:
+		for _, p := range p.Parts {
+			f.wordPart(p, sc)
+		}
+	case *syntax.CmdSubst:
+		f.apart(p.Stmts, sc, substituted)
+	case *syntax.ProcSubst:
+		f.apart(p.Stmts, sc, func(own *scope) {
+			substituted(own)
+			own.fed = p.Op == syntax.CmdOut
+		})
+	default:
+		f.node(p, sc)
+	}
+}
+
+// node reads what substitutions below any node run.
+func (f *finding) node(n syntax.Node, sc *scope) {
+	if call, ok := n.(*syntax.CallExpr); ok {
+		for _, a := range call.Assigns {
+			f.assign(a, sc)
+		}
+		for _, w := range call.Args {
+			f.word(w, sc)
+		}
+		return
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			f.wordPart(n.(syntax.WordPart), sc)
+			return false
+		case *syntax.ArrayElem:
+			if n.Value != nil {
+				f.loose = spellOne(f.loose, sc.in.text, n.Value)
+			}
+		}
+		return true
+	})
+}
+
+// assign reads what a value runs. The usual assignments cost no walk.
+func (f *finding) assign(a *syntax.Assign, sc *scope) {
+	if a.Array != nil || a.Index != nil {
+		f.node(a, sc)
+	} else if a.Value != nil {
+		f.word(a.Value, sc)
+	}
+}

@@ -1,0 +1,54 @@
+package bash
+
+import (
+	"strings"
+	"testing"
+)
+
+// typicalCommand has 200 bytes.
+const typicalCommand = `cd src/server && git log --oneline -n 20 --format='%h %an %s' -- pipeline/permit.go | head -n 5; ` +
+	`grep -rn --include='*.go' "func (s \*script)" tools/permission | sort -t: -k1,1 -k2n | uniq -c | head -n 40`
+
+// BenchmarkAnalyze is what one command costs, with the parts, the files and rule R7. The limit is 50 µs for 200 bytes.
+func BenchmarkAnalyze(b *testing.B) {
+	for _, c := range []struct{ name, command string }{
+		{"200 bytes", typicalCommand},
+		{"one word", "ls"},
+		{"10 KB list", strings.Repeat("ls -la src/a.go; ", 50) + "cat " + strings.Repeat("src/file.go ", 700) + "README.md"},
+		{"10 KB nested", strings.Repeat("$(", 5000)},
+		{"10 KB here-document", "cat <<'EOF'\n" + strings.Repeat("some text of a file\n", 490) + "EOF"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(c.command)))
+			for b.Loop() {
+				Analyze(c.command, inRoot)
+			}
+		})
+	}
+}
+
+// BenchmarkProve is the part of BenchmarkAnalyze that the rules R0 to R6 cost, without and with parsing, and what the
+// first command of a process pays for the lists.
+func BenchmarkProve(b *testing.B) {
+	b.Run("parsed", func(b *testing.B) {
+		b.ReportAllocs()
+		s := newScript(typicalCommand)
+		for b.Loop() {
+			s.prove(inRoot)
+		}
+	})
+	b.Run("with parsing", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			newScript(typicalCommand).prove(inRoot)
+		}
+	})
+	b.Run("lists", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			listOrNothing(readOnlyText, false)
+			listOrNothing(gitText, true)
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package git
+
+import (
+	"slices"
+	"strings"
+)
+
+// programKeys are the keys of git's configuration by which git starts programs, reads further configuration or works
+// elsewhere: section, key, and whether the key has a subsection between. A `*` is any key.
+var programKeys = map[string][]string{
+	"core": {"fsmonitor", "hookspath", "pager", "editor", "sshcommand", "askpass", "gitproxy", "alternaterefscommand",
+		"worktree", "attributesfile"},
+	"diff": {"external", "command", "textconv"}, "merge": {"driver"}, "submodule": {"update"},
+	"interactive": {"difffilter"},
+	"remote":      {"uploadpack", "receivepack", "vcs", "proxy", "promisor", "partialclonefilter"},
+	"extensions":  {"partialclone"}, "url": {"insteadof"}, "include": {"path"}, "sequence": {"editor"},
+	"web":   {"browser"},
+	"pager": {"*"}, "alias": {"*"}, "filter": {"*"}, "credential": {"*"}, "gpg": {"*"}, "includeif": {"*"},
+	"difftool": {"*"}, "mergetool": {"*"}, "protocol": {"*"}, "uploadpack": {"*"}, "trailer": {"*"}, "browser": {"*"},
+	"man": {"*"}, "sendemail": {"*"}, "safe": {"*"},
+}
+
+// KeyRuns says whether a key, such as core.fsmonitor or diff.x.textconv, is one of programKeys. Case does not count.
+func KeyRuns(key string) bool {
+	key = strings.ToLower(key)
+	section, _, _ := strings.Cut(key, ".")
+	name := key[strings.LastIndexByte(key, '.')+1:]
+	keys := programKeys[section]
+	return name == "program" || slices.Contains(keys, "*") || slices.Contains(keys, name)
+}
+
+// configRuns returns the first key of a git configuration file that makes git start programs, as `core.fsmonitor`, or a
+// sentence about the line that git would not understand; "": there is none. except are keys, in lower case, that do not
+// count.
+func configRuns(config []byte, except ...string) string {
+	g := gitConfig{rest: strings.ReplaceAll(strings.TrimPrefix(string(config), "\ufeff"), "\r\n", "\n")}
+	for {
+		key, ok := g.next()
+		switch {
+		case !ok && g.rest == "":
+			return ""
+		case !ok:
+			return "a line that cannot be read"
+		case KeyRuns(key) && !slices.Contains(except, strings.ToLower(key)):
+			return key
+		}
+	}
+}
+
+// A gitConfig reads keys as git's own reader does (git v2.39, config.c: git_parse_source): several may stand on one
+// line, also behind the head of their section, and a value goes on behind a backslash at the end of a line.
+type gitConfig struct {
+	rest    string // what was not read yet
+	section string // `core`, `diff.x`
+}
+
+// next returns the next key; false at the end, and, with a rest, where a line is wrong.
+func (g *gitConfig) next() (string, bool) {
+	for g.rest != "" {
+		switch c := g.rest[0]; {
+		case strings.IndexByte(" \t\n\v\f\r", c) >= 0:
+			g.rest = g.rest[1:]
+		case c == '#' || c == ';':
+			g.comment()
+		case c == '[':
+			if !g.head() {
+				return "", false
+			}
+		default:
+			n := strings.IndexFunc(g.rest, func(r rune) bool { return !keyRune(r) })
+			if n < 0 {
+				n = len(g.rest)
+			}
+			key := g.section + "." + g.rest[:n]
+			if n == 0 || g.section == "" || !g.value(n) {
+				return "", false
+			}
+			return key, true
+		}
+	}
+	return "", false
+}
+
+func keyRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-'
+}
+
+// comment passes over the rest of the line.
+func (g *gitConfig) comment() {
+	_, g.rest, _ = strings.Cut(g.rest, "\n")
+}
+
+// head reads `[core]`, `[diff "x"]` or `[diff.x]`.
+func (g *gitConfig) head() bool {
+	n := strings.IndexFunc(g.rest[1:], func(r rune) bool { return !keyRune(r) && r != '.' }) + 1
+	if n <= 1 {
+		return false
+	}
+	name, rest := g.rest[1:n], g.rest[n:]
+	if rest[0] == ']' {
+		g.section, g.rest = name, rest[1:]
+		return true
+	}
+	rest, quoted := strings.CutPrefix(strings.TrimLeft(rest, " \t\v\f\r"), `"`)
+	if !quoted {
+		return false
+	}
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '\n':
+			return false
+		case '\\':
+			i++
+		case '"':
+			if i+1 == len(rest) || rest[i+1] != ']' {
+				return false
+			}
+			g.section, g.rest = name+"."+rest[:i], rest[i+2:]
+			return true
+		}
+	}
+	return false
+}
+
+// value passes over the value behind a key of n bytes, if it has one.
+func (g *gitConfig) value(n int) bool {
+	rest := strings.TrimLeft(g.rest[n:], " \t")
+	if rest == "" || rest[0] == '\n' {
+		g.rest = rest
+		return true
+	}
+	if rest[0] != '=' {
+		return false
+	}
+	quoted := false
+	for i := 1; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case c == '\n' || !quoted && (c == '#' || c == ';'):
+			g.rest = rest[i:]
+			if c != '\n' {
+				g.comment()
+			}
+			return !quoted
+		case c == '"':
+			quoted = !quoted
+		case c == '\\':
+			if i++; i == len(rest) || strings.IndexByte("\ntbn\\\"", rest[i]) < 0 {
+				return false
+			}
+		}
+	}
+	g.rest = ""
+	return !quoted
+}

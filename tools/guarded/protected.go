@@ -1,0 +1,92 @@
+package guarded
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// protected are the files that decide what other programs run, and what an agent may do: a person must allow every
+// change of one, in every mode. Each counts at any depth and with everything below it.
+//
+// The directory itself counts, too (`mv evil .git/hooks`). A `.git` that is a file is not told from a directory here,
+// as nobody looks at the disk: a path that ends in `.git` is taken for one. What tools write are files, and a command
+// that puts another directory there is as good as one that changes what is in it. For the same reason the directories
+// of git that lead to a protected name count where a path ends in them (`cp attributes .git/info`).
+var protected = newNames(slices.Concat(
+	namesOf(nil,
+		".git/config", ".git/config.worktree", ".git/hooks/**", ".git/info/attributes", ".git/modules/**/config",
+		".git/modules/**/hooks/**", ".git/worktrees/**/config.worktree", ".gitmodules", ".gitconfig",
+
+		".mcp.json", ".claude.json", ".cursor/**", ".codex/**", ".gemini/**", ".windsurf/**",
+
+		".vscode/**", ".idea/**", ".zed/**", ".devcontainer/**", ".devcontainer.json",
+
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile",
+		".zlogin", ".zlogout", ".kshrc", ".inputrc", ".envrc", ".config/fish/**", ".config/git/**",
+		".config/autostart/**", ".config/systemd/**", "Library/LaunchAgents/**",
+
+		".husky/**", ".pre-commit-config.yaml", ".cargo/**", ".npmrc", ".yarnrc*", ".yarn/**", ".pnp.*",
+		"pyrightconfig.json", "bunfig.toml", ".bazelrc", ".ripgreprc", "gradle/wrapper/**", ".mvn/**",
+	),
+	namesOf(func(n *fileName) { n.but = "worktrees" }, ".claude/**", ".codehand/**"),
+	namesOf(func(n *fileName) { n.last = true }, ".git", ".git/info", ".git/modules", ".git/worktrees", "lefthook*",
+		".lefthook*"),
+))
+
+// namesOf parses names of ours, and changes each by more.
+func namesOf(more func(*fileName), texts ...string) []*fileName {
+	names := make([]*fileName, len(texts))
+	for i, text := range texts {
+		n, err := parseName(text)
+		if err != nil {
+			panic(text + ": " + err.Error()) // a table of ours is wrong
+		}
+		if more != nil {
+			more(n)
+		}
+		names[i] = n
+	}
+	return names
+}
+
+// Protected returns the built-in name (as `.git/hooks/**`) that path falls under, at any depth; "": none. path has
+// slashes and may be relative; of an absolute one every component counts, so give what is below a root relative to it.
+func Protected(path string) string { return protected.Find(path) }
+
+// ProtectedNames returns the built-in names together with those of protect and without those of unprotect. A name of
+// unprotect is one of the built-in ones or of those that SecretNames knows, with or without its `/**`.
+func ProtectedNames(protect, unprotect []string) (*Names, error) {
+	names, err := without(protected, unprotect)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range protect {
+		n, err := parseName(text)
+		if err != nil {
+			return nil, fmt.Errorf("protected name %q: %w", text, err)
+		}
+		names = append(names, n)
+	}
+	if len(protect)+len(unprotect) == 0 {
+		return protected, nil
+	}
+	return newNames(names), nil
+}
+
+// without returns the names of s that are not in texts.
+func without(s *Names, texts []string) ([]*fileName, error) {
+	for _, text := range texts {
+		is := func(n *fileName) bool { return sameName(n, text) }
+		if !slices.ContainsFunc(protected.all, is) && !slices.ContainsFunc(secrets.all, is) {
+			return nil, fmt.Errorf("%q is not one of the names that are protected or secret without being told", text)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(s.all), func(n *fileName) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return sameName(n, text) })
+	}), nil
+}
+
+func sameName(n *fileName, text string) bool {
+	return n.text == text || strings.TrimSuffix(n.text, "/**") == strings.TrimSuffix(text, "/**")
+}
