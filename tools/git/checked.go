@@ -53,7 +53,8 @@ func (g *inspector) named(dir, top string) string {
 		for _, name := range configFiles(text) {
 			path := below(top, name)
 			switch {
-			case !ownFile(top, path) || strings.ContainsAny(name[:min(1, len(name))], "~%:"): // a home, or git's own place
+			// `~` is a home, `%` git's own place, and `:` a word of git's about the path.
+			case !ownFile(top, path) || strings.ContainsAny(name[:min(1, len(name))], "~%:"):
 				return "the repository's configuration has " + clip(name) + ", which is no file of it"
 			case g.ruled != nil && g.ruled(path):
 				return "the repository's configuration has " + clip(name) + ", which a rule covers"
