@@ -117,10 +117,12 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 	re := regexp.MustCompile(filter) // Check has compiled it
 	var lines []string
 	for _, part := range []string{c.Head, c.Tail} {
-		for line := range strings.Lines(results.Clean(part)) {
-			if line = strings.TrimSuffix(line, "\n"); re.MatchString(line) {
-				lines = append(lines, results.Disown(line))
+		shown := strings.Split(results.Printed(part), "\n")
+		for line := range strings.Lines(results.Clean(part)) { // the same lines, as they match
+			if re.MatchString(strings.TrimSuffix(line, "\n")) {
+				lines = append(lines, shown[0])
 			}
+			shown = shown[1:]
 		}
 	}
 	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {

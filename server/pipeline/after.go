@@ -8,6 +8,7 @@ import (
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
+	"codehand/tools/results"
 	"codehand/tools/tool"
 )
 
@@ -29,9 +30,25 @@ func (c *call) after(ctx context.Context, o *outcome) {
 		}
 	}
 	if said.Output != nil {
-		c.replace(ctx, o, hookText(*said.Output))
+		c.replace(ctx, o, replacement(*said.Output, *o.text()))
 	}
 	c.add(ctx, o, said)
+}
+
+// replacement is what of a hook's text takes the place of text. A line that looks like one of ours is left as it is
+// where text has it, too.
+func replacement(by, text string) string {
+	ours := map[string]bool{}
+	for line := range strings.Lines(text) {
+		ours[strings.TrimSuffix(line, "\n")] = true
+	}
+	lines := strings.Split(hooks.Clip(results.Clean(hooks.Clip(by))), "\n")
+	for i, line := range lines {
+		if !ours[line] {
+			lines[i] = results.Disown(line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // maxTold is of how many files hooks are told for one call: each starts a program, and a command can change thousands.

@@ -207,5 +207,5 @@ func (c *call) event() hooks.Event {
 	return e
 }
 
-// hookText is what of a hook's text is used: without control sequences, cut.
-func hookText(text string) string { return hooks.Clip(results.Clean(hooks.Clip(text))) }
+// hookText is what of a hook's text is used: without control sequences and lines that look like ours, cut.
+func hookText(text string) string { return results.Disown(hooks.Clip(results.Clean(hooks.Clip(text)))) }

@@ -397,6 +397,8 @@ func TestHooksAfter(t *testing.T) {
 		{"hidden", hooks.Outcome{Output: text("")}, nil, false, ""},
 		{"long", hooks.Outcome{Output: text(strings.Repeat("ö", 20_000))}, nil, false, strings.Repeat("ö", hooks.MaxText)},
 		{"fails", hooks.Outcome{Context: "more"}, errLost, false, "done"},
+		{"lines like ours", hooks.Outcome{Context: "a\n\x1b[1m[a hook objects] b", Output: text("done\n<system-reminder>")}, nil, false,
+			"done\n\\<system-reminder>\na\n\\[a hook objects] b"},
 		{"after a refusal", hooks.Outcome{Context: "more"}, nil, true, "broken\nmore"},
 	}
 	for _, tt := range tests {
@@ -421,6 +423,17 @@ func TestHooksAfter(t *testing.T) {
 		if got != tt.want || told.Failed != tt.failed || !strings.HasPrefix(tt.want, told.Response) && told.Response != "done" {
 			t.Errorf("%s: got %.40q, the hook saw %+v", tt.name, got, told)
 		}
+	}
+}
+
+// TestReplacementKeepsNotes: a hook that changes a part of a text leaves the server's lines in it as they are, and what
+// was disowned already.
+func TestReplacementKeepsNotes(t *testing.T) {
+	t.Parallel()
+	const was = "secret\n\\[exit code 1: x]\n[exit code 1: no match]"
+	got := replacement("masked\n\\[exit code 1: x]\n[exit code 1: no match]\n[exit code 2]", was)
+	if want := "masked\n\\[exit code 1: x]\n[exit code 1: no match]\n\\[exit code 2]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

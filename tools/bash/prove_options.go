@@ -213,7 +213,7 @@ func (m *matching) operand(kind string, w word) string {
 		}
 		return m.p.path(w)
 	case "variable":
-		ok = w.text != "" && strings.Trim(w.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+		return goVariable(w.text)
 	case "number":
 		ok = isNumber(w.text)
 	case "seconds":

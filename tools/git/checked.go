@@ -29,12 +29,54 @@ func (g *inspector) configured(dir, top string) string {
 			return why
 		}
 	}
+	if why := g.named(dir, top); why != "" {
+		return why
+	}
 	for _, modules := range []string{filepath.Join(common, "modules"), filepath.Join(dir, "modules")} {
 		if why := g.modules(modules); why != "" {
 			return why
 		}
 	}
 	return g.submodules(dir, top)
+}
+
+// named looks at the files that the configuration of the repository in dir names and of which git shows lines: each is
+// one of the work tree, whose files are below top, and no rule is about it.
+func (g *inspector) named(dir, top string) string {
+	common := g.common(dir)
+	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"),
+		filepath.Join(dir, "config.worktree")} {
+		text, err := g.read(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return unreadable
+		}
+		for _, name := range configFiles(text) {
+			path := below(top, name)
+			switch {
+			// `~` is a home, `%` git's own place, and `:` a word of git's about the path.
+			case !ownFile(top, path) || strings.ContainsAny(name[:min(1, len(name))], "~%:"):
+				return "the repository's configuration has " + clip(name) + ", which is no file of it"
+			case g.ruled != nil && g.ruled(path):
+				return "the repository's configuration has " + clip(name) + ", which a rule covers"
+			}
+		}
+	}
+	return ""
+}
+
+// ownFile says whether path is a regular file below top, reached through no link and not of git's, or is not there.
+func ownFile(top, path string) bool {
+	rel, err := filepath.Rel(top, path)
+	if err != nil || !filepath.IsLocal(rel) || strings.EqualFold(strings.Split(filepath.ToSlash(rel), "/")[0], ".git") {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Lstat(path)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	info, statErr := os.Lstat(path)
+	return err == nil && statErr == nil && real == path && info.Mode().IsRegular()
 }
 
 // submodules looks at the repositories that stand where the index has submodules, whether git made them or somebody
@@ -119,6 +161,9 @@ const maxIndex = 64 << 20
 
 // tracks says why what git tracks in dir, whose files are below top, must not be shown; "": no rule is about it.
 func (g *inspector) tracks(dir, top string) string {
+	if why := g.named(dir, top); why != "" {
+		return why
+	}
 	found, err := g.index(filepath.Join(dir, "index"),
 		func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
 	switch {

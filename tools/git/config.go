@@ -17,8 +17,12 @@ var programKeys = map[string][]string{
 	"web":   {"browser"},
 	"pager": {"*"}, "alias": {"*"}, "filter": {"*"}, "credential": {"*"}, "gpg": {"*"}, "includeif": {"*"},
 	"difftool": {"*"}, "mergetool": {"*"}, "protocol": {"*"}, "uploadpack": {"*"}, "trailer": {"*"}, "browser": {"*"},
-	"man": {"*"}, "sendemail": {"*"}, "safe": {"*"},
+	"man": {"*"}, "sendemail": {"*"}, "safe": {"*"}, "hook": {"*"},
 }
+
+// fileKeys are the keys that name a file of which read-only git shows lines: git blame says of the first that it is no
+// name of an object, names of people come from the second, git check-ignore -v shows patterns of the third (v2.55).
+var fileKeys = []string{"blame.ignorerevsfile", "mailmap.file", "core.excludesfile"}
 
 // KeyRuns says whether a key, such as core.fsmonitor or diff.x.textconv, is one of programKeys. Case does not count.
 func KeyRuns(key string) bool {
@@ -47,11 +51,26 @@ func configRuns(config []byte, except ...string) string {
 	}
 }
 
+// configFiles returns the values of fileKeys in a git configuration file that configRuns has nothing against.
+func configFiles(config []byte) (names []string) {
+	g := gitConfig{rest: strings.ReplaceAll(strings.TrimPrefix(string(config), "\ufeff"), "\r\n", "\n")}
+	for {
+		key, ok := g.next()
+		switch {
+		case !ok:
+			return names
+		case slices.Contains(fileKeys, strings.ToLower(key)):
+			names = append(names, g.text)
+		}
+	}
+}
+
 // A gitConfig reads keys as git's own reader does (git v2.39, config.c: git_parse_source): several may stand on one
 // line, also behind the head of their section, and a value goes on behind a backslash at the end of a line.
 type gitConfig struct {
 	rest    string // what was not read yet
 	section string // `core`, `diff.x`
+	text    string // the value of the last key
 }
 
 // next returns the next key; false at the end, and, with a rest, where a line is wrong.
@@ -122,9 +141,11 @@ func (g *gitConfig) head() bool {
 	return false
 }
 
-// value passes over the value behind a key of n bytes, if it has one.
+// value reads the value behind a key of n bytes, if it has one. Blanks within it stay as they are, which only the first
+// versions of git did not do.
 func (g *gitConfig) value(n int) bool {
 	rest := strings.TrimLeft(g.rest[n:], " \t")
+	g.text = ""
 	if rest == "" || rest[0] == '\n' {
 		g.rest = rest
 		return true
@@ -132,7 +153,9 @@ func (g *gitConfig) value(n int) bool {
 	if rest[0] != '=' {
 		return false
 	}
-	quoted := false
+	var text strings.Builder
+	quoted, ends := false, 0 // ends: bytes of text without the blanks at its end
+	defer func() { g.text = text.String()[:ends] }()
 	for i := 1; i < len(rest); i++ {
 		switch c := rest[i]; {
 		case c == '\n' || !quoted && (c == '#' || c == ';'):
@@ -144,8 +167,20 @@ func (g *gitConfig) value(n int) bool {
 		case c == '"':
 			quoted = !quoted
 		case c == '\\':
-			if i++; i == len(rest) || strings.IndexByte("\ntbn\\\"", rest[i]) < 0 {
+			if i++; i == len(rest) {
 				return false
+			}
+			at := strings.IndexByte("\ntbn\\\"", rest[i])
+			if at < 0 {
+				return false
+			}
+			if at > 0 { // a line that goes on adds nothing
+				text.WriteByte("\n\t\b\n\\\""[at])
+			}
+			ends = text.Len()
+		case text.Len() > 0 || quoted || c != ' ' && c != '\t':
+			if text.WriteByte(c); quoted || c != ' ' && c != '\t' {
+				ends = text.Len()
 			}
 		}
 	}

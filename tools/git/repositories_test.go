@@ -59,6 +59,13 @@ func TestRepositoryRuns(t *testing.T) {
 			".git/modules/lib/a/config", runs), ".", found},
 		{"submodule as git makes it", with(repo(".git", quiet), ".git/modules/a/HEAD", head, ".git/modules/a/objects/x", "", ".git/modules/a/refs/x", "",
 			".git/modules/a/config", "[core]\n\tworktree = ../../../a\n"), ".", ""},
+		{"a file of its own", with(repo(".git", "[blame]\n\tignoreRevsFile = revs \n[mailmap]\nfile=\"a/map\"; x\n[core]\nexcludesFile = none"), "revs", "", "a/map", ""), ".", ""},
+		{"a file elsewhere", with(repo("a/.git", "[blame] ignoreRevsFile = ../secret"), "secret", ""), "a", "the repository's configuration has ../secret, which is no file of it"},
+		{"a file of the home", repo(".git", "[mailmap]\nfile = ~/secret"), ".", "the repository's configuration has ~/secret, which is no file of it"},
+		{"a file that is spelled around", with(repo("a/.git", "[mailmap] file = \"..\"/sec\\\nret"), "secret", ""), "a", "the repository's configuration has ../secret, which is no file of it"},
+		{"a file of git's", repo(".git", "[core]\nexcludesFile = .git/config"), ".", "the repository's configuration has .git/config, which is no file of it"},
+		{"a directory as a file", with(repo(".git", "[core]\nexcludesFile = d"), "d/x", ""), ".", "the repository's configuration has d, which is no file of it"},
+		{"a hook", repo(".git", "[hook \"x\"]\ncommand = ./x"), ".", "the repository's configuration has hook.x.command"},
 		{"a directory that is gone", nil, "gone", "its directory cannot be read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

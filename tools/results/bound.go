@@ -74,7 +74,7 @@ func (f Form) Cut(text string) (shown string, whole bool) {
 	if !ok {
 		return "", false
 	}
-	shown = text[:lineEnd(text, room.prefix(text))]
+	shown = text[:ownEnd(text, lineEnd(text, room.prefix(text)))]
 	left := total - utf8.RuneCountInString(shown)
 	if shown != "" && !strings.HasSuffix(shown, "\n") {
 		shown += "\n"
@@ -119,12 +119,13 @@ func (f Form) short(first string, c cutting) string {
 	if min(each.Runes, each.Bytes, each.Lines, each.JSON) <= 0 {
 		return first[:f.prefix(first)]
 	}
-	head := c.head[:lineEnd(c.head, each.prefix(c.head))]
-	rest := c.tail
+	head := c.head[:ownEnd(c.head, lineEnd(c.head, each.prefix(c.head)))]
+	over := 0
 	if c.same {
-		rest = c.tail[len(head):] // the two must not overlap
+		over = len(head) // the two must not overlap
 	}
-	tail := rest[lineStart(rest, each.suffix(rest)):]
+	rest := c.tail[over:]
+	tail := c.tail[ownStart(c.tail, over+lineStart(rest, each.suffix(rest))):]
 	left := total - int64(utf8.RuneCountInString(head)) - int64(utf8.RuneCountInString(tail))
 	return first + "\n" + strings.TrimSuffix(head, "\n") + "\n" + marker(left) + "\n" + tail
 }
@@ -204,4 +205,36 @@ func lineStart(text string, start int) int {
 		return start + i + 1
 	}
 	return start
+}
+
+// ownStart moves the start of a tail forward while the rest of a line that it begins with looks like a line of ours,
+// which the whole line does not.
+func ownStart(text string, start int) int {
+	if start == 0 || text[start-1] == '\n' {
+		return start
+	}
+	for start < len(text) && text[start] != '\n' {
+		line, _, _ := strings.Cut(text[start:], "\n")
+		if !looksOurs(line) {
+			break
+		}
+		_, size := utf8.DecodeRuneInString(line)
+		start += size
+	}
+	return start
+}
+
+// ownEnd moves the end of a head back while the beginning of a line that it ends with looks like a line of ours, which
+// the whole line does not.
+func ownEnd(text string, end int) int {
+	if end == len(text) || text[end] == '\n' {
+		return end
+	}
+	start := strings.LastIndexByte(text[:end], '\n') + 1
+	line, _, _ := strings.Cut(text[start:], "\n")
+	for end > start && looksOurs(text[start:end]) && !looksOurs(line) {
+		_, size := utf8.DecodeLastRuneInString(text[start:end])
+		end -= size
+	}
+	return end
 }

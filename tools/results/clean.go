@@ -10,19 +10,43 @@ import (
 
 // Clean makes text of a program safe to show: valid UTF-8, escape sequences and controls removed, progress lines
 // collapsed, invisible characters shown as escapes. It is pure, and a second time it changes nothing.
+func Clean(text string) string { return clean(text, func(shown string) string { return shown }) }
+
+// Printed is Clean of what a program printed, without lines that look like ours: see Disown. It has as many lines as
+// Clean of the same text.
+func Printed(text string) string { return clean(text, Disown) }
+
+// clean is Clean. own sees all that is shown, but for progress lines, which begin with a note of ours.
 //
 // The order matters: bytes that are not UTF-8 look like 8-bit introducers to a parser of escape sequences, so they go
 // first; an overstrike is only seen once the colours between its characters are gone.
-func Clean(text string) string {
+func clean(text string, own func(shown string) string) string {
 	if harmless(text) {
-		return text
+		return own(text)
 	}
-	text = validUTF8(text)
-	text = stripSequences(text)
-	text = lines(text)
-	text = overstrike(text)
-	text = strings.Map(removed, text)
-	shown, _ := reveal(text)
+	text = stripSequences(validUTF8(text))
+	if !strings.Contains(text, "\r") {
+		return own(visible(text))
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body, end := line, ""
+		if strings.HasSuffix(line, "\n") {
+			body, end = strings.TrimRight(line[:len(line)-1], "\r"), "\n"
+		}
+		body, noted := overwritten(body)
+		if body = visible(body); !noted {
+			body = own(body)
+		}
+		b.WriteString(body)
+		b.WriteString(end)
+	}
+	return b.String()
+}
+
+// visible resolves overstrikes, removes controls and shows what cannot be seen.
+func visible(text string) string {
+	shown, _ := reveal(strings.Map(removed, overstrike(text)))
 	return shown
 }
 
@@ -144,28 +168,12 @@ func controlString(text string) int {
 	return 2
 }
 
-// lines gives every line one LF at its end, and leaves the last state of a line that was written over and over.
-func lines(text string) string {
-	if !strings.Contains(text, "\r") {
-		return text
-	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		body, end := line, ""
-		if strings.HasSuffix(line, "\n") {
-			body, end = strings.TrimRight(line[:len(line)-1], "\r"), "\n"
-		}
-		b.WriteString(overwritten(body))
-		b.WriteString(end)
-	}
-	return b.String()
-}
-
 // progressParts is how many states of one line make it a progress display. Fewer are kept as lines of their own, so
 // that a CR hides nothing.
 const progressParts = 3
 
-func overwritten(line string) string {
+// overwritten is the last state of a line that was written over and over, with a note before it.
+func overwritten(line string) (shown string, noted bool) {
 	var parts []string
 	for part := range strings.SplitSeq(line, "\r") {
 		if part != "" {
@@ -173,9 +181,9 @@ func overwritten(line string) string {
 		}
 	}
 	if len(parts) < progressParts {
-		return strings.ReplaceAll(line, "\r", "\n")
+		return strings.ReplaceAll(line, "\r", "\n"), false
 	}
-	return "[" + strconv.Itoa(len(parts)-1) + " overwritten] " + parts[len(parts)-1]
+	return "[" + strconv.Itoa(len(parts)-1) + " overwritten] " + parts[len(parts)-1], true
 }
 
 // overstrike resolves bold (c BS c) and underlined text (_ BS c) as man pages have it. Other backspaces are shown.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // codes are those of refusals and of commands that failed, with which a first line of ours begins. That none is missing
@@ -22,9 +24,9 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
-// number of `\` before it: the first lines of tools.md 5, 8, 23 and 25, the notes of 8, 9, 11, 13, 23, 25 and 26, and
-// the frame of 27. Blanks at the end of an output are not shown. It is made when an output first looks like one, since
-// most processes never need it.
+// number of `\` before it. Blanks at the end of an output are not shown. A test in package tools reads the source of
+// all who write such lines, so that none is forgotten. It is made when an output first looks like one, since most
+// processes never need it.
 var ours = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\\*(?:` + strings.Join([]string{
 		`(?:` + strings.ReplaceAll(codes, " ", "|") + `): `,
@@ -36,7 +38,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`Stderr:[ \t]*$`,
 		`\(no (?:new )?output\)[ \t]*$`,
 		`\(no new line matches\)[ \t]*$`,
-		`Started job job_`,
+		`(?:Started|Stopped) job job_`,
 		`Still running after .* moved to the background as job_`,
 		`Read new output with job_output, stop it with job_stop\.[ \t]*$`,
 		`Shell cwd was reset to `,
@@ -79,6 +81,20 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[image \d`,
 		`\[output truncated; use (?:jq|iconv) `,
 		`--- untrusted content `,
+		`\[\d+ overwritten\] `,
+		`[ \t]*(?i:</?system-reminder)`,
+		`</?functions?>`,
+		`PARTIAL view: lines `,
+		`\[shell command execution disabled by policy\]`,
+		`\[(?:the rest, )?\d+ (?:more )?characters\b`,
+		`\[plan mode applies to `,
+		`\[.* not shown[\]:]`,
+		`\[\d+ (?:jobs? )?more ended over `,
+		`\[\d+ more (?:is|are) left out\]`,
+		`\[no text[;\]]`,
+		`\[there is no line \d`,
+		`\[line \d+ is too long for an answer `,
+		`\[lines \d+-\d+ of `,
 	}, "|") + ")")
 })
 
@@ -89,7 +105,7 @@ func Disown(text string) string {
 	var b strings.Builder
 	at, done := 0, 0 // done: bytes of text that are in b
 	for line := range strings.Lines(text) {
-		if suspectLine(line) && ours().MatchString(strings.TrimSuffix(line, "\n")) {
+		if looksOurs(line) {
 			b.WriteString(text[done:at])
 			b.WriteByte('\\')
 			done = at
@@ -103,14 +119,43 @@ func Disown(text string) string {
 	return b.String()
 }
 
+// looksOurs says whether a line is equal in form to one of ours. Characters that nobody sees do not count.
+func looksOurs(line string) bool {
+	line = strings.TrimSuffix(line, "\n")
+	for i := range len(line) {
+		if line[i] >= utf8.RuneSelf {
+			line = strings.Map(unseen, line)
+			break
+		}
+	}
+	return line != "" && suspectLine(line) && ours().MatchString(line)
+}
+
+// unseen drops characters that are shown as nothing, and that Clean leaves where they may mean something.
+func unseen(r rune) rune {
+	if r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector) {
+		return -1
+	}
+	return r
+}
+
 // suspectLine spares most lines the expression.
 func suspectLine(line string) bool {
-	switch c := line[0]; c {
-	case '[', '(', '-', '\\':
+	switch line[0] {
+	case '[', '(', '-', '\\', '<':
 		return true
+	case ' ', '\t':
+		return strings.HasPrefix(strings.TrimLeft(line, " \t"), "<")
 	case 'r', 'c', 'f', 'k', 't', 'o', 'l': // of a job's state
 		return strings.Contains(line, " new line")
-	default:
-		return 'A' <= c && c <= 'Z'
 	}
+	if len(line) < 2 || line[0] < 'A' || line[0] > 'Z' {
+		return false
+	}
+	if c := line[1]; c < 'A' || c > 'Z' {
+		return true
+	}
+	code, _, _ := strings.Cut(line, ":") // most such lines are of a log: INFO: and the like
+	return code == "PARTIAL view" || strings.Contains(codes, code)
 }

@@ -162,7 +162,7 @@ func (p *preview) between(last int) []line {
 
 // previewed is one line as it is shown: clean, not like one of ours, and cut to width characters.
 func previewed(raw string, width int) string {
-	text := strings.TrimSuffix(Disown(Clean(raw)), "\n")
+	text := strings.TrimSuffix(Printed(raw), "\n")
 	more := utf8.RuneCountInString(text) - width
 	if more <= 0 {
 		return text

@@ -39,7 +39,7 @@ func preview(ctx context.Context, env tool.Env, i shell.Info, shown results.Show
 
 // boundOutput is a job's output within form, or its beginning and its end.
 func boundOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
-	head, tail, lines := printedBy(c.Head), printedBy(c.Tail), c.Lines
+	head, tail, lines := results.Printed(c.Head), results.Printed(c.Tail), c.Lines
 	if tail == "" && c.Tail != "" {
 		tail = "\n" // nothing of it can be shown, but head is not all there is
 	}
@@ -49,9 +49,6 @@ func boundOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
 	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines, Fault: c.Info.Fault},
 		head, tail, form)
 }
-
-// printedBy is text of a program as it is shown: clean, and without lines that look like ours.
-func printedBy(text string) string { return results.Disown(results.Clean(text)) }
 
 // streams shows both streams of a command. Each has half of the room, and what the other one leaves.
 func (o *Outcome) streams(stdout, stderr shell.Chunk) (out, errs results.Shown) {

@@ -117,6 +117,32 @@ func TestEnvironOfAPerson(t *testing.T) {
 	}
 }
 
+// TestNeutralTables: every setting has a reason and stands once, what an operator passes does not win over it, and what
+// programs of the closed list must not obey is gone.
+func TestNeutralTables(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, s := range slices.Concat(neutralVariables, neutralGit, unneutral) {
+		if name := strings.ToLower(s.name); s.why == "" || seen[name] {
+			t.Errorf("%s: no reason, or it stands there twice", s.name)
+		} else {
+			seen[name] = true
+		}
+	}
+	env := []string{"HOME=/h", "GOFLAGS=-toolexec=x", "PERL5OPT=-Mx", "RIPGREP_CONFIG_PATH=x", "npm_config_x=y", "LANG=C"}
+	got := Neutral(env)
+	last := map[string]string{}
+	for _, entry := range got {
+		name, value, _ := strings.Cut(entry, "=")
+		last[name] = value
+	}
+	for name, want := range map[string]string{"HOME": "/h", "LANG": "C", "GOFLAGS": "-buildvcs=false", "PERL5OPT": "", "RIPGREP_CONFIG_PATH": "", "npm_config_x": ""} {
+		if last[name] != want {
+			t.Errorf("%s is %q, want %q", name, last[name], want)
+		}
+	}
+}
+
 func TestCleanPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -96,6 +96,18 @@ type Danger struct {
 // Has says whether the row has a trait, see table.go.
 func (p *Program) Has(trait string) bool { return p != nil && p.traits[trait] }
 
+// Options are all options of the row: letters first, each in their order.
+func (p *Program) Options() []*Option {
+	var all []*Option
+	for _, letter := range slices.Sorted(maps.Keys(p.letters)) {
+		all = append(all, p.letters[letter])
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.long)) {
+		all = append(all, p.long[name])
+	}
+	return all
+}
+
 // Takes are the operands that it may have, whatever it does with them.
 func (p *Program) Takes() Operands {
 	if p.Operands.Kind == "" {
