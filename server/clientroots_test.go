@@ -246,6 +246,28 @@ func TestClientRootsKeepRules(t *testing.T) {
 	}
 }
 
+// `/x` of a person's rule is the workspace: the server's root, and the part of it that the person opened in the client.
+// One that allows holds from the server's roots alone, since a client must not choose what needs no approval.
+func TestClientRootsAreWorkspaces(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http"} {
+		c, work := rootedOn(t, transport, "permissions.deny=Read(/f.txt),Read(/a/secret)", "permissions.mode=dontAsk",
+			"permissions.allow=Edit(/made.txt),Edit(/a/fine.txt)")
+		c.answer = replaytest.RootsAnswer("file://" + work + "/a")
+		for name, want := range map[string]string{"f.txt": "PERMISSION_DENIED: Permission denied: read_file: rule Read(/f.txt)", "secret": "PERMISSION_DENIED: Permission denied: read_file: rule Read(/a/secret)"} {
+			if text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "a", name))); !strings.HasPrefix(text, want) {
+				t.Errorf("%s: read %s: got %s, want %s", transport, name, text, want)
+			}
+		}
+		for name, want := range map[string]string{"made.txt": "PERMISSION_DENIED", "fine.txt": "Created"} {
+			text := c.uses("write_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "a", name), "content", "x"))
+			if !strings.HasPrefix(text, want) {
+				t.Errorf("%s: write %s: got %s, want %s", transport, name, text, want)
+			}
+		}
+	}
+}
+
 // Modern clients are asked nothing, and what a legacy client of the same connection said is not meant for them.
 func TestClientRootsModern(t *testing.T) {
 	t.Parallel()

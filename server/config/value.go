@@ -17,7 +17,7 @@ type input struct {
 	raw     any      // string, int64, bool or []any from a file; string from flags and environment
 	origin  string   // of the whole
 	lines   []string // origins of the entries of a list, if the source knows them
-	ruleDir string   // what `/x` in a rule is relative to
+	ruleDir string   // what `/x` in a rule of a project is relative to; "": each root
 	base    string   // what a relative path is relative to; "": refused
 	home    string
 	file    bool // from a file: types are meant as written

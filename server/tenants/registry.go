@@ -119,7 +119,7 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 		workDir = who.Roots[0]
 	}
 	p := r.maker.Config.Permissions
-	deny, allow := r.rulesOf(who, "deny", who.Deny, workDir), r.rulesOf(who, "allow", who.Allow, workDir)
+	deny, allow := r.rulesOf(who, "deny", who.Deny), r.rulesOf(who, "allow", who.Allow)
 	if p.ManagedRulesOnly && len(allow) > 0 {
 		r.maker.Log.Warn("rules that allow are ignored: the machine's administrator alone makes them",
 			"principal", who.ID)
@@ -133,9 +133,8 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 	})
 }
 
-// rulesOf are rules of one list that hold for one principal. What is relative in them is so to where he starts, as a
-// real path, since rules are held against those.
-func (r *Registry) rulesOf(who auth.Principal, list string, texts []string, dir string) []permission.Rule {
+// rulesOf are rules of one list that hold for one principal.
+func (r *Registry) rulesOf(who auth.Principal, list string, texts []string) []permission.Rule {
 	r.mu.Lock()
 	said := r.said
 	r.mu.Unlock()
@@ -145,7 +144,7 @@ func (r *Registry) rulesOf(who auth.Principal, list string, texts []string, dir 
 		if origin == "" { // from a token
 			origin = "principal " + who.ID
 		}
-		rules = append(rules, permission.Rule{Text: text, Origin: origin, Dir: config.Canonical(dir)})
+		rules = append(rules, permission.Rule{Text: text, Origin: origin})
 	}
 	return rules
 }
