@@ -145,7 +145,7 @@ func (v mode) text() string { return v.p.String() }
 // modeNames are those of all modes.
 func modeNames() []string {
 	var names []string
-	for m := permission.Default; m <= permission.Bypass; m++ {
+	for m := permission.Default; m <= permission.Auto; m++ { // the last of them
 		names = append(names, m.String())
 	}
 	return names

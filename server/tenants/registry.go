@@ -125,12 +125,16 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 			"principal", who.ID)
 		allow = nil
 	}
-	return r.maker.tenant(spec{
+	t, err := r.maker.tenant(spec{
 		who: who, roots: who.Roots, workDir: workDir, start: start, highest: highest,
 		rules: permission.Options{
 			Deny: slices.Concat(p.Deny, deny), Ask: p.Ask, Allow: slices.Concat(p.Allow, allow),
 		},
 	})
+	if err == nil { // what holds for everybody may be about the files of somebody else
+		r.maker.warnIdle(t, append([]permission.Rule{}, slices.Concat(deny, allow)...))
+	}
+	return t, err
 }
 
 // rulesOf are rules of one list that hold for one principal.

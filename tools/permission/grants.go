@@ -40,8 +40,8 @@ func Grantable(text string) error {
 	return err
 }
 
-// parseGrant reads a rule that can be granted or lent. It knows no home and no root: the person whom it is shown to must
-// see which files it is about.
+// parseGrant reads a rule that can be granted or lent. It knows no home and no root: the person whom it is shown to
+// must see which files it is about.
 func parseGrant(text, origin string) (rule, error) {
 	r, err := parse(Rule{Text: text, Origin: origin}, "", Allow)
 	if err == nil && r.path != nil && r.path.from == atRoots {

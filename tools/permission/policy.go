@@ -85,10 +85,10 @@ func New(o Options) (*Policy, error) {
 }
 
 // At returns the policy for one session. `/x` of a rule that no project has then starts from each of its roots
-// (canonical). A relative pattern starts from each of them, from cwd, and from the rule's own directory: from the roots,
-// too, because the cwd moves with the session's commands, and a `cd` must not lift a rule; for the same reason those
-// that allow start from the cwd of the first At only. A secret of the home directory that a root was placed in is an
-// ordinary file there.
+// (canonical). A relative pattern starts from each of them, from cwd, and from the rule's own directory: from the
+// roots, too, because the cwd moves with the session's commands, and a `cd` must not lift a rule; for the same reason
+// those that allow start from the cwd of the first At only. A secret of the home directory that a root was placed in is
+// an ordinary file there.
 func (p *Policy) At(roots []string, cwd string) *Policy {
 	if p == nil {
 		return nil

@@ -170,8 +170,8 @@ func literal(rest string) string {
 }
 
 // forbids says whether a path, or a directory on the way to it, matches the pattern as a rule that denies or asks means
-// it. path is clean, and with folds already folded; from are the directories that one without a fixed start starts from.
-// Everything is taken for a directory: a rule about a directory holds whether it exists or not.
+// it. path is clean, and with folds already folded; from are the directories that one without a directory of its own
+// starts from. Everything is taken for a directory: a rule about a directory holds whether it exists or not.
 func (p *pathPattern) forbids(path string, folds bool, from ...string) bool {
 	list, must := p.list, p.must
 	if folds {
