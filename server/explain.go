@@ -25,12 +25,9 @@ type Explanation struct {
 	Off     bool   `json:"off,omitempty"` // the tool is switched off as a whole
 	Code    string `json:"code,omitempty"`
 	Reason  string `json:"reason"`
-	Rule    string `json:"rule,omitempty"`   // as written
-	Origin  string `json:"origin,omitempty"` // file and line, flag, environment variable
-	About   string `json:"about,omitempty"`  // the path, sub-command, host or name that decided
-	// absolute patterns of the files that Rule is about here; nil: it is about none
-	Covers []string `json:"covers,omitempty"`
-	Mode   string   `json:"mode,omitempty"`
+	ExplainedRule
+	About string `json:"about,omitempty"` // the path, sub-command, host or name that decided
+	Mode  string `json:"mode,omitempty"`
 
 	AskedBy  string `json:"asked_by,omitempty"` // client: its own dialog, and the call runs; person: by elicitation, or not at all
 	Question string `json:"question,omitempty"`
@@ -39,6 +36,13 @@ type Explanation struct {
 
 	Command *ExplainedCommand `json:"command,omitempty"`
 	Paths   []ExplainedPath   `json:"paths,omitempty"`
+}
+
+// An ExplainedRule is the rule that decided; the zero value: none did.
+type ExplainedRule struct {
+	Rule   string   `json:"rule,omitempty"`   // as written
+	Origin string   `json:"origin,omitempty"` // file and line, flag, environment variable
+	Covers []string `json:"covers,omitempty"` // absolute patterns of the files that it is about here; nil: of none
 }
 
 // An ExplainedCommand is a command as rules see it.

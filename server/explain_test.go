@@ -30,6 +30,8 @@ func TestExplainLocal(t *testing.T) {
 			return e.AskedBy == "client" && e.Suggests == "Edit(/"+filepath.ToSlash(root)+"/a)" && e.Paths[0].Inside && e.Paths[0].Use == "write"
 		}},
 		{"read_file", `{"file_path":"a"}`, "allow", "", func(e Explanation) bool { return e.Paths[0].Use == "read" }},
+		{"read_file", `{"file_path":"/nowhere/a"}`, "deny", "", func(e Explanation) bool { return e.Code == "OUTSIDE_ROOTS" && !e.Paths[0].Inside }},
+		{"write_file", `{"file_path":"../a","content":"x"}`, "deny", "", func(e Explanation) bool { return e.Code == "OUTSIDE_ROOTS" && e.Suggests == "" && e.AskedBy == "" }},
 		{"read_file", `{}`, "deny", "", func(e Explanation) bool { return e.Code == "INPUT_INVALID" }},
 	} {
 		e, err := s.Explain(t.Context(), c.tool, json.RawMessage(c.input))

@@ -546,6 +546,35 @@ func TestRulesBehindLinks(t *testing.T) {
 	}
 }
 
+// TestRulesOfSeveralRoots: what the operator says about a principal, or about all, with a `/` in front holds in each root
+// that the principal has, and not only in the first; a bare name, too.
+func TestRulesOfSeveralRoots(t *testing.T) {
+	t.Parallel()
+	own, shared := leaktest.Dir(t), leaktest.Dir(t)
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice", "bob"},
+		settings:   map[string]string{"permissions.deny": "Edit(/closed/**)"},
+		values:     map[string]auth.Values{"alice": {Roots: []string{own, shared}, Deny: []string{"Edit(/migrations/**)"}}},
+	})
+	alice, bob := x.client("alice").Hello(), x.client("bob").Hello()
+	write := func(c *replaytest.HTTPClient, path string) string {
+		return c.Does("write_file", `{"file_path":"`+filepath.ToSlash(path)+`","content":"x"}`)
+	}
+	for _, root := range []string{own, shared} {
+		for path, rule := range map[string]string{"migrations/a.sql": "Edit(/migrations/**)", "closed/a": "Edit(/closed/**)", "deep/migrations/a.sql": ""} {
+			got := write(alice, filepath.Join(root, path))
+			if strings.HasPrefix(got, "!") != (rule != "") || !strings.Contains(got, rule) {
+				t.Errorf("alice writes %s in %s: %s, want %q", path, root, got, rule)
+			}
+		}
+	}
+	for path, denied := range map[string]bool{"migrations/a.sql": false, "closed/a": true} {
+		if got := write(bob, path); strings.HasPrefix(got, "!") != denied {
+			t.Errorf("bob writes %s: %s", path, got)
+		}
+	}
+}
+
 // TestReloadKeepsTenants: whoever has the rights that he had goes on where he was, with the jobs that he has running.
 func TestReloadKeepsTenants(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,8 @@ func exitPlanModeFind(ctx context.Context, s *session.State,
 	}
 	if mode != permission.Plan {
 		return planning.File{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1,
-			"You are not in plan mode, so there is no plan to approve. Go on with the work, or plan first with enter_plan_mode.")
+			"You are not in plan mode, so there is no plan to approve. Go on with the work; enter_plan_mode starts "+
+				"a plan.")
 	}
 	known, err := s.Plan.Load(ctx)
 	if err != nil {

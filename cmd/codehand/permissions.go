@@ -58,7 +58,7 @@ or a failure, 2 usage, 3 configuration.`,
 				return usage("codehand permissions check --help", "--input is the input of a TOOL: name it")
 			}
 			if len(args) == 0 {
-				return t.listRules(cmd, asJSON)
+				return listRules(t, cmd, asJSON)
 			}
 			input, err := t.arguments(cmd.Context(), args[1:], given)
 			if err != nil {
@@ -88,7 +88,7 @@ or a failure, 2 usage, 3 configuration.`,
 }
 
 // listRules prints what each rule covers.
-func (t *terminal) listRules(cmd *cobra.Command, asJSON bool) error {
+func listRules(t *terminal, cmd *cobra.Command, asJSON bool) error {
 	s, err := t.openFrom(cmd, nil, slog.LevelError, nil) // what a start warns of stands in the list
 	if err != nil {
 		return err

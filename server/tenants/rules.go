@@ -38,8 +38,8 @@ const (
 	lookTime = time.Second
 )
 
-// Report says what each rule of a tenant covers. It looks through the roots until ctx ends, at most at maxLooked entries
-// for each place that a rule begins at.
+// Report says what each rule of a tenant covers. It looks through the roots until ctx ends, and at most at maxLooked
+// entries for each place that a rule begins at.
 func (m *Maker) Report(ctx context.Context, t *Tenant) []RuleReport {
 	var all []RuleReport
 	rules := t.Rules.Coverage()
@@ -123,7 +123,7 @@ func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note str
 	if !strings.HasPrefix(c.Rule.Text, "mcp__") && !slices.ContainsFunc(m.Tools, func(x tool.Tool) bool {
 		return c.Names(x.Spec.Name, x.Spec.Aliases, x.Spec.Family)
 	}) {
-		return "it can match nothing: no tool here goes by that name", "remove it, unless another version is to read it", ""
+		return "it can match nothing: no tool here goes by that name", "remove it, unless another version reads it", ""
 	}
 	roots := t.Space.Roots()
 	if c.Kind != permission.Path || len(roots) == 0 || len(placesIn(t, c)) > 0 {

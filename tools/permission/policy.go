@@ -207,7 +207,7 @@ func (p *Policy) Hidden(path string) bool {
 		return true
 	}
 	path = clean(path)
-	return p.secret(path) != "" || p.ruledBy(p.deny, path, false) != nil
+	return p.secret(path) != "" || ruledBy(p, p.deny, path, false) != nil
 }
 
 // Withheld says that a person must be asked before path (absolute) is read, so listings and searches in place, which
@@ -270,7 +270,7 @@ func omitted(secrets *nameSet) *ignore.List {
 
 // ruledBy returns the first of the rules, which deny or ask, whose pattern covers reading a clean path, or changing it;
 // nil: none does.
-func (p *Policy) ruledBy(rules []rule, path string, change bool) *rule {
+func ruledBy(p *Policy, rules []rule, path string, change bool) *rule {
 	if p.folds {
 		path = foldPath(path)
 	}
@@ -290,7 +290,7 @@ func (p *Policy) Ruled(path string, change bool) Verdict {
 	}
 	path = clean(path)
 	for v, rules := range [...][]rule{Deny: p.deny, Ask: p.ask} {
-		if p.ruledBy(rules, path, change) != nil {
+		if ruledBy(p, rules, path, change) != nil {
 			return Verdict(v)
 		}
 	}
