@@ -298,7 +298,7 @@ func (t *toolCall) identify() {
 		t.space = st.Space
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
-	st.Space, st.Rules, st.Prefs = t.space, at.Rules, at.Prefs
+	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
 	t.narrow(st)
 	if t.req.Caller.From.Page {
 		st.PlanFallback = planNobody
@@ -328,7 +328,8 @@ func (t *turn) narrow(st *session.State) {
 			"root", results.Line(root, maxClientName))
 	}
 	if narrowed != st.Space {
-		st.Space, st.Rules = narrowed, st.Rules.Within(narrowed.Roots())
+		parts := narrowed.Roots()
+		st.Space, st.Rules, st.Clean = narrowed, st.Rules.Within(parts), st.Clean.Within(parts)
 	}
 }
 

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/config"
 	"codehand/server/replaytest"
 	"codehand/tools"
+	"codehand/tools/hooks"
+	"codehand/tools/permission"
 )
 
 // withRoots is what a client declares that has roots.
@@ -264,6 +267,27 @@ func TestClientRootsAreWorkspaces(t *testing.T) {
 			if !strings.HasPrefix(text, want) {
 				t.Errorf("%s: write %s: got %s, want %s", transport, name, text, want)
 			}
+		}
+	}
+}
+
+// The same holds of the condition of a hook: what it guards in the workspace stays guarded, and nothing else is.
+func TestClientRootsKeepConditions(t *testing.T) {
+	t.Parallel()
+	blocks := func(rule string) config.Hook {
+		return config.Hook{Event: hooks.PreToolUse, If: permission.Rule{Text: rule}, Command: replaytest.HookScript(t, "exit 2"), Origin: rule}
+	}
+	x := serveHTTP(t, siteSetup{tools: tools.All(), hooks: []config.Hook{blocks("Read(/a/f.txt)"), blocks("Read(/b/f.txt)"), blocks("Read(/new.txt)")}})
+	replaytest.PlantRoots(t, x.work)
+	for _, name := range []string{"a/new.txt", "a/other.txt"} {
+		must(t, os.WriteFile(filepath.Join(x.work, name), []byte("content\n"), 0o600))
+	}
+	c := &rooted{ElicitClient: onHTTP(t, x, "", false, withRoots)}
+	c.answer = replaytest.RootsAnswer("file://" + x.work + "/a")
+	for name, blocked := range map[string]bool{"a/f.txt": true, "a/new.txt": true, "a/other.txt": false} {
+		text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(x.work, name)))
+		if strings.HasPrefix(text, "HOOK_BLOCKED") != blocked {
+			t.Errorf("%s: %s", name, text)
 		}
 	}
 }

@@ -575,6 +575,37 @@ func TestRulesOfSeveralRoots(t *testing.T) {
 	}
 }
 
+// TestIdleRulesAreTold: a rule of a principal that can match nothing is in the log, once for its tenant. One that holds
+// for everybody may be about the files of somebody else.
+func TestIdleRulesAreTold(t *testing.T) {
+	t.Parallel()
+	var log replaytest.LockedBuffer
+	own := leaktest.Dir(t)
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice", "bob"}, log: &log,
+		settings: map[string]string{"permissions.deny": "Edit(//" + strings.TrimPrefix(filepath.ToSlash(own), "/") + "/kept/**),WebFetch"},
+		values:   map[string]auth.Values{"alice": {Roots: []string{own}, Deny: []string{"Edit(//nowhere/**)", "Edit(/fine/**)", "Read(~/x)"}}},
+	})
+	for _, name := range []string{"alice", "bob", "alice"} {
+		x.client(name).Hello().Does("read_file", `{"file_path":"a"}`)
+	}
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "check a rule: ") {
+			got = append(got, line)
+		}
+	}
+	want := []string{"no tool here goes by that name", "/nowhere lies outside the roots, and no commands run here", "lies outside the roots, and no commands run here"}
+	if len(got) != len(want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	for i, line := range got {
+		if !strings.Contains(line, want[i]) {
+			t.Errorf("got %q, want %q", line, want[i])
+		}
+	}
+}
+
 // TestReloadKeepsTenants: whoever has the rights that he had goes on where he was, with the jobs that he has running.
 func TestReloadKeepsTenants(t *testing.T) {
 	t.Parallel()
