@@ -329,7 +329,7 @@ func (t *turn) narrow(st *session.State) {
 	}
 	if narrowed != st.Space {
 		parts := narrowed.Roots()
-		st.Space, st.Rules, st.Clean = narrowed, st.Rules.Within(parts), st.Clean.Within(parts)
+		st.Space, st.Rules, st.Clean = narrowed, st.Rules.AlsoFrom(parts), st.Clean.AlsoFrom(parts)
 	}
 }
 

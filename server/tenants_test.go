@@ -575,6 +575,32 @@ func TestRulesOfSeveralRoots(t *testing.T) {
 	}
 }
 
+// TestRulesOfNarrowTokens: a token that has a part of its principal's roots lifts no rule about what is in that part.
+func TestRulesOfNarrowTokens(t *testing.T) {
+	t.Parallel()
+	own := leaktest.Dir(t)
+	part := filepath.Join(own, "part")
+	must(t, os.MkdirAll(filepath.Join(part, "secret"), 0o700))
+	must(t, os.WriteFile(filepath.Join(part, "secret", "a"), []byte("words\n"), 0o600))
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice"},
+		settings:   map[string]string{"permissions.deny": "Edit(/part/closed/**)"},
+		values:     map[string]auth.Values{"alice": {Roots: []string{part}}},
+	})
+	said := x.server.cfg.Principals
+	said.Named = map[string]auth.Values{"alice": {Roots: []string{own}, Deny: []string{"Read(/part/secret/**)", "Edit(/kept/**)"}}}
+	must(t, x.server.Reload(said))
+	alice := x.client("alice").Hello()
+	for path, denied := range map[string]bool{"closed/a": true, "kept/a": true, "secret/b": true, "part/secret/b": true, "deep/kept/a": false} {
+		if got := alice.Does("write_file", `{"file_path":"`+path+`","content":"x"}`); strings.HasPrefix(got, "! PERMISSION_DENIED") != denied {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	if got := alice.Does("read_file", `{"file_path":"secret/a"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+		t.Error(got)
+	}
+}
+
 // TestIdleRulesAreTold: a rule of a principal that can match nothing is in the log, once for its tenant. One that holds
 // for everybody may be about the files of somebody else.
 func TestIdleRulesAreTold(t *testing.T) {

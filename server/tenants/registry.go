@@ -51,7 +51,7 @@ func rights(who auth.Principal) string {
 	return strings.Join([]string{
 		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(),
 		fmt.Sprint(who.Admin, who.Via == auth.ModeNone), who.Seed,
-		strings.Join(who.Roots, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
+		strings.Join(who.Roots, "\x01"), strings.Join(who.Whole, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
 	}, "\x00")
 }
 
@@ -131,6 +131,14 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 			Deny: slices.Concat(p.Deny, deny), Ask: p.Ask, Allow: slices.Concat(p.Allow, allow),
 		},
 	})
+	if err == nil && len(who.Whole) > 0 { // a token that has less of a principal's roots lifts no rule about the rest
+		var whole []string
+		for _, root := range who.Whole {
+			whole = append(whole, config.Canonical(root))
+		}
+		t.Rules, t.Clean = t.Rules.AlsoFrom(whole), t.Clean.AlsoFrom(whole)
+		t.Bare.Rules, t.Bare.Clean = t.Rules, t.Clean
+	}
 	if err == nil { // what holds for everybody may be about the files of somebody else
 		r.maker.warnIdle(t, append([]permission.Rule{}, slices.Concat(deny, allow)...))
 	}

@@ -46,8 +46,8 @@ type Policy struct {
 
 // starts are where patterns begin besides the roots and the cwd.
 type starts struct {
-	cwd   string   // that At was given first: for relative patterns of rules that allow, so that no `cd` widens them
-	parts []string // what a client wants of the roots: for `/x` of rules that deny or ask
+	cwd  string   // that At was given first: for relative patterns of rules that allow, so that no `cd` widens them
+	more []string // see AlsoFrom
 }
 
 // New parses the rules. A rule that does not parse, can never match, or has a form that this version does not
@@ -105,17 +105,17 @@ func (p *Policy) At(roots []string, cwd string) *Policy {
 	return &at
 }
 
-// Within returns the policy for a session whose client wants only these parts (canonical) of the roots. No rule is lost
-// by that, and none allows more; `/x` of one that denies or asks starts from each part, too, since to a person who has
-// opened a part it is the workspace.
-func (p *Policy) Within(parts []string) *Policy {
+// AlsoFrom returns the policy with more directories (canonical) that are like roots to rules which deny or ask, and not
+// to those which allow: the parts of the roots that a client wants, since to the person who opened one it is the
+// workspace; or what a token leaves out of its principal's roots.
+func (p *Policy) AlsoFrom(dirs []string) *Policy {
 	if p == nil {
 		return nil
 	}
 	at := *p
-	at.starts.parts = nil
-	for _, part := range parts {
-		at.starts.parts = append(at.starts.parts, clean(part))
+	at.starts.more = slices.Clip(p.starts.more)
+	for _, dir := range dirs {
+		at.starts.more = append(at.starts.more, clean(dir))
 	}
 	return &at
 }
@@ -321,7 +321,7 @@ func (p *Policy) forbidden(r *rule, path, cwd string, folds bool) bool {
 	if r.path.from == atCwd && r.path.forbids(path, folds, cwd, p.cwd) || r.path.forbids(path, folds, p.roots...) {
 		return true
 	}
-	return r.path.from == atRoots && r.path.forbids(path, folds, p.starts.parts...)
+	return r.path.from != atDir && r.path.forbids(path, folds, p.starts.more...)
 }
 
 // secretInside returns the built-in rule that asks before path (clean) is read: a name of secrets below a root. "":

@@ -48,12 +48,14 @@ func startsOf(r *rule, p *Policy) []string {
 	switch {
 	case r.path.from == atDir:
 		dirs = []string{r.path.dir}
-	case r.path.from == atRoots:
+	case r.path.from == atRoots && r.allows:
 		dirs = slices.Clone(p.roots)
+	case r.path.from == atRoots:
+		dirs = slices.Concat(p.roots, p.starts.more)
 	case r.allows:
 		dirs = []string{p.starts.cwd}
 	default:
-		dirs = append(slices.Clone(p.roots), p.cwd, r.path.dir)
+		dirs = append(slices.Concat(p.roots, p.starts.more), p.cwd, r.path.dir)
 	}
 	all := slices.Clone(dirs)
 	deep := strings.HasPrefix(r.path.rest, "**")

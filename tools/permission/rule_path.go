@@ -28,8 +28,8 @@ type start int
 
 const (
 	atDir   start = iota // one, whatever the session
-	atRoots              // each root of the workspace; for deny and ask also what a client wants of one
-	atCwd                // the cwd; for deny and ask each root, too
+	atRoots              // each root of the workspace; for deny and ask also those of Policy.AlsoFrom
+	atCwd                // the cwd; for deny and ask these, too
 )
 
 // readPattern finds what the pattern starts from, and makes of the rest what a gitignore file in that directory
