@@ -51,7 +51,8 @@ func rights(who auth.Principal) string {
 	return strings.Join([]string{
 		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(),
 		fmt.Sprint(who.Admin, who.Via == auth.ModeNone), who.Seed,
-		strings.Join(who.Roots, "\x01"), strings.Join(who.Whole, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
+		strings.Join(who.Roots, "\x01"), strings.Join(who.Whole, "\x01"),
+		strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
 	}, "\x00")
 }
 
