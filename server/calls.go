@@ -22,7 +22,6 @@ import (
 	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/tool"
-	"codehand/tools/workspace"
 )
 
 // A round is one run of a call through the corridor. A call has another one when a legacy client answers its question.
@@ -299,7 +298,8 @@ func (t *toolCall) identify() {
 		t.space = st.Space
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
-	st.Space, st.Rules, st.Prefs = t.narrow(t.space), at.Rules, at.Prefs
+	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
+	t.narrow(st)
 	if t.req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
@@ -320,14 +320,17 @@ func (t *toolCall) settleRoots(ctx context.Context) {
 	})
 }
 
-// narrow takes from space what the client does not want to be used.
-func (t *turn) narrow(space *workspace.Space) *workspace.Space {
-	narrowed, ignored := t.req.Client.Roots.Narrow(t.req.Tenant, space)
+// narrow takes from the roots of a state what the client does not want to be used.
+func (t *turn) narrow(st *session.State) {
+	narrowed, ignored := t.req.Client.Roots.Narrow(t.req.Tenant, st.Space)
 	for _, root := range ignored {
 		t.s.log.Warn("a root that the client names has nothing in common with the configured ones and is ignored",
 			"root", results.Line(root, maxClientName))
 	}
-	return narrowed
+	if narrowed != st.Space {
+		parts := narrowed.Roots()
+		st.Space, st.Rules, st.Clean = narrowed, st.Rules.AlsoFrom(parts), st.Clean.AlsoFrom(parts)
+	}
 }
 
 // teach is Arrival.Teach: the schema, if a dispatcher was to bring it there, else where a schema is found that the

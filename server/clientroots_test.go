@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/config"
 	"codehand/server/replaytest"
 	"codehand/tools"
+	"codehand/tools/hooks"
+	"codehand/tools/permission"
 )
 
 // withRoots is what a client declares that has roots.
@@ -243,6 +246,49 @@ func TestClientRootsKeepRules(t *testing.T) {
 	c.answer = replaytest.RootsAnswer("file://" + work + "/a")
 	if text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "a/f.txt"))); !strings.HasPrefix(text, "PERMISSION_DENIED") {
 		t.Error(text)
+	}
+}
+
+// `/x` of a person's rule is the workspace: the server's root, and the part of it that the person opened in the client.
+// One that allows holds from the server's roots alone, since a client must not choose what needs no approval.
+func TestClientRootsAreWorkspaces(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http"} {
+		c, work := rootedOn(t, transport, "permissions.deny=Read(/f.txt),Read(/a/secret)", "permissions.mode=dontAsk",
+			"permissions.allow=Edit(/made.txt),Edit(/a/fine.txt)")
+		c.answer = replaytest.RootsAnswer("file://" + work + "/a")
+		for name, want := range map[string]string{"f.txt": "PERMISSION_DENIED: Permission denied: read_file: rule Read(/f.txt)", "secret": "PERMISSION_DENIED: Permission denied: read_file: rule Read(/a/secret)"} {
+			if text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "a", name))); !strings.HasPrefix(text, want) {
+				t.Errorf("%s: read %s: got %s, want %s", transport, name, text, want)
+			}
+		}
+		for name, want := range map[string]string{"made.txt": "PERMISSION_DENIED", "fine.txt": "Created"} {
+			text := c.uses("write_file", replaytest.AsJSON(t, "file_path", filepath.Join(work, "a", name), "content", "x"))
+			if !strings.HasPrefix(text, want) {
+				t.Errorf("%s: write %s: got %s, want %s", transport, name, text, want)
+			}
+		}
+	}
+}
+
+// The same holds of the condition of a hook: what it guards in the workspace stays guarded, and nothing else is.
+func TestClientRootsKeepConditions(t *testing.T) {
+	t.Parallel()
+	blocks := func(rule string) config.Hook {
+		return config.Hook{Event: hooks.PreToolUse, If: permission.Rule{Text: rule}, Command: replaytest.HookScript(t, "exit 2"), Origin: rule}
+	}
+	x := serveHTTP(t, siteSetup{tools: tools.All(), hooks: []config.Hook{blocks("Read(/a/f.txt)"), blocks("Read(/b/f.txt)"), blocks("Read(/new.txt)")}})
+	replaytest.PlantRoots(t, x.work)
+	for _, name := range []string{"a/new.txt", "a/other.txt"} {
+		must(t, os.WriteFile(filepath.Join(x.work, name), []byte("content\n"), 0o600))
+	}
+	c := &rooted{ElicitClient: onHTTP(t, x, "", false, withRoots)}
+	c.answer = replaytest.RootsAnswer("file://" + x.work + "/a")
+	for name, blocked := range map[string]bool{"a/f.txt": true, "a/new.txt": true, "a/other.txt": false} {
+		text := c.uses("read_file", replaytest.AsJSON(t, "file_path", filepath.Join(x.work, name)))
+		if strings.HasPrefix(text, "HOOK_BLOCKED") != blocked {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }
 

@@ -3,14 +3,19 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
+	"codehand/server/tenants"
 	"codehand/tools/bash"
 	"codehand/tools/permission"
+	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/workspace"
 )
 
 // An Explanation says what would become of a call, for people and programs.
@@ -21,10 +26,9 @@ type Explanation struct {
 	Off     bool   `json:"off,omitempty"` // the tool is switched off as a whole
 	Code    string `json:"code,omitempty"`
 	Reason  string `json:"reason"`
-	Rule    string `json:"rule,omitempty"`   // as written
-	Origin  string `json:"origin,omitempty"` // file and line, flag, environment variable
-	About   string `json:"about,omitempty"`  // the path, sub-command, host or name that decided
-	Mode    string `json:"mode,omitempty"`
+	ExplainedRule
+	About string `json:"about,omitempty"` // the path, sub-command, host or name that decided
+	Mode  string `json:"mode,omitempty"`
 
 	AskedBy  string `json:"asked_by,omitempty"` // client: its own dialog, and the call runs; person: by elicitation, or not at all
 	Question string `json:"question,omitempty"`
@@ -33,6 +37,13 @@ type Explanation struct {
 
 	Command *ExplainedCommand `json:"command,omitempty"`
 	Paths   []ExplainedPath   `json:"paths,omitempty"`
+}
+
+// An ExplainedRule is the rule that decided; the zero value: none did.
+type ExplainedRule struct {
+	Rule   string   `json:"rule,omitempty"`   // as written
+	Origin string   `json:"origin,omitempty"` // file and line, flag, environment variable
+	Covers []string `json:"covers,omitempty"` // absolute patterns of the files that it is about here; nil: of none
 }
 
 // An ExplainedCommand is a command as rules see it.
@@ -95,7 +106,47 @@ func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMes
 	if err != nil {
 		return Explanation{}, err
 	}
-	return explanation(t, found), nil
+	e := explanation(t, found)
+	if path := outside(state, found); path != "" && e.Verdict != "deny" {
+		// Whatever rules and people say, the tool opens nothing there.
+		e = Explanation{Tool: e.Tool, Verdict: "deny", Code: string(tool.OutsideRoots), Mode: e.Mode, Hooks: e.Hooks,
+			Reason: path + " is outside the roots: " + strings.Join(state.Space.Roots(), ", "), Paths: e.Paths}
+	}
+	for _, c := range state.Rules.Coverage() {
+		if c.Rule.Text == e.Rule && c.Rule.Origin == e.Origin {
+			e.Covers = c.Paths
+		}
+	}
+	return e, nil
+}
+
+// outside returns the first path that a tool would open for a call and that lies outside of what it may open; "": none.
+func outside(st *session.State, x pipeline.Explanation) string {
+	access := workspace.Write
+	if x.Request.ReadOnly {
+		access = workspace.Read
+	}
+	for _, t := range x.Request.Targets {
+		if t.Kind != permission.Path || t.Use != permission.ByCall {
+			continue
+		}
+		place, err := st.Space.Open(t.Value, access)
+		if err == nil {
+			_ = place.Dir.Close() // it was only looked at
+		}
+		if _, is := errors.AsType[*workspace.OutsideError](err); is {
+			return t.Value
+		}
+	}
+	return ""
+}
+
+// A RuleReport says what one rule covers in the roots, for people and programs.
+type RuleReport = tenants.RuleReport
+
+// Rules says what each rule of principal local covers: how many files there are now is counted until ctx ends.
+func (s *Server) Rules(ctx context.Context) []RuleReport {
+	return s.engines.tenants.Report(ctx, s.local)
 }
 
 func explanation(t tool.Tool, x pipeline.Explanation) Explanation {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"codehand/filestate/leaktest"
@@ -27,9 +28,11 @@ func TestExplainLocal(t *testing.T) {
 		}},
 		{"write_file", `{"file_path":"gen/a","content":"x"}`, "ask", "Edit(gen/**)", func(e Explanation) bool { return e.Hard && e.AskedBy == "person" && e.Suggests == "" }},
 		{"write_file", `{"file_path":"a","content":"x"}`, "ask", "", func(e Explanation) bool {
-			return e.AskedBy == "client" && e.Suggests == "Edit(/"+filepath.ToSlash(root)+"/a)" && e.Paths[0].Inside && e.Paths[0].Use == "write"
+			return e.AskedBy == "client" && e.Suggests == "Edit(//"+strings.TrimPrefix(filepath.ToSlash(root), "/")+"/a)" && e.Paths[0].Inside && e.Paths[0].Use == "write"
 		}},
 		{"read_file", `{"file_path":"a"}`, "allow", "", func(e Explanation) bool { return e.Paths[0].Use == "read" }},
+		{"read_file", `{"file_path":"/nowhere/a"}`, "deny", "", func(e Explanation) bool { return e.Code == "OUTSIDE_ROOTS" && !e.Paths[0].Inside }},
+		{"write_file", `{"file_path":"../a","content":"x"}`, "deny", "", func(e Explanation) bool { return e.Code == "OUTSIDE_ROOTS" && e.Suggests == "" && e.AskedBy == "" }},
 		{"read_file", `{}`, "deny", "", func(e Explanation) bool { return e.Code == "INPUT_INVALID" }},
 	} {
 		e, err := s.Explain(t.Context(), c.tool, json.RawMessage(c.input))

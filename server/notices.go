@@ -129,7 +129,7 @@ func (t subscriber) listenTo(l *listener, uri string) error {
 		return err
 	}
 	defer release()
-	state.Space = t.narrow(state.Space)
+	t.narrow(state)
 	ctx, cancel := context.WithTimeout(context.Background(), updateTime)
 	defer cancel()
 	sum, _ := notifier{t.s}.sum(ctx, resources.View{State: state, Tenant: t.req.Tenant}, uri)

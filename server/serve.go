@@ -79,7 +79,7 @@ func (t *turn) arrive() *jsonrpc.Error {
 	}
 	t.state, t.release = state, release
 	if !call {
-		t.state.Space = t.narrow(state.Space)
+		t.narrow(state)
 		return nil
 	}
 	t.takePlaces()

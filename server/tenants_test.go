@@ -546,6 +546,92 @@ func TestRulesBehindLinks(t *testing.T) {
 	}
 }
 
+// TestRulesOfSeveralRoots: what the operator says about a principal, or about all, with a `/` in front holds in each root
+// that the principal has, and not only in the first; a bare name, too.
+func TestRulesOfSeveralRoots(t *testing.T) {
+	t.Parallel()
+	own, shared := leaktest.Dir(t), leaktest.Dir(t)
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice", "bob"},
+		settings:   map[string]string{"permissions.deny": "Edit(/closed/**)"},
+		values:     map[string]auth.Values{"alice": {Roots: []string{own, shared}, Deny: []string{"Edit(/migrations/**)"}}},
+	})
+	alice, bob := x.client("alice").Hello(), x.client("bob").Hello()
+	write := func(c *replaytest.HTTPClient, path string) string {
+		return c.Does("write_file", `{"file_path":"`+filepath.ToSlash(path)+`","content":"x"}`)
+	}
+	for _, root := range []string{own, shared} {
+		for path, rule := range map[string]string{"migrations/a.sql": "Edit(/migrations/**)", "closed/a": "Edit(/closed/**)", "deep/migrations/a.sql": ""} {
+			got := write(alice, filepath.Join(root, path))
+			if strings.HasPrefix(got, "!") != (rule != "") || !strings.Contains(got, rule) {
+				t.Errorf("alice writes %s in %s: %s, want %q", path, root, got, rule)
+			}
+		}
+	}
+	for path, denied := range map[string]bool{"migrations/a.sql": false, "closed/a": true} {
+		if got := write(bob, path); strings.HasPrefix(got, "!") != denied {
+			t.Errorf("bob writes %s: %s", path, got)
+		}
+	}
+}
+
+// TestRulesOfNarrowTokens: a token that has a part of its principal's roots lifts no rule about what is in that part.
+func TestRulesOfNarrowTokens(t *testing.T) {
+	t.Parallel()
+	own := leaktest.Dir(t)
+	part := filepath.Join(own, "part")
+	must(t, os.MkdirAll(filepath.Join(part, "secret"), 0o700))
+	must(t, os.WriteFile(filepath.Join(part, "secret", "a"), []byte("words\n"), 0o600))
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice"},
+		settings:   map[string]string{"permissions.deny": "Edit(/part/closed/**)"},
+		values:     map[string]auth.Values{"alice": {Roots: []string{part}}},
+	})
+	said := x.server.cfg.Principals
+	said.Named = map[string]auth.Values{"alice": {Roots: []string{own}, Deny: []string{"Read(/part/secret/**)", "Edit(/kept/**)"}}}
+	must(t, x.server.Reload(said))
+	alice := x.client("alice").Hello()
+	for path, denied := range map[string]bool{"closed/a": true, "kept/a": true, "secret/b": true, "part/secret/b": true, "deep/kept/a": false} {
+		if got := alice.Does("write_file", `{"file_path":"`+path+`","content":"x"}`); strings.HasPrefix(got, "! PERMISSION_DENIED") != denied {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	if got := alice.Does("read_file", `{"file_path":"secret/a"}`); !strings.HasPrefix(got, "! PERMISSION_DENIED") {
+		t.Error(got)
+	}
+}
+
+// TestIdleRulesAreTold: a rule of a principal that can match nothing is in the log, once for its tenant. One that holds
+// for everybody may be about the files of somebody else.
+func TestIdleRulesAreTold(t *testing.T) {
+	t.Parallel()
+	var log replaytest.LockedBuffer
+	own := leaktest.Dir(t)
+	x := serveHTTP(t, siteSetup{
+		principals: []string{"alice", "bob"}, log: &log,
+		settings: map[string]string{"permissions.deny": "Edit(//" + strings.TrimPrefix(filepath.ToSlash(own), "/") + "/kept/**),WebFetch"},
+		values:   map[string]auth.Values{"alice": {Roots: []string{own}, Deny: []string{"Edit(//nowhere/**)", "Edit(/fine/**)", "Read(~/x)"}}},
+	})
+	for _, name := range []string{"alice", "bob", "alice"} {
+		x.client(name).Hello().Does("read_file", `{"file_path":"a"}`)
+	}
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "check a rule: ") {
+			got = append(got, line)
+		}
+	}
+	want := []string{"no tool here goes by that name", "/nowhere lies outside the roots, and no commands run here", "lies outside the roots, and no commands run here"}
+	if len(got) != len(want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	for i, line := range got {
+		if !strings.Contains(line, want[i]) {
+			t.Errorf("got %q, want %q", line, want[i])
+		}
+	}
+}
+
 // TestReloadKeepsTenants: whoever has the rights that he had goes on where he was, with the jobs that he has running.
 func TestReloadKeepsTenants(t *testing.T) {
 	t.Parallel()

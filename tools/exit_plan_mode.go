@@ -59,7 +59,9 @@ func exitPlanModeFind(ctx context.Context, s *session.State,
 		return planning.File{}, session.Plan{}, wording.StateFault(ctx, err)
 	}
 	if mode != permission.Plan {
-		return planning.File{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1, "You are not in plan mode.")
+		return planning.File{}, session.Plan{}, tool.Numbered(tool.NotInPlanMode, 1,
+			"You are not in plan mode, so there is no plan to approve. Go on with the work; enter_plan_mode starts "+
+				"a plan.")
 	}
 	known, err := s.Plan.Load(ctx)
 	if err != nil {

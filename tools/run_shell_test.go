@@ -281,7 +281,7 @@ func TestJobs(t *testing.T) {
 	}
 	id := m[1]
 	text = r.fails(tool.JobUnknown, "job_output", `{"job_id":"job_aaaaaaaaaaaa"}`)
-	same(t, text, "JOB_UNKNOWN: No job job_aaaaaaaaaaaa. Running: "+id+" (echo one; while [ ! -e go ]; do sleep 0.02; done; echo two;  …).")
+	same(t, text, "JOB_UNKNOWN: No job job_aaaaaaaaaaaa. Running: "+id+" (echo one; while [ ! -e go ]; do sleep 0.02; done; echo two;  …). Call job_list to see those that have ended.")
 	r.fails(tool.JobUnknown, "job_stop", `{"job_id":"x"}`)
 	long := strings.Repeat("x", 100_000) // was repeated whole, and filled the answer
 	if text := r.fails(tool.JobUnknown, "job_stop", `{"job_id":"`+long+`"}`); len(text) > 500 {

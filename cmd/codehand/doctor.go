@@ -41,7 +41,8 @@ func newDoctor(t *terminal) *cobra.Command {
 		Short: "Check this machine and the settings",
 		Long: `Check what codehand needs here: its binary, configuration, roots, state directory,
 programs and hooks, the files of clients that start it, and whether it answers
-clients of both protocol eras with the given settings. It also lists the variables of
+clients of both protocol eras with the given settings. It also lists what each rule of
+permissions covers here, with a warning where it can match nothing, and the variables of
 this environment that commands do not get. Nothing is changed, except that a missing
 state directory is created.
 
@@ -109,6 +110,7 @@ func diagnose(cmd *cobra.Command, roots []string) []finding {
 		func(context.Context) []finding { return []finding{checkBinary()} },
 		func(context.Context) []finding { return append(checkConfig(cfg, warnings), checkServe(cmd)...) },
 		func(context.Context) []finding { return checkRoots(cfg) },
+		func(ctx context.Context) []finding { return checkRules(ctx, cfg) },
 		func(ctx context.Context) []finding { return append(checkState(cfg), checkJournal(ctx, cfg)...) },
 		func(context.Context) []finding { return checkPrograms(cfg) },
 		func(context.Context) []finding { return checkHooks(cfg, env()) },

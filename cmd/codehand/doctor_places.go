@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"codehand/server"
 	"codehand/server/clients"
 	"codehand/server/config"
+	"codehand/tools"
 	"codehand/tools/sandbox"
 )
 
@@ -34,6 +36,30 @@ func checkServe(cmd *cobra.Command) []finding {
 		return []finding{{"config", "FAIL", "serve: " + err.Error(), "fix the file or the setting that is named"}}
 	}
 	return nil
+}
+
+// checkRules says what each rule covers here: one that covers something else than its author thinks guards nothing.
+func checkRules(ctx context.Context, cfg config.Config) []finding {
+	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion()})
+	if err != nil {
+		return []finding{{"rules", "FAIL", err.Error(), "fix the file or the setting that is named"}}
+	}
+	defer func() { _ = s.Close() }() // nothing was done that could be lost
+	ctx, cancel := context.WithTimeout(ctx, checkLimit/2)
+	defer cancel()
+	var out []finding
+	for _, r := range s.Rules(ctx) {
+		f := finding{"rules", "ok", fmt.Sprintf("%s %s: %s, from %s", r.List, shown(r.Rule), covered(r),
+			shown(r.Origin)), ""}
+		switch {
+		case r.Warning != "":
+			f.Level, f.Text, f.Fix = "warn", f.Text+"; "+shown(r.Warning), r.Fix
+		case r.Note != "":
+			f.Level, f.Text = "note", f.Text+"; "+shown(r.Note)
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // checkWritable looks whether files can be made in the state directory and in all that is in it: what was once made by

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"text/tabwriter"
 
@@ -31,22 +33,33 @@ func newPermissionsCheck(t *terminal) *cobra.Command {
 	var given string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "check TOOL [KEY=VALUE | KEY:=JSON]... [-]",
-		Short: "Explain the decision about one call, without running it",
+		Use:   "check [TOOL [KEY=VALUE | KEY:=JSON]... [-]]",
+		Short: "Explain the decision about one call, without running it; or list what the rules cover",
 		Long: `Explain what would happen to a call: whether it is allowed, asked about or denied,
 and by which rule (with file and line) or for which other reason; what a person
 would be asked, and which rule would allow the call. A command is shown with its
 class and its parts as rules see them. Nothing runs: no tool, no question, no hook.
 Write the input as for codehand call; --input takes it as one JSON object.
 
+Without TOOL list every rule: what it covers here, where it stands, how many files it
+matches now, and a warning where it can match nothing. In a rule, /x starts at each
+root (in a project's file: at the project), //x at the top of the file system, ~/x at
+the home directory, and x at the current directory.
+
 Exit codes: 0 allowed or asked about (the first line says which), 1 denied
 or a failure, 2 usage, 3 configuration.`,
-		Example: `  codehand permissions check run_shell command='git push --force'
+		Example: `  codehand permissions check
+  codehand permissions check run_shell command='git push --force'
   codehand permissions check edit_file file_path=.env old_string=a new_string=b
   codehand permissions check Bash command='npm test && rm -r dist' --json`,
-		Args:              wanted(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: completeTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && cmd.Flags().Changed("input") {
+				return usage("codehand permissions check --help", "--input is the input of a TOOL: name it")
+			}
+			if len(args) == 0 {
+				return listRules(t, cmd, asJSON)
+			}
 			input, err := t.arguments(cmd.Context(), args[1:], given)
 			if err != nil {
 				return err
@@ -74,6 +87,78 @@ or a failure, 2 usage, 3 configuration.`,
 	return cmd
 }
 
+// listRules prints what each rule covers.
+func listRules(t *terminal, cmd *cobra.Command, asJSON bool) error {
+	s, err := t.openFrom(cmd, nil, slog.LevelError, nil) // what a start warns of stands in the list
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), checkLimit)
+	defer cancel()
+	rules := s.Rules(ctx)
+	if err := s.Close(); err != nil {
+		return &exitError{code: exitFailed, err: err}
+	}
+	if asJSON {
+		enc := json.NewEncoder(t.out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(append([]server.RuleReport{}, rules...))
+	}
+	for _, r := range rules {
+		fmt.Fprintf(t.out, "%-5s  %s\n", r.List, shown(r.Rule))
+		fmt.Fprintf(t.out, "%5s  covers   %s\n", "", covered(r))
+		if r.Note != "" {
+			fmt.Fprintf(t.out, "%5s  note     %s\n", "", shown(r.Note))
+		}
+		if r.Warning != "" {
+			fmt.Fprintf(t.out, "%5s  warning  %s\n", "", shown(r.Warning))
+		}
+		fmt.Fprintf(t.out, "%5s  from     %s\n", "", shown(r.Origin))
+	}
+	if len(rules) == 0 {
+		fmt.Fprintln(t.out, "there are no rules; the mode decides (permissions.mode)")
+	}
+	return nil
+}
+
+// covered says in a few words what a rule covers here.
+func covered(r server.RuleReport) string {
+	if r.About != "files" {
+		const most = 6
+		of := strings.Join(r.Tools[:min(len(r.Tools), most)], ", ")
+		switch more := len(r.Tools) - most; {
+		case of == "":
+			return r.About
+		case more > 0:
+			of += fmt.Sprintf(" and %d other tools", more)
+		}
+		return r.About + " of " + of
+	}
+	if len(r.Covers) == 0 {
+		return "no file: there is no root"
+	}
+	files := fmt.Sprintf("%d files now", r.Files)
+	switch {
+	case r.AtLeast:
+		files = "at least " + files
+	case r.Files == 1:
+		files = "1 file now"
+	case r.Files == 0:
+		files = "no file now"
+	}
+	if r.Note != "" || r.Warning != "" {
+		files = "no file in the roots"
+	}
+	return shown(strings.Join(r.Covers, ", ")) + " (" + files + ")"
+}
+
+// shown is a text as it can stand on one line of a terminal.
+func shown(text string) string {
+	line, _ := results.Show(strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`))
+	return line
+}
+
 // explain prints an explanation. A call that would be denied ends the process with exit code 1.
 func (t *terminal) explain(e server.Explanation, asJSON bool) error {
 	var err error
@@ -95,13 +180,13 @@ func writeExplanation(out io.Writer, e server.Explanation) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, text string) {
 		if text != "" {
-			shown, _ := results.Show(strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`))
-			fmt.Fprintf(w, "%s\t%s\n", name, shown)
+			fmt.Fprintf(w, "%s\t%s\n", name, shown(text))
 		}
 	}
 	line("verdict", verdictText(e))
 	line("because", e.Reason)
 	line("rule", e.Source())
+	line("covers", strings.Join(e.Covers, ", "))
 	line("about", e.About)
 	line("code", e.Code)
 	line("mode", e.Mode)

@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // readme is the README, seen from this package.
@@ -57,4 +60,64 @@ func toolTable(t *testing.T) string {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	return out.String()
+}
+
+// TestRulesOfReadme: the sample of rules says what it does. Its rule with a slash once guarded nothing, since it was
+// relative to the directory of the configuration.
+func TestRulesOfReadme(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```toml\n[permissions]\n")
+	sample, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("the README has no sample of rules")
+	}
+	work, home := leaktest.Dir(t), leaktest.Dir(t)
+	file := filepath.Join(home, ".config", "codehand", "config.toml")
+	for _, dir := range []string{filepath.Dir(file), filepath.Join(work, "migrations")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, []byte("[permissions]\n"+sample), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEHAND_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Chdir(work)
+	for _, c := range []struct{ call, verdict, rule string }{
+		{"write_file file_path=migrations/1.sql content=x", "ask: a person must decide", "Edit(/migrations/**)"},
+		{"run_shell command=echo x > migrations/1.sql", "ask: a person must decide", "Edit(/migrations/**)"},
+		{"write_file file_path=other/migrations/1.sql content=x", "ask: the client", ""},
+		{"read_file file_path=deep/secrets/a", "deny", "Read(secrets/**)"},
+		{"run_shell command=env git push origin main", "deny", "Bash(git push *)"},
+		{"run_shell command=go test ./...", "allow", "Bash(go test *)"},
+		{"run_shell command=npm run build", "allow", "Bash(npm run *)"},
+	} {
+		var out, errs bytes.Buffer
+		tool, input, _ := strings.Cut(c.call, " ")
+		args := []string{"permissions", "check", tool}
+		if tool == "run_shell" {
+			args = append(args, input)
+		} else {
+			args = append(args, strings.Fields(input)...)
+		}
+		code := run(args, strings.NewReader(""), &out, &errs)
+		verdict, because, _ := strings.Cut(out.String(), "\n")
+		if want := c.verdict == "deny"; (code == exitFailed) != want || !strings.Contains(verdict, c.verdict) || !strings.Contains(because, c.rule) || c.rule == "" && strings.Contains(because, "\nrule ") {
+			t.Errorf("%s: exit code %d, want %s by %q:\n%s%s", c.call, code, c.verdict, c.rule, &out, &errs)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"permissions", "check"}, strings.NewReader(""), &out, &errs); code != exitDone || strings.Contains(out.String(), "warning") || errs.Len() > 0 {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+	}
 }

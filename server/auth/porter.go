@@ -145,6 +145,10 @@ func (p *Porter) hold(l *line) *held {
 	h := &held{line: l}
 	h.principal, h.enabled = Resolve(id, p.o.Workspaces, l.token.Values, p.named[id], p.general)
 	h.principal.Via = via + l.token.ID
+	if len(l.token.Values.Roots) > 0 {
+		whole, _ := Resolve(id, p.o.Workspaces, p.named[id], p.general)
+		h.principal.Whole = whole.Roots
+	}
 	return h
 }
 

@@ -16,6 +16,7 @@ type Principal struct {
 	ID      string   // as authenticated; see CheckID; compared byte by byte
 	Slug    string   // for directory names; different IDs never share one
 	Roots   []string // expanded, absolute
+	Whole   []string // likewise, those that it has without its token: rules that deny hold there, too
 	Seed    string   // directory that is copied into a new workspace; "": none
 	Mode    string   // at the start of a session; a name of tools/permission
 	MaxMode string   // no session goes above
@@ -108,14 +109,15 @@ func endsInHash(id string) bool {
 // sameRights says whether two principals may do the same. Quotas do not count: new ones hold from the next request on,
 // and what runs need not end for them.
 func (p Principal) sameRights(o Principal) bool {
-	return p.ID == o.ID && p.Slug == o.Slug && slices.Equal(p.Roots, o.Roots) && p.Mode == o.Mode &&
-		p.MaxMode == o.MaxMode &&
+	return p.ID == o.ID && p.Slug == o.Slug && slices.Equal(p.Roots, o.Roots) &&
+		slices.Equal(p.Whole, o.Whole) && p.Mode == o.Mode && p.MaxMode == o.MaxMode &&
 		p.Profile == o.Profile && slices.Equal(p.Allow, o.Allow) && slices.Equal(p.Deny, o.Deny) &&
 		p.Scopes == o.Scopes && p.Admin == o.Admin
 }
 
 // clone makes the lists of p the caller's.
 func (p Principal) clone() Principal {
-	p.Roots, p.Allow, p.Deny = slices.Clone(p.Roots), slices.Clone(p.Allow), slices.Clone(p.Deny)
+	p.Roots, p.Whole = slices.Clone(p.Roots), slices.Clone(p.Whole)
+	p.Allow, p.Deny = slices.Clone(p.Allow), slices.Clone(p.Deny)
 	return p
 }

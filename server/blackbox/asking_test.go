@@ -115,6 +115,23 @@ func TestAlwaysAllow(t *testing.T) {
 		if a := p.do("run_shell", `{"command":"touch made"}`); a.Failed || a.Asked != 0 {
 			t.Errorf("again: %+v", a)
 		}
+		// The rule about a file is absolute, as it was shown: in a file of settings `/x` would be another file.
+		write := func(name string) string { return p.args(`{"file_path":"$WORK/` + name + `","content":"x"}`) }
+		rule := "Edit(/" + filepath.ToSlash(p.work) + `/a \[1].txt)`
+		a = p.Call("write_file", write("a [1].txt"), func(q string) string {
+			if !strings.Contains(q, rule) {
+				t.Errorf("%s does not show %s", q, rule)
+			}
+			return always
+		})
+		if text, err := os.ReadFile(file); a.Failed || err != nil || !strings.Contains(string(text), ", '"+rule+"']") {
+			t.Errorf("%+v, %v\n%s", a, err, text)
+		}
+		for name, asked := range map[string]int{"a [1].txt": 0, "a 1.txt": 1, "deep/a [1].txt": 1} {
+			if a := p.Call("write_file", write(name), func(string) string { return replaytest.SayOnce }); a.Asked != asked {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
 	})
 }
 

@@ -193,8 +193,7 @@ func (l *loader) file(path string, data []byte) {
 		return
 	}
 	for _, e := range entries {
-		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)),
-			home: l.config.Home, file: true}
+		in := input{raw: e.raw, origin: e.origin, lines: e.lines, home: l.config.Home, file: true}
 		switch s := l.find(e.key); {
 		case named(e.path):
 			l.principal(e, in)

@@ -451,7 +451,8 @@ func TestCoAuthor(t *testing.T) {
 	}
 }
 
-// Deny rules of all sources count, each with its own place and directory.
+// Deny rules of all sources count, each with its own place. Only those of a project have a directory of their own: `/x`
+// of a person's rule was relative to the configuration's, and protected nothing.
 func TestDenyRulesAdd(t *testing.T) {
 	w := newWorld(t)
 	user := w.user(t, "permissions.deny = [\n\"Read(/a)\",\n\"Read(b)\"]\n")
@@ -460,11 +461,11 @@ func TestDenyRulesAdd(t *testing.T) {
 	w.Flags["--permissions-deny"] = "Read(/d)"
 	c, _ := w.load(t)
 	want := []permission.Rule{
-		{Text: "Read(/a)", Origin: user + ":2:1", Dir: filepath.Dir(user)},
-		{Text: "Read(b)", Origin: user + ":3:1", Dir: filepath.Dir(user)},
-		{Text: "Edit(x,y)", Origin: "CODEHAND_PERMISSIONS_DENY", Dir: w.WorkDir},
-		{Text: "web_fetch", Origin: "CODEHAND_PERMISSIONS_DENY", Dir: w.WorkDir},
-		{Text: "Read(/d)", Origin: "flag --permissions-deny", Dir: w.WorkDir},
+		{Text: "Read(/a)", Origin: user + ":2:1"},
+		{Text: "Read(b)", Origin: user + ":3:1"},
+		{Text: "Edit(x,y)", Origin: "CODEHAND_PERMISSIONS_DENY"},
+		{Text: "web_fetch", Origin: "CODEHAND_PERMISSIONS_DENY"},
+		{Text: "Read(/d)", Origin: "flag --permissions-deny"},
 		{Text: "Read(/c)", Origin: project + ":1:21", Dir: w.WorkDir},
 	}
 	if !slices.Equal(c.Permissions.Deny, want) {

@@ -63,8 +63,7 @@ func (l *loader) managedFile() {
 	}
 	l.managed = managed{path: path, fixed: map[string]bool{}}
 	for _, e := range entries {
-		l.manage(e, input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(filepath.Dir(path)),
-			home: l.config.Home, file: true})
+		l.manage(e, input{raw: e.raw, origin: e.origin, lines: e.lines, home: l.config.Home, file: true})
 	}
 }
 

@@ -157,7 +157,8 @@ func PersonalSettings() []Setting {
 		{Key: table + "max_mode", Default: "acceptEdits", Doc: "highest permission mode of a session"},
 		{Key: table + "profile", Default: "default", Doc: "which tools exist: readonly or default"},
 		{Key: table + "allow", Doc: "rules for what needs no approval, besides permissions.allow"},
-		{Key: table + "deny", Doc: "rules for what is refused, besides permissions.deny"},
+		{Key: table + "deny", Doc: "rules for what is refused, besides permissions.deny; /x starts at " +
+			"each of the roots"},
 		{Key: table + "scopes", Default: "mcp:all",
 			Doc: "what calls may do: mcp:read, mcp:write, mcp:shell, mcp:web or mcp:all, and mcp:admin as admin"},
 		{Key: table + "admin", Default: "false", Doc: "whether a token opens /metrics and the details of /readyz"},

@@ -193,7 +193,7 @@ func (l *loader) keepFilesFrom(root string) {
 func (l *loader) denyState(state string) {
 	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.ToSlash(state))
 	l.config.Permissions.Deny = append(l.config.Permissions.Deny, permission.Rule{
-		Text: "Edit(//" + strings.TrimPrefix(pattern, "/") + "/**)", Origin: permission.BuiltIn, Dir: l.config.WorkDir,
+		Text: "Edit(//" + strings.TrimPrefix(pattern, "/") + "/**)", Origin: permission.BuiltIn,
 	})
 }
 

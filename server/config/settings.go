@@ -85,7 +85,10 @@ func ruleTable(c *Config) []setting {
 		{"permissions.mode",
 			"default, acceptEdits, plan, auto, dontAsk or bypassPermissions; serve defaults to acceptEdits", narrower,
 			mode{&c.Permissions.Mode}},
-		{"permissions.deny", "rules for what is refused", added, rules{&c.Permissions.Deny, permission.Deny}},
+		{"permissions.deny",
+			"rules for what is refused; /x in a rule starts at each root (in a project's file at the project), " +
+				"//x at the top of the file system, ~/x at the home directory", added,
+			rules{&c.Permissions.Deny, permission.Deny}},
 		{"permissions.ask", "rules for what a person must approve, whatever the client's own dialog says", added,
 			rules{&c.Permissions.Ask, permission.Ask}},
 		{"permissions.allow", "rules for what needs no approval", operatorOnly,

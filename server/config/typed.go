@@ -77,6 +77,5 @@ func spelled(table []setting, as func(env, flag string) string) []string {
 
 // typed is an input that somebody typed: relative to where that was.
 func (l *loader) typed(value, origin string) input {
-	return input{raw: value, origin: origin, ruleDir: Canonical(l.config.WorkDir), base: l.config.WorkDir,
-		home: l.config.Home}
+	return input{raw: value, origin: origin, base: l.config.WorkDir, home: l.config.Home}
 }

@@ -17,7 +17,7 @@ type input struct {
 	raw     any      // string, int64, bool or []any from a file; string from flags and environment
 	origin  string   // of the whole
 	lines   []string // origins of the entries of a list, if the source knows them
-	ruleDir string   // what `/x` in a rule is relative to
+	ruleDir string   // what `/x` in a rule of a project is relative to; "": each root
 	base    string   // what a relative path is relative to; "": refused
 	home    string
 	file    bool // from a file: types are meant as written
@@ -145,7 +145,7 @@ func (v mode) text() string { return v.p.String() }
 // modeNames are those of all modes.
 func modeNames() []string {
 	var names []string
-	for m := permission.Default; m <= permission.Bypass; m++ {
+	for m := permission.Default; m <= permission.Auto; m++ { // the last of them
 		names = append(names, m.String())
 	}
 	return names

@@ -203,6 +203,11 @@ func (c *call) event() hooks.Event {
 	}
 	if c.state.Space != nil {
 		e.Cwd, e.Roots = c.state.Space.Cwd(), c.state.Space.Roots()
+		for _, root := range c.state.Space.Whole() { // what a client leaves out lifts no condition
+			if !slices.Contains(e.Roots, root) {
+				e.Roots = append(e.Roots, root)
+			}
+		}
 	}
 	return e
 }

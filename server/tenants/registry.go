@@ -51,7 +51,8 @@ func rights(who auth.Principal) string {
 	return strings.Join([]string{
 		who.ID, who.Mode, who.MaxMode, who.Profile, who.Scopes.String(),
 		fmt.Sprint(who.Admin, who.Via == auth.ModeNone), who.Seed,
-		strings.Join(who.Roots, "\x01"), strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
+		strings.Join(who.Roots, "\x01"), strings.Join(who.Whole, "\x01"),
+		strings.Join(who.Allow, "\x01"), strings.Join(who.Deny, "\x01"),
 	}, "\x00")
 }
 
@@ -119,23 +120,34 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 		workDir = who.Roots[0]
 	}
 	p := r.maker.Config.Permissions
-	deny, allow := r.rulesOf(who, "deny", who.Deny, workDir), r.rulesOf(who, "allow", who.Allow, workDir)
+	deny, allow := r.rulesOf(who, "deny", who.Deny), r.rulesOf(who, "allow", who.Allow)
 	if p.ManagedRulesOnly && len(allow) > 0 {
 		r.maker.Log.Warn("rules that allow are ignored: the machine's administrator alone makes them",
 			"principal", who.ID)
 		allow = nil
 	}
-	return r.maker.tenant(spec{
+	t, err := r.maker.tenant(spec{
 		who: who, roots: who.Roots, workDir: workDir, start: start, highest: highest,
 		rules: permission.Options{
 			Deny: slices.Concat(p.Deny, deny), Ask: p.Ask, Allow: slices.Concat(p.Allow, allow),
 		},
 	})
+	if err == nil && len(who.Whole) > 0 { // a token that has less of a principal's roots lifts no rule about the rest
+		var whole []string
+		for _, root := range who.Whole {
+			whole = append(whole, config.Canonical(root))
+		}
+		t.Rules, t.Clean = t.Rules.AlsoFrom(whole), t.Clean.AlsoFrom(whole)
+		t.Bare.Rules, t.Bare.Clean = t.Rules, t.Clean
+	}
+	if err == nil { // what holds for everybody may be about the files of somebody else
+		r.maker.warnIdle(t, append([]permission.Rule{}, slices.Concat(deny, allow)...))
+	}
+	return t, err
 }
 
-// rulesOf are rules of one list that hold for one principal. What is relative in them is so to where he starts, as a
-// real path, since rules are held against those.
-func (r *Registry) rulesOf(who auth.Principal, list string, texts []string, dir string) []permission.Rule {
+// rulesOf are rules of one list that hold for one principal.
+func (r *Registry) rulesOf(who auth.Principal, list string, texts []string) []permission.Rule {
 	r.mu.Lock()
 	said := r.said
 	r.mu.Unlock()
@@ -145,7 +157,7 @@ func (r *Registry) rulesOf(who auth.Principal, list string, texts []string, dir 
 		if origin == "" { // from a token
 			origin = "principal " + who.ID
 		}
-		rules = append(rules, permission.Rule{Text: text, Origin: origin, Dir: config.Canonical(dir)})
+		rules = append(rules, permission.Rule{Text: text, Origin: origin})
 	}
 	return rules
 }

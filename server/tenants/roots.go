@@ -231,9 +231,9 @@ func parseRoots(answer json.RawMessage) (said []string, ok bool) {
 	return said, true
 }
 
-// Narrow takes from space what the client does not want to be used. The rules stay those of all roots: with fewer, one
-// that forbids could be lost. A nil r narrows nothing. ignored are roots of the client that have nothing in common with
-// t's and were not looked at before.
+// Narrow takes from space what the client does not want to be used. The rules stay those of all roots, and learn of the
+// parts by permission.Policy.AlsoFrom: with fewer, one that forbids could be lost. A nil r narrows nothing. ignored are
+// roots of the client that have nothing in common with t's and were not looked at before.
 func (r *ClientRoots) Narrow(t *Tenant, space *workspace.Space) (narrowed *workspace.Space, ignored []string) {
 	if r == nil {
 		return space, nil

@@ -217,7 +217,7 @@ const allScopes = auth.Read | auth.Write | auth.Shell | auth.Web | auth.AdminCon
 // authentication.
 func (m *Maker) Local() (*Tenant, error) {
 	id := cmp.Or(m.Principal, auth.LocalID)
-	return m.tenant(spec{
+	t, err := m.tenant(spec{
 		who: auth.Principal{
 			ID: id, Slug: auth.Slug(id), Roots: m.Config.Roots, Scopes: allScopes, Admin: true,
 			Via: auth.ModeNone,
@@ -227,4 +227,8 @@ func (m *Maker) Local() (*Tenant, error) {
 			Allow: m.Config.Permissions.Allow},
 		start: m.Config.Permissions.Mode, highest: permission.Bypass,
 	})
+	if err == nil {
+		m.warnIdle(t, nil)
+	}
+	return t, err
 }

@@ -9,8 +9,8 @@ import (
 // A Class says what a command line can do at most. The zero value is Unknown: treated as writing.
 type Class int
 
-// The classes. Unknown is what the grammar does not cover; Dangerous is covered by
-// bypassPermissions and by exact rules alone, never by another mode or a rule with a `*`.
+// The classes. Unknown is what the grammar does not cover. Dangerous is allowed by mode bypassPermissions and by a rule
+// that is equal to the whole command, never by another mode or a rule with a `*`.
 const (
 	Unknown Class = iota
 	Dangerous

@@ -16,8 +16,11 @@ import (
 
 // By says on whose behalf a tool changes files.
 func By(env tool.Env, name string) journal.By {
-	return journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name,
-		Workspace: env.Space.First()}
+	by := journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: name}
+	if roots := env.Space.Whole(); len(roots) > 0 {
+		by.Workspace = roots[0] // by it changes of one workspace belong together, whatever a client wants of the roots
+	}
+	return by
 }
 
 // Meta returns what programs learn about changed files: the tool's own fields, which must encode as an object, and the

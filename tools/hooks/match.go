@@ -86,7 +86,7 @@ func (r *Runner) matching(e Event) []hook {
 // applies holds the condition of a hook against a call. Where that cannot be done, it applies: a guard must not be
 // passed by what nobody understands.
 func (h hook) applies(e Event) bool {
-	if h.when == nil || e.Tool == "" || h.when.Matches(e.Request) {
+	if h.when == nil || e.Tool == "" || h.when.Matches(e.Request, e.Roots) {
 		return true
 	}
 	if !h.when.Names(e.Tool, e.Aliases, e.Request.Family) {

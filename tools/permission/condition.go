@@ -22,10 +22,10 @@ func (c Condition) Names(tool string, aliases []string, f Family) bool {
 }
 
 // Matches says whether a rule with this text would match a call, as one that asks does: any target, any part of a
-// command. As nobody knows the roots here, a relative pattern counts from every directory above a path: a hook that
-// guards something must not be left out.
-func (c Condition) Matches(r Request) bool {
-	p := &Policy{made: true}
+// command. `/x` of a rule that no project has starts from each of the roots (canonical). A relative pattern counts from
+// every directory above a path: a hook that guards something must not be left out.
+func (c Condition) Matches(r Request, roots []string) bool {
+	p := (&Policy{made: true}).At(roots, "")
 	p.complete(&r)
 	rules := []rule{c.rule}
 	if bareRule(rules, r.Tool, r.Aliases, r.Family) != nil {
@@ -33,7 +33,7 @@ func (c Condition) Matches(r Request) bool {
 	}
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Kind != Path || c.rule.path == nil || !c.rule.path.relative {
+		if t.Kind != Path || c.rule.path == nil || c.rule.path.from != atCwd {
 			continue
 		}
 		r.spellings(t, func(name string) bool {

@@ -28,7 +28,10 @@ func TestCondition(t *testing.T) {
 		{"Read", "edit src/x", false},
 		{"Read(//w/a)", "read a", true},
 		{"Read(//w/a)", "read sub/w/a", false},
-		{"Read(/a)", "read /conf/a", true},
+		{"Read(/a)", "read /w/a", true},
+		{"Read(/a)", "read /v/a", true},
+		{"Read(/a)", "read /w/sub/a", false},
+		{"Read(/a)", "read /conf/a", false},
 		{"Read(~/a)", "read /h/u/a", true},
 		{"WebFetch(domain:*.org)", "fetch a.org", true},
 		{"WebFetch(domain:*.org)", "fetch a.com", false},
@@ -37,7 +40,7 @@ func TestCondition(t *testing.T) {
 		{"Write", "write a", true},
 		{"Write", "edit a", false},
 	} {
-		cond, err := Compile(Rule{Text: c.rule, Origin: "x:1", Dir: "/conf"}, "/h/u")
+		cond, err := Compile(Rule{Text: c.rule, Origin: "x:1"}, "/h/u")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +48,7 @@ func TestCondition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := cond.Matches(r); got != c.want {
+		if got := cond.Matches(r, []string{"/w", "/v"}); got != c.want {
 			t.Errorf("%s, %s: got %v, want %v", c.rule, c.call, got, c.want)
 		}
 	}

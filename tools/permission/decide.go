@@ -180,8 +180,9 @@ func (p *Policy) byMode(r *Request) Decision {
 	return Decision{Verdict: Ask, Reason: "mode " + r.Mode.String() + " asks before this"}
 }
 
-// dangerous says what makes a command of the call dangerous; "": nothing. Class Dangerous is a decision of its own: no
-// mode but bypassPermissions, no sandbox, no classifier, no hook and no rule with a star covers it.
+// dangerous says what makes a command of the call dangerous; "": nothing. Class Dangerous is a decision of its own:
+// mode bypassPermissions and a rule that is equal to the whole command allow it, modes plan and dontAsk deny it, and
+// else a person decides. No sandbox, no classifier, no hook and no rule with a star covers it.
 func dangerous(r *Request) string {
 	for i := range r.Targets {
 		if t := &r.Targets[i]; t.Kind == Command && t.Analysis.Class == bash.Dangerous {

@@ -50,8 +50,8 @@ func (p *Policy) allowingRule(r *Request, granted []rule) *rule {
 	return first
 }
 
-// allowsTool returns a rule that allows every use of the tool. It does not cover a command that is dangerous, and none
-// that nobody understands.
+// allowsTool returns a rule that allows every use of the tool. It never covers commands that are dangerous or could not
+// be parsed.
 func (p *Policy) allowsTool(r *Request, granted []rule) *rule {
 	for i := range r.Targets {
 		if t := &r.Targets[i]; t.Kind == Command && (t.Analysis.Class == bash.Dangerous || t.Analysis.Unclear) {
@@ -103,7 +103,7 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 	if t.Real == "" {
 		return nil
 	}
-	cwd := p.start
+	cwd := p.starts.cwd
 	if cwd == "" {
 		cwd = clean(r.Cwd)
 	}
@@ -116,7 +116,7 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 			case rule.bare():
 				return t.Use != ByCall
 			}
-			return rule.path != nil && rule.path.allows(path, cwd)
+			return rule.path != nil && rule.path.allows(path, cwd, p.roots)
 		})
 	}
 	rule := covering(clean(t.Value))

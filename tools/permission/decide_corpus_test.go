@@ -85,7 +85,11 @@ func TestCorpus(t *testing.T) {
 func (w *world) set(line string) error {
 	key, value, _ := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
-	rule := Rule{Text: value, Origin: "config.toml:7", Dir: "/conf"}
+	rule := Rule{Text: value, Origin: "config.toml:7"}
+	key, project := strings.CutPrefix(key, "project ")
+	if project {
+		rule.Dir = "/conf"
+	}
 	var err error
 	switch key {
 	case "deny":

@@ -58,7 +58,7 @@ func (d dice) rule(v Verdict) Rule {
 			text = "mcp__a__b"
 		}
 	}
-	return Rule{Text: text, Origin: "x.toml:1", Dir: d.pick("/w", "/conf")}
+	return Rule{Text: text, Origin: "x.toml:1", Dir: d.pick("", "/w", "/conf")}
 }
 
 // rules are some that parse.

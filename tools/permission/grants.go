@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,8 +36,18 @@ func OfSession(origin string) bool { return origin == Granted || strings.HasPref
 
 // Grantable returns why a rule can be neither granted nor lent; nil: it can.
 func Grantable(text string) error {
-	_, err := parse(Rule{Text: text, Origin: "rule of a session"}, "", Allow)
+	_, err := parseGrant(text, "rule of a session")
 	return err
+}
+
+// parseGrant reads a rule that can be granted or lent. It knows no home and no root: the person whom it is shown to
+// must see which files it is about.
+func parseGrant(text, origin string) (rule, error) {
+	r, err := parse(Rule{Text: text, Origin: origin}, "", Allow)
+	if err == nil && r.path != nil && r.path.from == atRoots {
+		err = fmt.Errorf("%s: rule %q: it names no root; write // for an absolute path", origin, text)
+	}
+	return r, err
 }
 
 // WithGrant returns the grants of a session with a rule that a person allowed now. Where there are too many, the oldest
@@ -107,7 +118,7 @@ func (r *Request) granted() []rule {
 			!strings.HasPrefix(r.Tool, name) {
 			continue
 		}
-		if parsed, err := parse(Rule{Text: g.Rule, Origin: g.origin()}, "", Allow); err == nil {
+		if parsed, err := parseGrant(g.Rule, g.origin()); err == nil {
 			parsed.lent = g.lent()
 			rules = append(rules, parsed)
 		}

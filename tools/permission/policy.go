@@ -34,16 +34,21 @@ type Policy struct {
 	own       []string       // folded, clean
 	home      string         // clean; "": not known
 
-	roots []string
-	cwd   string
-	folds bool // in Hidden and Withheld, see Folding
-	// the cwd that At was given first: where relative patterns of rules that allow begin, so that no `cd` widens them
-	start string
+	roots  []string
+	cwd    string
+	folds  bool // in Hidden and Withheld, see Folding
+	starts starts
 
 	// For secrets, in lower case.
 	homeLower  string
 	rootsLower []string
 	openLower  []string // see Reading
+}
+
+// starts are where patterns begin besides the roots and the cwd.
+type starts struct {
+	cwd  string   // that At was given first: for relative patterns of rules that allow, so that no `cd` widens them
+	more []string // see AlsoFrom
 }
 
 // New parses the rules. A rule that does not parse, can never match, or has a form that this version does not
@@ -80,22 +85,38 @@ func New(o Options) (*Policy, error) {
 	return p, nil
 }
 
-// At returns the policy for one session: patterns without an anchor then start from each of its roots (canonical),
-// from cwd, and from the rule's own directory. From the roots, too, because the cwd moves with the session's commands,
-// and a `cd` must not lift a rule; for the same reason those that allow start from the cwd of the first At only. A
-// secret of the home directory that a root was placed in is an ordinary file there.
+// At returns the policy for one session. `/x` of a rule that no project has then starts from each of its roots
+// (canonical). A relative pattern starts from each of them, from cwd, and from the rule's own directory: from the
+// roots, too, because the cwd moves with the session's commands, and a `cd` must not lift a rule; for the same reason
+// those that allow start from the cwd of the first At only. A secret of the home directory that a root was placed in is
+// an ordinary file there.
 func (p *Policy) At(roots []string, cwd string) *Policy {
 	if p == nil {
 		return nil
 	}
 	at := *p
 	at.cwd, at.roots, at.rootsLower = clean(cwd), nil, nil
-	if at.start == "" {
-		at.start = at.cwd
+	if at.starts.cwd == "" {
+		at.starts.cwd = at.cwd
 	}
 	for _, r := range roots {
 		at.roots = append(at.roots, clean(r))
 		at.rootsLower = append(at.rootsLower, strings.ToLower(clean(r)))
+	}
+	return &at
+}
+
+// AlsoFrom returns the policy with more directories (canonical) that are like roots to rules which deny or ask, and not
+// to those which allow: the parts of the roots that a client wants, since to the person who opened one it is the
+// workspace; or what a token leaves out of its principal's roots.
+func (p *Policy) AlsoFrom(dirs []string) *Policy {
+	if p == nil {
+		return nil
+	}
+	at := *p
+	at.starts.more = slices.Clip(p.starts.more)
+	for _, dir := range dirs {
+		at.starts.more = append(at.starts.more, clean(dir))
 	}
 	return &at
 }
@@ -187,7 +208,7 @@ func (p *Policy) Hidden(path string) bool {
 		return true
 	}
 	path = clean(path)
-	return p.secret(path) != "" || p.readRule(p.deny, path) != nil
+	return p.secret(path) != "" || ruledBy(p, p.deny, path, false) != nil
 }
 
 // Withheld says that a person must be asked before path (absolute) is read, so listings and searches in place, which
@@ -244,14 +265,14 @@ func omitted(secrets *guarded.Names) *ignore.List {
 		"!.env.dist", "!id_*.pub"), "\n")))
 }
 
-// readRule returns the first of the rules, which deny or ask, whose pattern covers reading a clean path; nil: none
-// does.
-func (p *Policy) readRule(rules []rule, path string) *rule {
+// ruledBy returns the first of the rules, which deny or ask, whose pattern covers reading a clean path, or changing it;
+// nil: none does.
+func ruledBy(p *Policy, rules []rule, path string, change bool) *rule {
 	if p.folds {
 		path = foldPath(path)
 	}
 	for i := range rules {
-		if r := &rules[i]; r.path != nil && r.reads && p.forbidden(r, path, p.cwd, p.folds) {
+		if r := &rules[i]; r.path != nil && r.about(change) && p.forbidden(r, path, p.cwd, p.folds) {
 			return r
 		}
 	}
@@ -265,14 +286,9 @@ func (p *Policy) Ruled(path string, change bool) Verdict {
 		return Deny
 	}
 	path = clean(path)
-	if p.folds {
-		path = foldPath(path)
-	}
 	for v, rules := range [...][]rule{Deny: p.deny, Ask: p.ask} {
-		for i := range rules {
-			if r := &rules[i]; r.path != nil && r.about(change) && p.forbidden(r, path, p.cwd, p.folds) {
-				return Verdict(v)
-			}
+		if ruledBy(p, rules, path, change) != nil {
+			return Verdict(v)
 		}
 	}
 	return Allow
@@ -299,7 +315,10 @@ func (r *rule) about(change bool) bool { return change && r.writes || !change &&
 
 // forbidden holds a clean path against the pattern of a rule that denies or asks.
 func (p *Policy) forbidden(r *rule, path, cwd string, folds bool) bool {
-	return r.path.forbids(path, folds, cwd, p.cwd) || r.path.relative && r.path.forbids(path, folds, p.roots...)
+	if r.path.from == atCwd && r.path.forbids(path, folds, cwd, p.cwd) || r.path.forbids(path, folds, p.roots...) {
+		return true
+	}
+	return r.path.from != atDir && r.path.forbids(path, folds, p.starts.more...)
 }
 
 // secretInside returns the built-in rule that asks before path (clean) is read: a name of secrets below a root. "":

@@ -13,7 +13,9 @@ import (
 type Rule struct {
 	Text   string // `run_shell`, `Read(secrets/**)`, `Bash(git push *)`
 	Origin string // file and line, flag or environment variable
-	Dir    string // directory that `/x` patterns are relative to, links resolved: that of the file, or the cwd at start
+	// directory of the project whose file has the rule, links resolved: where its `/x` starts; "": each root of the
+	// workspace
+	Dir string
 }
 
 // A rule is a Rule that was understood. It has one condition at most, but a rule that denies or asks may be read in two

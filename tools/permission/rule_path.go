@@ -3,6 +3,7 @@ package permission
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -13,15 +14,24 @@ import (
 
 // A pathPattern is the pattern of a Read or Edit rule.
 type pathPattern struct {
-	list *ignore.List // what a gitignore file in dir would say
-	// what the pattern starts from; of a relative one the directory of the rule, which only counts for deny and ask
-	dir      string
-	relative bool   // it starts from the cwd, and for deny and ask from the roots, too
-	must     string // occurs in every path that the pattern matches: a cheap test before the dear one
+	list *ignore.List // what a gitignore file in the directory that it starts from would say
+	from start
+	dir  string // of atDir; of atCwd that of the rule, which only counts for deny and ask; else ""
+	must string // occurs in every path that the pattern matches: a cheap test before the dear one
+	rest string // the pattern as it is written behind its start, with `**/` before what counts at any depth
 
 	folded     *ignore.List // list, without letter case; nil: for rules that allow
 	foldedMust string
 }
+
+// A start says which directories a pattern is relative to.
+type start int
+
+const (
+	atDir   start = iota // one, whatever the session
+	atRoots              // each root of the workspace; for deny and ask also those of Policy.AlsoFrom
+	atCwd                // the cwd; for deny and ask these, too
+)
 
 // readPattern finds what the pattern starts from, and makes of the rest what a gitignore file in that directory
 // would say.
@@ -39,11 +49,15 @@ func (r *rule) readPattern(spec, home string, v Verdict) error {
 		return err
 	}
 	line := "/" + rest
+	if p.rest = rest; floating && rest != "**" {
+		p.rest = "**/" + rest
+	}
 	switch {
 	case floating && strings.HasSuffix(rest, "/**"):
-		if v != Allow { // whoever allows `dir/**` means the one in the cwd
-			line = "**/" + rest
+		if v == Allow { // whoever allows `dir/**` means the one in the cwd
+			p.rest = rest
 		}
+		line = "/" + p.rest
 	case floating && rest[0] == '#':
 		line = `\` + rest // else it were a comment
 	case floating:
@@ -70,13 +84,11 @@ func (p *pathPattern) anchor(spec, home, dir string) (rest string, floating bool
 	case strings.HasPrefix(spec, "~"):
 		return "", false, errors.New(`"~" is only understood as "~/"; a name that begins so is written "\~"`)
 	case strings.HasPrefix(spec, "/"):
-		if dir == "" {
-			return "", false,
-				errors.New("there is no directory that it could be relative to; write // for an absolute path")
+		if p.dir, rest = clean(dir), spec[1:]; dir == "" {
+			p.from = atRoots
 		}
-		p.dir, rest = clean(dir), spec[1:]
 	default:
-		p.dir, p.relative = clean(dir), true
+		p.dir, p.from = clean(dir), atCwd
 		rest = strings.TrimPrefix(spec, "./")
 		name := strings.TrimSuffix(strings.TrimSuffix(rest, "/"), "/**")
 		floating = rest == spec && !strings.Contains(name, "/")
@@ -160,7 +172,7 @@ func literal(rest string) string {
 }
 
 // forbids says whether a path, or a directory on the way to it, matches the pattern as a rule that denies or asks means
-// it. path is clean, and with folds already folded; from are the directories besides its own that a relative pattern
+// it. path is clean, and with folds already folded; from are the directories that one without a directory of its own
 // starts from. Everything is taken for a directory: a rule about a directory holds whether it exists or not.
 func (p *pathPattern) forbids(path string, folds bool, from ...string) bool {
 	list, must := p.list, p.must
@@ -173,7 +185,7 @@ func (p *pathPattern) forbids(path string, folds bool, from ...string) bool {
 	if covers(list, path, p.dir, folds, true) {
 		return true
 	}
-	if !p.relative {
+	if p.from == atDir {
 		return false
 	}
 	for i, dir := range from {
@@ -184,13 +196,18 @@ func (p *pathPattern) forbids(path string, folds bool, from ...string) bool {
 	return false
 }
 
-// allows says whether a path, or a directory on the way to it, matches the pattern as a rule that allows means it. cwd
-// is where a relative pattern starts.
-func (p *pathPattern) allows(path, cwd string) bool {
-	if p.relative {
-		return strings.Contains(path, p.must) && covers(p.list, path, cwd, false, false)
+// allows says whether a path, or a directory on the way to it, matches the pattern as a rule that allows means it.
+func (p *pathPattern) allows(path, cwd string, roots []string) bool {
+	if !strings.Contains(path, p.must) {
+		return false
 	}
-	return strings.Contains(path, p.must) && covers(p.list, path, p.dir, false, false)
+	switch p.from {
+	case atRoots:
+		return slices.ContainsFunc(roots, func(root string) bool { return covers(p.list, path, root, false, false) })
+	case atCwd:
+		return covers(p.list, path, cwd, false, false)
+	}
+	return covers(p.list, path, p.dir, false, false)
 }
 
 // covers says whether path, or a directory on the way to it, is on the list of a directory. isDir: what path itself

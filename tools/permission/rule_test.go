@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// newPolicy returns a policy of rules that stand in /conf and home /h/u.
+// newPolicy returns a policy of rules of a project in /conf, with the home /h/u.
 func newPolicy(tb testing.TB, texts ...string) *Policy {
 	tb.Helper()
 	o := Options{Home: "/h/u"}
@@ -33,8 +33,8 @@ func TestPatterns(t *testing.T) {
 		// ~/x is in the home directory.
 		{"~/notes", "/h/u/notes /h/u/notes/a", "/h/u2/notes /w/cwd/notes /h/u/x/notes"},
 		{"~/**/x", "/h/u/x /h/u/a/x", "/h/x"},
-		// /x is in the directory of the rule.
-		{"/build", "/conf/build /conf/build/x", "/w/cwd/build /build /conf/a/build"},
+		// /x of a project is in its directory.
+		{"/build", "/conf/build /conf/build/x", "/w/build /w/cwd/build /build /conf/a/build"},
 		{"/a/*.go", "/conf/a/x.go", "/conf/a/b/x.go /conf/b/x.go"},
 		// x/y and ./x start from the cwd, the roots and the directory of the rule.
 		{"a/b", "/w/cwd/a/b /w/a/b /v/a/b/c /conf/a/b", "/w/cwd/x/a/b /a/b /u/a/b"},
@@ -163,8 +163,7 @@ func TestRulesNeedTheirDirectories(t *testing.T) {
 	}{
 		{Rule{Text: "Read(~/x)"}, "", false},
 		{Rule{Text: "Read(~/x)"}, "/h", true},
-		{Rule{Text: "Read(/x)"}, "/h", false},
-		{Rule{Text: "Read(/x)", Dir: "/d"}, "", true},
+		{Rule{Text: "Read(/x)"}, "", true},
 		{Rule{Text: "Read(x)"}, "", true},
 		{Rule{Text: "Read(//x)"}, "", true},
 	} {

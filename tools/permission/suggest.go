@@ -25,11 +25,11 @@ func (p *Policy) Suggest(r Request) string {
 	if d := p.Decide(r); d.Verdict != Ask || d.Hard || dangerous(&r) != "" {
 		return ""
 	}
-	for _, text := range p.suggestions(&r) {
+	for _, text := range suggestions(&r, p.readsOutside(&r)) {
 		if utf8.RuneCountInString(text) > maxSuggested || strings.ContainsFunc(text, guarded.Invisible) {
 			continue
 		}
-		rule, err := parse(Rule{Text: text, Origin: Granted}, "", Allow)
+		rule, err := parseGrant(text, Granted)
 		if err != nil {
 			continue
 		}
@@ -42,8 +42,9 @@ func (p *Policy) Suggest(r Request) string {
 	return ""
 }
 
-// suggestions are rules that might allow the call, the best first.
-func (p *Policy) suggestions(r *Request) []string {
+// suggestions are rules that might allow the call, the best first. outside is a file outside the roots that a command
+// of the call reads; "": none.
+func suggestions(r *Request, outside string) []string {
 	var own *Target
 	for i := range r.Targets {
 		if t := &r.Targets[i]; t.Use == ByCall {
@@ -59,13 +60,13 @@ func (p *Policy) suggestions(r *Request) []string {
 	switch own.Kind {
 	case Path:
 		if r.changes(own) {
-			return []string{"Edit(/" + escapePath(own.Value) + ")"}
+			return []string{"Edit(" + absolutePattern(own.Value) + ")"}
 		}
-		return []string{"Read(/" + escapePath(own.Value) + ")"}
+		return []string{"Read(" + absolutePattern(own.Value) + ")"}
 	case Command:
 		texts := commandSuggestions(own)
-		if outside := p.readsOutside(r); outside != "" && r.ReadOnly {
-			texts = append(texts, "Read(/"+escapePath(outside)+")")
+		if outside != "" && r.ReadOnly {
+			texts = append(texts, "Read("+absolutePattern(outside)+")")
 		}
 		return texts
 	case Domain:
@@ -96,9 +97,11 @@ func commandSuggestions(t *Target) []string {
 	return []string{whole}
 }
 
-// escapePath writes a path as a pattern that stands for it alone.
-func escapePath(path string) string {
-	var b strings.Builder
+// absolutePattern writes a path as a pattern that stands for it alone, wherever a rule with it is kept.
+func absolutePattern(path string) string {
+	path = strings.TrimPrefix(clean(path), "/")
+	b := strings.Builder{}
+	b.WriteString("//")
 	for i := range len(path) {
 		if strings.IndexByte(`*?[\`, path[i]) >= 0 {
 			b.WriteByte('\\')

@@ -57,3 +57,40 @@ func TestSuggest(t *testing.T) {
 		t.Errorf("got %q of no policy", got)
 	}
 }
+
+// TestSuggestedMeansTheSame: a rule that a person allowed for good is written into a file, where it must mean what was
+// shown: the one file, whatever the roots and the cwd are there, and no file of the same name in another root.
+func TestSuggestedMeansTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	for _, call := range []string{"edit src/a[1].go", "edit /v/b c.txt", "sh make -j4 all", "sh npm run build", "fetch Example.com"} {
+		r, err := w.request(call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule := mustNew(t, w.options).At(w.roots, w.cwd).Suggest(r)
+		if rule == "" {
+			t.Fatalf("%s: nothing is suggested", call)
+		}
+		o := w.options
+		o.Allow = []Rule{{Text: rule, Origin: "config.toml:1"}}
+		later := mustNew(t, o)
+		for _, at := range []*Policy{later.At(w.roots, w.cwd), later.At([]string{"/other"}, "/other/deep")} {
+			if d := at.Decide(r); d.Verdict != Allow || d.Rule != rule {
+				t.Errorf("%s: the rule %s that was shown, in a file, makes %+v of the call", call, rule, d)
+			}
+		}
+	}
+	o := w.options
+	o.Allow = []Rule{{Text: `Edit(//w/src/a\[1].go)`}}
+	w.options = o
+	for _, call := range []string{"edit /v/src/a[1].go", "edit src/a1.go", "edit /v/w/src/a[1].go", "edit src/a[1].go.x"} {
+		r, err := w.request(call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := mustNew(t, o).At(w.roots, w.cwd).Decide(r); d.Verdict != Ask {
+			t.Errorf("%s: a rule about another file makes %+v", call, d)
+		}
+	}
+}

@@ -18,7 +18,8 @@ func JobRefusal(ctx context.Context, env tool.Env, id string, err error) error {
 	if !errors.Is(err, shell.ErrUnknown) {
 		return err
 	}
-	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s.", wording.Clip(id, 80), JobNames(ctx, env))
+	return tool.Refuse(tool.JobUnknown, "No job %s. Running: %s. Call job_list to see those that have ended.",
+		wording.Clip(id, 80), JobNames(ctx, env))
 }
 
 // JobNames names the session's running jobs.

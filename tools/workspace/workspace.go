@@ -169,14 +169,9 @@ func (s *Space) ReadableFile(file string) *Space {
 // Roots returns the canonical roots, in the order given. The slice is the caller's afterwards.
 func (s *Space) Roots() []string { return slices.Clone(s.roots) }
 
-// First is the first root that the Space was opened with, canonical, whatever a Narrowing leaves of it: by it changes
-// of one workspace are known to belong together. "": it was opened without one.
-func (s *Space) First() string {
-	if len(s.whole) == 0 {
-		return ""
-	}
-	return s.whole[0]
-}
+// Whole returns the roots that the Space was opened with, canonical, whatever a Narrowing leaves of them. The slice is
+// the caller's afterwards.
+func (s *Space) Whole() []string { return slices.Clone(s.whole) }
 
 // Cwd returns where relative paths start. It may have vanished from the disk since.
 func (s *Space) Cwd() string { return s.cwd }
