@@ -88,7 +88,8 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		return tool.Result{},
 			tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
-	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
+	scope := search.Scope{Place: search.Place{Dir: place.Dir, Name: place.Name, Path: place.Path},
+		Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
 	kept := viewing.LeaveOut(env, &scope)
 	if !slices.Contains(strings.Split(in.Pattern, "/"), "node_modules") {
 		scope.SkipDirs = append(scope.SkipDirs, "node_modules")

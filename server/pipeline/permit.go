@@ -18,6 +18,7 @@ import (
 // the place in the queue first.
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
+	c.guard()
 	c.record.decided(d, r)
 	if c.record.By == byHook {
 		c.record.Origin = c.found.Hooks.Origin
@@ -67,6 +68,14 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 		return nil
 	case d.Verdict == permission.Ask:
 		return c.settleAsk(ctx, d, r)
+	}
+	return c.denial(d)
+}
+
+// denial is the refusal of what a decision denies.
+func (c *call) denial(d permission.Decision) error {
+	name := c.bound.Spec.Name
+	switch {
 	case d.Off:
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", name, because(d))
 	case d.Origin == permission.BuiltIn:

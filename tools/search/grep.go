@@ -96,7 +96,7 @@ func (g *grep) file(s *scanner, d folder, rel, name string) {
 		return
 	}
 	defer f.close()
-	g.scan(s, f, f.stat, rel, false)
+	g.scan(s, f, f.stat, rel, func() (stat, error) { return d.lstat(name) })
 }
 
 // named searches a file that the query names, whatever it is like.
@@ -105,15 +105,23 @@ func (g *grep) named(f *os.File, st stat) {
 	c := newCrew()
 	c.spawn(g.run, func() {
 		defer f.Close() // read only
-		g.scan(s, f, st, "", true)
+		g.scan(s, f, st, "", func() (stat, error) {
+			info, err := g.q.Place.Dir.Lstat(g.q.Place.name())
+			if err != nil {
+				return stat{}, err
+			}
+			return fileStat(info), nil
+		})
 	})
 	g.wait(c)
 }
 
-// scan searches an open file and notes what the Coverage says about it.
-func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, named bool) {
+// scan searches an open file and notes what the Coverage says about it. rel "": the query names it. look finds what
+// stands at its name now.
+func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, look func() (stat, error)) {
+	named := rel == ""
 	e := &entry{rel: rel, hits: FileHits{Path: g.walk.abs(rel), ModTime: st.mtime}}
-	s.sink.start(e, func() bool { return g.walk.may(rel, st) })
+	s.sink.start(e, func() bool { return g.walk.mayOpened(rel, st, look) })
 	err := s.read(f, named)
 	s.sink.end()
 	switch {

@@ -26,7 +26,7 @@ func (s *Space) Resolve(path string) (real string, inside bool) {
 }
 
 func (s *Space) real(path string, a Access) (string, error) {
-	p, err := s.Open(path, a)
+	p, err := s.open(path, a)
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +42,7 @@ func (s *Space) Inside(path string) bool {
 
 // Barred says whether something that is no directory stands on the way to path, so that nothing can be there.
 func (s *Space) Barred(path string) bool {
-	p, err := s.Open(path, Write)
+	p, err := s.open(path, Write)
 	if err == nil {
 		_ = p.Dir.Close() // it was only read
 	}
@@ -63,7 +63,7 @@ func (s *Space) Same(a, b string) bool {
 
 // look returns what is at path, with links followed.
 func (s *Space) look(path string) (os.FileInfo, error) {
-	p, err := s.Open(path, Read)
+	p, err := s.open(path, Read)
 	if err != nil {
 		return nil, err
 	}

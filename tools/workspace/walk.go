@@ -26,14 +26,30 @@ const (
 // place of its target, so the link stays. Open does not open the last component itself, so a FIFO does not block it.
 //
 // Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, ErrSystem,
-// os.ErrClosed, or what the system said (ENOTDIR for a file that stands where a directory is needed).
+// os.ErrClosed, what the system said (ENOTDIR for a file that stands where a directory is needed), or what the Guard
+// said.
 func (s *Space) Open(path string, a Access) (Place, error) {
+	w, err := s.walkTo(path, a)
+	if err != nil || s.guard == nil {
+		return w.place, err
+	}
+	return s.guarded(w)
+}
+
+// open is Open without the Guard, to learn about a path.
+func (s *Space) open(path string, a Access) (Place, error) {
+	w, err := s.walkTo(path, a)
+	return w.place, err
+}
+
+func (s *Space) walkTo(path string, a Access) (walk, error) {
 	abs, err := s.spell(path)
 	if err != nil {
-		return Place{}, err
+		return walk{}, err
 	}
 	w := walk{space: s, abs: abs, access: a}
-	return w.resolve()
+	w.place, err = w.resolve()
+	return w, err
 }
 
 // A walk is one resolution. It goes down by handles, one component at a time; whenever the way leaves the current
@@ -51,6 +67,9 @@ type walk struct {
 
 	links, steps int
 	link, target string // the last link that was followed
+
+	place Place       // the end
+	info  fs.FileInfo // of what stood at its Name; nil: nothing, or it is an area
 }
 
 // resolve runs the walk to its end.
@@ -164,6 +183,7 @@ func (w *walk) step(name string) (place Place, done bool, err error) {
 		case w.base.foreign(w.dir, name, info):
 			return Place{}, true, failed(w.abs, ErrSystem)
 		case len(w.todo) == 1:
+			w.info = info
 			return Place{Dir: w.dir, Name: name, Path: filepath.Join(w.at, name)}, true, nil
 		case !info.IsDir():
 			return Place{}, true, failed(w.abs, syscall.ENOTDIR)

@@ -8,6 +8,7 @@ package workspace
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,6 +43,7 @@ type Space struct {
 	links  *linkIndex
 	cases  *caseIndex
 	short  *shortcut
+	guard  Guard // nil: whatever lies in an area may be opened
 }
 
 // A Place is a path as it will be reached: Dir is a handle on the deepest existing directory on the way, Name the
@@ -52,9 +54,10 @@ type Space struct {
 // Whoever opens Name later must not trust what stood there before: another process may have put a link in its
 // place. Dir keeps such a link below itself.
 type Place struct {
-	Dir  *os.Root
-	Name string
-	Path string
+	Dir    *os.Root
+	Name   string
+	Path   string
+	Linked func(fs.FileInfo) error // asks the Guard about an open file with other names, before it is used; nil: nobody
 }
 
 // Open makes a Space over roots, which must be existing directories; links in them are resolved here, once. `/`,
