@@ -30,18 +30,30 @@ type Opened struct {
 	info  fs.FileInfo // nil: nothing is there yet, or it is an area
 }
 
-// guarded asks the Guard about the end of a walk.
-func (s *Space) guarded(w walk) (Place, error) {
-	o := Opened{Asked: w.abs, Path: w.place.Path, Access: w.access, space: s, place: w.place, info: w.info}
-	if err := s.guard(o); err != nil {
+// openGuarded is Open where there is a Guard.
+func (s *Space) openGuarded(path string, a Access) (Place, error) {
+	abs, err := s.spell(path)
+	if err != nil {
+		return Place{}, err
+	}
+	w := walk{space: s, abs: abs, access: a, guarded: true}
+	place, err := w.resolve()
+	if err != nil {
+		return Place{}, err
+	}
+	o := Opened{Asked: abs, Path: place.Path, Access: a, space: s, place: place, info: w.info}
+	if err = s.guard(o); err == nil && w.absent {
+		err = &MissingError{Path: abs}
+	}
+	if err != nil {
 		w.drop()
 		return Place{}, err
 	}
-	w.place.Linked = func(info fs.FileInfo) error {
+	place.Linked = func(info fs.FileInfo) error {
 		o.info = info
 		return s.guard(o)
 	}
-	return w.place, nil
+	return place, nil
 }
 
 // Is says whether Resolve and Names have said before that this is what is at the path: real and also are their answers,

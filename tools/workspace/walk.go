@@ -29,27 +29,20 @@ const (
 // os.ErrClosed, what the system said (ENOTDIR for a file that stands where a directory is needed), or what the Guard
 // said.
 func (s *Space) Open(path string, a Access) (Place, error) {
-	w, err := s.walkTo(path, a)
-	if err != nil || s.guard == nil {
-		return w.place, err
+	if s.guard == nil {
+		return s.open(path, a)
 	}
-	return s.guarded(w)
+	return s.openGuarded(path, a)
 }
 
 // open is Open without the Guard, to learn about a path.
 func (s *Space) open(path string, a Access) (Place, error) {
-	w, err := s.walkTo(path, a)
-	return w.place, err
-}
-
-func (s *Space) walkTo(path string, a Access) (walk, error) {
 	abs, err := s.spell(path)
 	if err != nil {
-		return walk{}, err
+		return Place{}, err
 	}
 	w := walk{space: s, abs: abs, access: a}
-	w.place, err = w.resolve()
-	return w, err
+	return w.resolve()
 }
 
 // A walk is one resolution. It goes down by handles, one component at a time; whenever the way leaves the current
@@ -68,8 +61,9 @@ type walk struct {
 	links, steps int
 	link, target string // the last link that was followed
 
-	place Place       // the end
-	info  fs.FileInfo // of what stood at its Name; nil: nothing, or it is an area
+	info    fs.FileInfo // of what stands at the end; nil: nothing, or it is an area
+	guarded bool        // where nothing is there to read, that is absent, and no error: the Guard is asked before
+	absent  bool
 }
 
 // resolve runs the walk to its end.
@@ -272,9 +266,10 @@ func components(path string) []string {
 
 // missing is the answer when the next component is not there.
 func (w *walk) missing() (Place, error) {
-	if w.access == Read {
+	if w.access == Read && !w.guarded {
 		return Place{}, &MissingError{Path: w.abs}
 	}
+	w.absent = w.access == Read
 	for _, name := range w.todo {
 		if name == ".." { // the way back up is as missing as the way down
 			return Place{}, &MissingError{Path: w.abs}
