@@ -102,7 +102,7 @@ func eachDenied(dir string, put func(from, to string) error) error {
 // sprungCalls are calls through swap.
 var sprungCalls = []struct {
 	name, tool string
-	args       []any // paths begin with swap/
+	args       []any  // paths begin with swap/
 	whole      bool   // it is about the directory, and not about one of the files that both have
 	before     string // a file that is read first; of an undo, that is changed first
 }{

@@ -19,7 +19,9 @@ func (c *call) guard() {
 
 func allows(v permission.Verdict) bool { return v == permission.Allow }
 
-func namesFile(t permission.Target) bool { return t.Kind == permission.Path && t.Use == permission.ByCall }
+func namesFile(t permission.Target) bool {
+	return t.Kind == permission.Path && t.Use == permission.ByCall
+}
 
 // allowOpened lets pass what the decision was about. Of anything else it asks the rules anew: what they deny is refused as if
 // the call had named it, and what the call may read, as a name near one that does not exist, is read. For the rest the
