@@ -84,7 +84,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	defer place.Dir.Close()
 	if info, err := place.Dir.Lstat(place.Name); err != nil {
 		return tool.Result{}, wording.PathRefusal(env, base, err)
-	} else if !info.IsDir() {
+	} else if !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 { // a link was put there since: the search says so
 		return tool.Result{},
 			tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
