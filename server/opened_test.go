@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"image"
 	"image/png"
@@ -181,6 +182,23 @@ func TestRulesHoldOnWhatIsOpened(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkReadFile reads a small file, with and without a rule about paths.
+func BenchmarkReadFile(b *testing.B) {
+	for name, rule := range map[string]string{"rule": "Read(denied/**)", "no rule": ""} {
+		b.Run(name, func(b *testing.B) {
+			f := start(b, setup{settings: map[string]string{"permissions.deny": rule}})
+			must(b, os.MkdirAll(filepath.Join(f.work, "a/b"), 0o755))
+			must(b, os.WriteFile(filepath.Join(f.work, "a/b/c.txt"), []byte("head\n"), 0o644))
+			args := json.RawMessage(`{"file_path":"a/b/c.txt"}`)
+			for b.Loop() {
+				if text, err := f.Call("read_file", args); err != nil || strings.HasPrefix(text, "!") {
+					b.Fatal(text, err)
+				}
+			}
+		})
 	}
 }
 

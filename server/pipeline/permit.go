@@ -18,7 +18,7 @@ import (
 // the place in the queue first.
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
-	c.guard()
+	guardOpens(c)
 	c.record.decided(d, r)
 	if c.record.By == byHook {
 		c.record.Origin = c.found.Hooks.Origin
@@ -69,12 +69,11 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 	case d.Verdict == permission.Ask:
 		return c.settleAsk(ctx, d, r)
 	}
-	return c.denial(d)
+	return denial(name, d)
 }
 
-// denial is the refusal of what a decision denies.
-func (c *call) denial(d permission.Decision) error {
-	name := c.bound.Spec.Name
+// denial is the refusal of a call of the tool name that a decision denies.
+func denial(name string, d permission.Decision) error {
 	switch {
 	case d.Off:
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", name, because(d))

@@ -121,7 +121,7 @@ func (g *grep) named(f *os.File, st stat) {
 func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, look func() (stat, error)) {
 	named := rel == ""
 	e := &entry{rel: rel, hits: FileHits{Path: g.walk.abs(rel), ModTime: st.mtime}}
-	s.sink.start(e, func() bool { return g.walk.mayOpened(rel, st, look) })
+	s.sink.start(e, func() bool { return g.may(rel, st, look) })
 	err := s.read(f, named)
 	s.sink.end()
 	switch {
@@ -137,6 +137,19 @@ func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, look func() (s
 		g.log.searched(1, s.src.file.n)
 		g.noteTraits(s.traits, rel, named)
 	}
+}
+
+// may is walk.may of a file that was opened by its name. Where the names of a file matter, that name must still be its
+// own: a link to it that came and went between would have left one name, which is another one.
+func (g *grep) may(rel string, st stat, look func() (stat, error)) bool {
+	if g.walk.scope.SkipID != nil {
+		now, err := look()
+		if err != nil || now.dev != st.dev || now.ino != st.ino {
+			return false
+		}
+		st.links = max(st.links, now.links)
+	}
+	return g.walk.may(rel, st)
 }
 
 // noteTraits counts what was left out of a file.

@@ -55,8 +55,8 @@ func (p Place) openBy(open opener) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// handle opens the place, and tries again where a link may have come and gone. before is what stood there. A link is not
-// followed: the place was resolved.
+// handle opens the place, and tries again where a link may have come and gone. before is what stood there. A link is
+// not followed: the place was resolved.
 func (p Place) handle(open opener) (f *os.File, before fs.FileInfo, err error) {
 	var first fs.FileInfo
 	for try := 1; ; try++ {

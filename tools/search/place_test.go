@@ -124,8 +124,8 @@ func TestFileThatLostItsName(t *testing.T) {
 		"lost one":              {skips, stat{dev: 1, ino: 9, links: 2}, stat{dev: 1, ino: 9, links: 1}, nil, false},
 		"has others, all known": {skips, stat{dev: 1, ino: 2, links: 2}, stat{dev: 1, ino: 2, links: 2}, nil, true},
 	} {
-		w := &walk{scope: Scope{SkipID: c.skip}}
-		if got := w.mayOpened("x", c.opened, func() (stat, error) { return c.now, c.gone }); got != c.want {
+		g := &grep{run: &run{walk: &walk{scope: Scope{SkipID: c.skip}}}}
+		if got := g.may("x", c.opened, func() (stat, error) { return c.now, c.gone }); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

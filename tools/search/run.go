@@ -152,19 +152,6 @@ func (r *run) coverage() (Coverage, error) {
 	return r.log.result(), nil
 }
 
-// mayOpened is may of a file that was opened by its name. Where the names of a file matter, that name must still be its
-// own: a link to it that came and went between would have left one name, which is another one.
-func (w *walk) mayOpened(rel string, st stat, look func() (stat, error)) bool {
-	if w.scope.SkipID != nil {
-		now, err := look()
-		if err != nil || now.dev != st.dev || now.ino != st.ino {
-			return false
-		}
-		st.links = max(st.links, now.links)
-	}
-	return w.may(rel, st)
-}
-
 // may asks whether anyone may know of a file that would be reported.
 func (w *walk) may(rel string, st stat) bool {
 	if w.hidden(rel) {

@@ -30,32 +30,6 @@ type Opened struct {
 	info  fs.FileInfo // nil: nothing is there yet, or it is an area
 }
 
-// openGuarded is Open where there is a Guard.
-func (s *Space) openGuarded(path string, a Access) (Place, error) {
-	abs, err := s.spell(path)
-	if err != nil {
-		return Place{}, err
-	}
-	w := walk{space: s, abs: abs, access: a, guarded: true}
-	place, err := w.resolve()
-	if err != nil {
-		return Place{}, err
-	}
-	o := Opened{Asked: abs, Path: place.Path, Access: a, space: s, place: place, info: w.info}
-	if err = s.guard(o); err == nil && w.absent {
-		err = &MissingError{Path: abs}
-	}
-	if err != nil {
-		w.drop()
-		return Place{}, err
-	}
-	place.Linked = func(info fs.FileInfo) error {
-		o.info = info
-		return s.guard(o)
-	}
-	return place, nil
-}
-
 // Is says whether Resolve and Names have said before that this is what is at the path: real and also are their answers,
 // and whole is that of Names. It asks the system for nothing where the file has one name.
 func (o Opened) Is(real string, also []string, whole bool) bool {
@@ -63,7 +37,8 @@ func (o Opened) Is(real string, also []string, whole bool) bool {
 		return false
 	}
 	names, all := o.Names()
-	return (all || !whole) && !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(also, name) })
+	stranger := func(name string) bool { return !slices.Contains(also, name) }
+	return (all || !whole) && !slices.ContainsFunc(names, stranger)
 }
 
 // Real is what Resolve says of it.

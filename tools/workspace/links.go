@@ -54,7 +54,7 @@ type linkEntry struct {
 // What does not exist, or cannot be reached, has no other names. Files with one name cost one look at them, others a
 // walk of the roots (at most maxLinkEntries entries), which is good for all files for some seconds.
 func (s *Space) Names(path string) (names []string, whole bool) {
-	p, err := s.open(path, Read)
+	p, err := openBy(s, path, Read, nil)
 	if err != nil {
 		return nil, true
 	}

@@ -28,21 +28,32 @@ const (
 // Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, ErrSystem,
 // os.ErrClosed, what the system said (ENOTDIR for a file that stands where a directory is needed), or what the Guard
 // said.
-func (s *Space) Open(path string, a Access) (Place, error) {
-	if s.guard == nil {
-		return s.open(path, a)
-	}
-	return s.openGuarded(path, a)
-}
+func (s *Space) Open(path string, a Access) (Place, error) { return openBy(s, path, a, s.guard) }
 
-// open is Open without the Guard, to learn about a path.
-func (s *Space) open(path string, a Access) (Place, error) {
+// openBy is Open with that Guard; nil: to learn about a path.
+func openBy(s *Space, path string, a Access, guard Guard) (Place, error) {
 	abs, err := s.spell(path)
 	if err != nil {
 		return Place{}, err
 	}
-	w := walk{space: s, abs: abs, access: a}
-	return w.resolve()
+	w := walk{space: s, abs: abs, access: a, guarded: guard != nil}
+	place, err := w.resolve()
+	if err != nil || guard == nil {
+		return place, err
+	}
+	o := Opened{Asked: abs, Path: place.Path, Access: a, space: s, place: place, info: w.info}
+	if err = guard(o); err == nil && w.absent {
+		err = &MissingError{Path: abs}
+	}
+	if err != nil {
+		w.drop()
+		return Place{}, err
+	}
+	place.Linked = func(info fs.FileInfo) error {
+		o.info = info
+		return guard(o)
+	}
+	return place, nil
 }
 
 // A walk is one resolution. It goes down by handles, one component at a time; whenever the way leaves the current

@@ -3,7 +3,8 @@
 // Every path goes through a Space. It compares a path with the roots by whole components, and then opens it through
 // directory handles (os.Root), one component at a time, so neither a string prefix nor a swap between check and use
 // decides which file is touched. The kernel follows no link here: a Space reads a link and resolves its target by the
-// same rules, from the beginning. The package knows no rules, no tools and no file contents.
+// same rules, from the beginning. The package knows no rules, no tools and no file contents; whoever has rules gives
+// the Space a Guard, which is asked about what was opened.
 package workspace
 
 import (
