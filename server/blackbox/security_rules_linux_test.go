@@ -100,6 +100,20 @@ func (r *race) ruleCalls(n int) map[string][][]any {
 	}
 }
 
+// clearNew removes what a call has made, so that the tree stays small, and fails if it was made where a rule denies it.
+func (r *race) clearNew(n int) {
+	for _, name := range []string{fmt.Sprintf("new%d.txt", n), fmt.Sprintf("new%d", n)} {
+		for _, dir := range []string{"denied", ".git/hooks"} {
+			if _, err := os.Lstat(r.path(dir + "/" + name)); err == nil {
+				r.Errorf("%s was made in %s", name, dir)
+			}
+		}
+		for _, dir := range []string{"open", "out", "dir", "dir.trap"} {
+			_ = os.RemoveAll(r.path(dir + "/" + name)) // of the last two one is a link
+		}
+	}
+}
+
 // runRules makes calls of every tool, racers at a time.
 func (r *race) runRules(each int) {
 	r.Helper()
@@ -116,6 +130,9 @@ func (r *race) runRules(each int) {
 				}
 				calls := r.ruleCalls(n)[tool]
 				r.did(tool, tool, calls[n%len(calls)]...)
+				if tool == "write_file" {
+					r.clearNew(n)
+				}
 			}
 		})
 	}
