@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"slices"
 
 	"codehand/tools/permission"
@@ -51,9 +52,29 @@ func decideOpened(c *call, r permission.Request, o workspace.Opened) error {
 	case d.Verdict == permission.Allow && o.Access == workspace.Read:
 		return nil
 	case d.Verdict == permission.Deny:
-		c.record.decided(d, r)
-		return denial(c.bound.Spec.Name, d)
+		refused, _ := refusal(denial(c.bound.Spec.Name, d))
+		refused.Cause = &deniedOpen{d, r}
+		return refused
 	}
 	return tool.Refuse(tool.Busy,
 		"%s leads to another file than when this call was checked. Nothing was done. Try again.", o.Asked)
+}
+
+// A deniedOpen is the cause of a refusal: a path led to what the rules deny when it was opened.
+type deniedOpen struct {
+	decision permission.Decision
+	request  permission.Request
+}
+
+// Error names the file that was opened, for the log.
+func (e *deniedOpen) Error() string { return "when it was opened the path led to " + e.request.Targets[0].Real }
+
+// toldDenied notes a call that was refused for what it opened, as one that was refused before it ran.
+func toldDenied(c *call, err error) error {
+	no, is := errors.AsType[*deniedOpen](err)
+	if !is {
+		return err
+	}
+	c.record.decided(no.decision, no.request)
+	return c.denied(err)
 }
