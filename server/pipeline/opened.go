@@ -67,7 +67,9 @@ type deniedOpen struct {
 }
 
 // Error names the file that was opened, for the log.
-func (e *deniedOpen) Error() string { return "when it was opened the path led to " + e.request.Targets[0].Real }
+func (e *deniedOpen) Error() string {
+	return "when it was opened the path led to " + e.request.Targets[0].Real
+}
 
 // toldDenied notes a call that was refused for what it opened, as one that was refused before it ran.
 func toldDenied(c *call, err error) error {
