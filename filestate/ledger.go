@@ -17,9 +17,10 @@ import (
 // way, Name the rest of the path below it, Path the canonical absolute path (links resolved), which
 // is what memory and locks go by. workspace.Place has the same fields and converts.
 type File struct {
-	Dir  *os.Root
-	Name string
-	Path string
+	Dir    *os.Root
+	Name   string
+	Path   string
+	Linked func(os.FileInfo) error // asked about an open file with other names, before it is used; nil: nobody is
 }
 
 // Close closes Dir. The zero File has nothing to close.
@@ -33,7 +34,7 @@ func (f File) Close() error {
 // OpenRegular opens a regular file for reading, without blocking, and remembers nothing of it. Errors are those of
 // Ledger.Open.
 func OpenRegular(f File) (*os.File, error) {
-	file, _, err := disk.OpenRegular(f.Dir, f.Name, f.Path)
+	file, _, err := disk.OpenAsked(f.Dir, f.Name, f.Path, f.Linked)
 	return file, err
 }
 

@@ -26,7 +26,7 @@ func TestLockFailedNamesItsFile(t *testing.T) {
 		var edits []Edit
 		for _, name := range []string{"a", "b", "c"} {
 			path := filepath.Join(dir, name)
-			edits = append(edits, Edit{File: File{root, name, path}, Unseen: true, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
+			edits = append(edits, Edit{File: File{Dir: root, Name: name, Path: path}, Unseen: true, Change: func([]byte) ([]byte, error) { return []byte("x"), nil }})
 		}
 		// A directory where the lock file should be.
 		sum := sha256.Sum256([]byte(filepath.Join(dir, wrong)))

@@ -105,7 +105,7 @@ func (l *Ledger) foreign(ctx context.Context, w *work) error {
 	if w.file != nil {
 		e.Was, e.Old = w.edit.claim().VersionOf(w.known, *w.content()), w.old
 	}
-	file, stamp, err := disk.OpenRegular(w.dir, w.name, w.path)
+	file, stamp, err := disk.OpenAsked(w.dir, w.name, w.path, w.edit.File.Linked)
 	if err != nil {
 		return e
 	}

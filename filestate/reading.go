@@ -23,7 +23,7 @@ func (l *Ledger) Open(ctx context.Context, f File) (*Reading, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	file, stamp, err := disk.OpenRegular(f.Dir, f.Name, f.Path)
+	file, stamp, err := disk.OpenAsked(f.Dir, f.Name, f.Path, f.Linked)
 	if err != nil {
 		return nil, err
 	}

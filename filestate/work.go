@@ -72,7 +72,7 @@ func (w *work) open() error {
 }
 
 func (w *work) openFile() error {
-	file, stamp, err := disk.OpenRegular(w.dir, w.name, w.path)
+	file, stamp, err := disk.OpenAsked(w.dir, w.name, w.path, w.edit.File.Linked)
 	if errors.Is(err, disk.ErrMoved) {
 		// The name has become a link since it was resolved: what it stands for was never seen.
 		return &StaleError{Path: w.path, Was: w.edit.Version}

@@ -107,8 +107,7 @@ func (l *Ledger) write(ctx context.Context, works []*work) error {
 	return nil
 }
 
-// syncDirs writes the new names to the disk: once for each directory, and for those above that were
-// made.
+// syncDirs writes the new names to the disk: once for each directory, and for those above that were made.
 func (l *Ledger) syncDirs(works []*work) {
 	done := make(map[string]error)
 	for _, w := range works {

@@ -77,8 +77,8 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 	defer place.Dir.Close()
 	in.Mode = cmp.Or(in.Mode, env.Prefs.GrepMode, "files_with_matches")
 	q := search.GrepQuery{
-		Scope: search.Scope{Place: search.Place(place), Globs: search.SplitGlobs(in.Glob),
-			SkipDirs: []string{".git"}},
+		Scope: search.Scope{Place: search.Place{Dir: place.Dir, Name: place.Name, Path: place.Path},
+			Globs: search.SplitGlobs(in.Glob), SkipDirs: []string{".git"}},
 		Pattern: in.Pattern, Fold: in.Fold, Multiline: in.Multiline, Newest: in.Mode == "files_with_matches",
 		Spans:  in.Only,
 		Mode:   map[string]search.Mode{"content": search.Lines, "count": search.Count}[in.Mode],

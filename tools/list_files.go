@@ -84,11 +84,12 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	defer place.Dir.Close()
 	if info, err := place.Dir.Lstat(place.Name); err != nil {
 		return tool.Result{}, wording.PathRefusal(env, base, err)
-	} else if !info.IsDir() {
+	} else if !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 { // a link was put there since: the search says so
 		return tool.Result{},
 			tool.Refuse(tool.NotDirectory, "%s is not a directory. Use its directory as path, or read_file.", base)
 	}
-	scope := search.Scope{Place: search.Place(place), Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
+	scope := search.Scope{Place: search.Place{Dir: place.Dir, Name: place.Name, Path: place.Path},
+		Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
 	kept := viewing.LeaveOut(env, &scope)
 	if !slices.Contains(strings.Split(in.Pattern, "/"), "node_modules") {
 		scope.SkipDirs = append(scope.SkipDirs, "node_modules")

@@ -77,7 +77,7 @@ var rooms = map[string][]string{
 	"server/jsonrpc":  {},
 	"server/listen":   {"server/auth", "server/config"},
 	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool"},
+	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
 	"server/auth":     {},
 	"server/config":   {"server/auth", "tools/permission"},
 	"server/state":    {},

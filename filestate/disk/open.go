@@ -30,6 +30,24 @@ func OpenRegular(dir *os.Root, name, path string) (*os.File, Stamp, error) {
 	return openRegular(dir, name, path, dir.OpenFile)
 }
 
+// OpenAsked is OpenRegular that asks linked about the open file if it has, or may have, other names: the name can have
+// become one of another file since it was resolved. The error is that of linked. nil: nobody is asked.
+func OpenAsked(dir *os.Root, name, path string, linked func(fs.FileInfo) error) (*os.File, Stamp, error) {
+	f, stamp, err := OpenRegular(dir, name, path)
+	if err != nil || linked == nil || stamp.Nlink == 1 {
+		return f, stamp, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = linked(info)
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written to it
+		return nil, Stamp{}, err
+	}
+	return f, stamp, nil
+}
+
 func openRegular(dir *os.Root, name, path string,
 	open func(string, int, fs.FileMode) (*os.File, error)) (*os.File, Stamp, error) {
 	var stays staying
@@ -53,12 +71,21 @@ func openRegular(dir *os.Root, name, path string,
 		}
 		after, err := f.Stat()
 		if err == nil && os.SameFile(before, after) && after.Mode().IsRegular() {
-			settle(f)
-			return f, StampOf(after), nil
+			if stamp := StampOf(after); !relinked(before, stamp) {
+				settle(f)
+				return f, stamp, nil
+			}
 		}
 		_ = f.Close() // nothing was written to it
 	}
 	return nil, Stamp{}, fmt.Errorf("open %s: %w", path, ErrMoved)
+}
+
+// relinked says whether a file got or lost a name between the look and the opening, so that neither count of its names
+// tells what it had when it was opened. A change of the content sets both times, one of the names only the second.
+func relinked(before fs.FileInfo, after Stamp) bool {
+	s := StampOf(before)
+	return s.Nlink != after.Nlink || s.Ctime != after.Ctime && s.Mtime == after.Mtime
 }
 
 // metLink says that an os.Root met a link, which stands there since the look. If that leads out, it has an error of its

@@ -280,3 +280,40 @@ func TestDirectoriesThatChange(t *testing.T) {
 		})
 	}
 }
+
+// A file that has other names is asked about once it is open, and closed again where it is not to be used.
+func TestOpenAsked(t *testing.T) {
+	t.Parallel()
+	path, dir := kinds(t)
+	if err := dir.WriteFile("one name", []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("no")
+	for _, c := range []struct {
+		name  string
+		says  error
+		asked bool
+		want  error
+	}{
+		{"one name", no, false, nil}, {"file", nil, true, nil}, {"file", no, true, no}, {"other name", no, true, no},
+		{"link", no, false, disk.ErrMoved}, {"missing", no, false, fs.ErrNotExist},
+	} {
+		asked := false
+		f, stamp, err := disk.OpenAsked(dir, c.name, filepath.Join(path, c.name), func(info fs.FileInfo) error {
+			now, err := dir.Stat(c.name)
+			asked = err == nil && os.SameFile(info, now)
+			return c.says
+		})
+		if asked != c.asked || !errors.Is(err, c.want) || (f == nil) != (c.want != nil) || err == nil && stamp.Ino == 0 {
+			t.Errorf("%s: asked %v, %v, stamp %+v; want asked %v, %v", c.name, asked, err, stamp, c.asked, c.want)
+		}
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	if f, _, err := disk.OpenAsked(dir, "file", path, nil); err != nil {
+		t.Errorf("with nobody to ask: %v", err)
+	} else {
+		_ = f.Close()
+	}
+}

@@ -79,3 +79,51 @@ func TestRefusedBySystem(t *testing.T) {
 		})
 	}
 }
+
+// A name was that of a file with another name, and was taken away again while it was opened: with one name left, the
+// file would pass for one that only ever had this name.
+func TestOpenOfANameThatComesAndGoes(t *testing.T) {
+	t.Parallel()
+	for name, flips := range map[string]int{"once": 1, "all the time": openTries} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := t.TempDir()
+			dir, err := os.OpenRoot(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			if err := errors.Join(dir.WriteFile("plain", []byte("plain"), 0o600), dir.WriteFile("denied", []byte("denied"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if err := dir.Link("denied", "file"); err != nil {
+				t.Skipf("no hard links here: %v", err)
+			}
+			if info, err := dir.Stat("file"); err != nil || StampOf(info).Nlink == 0 {
+				t.Skip("this system does not say how many names a file has")
+			}
+			f, stamp, err := openRegular(dir, "file", path, func(name string, flag int, mode fs.FileMode) (*os.File, error) {
+				f, err := dir.OpenFile(name, flag, mode)
+				if flips--; flips >= 0 {
+					err = errors.Join(err, dir.Remove("file"), dir.Link("plain", "file"))
+				}
+				if flips > 0 { // it will have come back when the name is looked at again
+					err = errors.Join(err, dir.Remove("file"), dir.Link("denied", "file"))
+				}
+				return f, err
+			})
+			if f == nil {
+				if name == "once" || !errors.Is(err, ErrMoved) {
+					t.Error(err)
+				}
+				return
+			}
+			defer f.Close()
+			b := make([]byte, 10)
+			n, _ := f.Read(b)
+			if string(b[:n]) != "plain" || stamp.Nlink != 2 {
+				t.Errorf("opened %q, stamp %+v", b[:n], stamp)
+			}
+		})
+	}
+}

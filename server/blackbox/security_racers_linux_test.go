@@ -10,12 +10,15 @@ import (
 	"codehand/server/replaytest"
 )
 
-// This file has the clients that make the calls of TestSEC02Races.
+// This file has the clients that make the calls of TestSEC02Races and TestRulesInRaces.
 
 // racedStdio is the program over stdio; connect begins it.
-func racedStdio(t *testing.T) (work string, connect func() func(tool, args string) (string, error)) {
+func racedStdio(t *testing.T, settings ...[2]string) (work string, connect func() func(tool, args string) (string, error)) {
 	t.Helper()
 	p := newPlot(t)
+	for _, s := range settings {
+		p.env = append(p.env, s[0]+"="+s[1])
+	}
 	t.Cleanup(func() {
 		if left := p.left(); len(left) > 0 {
 			t.Errorf("left are %v", left)
@@ -34,9 +37,12 @@ func racedStdio(t *testing.T) (work string, connect func() func(tool, args strin
 
 // racedHTTP is the program over HTTP, with as many clients as calls in flight, each with a session of its own: the calls of one
 // session that write wait for each other, those of several meet.
-func racedHTTP(t *testing.T) (work string, connect func() func(tool, args string) (string, error)) {
+func racedHTTP(t *testing.T, settings ...[2]string) (work string, connect func() func(tool, args string) (string, error)) {
 	t.Helper()
 	d := deploy(t)
+	for _, s := range settings {
+		d.set = append(d.set, s[0]+"="+s[1])
+	}
 	d.token = d.mint("--quota", "calls_per_minute=0", "--quota", "requests_per_minute=0")
 	return d.work, func() func(tool, args string) (string, error) {
 		url := d.serve().url + "/mcp"

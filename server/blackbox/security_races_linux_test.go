@@ -25,6 +25,9 @@ const (
 	metOften  = 30 // calls of one kind of which some meet each side; of a few, all may meet the same one
 )
 
+// racedBy begins the program over one transport, with settings by the names of their environment variables.
+type racedBy func(t *testing.T, settings ...[2]string) (work string, connect func() func(tool, args string) (string, error))
+
 // A race is a workspace in which a directory and a file are exchanged with links that lead out, all the time.
 type race struct {
 	*testing.T
@@ -262,7 +265,7 @@ func stamps(t *testing.T, dir string) string {
 func TestSEC02Races(t *testing.T) {
 	t.Parallel()
 	reads := map[string]int{"stdio": leaktest.Rounds(2_000, 100_000), "http": leaktest.Rounds(500, 10_000)}
-	for name, begin := range map[string]func(t *testing.T) (work string, call func() func(tool, args string) (string, error)){"stdio": racedStdio, "http": racedHTTP} {
+	for name, begin := range map[string]racedBy{"stdio": racedStdio, "http": racedHTTP} {
 		t.Run(name, func(t *testing.T) {
 			work, connect := begin(t)
 			r := newRace(t, work)

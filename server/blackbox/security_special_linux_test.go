@@ -47,7 +47,7 @@ func special(t *testing.T, dir, suffix string) (names []string) {
 // normal read goes on; walkers pass over them (SEC-05).
 func TestSEC05SpecialFiles(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(t *testing.T) (work string, call func() func(tool, args string) (string, error)){"stdio": racedStdio, "http": racedHTTP} {
+	for name, begin := range map[string]racedBy{"stdio": racedStdio, "http": racedHTTP} {
 		t.Run(name, func(t *testing.T) {
 			work, connect := begin(t)
 			x := &specials{T: t, work: work, call: connect()}

@@ -18,6 +18,7 @@ import (
 // the place in the queue first.
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
+	guardOpens(c)
 	c.record.decided(d, r)
 	if c.record.By == byHook {
 		c.record.Origin = c.found.Hooks.Origin
@@ -67,6 +68,13 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 		return nil
 	case d.Verdict == permission.Ask:
 		return c.settleAsk(ctx, d, r)
+	}
+	return denial(name, d)
+}
+
+// denial is the refusal of a call of the tool name that a decision denies.
+func denial(name string, d permission.Decision) error {
+	switch {
 	case d.Off:
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", name, because(d))
 	case d.Origin == permission.BuiltIn:

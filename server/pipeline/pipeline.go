@@ -314,6 +314,7 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 		}
 	}
 	result, err := c.bound.Run(ctx, env)
+	err = toldDenied(c, err)
 	if gone := ctx.Err(); gone != nil && (errors.Is(err, gone) || errors.Is(err, context.Cause(ctx))) {
 		if _, ok := refusal(err); ok {
 			return result, err // it says so itself, with what it has

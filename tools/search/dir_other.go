@@ -25,7 +25,13 @@ func startFolder(p Place, f *os.File) (folder, error) {
 	if err != nil {
 		return folder{}, errors.Join(err, f.Close())
 	}
-	return folder{f, root}, nil
+	d := folder{f, root}
+	opened, err := f.Stat()
+	if again, errAgain := root.Stat("."); err != nil || errAgain != nil || !os.SameFile(opened, again) {
+		d.close()
+		return folder{}, errors.Join(ErrGone, err, errAgain) // a link stands there now, which leads elsewhere
+	}
+	return d, nil
 }
 
 func (d folder) below(rel string) (folder, error) {

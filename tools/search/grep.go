@@ -96,7 +96,7 @@ func (g *grep) file(s *scanner, d folder, rel, name string) {
 		return
 	}
 	defer f.close()
-	g.scan(s, f, f.stat, rel, false)
+	g.scan(s, f, f.stat, rel, func() (stat, error) { return d.lstat(name) })
 }
 
 // named searches a file that the query names, whatever it is like.
@@ -105,15 +105,23 @@ func (g *grep) named(f *os.File, st stat) {
 	c := newCrew()
 	c.spawn(g.run, func() {
 		defer f.Close() // read only
-		g.scan(s, f, st, "", true)
+		g.scan(s, f, st, "", func() (stat, error) {
+			info, err := g.q.Place.Dir.Lstat(g.q.Place.name())
+			if err != nil {
+				return stat{}, err
+			}
+			return fileStat(info), nil
+		})
 	})
 	g.wait(c)
 }
 
-// scan searches an open file and notes what the Coverage says about it.
-func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, named bool) {
+// scan searches an open file and notes what the Coverage says about it. rel "": the query names it. look finds what
+// stands at its name now.
+func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, look func() (stat, error)) {
+	named := rel == ""
 	e := &entry{rel: rel, hits: FileHits{Path: g.walk.abs(rel), ModTime: st.mtime}}
-	s.sink.start(e, func() bool { return g.walk.may(rel, st) })
+	s.sink.start(e, func() bool { return g.may(rel, st, look) })
 	err := s.read(f, named)
 	s.sink.end()
 	switch {
@@ -129,6 +137,19 @@ func (g *grep) scan(s *scanner, f io.Reader, st stat, rel string, named bool) {
 		g.log.searched(1, s.src.file.n)
 		g.noteTraits(s.traits, rel, named)
 	}
+}
+
+// may is walk.may of a file that was opened by its name. Where the names of a file matter, that name must still be its
+// own: a link to it that came and went between would have left one name, which is another one.
+func (g *grep) may(rel string, st stat, look func() (stat, error)) bool {
+	if g.walk.scope.SkipID != nil {
+		now, err := look()
+		if err != nil || now.dev != st.dev || now.ino != st.ino {
+			return false
+		}
+		st.links = max(st.links, now.links)
+	}
+	return g.walk.may(rel, st)
 }
 
 // noteTraits counts what was left out of a file.

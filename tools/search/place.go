@@ -32,7 +32,7 @@ type opener func(name string, flag int, mode fs.FileMode) (*os.File, error)
 func (p Place) open() (*os.File, fs.FileInfo, error) { return p.openBy(p.Dir.OpenFile) }
 
 func (p Place) openBy(open opener) (*os.File, fs.FileInfo, error) {
-	f, err := p.handle(open)
+	f, before, err := p.handle(open)
 	if errors.Is(err, ErrNotRegular) {
 		return nil, nil, ErrNotRegular
 	}
@@ -42,41 +42,46 @@ func (p Place) openBy(open opener) (*os.File, fs.FileInfo, error) {
 		}
 		return nil, nil, fmt.Errorf("open %s: %w", p.Path, err)
 	}
-	// What is open now decides: it may have been swapped since.
+	// What is open now decides: it may have been swapped since, also with a link, which an os.Root follows.
 	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("open %s: %w", p.Path, errors.Join(err, f.Close()))
+	case !os.SameFile(before, info):
+		return nil, nil, fmt.Errorf("open %s: %w", p.Path, errors.Join(ErrGone, f.Close()))
 	case !info.Mode().IsRegular() && !info.IsDir():
 		return nil, nil, errors.Join(ErrNotRegular, f.Close())
 	}
 	return f, info, nil
 }
 
-// handle opens the place, and tries again where a link may have come and gone.
-func (p Place) handle(open opener) (*os.File, error) {
+// handle opens the place, and tries again where a link may have come and gone. before is what stood there. A link is
+// not followed: the place was resolved.
+func (p Place) handle(open opener) (f *os.File, before fs.FileInfo, err error) {
 	var first fs.FileInfo
 	for try := 1; ; try++ {
-		now, looked := p.Dir.Lstat(p.name())
-		info, err := p.Dir.Stat(p.name())
-		if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return nil, ErrNotRegular
-		}
+		now, err := p.Dir.Lstat(p.name())
 		var f *os.File
-		if err == nil {
+		switch {
+		case err != nil:
+		case now.Mode()&fs.ModeSymlink != 0:
+			err = ErrGone
+		case !now.Mode().IsRegular() && !now.IsDir():
+			err = ErrNotRegular
+		default:
 			f, err = open(p.name(), placeFlags, 0)
 		}
-		if !errors.Is(err, syscall.EINVAL) {
-			return f, err
+		if !errors.Is(err, syscall.EINVAL) || now == nil {
+			return f, now, err
 		}
 		if first == nil {
 			first = now
 		}
-		if looked != nil || now.Mode()&fs.ModeSymlink != 0 || !os.SameFile(first, now) {
-			return nil, errors.Join(ErrGone, err)
+		if !os.SameFile(first, now) {
+			return nil, nil, errors.Join(ErrGone, err)
 		}
 		if try == placeTries {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }

@@ -67,3 +67,66 @@ func TestPlaceRefusedBySystem(t *testing.T) {
 		}
 	}
 }
+
+// A link takes the place of what was resolved before it is opened, and an os.Root follows one that stays below it: what
+// it leads to is not searched under the name of the place.
+func TestPlaceSwappedWithALink(t *testing.T) {
+	t.Parallel()
+	for _, early := range []bool{true, false} {
+		for _, kind := range []string{"file", "directory"} {
+			path := t.TempDir()
+			dir, err := os.OpenRoot(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			if err := errors.Join(dir.WriteFile("file", nil, 0o600), dir.WriteFile("denied file", nil, 0o600),
+				dir.Mkdir("directory", 0o700), dir.Mkdir("denied directory", 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			swap := func() {
+				if err := errors.Join(dir.Rename(kind, "away"), dir.Symlink("denied "+kind, kind)); err != nil {
+					t.Skipf("this system lets no test make links: %v", err)
+				}
+			}
+			if early {
+				swap()
+			}
+			f, _, err := Place{Dir: dir, Name: kind, Path: filepath.Join(path, kind)}.openBy(func(name string, flag int, mode fs.FileMode) (*os.File, error) {
+				if !early {
+					swap()
+				}
+				return dir.OpenFile(name, flag, mode)
+			})
+			if f != nil || !errors.Is(err, ErrGone) {
+				t.Errorf("%s, early %v: opened, %v", kind, early, err)
+			}
+		}
+	}
+}
+
+// Where rules are about names, a file whose name stands for another one since it was opened is not reported: with one
+// name left it may be one that had this name only for a moment.
+func TestFileThatLostItsName(t *testing.T) {
+	t.Parallel()
+	skips := func(dev, ino uint64) bool { return ino == 9 }
+	for name, c := range map[string]struct {
+		skip        func(dev, ino uint64) bool
+		opened, now stat
+		gone        error
+		want        bool
+	}{
+		"as it was":             {skips, stat{dev: 1, ino: 2, links: 1}, stat{dev: 1, ino: 2, links: 1}, nil, true},
+		"nobody asks":           {nil, stat{dev: 1, ino: 9, links: 1}, stat{dev: 1, ino: 2, links: 1}, nil, true},
+		"replaced":              {skips, stat{dev: 1, ino: 9, links: 1}, stat{dev: 1, ino: 2, links: 1}, nil, false},
+		"gone":                  {skips, stat{dev: 1, ino: 9, links: 1}, stat{}, fs.ErrNotExist, false},
+		"got a name":            {skips, stat{dev: 1, ino: 9, links: 1}, stat{dev: 1, ino: 9, links: 2}, nil, false},
+		"lost one":              {skips, stat{dev: 1, ino: 9, links: 2}, stat{dev: 1, ino: 9, links: 1}, nil, false},
+		"has others, all known": {skips, stat{dev: 1, ino: 2, links: 2}, stat{dev: 1, ino: 2, links: 2}, nil, true},
+	} {
+		g := &grep{run: &run{walk: &walk{scope: Scope{SkipID: c.skip}}}}
+		if got := g.may("x", c.opened, func() (stat, error) { return c.now, c.gone }); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

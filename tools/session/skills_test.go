@@ -464,3 +464,34 @@ func noLinks(t *testing.T, err error) {
 	}
 	t.Skip("links cannot be made here: ", err)
 }
+
+// A directory that was resolved is listed, and a link stands in its place by then, for a moment: the names that it leads
+// to are not taken for those of the directory.
+func TestVisibleOfASwappedDirectory(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, permission.Options{Deny: []permission.Rule{{Text: "Read(denied/**)", Origin: "test"}}})
+	b.write("work/d/plain", "")
+	b.write("work/d/both", "")
+	b.write("work/denied/both", "")
+	b.link("work/next", "denied")
+	swap := func() error {
+		return errors.Join(os.Rename(b.path("work/d"), b.path("work/away")), os.Rename(b.path("work/next"), b.path("work/d")))
+	}
+	back := func() error {
+		return errors.Join(os.Rename(b.path("work/d"), b.path("work/next")), os.Rename(b.path("work/away"), b.path("work/d")))
+	}
+	opens := 0
+	b.Space = b.Space.Guarded(func(workspace.Opened) error {
+		switch opens++; opens {
+		case 1:
+			return swap()
+		case 2:
+			return back()
+		}
+		return nil
+	})
+	names, err := b.Visible().ReadDir(b.path("work/d"), 10)
+	if !errors.Is(err, fs.ErrNotExist) || len(names) > 0 {
+		t.Errorf("listed %d names, %v", len(names), err)
+	}
+}

@@ -148,8 +148,8 @@ type Cursor struct {
 }
 
 // Open resolves path inside the roots and returns it as the ledger wants it. The caller closes it.
-// Errors are those of workspace.Space.Open; what the system says about a path that is to be written is a
-// *filestate.WriteError, which has that as its cause.
+// Errors are those of workspace.Space.Open, also of its Guard; what the system says about a path that is to be written
+// is a *filestate.WriteError, which has that as its cause.
 func (s *State) Open(path string, a workspace.Access) (filestate.File, error) {
 	p, err := s.Space.Open(path, a)
 	if cause, ok := errors.AsType[syscall.Errno](err); ok && a == workspace.Write {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,11 +40,18 @@ func (v visible) ReadDir(path string, limit int) ([]fs.FileInfo, error) {
 		return nil, err
 	}
 	defer p.Dir.Close()
+	before, err := p.Dir.Lstat(p.Name)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", path, err)
+	}
 	list, err := p.Dir.OpenFile(p.Name, listFlags, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path, err)
 	}
 	defer list.Close()
+	if opened, err := list.Stat(); err != nil || !os.SameFile(before, opened) {
+		return nil, absent(path) // a link stands there now, and nobody has asked where it leads
+	}
 	entries, err := list.ReadDir(maxListed)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("list %s: %w", path, err)
@@ -119,23 +127,33 @@ func (v visible) reach(path string) (workspace.Place, error) {
 	if err != nil {
 		return p, err
 	}
-	if v.hidden(path, p) {
+	info, err := p.Dir.Lstat(p.Name)
+	if err == nil && v.hidden(path, p, info) {
+		err = absent(path)
+	}
+	if err != nil {
 		_ = p.Dir.Close() // it was only looked at
-		return workspace.Place{}, absent(path)
+		return workspace.Place{}, err
+	}
+	p.Linked = func(info fs.FileInfo) error {
+		if v.hidden(path, p, info) {
+			return absent(path)
+		}
+		return nil
 	}
 	return p, nil
 }
 
-// hidden says whether a rule is about any name of what is at path, which leads to p, or one of them is that of a
-// secret. A file with names that nobody could look for is hidden where there are such rules.
-func (v visible) hidden(path string, p workspace.Place) bool {
+// hidden says whether a rule is about any name of what info describes at path, which leads to p, or one of them is that
+// of a secret. A file with names that nobody could look for is hidden where there are such rules.
+func (v visible) hidden(path string, p workspace.Place, info fs.FileInfo) bool {
 	closed := func(name string) bool {
 		return v.rules.Hidden(name) || v.rules.SecretName(name) || v.rules.Ruled(name, false) != permission.Allow
 	}
 	if closed(path) || path != p.Path && closed(p.Path) {
 		return true
 	}
-	names, whole := v.space.NamesOf(p)
+	names, whole := v.space.NamesOf(p, info)
 	return !whole && v.rules.Compares(false) || slices.ContainsFunc(names, closed)
 }
 

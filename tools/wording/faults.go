@@ -77,7 +77,9 @@ func WriteRefusal(failed *filestate.WriteError, files int, cause error) error {
 
 // stepRefusal says in kept what the files are.
 func stepRefusal(path string, failed *filestate.WriteError, kept string, cause error) error {
-	switch {
+	switch refused, isRefused := errors.AsType[*tool.Refusal](cause); {
+	case isRefused: // of what was opened, see workspace.Guard
+		return refused
 	case failed.Reading() && errors.Is(failed.Err, fs.ErrPermission):
 		return rightsRefusal(path, kept, cause)
 	case failed.Reading():

@@ -40,7 +40,7 @@ type belowWalk struct {
 
 // enter walks through the directory at path, which may be a link.
 func (b *belowWalk) enter(path, rel string, depth int) {
-	p, err := b.space.Open(path, Read)
+	p, err := openBy(b.space, path, Read, nil)
 	if err != nil {
 		b.failed(path, err)
 		return

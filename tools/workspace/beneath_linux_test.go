@@ -197,7 +197,7 @@ func TestShortcutSeesReplacedRoot(t *testing.T) {
 	}
 }
 
-// BenchmarkOpen opens a file eight directories deep, by the kernel's short way and by the walk.
+// BenchmarkOpen opens a file eight directories deep, by the kernel's short way, also with a Guard, and by the walk.
 func BenchmarkOpen(b *testing.B) {
 	top, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {
@@ -211,7 +211,13 @@ func BenchmarkOpen(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	for name, s := range map[string]*Space{"short": f.Space, "walk": walking(f.Space)} {
+	guarded := f.Guarded(func(o Opened) error {
+		if !o.Is(f.path("ws/"+deep), nil, true) {
+			return errClosed
+		}
+		return nil
+	})
+	for name, s := range map[string]*Space{"short": f.Space, "guarded": guarded, "walk": walking(f.Space)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				p, err := s.Open(deep, Read)

@@ -41,9 +41,9 @@ func (x *caseIndex) keep(a *area, folds bool) {
 // `a.txt` there. It is tried with a name that exists, the other way round in capitals: once for each root, and once
 // for the directory of path, which may be another file system. What cannot be tried is said to fold if the root does.
 func (s *Space) Folds(path string) bool {
-	p, err := s.Open(path, Write)
+	p, err := openBy(s, path, Write, nil)
 	if err != nil {
-		if p, err = s.Open(path, Read); err != nil {
+		if p, err = openBy(s, path, Read, nil); err != nil {
 			return onWindows
 		}
 	}

@@ -54,18 +54,21 @@ type linkEntry struct {
 // What does not exist, or cannot be reached, has no other names. Files with one name cost one look at them, others a
 // walk of the roots (at most maxLinkEntries entries), which is good for all files for some seconds.
 func (s *Space) Names(path string) (names []string, whole bool) {
-	p, err := s.Open(path, Read)
+	p, err := openBy(s, path, Read, nil)
 	if err != nil {
 		return nil, true
 	}
 	defer p.Dir.Close()
-	return s.NamesOf(p)
+	info, err := p.Dir.Lstat(p.Name)
+	if err != nil {
+		return nil, true
+	}
+	return s.NamesOf(p, info)
 }
 
-// NamesOf is Names of what is at a Place, which was resolved already.
-func (s *Space) NamesOf(p Place) (names []string, whole bool) {
-	info, err := p.Dir.Lstat(p.Name)
-	if err != nil || !info.Mode().IsRegular() {
+// NamesOf is Names of what info describes, which stood at a Place or was opened there.
+func (s *Space) NamesOf(p Place, info fs.FileInfo) (names []string, whole bool) {
+	if !info.Mode().IsRegular() {
 		return nil, true
 	}
 	file, ok := identify(p.Dir, p.Name, info)

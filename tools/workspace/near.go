@@ -39,9 +39,14 @@ func (s *Space) Near(path string, allow func(path string) bool) []string {
 		if candidate == abs || slices.Contains(found, candidate) || allow != nil && !allow(candidate) {
 			continue
 		}
-		if _, err := s.look(candidate); err == nil {
+		p, err := s.Open(candidate, Read) // by the Guard, too: where there is nothing for the caller, nothing is near
+		if err != nil {
+			continue
+		}
+		if _, err := p.Dir.Lstat(p.Name); err == nil {
 			found = append(found, candidate)
 		}
+		_ = p.Dir.Close() // it was only looked at
 	}
 	return found
 }

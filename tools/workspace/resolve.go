@@ -11,12 +11,12 @@ import (
 // (read-only areas and single files do not count). It never fails: what cannot be resolved is outside. Where a link
 // leads outside, real is the link's target, so that rules can name it.
 func (s *Space) Resolve(path string) (real string, inside bool) {
-	real, err := s.real(path, Write)
+	real, err := realBy(s, path, Write)
 	if err == nil {
 		a, _, ok := s.areas.find(real)
 		return real, ok && !a.file
 	}
-	if real, err := s.real(path, Read); err == nil { // in a read-only area
+	if real, err := realBy(s, path, Read); err == nil { // in a read-only area
 		return real, false
 	}
 	if out, ok := errors.AsType[*OutsideError](err); ok && out.Link != "" {
@@ -25,8 +25,9 @@ func (s *Space) Resolve(path string) (real string, inside bool) {
 	return s.Abs(path), false
 }
 
-func (s *Space) real(path string, a Access) (string, error) {
-	p, err := s.Open(path, a)
+// realBy is the canonical path of what an Open without a Guard arrives at.
+func realBy(s *Space, path string, a Access) (string, error) {
+	p, err := openBy(s, path, a, nil)
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +43,7 @@ func (s *Space) Inside(path string) bool {
 
 // Barred says whether something that is no directory stands on the way to path, so that nothing can be there.
 func (s *Space) Barred(path string) bool {
-	p, err := s.Open(path, Write)
+	p, err := openBy(s, path, Write, nil)
 	if err == nil {
 		_ = p.Dir.Close() // it was only read
 	}
@@ -63,7 +64,7 @@ func (s *Space) Same(a, b string) bool {
 
 // look returns what is at path, with links followed.
 func (s *Space) look(path string) (os.FileInfo, error) {
-	p, err := s.Open(path, Read)
+	p, err := openBy(s, path, Read, nil)
 	if err != nil {
 		return nil, err
 	}

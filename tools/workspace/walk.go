@@ -26,14 +26,34 @@ const (
 // place of its target, so the link stays. Open does not open the last component itself, so a FIFO does not block it.
 //
 // Errors: *OutsideError, *MissingError, ErrSpelling, *InvalidError, ErrTooManyLinks, ErrChanging, ErrSystem,
-// os.ErrClosed, or what the system said (ENOTDIR for a file that stands where a directory is needed).
-func (s *Space) Open(path string, a Access) (Place, error) {
+// os.ErrClosed, what the system said (ENOTDIR for a file that stands where a directory is needed), or what the Guard
+// said.
+func (s *Space) Open(path string, a Access) (Place, error) { return openBy(s, path, a, s.guard) }
+
+// openBy is Open with that Guard; nil: to learn about a path.
+func openBy(s *Space, path string, a Access, guard Guard) (Place, error) {
 	abs, err := s.spell(path)
 	if err != nil {
 		return Place{}, err
 	}
-	w := walk{space: s, abs: abs, access: a}
-	return w.resolve()
+	w := walk{space: s, abs: abs, access: a, guarded: guard != nil}
+	place, err := w.resolve()
+	if err != nil || guard == nil {
+		return place, err
+	}
+	o := Opened{Asked: abs, Path: place.Path, Access: a, space: s, place: place, info: w.info}
+	if err = guard(o); err == nil && w.absent {
+		err = &MissingError{Path: abs}
+	}
+	if err != nil {
+		w.drop()
+		return Place{}, err
+	}
+	place.Linked = func(info fs.FileInfo) error {
+		o.info = info
+		return guard(o)
+	}
+	return place, nil
 }
 
 // A walk is one resolution. It goes down by handles, one component at a time; whenever the way leaves the current
@@ -51,6 +71,10 @@ type walk struct {
 
 	links, steps int
 	link, target string // the last link that was followed
+
+	info    fs.FileInfo // of what stands at the end; nil: nothing, or it is an area
+	guarded bool        // where nothing is there to read, that is absent, and no error: the Guard is asked before
+	absent  bool
 }
 
 // resolve runs the walk to its end.
@@ -164,6 +188,7 @@ func (w *walk) step(name string) (place Place, done bool, err error) {
 		case w.base.foreign(w.dir, name, info):
 			return Place{}, true, failed(w.abs, ErrSystem)
 		case len(w.todo) == 1:
+			w.info = info
 			return Place{Dir: w.dir, Name: name, Path: filepath.Join(w.at, name)}, true, nil
 		case !info.IsDir():
 			return Place{}, true, failed(w.abs, syscall.ENOTDIR)
@@ -252,9 +277,10 @@ func components(path string) []string {
 
 // missing is the answer when the next component is not there.
 func (w *walk) missing() (Place, error) {
-	if w.access == Read {
+	if w.access == Read && !w.guarded {
 		return Place{}, &MissingError{Path: w.abs}
 	}
+	w.absent = w.access == Read
 	for _, name := range w.todo {
 		if name == ".." { // the way back up is as missing as the way down
 			return Place{}, &MissingError{Path: w.abs}

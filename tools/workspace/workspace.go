@@ -3,11 +3,13 @@
 // Every path goes through a Space. It compares a path with the roots by whole components, and then opens it through
 // directory handles (os.Root), one component at a time, so neither a string prefix nor a swap between check and use
 // decides which file is touched. The kernel follows no link here: a Space reads a link and resolves its target by the
-// same rules, from the beginning. The package knows no rules, no tools and no file contents.
+// same rules, from the beginning. The package knows no rules, no tools and no file contents; whoever has rules gives
+// the Space a Guard, which is asked about what was opened.
 package workspace
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,6 +44,7 @@ type Space struct {
 	links  *linkIndex
 	cases  *caseIndex
 	short  *shortcut
+	guard  Guard // nil: whatever lies in an area may be opened
 }
 
 // A Place is a path as it will be reached: Dir is a handle on the deepest existing directory on the way, Name the
@@ -52,9 +55,10 @@ type Space struct {
 // Whoever opens Name later must not trust what stood there before: another process may have put a link in its
 // place. Dir keeps such a link below itself.
 type Place struct {
-	Dir  *os.Root
-	Name string
-	Path string
+	Dir    *os.Root
+	Name   string
+	Path   string
+	Linked func(fs.FileInfo) error // asks the Guard about an open file with other names, before it is used; nil: nobody
 }
 
 // Open makes a Space over roots, which must be existing directories; links in them are resolved here, once. `/`,
