@@ -7,8 +7,9 @@ import (
 )
 
 // danger is rule R7: what it recognises as harm, "" if nothing. It looks at all that the text would run, as far as the
-// text tells: behind wrappers, in substitutions, nested shells, functions, traps, and what is fed to a shell.
-func (s *script) danger(inside func(string) bool) string {
+// text tells: behind wrappers, in substitutions, nested shells, functions, traps, and what is fed to a shell. hidden: why
+// rules that deny may not see what runs.
+func (s *script) danger(inside func(string) bool) (why, hidden string) {
 	f := s.found()
 	k := check{inside: inside}
 	for i := range f.broken {
@@ -21,15 +22,15 @@ func (s *script) danger(inside func(string) bool) string {
 		k.found("D10", f.bomb, "the function starts itself over and over")
 	}
 	for i := range f.commands {
-		if k.why != "" {
-			return k.why
+		if k.why != "" && k.hidden != "" {
+			break
 		}
 		k.simple(&f.commands[i])
 	}
 	for i := range f.loose {
 		k.secretWord(&f.loose[i], "")
 	}
-	return k.why
+	return k.why, k.hidden
 }
 
 // A check is one pass of R7. It keeps the first thing that it finds.
@@ -38,10 +39,14 @@ type check struct {
 	c      *simple
 	sure   bool // the words in hand are a command, not perhaps arguments of one
 	why    string
+	hidden string // the first of what D3 and D4 found: code that is no command of the line
 }
 
 // found notes what is wrong with a word.
 func (k *check) found(clause, word, text string) {
+	if k.hidden == "" && (clause == "D3" || clause == "D4") {
+		k.hidden = word + ": " + text
+	}
 	if k.why == "" {
 		k.why = "R7 " + clause + ": " + word + ": " + text
 	}
@@ -55,7 +60,7 @@ func (k *check) simple(c *simple) {
 		k.redirection(r)
 	}
 	for _, h := range c.heads {
-		if k.why != "" {
+		if k.why != "" && k.hidden != "" {
 			return
 		}
 		k.sure = h.sure

@@ -28,7 +28,10 @@ func headsOf(words []spelt) []head {
 		}
 		next, certain := w.skip(words, at+1)
 		if !certain {
-			for i := at + 1; i < len(words); i++ {
+			if w.subs == "" {
+				next = at + 1
+			}
+			for i := next; i < len(words); i++ {
 				heads = append(heads, head{at: i, end: len(words), via: name})
 			}
 			return heads

@@ -12,6 +12,8 @@ type wrapper struct {
 	assigns  bool   // NAME=value may stand before the command
 	numbers  bool   // `-10` is an option
 	unsure   bool   // its options are not known here: its command may stand anywhere
+	subs     string // sub-commands, behind one of which the command stands; "": it has none
+	leads    bool   // a rule with a `*` allows it if it names the command behind it
 }
 
 // wrapperOf knows the programs that run their words. Whatever is not known for certain is tried from each word on.
@@ -23,7 +25,8 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 	case "exec":
 		w = wrapper{flags: "cl", valued: "a"}
 	case "env":
-		w = wrapper{flags: "i0v", valued: "uC", long: " unset= chdir= ignore-environment null debug ", assigns: true}
+		w = wrapper{flags: "i0v", valued: "uCa", assigns: true, long: " unset= chdir= argv0= ignore-environment null " +
+			"debug block-signal default-signal ignore-signal list-signal-handling "}
 	case "timeout", "gtimeout":
 		w = wrapper{flags: "fpv", valued: "ks", long: " kill-after= signal= foreground preserve-status verbose ",
 			operands: 1}
@@ -73,7 +76,7 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 		"xvfb-run", "dbus-run-session", "faketime", "bwrap":
 		w = wrapper{unsure: true}
 	default:
-		return w, false
+		return runnerOf(name)
 	}
 	return w, true
 }
@@ -98,6 +101,11 @@ func runsItsWords(name string) bool {
 
 // skip returns where the command of w begins if its own words begin at i. not certain: an option is not known.
 func (w *wrapper) skip(words []spelt, i int) (next int, certain bool) {
+	if w.subs != "" {
+		if i = w.behindSub(words, i); i == len(words) {
+			return i, true
+		}
+	}
 	if w.unsure {
 		return i, false
 	}
@@ -186,8 +194,8 @@ func assigned(t string) string {
 
 // RunsAnything says whether a program runs what its words say: a rule for all its uses would allow everything.
 func RunsAnything(name string) bool {
-	_, wraps := wrapperOf(name)
-	return wraps || isShell(name) || isOneOf(name, "cmd powershell pwsh eval source .")
+	w, wraps := wrapperOf(name)
+	return wraps && !w.leads && w.subs == "" || isShell(name) || isOneOf(name, "cmd powershell pwsh eval source .")
 }
 
 // NeverMatched says why no part of a command that begins with a name is compared with a rule which allows and has a
