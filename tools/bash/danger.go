@@ -59,20 +59,20 @@ func (k *check) simple(c *simple) {
 	for _, r := range c.stmt.Redirs {
 		k.redirection(r)
 	}
-	for _, h := range c.heads {
+	for i, h := range c.heads {
 		if k.why != "" && k.hidden != "" {
 			return
 		}
 		k.sure = h.sure
-		k.command(h, c.words[h.at:h.end])
+		k.command(h, c.words[h.at:h.end], &c.uses[i])
 	}
 	if len(c.words) > 0 {
 		k.words(c)
 	}
 }
 
-// command looks at words as a command.
-func (k *check) command(h head, words []spelt) {
+// command looks at words as a command, which runs use besides.
+func (k *check) command(h head, words []spelt, use *runsUse) {
 	if k.sure {
 		k.computedName(&words[0])
 	}
@@ -83,7 +83,10 @@ func (k *check) command(h head, words []spelt) {
 	k.destroys(name, args)
 	k.rights(name, args)
 	k.code(h, name, args)
-	k.options(name, args)
+	hidden := k.hidden
+	if k.options(name, args); use.texts != nil && use.code == "" {
+		k.hidden = hidden // rules see the program that an option names
+	}
 	k.network(name, args)
 	k.remote(name, args)
 	k.writesTo(name, args)

@@ -21,7 +21,7 @@ func (k *check) destroys(name string, args []spelt) {
 		}
 	case "git":
 		sub, args, plain := gitCommand(args)
-		if !plain {
+		if !plain && !harmlessSettings(args) {
 			return // see gitOptions
 		}
 		if t := gitDestroys(sub, args); t != "" {

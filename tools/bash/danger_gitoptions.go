@@ -10,7 +10,7 @@ import (
 // gitOptions are the rows of the table about git.
 func (k *check) gitOptions(args []spelt) {
 	sub, rest, plain := gitCommand(args)
-	if !plain {
+	if !plain && !harmlessSettings(args) {
 		k.found("D3", "git", "-c or --config-env before the sub-command sets a key that may run a program")
 		return
 	}

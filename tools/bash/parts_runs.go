@@ -231,3 +231,48 @@ func (use *runsUse) git(sub string, args, rest []spelt) {
 		}
 	}
 }
+
+// harmlessSettings says whether all keys that git is given before its sub-command start nothing and name no file: the
+// common ones, with values that say so.
+func harmlessSettings(args []spelt) bool {
+	for i := 0; i < len(args); i++ {
+		switch t := args[i].bare; {
+		case t == "-c" && i+1 < len(args):
+			i++
+			key, value, _ := strings.Cut(args[i].text, "=")
+			if args[i].shape != 0 || !harmlessSetting(strings.ToLower(key), value) {
+				return false
+			}
+		case strings.HasPrefix(t, "-c"), strings.HasPrefix(t, "--config"):
+			return false
+		case t == "-C":
+			i++
+		case !strings.HasPrefix(t, "-"):
+			return true
+		}
+	}
+	return true
+}
+
+func harmlessSetting(key, value string) bool {
+	section, _, _ := strings.Cut(key, ".")
+	switch {
+	case section == "user" || section == "color" || section == "advice":
+		return true
+	case isOneOf(key, "core.quotepath core.autocrlf core.longpaths core.filemode core.ignorecase core.abbrev "+
+		"init.defaultbranch diff.noprefix diff.mnemonicprefix diff.algorithm diff.renames diff.renamelimit "+
+		"merge.conflictstyle merge.renamelimit rebase.autostash rebase.autosquash pull.rebase pull.ff push.default "+
+		"fetch.prune log.date log.decorate status.showuntrackedfiles gc.auto commit.verbose tag.sort branch.sort "+
+		"protocol.version submodule.recurse column.ui"):
+		return true
+	case isOneOf(key, "commit.gpgsign tag.gpgsign log.showsignature core.fsmonitor"), section == "pager":
+		return value == "false"
+	case key == "core.pager":
+		return value == "cat" || value == ""
+	case key == "core.editor" || key == "sequence.editor":
+		return value == "true" || value == ":"
+	case key == "core.hookspath":
+		return value == NullDevice
+	}
+	return false
+}

@@ -149,6 +149,9 @@ func (w *wrapper) skip(words []spelt, i int) (next int, certain bool) {
 // longOption says whether the next word is the value of a long option.
 func (w *wrapper) longOption(t string) (value, ok bool) {
 	name, _, glued := strings.Cut(t, "=")
+	if name == "version" || name == "help" {
+		return false, true
+	}
 	i := strings.Index(w.long, " "+name)
 	if i < 0 {
 		return false, false
