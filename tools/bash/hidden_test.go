@@ -36,7 +36,8 @@ func sees(a *Analysis) bool {
 // underStar says whether a rule with a star for the name of each part would allow the whole, though it runs `rm x`.
 func underStar(a *Analysis) bool {
 	return a.Class != Dangerous && !a.Unclear && a.Person == "" && !slices.ContainsFunc(a.Parts, func(p Part) bool {
-		return !p.Inner && (p.Exact || p.Lead != "" || strings.HasPrefix(p.Text, "rm "))
+		name, _, _ := strings.Cut(p.Text, " ")
+		return !p.Inner && (p.Exact || p.Lead != "" || name == "rm" || assigned(name) != "")
 	})
 }
 

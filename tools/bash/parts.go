@@ -32,8 +32,11 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 	if f.tooDeep {
 		a.unread()
 	}
-	if f.hidden != "" {
+	switch {
+	case f.hidden != "":
 		a.Hidden, a.Unclear = f.hidden, true
+	case len(f.broken) > 0:
+		a.Hidden = "it cannot be parsed" // bash may: it takes `! ! rm x`
 	}
 	return a
 }

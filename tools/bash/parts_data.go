@@ -103,25 +103,33 @@ func namesComputed(words []spelt) bool {
 // others.
 func (f *finding) evaluated() {
 	before := len(f.commands)
-	for i := 0; i < len(f.commands); i++ {
-		c := f.commands[i]
-		sc := scope{dir: c.dir, lost: c.lost, astray: c.astray}
-		for n := range c.words {
-			f.expand(c.words[n].bare, sc, len(c.words) > 0 && isOneOf(c.words[0].bare, "set printf declare export"))
+	for i, v, l := 0, 0, 0; i < len(f.commands) || v < len(f.values) || l < len(f.loose); {
+		for ; v < len(f.values); v++ {
+			f.expand(f.values[v].bare, scope{}, true)
 		}
-		for _, r := range c.stmt.Redirs {
-			if text, ok := hereText(c.in.text, r); ok {
-				f.expand(text, sc, false)
-			}
+		for ; l < len(f.loose); l++ {
+			f.expand(f.loose[l].bare, scope{}, true)
 		}
-	}
-	for i := 0; i < len(f.values); i++ {
-		f.expand(f.values[i].bare, scope{}, true)
-	}
-	for i := 0; i < len(f.loose); i++ {
-		f.expand(f.loose[i].bare, scope{}, true)
+		if i < len(f.commands) {
+			f.expandCommand(f.commands[i])
+			i++
+		}
 	}
 	f.loops = f.loops || len(f.commands) > before
+}
+
+// expandCommand reads the substitutions in the literal words of one command, and in what it is fed.
+func (f *finding) expandCommand(c simple) {
+	sc := scope{dir: c.dir, lost: c.lost, astray: c.astray}
+	whole := len(c.words) > 0 && isOneOf(c.words[0].bare, "set printf declare export")
+	for n := range c.words {
+		f.expand(c.words[n].bare, sc, whole)
+	}
+	for _, r := range c.stmt.Redirs {
+		if text, ok := hereText(c.in.text, r); ok {
+			f.expand(text, sc, false)
+		}
+	}
 }
 
 // expand reads the substitutions in a text, as bash expands it between double quotes. whole: the text is a value, of

@@ -206,7 +206,7 @@ func (use *runsUse) git(sub string, args, rest []spelt) {
 	switch sub {
 	case "bisect":
 		if len(rest) > 1 && rest[0].bare == "run" {
-			use.texts = append(use.texts, joined(rest[1:]))
+			use.texts = append(use.texts, joined(rest[1:]), quoted(rest[1:]))
 		}
 	case "submodule":
 		for i := range rest {
@@ -216,7 +216,7 @@ func (use *runsUse) git(sub string, args, rest []spelt) {
 			for i++; i < len(rest) && strings.HasPrefix(rest[i].bare, "-"); {
 				i++
 			}
-			use.texts = append(use.texts, joined(rest[i:]))
+			use.texts = append(use.texts, joined(rest[i:]), quoted(rest[i:]))
 			break
 		}
 	case "config":
@@ -230,6 +230,15 @@ func (use *runsUse) git(sub string, args, rest []spelt) {
 			}
 		}
 	}
+}
+
+// quoted puts words together as a text in which each stays one word.
+func quoted(words []spelt) string {
+	var b strings.Builder
+	for i := range words {
+		b.WriteString("'" + strings.ReplaceAll(words[i].text, "'", `'\''`) + "' ")
+	}
+	return b.String()
 }
 
 // harmlessSettings says whether all keys that git is given before its sub-command start nothing and name no file: the
