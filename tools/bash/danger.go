@@ -7,8 +7,8 @@ import (
 )
 
 // danger is rule R7: what it recognises as harm, "" if nothing. It looks at all that the text would run, as far as the
-// text tells: behind wrappers, in substitutions, nested shells, functions, traps, and what is fed to a shell. hidden: why
-// rules that deny may not see what runs.
+// text tells: behind wrappers, in substitutions, nested shells, functions, traps, and what is fed to a shell.
+// hidden: why rules that deny may not see what runs.
 func (s *script) danger(inside func(string) bool) (why, hidden string) {
 	f := s.found()
 	k := check{inside: inside}

@@ -53,8 +53,8 @@ func (use *runsUse) console(name string, args []spelt) {
 	}
 }
 
-// consoleSign returns what in a text makes a program start another one; "": nothing does. The text is an argument of the
-// program, or part of what it reads.
+// consoleSign returns what in a text makes a program start another one; "": nothing does. The text is an argument
+// of the program, or part of what it reads.
 func consoleSign(name, text string) string {
 	switch name {
 	case "sqlite3", "duckdb":
@@ -145,7 +145,8 @@ func fedCode(c *simple, name string) string {
 	}
 	if c.fed {
 		for line := range strings.Lines(c.in.text) {
-			for piece := range strings.FieldsFuncSeq(line, func(c rune) bool { return strings.ContainsRune(`'";\`, c) }) {
+			quotes := func(c rune) bool { return strings.ContainsRune(`'";\`, c) }
+			for piece := range strings.FieldsFuncSeq(line, quotes) {
 				text += strings.TrimPrefix(piece, "n") + "\n" // \n in a format
 			}
 		}

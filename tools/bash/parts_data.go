@@ -8,8 +8,8 @@ import (
 )
 
 // Arithmetic, subscripts and prompts run the substitutions in the values that they meet: after `v='a[$(rm x)]'`, bash
-// runs `rm x` for `$((v))`, `[[ v -eq 0 ]]` and `unset "$v"`. So once a line evaluates anything, the substitutions in all
-// of its literal text count as run.
+// runs `rm x` for `$((v))`, `[[ v -eq 0 ]]` and `unset "$v"`. So once a line evaluates anything, the substitutions in
+// all of its literal text count as run.
 
 // hide notes why rules that deny may not see everything.
 func (f *finding) hide(why string) {
@@ -36,7 +36,11 @@ func (f *finding) evaluatesIn(n syntax.Node, text string) {
 	case *syntax.Assign:
 		f.evaluates = f.evaluates || n.Index != nil || n.Name != nil && isOneOf(n.Name.Value, "PS0 PS1 PS2 PS4")
 	case *syntax.Word:
-		f.keep(spellOne(nil, text, n))
+		for _, w := range spellOne(nil, text, n) {
+			if strings.ContainsAny(w.bare, "$`") { // it may carry a substitution as text
+				f.values = append(f.values, w)
+			}
+		}
 	}
 }
 
@@ -44,15 +48,6 @@ func (f *finding) evaluatesIn(n syntax.Node, text string) {
 func wholeArray(index syntax.ArithmExpr) bool {
 	w, ok := index.(*syntax.Word)
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
-}
-
-// keep holds on to words that may carry a substitution as text.
-func (f *finding) keep(words []spelt) {
-	for i := range words {
-		if strings.ContainsAny(words[i].bare, "$`") {
-			f.values = append(f.values, words[i])
-		}
-	}
 }
 
 // evaluatesBy notes what a command evaluates among its words: names with a subscript, and what completion expands.

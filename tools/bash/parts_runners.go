@@ -109,8 +109,8 @@ func packageRunner(name string) (w wrapper, ok bool) {
 // uvOptions are the long options of uv run and uv tool run (uv 0.9).
 const uvOptions = " with= with-requirements= with-editable= from= python= extra= group= no-group= only-group= " +
 	"env-file= project= directory= package= index= default-index= index-url= extra-index-url= find-links= all-extras " +
-	"dev no-dev only-dev all-groups all-packages locked frozen isolated no-sync no-project active exact module script " +
-	"quiet verbose offline no-cache refresh reinstall upgrade no-env-file no-config managed-python native-tls " +
+	"dev no-dev only-dev all-groups all-packages locked frozen isolated no-sync no-project active exact module " +
+	"script quiet verbose offline no-cache refresh reinstall upgrade no-env-file no-config managed-python native-tls " +
 	"no-progress color= cache-dir= config-file= resolution= prerelease= exclude-newer= link-mode= python-platform= "
 
 // behindSub returns where the words of a wrapper's sub-command begin; len(words): there is none. A sub-command of two

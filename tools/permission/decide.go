@@ -107,7 +107,7 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		if why == "" {
 			why = t.Analysis.Overlong(t.Value)
 		}
-		if why == "" && t.Analysis.Hidden != "" && p.comparesCommands() && p.allowsWhole(r, t, r.granted()) == nil {
+		if why == "" && t.Analysis.Hidden != "" && comparesCommands(p) && allowsWhole(p, r, t, r.granted()) == nil {
 			why = "a rule forbids commands, and this one may run others: " + t.Analysis.Hidden
 		}
 		if why != "" {

@@ -130,7 +130,7 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 // which is not proved to be read-only. A rule with a star covers nothing dangerous, nothing that nobody understands, no
 // part that may be more than it seems, and no change outside the roots that no other rule allows.
 func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
-	if rule := p.allowsWhole(r, t, granted); rule != nil {
+	if rule := allowsWhole(p, r, t, granted); rule != nil {
 		return rule
 	}
 	a := t.Analysis
@@ -163,9 +163,9 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	return first
 }
 
-// allowsWhole returns a rule without a star that is equal to a command. One that a skill lends covers nothing dangerous,
-// since no person was ever offered it.
-func (p *Policy) allowsWhole(r *Request, t *Target, granted []rule) *rule {
+// allowsWhole returns a rule without a star that is equal to a command. One that a skill lends covers nothing
+// dangerous, since no person was ever offered it.
+func allowsWhole(p *Policy, r *Request, t *Target, granted []rule) *rule {
 	whole := strings.TrimSpace(t.Value)
 	return pick(p.allow, granted, func(rule *rule) bool {
 		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) &&
@@ -174,7 +174,7 @@ func (p *Policy) allowsWhole(r *Request, t *Target, granted []rule) *rule {
 }
 
 // comparesCommands says whether any rule that denies or asks is about some commands.
-func (p *Policy) comparesCommands() bool {
+func comparesCommands(p *Policy) bool {
 	is := func(r rule) bool { return r.ofCommand() }
 	return slices.ContainsFunc(p.deny, is) || slices.ContainsFunc(p.ask, is)
 }
