@@ -34,7 +34,8 @@ func (f *finding) evaluatesIn(n syntax.Node, text string) {
 		f.evaluates = f.evaluates || n.Excl || n.Slice != nil || n.Index != nil && !wholeArray(n.Index) ||
 			n.Exp != nil && n.Exp.Op == syntax.OtherParamOps
 	case *syntax.Assign:
-		f.evaluates = f.evaluates || n.Index != nil || n.Name != nil && isOneOf(n.Name.Value, "PS0 PS1 PS2 PS4")
+		f.evaluates = f.evaluates || n.Index != nil || n.Name != nil &&
+			isOneOf(n.Name.Value, "PS0 PS1 PS2 PS4 OPTIND RANDOM SECONDS HISTCMD")
 	case *syntax.Word:
 		for _, w := range spellOne(nil, text, n) {
 			if strings.ContainsAny(w.bare, "$`") { // it may carry a substitution as text
@@ -57,7 +58,7 @@ func (f *finding) evaluatesBy(words []spelt) {
 	case "let":
 		f.evaluates = true
 	case "declare", "typeset", "local", "export", "readonly":
-		f.evaluates = f.evaluates || optionOf(args, "in", "") != "" || namesComputed(args)
+		f.evaluates = f.evaluates || optionOf(args, "aAin", "") != "" || namesComputed(args)
 	case "read", "unset", "getopts", "mapfile", "readarray":
 		f.evaluates = f.evaluates || namesComputed(args)
 	case "printf":

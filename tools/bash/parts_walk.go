@@ -176,6 +176,7 @@ func (f *finding) node(n syntax.Node, sc *scope) {
 
 // assign reads what a value runs. The usual assignments cost no walk.
 func (f *finding) assign(a *syntax.Assign, sc *scope) {
+	f.evaluatesIn(a, sc.in.text)
 	if a.Array != nil || a.Index != nil {
 		f.node(a, sc)
 	} else if a.Value != nil {
