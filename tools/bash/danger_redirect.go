@@ -37,7 +37,7 @@ func (k *check) devicePath(p, word string, write bool) {
 
 func plainDevice(name string) bool {
 	switch name {
-	case "null", "stdin", "stdout", "stderr", "tty", "shm", "fd", "zero", "full", "random", "urandom":
+	case "null", "stdin", "stdout", "stderr", "tty", "shm", "fd":
 		return true
 	}
 	return strings.HasPrefix(name, "fd/") || strings.HasPrefix(name, "shm/")
