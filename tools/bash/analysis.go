@@ -52,6 +52,10 @@ type Analysis struct {
 	// Person says why a person must decide whatever the rules say (`eval` and the like); "": nothing does.
 	Person string
 
+	// Hidden says why rules that deny or ask may not see all that the command runs: code of another language, a program
+	// that an option or a variable names, a computed name. "": they see it.
+	Hidden string
+
 	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command
 	// line starts; nil: none does. Whoever runs the command looks at the repositories there (GitRuns), and calls
 	// Distrust.
@@ -81,6 +85,9 @@ type Part struct {
 	Class Class // of this part alone
 	Why   string
 	Exact bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
+	// Lead is how Text begins where its program runs the words behind it (`npx vitest`, `uv run pytest`): a rule with a
+	// `*` allows the part only if it spells all of this before its first `*`. "": it needs not.
+	Lead  string
 	Inner bool // it stands in a substitution or in the text of a nested shell: rules that allow need not match it
 
 	// Edits are the paths that it changes, if it is one of mkdir touch rm rmdir mv cp sed with literal words and does
@@ -109,8 +116,12 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 	s := newScript(command)
 	a := s.takeApart(inside)
 	a.Class, a.Why = s.prove(inside)
-	if why := s.danger(inside); why != "" {
+	why, hidden := s.danger(inside)
+	if why != "" {
 		a.Class, a.Why = Dangerous, why
+	}
+	if a.Hidden == "" {
+		a.Hidden = hidden
 	}
 	if slices.ContainsFunc(a.Parts, Part.readsGit) {
 		places, all := s.gitPlaces()

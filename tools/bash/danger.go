@@ -8,7 +8,8 @@ import (
 
 // danger is rule R7: what it recognises as harm, "" if nothing. It looks at all that the text would run, as far as the
 // text tells: behind wrappers, in substitutions, nested shells, functions, traps, and what is fed to a shell.
-func (s *script) danger(inside func(string) bool) string {
+// hidden: why rules that deny may not see what runs.
+func (s *script) danger(inside func(string) bool) (why, hidden string) {
 	f := s.found()
 	k := check{inside: inside}
 	for i := range f.broken {
@@ -21,15 +22,15 @@ func (s *script) danger(inside func(string) bool) string {
 		k.found("D10", f.bomb, "the function starts itself over and over")
 	}
 	for i := range f.commands {
-		if k.why != "" {
-			return k.why
+		if k.why != "" && k.hidden != "" {
+			break
 		}
 		k.simple(&f.commands[i])
 	}
 	for i := range f.loose {
 		k.secretWord(&f.loose[i], "")
 	}
-	return k.why
+	return k.why, k.hidden
 }
 
 // A check is one pass of R7. It keeps the first thing that it finds.
@@ -37,13 +38,26 @@ type check struct {
 	inside func(string) bool
 	c      *simple
 	sure   bool // the words in hand are a command, not perhaps arguments of one
+	seen   bool // rules see what its options name
 	why    string
+	hidden string // the first of what D3 and D4 found: code that is no command of the line
 }
 
 // found notes what is wrong with a word.
 func (k *check) found(clause, word, text string) {
+	if k.hidden == "" && (clause == "D3" || clause == "D4") {
+		k.hidden = word + ": " + text
+	}
 	if k.why == "" {
 		k.why = "R7 " + clause + ": " + word + ": " + text
+	}
+}
+
+// program notes a word that names a program. Where rules see that program, nothing is hidden.
+func (k *check) program(name, text string) {
+	hidden := k.hidden
+	if k.found("D3", name, text); k.seen {
+		k.hidden = hidden
 	}
 }
 
@@ -54,24 +68,25 @@ func (k *check) simple(c *simple) {
 	for _, r := range c.stmt.Redirs {
 		k.redirection(r)
 	}
-	for _, h := range c.heads {
-		if k.why != "" {
+	for i, h := range c.heads {
+		if k.why != "" && k.hidden != "" {
 			return
 		}
 		k.sure = h.sure
-		k.command(h, c.words[h.at:h.end])
+		k.command(h, c.words[h.at:h.end], &c.uses[i])
 	}
 	if len(c.words) > 0 {
 		k.words(c)
 	}
 }
 
-// command looks at words as a command.
-func (k *check) command(h head, words []spelt) {
+// command looks at words as a command, which runs use besides.
+func (k *check) command(h head, words []spelt, use *runsUse) {
 	if k.sure {
 		k.computedName(&words[0])
 	}
 	name, args := words[0].name(), words[1:]
+	k.seen = use.texts != nil && use.code == ""
 	if name == "git" {
 		k.git(args)
 	} else {

@@ -12,13 +12,13 @@ import (
 func (k *check) git(args []spelt) {
 	c := gitOf(args)
 	name := "git " + c.sub
-	if !c.plain() {
-		k.found("D3", "git", "-c or --config-env before the sub-command sets a key that may run a program")
+	if !c.plain() && !harmlessSettings(args) {
+		k.program("git", "-c or --config-env before the sub-command sets a key that may run a program")
 		return
 	}
 	for i := range args {
 		if strings.HasPrefix(args[i].bare, "ext::") {
-			k.found("D3", "git", args[i].text+" runs a program")
+			k.program("git", args[i].text+" runs a program")
 			return
 		}
 	}
@@ -38,12 +38,12 @@ func (k *check) git(args []spelt) {
 	for i := range c.Options {
 		// a bare -O of git grep only asks for the pager
 		if o := &c.Options[i]; o.Option != nil && o.Kind == programs.Runs && o.Value >= 0 {
-			k.found("D3", name, c.args[o.At].text+" names a program")
+			k.program(name, c.args[o.At].text+" names a program")
 		}
 	}
 	switch first := c.firstWord(); {
 	case c.sub == "bisect" && first == "run", c.sub == "submodule" && c.hasWord("foreach"):
-		k.found("D3", name, "it runs its words as a command")
+		k.program(name, "it runs its words as a command")
 	case c.sub == "config":
 		if key := setsKey(c.args); key != "" {
 			k.found("D8", "git config", key+" runs programs later")

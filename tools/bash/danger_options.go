@@ -26,7 +26,7 @@ func (k *check) options(name string, args []spelt) {
 		}
 	}
 	if t != "" {
-		k.found("D3", name, t+" names a program")
+		k.program(name, t+" names a program")
 	}
 }
 
@@ -93,17 +93,17 @@ func (k *check) editorOption(name string, args []spelt) string {
 			return t
 		}
 	}
-	if text := k.fedText(); strings.Contains(text, "!") {
+	if text := fedText(k.c); strings.Contains(text, "!") {
 		return "! in its input"
 	}
 	return ""
 }
 
 // fedText is the text of here-documents and here-strings.
-func (k *check) fedText() string {
+func fedText(c *simple) string {
 	text := ""
-	for _, r := range k.c.stmt.Redirs {
-		if here, ok := hereText(k.c.in.text, r); ok {
+	for _, r := range c.stmt.Redirs {
+		if here, ok := hereText(c.in.text, r); ok {
 			text += here
 		}
 	}
@@ -136,7 +136,7 @@ func (k *check) consoleOption(name string, args []spelt) string {
 				return t
 			}
 		}
-		if strings.Contains(k.fedText(), sign) {
+		if strings.Contains(fedText(k.c), sign) {
 			return sign
 		}
 	}

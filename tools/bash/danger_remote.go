@@ -49,7 +49,7 @@ func (k *check) database(name string, args []spelt) {
 			k.found("D9", name, t+" deletes data")
 		}
 	}
-	text := k.fedText()
+	text := fedText(k.c)
 	if k.c.fed {
 		text += k.c.in.text
 	}

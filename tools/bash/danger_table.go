@@ -29,7 +29,7 @@ func (k *check) table(h head, name string, args []spelt) {
 	}
 	for i := range r.Options {
 		if o := &r.Options[i]; o.Option != nil && o.Kind == programs.Runs {
-			k.found("D3", name, args[o.At].text+" names a program")
+			k.program(name, args[o.At].text+" names a program")
 		}
 	}
 }

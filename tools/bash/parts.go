@@ -32,6 +32,12 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 	if f.tooDeep {
 		a.unread()
 	}
+	switch {
+	case f.hidden != "":
+		a.Hidden, a.Unclear = f.hidden, true
+	case len(f.broken) > 0:
+		a.Hidden = "it cannot be parsed" // bash may: it takes `! ! rm x`
+	}
 	return a
 }
 
@@ -59,6 +65,15 @@ func (a *Analysis) add(c *simple, inside func(string) bool) {
 		a.unread()
 	}
 	p.Class, p.Why = c.in.provePart(c.stmt, inside)
+	if from, to := leadOf(c); to > 0 && !p.Exact {
+		p.Lead = between(c.in.text, from, to)
+		p.Exact = !strings.HasPrefix(p.Text, p.Lead)
+	}
+	for i := range c.uses {
+		if !c.heads[i].quiet && a.Hidden == "" && c.uses[i].code != "" {
+			a.Hidden = c.words[c.heads[i].at].name() + ": " + c.uses[i].code + " runs what no rule can see"
+		}
+	}
 	if !p.Exact {
 		p.Edits = editsOf(c)
 	}
@@ -175,7 +190,8 @@ func runsWords(c *simple) bool {
 		}
 		words := c.words[h.at:h.end]
 		name := words[0].name()
-		if i > 0 && !looksPast(c.words, c.heads[i-1].at, h.at) || words[0].shape&globbed != 0 {
+		past := i == 0 || looksPast(c.words, c.heads[i-1].at, h.at) || h.sure && leads(h.via)
+		if !past || words[0].shape&globbed != 0 || c.uses[i].exact() {
 			return true
 		}
 		if runsItsWords(name) {
@@ -187,16 +203,24 @@ func runsWords(c *simple) bool {
 		case "find", "gfind":
 			for j := range words {
 				switch words[j].bare {
-				case "-delete", "-exec", "-execdir", "-ok", "-okdir":
+				case "-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls":
 					return true
 				}
 			}
 		}
-		if textsOf(words) != nil {
-			return true
-		}
 	}
 	return false
+}
+
+// leadOf returns where the text of a part begins, and where the name of the command ends that its last package runner
+// runs; 0, 0: none runs one.
+func leadOf(c *simple) (from, to int) {
+	for _, h := range c.heads {
+		if h.sure && leads(h.via) {
+			from, to = c.words[innermost(c)].from, c.words[h.at].to
+		}
+	}
+	return from, to
 }
 
 // looksPast says whether rules that allow look past the wrapper at words[at], whose command begins at next.

@@ -13,7 +13,7 @@ func (f *finding) piped(c *syntax.BinaryCmd, sc *scope) {
 		return
 	}
 	words := spell(sc.in.text, to.Args)
-	shell := slices.ContainsFunc(headsOf(words), func(h head) bool { return isShell(words[h.at].name()) })
+	shell := slices.ContainsFunc(headsOf(words), func(h head) bool { return readsCommands(words[h.at].name()) })
 	from, ok := c.X.Cmd.(*syntax.CallExpr)
 	if !shell || !ok || len(from.Args) == 0 {
 		return
@@ -44,7 +44,7 @@ func (f *finding) fedTexts(c *simple, sc *scope) {
 	shell := false
 	for _, h := range c.heads {
 		name := c.words[h.at].name()
-		shell = shell || isShell(name) || name == "ssh"
+		shell = shell || readsCommands(name)
 	}
 	if !shell {
 		return

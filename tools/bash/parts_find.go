@@ -19,14 +19,17 @@ const (
 
 // A finding is all that a script would run, as far as the text tells, in the order of the text.
 type finding struct {
-	commands []simple
-	loose    []spelt  // words that are no words of a command: values, what a loop goes over
-	broken   []string // nested texts that do not parse
-	texts    int      // nested texts read so far
-	tooDeep  bool     // a shell in more than maxNested shells, or more than maxTexts texts
-	bomb     string   // a function that starts itself over and over
-	loops    bool     // what a loop or a choice goes over is computed by a command
-	odd      bool     // functions, coprocesses and what else makes names mean something new
+	commands  []simple
+	loose     []spelt  // words that are no words of a command: values, what a loop goes over
+	broken    []string // nested texts that do not parse
+	texts     int      // nested texts read so far
+	tooDeep   bool     // a shell in more than maxNested shells, or more than maxTexts texts
+	evaluates bool     // something runs the substitutions in values: arithmetic, a subscript, a prompt
+	bomb      string   // a function that starts itself over and over
+	loops     bool     // what a loop or a choice goes over is computed by a command
+	values    []spelt  // words outside of commands that may carry a substitution as text
+	hidden    string   // why rules that deny may not see everything; "": they do
+	odd       bool     // functions, coprocesses and what else makes names mean something new
 }
 
 // A simple is one simple command, or a test or arithmetic that stands as one.
@@ -37,11 +40,12 @@ type simple struct {
 	words   []spelt     // of a call and of a declaration; empty: there is no command
 	assigns []*syntax.Assign
 	heads   []head
-	dir     string // where `cd DIR` before it leads, seen from where the line starts
-	lost    bool   // a cd before it leads nobody knows where
-	astray  string // the word of that cd, as written
-	inner   bool   // in a substitution or a nested shell
-	fed     bool   // its input comes from a pipe
+	uses    []runsUse // one for each head
+	dir     string    // where `cd DIR` before it leads, seen from where the line starts
+	lost    bool      // a cd before it leads nobody knows where
+	astray  string    // the word of that cd, as written
+	inner   bool      // in a substitution or a nested shell
+	fed     bool      // its input comes from a pipe
 }
 
 // A scope is what surrounds a command. Commands of one shell share it: `cd` changes it for all that follow.
@@ -62,6 +66,9 @@ func (s *script) found() *finding {
 		s.finding.script(s, scope{in: s})
 		if plain, ok := withoutJoins(s.text); ok {
 			s.finding.text(plain, scope{inner: true})
+		}
+		if s.finding.evaluates {
+			s.finding.evaluated()
 		}
 	}
 	return s.finding
@@ -126,6 +133,13 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 		c.heads = headsOf(c.words)
 		f.tooDeep = f.tooDeep || len(c.heads) > maxHeads
 		c.heads = c.heads[:min(len(c.heads), maxHeads)]
+		c.uses = make([]runsUse, len(c.heads))
+		for i, h := range c.heads {
+			c.uses[i] = runsOf(c.words[h.at:h.end])
+			if name := c.words[h.at].name(); c.uses[i].code == "" && !h.quiet {
+				c.uses[i].code = fedCode(&c, name)
+			}
+		}
 	}
 	f.add(c)
 	if c.node != nil {
@@ -135,11 +149,17 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 		if a.Value != nil {
 			f.loose = spellOne(f.loose, sc.in.text, a.Value)
 		}
+		if a.Value != nil && a.Name != nil && namesProgram(a.Name.Value) {
+			f.nested(strings.TrimLeft(literalText(sc.in.text, a.Value), "|! "), *sc)
+		}
 	}
 	f.fedTexts(&c, sc)
-	for _, h := range c.heads {
+	for n, h := range c.heads {
 		words := c.words[h.at:h.end]
-		for _, text := range textsOf(words) {
+		if !h.quiet {
+			f.evaluatesBy(words)
+		}
+		for _, text := range c.uses[n].texts {
 			f.nested(text, *sc)
 		}
 	}

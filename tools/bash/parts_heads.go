@@ -31,7 +31,7 @@ func headsOf(words []spelt) []head {
 		next, certain := behind(row, words[at:])
 		next += at
 		if !certain {
-			for i := at + 1; i < len(words); i++ {
+			for i := next; i < len(words); i++ {
 				heads = append(heads, head{at: i, end: len(words), via: name})
 			}
 			return heads

@@ -76,7 +76,7 @@ func TestParts(t *testing.T) {
 		{"flock f npm test", "flock f npm test E"},
 		{"find . -delete", "find . -delete E"},
 		{"find . -exec ls \\;", "find . -exec ls \\; E"},
-		{"find . -name x -fprint y", "find . -name x -fprint y"},
+		{"find . -name x -fprint y", "find . -name x -fprint y E"},
 		{"bash -c 'npm test'", "bash -c 'npm test' E|npm test I"},
 		{"bash x.sh", "bash x.sh"},
 		{"npm test $X", "npm test $X E"},

@@ -69,6 +69,7 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 		f.word(c.Word, sc)
 		for _, item := range c.Items {
 			for _, p := range item.Patterns {
+				f.loops = f.loops || !literalWord(p)
 				f.word(p, sc)
 			}
 			f.stmts(item.Stmts, sc)
@@ -109,12 +110,11 @@ func (f *finding) loop(c *syntax.ForClause, sc *scope) {
 	if items, ok := c.Loop.(*syntax.WordIter); ok {
 		words := spell(sc.in.text, items.Items)
 		f.loose = append(f.loose, words...)
-		for i := range words {
-			f.loops = f.loops || words[i].shape&runs != 0
-		}
+		before := len(f.commands)
 		for _, w := range items.Items {
 			f.word(w, sc)
 		}
+		f.loops = f.loops || len(f.commands) > before
 	} else {
 		f.loops = true // arithmetic may run commands
 		f.node(c.Loop, sc)
@@ -160,6 +160,7 @@ func (f *finding) node(n syntax.Node, sc *scope) {
 		return
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
+		f.evaluatesIn(n, sc.in.text)
 		switch n := n.(type) {
 		case *syntax.CmdSubst, *syntax.ProcSubst:
 			f.wordPart(n.(syntax.WordPart), sc)
@@ -175,6 +176,7 @@ func (f *finding) node(n syntax.Node, sc *scope) {
 
 // assign reads what a value runs. The usual assignments cost no walk.
 func (f *finding) assign(a *syntax.Assign, sc *scope) {
+	f.evaluatesIn(a, sc.in.text)
 	if a.Array != nil || a.Index != nil {
 		f.node(a, sc)
 	} else if a.Value != nil {

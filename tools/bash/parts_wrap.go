@@ -12,18 +12,20 @@ func wraps(row *programs.Program) bool { return row != nil && row.Takes().Kind =
 // behind returns where the command begins that the wrapper words[0] runs; len(words): there is none. Not certain: an
 // option is not known, so it may begin anywhere behind the wrapper.
 func behind(row *programs.Program, words []spelt) (next int, certain bool) {
-	if row.Has("unsure") {
-		return 1, false
-	}
 	r := readAs(row, words[1:])
 	switch {
-	case !r.Sure:
-		return 1, false
+	case row.Has("subs") && r.From == 0: // no sub-command that runs one
+		return len(words), true
+	case row.Has("unsure") || !r.Sure:
+		return r.From + 1, false
 	case r.Command < 0:
 		return len(words), true
 	}
 	return r.Command + 1, true
 }
+
+// leads says whether a rule with a `*` allows this wrapper where it names the command behind it.
+func leads(name string) bool { return programs.Of(name).Has("leads") }
 
 // stripped says whether a rule that allows looks past this wrapper, all of whose options are known.
 func stripped(name string) bool { return programs.Of(name).Has("looked past") }
@@ -49,7 +51,9 @@ func assigned(t string) string {
 
 // RunsAnything says whether a program runs what its words say: a rule for all its uses would allow everything.
 func RunsAnything(name string) bool {
-	return wraps(programs.Of(name)) || isShell(name) || isOneOf(name, "cmd powershell pwsh eval source .")
+	row := programs.Of(name)
+	return wraps(row) && !row.Has("leads") && !row.Has("subs") || isShell(name) ||
+		isOneOf(name, "cmd powershell pwsh eval source .")
 }
 
 // NeverMatched says why no part of a command that begins with a name is compared with a rule which allows and has a

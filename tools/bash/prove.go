@@ -141,20 +141,20 @@ func (p *prover) simple(stmt *syntax.Stmt) string {
 			return "R3: " + why
 		}
 	}
-	return p.command(p.words[0], p.words[1:])
+	if call.Args[0].Lit() != p.words[0].text { // also `l''s`, in which nothing is left of the quotes
+		return "R4: the name of the command is not one plain word: " + snippet(p.words[0].text)
+	}
+	return p.command(p.words[0].text, p.words[1:])
 }
 
-// command is R4, and then what the list says about the words of the command.
-func (p *prover) command(name word, args []word) string {
-	if name.shape != name.text || name.text == "" {
-		return "R4: the name of the command is not one plain word: " + snippet(name.text)
-	}
-	row := programs.Of(name.text)
+// command is the rest of R4, and then what the row of the program says about its words.
+func (p *prover) command(name string, args []word) string {
+	row := programs.Of(name)
 	if row != nil && len(args) == 1 && isAny(args[0].text, row.Version) {
 		return ""
 	}
 	why := ""
-	switch name.text {
+	switch name {
 	case "git":
 		if why = p.git(args); why != "" {
 			return "R6: git" + why
@@ -164,22 +164,22 @@ func (p *prover) command(name word, args []word) string {
 	case "printf":
 		why = printfFault(args)
 	case "test", "[":
-		why = testFault(name.text, args)
+		why = testFault(name, args)
 	case "command":
 		why = commandFault(args)
 	case "go":
 		why = p.goFault(args)
 	default:
 		if row == nil || !row.Reads {
-			return "R4: " + snippet(name.text) + " is not on the list"
+			return "R4: " + snippet(name) + " is not on the list"
 		}
 		why = p.match(row, args)
-		if why == "" && name.text == "cd" {
+		if why == "" && name == "cd" {
 			p.enter(p.rest[0].text)
 		}
 	}
 	if why != "" {
-		return "R5: " + name.text + ": " + why
+		return "R5: " + name + ": " + why
 	}
 	return ""
 }

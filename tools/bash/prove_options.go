@@ -26,6 +26,9 @@ func (p *prover) match(row *programs.Program, args []word) string {
 			return why
 		}
 	}
+	if m.Command >= 0 {
+		return "it runs " + snippet(args[m.Command].text)
+	}
 	for _, at := range m.Operands {
 		p.rest = append(p.rest, args[at])
 	}

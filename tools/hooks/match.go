@@ -101,7 +101,7 @@ func (h hook) applies(e Event) bool {
 			a := bash.Analyze(t.Value, nil)
 			t.Analysis = &a
 		}
-		return t.Analysis.Unclear ||
+		return t.Analysis.Unclear || t.Analysis.Hidden != "" ||
 			slices.ContainsFunc(t.Analysis.Parts, func(p bash.Part) bool { return mayBecome(p, pattern) })
 	})
 }

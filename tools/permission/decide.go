@@ -107,6 +107,9 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		if why == "" {
 			why = t.Analysis.Overlong(t.Value)
 		}
+		if why == "" && t.Analysis.Hidden != "" && comparesCommands(p) && allowsWhole(p, r, t, r.granted()) == nil {
+			why = "a rule forbids commands, and this one may run others: " + t.Analysis.Hidden
+		}
 		if why != "" {
 			return Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: why}, true
 		}

@@ -128,18 +128,12 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 
 // allowsCommand returns a rule that is equal to the whole command, or the first of those that cover each of its parts
 // which is not proved to be read-only. A rule with a star covers nothing dangerous, nothing that nobody understands, no
-// part that may be more than it seems, and no change outside the roots that no other rule allows. One that a skill
-// lends covers nothing dangerous either, since no person was ever offered it.
+// part that may be more than it seems, and no change outside the roots that no other rule allows.
 func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
-	a := t.Analysis
-	whole := strings.TrimSpace(t.Value)
-	if rule := pick(p.allow, granted, func(rule *rule) bool {
-		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) &&
-			rule.names(r.Tool, r.Aliases, r.Family) &&
-			!(rule.lent && a.Class == bash.Dangerous)
-	}); rule != nil {
+	if rule := allowsWhole(p, r, t, granted); rule != nil {
 		return rule
 	}
+	a := t.Analysis
 	if a.Class == bash.Dangerous || a.Unclear || len(a.Parts) == 0 || p.writesOutside(r, granted) {
 		return nil
 	}
@@ -156,7 +150,8 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 			return nil
 		}
 		rule := pick(p.allow, granted, func(rule *rule) bool {
-			return rule.ofCommand() && rule.text.match(part.Text) && rule.names(r.Tool, r.Aliases, r.Family)
+			return rule.ofCommand() && rule.text.match(part.Text) && rule.text.spells(part.Lead) &&
+				rule.names(r.Tool, r.Aliases, r.Family)
 		})
 		if rule == nil {
 			return nil
@@ -166,6 +161,22 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 		}
 	}
 	return first
+}
+
+// allowsWhole returns a rule without a star that is equal to a command. One that a skill lends covers nothing
+// dangerous, since no person was ever offered it.
+func allowsWhole(p *Policy, r *Request, t *Target, granted []rule) *rule {
+	whole := strings.TrimSpace(t.Value)
+	return pick(p.allow, granted, func(rule *rule) bool {
+		return rule.ofCommand() && rule.text.exact() && rule.text.match(whole) &&
+			rule.names(r.Tool, r.Aliases, r.Family) && !(rule.lent && t.Analysis.Class == bash.Dangerous)
+	})
+}
+
+// comparesCommands says whether any rule that denies or asks is about some commands.
+func comparesCommands(p *Policy) bool {
+	is := func(r rule) bool { return r.ofCommand() }
+	return slices.ContainsFunc(p.deny, is) || slices.ContainsFunc(p.ask, is)
 }
 
 // writesOutside says whether a command of the call is known to change a file outside the roots that no rule allows it

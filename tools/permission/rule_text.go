@@ -40,6 +40,12 @@ func newGlob(text string) *glob {
 // exact says that there is no star.
 func (g *glob) exact() bool { return len(g.pieces) == 1 }
 
+// spells says whether everything in lead stands before the first star, as whole words.
+func (g *glob) spells(lead string) bool {
+	rest, ok := strings.CutPrefix(g.pieces[0], lead)
+	return ok && (lead == "" || rest == "" || rest[0] == ' ')
+}
+
 func (g *glob) match(text string) bool {
 	return wildcard(g.pieces, text) || g.short != nil && wildcard(g.short, text)
 }

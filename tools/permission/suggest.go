@@ -88,14 +88,20 @@ func commandSuggestions(t *Target) []string {
 			continue
 		}
 		words := strings.Fields(part.Text)
+		if lead := strings.Fields(part.Lead); len(lead) > 1 && !slices.ContainsFunc(lead, notPlain) &&
+			!bash.RunsAnything(path.Base(lead[len(lead)-1])) {
+			return []string{"Bash(" + part.Lead + " *)", whole}
+		}
 		if len(words) < 2 || !plainWord(words[0]) || !plainWord(words[1]) || words[1][0] == '-' ||
-			bash.RunsAnything(path.Base(words[0])) {
+			part.Lead != "" || bash.RunsAnything(path.Base(words[0])) {
 			break
 		}
 		return []string{"Bash(" + words[0] + " " + words[1] + " *)", whole}
 	}
 	return []string{whole}
 }
+
+func notPlain(word string) bool { return !plainWord(word) }
 
 // absolutePattern writes a path as a pattern that stands for it alone, wherever a rule with it is kept.
 func absolutePattern(path string) string {

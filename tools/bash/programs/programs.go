@@ -29,10 +29,22 @@ type Program struct {
 	Reads bool // it has options and operands with which it only reads: column `proved`
 	Edits bool // it has some with which it only changes what its operands name: column `edits`
 
-	traits  map[string]bool
+	traits map[string]bool
+	options
+	behind
+}
+
+// options are how a program reads its options.
+type options struct {
 	letters map[byte]*Option
 	long    map[string]*Option
 	order   []string // names of long options as listed, for shortened ones
+}
+
+// behind is what a program runs besides its operands.
+type behind struct {
+	runs []run    // by options
+	subs []string // sub-commands behind which its command stands
 }
 
 // Operands are what stands besides options.
@@ -128,6 +140,9 @@ var table = sync.OnceValue(func() map[string]*Program {
 // Of returns the row of a program, by the last component of its path; nil: there is none. Sub-commands have rows as
 // `git log`. A version behind the name does not count: python3.11 is python3.
 func Of(name string) *Program {
+	if isLoader(name) {
+		name = "ld.so"
+	}
 	p := table()[name]
 	if p == nil {
 		if short := strings.TrimRight(name, "0123456789.-"); short != name && short != "" {
@@ -137,6 +152,12 @@ func Of(name string) *Program {
 		}
 	}
 	return p
+}
+
+// isLoader knows the programs that load another one: ld-linux-x86-64.so.2.
+func isLoader(name string) bool {
+	return strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") ||
+		strings.HasPrefix(name, "ld-2.") || strings.HasPrefix(name, "ld64.so")
 }
 
 // All are the rows in the order of their names, each once.

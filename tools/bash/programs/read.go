@@ -1,6 +1,9 @@
 package programs
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Found is one option as it stands among words.
 type Found struct {
@@ -17,6 +20,7 @@ type Reading struct {
 	Options  []Found
 	Operands []int // words
 	Command  int   // the word at which the command begins that it runs; -1: none
+	From     int   // behind the sub-command of a wrapper that has some, where its words begin; 0: it is not there
 	Sure     bool  // all options are known, so that the operands are certain
 }
 
@@ -24,9 +28,12 @@ type Reading struct {
 // as one with an expansion, is what it is without it.
 func (p *Program) Read(words []string) Reading {
 	r := reader{p: p, words: words, Reading: Reading{Command: -1, Sure: true}}
-	takes := p.Takes()
-	commands := takes.Kind == "command"
-	for i := 0; i < len(words); {
+	commands, i := p.Takes().Kind == "command", 0
+	if p.subs != nil {
+		i = r.behindSub()
+		r.From, commands = i, i > 0
+	}
+	for i < len(words) {
 		w := words[i]
 		switch {
 		case !r.isOption(w):
@@ -120,7 +127,7 @@ func (r *reader) option(i int) int {
 
 func (r *reader) unknown(i, from int) {
 	r.Options = append(r.Options, Found{At: i, From: from, Value: -1})
-	r.Sure = false
+	r.Sure = r.Sure && (r.words[i] == "--version" || r.words[i] == "--help")
 }
 
 // letters reads a cluster.
@@ -223,3 +230,49 @@ func (p *Program) shortened(name string) *Option {
 	}
 	return found
 }
+
+// behindSub returns where the words of a wrapper's sub-command begin; 0: there is none.
+func (r *reader) behindSub() int {
+	value := false // the word may be the value of an option that is not known
+	for i := 0; i < len(r.words); i++ {
+		w := r.words[i]
+		if n := r.isSub(i); n > 0 {
+			return i + n
+		}
+		switch {
+		case r.isGroup(w):
+			value = false
+		case len(w) > 1 && w[0] == '-':
+			name, _, glued := strings.Cut(w, "=")
+			o := r.p.long[name]
+			if o == nil && w[1] != '-' {
+				o = r.p.letters[w[len(w)-1]]
+			}
+			if o != nil && o.Takes == Value && !glued {
+				i++
+			}
+			value = o == nil && !glued
+		case !value && !(strings.HasPrefix(w, "+") && i+1 < len(r.words) && r.isSub(i+1) > 0):
+			return 0
+		default:
+			value = false
+		}
+	}
+	return 0
+}
+
+// isSub says how many words from words[i] on are a sub-command; 0: none.
+func (r *reader) isSub(i int) int {
+	w := r.words[i]
+	for _, sub := range r.p.subs {
+		if w == sub {
+			return 1
+		}
+		if i+1 < len(r.words) && r.words[i+1] != "" && w+"-"+r.words[i+1] == sub {
+			return 2
+		}
+	}
+	return 0
+}
+
+func (r *reader) isGroup(w string) bool { return w != "" && slices.Contains(r.p.subs, w+"-") }

@@ -27,6 +27,8 @@ import (
 //	version words that alone print the version
 //	obeys   environment variables and files; `!` behind what makes it run or write something
 //	starts  programs that it starts by itself
+//	subs    sub-commands behind which its command stands; of two words with a dash between, `compose-` a group of them
+//	runs    what it runs because an option says so, wherever that stands, see run
 //	traits  see below
 //
 // An option is one token:
@@ -59,6 +61,7 @@ import (
 //	assigns   NAME=value may stand before the command that it runs
 //	exact     it runs its words in a way that no rule with a star may allow
 //	looked past   rules that allow look past it
+//	leads     a rule with a star allows it where it names the command behind it
 //	unsure    its options are not known, its command may stand anywhere
 //	shell     it runs command texts
 //	skips hidden  going down it leaves out names with a dot, unless an option says otherwise
@@ -127,8 +130,8 @@ func (r *row) begin(line string) error {
 		return fmt.Errorf("row %q: no colon", line)
 	}
 	r.column = ""
-	r.Program = &Program{Looked: strings.TrimSpace(looked), traits: map[string]bool{}, letters: map[byte]*Option{},
-		long: map[string]*Option{}}
+	r.Program = &Program{Looked: strings.TrimSpace(looked), traits: map[string]bool{}}
+	r.letters, r.long = map[byte]*Option{}, map[string]*Option{}
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
 		if r.all[name] != nil || name == "" {
@@ -145,7 +148,7 @@ func (r *row) begin(line string) error {
 
 // columns are the words that a line may begin with.
 var columns = []string{"proved", "edits", "known", "deep", "follows", "changes", "danger", "version",
-	"obeys", "starts", "traits"}
+	"obeys", "starts", "traits", "runs", "subs"}
 
 func (r *row) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
@@ -166,6 +169,11 @@ func (r *row) line(line string) error {
 	case "starts":
 		r.Starts = append(r.Starts, strings.Fields(line)...)
 		return nil
+	case "subs":
+		r.traits["subs"], r.subs = true, append(r.subs, strings.Fields(line)...)
+		return nil
+	case "runs":
+		return r.addRuns(line)
 	case "traits":
 		for trait := range strings.SplitSeq(line, ",") {
 			r.traits[strings.TrimSpace(trait)] = true
@@ -205,7 +213,7 @@ func (r *row) token(token string) error {
 	case token[0] == '<':
 		return r.operands(strings.Fields(token[1 : len(token)-1]))
 	case token[0] == '-' || r.traits["words"]:
-		return r.options(token)
+		return r.addOption(token)
 	default:
 		return fmt.Errorf("token %q", token)
 	}
@@ -274,8 +282,8 @@ func (r *row) operands(words []string) error {
 	return nil
 }
 
-// options reads a token of letters, or of one long option.
-func (r *row) options(token string) error {
+// addOption reads a token of letters, or of one long option.
+func (r *row) addOption(token string) error {
 	o := Option{Kind: Text, Safe: r.column != "known"}
 	name := token
 	if i := strings.IndexAny(token[1:], "=~?^"); i >= 0 {

@@ -1,0 +1,70 @@
+package bash
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hidden returns a section of testdata/hidden.txt.
+func hidden(t *testing.T, section string) []string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/hidden.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "-- "+section+" --\n")
+	text, _, _ = strings.Cut(text, "\n-- ")
+	commands := strings.Split(strings.ReplaceAll(strings.TrimSpace(text), "\n", "\x00"), "\x00")
+	for i := range commands {
+		commands[i] = strings.ReplaceAll(commands[i], "⏎", "\n")
+	}
+	if len(commands) < 90 {
+		t.Fatalf("%d commands in section %s", len(commands), section)
+	}
+	return commands
+}
+
+// sees says whether a rule that denies `rm *` sees a part of a command.
+func sees(a *Analysis) bool {
+	return slices.ContainsFunc(a.Parts, func(p Part) bool {
+		return slices.ContainsFunc(p.Forms, func(form string) bool { return form == "rm" || strings.HasPrefix(form, "rm ") })
+	})
+}
+
+// underStar says whether a rule with a star for the name of each part would allow the whole, though it runs `rm x`.
+func underStar(a *Analysis) bool {
+	return a.Class != Dangerous && !a.Unclear && a.Person == "" && !slices.ContainsFunc(a.Parts, func(p Part) bool {
+		name, _, _ := strings.Cut(p.Text, " ")
+		return !p.Inner && (p.Exact || p.Lead != "" || name == "rm" || assigned(name) != "")
+	})
+}
+
+// A rule that denies `rm *` was passed by code in subscripts, arithmetic, prompts, options and the words of wrappers, and
+// a rule with a star for the program covered it.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	for _, section := range []string{"data", "programs"} {
+		for _, command := range hidden(t, section) {
+			a := Analyze(command, inRoot)
+			if strings.Contains(command, "rm") && !sees(&a) && a.Hidden == "" && a.Person == "" {
+				t.Errorf("%s: passes a rule that denies rm (%v %s)", command, a.Class, a.Why)
+			}
+			if underStar(&a) {
+				t.Errorf("%s: a rule with a star covers it (%v %s)", command, a.Class, a.Why)
+			}
+		}
+	}
+}
+
+// What only looks so is not in the way of rules with a star, and nobody is asked more often.
+func TestNotHidden(t *testing.T) {
+	t.Parallel()
+	for _, command := range hidden(t, "free") {
+		a := Analyze(command, inRoot)
+		if a.Hidden != "" || a.Person != "" || !underStar(&a) || sees(&a) {
+			t.Errorf("%s: hidden %q, person %q, under a star %v, sees rm %v (%v %s): %+v", command, a.Hidden, a.Person, underStar(&a), sees(&a), a.Class, a.Why, a.Parts)
+		}
+	}
+}

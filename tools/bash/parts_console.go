@@ -1,0 +1,155 @@
+package bash
+
+import "strings"
+
+// console reads the words of programs with a command language of their own for what starts programs there.
+func (use *runsUse) console(name string, args []spelt) {
+	for i := range args {
+		if sign := consoleSign(name, args[i].text); sign != "" {
+			use.code = sign
+			if _, program, ok := strings.Cut(args[i].text, "|"); ok {
+				use.texts = append(use.texts, program)
+			} else if _, program, ok := strings.Cut(args[i].text, sign); ok {
+				use.texts = append(use.texts, program)
+			}
+		}
+	}
+	switch name {
+	case "hyperfine":
+		for i := range args {
+			if strings.ContainsAny(args[i].text, wordBreaks) {
+				use.texts = append(use.texts, args[i].text)
+			}
+		}
+	case "tmux", "screen", "byobu", "concurrently", "start-server-and-test", "cross-env-shell", "sops", "dtach",
+		"abduco", "entr", "adb", "mosh", "pdsh":
+		for i := range args {
+			if strings.ContainsAny(args[i].text, wordBreaks) {
+				use.texts = append(use.texts, strings.TrimPrefix(args[i].text, "run "))
+			}
+		}
+	case "sg":
+		if len(args) == 2 {
+			use.texts = append(use.texts, args[1].text)
+		}
+	case "socat":
+		for i := range args {
+			for _, kind := range [...]string{"exec:", "system:", "shell:"} {
+				if len(args[i].text) > len(kind) && strings.EqualFold(args[i].text[:len(kind)], kind) {
+					use.texts = append(use.texts, args[i].text[len(kind):])
+				}
+			}
+		}
+	case "sed", "gsed":
+		if sedOf(name, args).foreign {
+			use.code = "-f"
+		}
+	case "make", "gmake":
+		for i := range args {
+			if strings.Contains(args[i].text, "$(shell") || strings.Contains(args[i].text, "${shell") {
+				use.code = args[i].text
+			}
+		}
+	}
+}
+
+// consoleSign returns what in a text makes a program start another one; "": nothing does. The text is an argument
+// of the program, or part of what it reads.
+func consoleSign(name, text string) string {
+	switch name {
+	case "sqlite3", "duckdb":
+		for line := range strings.Lines(text) {
+			if command := strings.TrimSpace(line); strings.HasPrefix(command, ".") && !isDotCommand(command) {
+				word, _, _ := strings.Cut(command, " ")
+				return word
+			}
+		}
+		return firstOf(text, "edit(", "load_extension(", "writefile(", "from program")
+	case "psql":
+		return firstOf(text, `\!`, `\o`, `\g`, `\copy`, `\i`, `\w`, `\e`, `\setenv`, "program", "`")
+	case "mysql", "mariadb":
+		for statement := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ';' || c == '\n' }) {
+			word, _, _ := strings.Cut(strings.TrimSpace(statement), " ")
+			if isOneOf(strings.ToLower(word), "system pager source edit tee") {
+				return word
+			}
+		}
+		return firstOf(text, `\!`, `\P`, `\.`, `\e`, `\T`)
+	case "dc":
+		return firstOf(text, "!")
+	case "clickhouse", "clickhouse-local", "clickhouse-client":
+		return firstOf(text, "executable(")
+	case "mail", "mailx", "s-nail":
+		return firstOf(text, "~!", "~|", "~<!")
+	case "m4":
+		return firstOf(text, "syscmd", "esyscmd")
+	case "gnuplot":
+		return firstOf(text, "system", "`", "!")
+	case "mlr":
+		return firstOf(text, "system(", "exec(")
+	case "convert", "magick", "mogrify", "identify", "composite", "montage":
+		if strings.HasPrefix(text, "|") {
+			return "|"
+		}
+		return firstOf(text, ":|", "msl:", "ephemeral:")
+	case "latex", "pdflatex", "xelatex", "lualatex", "tex", "pdftex", "xetex", "luatex":
+		return firstOf(text, `\write18`, `\input|`, `\directlua`, `"|`)
+	}
+	return ""
+}
+
+// isDotCommand knows the commands of sqlite3 that start nothing and touch no file, spelt whole.
+func isDotCommand(line string) bool {
+	word, rest, _ := strings.Cut(line, " ")
+	return !strings.Contains(rest, "|") && isOneOf(word, ".tables .schema .mode .headers .header .dump .indexes "+
+		".indices .databases .help .width .nullvalue .separator .timer .stats .quit .exit .bail .changes .echo .show "+
+		".limit .fullschema .print .parameter .param .explain .eqp .timeout .dbinfo .version")
+}
+
+// firstOf returns the first of signs that stands in a text, in any case of its letters; "": none does.
+func firstOf(text string, signs ...string) string {
+	lower := strings.ToLower(text)
+	for _, sign := range signs {
+		at := strings.Index(lower, strings.ToLower(sign))
+		if at >= 0 && len(lower) == len(text) {
+			return text[at : at+len(sign)]
+		}
+	}
+	return ""
+}
+
+// readsCommands says whether a program runs command lines that it reads.
+func readsCommands(name string) bool {
+	return isShell(name) || isOneOf(name, "at batch newgrp ssh crontab")
+}
+
+// namesProgram says whether programs take a command line from a variable.
+func namesProgram(name string) bool {
+	for _, end := range [...]string{"PAGER", "EDITOR", "ASKPASS", "_COMMAND", "_RUNNER", "_WRAPPER", "_SSH",
+		"_EXTERNAL_DIFF", "_script_shell", "_SCRIPT_SHELL"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return isOneOf(name, "VISUAL BROWSER LESSOPEN LESSCLOSE SHELL MAKE CC CXX RSYNC_RSH CVS_RSH SVN_SSH RUSTC") ||
+		strings.HasPrefix(name, "GIT_CONFIG_VALUE_")
+}
+
+// fedCode says what in the input of a program starts others; "": nothing that is known to.
+func fedCode(c *simple, name string) string {
+	text := ""
+	for _, r := range c.stmt.Redirs {
+		if here, ok := hereText(c.in.text, r); ok {
+			text += here + "\n"
+		}
+	}
+	if c.fed {
+		for line := range strings.Lines(c.in.text) {
+			quotes := func(c rune) bool { return strings.ContainsRune(`'";\`, c) }
+			for piece := range strings.FieldsFuncSeq(line, quotes) {
+				text += strings.TrimPrefix(piece, "n") + "\n" // \n in a format
+			}
+		}
+	}
+	return consoleSign(name, text)
+}
