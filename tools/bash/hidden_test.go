@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// hidden returns a section of testdata/hidden.txt.
-func hidden(t *testing.T, section string) []string {
+// hiddenRows returns a section of testdata/hidden.txt.
+func hiddenRows(t *testing.T, section string) []string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/hidden.txt")
 	if err != nil {
@@ -46,7 +46,7 @@ func underStar(a *Analysis) bool {
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	for _, section := range []string{"data", "programs"} {
-		for _, command := range hidden(t, section) {
+		for _, command := range hiddenRows(t, section) {
 			a := Analyze(command, inRoot)
 			if strings.Contains(command, "rm") && !sees(&a) && a.Hidden == "" && a.Person == "" {
 				t.Errorf("%s: passes a rule that denies rm (%v %s)", command, a.Class, a.Why)
@@ -61,7 +61,7 @@ func TestHidden(t *testing.T) {
 // What only looks so is not in the way of rules with a star, and nobody is asked more often.
 func TestNotHidden(t *testing.T) {
 	t.Parallel()
-	for _, command := range hidden(t, "free") {
+	for _, command := range hiddenRows(t, "free") {
 		a := Analyze(command, inRoot)
 		if a.Hidden != "" || a.Person != "" || !underStar(&a) || sees(&a) {
 			t.Errorf("%s: hidden %q, person %q, under a star %v, sees rm %v (%v %s): %+v", command, a.Hidden, a.Person, underStar(&a), sees(&a), a.Class, a.Why, a.Parts)

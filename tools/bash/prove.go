@@ -166,7 +166,7 @@ func (p *prover) command(name string, args []word) string {
 	case "test", "[":
 		why = testFault(name, args)
 	case "command":
-		why = commandFault(args)
+		why = p.commandFault(args)
 	case "go":
 		why = p.goFault(args)
 	default:

@@ -15,8 +15,11 @@ func (p *prover) match(row *programs.Program, args []word) string {
 	p.texts, p.rest = p.texts[:0], p.rest[:0]
 	ended := false
 	for _, w := range args {
-		if ended = ended || w.text == "--"; !ended && w.leads() && !row.Has("glob") {
+		switch ended = ended || w.text == "--"; {
+		case w.leads() && (!ended && !row.Has("glob") || row.Has("response")):
 			return "glob " + snippet(w.text) + " may turn into an option"
+		case row.Has("response") && strings.HasPrefix(w.text, "@"):
+			return "option " + snippet(w.text) + " is not on the list"
 		}
 		p.texts = append(p.texts, w.text)
 	}
@@ -110,8 +113,8 @@ func (m *matching) value(o *programs.Found, v word) string {
 		return m.p.path(v)
 	case o.Instead && m.row.Proved.First == "script":
 		return sedFault(v)
-	case m.row.Name == "ps":
-		return psValueFault(o.Name[len(o.Name)-1], v, o.ValueFrom > 0)
+	case m.row.Name == "date" && strings.Contains(v.text, "TZ="):
+		return "value " + snippet(v.text) + " names a file of a time zone"
 	case isGit(m.row) && o.Name == "--sort" && strings.Contains(strings.ToLower(v.text), "signature"):
 		return "value " + snippet(v.text) + " starts gpg"
 	}
@@ -134,7 +137,7 @@ func (m *matching) operands() string {
 	}
 	switch {
 	case m.row.Name == "ps":
-		if why := m.psFault(rest); why != "" {
+		if why := m.psFault(); why != "" {
 			return why
 		}
 	case o.Kind == "list" && len(rest) > 0 && !m.lists():
@@ -153,7 +156,6 @@ func (m *matching) operands() string {
 		case !o.Several() && w.glob():
 			return "glob " + snippet(w.text) + " may turn into several operands"
 		case m.row.Has("old") && strings.HasPrefix(w.text, "+"),
-			m.row.Has("response") && strings.HasPrefix(w.text, "@"),
 			m.row.Has("front") && strings.HasPrefix(w.text, "-"):
 			return "option " + snippet(w.text) + " is not on the list"
 		}
@@ -210,6 +212,10 @@ func (m *matching) operand(kind string, w word) string {
 			return ""
 		}
 		return m.p.path(w)
+	case "name": // with a slash it is looked for there, else in PATH
+		if strings.Contains(w.text, "/") {
+			return m.p.path(w)
+		}
 	case "package":
 		if strings.Contains(w.text, "@") {
 			return "operand " + snippet(w.text) + " asks for a version"
@@ -232,21 +238,6 @@ func (m *matching) operand(kind string, w word) string {
 	}
 	if !ok {
 		return "operand " + snippet(w.text) + " is not on the list"
-	}
-	return ""
-}
-
-// psFault is for what ps does with words that it does not know: it reads all of them as BSD did, and then e shows
-// environments.
-func (m *matching) psFault(rest []word) string {
-	user, every, other := false, false, len(rest) > 0
-	for i := range m.Options {
-		o := &m.Options[i]
-		user, every = user || o.Name == "-u", every || o.Name == "-e"
-		other = other || o.Name == "-x" || o.Name == "-u" && strings.Contains(m.args[o.Value].text, "x")
-	}
-	if every && other || user && len(rest) > 0 {
-		return "option -e beside others of BSD is not on the list"
 	}
 	return ""
 }

@@ -50,7 +50,7 @@ func testFault(name string, args []word) string {
 	return ""
 }
 
-func commandFault(args []word) string {
+func (p *prover) commandFault(args []word) string {
 	switch {
 	case len(args) == 0:
 		return "there is no word"
@@ -60,8 +60,13 @@ func commandFault(args []word) string {
 		return "there is no name"
 	}
 	for _, w := range args[1:] {
-		if strings.HasPrefix(w.text, "-") || w.leads() {
+		switch {
+		case strings.HasPrefix(w.text, "-") || w.leads():
 			return "name " + snippet(w.text)
+		case strings.Contains(w.text, "/"):
+			if why := p.path(w); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
@@ -92,22 +97,6 @@ func filterFault(w word) string {
 			return "filter with " + s[:n]
 		}
 		s = s[max(n, 1):]
-	}
-	return ""
-}
-
-// psValueFault looks at the value of an option of ps. The letter e of BSD shows environments, and ps takes `-auxe` for
-// `auxe` because there is no user `xe`.
-func psValueFault(letter byte, v word, glued bool) string {
-	ok := true
-	switch letter {
-	case 'o':
-		ok = strings.Trim(v.text, "abcdefghijklmnopqrstuvwxyz%,=") == "" && !strings.Contains(v.text, "environ")
-	case 'u':
-		ok = !glued || !strings.Contains(v.text, "e")
-	}
-	if !ok {
-		return "value " + snippet(v.text) + " of option -" + string(letter) + " is not on the list"
 	}
 	return ""
 }

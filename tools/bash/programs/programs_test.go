@@ -16,7 +16,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := " path dir write put move link key archive text pattern filter script rev list number seconds format style command " +
-		"shell package variable "
+		"shell package variable name "
 	for _, p := range All() {
 		switch {
 		case p.Looked == "":

@@ -199,6 +199,13 @@ func (r *reader) word(i int) int {
 	if f.Option == nil && strings.HasPrefix(name, "--") {
 		f.Option = r.p.long[name[1:]]
 	}
+	if head := strings.TrimRight(name, "0123456789"); f.Option == nil && !glued && r.p.traits["digits"] {
+		if o := r.p.long[head]; o != nil && o.Takes == Value {
+			f.Option, f.Value, f.ValueFrom = o, i, len(head)
+			r.Options = append(r.Options, f)
+			return 1
+		}
+	}
 	return r.named(f, name, glued)
 }
 

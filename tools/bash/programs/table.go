@@ -51,10 +51,11 @@ import (
 //	alone     letters do not cluster and take no value
 //	apart     a value of a letter is glued only if it is a number: the program reads letters behind it as options
 //	old       an operand that begins with `+` is an option of the old form
-//	response  an operand that begins with `@` names a file of options and operands
+//	response  a word that begins with `@` names a file of further words
 //	first     options stand before the operands: behind them the program takes an option for its output file
 //	front     options end at the first operand
 //	words     an option is a whole word, with one dash or two
+//	digits    and a value may be glued to it if it is a number: `-c16`
 //	expression  so it is, and from the first on every word is one
 //	whole     long options are not shortened
 //	names     it shows names and not contents
