@@ -42,7 +42,7 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 		if running.Weigh(s, a); a.Class != bash.ReadOnly {
 			return running.NotReadOnly(in.Command, a.Reason())
 		}
-		return nil
+		return running.Bind(s, a, in.Command, true)
 	},
 	Activity: func(in runReadonlyInput) string { return running.Activity(in.Description, in.Command) },
 	Check:    checkRunReadonly,
@@ -66,7 +66,8 @@ const (
 )
 
 func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (tool.Result, error) {
-	if err := running.StillReads(env, in.Command); err != nil {
+	text, err := running.Ready(env, in.Command, true)
+	if err != nil {
 		return tool.Result{}, err
 	}
 	dir, notes, err := running.Dir(env)
@@ -74,7 +75,8 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 		return tool.Result{}, err
 	}
 	timeout, early, more := runReadonlyTimeout(env, in)
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout, Neutral: true})
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
+		Neutral: true})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)

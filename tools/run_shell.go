@@ -43,9 +43,9 @@ var runShell = tool.Define(tool.Def[runShellInput]{
 	Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},
 	Available: running.NoShell,
 	Command:   func(in runShellInput) string { return in.Command },
-	Weigh: func(s *session.State, _ runShellInput, a *bash.Analysis) error {
+	Weigh: func(s *session.State, in runShellInput, a *bash.Analysis) error {
 		running.Weigh(s, a)
-		return nil
+		return running.Bind(s, a, in.Command, false)
 	},
 	Activity: func(in runShellInput) string { return running.Activity(in.Description, in.Command) },
 	Check:    checkRunShell,
@@ -68,7 +68,8 @@ func checkRunShell(in runShellInput) error {
 }
 
 func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Result, error) {
-	if err := running.StillReads(env, in.Command); err != nil {
+	text, err := running.Ready(env, in.Command, false)
+	if err != nil {
 		return tool.Result{}, err
 	}
 	dir, notes, err := running.Dir(env)
@@ -80,7 +81,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	if !in.Background { // what a job does is not told when it starts
 		watch = running.NewFileWatch(ctx, env)
 	}
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
 		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly})
 	_ = dir.Close() // only a place to start from
 	if errors.Is(err, shell.ErrJobLimit) {

@@ -61,6 +61,9 @@ type Analysis struct {
 	// Distrust.
 	Git []string
 
+	// Bound is what runs in place of the text, if it is ReadOnly: see Bind. "": nobody has bound it.
+	Bound string
+
 	// Shows are the places whose tracked files these show: absolute, or relative to where the command line starts; "/":
 	// all of the repository. nil: they show no contents but of Files.
 	Shows []string

@@ -92,6 +92,7 @@ type prover struct {
 	words  []word   // of the command at hand
 	texts  []string // of its words behind the name
 	rest   []word   // its operands
+	paths  []word   // those of the command at hand that passed as paths, for whoever binds them
 }
 
 // list is rule R2 for lists, pipes and negation. It returns what is wrong; "": nothing.
@@ -128,7 +129,7 @@ func (p *prover) simple(stmt *syntax.Stmt) string {
 	case len(call.Assigns) > 0:
 		return "R2: assignment: " + p.source(call.Assigns[0])
 	}
-	p.words = p.words[:0]
+	p.words, p.paths = p.words[:0], p.paths[:0]
 	for _, arg := range call.Args {
 		w, why := p.word(arg)
 		if why != "" {

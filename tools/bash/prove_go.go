@@ -19,7 +19,10 @@ func (p *prover) goFault(args []word) string {
 		}
 		if row := programs.Of("go " + sub); row != nil && row.Reads {
 			why := p.match(row, args[n:])
-			if why == "" && sub == "list" {
+			switch {
+			case sub == "env" && len(p.rest) == 0:
+				why = "without a name it starts the C compiler"
+			case sub == "list" && why == "":
 				why = goStale(args[n:])
 			}
 			if why != "" {

@@ -13,6 +13,7 @@ func (p *prover) path(w word) string {
 	if why := p.components(w); why != "" {
 		return why
 	}
+	p.paths = append(p.paths, w)
 	full := w.text
 	if !strings.HasPrefix(full, "/") {
 		if p.dir == "" {

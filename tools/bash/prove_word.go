@@ -10,6 +10,8 @@ import (
 type word struct {
 	text  string
 	shape string // text with `q` for each quoted byte; equal to text: nothing is quoted; "": everything is
+	in    *syntax.Word
+	skip  int // bytes of the word before text: it is a value that is glued to an option
 }
 
 // globs are what makes an unquoted word match names of files.
@@ -23,14 +25,21 @@ func (w word) leads() bool { return w.shape != "" && strings.IndexByte(globs, w.
 
 // from returns the word without its first n bytes.
 func (w word) from(n int) word {
-	if w.shape == "" {
-		return word{text: w.text[n:]}
+	w.text, w.skip = w.text[n:], w.skip+n
+	if w.shape != "" {
+		w.shape = w.shape[n:]
 	}
-	return word{w.text[n:], w.shape[n:]}
+	return w
 }
 
 // word is rule R2 for one word. why: it is not plain.
-func (p *prover) word(in *syntax.Word) (w word, why string) {
+func (p *prover) word(in *syntax.Word) (word, string) {
+	w, why := p.plain(in)
+	w.in = in
+	return w, why
+}
+
+func (p *prover) plain(in *syntax.Word) (w word, why string) {
 	if len(in.Parts) == 1 {
 		switch part := in.Parts[0].(type) {
 		case *syntax.Lit:
@@ -38,7 +47,7 @@ func (p *prover) word(in *syntax.Word) (w word, why string) {
 			case `\(`, `\)`, `\!`:
 				return word{text: part.Value[1:]}, ""
 			}
-			w = word{part.Value, part.Value}
+			w = word{text: part.Value, shape: part.Value}
 			return w, shapeFault(w, true)
 		case *syntax.SglQuoted:
 			if !part.Dollar {
@@ -69,7 +78,7 @@ func (p *prover) word(in *syntax.Word) (w word, why string) {
 			return w, p.partFault(part)
 		}
 	}
-	w = word{text.String(), shape.String()}
+	w = word{text: text.String(), shape: shape.String()}
 	return w, shapeFault(w, false)
 }
 

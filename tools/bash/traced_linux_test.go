@@ -267,7 +267,7 @@ func (tr *tracer) run(ctx context.Context, t *testing.T, lines []string) map[str
 var (
 	marked = regexp.MustCompile(`"` + markPath + `(\d+)"`)
 	called = regexp.MustCompile(`^\d+ +(\w+)\((.*)`)
-	shown = regexp.MustCompile(`"([^"]*)"`)
+	shown  = regexp.MustCompile(`"([^"]*)"`)
 )
 
 // harms says whether a line of strace is a system call that changes something, starts another program, goes out, or

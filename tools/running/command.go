@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/bash"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -107,6 +108,9 @@ const sandboxLevel = 1
 
 // result is an answer with its last lines and what programs learn of it.
 func (o *Outcome) result(i shell.Info, text string) tool.Result {
+	if a := o.Env.Analysis; strings.Contains(a.Bound, bash.Nowhere) {
+		text = strings.ReplaceAll(text, bash.Nowhere, "")
+	}
 	text += i.Doubtful()
 	if len(o.Notes) > 0 {
 		text += "\n" + strings.Join(o.Notes, "\n")

@@ -38,9 +38,9 @@ func Weigh(s *session.State, a *bash.Analysis) {
 	}
 }
 
-// StillReads refuses a command that was let through as one that only reads, if its repository has been given a
+// stillReads refuses a command that was let through as one that only reads, if its repository has been given a
 // configuration meanwhile by which it does more.
-func StillReads(env tool.Env, command string) error {
+func stillReads(env tool.Env, command string) error {
 	a := env.Analysis
 	if a.Class != bash.ReadOnly || len(a.Git) == 0 {
 		return nil

@@ -168,7 +168,8 @@ func (s *Shell) known() []*Job {
 
 // A Command is what to run.
 type Command struct {
-	Text       string
+	Text       string        // as it is shown
+	Runs       string        // what runs in its place; "": Text
 	Dir        *os.Root      // working directory; the caller closes it after Start
 	Timeout    time.Duration // after it the tree is ended; 0: no limit
 	Background bool          // a job from the start
@@ -269,7 +270,11 @@ func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
 }
 
 func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
-	args, env, err := s.script.command(c.Text, j.base())
+	text := c.Text
+	if c.Runs != "" {
+		text = c.Runs
+	}
+	args, env, err := s.script.command(text, j.base())
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
