@@ -107,6 +107,9 @@ func (c *call) touched(r permission.Request) (head, own, files string, hidden bo
 		return shown
 	}
 	for _, t := range r.Targets {
+		if t.Use == permission.CommandPerhaps {
+			continue // the reason names the one that matters
+		}
 		at := &b
 		if t.Use != permission.ByCall {
 			at = &f

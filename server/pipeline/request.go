@@ -149,7 +149,12 @@ func (c *call) commandFiles(a *bash.Analysis) []permission.Target {
 	targets := make([]permission.Target, 0, len(files))
 	for _, f := range files {
 		t := permission.Target{Kind: permission.Path, Value: c.opened(f.Path), Use: permission.CommandReads}
-		if f.Write {
+		switch {
+		case f.Perhaps && !c.state.Rules.ComparesPaths():
+			continue
+		case f.Perhaps:
+			t.Use = permission.CommandPerhaps
+		case f.Write:
 			t.Use = permission.CommandWrites
 		}
 		if f.InDir && c.state.Space.Barred(t.Value) {

@@ -18,17 +18,24 @@ func (c *call) spreads(a *bash.Analysis) []permission.Target {
 	for i := range a.Spreads {
 		s := &a.Spreads[i]
 		t := permission.Target{Kind: permission.Path, Value: c.opened(s.Dir), Use: permission.CommandReads}
-		if s.Write {
+		ruled := func(path string) permission.Verdict { return c.state.Rules.Ruled(path, s.Write) }
+		switch {
+		case s.Perhaps:
+			t.Use = permission.CommandPerhaps
+			ruled = func(path string) permission.Verdict {
+				return min(c.state.Rules.Ruled(path, false), c.state.Rules.Ruled(path, true))
+			}
+		case s.Write:
 			t.Use = permission.CommandWrites
 		}
 		c.resolve(&t)
-		if !t.Inside || !c.state.Rules.Compares(s.Write) {
+		if !t.Inside || !s.Perhaps && !c.state.Rules.Compares(s.Write) {
 			continue
 		}
 		worst := permission.Allow
 		whole := c.state.Space.Below(t.Value, s.Reaches, func(rel string, names []string) bool {
 			for _, name := range append(names, filepath.Join(t.Value, rel)) {
-				if v := c.state.Rules.Ruled(name, s.Write); v < worst {
+				if v := ruled(name); v < worst {
 					worst, t.Also = v, []string{name}
 				}
 			}

@@ -45,6 +45,15 @@ func TestSpreads(t *testing.T) {
 		{permission.Options{Deny: rule("Edit(key.txt)")}, "mv d g", permission.Deny, "d"},
 		{permission.Options{Deny: rule("Bash(x)")}, "grep -r x .", permission.Allow, ""},
 		{permission.Options{}, "cat f/*", permission.Allow, ""},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "grep -r x d*", permission.Deny, "."}, // was not gone down into
+		{permission.Options{Deny: rule("Read(key.txt)")}, "cat d/e/[[=k=]]ey.txt", permission.Deny, "d/e"},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "shopt -s nocaseglob; cat d/e/K*", permission.Deny, "d/e"},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "find d -name 'k*' | xargs cat", permission.Deny, "d"},
+		{permission.Options{Deny: rule("Edit(key.txt)")}, "find . -name 'k*' -delete", permission.Deny, "."},
+		{permission.Options{Deny: rule("Edit(key.txt)")}, "find . -name 'k*' -exec rm {} +", permission.Deny, "."},
+		{permission.Options{Deny: rule("Edit(key.txt)")}, "ln -s d g; echo x > g/e/y", permission.Deny, "d"},
+		{permission.Options{Deny: rule("Read(key.txt)")}, "a d/e/k*", permission.Ask, "d/e"},
+		{permission.Options{Deny: rule("Edit(key.txt)")}, "a d/e/k*", permission.Ask, "d/e"},
 	} {
 		p, err := permission.New(c.o)
 		if err != nil {

@@ -64,9 +64,16 @@ type Analysis struct {
 	// Bound is what runs in place of the text, if it is ReadOnly: see Bind. "": nobody has bound it.
 	Bound string
 
-	// Shows are the places whose tracked files these show: absolute, or relative to where the command line starts; "/":
-	// all of the repository. nil: they show no contents but of Files.
-	Shows []string
+	// Shows are the places whose tracked files git shows: absolute, or relative to where the command line starts; "/":
+	// all of the repository. nil: it shows no contents but of Files. ShowsFrom are the directories in which it starts.
+	Shows     []string
+	ShowsFrom []string
+
+	// UnsureReads says why the command may read files that neither Files nor Spreads tells, in half a sentence; "":
+	// none but those that the programs which it starts choose by themselves. UnsureWrites says it of files that it
+	// changes.
+	UnsureReads  string
+	UnsureWrites string
 
 	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
 	Unclear bool
@@ -105,6 +112,9 @@ type FileUse struct {
 	Path  string
 	Write bool
 	InDir bool // only if the path above it is a directory: `cp a b` writes b, or b/a
+
+	// Perhaps: it is a word of a program of which nobody knows what it does with it. Write means nothing then.
+	Perhaps bool
 }
 
 // NullDevice is a file that nobody reads from and nothing is kept in.
@@ -126,18 +136,24 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 	if a.Hidden == "" {
 		a.Hidden = hidden
 	}
+	a.lookAtGit(s)
+	return a
+}
+
+// lookAtGit notes where git starts and what it shows.
+func (a *Analysis) lookAtGit(s *script) {
 	if slices.ContainsFunc(a.Parts, Part.readsGit) {
 		places, all := s.gitPlaces()
 		if !all {
 			a.Distrust("the directory in which it starts is unknown")
 		} else {
 			a.Git = places
-			for i := range s.found().commands {
-				a.Shows = append(a.Shows, s.found().commands[i].shown()...)
-			}
 		}
 	}
-	return a
+	added := false
+	for i := range s.found().commands {
+		added = a.shows(&s.found().commands[i], added)
+	}
 }
 
 // Distrust takes git out of what is ReadOnly: rule R6, where nothing confines the programs that a repository's own

@@ -3,54 +3,7 @@ package bash
 import (
 	"path"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
-
-// filesOf are the files that one command is known to touch: its redirections, and the operands that are understood.
-func filesOf(c *simple) []FileUse {
-	var files []FileUse
-	for _, r := range c.stmt.Redirs {
-		switch r.Op {
-		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			continue
-		}
-		for _, w := range spellOne(nil, c.in.text, r.Word) {
-			if (r.Op == syntax.DplOut || r.Op == syntax.DplIn) && strings.Trim(w.text, "0123456789-") == "" {
-				continue
-			}
-			files = c.use(files, &w, r.Op != syntax.RdrIn && r.Op != syntax.DplIn)
-		}
-	}
-	for _, h := range c.heads {
-		if h.quiet {
-			continue
-		}
-		reads, writes := operandsOf(c.words[h.at].name(), c.words[h.at+1:h.end])
-		for i := range reads {
-			files = c.use(files, &reads[i], false)
-		}
-		for i := range writes {
-			n := len(files)
-			if files = c.use(files, &writes[i], true); len(files) > n {
-				files[n].InDir = writes[i].shape&perhaps != 0
-			}
-		}
-	}
-	return files
-}
-
-// use appends the file that a word names, if the text tells which one it is.
-func (c *simple) use(files []FileUse, w *spelt, write bool) []FileUse {
-	p, ok := c.place(w)
-	if !ok {
-		p = c.guess(w)
-	}
-	if p == "" || p == "/dev/null" {
-		return files
-	}
-	return append(files, FileUse{Path: p, Write: write})
-}
 
 // guess returns the path of a word that only the shell knows whole, so that no rule is passed by `$PWD/x`, and by none
 // that is about names behind `cd $X` and in `$X/name`: what is not known is left out. "": nothing is left.
@@ -84,8 +37,14 @@ func (c *simple) place(w *spelt) (string, bool) {
 		return "", false
 	}
 	p := w.text
-	if p[0] == '~' && w.shape&homely == 0 {
+	switch {
+	case p[0] != '~':
+	case w.shape&homely == 0:
 		p = "./" + p // a quoted tilde is a name
+	case p == "~+", strings.HasPrefix(p, "~+/"):
+		p = "." + p[2:]
+	case strings.HasPrefix(p, "~-"):
+		return "", false
 	}
 	if c.lost && !rooted(p) {
 		return "", false
@@ -106,6 +65,9 @@ func removesOf(c *simple) []string {
 		}
 		for _, w := range r.operands() {
 			t := w.text
+			if w.shape&dotted != 0 {
+				continue // what find finds, but not all that it looks through
+			}
 			if t != "" && t[0] == '~' && w.shape&homely == 0 {
 				t = "./" + t
 			}

@@ -113,8 +113,8 @@ func (c *gitCall) reads() []spelt {
 	}
 	reads, _ := c.values()
 	for _, w := range c.operands()[c.skipped():] {
-		if _, name, is := strings.Cut(w.text, ":"); is && name != "" && name[0] != '/' {
-			w.text, w.bare = strings.TrimPrefix(name, "./"), strings.TrimPrefix(name, "./")
+		if name := pathInRevision(w.text); name != "" {
+			w.text, w.bare = name, name
 		}
 		reads = append(reads, w)
 	}
@@ -125,34 +125,6 @@ func (c *gitCall) reads() []spelt {
 func gitShows(sub string) bool {
 	return isOneOf(sub, "show diff log whatchanged format-patch range-diff diff-tree diff-index diff-files blame "+
 		"annotate cat-file archive stash reflog checkout-index apply grep")
-}
-
-// shown are the places whose tracked files a command shows if it is git: those behind `--`, or the whole repository.
-func (c *simple) shown() (places []string) {
-	for _, h := range c.heads {
-		if h.quiet || c.words[h.at].name() != "git" {
-			continue
-		}
-		args := c.words[h.at+1 : h.end]
-		git := gitOf(args)
-		if !gitShows(git.sub) || !git.showsText() || namesBlobs(git.args) {
-			continue
-		}
-		dir, known := git.starts()
-		below := seenFrom(dir, behindDashes(git.args))
-		if len(below) == 0 || !known {
-			return []string{"/"}
-		}
-		for i := range below {
-			p, ok := c.place(&below[i])
-			// `:!x` is all but x, and git has globs of its own
-			if !ok || strings.HasPrefix(below[i].text, ":") || strings.ContainsAny(below[i].text, globs) {
-				return []string{"/"}
-			}
-			places = append(places, path.Clean(p))
-		}
-	}
-	return places
 }
 
 // showsText says whether a git command shows more of files than their names.

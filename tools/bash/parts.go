@@ -18,12 +18,11 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 	}
 	piped := slices.ContainsFunc(f.commands, startsXargs)
 	for i := range f.commands {
-		a.add(&f.commands[i], inside)
-		a.Spreads = append(a.Spreads, spreadsOf(&f.commands[i], piped)...)
+		a.touch(f, &f.commands[i], piped)
+		a.add(f, &f.commands[i], inside)
 	}
-	if len(a.Spreads) > maxSpreads {
-		a.Spreads = a.Spreads[:maxSpreads]
-		a.unread()
+	if f.values.unread {
+		a.unsure(true, true, "there are too many nested commands to be checked")
 	}
 	for _, text := range f.broken {
 		a.addBroken(text, text != s.text)
@@ -33,8 +32,8 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 		a.unread()
 	}
 	switch {
-	case f.hidden != "":
-		a.Hidden, a.Unclear = f.hidden, true
+	case f.data.hidden != "":
+		a.Hidden, a.Unclear = f.data.hidden, true
 	case len(f.broken) > 0:
 		a.Hidden = "it cannot be parsed" // bash may: it takes `! ! rm x`
 	}
@@ -48,10 +47,7 @@ func startsXargs(c simple) bool {
 }
 
 // add makes a part of one simple command.
-func (a *Analysis) add(c *simple, inside func(string) bool) {
-	files := filesOf(c)
-	a.Files = append(a.Files, files...)
-	a.Removes = append(a.Removes, removesOf(c)...)
+func (a *Analysis) add(f *finding, c *simple, inside func(string) bool) {
 	if a.Person == "" {
 		a.Person = personFor(c)
 	}
@@ -63,6 +59,13 @@ func (a *Analysis) add(c *simple, inside func(string) bool) {
 	var whole bool
 	if p.Forms, whole = formsOf(c); !whole {
 		a.unread()
+	}
+	if c.expands() {
+		f.values.each(c, func(v *simple) {
+			if len(v.words) > 0 {
+				p.Forms, _ = appendForms(p.Forms, v.words, v.heads)
+			}
+		})
 	}
 	p.Class, p.Why = c.in.provePart(c.stmt, inside)
 	if from, to := leadOf(c); to > 0 && !p.Exact {

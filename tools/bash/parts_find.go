@@ -19,17 +19,16 @@ const (
 
 // A finding is all that a script would run, as far as the text tells, in the order of the text.
 type finding struct {
-	commands  []simple
-	loose     []spelt  // words that are no words of a command: values, what a loop goes over
-	broken    []string // nested texts that do not parse
-	texts     int      // nested texts read so far
-	tooDeep   bool     // a shell in more than maxNested shells, or more than maxTexts texts
-	evaluates bool     // something runs the substitutions in values: arithmetic, a subscript, a prompt
-	bomb      string   // a function that starts itself over and over
-	loops     bool     // what a loop or a choice goes over is computed by a command
-	values    []spelt  // words outside of commands that may carry a substitution as text
-	hidden    string   // why rules that deny may not see everything; "": they do
-	odd       bool     // functions, coprocesses and what else makes names mean something new
+	commands []simple
+	loose    []spelt  // words that are no words of a command: values, what a loop goes over
+	broken   []string // nested texts that do not parse
+	texts    int      // nested texts read so far
+	tooDeep  bool     // a shell in more than maxNested shells, or more than maxTexts texts
+	bomb     string   // a function that starts itself over and over
+	loops    bool     // what a loop or a choice goes over is computed by a command
+	data     evaluation
+	odd      bool // functions, coprocesses and what else makes names mean something new
+	values   values
 }
 
 // A simple is one simple command, or a test or arithmetic that stands as one.
@@ -46,6 +45,9 @@ type simple struct {
 	astray  string    // the word of that cd, as written
 	inner   bool      // in a substitution or a nested shell
 	fed     bool      // its input comes from a pipe
+	spot
+	feed *feed     // its input; nil: that of the script
+	x    *expander // its words are read with what variables hold; nil: as written
 }
 
 // A scope is what surrounds a command. Commands of one shell share it: `cd` changes it for all that follow.
@@ -57,19 +59,23 @@ type scope struct {
 	inner  bool
 	fed    bool
 	depth  int
+	region int
+	feed   *feed
 }
 
 // found returns what the script would run. It is worked out once.
 func (s *script) found() *finding {
 	if s.finding == nil {
 		s.finding = &finding{}
+		s.finding.data.f = s.finding
 		s.finding.script(s, scope{in: s})
 		if plain, ok := withoutJoins(s.text); ok {
 			s.finding.text(plain, scope{inner: true})
 		}
-		if s.finding.evaluates {
-			s.finding.evaluated()
+		if s.finding.data.wanted {
+			s.finding.data.all()
 		}
+		s.finding.settle()
 	}
 	return s.finding
 }
@@ -111,6 +117,7 @@ func (f *finding) nested(text string, sc scope) {
 		return
 	}
 	sc.inner = true
+	sc.region = f.values.child(sc.region)
 	f.text(text, sc)
 	if plain, ok := withoutJoins(text); ok {
 		f.text(plain, sc)
@@ -119,7 +126,9 @@ func (f *finding) nested(text string, sc scope) {
 
 // simple reads one simple command, and what its words run.
 func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
-	c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, astray: sc.astray, inner: sc.inner, fed: sc.fed}
+	f.values.clock++
+	c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, astray: sc.astray, inner: sc.inner, fed: sc.fed,
+		spot: spot{sc.region, f.values.clock, sc.depth}, feed: feedOf(sc.in, stmt, sc.feed)}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
 		c.node, c.assigns, c.words = cmd, cmd.Assigns, spell(sc.in.text, cmd.Args)
@@ -141,10 +150,13 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 			}
 		}
 	}
+	f.values.computed = f.values.computed || c.expands()
+	f.values.loose = f.values.loose || c.loosens()
 	f.add(c)
 	if c.node != nil {
 		f.node(c.node, sc)
 	}
+	f.values.assigns(&c, len(c.words) > 0 && isCallExpr(c.node))
 	for _, a := range c.assigns {
 		if a.Value != nil {
 			f.loose = spellOne(f.loose, sc.in.text, a.Value)
@@ -157,14 +169,14 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 	for n, h := range c.heads {
 		words := c.words[h.at:h.end]
 		if !h.quiet {
-			f.evaluatesBy(words)
+			f.data.by(words)
 		}
 		for _, text := range c.uses[n].texts {
 			f.nested(text, *sc)
 		}
 	}
 	if len(c.words) > 0 {
-		sc.enter(c.words)
+		sc.enter(f.values.entered(&c))
 	}
 }
 

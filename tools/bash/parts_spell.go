@@ -17,7 +17,7 @@ type spelt struct {
 }
 
 // A shape says what of a word only the shell knows.
-type shape uint8
+type shape uint16
 
 // The shapes.
 const (
@@ -29,6 +29,7 @@ const (
 	runs                       // computed by a command: $(…), <(…)
 	lavish                     // its braces stand for more words than are read
 	perhaps                    // not written at all: a name in what may be a directory
+	dotted                     // found: its globs also match names that begin with a dot
 )
 
 // spell reads words, and gives each alternative of braces a word of its own. text is what the positions count in.
@@ -55,6 +56,11 @@ func spellOne(read []spelt, text string, w *syntax.Word) []spelt {
 	if one.bare = one.text; sp.shape&computed != 0 {
 		one.bare = string(sp.bare)
 	}
+	return sp.finish(read, one)
+}
+
+// finish appends a word that is put together, or what its braces stand for.
+func (sp *speller) finish(read []spelt, one spelt) []spelt {
 	if !sp.braces {
 		return append(read, one)
 	}
@@ -80,6 +86,12 @@ type speller struct {
 	bare   []byte // only once the word is computed: until then it is text
 	shape  shape
 	braces bool // unquoted braces are marked
+
+	values *expander // what variables hold; nil: expansions are kept as written
+	held   shape     // of what variables hold
+	flat   bool      // the word is a value: it stays one word
+	raw    bool      // it is a here-document: quotes are text
+	keeps  bool      // it is a word even if it is empty
 }
 
 func (sp *speller) write(s string) {
@@ -108,12 +120,15 @@ func (sp *speller) parts(parts []syntax.WordPart, quoted bool) {
 	for i, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			if quoted {
+			if sp.raw {
+				sp.write(p.Value)
+			} else if quoted {
 				sp.inQuotes(p.Value)
 			} else {
 				sp.plain(p.Value, i == 0)
 			}
 		case *syntax.SglQuoted:
+			sp.keeps = true
 			if p.Dollar {
 				sp.shape |= escaped
 				sp.write(unescape(p.Value))
@@ -121,12 +136,15 @@ func (sp *speller) parts(parts []syntax.WordPart, quoted bool) {
 				sp.write(p.Value)
 			}
 		case *syntax.DblQuoted:
+			sp.keeps = true
 			if p.Dollar {
 				sp.shape |= escaped
 			}
 			sp.parts(p.Parts, true)
 		default:
-			sp.expansion(p)
+			if sp.values == nil || !sp.values.expand(sp, p, quoted || sp.raw) {
+				sp.expansion(p)
+			}
 		}
 	}
 }

@@ -214,7 +214,7 @@ func TestFiles(t *testing.T) {
 		"cp --target-directory=c a":  "a c! c/a!",
 		"cp a .":                     "a .! a!",
 		"mv a b":                     "b! b/a!? a!",
-		"ln -s a b":                  "b! b/a!?",
+		"ln -s a b":                  "a b/a b! b/a!? a! b/a!", // whatever b is, it means a, or b/a if b is a directory
 		"rm -rf a":                   "a!",
 		"rm -- -a":                   "-a!",
 		"mkdir -m 700 -p a/b":        "a/b!",
@@ -284,6 +284,9 @@ func TestFiles(t *testing.T) {
 	} {
 		var got []string
 		for _, f := range Analyze(command, inRoot).Files {
+			if f.Perhaps { // see TestPerhaps
+				continue
+			}
 			text := f.Path
 			if f.Write {
 				text += "!"

@@ -13,6 +13,7 @@ func (f *finding) stmts(stmts []*syntax.Stmt, sc *scope) {
 // apart reads statements that run in a shell of their own.
 func (f *finding) apart(stmts []*syntax.Stmt, sc *scope, change func(*scope)) {
 	own := *sc
+	own.region = f.values.child(sc.region)
 	change(&own)
 	f.stmts(stmts, &own)
 }
@@ -22,13 +23,24 @@ func same(*scope) {}
 func substituted(sc *scope) { sc.inner, sc.fed = true, false }
 
 func (f *finding) stmt(stmt *syntax.Stmt, sc *scope) {
+	if stmt.Background {
+		before := sc.region
+		defer func() { sc.region = before }()
+		sc.region = f.values.child(before)
+	}
 	if stmt.Cmd == nil || isSimple(stmt.Cmd) {
 		f.simple(stmt, sc)
 	} else {
 		if len(stmt.Redirs) > 0 {
-			f.add(simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, inner: sc.inner, fed: sc.fed})
+			c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, inner: sc.inner, fed: sc.fed,
+				spot: spot{sc.region, f.values.clock, sc.depth}}
+			f.values.computed = f.values.computed || c.expands()
+			f.add(c)
 		}
+		before := sc.feed
+		sc.feed = feedOf(sc.in, stmt, before)
 		f.compound(stmt.Cmd, sc)
+		sc.feed = before
 	}
 	for _, r := range stmt.Redirs {
 		f.word(r.Word, sc)
@@ -57,11 +69,11 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			f.stmts(c.Cond, sc)
-			f.stmts(c.Then, sc)
+			f.within(sc, func() { f.stmts(c.Then, sc) })
 		}
 	case *syntax.WhileClause:
 		f.stmts(c.Cond, sc)
-		f.stmts(c.Do, sc)
+		f.within(sc, func() { f.stmts(c.Do, sc) })
 	case *syntax.ForClause:
 		f.loop(c, sc)
 	case *syntax.CaseClause:
@@ -72,21 +84,24 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 				f.loops = f.loops || !literalWord(p)
 				f.word(p, sc)
 			}
-			f.stmts(item.Stmts, sc)
+			f.within(sc, func() { f.stmts(item.Stmts, sc) })
 		}
 	case *syntax.FuncDecl:
 		f.odd = true
 		if c.Name != nil && forks(c) { // the parser takes `() x` for a function without a name
 			f.bomb = c.Name.Value
 		}
-		f.stmt(c.Body, sc)
+		if c.Name != nil {
+			f.values.function(c.Name.Value)
+		}
+		f.within(sc, func() { f.stmt(c.Body, sc) })
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
 			f.stmt(c.Stmt, sc)
 		}
 	case *syntax.CoprocClause:
 		f.odd = true
-		f.stmt(c.Stmt, sc)
+		f.within(sc, func() { f.stmt(c.Stmt, sc) })
 	default:
 		f.odd = true
 		f.node(c, sc)
@@ -95,18 +110,35 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 
 func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
 	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
-		f.stmt(c.X, sc)
-		f.stmt(c.Y, sc)
+		region := sc.region
+		f.either(c, sc)
+		sc.region = region
 		return
 	}
 	before, after := *sc, *sc
-	after.fed = true
+	before.region, after.region = f.values.child(sc.region), f.values.child(sc.region)
+	after.fed, after.feed = true, &feed{in: sc.in, from: c.X, fed: sc.feed}
 	f.stmt(c.X, &before)
 	f.stmt(c.Y, &after)
 	f.piped(c, sc)
 }
 
+// either reads `a && b` and `a || b`. What is known behind a is known in b; what is known behind `a && b` is known in c
+// of `a && b && c`, whose region is left in sc.
+func (f *finding) either(c *syntax.BinaryCmd, sc *scope) {
+	left, ok := c.X.Cmd.(*syntax.BinaryCmd)
+	if ok && c.Op == syntax.AndStmt && left.Op == syntax.AndStmt && len(c.X.Redirs) == 0 && !c.X.Negated {
+		f.either(left, sc)
+	} else {
+		f.stmt(c.X, sc)
+	}
+	sc.region = f.values.child(sc.region)
+	f.stmt(c.Y, sc)
+}
+
 func (f *finding) loop(c *syntax.ForClause, sc *scope) {
+	region := sc.region
+	defer func() { sc.region = region }()
 	if items, ok := c.Loop.(*syntax.WordIter); ok {
 		words := spell(sc.in.text, items.Items)
 		f.loose = append(f.loose, words...)
@@ -115,11 +147,12 @@ func (f *finding) loop(c *syntax.ForClause, sc *scope) {
 			f.word(w, sc)
 		}
 		f.loops = f.loops || len(f.commands) > before
+		f.values.bindLoop(items, sc, words)
 	} else {
 		f.loops = true // arithmetic may run commands
 		f.node(c.Loop, sc)
 	}
-	f.stmts(c.Do, sc)
+	f.within(sc, func() { f.stmts(c.Do, sc) })
 }
 
 // word reads what a word runs before the command does.
@@ -160,11 +193,13 @@ func (f *finding) node(n syntax.Node, sc *scope) {
 		return
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
-		f.evaluatesIn(n, sc.in.text)
+		f.data.in(n, sc.in.text)
 		switch n := n.(type) {
 		case *syntax.CmdSubst, *syntax.ProcSubst:
 			f.wordPart(n.(syntax.WordPart), sc)
 			return false
+		case *syntax.ParamExp:
+			f.values.bindDefault(n, sc)
 		case *syntax.ArrayElem:
 			if n.Value != nil {
 				f.loose = spellOne(f.loose, sc.in.text, n.Value)
@@ -176,7 +211,7 @@ func (f *finding) node(n syntax.Node, sc *scope) {
 
 // assign reads what a value runs. The usual assignments cost no walk.
 func (f *finding) assign(a *syntax.Assign, sc *scope) {
-	f.evaluatesIn(a, sc.in.text)
+	f.data.in(a, sc.in.text)
 	if a.Array != nil || a.Index != nil {
 		f.node(a, sc)
 	} else if a.Value != nil {

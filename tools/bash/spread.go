@@ -2,6 +2,7 @@ package bash
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"codehand/tools/bash/programs"
@@ -10,15 +11,17 @@ import (
 // A Spread is a place in which a command reads or changes files that its words do not name: `grep -r x .`, `cat *`,
 // `mv dir x`. Which files there are, only the disk knows; whoever looks asks Reaches about each.
 //
-// What is not known to spread: words with expansions (`cat $X/*`), what comes from a pipe but by `find | xargs`, and
-// programs that are not understood. No such command is ReadOnly.
+// Words with expansions count with what variables hold. Where that is not known, Analysis.UnsureReads and UnsureWrites
+// say so.
 type Spread struct {
-	Dir   string // as FileUse.Path
-	Write bool
+	Dir     string // as FileUse.Path
+	Write   bool
+	Perhaps bool // as FileUse.Perhaps; Write means nothing
 
 	pattern []string // components below Dir, as globs of the shell
 	deep    bool     // also everything below what the pattern matches
-	dotted  bool     // of that also names that begin with a dot
+	dotted  bool     // also names that begin with a dot
+	folds   bool     // whatever the letter case
 	names   []string // globs, one of which the name of a file must match; nil: any
 }
 
@@ -34,7 +37,7 @@ func (s *Spread) Reaches(rel string, dir bool) bool {
 		last, rel, _ = strings.Cut(rel, "/")
 		switch {
 		case n < len(s.pattern):
-			if last[0] == '.' && s.pattern[n][0] != '.' || !globbedName(s.pattern[n], last) {
+			if last[0] == '.' && s.pattern[n][0] != '.' && !s.dotted || !s.matches(s.pattern[n], last) {
 				return false
 			}
 		case !s.deep || last[0] == '.' && !s.dotted:
@@ -49,75 +52,56 @@ func (s *Spread) Reaches(rel string, dir bool) bool {
 		return n >= len(s.pattern)
 	}
 	for _, name := range s.names {
-		if globbedName(name, last) {
+		if s.matches(name, last) {
 			return true
 		}
 	}
 	return false
 }
 
-// globbedName says whether a glob of the shell may match a name. What path.Match reads otherwise matches.
-func globbedName(glob, name string) bool {
-	if strings.Contains(glob, "[:") {
+// matches says whether a glob of the shell may match a name. What path.Match reads otherwise matches.
+func (s *Spread) matches(glob, name string) bool {
+	if strings.Contains(glob, "[:") || strings.Contains(glob, "[=") || strings.Contains(glob, "[.") {
 		return true
+	}
+	if s.folds {
+		glob, name = strings.ToLower(glob), strings.ToLower(name)
 	}
 	ok, err := path.Match(strings.ReplaceAll(glob, "[!", "[^"), name)
 	return ok || err != nil
 }
 
-// spreadsOf are the places of one command. piped: the line starts xargs somewhere.
-func spreadsOf(c *simple, piped bool) []Spread {
-	var spreads []Spread
-	for _, h := range c.heads {
-		if h.quiet {
-			continue
-		}
-		name, args := c.words[h.at].name(), c.words[h.at+1:h.end]
-		reads, writes := operandsOf(name, args)
-		if !namesOnly(name) {
-			spreads = c.globs(spreads, reads, false)
-		}
-		spreads = c.globs(spreads, writes, true)
-		s, roots := deepOf(name, args, reads, writes, piped)
-		for i := range roots {
-			if s.Dir, s.deep = c.spreadFrom(&roots[i]), true; s.Dir != "" {
-				spreads = append(spreads, s)
+// globOf is the place of an unquoted glob, of which like says what is done with it. Not ok: there is none in the word.
+func (c *simple) globOf(w spelt, like Spread) (s Spread, ok bool) {
+	// the glob of an option with a value glued to it may stand before the value
+	first := strings.IndexAny(w.text, globs)
+	if w.shape&globbed == 0 || w.shape&(computed|perhaps) != 0 || first < 0 {
+		return s, false
+	}
+	s = like
+	from := strings.LastIndexByte(w.text[:first], '/') + 1
+	s.dotted = s.dotted || w.shape&dotted != 0
+	for at, rest := "", w.text[from:]; rest != ""; {
+		at, rest, _ = strings.Cut(rest, "/")
+		if strings.Contains(at, "**") { // with globstar any number of directories
+			if s.deep = true; !like.deep && rest != "" && !strings.Contains(rest, "/") {
+				s.names = []string{rest}
 			}
+			break
+		}
+		if at != "" && at != "." {
+			s.pattern = append(s.pattern, at)
 		}
 	}
-	for _, r := range c.stmt.Redirs {
-		if r.Hdoc == nil && r.Word != nil {
-			spreads = c.globs(spreads, spellOne(nil, c.in.text, r.Word), false)
-		}
-	}
-	return spreads
+	w.text, w.shape = w.text[:from], w.shape&homely
+	s.Dir = c.spreadFrom(&w)
+	return s, s.Dir != ""
 }
 
-// globs adds what unquoted globs among words may match.
-func (c *simple) globs(spreads []Spread, words []spelt, write bool) []Spread {
-	for i := range words {
-		w := words[i]
-		// the glob of an option with a value glued to it may stand before the value
-		first := strings.IndexAny(w.text, globs)
-		if w.shape&globbed == 0 || w.shape&(computed|perhaps) != 0 || first < 0 {
-			continue
-		}
-		from := strings.LastIndexByte(w.text[:first], '/') + 1
-		s := Spread{Write: write, deep: strings.Contains(w.text, "**")}
-		for part := range strings.SplitSeq(w.text[from:], "/") {
-			if strings.Contains(part, "**") { // with globstar any number of directories
-				break
-			}
-			if part != "" && part != "." {
-				s.pattern = append(s.pattern, part)
-			}
-		}
-		w.text, w.shape = w.text[:from], w.shape&homely
-		if s.Dir = c.spreadFrom(&w); s.Dir != "" {
-			spreads = append(spreads, s)
-		}
-	}
-	return spreads
+// equal says whether two places are the same.
+func (s Spread) equal(o Spread) bool {
+	return s.Dir == o.Dir && s.Write == o.Write && s.Perhaps == o.Perhaps && s.deep == o.deep && s.dotted == o.dotted &&
+		s.folds == o.folds && slices.Equal(s.pattern, o.pattern) && slices.Equal(s.names, o.names)
 }
 
 // spreadFrom is the place that a word without a glob names; "": nobody knows.

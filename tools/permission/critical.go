@@ -11,7 +11,7 @@ import (
 func (p *Policy) closed(r *Request) (d Decision, denied bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Kind != Path {
+		if t.Kind != Path || t.Use == CommandPerhaps {
 			continue
 		}
 		change := r.changes(t) && !(r.PlanFile && t.Use == ByCall)
@@ -271,7 +271,7 @@ func expansionEnd(text string) int {
 func (p *Policy) secretAsked(r *Request) (Decision, bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Kind != Path || r.changes(t) {
+		if t.Kind != Path || t.Use == CommandPerhaps || r.changes(t) {
 			continue
 		}
 		rule := ""

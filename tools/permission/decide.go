@@ -12,7 +12,8 @@ import (
 //  2. a hook's deny
 //  3. a deny rule for a path, a sub-command, a host, a name or a parameter; what nobody may be asked about
 //  4. a protected name, or a removal of what everything hangs on: a person decides, in every mode
-//  5. an ask rule, a hook's or the tool's ask, a command that nothing can explain: likewise
+//  5. an ask rule, a hook's or the tool's ask, a command that nothing can explain, or that may reach what a rule about
+//     paths covers: likewise
 //  6. mode bypassPermissions
 //  7. an allow rule, a grant of the session, a hook's allow
 //  8. the mode, the operator's classifier, a sandbox in place of a question
@@ -120,14 +121,58 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unsure finds a file that may have a name which a rule is about, or which is protected, but nobody could look for all
-// of its names; or a place in which there may be such a file. Names of secrets are no reason to ask before each
-// reading: in a tree so large that nobody can look through it, most files with several names come from a store of
-// packages.
+// unsure finds what may touch a file that a rule with a pattern of paths is about, where nobody can tell from the text
+// of a command or from the disk.
 func (p *Policy) unsure(r *Request) (Decision, bool) {
+	if d, asks := unsureFile(p, r); asks {
+		return d, true
+	}
+	reads, changes := p.Compares(false), p.Compares(true)
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		if t.Kind == Path && t.Unsure && (r.changes(t) && !r.PlanFile || p.Compares(r.changes(t))) {
+		if t.Kind != Command {
+			continue
+		}
+		switch a := t.Analysis; {
+		case reads && a.UnsureReads != "":
+			return Decision{Verdict: Ask, Hard: true, About: t.Value,
+				Reason: "it may read a file that a rule covers: " + a.UnsureReads}, true
+		case changes && a.UnsureWrites != "":
+			return Decision{Verdict: Ask, Hard: true, About: t.Value,
+				Reason: "it may change a file that a rule covers: " + a.UnsureWrites}, true
+		}
+	}
+	return perhapsRuled(p, r)
+}
+
+// perhapsRuled finds a rule with a pattern about a file that a command names to a program of which nobody knows what it
+// does with it.
+func perhapsRuled(p *Policy, r *Request) (Decision, bool) {
+	cwd := clean(r.Cwd)
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Kind != Path || t.Use != CommandPerhaps {
+			continue
+		}
+		for _, rules := range [...][]rule{p.deny, p.ask} {
+			if rule := p.findPath(rules, r, t, cwd); rule != nil {
+				return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin, About: t.Value,
+					Reason: "a rule covers " + t.Value + ", and the command may use it"}, true
+			}
+		}
+	}
+	return Decision{}, false
+}
+
+// unsureFile finds a file that may have a name which a rule is about, or which is protected, but nobody could look for
+// all of its names; or a place in which there may be such a file. Names of secrets are no reason to ask before each
+// reading: in a tree so large that nobody can look through it, most files with several names come from a store of
+// packages.
+func unsureFile(p *Policy, r *Request) (Decision, bool) {
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Kind == Path && t.Unsure && t.Use != CommandPerhaps &&
+			(r.changes(t) && !r.PlanFile || p.Compares(r.changes(t))) {
 			return Decision{
 				Verdict: Ask, Hard: true, About: t.Value,
 				Reason: "it may reach a file that a rule covers: not all files and names there could be checked",

@@ -33,6 +33,9 @@ func (p *Policy) complete(r *Request) {
 			targets[i].Analysis = a
 		}
 		for _, f := range a.Files {
+			if f.Perhaps && !p.ComparesPaths() {
+				continue
+			}
 			use := fileUse(f)
 			value := p.absolute(r, f.Path)
 			if known.find(value, use) != nil {
@@ -90,7 +93,10 @@ func (k *knownFiles) find(value string, use Use) *Target {
 }
 
 func fileUse(f bash.FileUse) Use {
-	if f.Write {
+	switch {
+	case f.Perhaps:
+		return CommandPerhaps
+	case f.Write:
 		return CommandWrites
 	}
 	return CommandReads
@@ -122,6 +128,9 @@ func (p *Policy) absolute(r *Request, path string) string {
 func (r *Request) changes(t *Target) bool {
 	return t.Use == CommandWrites || t.Use == ByCall && !r.ReadOnly
 }
+
+// named says that a command surely reads or changes the path.
+func (u Use) named() bool { return u == CommandReads || u == CommandWrites }
 
 // spellings calls f with each name of a path that is known, clean, until f says that it is enough.
 func (r *Request) spellings(t *Target, f func(path string) bool) {
@@ -159,6 +168,9 @@ func (p *Policy) find(rules []rule, r *Request) hit {
 		t := &r.Targets[i]
 		switch t.Kind {
 		case Path:
+			if t.Use == CommandPerhaps {
+				continue // see perhapsRuled
+			}
 			if rule := p.findPath(rules, r, t, cwd); rule != nil {
 				return hit{rule, t.Value}
 			}
@@ -192,10 +204,10 @@ func (p *Policy) findPath(rules []rule, r *Request, t *Target, cwd string) (foun
 		}
 		for i := range rules {
 			rule := &rules[i]
-			if !rule.about(change) {
+			if !rule.about(change) && t.Use != CommandPerhaps {
 				continue
 			}
-			if rule.path != nil && p.forbidden(rule, path, cwd, t.Folds) || t.Use != ByCall && rule.bare() {
+			if rule.path != nil && p.forbidden(rule, path, cwd, t.Folds) || t.Use.named() && rule.bare() {
 				found = rule
 				return true
 			}

@@ -275,6 +275,35 @@ func TestParseMode(t *testing.T) {
 	}
 }
 
+// What a command may touch was no reason to ask where a rule is about it: what its text does not tell, and words for a
+// program of which nobody knows what it does with them. It is none without such a rule.
+func TestCommandsThatMayTouch(t *testing.T) {
+	t.Parallel()
+	read, edit, other := []Rule{{Text: "Read(x)", Origin: "o"}}, []Rule{{Text: "Edit(x)", Origin: "o"}}, []Rule{{Text: "Bash(rm *)", Origin: "o"}}
+	for _, c := range []struct {
+		o       Options
+		command string
+		want    string
+	}{
+		{Options{Deny: read}, "cat $f", "Q"}, {Options{Ask: read}, "cat $f", "Q"}, {Options{Deny: edit}, "cat $f", "a"}, {Options{Deny: other}, "cat $f", "a"}, {Options{}, "cat $f", "a"},
+		{Options{Deny: edit}, "a > $f", "Q"}, {Options{Ask: edit}, "a > $f", "Q"}, {Options{Ask: read}, "a > $f", "a"}, {Options{}, "a > $f", "a"},
+		{Options{Deny: read}, "a x", "Q"}, {Options{Deny: edit}, "a --y=x", "Q"}, {Options{Ask: edit}, "python -c 'open(\"x\")'", "Q"}, {Options{Deny: read}, "a y", "a"}, {Options{Deny: []Rule{{Text: "Read", Origin: "o"}}}, "a x", "a"}, {Options{}, "a .env ~/.ssh/x", "a"},
+		{Options{Deny: read}, "f=x; cat $f", "d"}, {Options{Ask: read}, "f=x; cat $f", "Q"}, {Options{Deny: edit}, "f=x; a > $f", "d"}, {Options{Deny: other}, "f=rm; $f x", "d"}, {Options{Deny: other}, "c='rm x'; $c", "d"},
+		{Options{Deny: other}, "echo rm x | xargs env", "d"}, {Options{Deny: read}, "make $f; npm test; python y.py", "a"},
+	} {
+		p, err := New(c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := bash.Analyze(c.command, nil)
+		r := Request{Tool: "run_shell", Aliases: []string{"Bash"}, Family: familyOf("run_shell"), Own: Allow, Mode: Bypass, Cwd: "/w", Now: noon,
+			Targets: []Target{{Kind: Command, Value: c.command, Analysis: &a}}}
+		if d := p.At([]string{"/w"}, "/w").Decide(r); letter(d) != c.want {
+			t.Errorf("%+v: %s: got %s, want %s: %+v", c.o, c.command, letter(d), c.want, d)
+		}
+	}
+}
+
 // Where not everything could be looked at, an ask rule was no reason to ask.
 func TestUnsureAsks(t *testing.T) {
 	t.Parallel()

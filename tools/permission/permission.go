@@ -64,6 +64,7 @@ const (
 	ByCall       Use = iota // reads it if the call is ReadOnly, else changes it
 	CommandReads            // a command of the call names it
 	CommandWrites
+	CommandPerhaps // a command names it to a program of which nobody knows what it does with it
 )
 
 // A Request is all that a decision depends on; Decide looks at nothing else.

@@ -1,10 +1,12 @@
 package running
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"codehand/tools/bash"
@@ -26,15 +28,16 @@ func Weigh(s *session.State, a *bash.Analysis) {
 	case len(a.Git) > 0:
 		if why := git.RunsPrograms(s.Files, s.Space.Cwd(), a.Git); why != "" {
 			a.Distrust(why)
-			return
 		}
-		if len(a.Shows) == 0 || !s.Rules.Compares(false) {
-			return
-		}
-		ruled := func(path string) bool { return s.Rules.Ruled(path, false) != permission.Allow }
-		if why := git.ShowsRuled(s.Files, s.Space.Cwd(), a.Git, a.Shows, ruled); why != "" {
-			a.Distrust(why)
-		}
+	}
+	if len(a.Shows) == 0 || !s.Rules.Compares(false) {
+		return
+	}
+	ruled := func(path string) bool { return s.Rules.Ruled(path, false) != permission.Allow }
+	dirs := slices.Concat(a.Git, a.ShowsFrom)
+	if why := git.ShowsRuled(s.Files, s.Space.Cwd(), dirs, a.Shows, ruled); why != "" {
+		a.Distrust(why)
+		a.UnsureReads = cmp.Or(a.UnsureReads, "git: "+why)
 	}
 }
 

@@ -1,0 +1,510 @@
+package bash
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"codehand/tools/bash/programs"
+)
+
+// maxPerhaps is how many words of one command line are taken for files that a program perhaps touches; if it has more,
+// what it touches is unknown.
+const maxPerhaps = 100
+
+// touch notes the files that a command touches, in all ways to read it.
+func (a *Analysis) touch(f *finding, c *simple, piped bool) {
+	if !c.expands() {
+		a.touchOne(f, c, piped, nil)
+		return
+	}
+	a.Removes = append(a.Removes, removesOf(c)...) // with expansions as written
+	seen := map[FileUse]bool{}
+	if !f.values.each(c, func(v *simple) { a.touchOne(f, v, piped, seen) }) {
+		a.unsure(true, true, "a command stands for too many others to be checked")
+	}
+}
+
+// touchOne notes what one reading of a command touches. seen are files that are known of it; nil: it has one reading.
+func (a *Analysis) touchOne(f *finding, c *simple, piped bool, seen map[FileUse]bool) {
+	t := toucher{a: a, c: c, seen: seen, values: &f.values}
+	for _, r := range c.stmt.Redirs {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			continue
+		}
+		for _, w := range c.respell(nil, r.Word) {
+			if (r.Op == syntax.DplOut || r.Op == syntax.DplIn) && strings.Trim(w.text, "0123456789-") == "" {
+				continue
+			}
+			t.use(&w, FileUse{Write: r.Op != syntax.RdrIn && r.Op != syntax.DplIn})
+			t.globs([]spelt{w}, Spread{Write: r.Op != syntax.RdrIn && r.Op != syntax.DplIn})
+		}
+	}
+	for i, h := range c.heads {
+		if !h.quiet {
+			t.head(i, piped)
+		}
+	}
+	for _, removed := range removesOf(c) {
+		if seen == nil || !strings.ContainsAny(removed, "$`") && !slices.Contains(a.Removes, removed) {
+			a.Removes = append(a.Removes, removed)
+		}
+	}
+}
+
+// unsure notes why rules about paths do not see all that is read or changed.
+func (a *Analysis) unsure(reads, writes bool, why string) {
+	if reads && a.UnsureReads == "" {
+		a.UnsureReads = why
+	}
+	if writes && a.UnsureWrites == "" {
+		a.UnsureWrites = why
+	}
+}
+
+// A toucher notes what one command touches.
+type toucher struct {
+	a       *Analysis
+	c       *simple
+	seen    map[FileUse]bool
+	values  *values
+	perhaps int // words that are perhaps files
+}
+
+// head notes what the command touches that begins at a head.
+func (t *toucher) head(n int, piped bool) {
+	c, h := t.c, t.c.heads[n]
+	name, args := c.words[h.at].name(), c.words[h.at+1:h.end]
+	reads, writes := operandsOf(name, args)
+	moreReads, moreWrites := furtherOperands(name, args)
+	reads, writes = append(slices.Clip(reads), moreReads...), append(slices.Clip(writes), moreWrites...)
+	for i := range reads {
+		t.use(&reads[i], FileUse{})
+	}
+	for i := range writes {
+		t.use(&writes[i], FileUse{Write: true, InDir: writes[i].shape&perhaps != 0})
+	}
+	if !namesOnly(name) {
+		t.globs(reads, Spread{})
+	}
+	t.globs(writes, Spread{Write: true})
+	s, roots := deepOf(name, args, reads, writes, piped)
+	s.deep = true
+	for i := range roots {
+		if roots[i].shape&globbed != 0 {
+			t.globs(roots[i:i+1], s)
+		} else if s.Dir = c.spreadFrom(&roots[i]); s.Dir != "" {
+			t.spread(s)
+		}
+	}
+	if name == "git" {
+		for _, w := range gitSearches(args) {
+			if dir := c.spreadFrom(&w); dir != "" {
+				t.spread(Spread{Dir: dir, deep: true, dotted: true})
+			}
+		}
+	}
+	if name == "ln" || name == "gln" { // of a directory, by which all below it has another name
+		for i := range reads {
+			if dir := c.spreadFrom(&reads[i]); dir != "" {
+				t.spread(Spread{Dir: dir, deep: true, dotted: true})
+				t.spread(Spread{Dir: dir, deep: true, dotted: true, Write: true})
+			}
+		}
+	}
+	r := read(name, args)
+	if r.takes(programs.List) || namesFromFile(name, args) {
+		t.a.unsure(true, false, name+" takes names of files from a file")
+	}
+	if unpacks(name, args) {
+		t.a.unsure(false, true, name+" changes files that the text does not name")
+	}
+	if (r.takes(programs.Into) && r.row.Takes().Kind != "put" && r.row.Takes().Kind != "move" &&
+		r.row.Takes().Kind != "link" && name != "git") || changesDir(name, args) {
+		t.a.unsure(true, true, name+" starts in another directory")
+	}
+	if r.row != nil && r.row.Takes().Kind == "path" && r.row.Takes().First == "" && r.row.Name != "find" {
+		// in case that an option has no value
+		for _, w := range plainDashes(args) {
+			if !slices.ContainsFunc(reads, func(r spelt) bool { return r.text == w.text }) {
+				t.perhapsFile(&w)
+			}
+		}
+	}
+	t.others(n, name, args, len(reads)+len(writes) > 0)
+}
+
+// others notes the words of a program of which nobody knows what it does with them.
+func (t *toucher) others(n int, name string, args []spelt, known bool) {
+	h := t.c.heads[n]
+	if wraps(programs.Of(name)) && (n+1 >= len(t.c.heads) || t.c.heads[n+1].sure) {
+		return
+	}
+	switch {
+	case !h.sure, understood(name), namesNoFiles(name), t.values.funcs[name],
+		isShell(name) && shellOf(args).text != nil:
+		return
+	case name == "git":
+		git := gitOf(args)
+		if !gitTakesFiles(git.sub) {
+			return
+		}
+		args = git.args
+	case t.c.words[h.at].shape&computed != 0:
+		t.a.unsure(true, true, "the name of a command is not in the text: "+snippet(t.c.words[h.at].text))
+	}
+	for _, r := range t.c.stmt.Redirs { // a program in a here-document
+		if text, ok := hereText(t.c.in.text, r); ok {
+			t.perhapsNames(text)
+		}
+	}
+	for i := range args {
+		w := &args[i]
+		if w.shape&computed != 0 && !runsProject(name) && !known {
+			t.a.unsure(true, true, "the value of "+snippet(w.text)+" is not in the text")
+		}
+		t.perhapsFile(w)
+	}
+}
+
+// perhapsFile notes what a word of an unknown program may name.
+func (t *toucher) perhapsFile(w *spelt) {
+	if w.shape&globbed != 0 {
+		t.globs([]spelt{*w}, Spread{Perhaps: true})
+		return
+	}
+	note := func(p string) bool {
+		if p == "" || len(p) > maxPath || p[0] == '-' {
+			return true
+		}
+		if t.perhaps++; t.perhaps > maxPerhaps {
+			t.a.unsure(true, true, "a program has too many words to be checked")
+			return false
+		}
+		one := *w
+		one.text, one.bare = p, p
+		if p != w.text {
+			one.shape &^= homely
+		}
+		if w.shape&computed != 0 {
+			one.text = w.text // what is not known is left out
+		}
+		t.use(&one, FileUse{Perhaps: true})
+		return true
+	}
+	for p := range pieces(w.bare) {
+		if !note(p) {
+			return
+		}
+	}
+	if strings.ContainsAny(w.bare, wordMarks) { // a program of its own language, or a list
+		for _, p := range strings.FieldsFunc(w.bare, func(r rune) bool { return strings.ContainsRune(wordMarks, r) }) {
+			if !note(p) {
+				return
+			}
+		}
+	}
+}
+
+// maxNames is how many names in a here-document are looked at.
+const maxNames = 500
+
+// perhapsNames notes what looks like names of files in a text for a program of which nobody knows the grammar.
+func (t *toucher) perhapsNames(text string) {
+	n := 0
+	marks := func(r rune) bool { return strings.ContainsRune(wordMarks+":\\", r) }
+	for name := range strings.FieldsFuncSeq(text, marks) {
+		if !strings.ContainsAny(name, "./") || len(name) > maxPath || n == maxNames {
+			continue
+		}
+		n++
+		t.use(&spelt{text: name, bare: name}, FileUse{Perhaps: true})
+	}
+}
+
+// wordMarks separate names in a text of which nobody knows the grammar.
+const wordMarks = " \t\n\"'`()<>{}[];|&=@,"
+
+// use notes the file that a word names, if the text tells which one it is.
+func (t *toucher) use(w *spelt, u FileUse) {
+	if glob, ok := sequenceGlob(*w); ok {
+		t.globs([]spelt{glob}, Spread{Write: u.Write, Perhaps: u.Perhaps})
+		return
+	}
+	p, ok := t.c.place(w)
+	if !ok {
+		lost := t.c.lost && !rooted(w.text)
+		unknown := lost || w.shape&computed != 0 || strings.HasPrefix(w.text, "~-")
+		if unknown && w.text != "" && w.text != "-" && !u.Perhaps && (u.Write || !t.harmless()) {
+			why := "the value of " + snippet(w.text) + " is not in the text"
+			if w.shape&computed == 0 {
+				why = "the directory of " + snippet(w.text) + " is not in the text"
+			}
+			t.a.unsure(!u.Write, u.Write, why)
+		}
+		p = t.c.guess(w)
+	}
+	u.Path = plainPath(p)
+	if p == "" || p == NullDevice || t.seen[u] {
+		return
+	}
+	if t.seen != nil {
+		t.seen[u] = true
+	}
+	t.a.Files = append(t.a.Files, u)
+}
+
+// sequenceGlob makes a glob of a word with a sequence in braces, as in x{1..9}; not ok: there is none.
+func sequenceGlob(w spelt) (spelt, bool) {
+	if w.shape&braced == 0 || !strings.Contains(w.text, "..") {
+		return w, false
+	}
+	found := false
+	for from := 0; ; {
+		open := strings.IndexByte(w.text[from:], '{')
+		if open < 0 {
+			break
+		}
+		open += from
+		end := strings.IndexByte(w.text[open:], '}')
+		if from = open + 1; end < 0 || !strings.Contains(w.text[open:open+end], "..") {
+			continue
+		}
+		w.text, found = w.text[:open]+"*"+w.text[open+end+1:], true
+	}
+	w.bare, w.shape = w.text, w.shape&^braced|globbed
+	return w, found
+}
+
+// plainPath is a path without the ./ that it may begin with.
+func plainPath(p string) string {
+	if rest, ok := strings.CutPrefix(p, "./"); ok && rest != "" && rest[0] != '~' && rest[0] != '/' {
+		return rest
+	}
+	return p
+}
+
+// harmless says that the command shows names and no contents, or revisions of git, which stands for all of them
+// (Analysis.Shows).
+func (t *toucher) harmless() bool {
+	for _, h := range t.c.heads {
+		if name := t.c.words[h.at].name(); !h.quiet && !namesOnly(name) {
+			return name == "git" && len(t.c.stmt.Redirs) == 0
+		}
+	}
+	return len(t.c.heads) > 0 && len(t.c.stmt.Redirs) == 0
+}
+
+// globs notes what unquoted globs among words may match. like says what is done with it.
+func (t *toucher) globs(words []spelt, like Spread) {
+	for i := range words {
+		s, ok := t.c.globOf(words[i], like)
+		if !ok {
+			continue
+		}
+		s.dotted = s.dotted || t.values.loose
+		s.folds = t.values.loose
+		t.spread(s)
+	}
+}
+
+// spread notes a place, once.
+func (t *toucher) spread(s Spread) {
+	if t.seen != nil && slices.ContainsFunc(t.a.Spreads, s.equal) {
+		return
+	}
+	if len(t.a.Spreads) >= maxSpreads {
+		t.a.unsure(true, true, "it reaches too many places to be checked")
+		return
+	}
+	t.a.Spreads = append(t.a.Spreads, s)
+}
+
+// What follows becomes columns of the table of programs.
+
+// understood says whether operandsOf knows which words of a program are files.
+func understood(name string) bool {
+	row := programs.Of(name)
+	if row == nil {
+		return alsoReads(name) || name == "link"
+	}
+	switch takes := row.Takes(); {
+	case isOneOf(row.Name, "find chmod"):
+		return true
+	case isOneOf(takes.First, "script filter text"):
+		return false
+	default:
+		return isOneOf(takes.Kind, "path write put move link key")
+	}
+}
+
+// alsoReads knows programs all of whose operands are files to read, and which the table does not know: coreutils 9.1,
+// bsdextrautils 2.38.
+func alsoReads(name string) bool {
+	return programs.Of(name) == nil && isOneOf(name, "pr ptx tsort sum b3sum hd look column colrm col zless zmore "+
+		"bzcat xzcat zstdcat lzcat gzcat batcat view nroff iconv")
+}
+
+// furtherOperands are files of programs that operandsOf does not know, or not whole. Who makes a file another name may
+// read and change it by that name, so what a link is made of counts as both.
+func furtherOperands(name string, args []spelt) (reads, writes []spelt) {
+	r := read(name, args)
+	switch {
+	case alsoReads(name):
+		return plainDashes(args), nil // values of options, too: no rule is about those
+	case name == "ln" || name == "gln":
+		sources, _, _ := moved(&r)
+		sources = slices.Concat(sources, linkedFrom(sources, &r))
+		return sources, sources
+	case name == "link":
+		words := plainDashes(args)
+		return words, words
+	case (name == "cp" || name == "gcp") && r.has("-l", "-s", "--link", "--symbolic-link") != "":
+		sources, _, _ := moved(&r)
+		return nil, sources
+	case name == "find" || name == "gfind":
+		for i := range args {
+			switch args[i].bare {
+			case "-delete":
+				writes = append(writes, foundWords(args)...)
+			case "-fprint", "-fprint0", "-fls", "-fprintf":
+				if i+1 < len(args) {
+					writes = append(writes, args[i+1])
+				}
+			}
+		}
+	}
+	return reads, writes
+}
+
+// linkedFrom are the sources of a symbolic link as it means them: seen from where it stands.
+func linkedFrom(sources []spelt, r *reading) (seen []spelt) {
+	all := r.operands()
+	dir := r.given("-t", "--target-directory")
+	if dir == nil && len(all) > 1 {
+		dir = &all[len(all)-1]
+	}
+	if dir == nil || r.has("-s", "--symbolic") == "" {
+		return nil
+	}
+	at := dir.text[:strings.LastIndexByte(dir.text, '/')+1]
+	for _, w := range sources {
+		for _, from := range [...]string{at, dir.text + "/"} {
+			if from != "" && from != "/" && !rooted(w.text) {
+				one := w
+				one.text = from + w.text
+				one.bare, one.shape = one.text, w.shape|dir.shape
+				seen = append(seen, one)
+			}
+		}
+	}
+	return seen
+}
+
+// takes says whether an option with a value of a kind is given.
+func (r *reading) takes(kind programs.Kind) bool {
+	for i := range r.Options {
+		if o := &r.Options[i]; o.Option != nil && o.Kind == kind && (o.Value >= 0 || kind == programs.List) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHave says whether a word looks like one of the options, for programs that the table does not know whole: letters
+// stand anywhere in a cluster, long names may be shortened.
+func mayHave(args []spelt, letters string, long ...string) bool {
+	for i := range args {
+		t := args[i].bare
+		switch {
+		case t == "--":
+			return false
+		case len(t) < 2 || t[0] != '-':
+		case t[1] != '-':
+			if strings.ContainsAny(t[1:], letters) {
+				return true
+			}
+		default:
+			if slices.ContainsFunc(long, func(name string) bool { return abbreviates(t, name) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesFromFile says whether a program reads the names of its files from another one.
+func namesFromFile(name string, args []spelt) bool {
+	switch name {
+	case "wc", "du", "sort":
+		return mayHave(args, "", "--files0-from")
+	case "zip":
+		return mayHave(args, "@")
+	case "cpio", "pax":
+		return true
+	}
+	return false
+}
+
+// unpacks says whether a program changes files whose names stand in another one.
+func unpacks(name string, args []spelt) bool {
+	switch name {
+	case "tar", "gtar", "bsdtar":
+		return len(args) > 0 && (args[0].bare != "" && args[0].bare[0] != '-' && strings.Contains(args[0].bare, "x") ||
+			mayHave(args, "x", "--extract", "--get"))
+	case "unzip", "7z", "patch", "rsync", "cpio", "pax", "unrar", "gunzip", "unxz", "bunzip2", "unzstd", "uudecode":
+		return true
+	case "gzip", "xz", "bzip2", "zstd":
+		return mayHave(args, "d", "--decompress", "--uncompress")
+	}
+	return false
+}
+
+// changesDir says whether a program starts another one, or looks for files, in another directory.
+func changesDir(name string, args []spelt) bool {
+	switch name {
+	case "env":
+		return mayHave(leading(args), "C", "--chdir")
+	case "sudo":
+		return mayHave(leading(args), "DR", "--chdir", "--chroot")
+	case "fd", "fdfind":
+		return mayHave(args, "xX", "--exec", "--exec-batch")
+	}
+	return false
+}
+
+// namesNoFiles says that the words of a program are no files, or that it shows nothing of them.
+func namesNoFiles(name string) bool {
+	return isOneOf(name, "echo printf true false : test [ sleep export declare typeset local readonly unset set shift "+
+		"read cd pushd popd pwd kill wait date whoami id uname hostname which type command basename dirname seq expr "+
+		"tr yes jobs bg fg disown umask ulimit let getopts return break continue exit trap alias unalias hash shopt "+
+		"times printenv nproc uptime ps pgrep pkill killall free df arch logname groups tty stty tput clear reset "+
+		"mapfile readarray caller builtin enable bind help history locale lscpu eval")
+}
+
+// runsProject knows programs that obviously run the project's own code, or work with all of it: an expansion among
+// their words is nothing that a rule about paths could have seen.
+func runsProject(name string) bool {
+	return isOneOf(name, "make gmake ninja cmake ctest meson npm npx pnpm yarn bun bunx deno node go cargo rustc "+
+		"python python2 python3 pip pip3 uv poetry pytest tox nox ruby bundle rake gem php composer java javac mvn "+
+		"gradle gradlew dotnet swift mix elixir docker podman kubectl helm terraform gh glab jest vitest tsc eslint "+
+		"prettier black ruff mypy just task bazel sbt stack cabal zig gcc g++ cc clang clang++")
+}
+
+// gitTakesFiles knows commands of git whose words may be files that they read or change.
+func gitTakesFiles(sub string) bool {
+	return isOneOf(sub, "add apply am checkout restore reset clean stash update-index hash-object stage mergetool "+
+		"difftool bundle worktree clone diff-files read-tree mailinfo send-email notes")
+}
+
+// leading are the options and assignments before the command that a program runs.
+func leading(args []spelt) []spelt {
+	for i := range args {
+		if t := args[i].bare; (t == "" || t[0] != '-') && assigned(t) == "" && (i == 0 || len(args[i-1].bare) != 2) {
+			return args[:i]
+		}
+	}
+	return args
+}

@@ -1,0 +1,126 @@
+package bash
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// touchedBy says what a command touches: `a` is read, `a!` changed, `a?` perhaps used, `[d]` is a place in which files
+// are read, `r` and `w` say that what it reads or changes is not all known.
+func touchedBy(command string) string {
+	a := Analyze(command, inRoot)
+	var got []string
+	for _, f := range a.Files {
+		switch {
+		case f.Perhaps:
+			f.Path += "?"
+		case f.Write:
+			f.Path += "!"
+		}
+		got = append(got, f.Path)
+	}
+	for _, s := range a.Spreads {
+		text := "[" + strings.Join(append([]string{s.Dir}, s.pattern...), " ")
+		if s.deep {
+			text += " **"
+		}
+		for _, name := range s.names {
+			text += " " + name
+		}
+		text += "]"
+		switch {
+		case s.Perhaps:
+			text += "?"
+		case s.Write:
+			text += "!"
+		}
+		got = append(got, text)
+	}
+	if a.UnsureReads != "" {
+		got = append(got, "r")
+	}
+	if a.UnsureWrites != "" {
+		got = append(got, "w")
+	}
+	slices.Sort(got)
+	return strings.Join(slices.Compact(got), " ")
+}
+
+// A rule saw the words of a command as they are written, and so nothing of what its variables hold.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"f=x; cat $f": "x", "f=x; cat ${f} \"$f\" '$f'": "$f x", "cat $f": "r", "f=x cat $f": "r x", "cat $f; f=x": "r x",
+		"true && f=x && cat $f": "x", "true && f=x; cat $f": "r x", "if a; then f=x; cat $f; fi": "x", "if a; then f=x; fi; cat $f": "r x", "(f=x); cat $f": "r x", "f=x & cat $f": "r x",
+		"f=x; f=y; cat $f": "x y", "f=x; f+=y; cat $f": "x xy", "f=x; f=$f.y; cat $f": "x x.y", "f=$f.y; cat $f": ".y r", "f=a g=$f; cat $g": "a",
+		"f='a b'; cat $f": "a b", "f='a b'; cat \"$f\"": "a b", "f='*.go'; cat $f": "[. *.go]", "f='*.go'; cat \"$f\"": "*.go", "f=; cat $f x": "x", "f=; cat \"$f\" x": "x", "f='-n 5'; head $f x": "5? x",
+		"cat ${f:-x}": "r x", "cat ${f:-x y}": "r x y", "f=y; cat ${f:-x}": "y", "f=; cat ${f:-x} ${f-x}": "x", "f=y; cat ${f:+x}": "x", "cat ${f:+x}": "x", "cat ${f:=x} $f": "r x",
+		"f=a.b.c; cat ${f%.*} ${f%%.*} ${f#*.} ${f##*.}": "a a.b b.c c", "f=a/b; cat ${f##*/} ${f%/*}": "a b", "f=axa; cat ${f/a/b} ${f//a/b}": "bxa bxb", "f=abcd; cat ${f:1} ${f:1:2}": "bc bcd",
+		"f=Ab; cat ${f^^} ${f,,} ${f^} ${f,}": "AB Ab ab", "f=x; cat ${f@Q}": "r", "f=x; cat ${#f}": "r", "f=x; g=f; cat ${!g}": "x", "f=a; cat ${f%[a-z]}": "r", "f=a; cat ${f:$n}": "r",
+		"a=(x y); cat ${a[@]}": "x y", "a=(x y); cat \"${a[*]}\"": "x y", "a=(x y); cat $a": "x", "a=(x y); cat ${a[1]}": "x y", "a=(x); a+=(y); cat ${a[@]}": "x y", "a=(*.go); cat \"${a[@]}\"": "[. *.go]",
+		"for f in x y; do cat $f; done": "x y", "for f in x *; do cat \"$f\"; done": "[. *] x", "for f in x; do :; done; cat $f": "x", "for f in a{b,c}; do cat $f.x; done": "ab.x ac.x", "for f in $(a); do cat $f; done": "r",
+		"for f in x; do mv $f $f.bak; done": "[x **]! x! x.bak! x.bak/x!", "set -- x y; cat $1": "x", "set -- x y; cat $2": "y", "set -- x y; cat \"$@\"": "x y", "set x; for f; do cat $f; done": "x", "cat $1": "r", "set -- x y; shift; cat $1": "x y",
+		"f() { cat $1; }; f x": "x", "f() { cat $2; }; f x y": "y", "f() { g $1; }; g() { cat $1; }; f x": "x", "sh -c 'cat $0 $1' x y": "x y", "env f=x sh -c 'cat $f'": "x", "f=x sh -c 'cat $f'": "r x",
+		"f=x; sh -c \"cat '$f'\"": "$f x", "c='cat x'; $c": "x", "c='cat x'; sh -c \"$c\"": "x", "read f <<< x; cat $f": "x", "read -r a b <<< 'x y'; cat $b": "x y", "read f < l; cat $f": "l r",
+		"printf -v f %s.y x; cat $f": "x.y", "export f=x; cat $f": "x", "declare 'f=x'; cat $f": "x", "declare -n f=g; g=x; cat $f": "r", "declare -l f; f=X; cat $f": "X r", "mapfile -t f <<< x; cat $f": "x", "IFS=:; f=a:b; cat $f \"$f\"": "a:b r",
+		"d=e; cd $d; cat x": "e/x", "for d in e g; do cd $d; cat x; done": "r x", "cat $HOME/x ~/y $PWD/z ~+/w": "w z ~/x ~/y", "f=~/x; cat $f": "~/x", "cat $X/y": "r y", "cat ~-/x": "r ~-/x",
+		"while read f; do cat $f; done <<< x": "x", "while read f; do cat $f; done < l": "l r", "ls | while read f; do cat $f; done": "[. *]", "printf '%s\\n' x y | while read f; do cat $f; done": "x y",
+	} {
+		if got := touchedBy(command); got != want {
+			t.Errorf("%s: got %q, want %q", command, got, want)
+		}
+	}
+}
+
+// What a command takes from a pipe, a substitution or another name was not seen.
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"cat $(echo x y)": "x y", "cat \"$(echo x)\"": "x", "cat $(echo $(echo x))": "x", "cat $(ls)": "[. *]", "cat $(ls -a)": "[. *]", "cat $(ls d)": "d r", "cat $(find d -name '*.x')": "[d ** *.x] d", "cat $(a)": "r",
+		"cat $(cat <<< x)": "x", "cat $(cat l)": "l r", "cat $(< l)": "l r", "cat $(basename a/x) $(dirname a/x) $(realpath x)": "a x", "cat $(printf %s.y x)": "x.y", "cat $(true; echo x)": "x", "cat $(echo x | head -1)": "x", "cat $(echo x | rev)": "r",
+		"echo x | xargs cat": "x", "xargs cat <<< 'x y'": "x y", "xargs cat <<E\nx\ny\nE": "x y", "echo x | xargs -I{} cp {} d/{}": "d/x! d/x/x! x", "printf 'x\\0y' | xargs -0 cat": "x y", "echo 'x;y' | xargs -d ';' cat": "r", "echo \"'x y' z\" | xargs cat": "x y z",
+		"a | xargs cat": "r", "a | xargs rm": "w", "xargs -a l cat": "l r", "ls | xargs rm": "[. *]!", "echo x | xargs sh -c 'cat $0'": "x", "ls | grep x | xargs cat": "[. *]", "echo cat x | xargs env": "x",
+		"find . -exec rm {} +": ". .! [. **] [. **]!", "find d -name x -delete": "[d ** x]! d", "find . -name x -exec cat {} \\;": ". [. ** x]", "ln x y": "[x **] [x **]! x x! y! y/x!", "cp -l x y": "x x! y! y/x!", "link x y": "x x! y y!",
+		"cat <(cat x)": "x", "cat < ${f:-x}": "r x", "f=x; a > $f": "x!", "cat x{1..3}": "[. x*]", "shopt -s dotglob; cat *": "[. *]", "grep -r a s*": "[. s* **] [. s*]", "cat @(a|b)": "[. *]",
+		// programs of which nobody knows what they do
+		"a x": "x?", "a --b=x -cx": "x?", "a $f": "r w", "make $f": "", "a x*": "[. x*]?", "python -c 'open(\"x\")'": "", "echo $f x": "", "fmt x": "x", "git add x": "x?", "git commit -m x": "", "tar xf x": "w x? xf?",
+	} {
+		if want == "" {
+			if got := strings.ReplaceAll(touchedBy(command), "?", ""); strings.Contains(" "+got+" ", " r ") || strings.Contains(" "+got+" ", " w ") {
+				t.Errorf("%s: got %q, want nothing unknown", command, got)
+			}
+			continue
+		}
+		if got := touchedBy(command); got != want {
+			t.Errorf("%s: got %q, want %q", command, got, want)
+		}
+	}
+}
+
+// A command that stands for very many others took time and memory without a limit, or was taken for what it is not.
+func TestValuesAreBounded(t *testing.T) {
+	t.Parallel()
+	var many, doubled, nested strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&many, "f=x%d; ", i)
+	}
+	doubled.WriteString("f=x; ")
+	for range 200 {
+		doubled.WriteString("f=$f$f; ")
+	}
+	for i := range 200 {
+		fmt.Fprintf(&nested, "v%d=$v%d$v%d; ", i, i+1, i+1)
+	}
+	product := "for a in 1 2 3 4 5 6 7 8 9; do for b in 1 2 3 4 5 6 7 8 9; do for c in 1 2 3 4 5 6 7 8 9; do cat $a$b$c; done; done; done"
+	for _, command := range []string{
+		many.String() + "cat $f", doubled.String() + "cat $f", nested.String() + "cat $v0", product, "f=$g; g=$f; cat $f", strings.Repeat("f() { f $1; }; f x; ", 50) + "cat $1",
+		strings.Repeat("cat $(", 100) + strings.Repeat(")", 100), "f='$g'; " + strings.Repeat("sh -c \"$f\"; ", 200), strings.Repeat("cat ${f:-", 100) + "x" + strings.Repeat("}", 100),
+	} {
+		a := Analyze(command, inRoot)
+		if a.UnsureReads == "" || len(a.Files) > maxExpanded || len(a.Parts) > 1000 {
+			t.Errorf("%.60s: %d files, %d parts, %q", command, len(a.Files), len(a.Parts), a.UnsureReads)
+		}
+	}
+}
