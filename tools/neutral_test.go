@@ -40,7 +40,7 @@ touch -d 2020-01-01 a; echo y > sub/f`, git, mark, setUp)
 		return r, mark
 	}
 	commands := []string{
-		"git status -s", "git diff", "git diff --stat HEAD", "git log -2 --oneline", "git log -p", "git show", "git describe --always --dirty", "git ls-files -m", "git blame a",
+		"git status -s", "git diff", "git diff --stat HEAD", "git log -2 --oneline", "git log -p", "git show", "git describe --always", "git ls-files -m", "git blame a",
 		"git status --ignore-submodules=none", "git diff --ignore-submodules=none", "git stash list", "git branch -a", "git cat-file -p " + strings.Repeat("1", 40),
 	}
 	// reads says whether run_shell takes a command for one that changes nothing.

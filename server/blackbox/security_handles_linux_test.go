@@ -30,9 +30,9 @@ func (o *outsider) want(w way, c pathCase, path string) []string {
 	case w.kind == matchesPath:
 		return []string{"-", "PATTERN_INVALID", outsideRoots, denied, inputInvalid}
 	case w.kind == runsCommand && slices.Contains([]string{outsideRoots, denied, ofState}, kind) && path != "/dev/null":
-		return []string{"ASK_UNAVAILABLE", denied, "NOT_READ_ONLY", "COMMAND_FAILED", resetCwd}
+		return []string{"ASK_UNAVAILABLE", denied, outsideRoots, "NOT_READ_ONLY", "NOT_REGULAR", "COMMAND_FAILED", resetCwd}
 	case w.kind == runsCommand:
-		return []string{"-", "ASK_UNAVAILABLE", denied, "NOT_READ_ONLY", "COMMAND_FAILED", inputInvalid}
+		return []string{"-", "ASK_UNAVAILABLE", denied, "NOT_READ_ONLY", "NOT_REGULAR", "COMMAND_FAILED", inputInvalid}
 	case w.param == "notebook_path" && !strings.HasSuffix(path, ".ipynb"):
 		return []string{inputInvalid}
 	case kind == inside:

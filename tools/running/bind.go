@@ -323,8 +323,8 @@ func (b *binding) list(dir *os.Root) ([]fs.DirEntry, error) {
 		return nil, nil //nolint:nilerr // likewise
 	}
 	if b.left -= len(names); b.left <= 0 {
-		return nil, tool.Refuse(tool.InputInvalid, "There are more than %d files to look at for what the command "+
-			"names. Name a smaller directory, or leave out the option that follows links.", maxEntries)
+		return nil, tool.Refuse(tool.InputInvalid, "%d files and more would have to be looked at for what the "+
+			"command names. Name a smaller directory, or leave out the option that follows links.", maxEntries)
 	}
 	slices.SortFunc(names, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
 	return names, nil
