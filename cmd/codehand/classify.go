@@ -12,9 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"codehand/tools/bash"
-
 	"github.com/spf13/cobra"
+
+	"codehand/tools/bash"
 )
 
 // maxLine is the longest line that classify reads, in bytes. A longer one is answered as what it is, too long.

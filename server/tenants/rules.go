@@ -106,7 +106,7 @@ func count(ctx context.Context, place string, each func(path string)) (whole boo
 		case ctx.Err() != nil, looked > maxLooked:
 			return errTooMany
 		case err != nil:
-			return nil // it is not there, or this user may not look: then no tool may, either
+			return nil //nolint:nilerr // it is not there, or this user may not look: then no tool may, either
 		case !d.IsDir():
 			each(path)
 		}

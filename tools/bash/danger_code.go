@@ -3,9 +3,9 @@ package bash
 import (
 	"strings"
 
-	"codehand/tools/bash/programs"
-
 	"mvdan.cc/sh/v3/syntax"
+
+	"codehand/tools/bash/programs"
 )
 
 // code is the rest of D3: hidden code and code that is fed.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"codehand/tools/bash/programs"
-
 	"mvdan.cc/sh/v3/syntax"
+
+	"codehand/tools/bash/programs"
 )
 
 // poisons says whether assigning to a variable changes what later programs run. PATH is none of them: see environment.

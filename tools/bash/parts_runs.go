@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"codehand/tools/bash/programs"
-
 	"codehand/tools/git"
 )
 

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"codehand/tools/bash/programs"
-
 	"mvdan.cc/sh/v3/syntax"
+
+	"codehand/tools/bash/programs"
 )
 
 // prove says whether the rules R0 to R6 hold for every part of the command: then it is ReadOnly, and why is empty. Else

@@ -76,14 +76,6 @@ func (r *reading) operands() []spelt {
 	return words
 }
 
-// first is the first operand without expansions; "": there is none.
-func (r *reading) first() string {
-	if len(r.Operands) == 0 {
-		return ""
-	}
-	return r.args[r.Operands[0]].bare
-}
-
 // skipped is how many of the operands are no files, since they are a pattern, a script or a text.
 func (r *reading) skipped() int {
 	takes := r.row.Takes()

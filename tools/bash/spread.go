@@ -81,8 +81,9 @@ func (c *simple) globOf(w spelt, like Spread) (s Spread, ok bool) {
 	s = like
 	from := strings.LastIndexByte(w.text[:first], '/') + 1
 	s.dotted = s.dotted || w.shape&dotted != 0
-	for at, rest := "", w.text[from:]; rest != ""; {
-		at, rest, _ = strings.Cut(rest, "/")
+	for next := w.text[from:]; next != ""; {
+		at, rest, _ := strings.Cut(next, "/")
+		next = rest
 		if strings.Contains(at, "**") { // with globstar any number of directories
 			if s.deep = true; !like.deep && rest != "" && !strings.Contains(rest, "/") {
 				s.names = []string{rest}

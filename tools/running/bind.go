@@ -251,7 +251,7 @@ func (b *binding) lookAt(abs string) (thing, error) {
 	defer p.Dir.Close()
 	info, err := p.Dir.Lstat(path.Join(p.Name, path.Base(abs)))
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return thing{}, nil //nolint:nilerr // Open says it better
+		return thing{}, nil // Open says it better
 	}
 	return thing{path: path.Join(p.Path, path.Base(abs)), info: info, sure: true}, nil
 }
@@ -306,7 +306,7 @@ func (b *binding) directory(abs string) (dir *os.Root, real string, err error) {
 	defer p.Dir.Close()
 	dir, err = p.Dir.OpenRoot(p.Name + "/.") // a FIFO would be waited for
 	if err != nil {
-		return nil, "", nil //nolint:nilerr // bash finds nothing there, either
+		return nil, "", nil // bash finds nothing there, either
 	}
 	return dir, p.Path, nil
 }
@@ -315,12 +315,12 @@ func (b *binding) directory(abs string) (dir *os.Root, real string, err error) {
 func (b *binding) list(dir *os.Root) ([]fs.DirEntry, error) {
 	list, err := dir.Open(".")
 	if err != nil {
-		return nil, nil //nolint:nilerr // bash cannot list it, either
+		return nil, nil // bash cannot list it, either
 	}
 	defer list.Close()
 	names, err := list.ReadDir(max(b.left, 1))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil //nolint:nilerr // likewise
+		return nil, nil // likewise
 	}
 	if b.left -= len(names); b.left <= 0 {
 		return nil, tool.Refuse(tool.InputInvalid, "%d files and more would have to be looked at for what the "+

@@ -187,14 +187,12 @@ func (r *row) line(line string) error {
 		r.Edits = true
 	}
 	for line != "" {
-		token := line
+		end := " "
 		if line[0] == '<' {
-			i := strings.IndexByte(line, '>') + 1
-			token, line = line[:i], strings.TrimSpace(line[i:])
-		} else {
-			token, line, _ = strings.Cut(line, " ")
-			line = strings.TrimSpace(line)
+			end = ">"
 		}
+		token, rest, _ := strings.Cut(line, end)
+		line = strings.TrimSpace(rest)
 		if err := r.token(token); err != nil {
 			return err
 		}
@@ -212,7 +210,7 @@ func (r *row) token(token string) error {
 	case token[0] == '@':
 		return r.include(r.all[token])
 	case token[0] == '<':
-		return r.operands(strings.Fields(token[1 : len(token)-1]))
+		return r.operands(strings.Fields(token[1:]))
 	case token[0] == '-' || r.traits["words"]:
 		return r.addOption(token)
 	default:
