@@ -175,3 +175,18 @@ func TestCleanPath(t *testing.T) {
 		}
 	}
 }
+
+// `python --version` was read-only, and a version manager started what .python-version of the workspace names.
+func TestNeutralHasNoShims(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/home/a/.pyenv/shims:/usr/bin":                    "/usr/bin",
+		"/home/a/.asdf/shims/:/home/a/.volta/bin:/usr/bin": "/usr/bin",
+		"/home/a/.local/share/mise/shims":                  defaultPath,
+		"/home/a/.cargo/bin:/home/a/shimsy:/usr/bin":       "/home/a/.cargo/bin:/home/a/shimsy:/usr/bin",
+	} {
+		if got := Neutral([]string{"PATH=" + path}); !slices.Contains(got, "PATH="+want) {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

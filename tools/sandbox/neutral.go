@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,6 +111,11 @@ func Neutral(env []string) []string {
 		return Matches(personal, name) && !Matches(passed, name) ||
 			slices.ContainsFunc(unneutral, func(s setting) bool { return Matches([]string{s.name}, name) })
 	})
+	for i, entry := range env {
+		if path, ok := strings.CutPrefix(entry, "PATH="); ok {
+			env[i] = "PATH=" + withoutShims(path)
+		}
+	}
 	for _, s := range neutralVariables { // of two values of a name the later one counts
 		env = append(env, s.name+"="+s.value)
 	}
@@ -119,4 +125,17 @@ func Neutral(env []string) []string {
 		env = append(env, "GIT_CONFIG_KEY_"+n+"="+s.name, "GIT_CONFIG_VALUE_"+n+"="+s.value)
 	}
 	return env
+}
+
+// withoutShims leaves out of a PATH the directories of version managers. Their programs start what a file of the
+// workspace names, as .python-version, .tool-versions and package.json: `python --version` ran a program of it.
+func withoutShims(path string) string {
+	kept := slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
+		dir = filepath.ToSlash(filepath.Clean(dir))
+		return strings.EqualFold(dir[strings.LastIndexByte(dir, '/')+1:], "shims") || strings.HasSuffix(dir, "/.volta/bin")
+	})
+	if len(kept) == 0 {
+		return defaultPath
+	}
+	return strings.Join(kept, string(filepath.ListSeparator))
 }
