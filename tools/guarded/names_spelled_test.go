@@ -12,6 +12,9 @@ import (
 var guardedNames = []string{
 	".git/config", ".git/config.worktree", ".git/hooks/pre-commit", ".git/hooks/deep/er", ".git/info/attributes", ".git/modules/lib/config", ".git/modules/a/b/config", ".git/modules/lib/hooks/x",
 	".git/modules/a/b/hooks/x/y", ".git/worktrees/w/config.worktree", ".git", ".gitmodules", ".gitconfig",
+	// not in the document: an attack found that git reads its configuration where commondir says
+	".git/commondir", ".git/gitdir", ".git/modules/a/b/commondir", ".git/worktrees/w/commondir", ".git/worktrees/w/gitdir", ".git/objects/info/alternates",
+	".git/rebase-merge/git-rebase-todo", ".git/rebase-apply/next", ".git/sequencer/todo", ".git/config.lock",
 	".mcp.json", ".claude/settings.json", ".claude/skills/x/SKILL.md", ".claude.json", ".cursor/mcp.json", ".codex/config.toml", ".gemini/settings.json", ".windsurf/rules/x", ".codehand/config.toml",
 	".vscode/tasks.json", ".idea/workspace.xml", ".zed/settings.json", ".devcontainer/devcontainer.json", ".devcontainer.json",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".inputrc", ".envrc",

@@ -18,6 +18,11 @@ var protected = newNames(slices.Concat(
 		".git/config", ".git/config.worktree", ".git/hooks/**", ".git/info/attributes", ".git/modules/**/config",
 		".git/modules/**/hooks/**", ".git/worktrees/**/config.worktree", ".gitmodules", ".gitconfig",
 
+		// where git finds a repository, and so its configuration, and what it runs later
+		".git/commondir", ".git/gitdir", ".git/modules/**/commondir", ".git/worktrees/**/commondir",
+		".git/worktrees/**/gitdir", ".git/objects/info/alternates", ".git/rebase-merge/**", ".git/rebase-apply/**",
+		".git/sequencer/**", ".git/config.lock",
+
 		".mcp.json", ".claude.json", ".cursor/**", ".codex/**", ".gemini/**", ".windsurf/**",
 
 		".vscode/**", ".idea/**", ".zed/**", ".devcontainer/**", ".devcontainer.json",
