@@ -68,3 +68,19 @@ func TestNotHidden(t *testing.T) {
 		}
 	}
 }
+
+// `cat <<'E'# ; rm x` was read-only and ran rm: our parser takes E for the delimiter and the rest for a comment, bash
+// takes `E#`, and the here-document ends nowhere near.
+func TestDelimitersAreCertain(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"cat <<'E'# ; rm x\nhello\nE", "cat <<\"E\"#; rm x\nhello\nE", "cat <<-'E'x\nrm x\nE\nrm x", "cat <<'E'$x\nrm x\nE"} {
+		if a := Analyze(command, inRoot); a.Class == ReadOnly || !a.Unclear || a.Hidden == "" || !sees(&a) {
+			t.Errorf("%q: %v, unclear %v, hidden %q, rm seen %v", command, a.Class, a.Unclear, a.Hidden, sees(&a))
+		}
+	}
+	for _, command := range []string{"cat <<'E'\nhello\nE", "cat <<'E' | wc -l\nhello\nE", "cat <<'E';ls\nhello\nE", "cat <<'E'&&ls\nhello\nE"} {
+		if a := Analyze(command, inRoot); a.Class != ReadOnly {
+			t.Errorf("%q: %s", command, a.Why)
+		}
+	}
+}

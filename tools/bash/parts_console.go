@@ -46,11 +46,24 @@ func (use *runsUse) console(name string, args []spelt) {
 		}
 	case "make", "gmake":
 		for i := range args {
+			if name, value, ok := strings.Cut(args[i].text, "="); ok && name != "" && name[0] != '-' && !plainSetting(name, value) {
+				use.away = args[i].text
+			}
 			if strings.Contains(args[i].text, "$(shell") || strings.Contains(args[i].text, "${shell") {
 				use.code = args[i].text
 			}
 		}
 	}
+}
+
+// plainSetting says whether NAME=value on the command line of make is a switch and nothing that a recipe runs.
+func plainSetting(name, value string) bool {
+	plain := func(c rune) bool { return c == '_' || c < 0x80 && (isAlpha(byte(c)) || isDigit(byte(c))) }
+	is := func(s, more string) bool {
+		return strings.IndexFunc(s, func(c rune) bool { return !plain(c) && !strings.ContainsRune(more, c) }) < 0
+	}
+	return assigned(name+"=") != "" && is(value, ".,+-") && !strings.HasPrefix(value, "--") &&
+		!isOneOf(name, "SHELL MAKE CC CXX LD AR AS CPP FC LEX YACC MAKEFILES MAKEFLAGS GNUMAKEFLAGS")
 }
 
 // consoleSign returns what in a text makes a program start another one; "": nothing does. The text is an argument

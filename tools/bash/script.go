@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -30,10 +31,33 @@ type script struct {
 func newScript(text string) *script {
 	s := &script{text: text}
 	s.file, s.err = syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(&textReader{text}, "")
+	if s.err == nil && !certainDelimiters(s.file, text) {
+		s.err = errDelimiter
+	}
 	if s.err != nil {
 		s.file = nil
 	}
 	return s
+}
+
+// errDelimiter is why a text is not read in which bash may end a here-document elsewhere: for `<<'E'#` the parser
+// (v3.14.1) takes E for the delimiter and the rest of the line for a comment, bash takes `E#`, and runs what follows.
+var errDelimiter = errors.New("the delimiter of a here-document is not certain")
+
+// certainDelimiters says whether each delimiter of a here-document ends where a word ends for bash.
+func certainDelimiters(file *syntax.File, text string) bool {
+	if !strings.Contains(text, "<<") {
+		return true
+	}
+	certain := true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if r, ok := n.(*syntax.Redirect); ok && (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc) {
+			rest := text[min(int(r.Word.End().Offset()), len(text)):]
+			certain = certain && (rest == "" || strings.IndexByte(" \t\n;|&<>()", rest[0]) >= 0)
+		}
+		return certain
+	})
+	return certain
 }
 
 // A textReader gives the parser its text. The parser asks for a KiB at a time in the midst of its recursion, so this is

@@ -26,6 +26,7 @@ var neutralVariables = []setting{
 	{"GIT_PAGER", "cat", "a pager is a program"},
 	{"GOTOOLCHAIN", "local", "a toolchain line in go.mod or go.work makes go fetch and start another go"},
 	{"GOPROXY", "off", "missing modules are fetched"},
+	{"GOWORK", "off", "go list writes go.work.sum, also through a link"},
 	{"GOSUMDB", "off", "sums are asked for at sum.golang.org, also with GOPROXY=off"},
 	{"GOVCS", "*:off", "modules may be fetched by git and others"},
 	{"GOAUTH", "off", "it may name a program"},
@@ -60,6 +61,7 @@ var neutralGit = []setting{
 	{"submodule.recurse", "false", "git starts git in submodules"},
 	{"safe.directory", "*", "what it protects from is looked up, and another user's checkout is common in containers"},
 	{"diff.orderFile", "/dev/null", "any file, also one that never ends"},
+	{"log.diffMerges", "separate", "remerge writes objects for a moment"},
 	{"diff.autoRefreshIndex", "false", "git diff writes the index back"},
 }
 
