@@ -47,7 +47,7 @@ func (use *runsUse) console(name string, args []spelt) {
 	case "make", "gmake":
 		for i := range args {
 			if name, value, ok := strings.Cut(args[i].text, "="); ok && name != "" && name[0] != '-' && !plainSetting(name, value) {
-				use.away = args[i].text
+				use.code = args[i].text
 			}
 			if strings.Contains(args[i].text, "$(shell") || strings.Contains(args[i].text, "${shell") {
 				use.code = args[i].text

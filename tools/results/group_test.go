@@ -23,16 +23,19 @@ func TestGroupBudget(t *testing.T) {
 	var mu sync.Mutex
 	var shown []Shown
 	var wg sync.WaitGroup
+	begin := make(chan struct{})
 	for i := range 10 {
 		own, answered := s.Arrive()
 		wg.Go(func() {
 			defer answered()
+			<-begin // an answer before all have arrived ends the turn
 			got := own.Bound(t.Context(), fmt.Sprint("call", i), "list_files", text, Form{Runes: 50_000})
 			mu.Lock()
 			defer mu.Unlock()
 			shown = append(shown, got)
 		})
 	}
+	close(begin)
 	wg.Wait()
 	total, whole := 0, 0
 	for _, got := range shown {
