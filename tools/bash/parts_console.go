@@ -46,7 +46,8 @@ func (use *runsUse) console(name string, args []spelt) {
 		}
 	case "make", "gmake":
 		for i := range args {
-			if name, value, ok := strings.Cut(args[i].text, "="); ok && name != "" && name[0] != '-' && !plainSetting(name, value) {
+			name, value, ok := strings.Cut(args[i].text, "=")
+			if ok && name != "" && name[0] != '-' && !plainSetting(name, value) {
 				use.code = args[i].text
 			}
 			if strings.Contains(args[i].text, "$(shell") || strings.Contains(args[i].text, "${shell") {

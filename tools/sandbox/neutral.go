@@ -134,7 +134,8 @@ func Neutral(env []string) []string {
 func withoutShims(path string) string {
 	kept := slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
 		dir = filepath.ToSlash(filepath.Clean(dir))
-		return strings.EqualFold(dir[strings.LastIndexByte(dir, '/')+1:], "shims") || strings.HasSuffix(dir, "/.volta/bin")
+		name := dir[strings.LastIndexByte(dir, '/')+1:]
+		return strings.EqualFold(name, "shims") || strings.HasSuffix(dir, "/.volta/bin")
 	})
 	if len(kept) == 0 {
 		return defaultPath
