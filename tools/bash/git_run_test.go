@@ -104,6 +104,9 @@ func TestGitListWritesNothing(t *testing.T) {
 	t.Parallel()
 	bash := needBash(t)
 	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("git is not installed: it shows what its commands write")
+		}
 		t.Skip("git is not installed: it shows what its commands write")
 	}
 	forms := gitForms()
