@@ -28,7 +28,7 @@ func guardOpens(c *call) {
 // decidedAbout says whether a file that was opened is one that the request names.
 func decidedAbout(r *permission.Request, o workspace.Opened) bool {
 	return slices.ContainsFunc(r.Targets, func(t permission.Target) bool {
-		if !t.Inside { // of what is outside the roots, as the plan file, no decision asks for other names
+		if r.PlanFile { // it may have other names: a change leaves those as they are
 			return namesFile(t) && (o.Path == t.Real || o.Real() == t.Real)
 		}
 		return namesFile(t) && o.Is(t.Real, t.Also, !t.Unsure)
