@@ -3,6 +3,7 @@ package filestate
 import (
 	"context"
 
+	"codehand/filestate/disk"
 	"codehand/filestate/journal"
 )
 
@@ -33,4 +34,22 @@ func (l *Ledger) Contents(ctx context.Context, id, path string) (before, after [
 		return nil, nil, journal.ErrNoChange
 	}
 	return l.journal.Contents(ctx, id, path)
+}
+
+// Record notes in l's journal what changed while a command ran, so that history shows it and Undo takes it back; "":
+// there is no journal, or nothing to note. It sets the hashes of files.
+func Record(ctx context.Context, l *Ledger, by journal.By, files []journal.Part) (id string, err error) {
+	if l.journal == nil || len(files) == 0 {
+		return "", nil
+	}
+	for i := range files {
+		f := &files[i]
+		f.Before, f.After = disk.DigestOf(f.Old), disk.DigestOf(f.New)
+	}
+	pending, err := l.journal.Begin(by, nil, files)
+	if err != nil {
+		return "", err
+	}
+	pending.Done(ctx)
+	return pending.ID, nil
 }

@@ -137,6 +137,11 @@ func (l *Ledger) fill(ctx context.Context, f *os.File, t *temp, w *work) (at fau
 		if t.lost, at, err = exchange.CopyMetadata(f, w.file, l.steps); err != nil {
 			return at, err
 		}
+		if otherMode(w) {
+			if err := exchange.CopyMode(f, w.edit.mode); err != nil {
+				return fault.Mode, err
+			}
+		}
 	case w.edit.mode != 0:
 		if err := exchange.CopyMode(f, w.edit.mode); err != nil {
 			return fault.Mode, err

@@ -40,6 +40,9 @@ func (e *ConflictError) Error() string {
 // Unwrap returns what is in the way.
 func (e *ConflictError) Unwrap() error { return e.Err }
 
+// ErrMode is why a file is not undone whose mode a command changed, and somebody else since.
+var ErrMode = errors.New("file has another mode")
+
 // ErrLinked is why a file with other names is not undone: the change left it with one.
 var ErrLinked = errors.New("file has other names")
 
@@ -81,7 +84,7 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 		for i, f := range e.Files {
 			b := byPath[f.Path]
 			if b == nil {
-				b = &back{want: f.After, left: e.Parts[i].After}
+				b = &back{want: f.After, left: e.Parts[i].After, leftMode: f.NewMode}
 				if e.Torn {
 					b.found = e.Parts[i].Before
 				}
@@ -160,13 +163,15 @@ type back struct {
 	to      *disk.Digest // what will be there; nil: no file
 	content []byte
 	mode    fs.FileMode
-	torn    bool // what it was before will do
-	kept    bool // whatever is there will do
+	// what the file must have, and that it gets mode again; 0: its mode is its own business
+	leftMode fs.FileMode
+	torn     bool // what it was before will do
+	kept     bool // whatever is there will do
 }
 
 func (b *back) edit() Edit {
 	return Edit{
-		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode,
+		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode, modeIs: b.leftMode != 0,
 		Change: func(old []byte) ([]byte, error) {
 			if !b.kept && !b.want.IsOf(old) && !(b.torn && b.to.IsOf(old)) && !b.tornIs(old) {
 				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}
@@ -204,7 +209,14 @@ func (b *back) look() error {
 	if err != nil {
 		return &WriteError{Path: b.path, Step: string(fault.Open), Err: disk.Cause(err)}
 	}
-	_ = file.Close()                // only looked at
+	info, err := file.Stat()
+	_ = file.Close() // only looked at
+	if err != nil {
+		return &WriteError{Path: b.path, Step: string(fault.Open), Err: disk.Cause(err)}
+	}
+	if b.leftMode != 0 && info.Mode()&disk.KeptMode != b.leftMode {
+		return &ConflictError{Path: b.path, Want: b.left, Err: ErrMode}
+	}
 	if stamp.Nlink > 1 && !b.kept { // Update writes through all names of a file
 		return &ConflictError{Path: b.path, Want: b.left, Err: ErrLinked}
 	}

@@ -36,6 +36,7 @@ type Edit struct {
 
 	remove bool        // there is to be no file any more; what Change makes is dropped
 	mode   fs.FileMode // of a new file; 0: what the system gives
+	modeIs bool        // mode is also for a file that is there
 }
 
 // A Change is one applied Edit. If Before equals After, the file had that content already and nothing
@@ -288,7 +289,7 @@ func (w *work) make() error {
 	if next == nil {
 		next = []byte{}
 	}
-	w.next, w.same = next, w.file != nil && bytes.Equal(w.old, next)
+	w.next, w.same = next, w.file != nil && bytes.Equal(w.old, next) && !otherMode(w)
 	hashBeside(&w.hashing.next, &w.after, next)
 	return nil
 }

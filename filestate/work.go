@@ -42,7 +42,7 @@ type work struct {
 	since *StaleError // as Change.Since
 	next  []byte
 	after disk.Digest // of next
-	same  bool        // next is old
+	same  bool        // next is old, and the mode stays
 
 	dirs      struct{ made, fresh []string } // see stage.go
 	temporary string                         // name of its temporary file, in dir
@@ -190,4 +190,9 @@ func (w *work) content() *seen.Content {
 		return nil
 	}
 	return &seen.Content{Bytes: w.old, Sum: w.base}
+}
+
+// otherMode says that a file which is there gets another mode. After it was published this is not known.
+func otherMode(w *work) bool {
+	return w.edit.modeIs && w.file != nil && (w.info.Mode()^w.edit.mode)&disk.KeptMode != 0
 }

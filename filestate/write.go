@@ -54,6 +54,9 @@ func parts(works []*work) []journal.Part {
 		if w.file != nil {
 			p.Old, p.Mode = w.old, w.info.Mode()
 		}
+		if w.edit.modeIs {
+			p.NewMode = w.edit.mode
+		}
 		if w.edit.remove {
 			p.New = nil
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,10 +20,12 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/server/tenants"
+	"codehand/tools/git/worktree"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
+	"codehand/tools/sandbox"
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/settings"
@@ -43,10 +46,12 @@ type engines struct {
 	search  *search.Engine
 	broken  *settings.Checker
 	media   *media.Reader
+	trees   *worktree.Trees // nil: what commands change is not looked at
 	hooks   *hooks.Runner
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
 	echo    io.Writer // Options.Echo
+	proven  func() sandbox.Report
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -84,13 +89,18 @@ func (s *Server) assemble(o Options) (err error) {
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
+	confined := e.confining(cfg, o)
 	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge},
-		Temp: filepath.Join(e.dir, "pdf")})
+		Temp: filepath.Join(e.dir, "pdf"), Level: confined.Level})
+	if cfg.Journal.Shell {
+		e.trees = worktree.New(cfg.Home, cfg.ConfigHome)
+	}
 	e.broken = settings.New(cfg.Check)
 	e.tenants = &tenants.Maker{
 		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
-		NoShell: noShellReason(cfg, o.Serve), Principal: o.Principal,
+		Principal: o.Principal, Confine: confined,
 	}
+	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
@@ -156,6 +166,9 @@ func (e *engines) close() error {
 	if e.search != nil {
 		errs = append(errs, e.search.Close())
 	}
+	if e.trees != nil {
+		e.trees.Close()
+	}
 	if e.store != nil {
 		errs = append(errs, e.store.Close())
 	}
@@ -179,7 +192,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.log)
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(),
-		Withheld: e.tenants.Withheld(at), Hurried: s.life.hurried.Load, Echo: e.echo,
+		Withheld: e.tenants.Withheld(at), Hurried: s.life.hurried.Load, Echo: e.echo, Plain: !s.cfg.Shell.MaskSecrets,
 		Over: func(i shell.Info) { notifier{s}.jobOver(key, at, i) }})
 	if err != nil && at.Prefs.NoShell == "" {
 		stopSnapshot()
@@ -197,7 +210,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Clean:    at.Clean,
 		Search:   e.search,
 		Settings: e.broken,
-		Shell:    sh,
+		Commands: session.Commands{Shell: sh, Trees: e.trees},
 		Results:  results.New(kept),
 		Media:    e.media,
 		Prefs:    at.Prefs,
@@ -219,11 +232,13 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Tasks:   e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
+	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {
 		if sh != nil {
 			_ = sh.Close() // what could not be ended was logged there; nobody is left to be told
 		}
+		_ = os.RemoveAll(filepath.Join(dir, "tmp")) // the commands that used it have ended; what is left goes with dir
 		stopSnapshot()
 	}, nil
 }
@@ -241,25 +256,4 @@ func (s *Server) plans(at *tenants.Tenant) string {
 	s.log.Warn("plan.directory is not inside a root here: plans go to the state directory", "directory", dir,
 		"principal", at.Who.ID)
 	return own
-}
-
-// noShellReason says why no command runs in this process; "": commands run. What the policy demands, and what serve
-// demands where others can connect, is a sandbox that this version does not have.
-func noShellReason(c config.Config, serve bool) string {
-	why := ""
-	switch {
-	case c.Sandbox.Policy == config.SandboxOff:
-		return ""
-	case c.Sandbox.Policy == config.SandboxRequired && c.OfProject(c.Origin("sandbox.policy")):
-		why = "a project file says sandbox.policy = \"required\""
-	case c.Sandbox.Policy == config.SandboxRequired:
-		why = "sandbox.policy is \"required\""
-	case serve:
-		why = listen.WhyShared(c)
-	}
-	if why == "" {
-		return ""
-	}
-	return "commands need a kernel sandbox here, because " + why + ", and this version has none; the operator can " +
-		"set sandbox.policy = \"off\" to run them unconfined"
 }

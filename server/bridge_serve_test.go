@@ -60,7 +60,7 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 	if _, err := config.OpenState(data); err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{Config: cfg, Tools: all, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: all, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}

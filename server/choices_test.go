@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/replaytest"
 	"codehand/server/sessions"
@@ -97,8 +98,10 @@ func TestChoicesShared(t *testing.T) {
 // neither.
 func TestConfigurationIsFixed(t *testing.T) {
 	t.Parallel()
-	x := serveHTTP(t, siteSetup{})
-	c := chooser(x, "fixed-handle", "fixed")
+	x := serveHTTP(t, siteSetup{principals: []string{"p"}, values: map[string]auth.Values{"p": {Quota: map[string]string{"calls_per_minute": "0"}}}})
+	c := x.client("p")
+	c.URL, c.Info = c.URL+"/s/fixed-handle", "fixed"
+	c.Hello()
 	before := c.Does("session_config", `{}`)
 	for _, s := range config.Settings() {
 		section, _, _ := strings.Cut(s.Key, ".")

@@ -738,7 +738,7 @@ func TestUnixListener(t *testing.T) {
 	must(t, err)
 	ls, err := listen.Open(t.Context(), cfg, listen.Options{})
 	must(t, err)
-	s, err := New(Options{Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

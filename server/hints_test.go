@@ -94,3 +94,30 @@ func byBM25(texts map[string]string, query string) (names []string) {
 		return strings.Compare(a, b)
 	})
 }
+
+// Where commands run in PowerShell, the tools that take some say so, and no other tool changes.
+func TestPowerShellIsNamed(t *testing.T) {
+	t.Parallel()
+	all := tools.All()
+	bash, power := (tenants.Lists{}).Offer(all, true), (tenants.Lists{PowerShell: "PowerShell 7"}).Offer(all, true)
+	changed := map[string]string{}
+	for i, l := range power.Tools {
+		before, err := bash.Tools[i].JSON()
+		must(t, err)
+		after, err := l.JSON()
+		must(t, err)
+		var d struct{ Name string }
+		must(t, json.Unmarshal(after, &d))
+		if string(before) != string(after) {
+			changed[d.Name] = string(after)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(changed)); !slices.Equal(got, []string{"run_readonly", "run_shell"}) {
+		t.Errorf("changed: %v", got)
+	}
+	for _, want := range []string{"Run a PowerShell 7 command", "PowerShell 7 command line", "there is no bash here"} {
+		if text := changed["run_shell"]; !strings.Contains(text, want) || strings.Contains(text, "a bash command") {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"codehand/server/config"
+	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/tools/hooks"
@@ -105,6 +106,7 @@ func (h herald) ended(st *session.State, why string) {
 
 func sessionEvent(name string, st *session.State) hooks.Event {
 	e := hooks.Event{Name: name, Session: st.Key.Session, Mode: st.Start}
+	e.Confine = pipeline.ConfineHook(st)
 	if st.Space != nil {
 		e.Cwd, e.Roots = st.Space.Cwd(), st.Space.Roots()
 	}

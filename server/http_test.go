@@ -101,7 +101,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if o.log != nil {
 		log = slog.New(slog.NewTextHandler(o.log, nil))
 	}
-	s, err := New(Options{Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
+	"codehand/tools/sandbox"
 	"codehand/tools/tool"
 )
 
@@ -37,6 +38,10 @@ type Options struct {
 
 	AuditOut io.Writer // where the audit goes with audit.dir = "-"
 	Echo     io.Writer // gets what commands print, as it comes; nil: nobody looks on
+
+	// Proven says how far this machine confines commands; nil: it is probed when a command first needs to know, and
+	// serve for others at once.
+	Proven func() sandbox.Report
 
 	storeTime time.Duration // bounds one operation of the Store with its retries; 0: 2 s
 

@@ -70,7 +70,7 @@ func start(t testing.TB, o setup) *fixture {
 	if o.change != nil {
 		o.change(&cfg)
 	}
-	s, err := New(Options{Config: cfg, Tools: o.tools, Version: "test"})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

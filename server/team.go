@@ -95,10 +95,13 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 func (t *team) watch(s *Server, version string) {
 	store := s.engines.store
 	stats, _ := store.(state.Stater)
-	level := 1
-	if s.cfg.Sandbox.Policy == config.SandboxOff {
-		level = 0
+	level := func() int {
+		if s.cfg.Sandbox.Policy == config.SandboxOff {
+			return 0
+		}
+		return int(s.engines.proven().Level)
 	}
+	go level() // who asks first does not wait for the probes
 	t.health = metrics.NewHealth(t.replica, version)
 	t.health.AddCheck("store", false, func(ctx context.Context) (string, error) {
 		if stats != nil {
@@ -110,7 +113,7 @@ func (t *team) watch(s *Server, version string) {
 	})
 	t.health.AddCheck("audit", s.cfg.Audit.OnError == "refuse",
 		func(context.Context) (string, error) { return "", t.audit.Failed() })
-	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level), nil })
+	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level()), nil })
 	t.metrics = metrics.New(metrics.Options{
 		Version: version, Tools: s.tools.all, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
 		Gauges: t.gauges(s, stats, level),
@@ -119,7 +122,7 @@ func (t *team) watch(s *Server, version string) {
 }
 
 // gauges are what is asked when somebody scrapes. stats nil: the Store cannot say how it is.
-func (t *team) gauges(s *Server, stats state.Stater, level int) metrics.Gauges {
+func (t *team) gauges(s *Server, stats state.Stater, level func() int) metrics.Gauges {
 	return metrics.Gauges{
 		Sessions: func() map[string]int {
 			if e := t.endpoint.Load(); e != nil {
@@ -155,7 +158,7 @@ func (t *team) gauges(s *Server, stats state.Stater, level int) metrics.Gauges {
 			return stats.Stats().Bytes
 		},
 		Draining: t.health.Draining, Backend: strings.TrimSuffix(s.cfg.Store.URL, ":"),
-		SandboxLevel: func() int { return level },
+		SandboxLevel: level,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/tools/results"
+	"codehand/tools/sandbox"
 )
 
 // Stdio serves one client until its input ends, ctx ends, writing fails, or the parent process is gone; then it lets
@@ -69,6 +70,9 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 		},
 	})
 }
+
+// Confinement is how far commands of this process are confined. It waits until the machine was probed.
+func (s *Server) Confinement() sandbox.Report { return s.local.Confinement("").Reported() }
 
 // NoCommands says why the person who started this process can run no commands; "": they run.
 func (s *Server) NoCommands() string { return s.local.Prefs.NoShell }

@@ -92,6 +92,11 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 		body = strings.TrimRight(running.ShownOutput(ctx, env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
+	for _, note := range []string{running.AsideNote(c.Info), running.UnreachedNote(env, c)} {
+		if note != "" {
+			text += "\n" + note
+		}
+	}
 	if err := running.Consumed(ctx, env, cursors[info.ID], c); err != nil {
 		text += "\n[the next call will show this output again]"
 	}

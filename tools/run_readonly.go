@@ -36,13 +36,14 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 		Example: `{"command":"sleep 60; ls"}`,
 	},
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
-	Available: running.NoShell,
+	Available: running.NoBash,
 	Command:   func(in runReadonlyInput) string { return in.Command },
 	Weigh: func(s *session.State, in runReadonlyInput, a *bash.Analysis) error {
-		if running.Weigh(s, a); a.Class != bash.ReadOnly {
-			return running.NotReadOnly(in.Command, a.Reason())
+		running.Weigh(s, a)
+		if err := running.Bind(s, a, in.Command, true); err != nil || a.Class == bash.ReadOnly {
+			return err
 		}
-		return running.Bind(s, a, in.Command, true)
+		return running.NotReadOnly(in.Command, a.Reason())
 	},
 	Activity: func(in runReadonlyInput) string { return running.Activity(in.Description, in.Command) },
 	Check:    checkRunReadonly,
@@ -70,13 +71,17 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	if err != nil {
 		return tool.Result{}, err
 	}
+	confined, err := running.Confine(env, true, false)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	dir, notes, err := running.Dir(env)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	timeout, early, more := runReadonlyTimeout(env, in)
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
-		Neutral: true})
+		Neutral: true, Profile: confined.Profile, Level: confined.Level, Env: confined.Env, Serve: confined.Serve})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)
@@ -85,7 +90,7 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	alone := *env.State
 	alone.Prefs.ShellBackgroundMS = 0 // it never becomes a job: it ends at its deadline
 	env.State, env.AnswerBy = &alone, time.Time{}
-	o := running.Outcome{Env: env, Limit: timeout, Notes: append(notes, more...), Stays: true}
+	o := running.Outcome{Env: env, Confined: confined, Limit: timeout, Notes: append(notes, more...), Stays: true}
 	info, err := o.Wait(ctx, job)
 	if early && info.State == shell.TimedOut {
 		o.Notes = append(o.Notes,

@@ -1,13 +1,16 @@
 package tools
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"codehand/tools/bash"
 	"codehand/tools/tool"
 )
 
@@ -50,7 +53,7 @@ func TestBoundAsBash(t *testing.T) {
 		"diff a.go b.go", "diff src/y.txt src/deep/z.txt", "sort real/* | uniq -c", "tail -n 1 a.go; head -n 1 b.go", "sed -n 1p l/*", "cut -c1-3 a.go", "md5sum a.go lf.txt",
 		"cat -- -n", "cat \"two words.txt\"", "cat 'real/two words.txt'", "cat real/it\\'s.txt || true", "cat \"real/it's.txt\"", "grep odd ./\\$* ; true", "cat real/*words*", "cat ./new*", "cat ./$'x' || true",
 		"git --version", "basename src/x.go", "true && false || echo or", "seq 3", "which ls", "command -v cat", "jq -r .a[0] missing", "cat <<< *.go", "cat <<'EOF'\n*.go\nEOF", "xxd ./??.bin", "cat ./?.bin",
-		"cd src && test -f x.go && cat x.go; cat y.txt", "test -d src && cd src && ls; true",
+		"grep package *.go", "grep -n TODO *", "grep dash *", "head -n 1 *.go", "sort -r *.go", "grep -c package a* b*", "grep p* a.go", "cd real && grep -c o *", "cd src && test -f x.go && cat x.go; cat y.txt", "test -d src && cd src && ls; true",
 	} {
 		want := exec.Command("bash", "--noprofile", "--norc", "-c", command)
 		want.Dir, want.Env = r.dir, []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=/nonexistent"}
@@ -83,10 +86,82 @@ func TestBoundAsBash(t *testing.T) {
 	}
 }
 
+// A glob of which one match led outside was left as it was, so that a directory named `--compress-program=.` made the
+// sort of `sort */x`, which counted as reading, run ./x.
+func TestGlobThatLeadsOutside(t *testing.T) {
+	t.Parallel()
+	r := bindRig(t)
+	outside := t.TempDir()
+	r.write("--compress-program=./x", "touch made")
+	if err := os.WriteFile(filepath.Join(outside, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(r.dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"sort */x", "wc -l a.go; sort */x", "cat ./*/x", "cat < ./[o]*/x", "go list ./*/x"} {
+		r.fails(tool.OutsideRoots, "run_readonly", quote(command))
+		call, err := runShell.Bind(r.State, []byte(quote(command)))
+		if err != nil {
+			t.Errorf("%s: %v", command, err)
+			continue
+		}
+		a := call.Targets[0].Analysis
+		asks := func(u bash.FileUse) bool { return u.Path == filepath.Join(r.dir, "out/x") }
+		if a.Class == bash.ReadOnly || a.IfBound || a.Bound != "" || !slices.ContainsFunc(a.Files, asks) {
+			t.Errorf("%s: %v (%s), bound is %q, files are %+v", command, a.Class, a.Why, a.Bound, a.Files)
+		}
+	}
+}
+
+// A file that became a link out of the roots after run_shell had decided, and before the command ran, was read without
+// a question: the text stayed the same.
+func TestLedOutsideMeanwhile(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	for _, name := range []string{"g", "f"} {
+		if err := os.WriteFile(filepath.Join(outside, name), []byte("canary\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{"cat f", "cat d/g", "cat d/*", "cat < f", "cd d && cat g", "cat $WORK/f", "head -n 1 ./f"} {
+		r := newRig(t)
+		r.write("f", "inside\n")
+		r.write("d/g", "inside\n")
+		command = strings.ReplaceAll(command, "$WORK", r.dir)
+		call, err := runShell.Bind(r.State, []byte(quote(command)))
+		if err != nil || call.Targets[0].Analysis.Class != bash.ReadOnly {
+			t.Fatalf("%s: %v %+v", command, err, call.Targets)
+		}
+		for name, to := range map[string]string{"f": "f", "d": "."} {
+			if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(outside, to), filepath.Join(r.dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// as a link out of the roots it is a question, and runs if that is answered
+		again, fault := runShell.Bind(r.State, []byte(quote(command)))
+		res, err := call.Run(t.Context(), r.Env(call))
+		if refused, ok := errors.AsType[*tool.Refusal](err); ok {
+			res.Text = refused.Text
+		} else if err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+		if strings.Contains(res.Text, "canary") || fault != nil || len(again.Targets[0].Analysis.Files) == 0 {
+			t.Errorf("%s: %s; then %v %+v", command, res.Text, fault, again.Targets)
+		}
+	}
+}
+
 // Which text runs: what leads through no link stays as it is written.
 func TestBoundText(t *testing.T) {
 	t.Parallel()
 	r := bindRig(t)
+	if err := os.Symlink("a.go", filepath.Join(r.dir, "lf.go")); err != nil {
+		t.Fatal(err)
+	}
 	for command, want := range map[string]string{
 		"cat a.go | sort > /dev/null":         "cat a.go | sort > /dev/null",
 		"grep -rn 'x*' ./src":                 "grep -rn 'x*' ./src",
@@ -97,6 +172,8 @@ func TestBoundText(t *testing.T) {
 		"cat real/*":                          "cat 'real/it'\\''s.txt' real/one.txt 'real/two words.txt'",
 		"echo nothing*":                       "echo 'nothing*'",
 		"cat l/nothing*":                      "cat 'l/nothing*'",
+		"grep -h dash [-]n":                   "grep -h dash ./-n",
+		"head -n 1 ?o.mod":                    "head -n 1 go.mod",
 		"ls -- *-n":                           "ls -- ./-n",
 		"ls -l l":                             "ls -l l",
 		"ls l":                                "ls real",
@@ -112,6 +189,9 @@ func TestBoundText(t *testing.T) {
 		"git log -- gone missing l/x":         "git log -- gone missing l/x",
 		"go list ./src/...":                   "go list ./src/...",
 		"go list ./l/...":                     "go list ./real/...",
+		"go list a.go":                        "go list a.go",
+		"go list lf.go":                       "go list ./a.go",
+		"go list example.com/x.go":            "go list example.com/x.go",
 		"date --reference=lf.txt":             "date '--reference=real/one.txt'",
 		"date -rlf.txt":                       "date -rreal/one.txt",
 		"test -f l/one.txt":                   "test -f real/one.txt",

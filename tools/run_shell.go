@@ -72,6 +72,10 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	if err != nil {
 		return tool.Result{}, err
 	}
+	confined, err := running.Confine(env, env.Analysis.Class == bash.ReadOnly, in.Background)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	dir, notes, err := running.Dir(env)
 	if err != nil {
 		return tool.Result{}, err
@@ -80,9 +84,11 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	var watch *running.FileWatch
 	if !in.Background { // what a job does is not told when it starts
 		watch = running.NewFileWatch(ctx, env)
+		defer watch.Drop()
 	}
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
-		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly})
+		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly,
+		Profile: confined.Profile, Level: confined.Level, Env: confined.Env, Serve: confined.Serve})
 	_ = dir.Close() // only a place to start from
 	if errors.Is(err, shell.ErrJobLimit) {
 		return tool.Result{},
@@ -92,7 +98,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)
 	}
-	o := running.Outcome{Env: env, Limit: timeout, Notes: append(notes, clamped...), Watch: watch}
+	o := running.Outcome{Env: env, Confined: confined, Limit: timeout, Notes: append(notes, clamped...), Watch: watch}
 	if in.Background {
 		return o.Started(job.Info()), nil
 	}

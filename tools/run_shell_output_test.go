@@ -51,7 +51,7 @@ func TestDisownKnowsEveryNote(t *testing.T) {
 	t.Parallel()
 	// Texts that are no line of an answer about a command, by their beginning.
 	spared := map[string]string{
-		"[x] ": "an item of a list, which many programs print", "[ ] ": "likewise", "[masked]": "stands within a line",
+		"[x] ": "an item of a list, which many programs print", "[ ] ": "likewise", "[masked": "stands where a secret was",
 		"[permissions]": "a line of a configuration file", "[%d blanks]": "stands within a line",
 		"[... %d characters] ": "stands within a line that has a number",
 		"<cell id=":            "read_file only; its lines have names", "</cell>": "likewise",
@@ -59,8 +59,8 @@ func TestDisownKnowsEveryNote(t *testing.T) {
 		`[\pL`:      "an expression", `[\w`: "an expression", "[{,:": "likewise",
 		"[1]": "put together; a case of ourLines in package results", "[1: 1]": "likewise", "[1 left out]": "likewise",
 		"[1 killed; ": "likewise", "[1 no answer; ": "likewise", "[1, but for these ": "likewise", "[%s, but for ": "likewise",
-		"[>] ": "an item of a list", "[running]": "searched in outputs", "[masked 1]": "stands within a line",
-		"Command failed": "stands behind a code", "Command timed out": "likewise", "The command wrote": "likewise",
+		"[>] ": "an item of a list", "[running]": "searched in outputs",
+		"Command failed": "stands behind a code", "Command timed out": "likewise", "The command w": "likewise",
 		"Interrupted by": "likewise", "No job ": "likewise", "Invalid regex": "likewise", "Too many jobs": "likewise",
 		"Read job output": "a title", "Run shell command": "a title", "Reading output": "an activity",
 	}

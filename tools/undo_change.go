@@ -102,7 +102,7 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if err != nil {
 		return ""
 	}
-	text, _ := history.UndoneFiles(changes, true)
+	text, _ := history.UndoneFiles(in.change, changes, true)
 	return strings.TrimPrefix(text, "\n")
 }
 
@@ -123,7 +123,7 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		if in.change.Kept != "" {
 			what = "This content can be written"
 		}
-		text, _ := history.UndoneFiles(changes, true)
+		text, _ := history.UndoneFiles(in.change, changes, true)
 		return tool.Result{Text: "Dry run: nothing was written. " + what + ":\n" +
 			history.Line(env, in.change, in.change.Files, time.Now()) + text}, nil
 	}
@@ -133,7 +133,7 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 	}
 	line, notes := history.UndoneLine(env, in.change, changes)
 	if !history.Own(ctx, env, in.change) { // else the session knows what it wrote, and what that replaced
-		text, hidden := history.UndoneFiles(changes, false)
+		text, hidden := history.UndoneFiles(in.change, changes, false)
 		line += text
 		notes = append(notes, history.Forget(ctx, env, changes, hidden)...)
 	}

@@ -1,349 +1,249 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"codehand/server"
 	"codehand/server/audit"
+	"codehand/server/clients/install"
 	"codehand/server/config"
-	"codehand/server/sessions"
-	"codehand/tools/sandbox"
+	"codehand/server/doctor"
+	"codehand/tools"
 )
 
-// checkLimit bounds one check.
-const checkLimit = 10 * time.Second
+// rulesLimit bounds the look at what rules cover: files are counted, and there can be any number. Doctor takes half of
+// it, since each of its checks has 10 s.
+const rulesLimit = 10 * time.Second
 
-// A finding is what a check found. Fix says what to do about anything but ok.
-type finding struct {
-	ID    string `json:"id"`
-	Level string `json:"level"` // ok, note, warn, FAIL
-	Text  string `json:"text"`
-	Fix   string `json:"fix,omitempty"`
+// doctorFlags is what doctor is told on its command line.
+type doctorFlags struct {
+	json, strict, slow bool
+	audit, url         string
+	connect            connectFlags // token and authorities for url
 }
 
 func newDoctor(t *terminal) *cobra.Command {
-	var asJSON, strict bool
-	var audit string
+	var f doctorFlags
 	cmd := &cobra.Command{
-		Use:   "doctor [ROOT...]",
-		Short: "Check this machine and the settings",
-		Long: `Check what codehand needs here: its binary, configuration, roots, state directory,
-programs and hooks, the files of clients that start it, and whether it answers
-clients of both protocol eras with the given settings. It also lists what each rule of
-permissions covers here, with a warning where it can match nothing, and the variables of
-this environment that commands do not get. Nothing is changed, except that a missing
-state directory is created.
+		Use:   "doctor [CLIENT] [ROOT...]",
+		Short: "Check this machine, its clients, or an endpoint, and say what to do",
+		Long: `Check what codehand needs here, and say what to do about what is wrong: its binary,
+configuration, roots, state directory and store, programs and hooks, how far commands
+are confined, the limits of the system, and what each rule of permissions covers here,
+with a warning where it can match nothing. Each client's entry is started as that client
+would start it (command, arguments, environment, directory), lists its tools in both
+protocol eras and must end with its input. Entries of a project's files are started only
+if they are this program alone. Of other programs only codehand itself is started, from
+outside of the project: no npx, no shell and no script.
+
+With CLIENT, such as claude-code, check only that client; codehand install --help lists
+them. A directory of that name is ./NAME.
+
+With --url check an endpoint instead, as clients and attackers see it: TLS, its pages for
+load balancers, what it serves without a token and to foreign pages, both eras, OAuth and
+its clock. --slow adds a call of 25 s, to see whether a proxy buffers or cuts. A token is
+sent only over https:// or to this machine.
 
 With --audit DIR check an audit log instead: every line must follow the one
 before, in all files of the log. The first line that is changed, cut or missing
 is named.
 
+Nothing is changed, except that a missing state directory is created. What is written to
+try a directory is removed. A check has 10 s, those that start this program 20 s, the
+entries of all clients 120 s together, --slow 45 s; --audit has no limit.
+
 Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
-		RunE: func(cmd *cobra.Command, roots []string) error {
-			var found []finding
-			if cmd.Flags().Changed("audit") {
-				found = []finding{checkAudit(audit)}
-			} else {
-				found = diagnose(cmd, roots)
-			}
-			if asJSON {
-				enc := json.NewEncoder(t.out)
-				enc.SetIndent("", "  ")
-				if err := enc.Encode(found); err != nil {
-					return err
-				}
-			} else {
-				for _, f := range found {
-					fmt.Fprintf(t.out, "%-4s  %-9s  %s\n", f.Level, f.ID, f.Text)
-					if f.Fix != "" {
-						fmt.Fprintf(t.out, "%17s-> %s\n", "", f.Fix)
-					}
-				}
-			}
-			bad := slices.ContainsFunc(found, func(f finding) bool {
-				return f.Level == "FAIL" || strict && f.Level == "warn"
-			})
-			if bad {
-				return &exitError{code: exitFailed, err: errors.New("")}
-			}
-			return nil
-		},
+		Example: `  codehand doctor
+  codehand doctor claude-code
+  codehand doctor --url https://tools.example.com/mcp --token-env TEAM_TOKEN --slow`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(t, cmd, args, f) },
+	}
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return install.Clients(), cobra.ShellCompDirectiveDefault
 	}
 	localConfig(cmd, "check the configuration in `FILE`, for stdio and for serve")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
-	cmd.Flags().StringVar(&audit, "audit", "", "check the audit log in `DIR`, and nothing else")
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings, too")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print a JSON array of {id, level, text, fix}")
+	flags.StringVar(&f.audit, "audit", "", "check the audit log in `DIR`, and nothing else")
+	flags.BoolVar(&f.strict, "strict", false, "fail on warnings, too")
+	flags.StringVar(&f.url, "url", "", "check the endpoint at `URL`, and nothing else")
+	flags.BoolVar(&f.slow, "slow", false, "with --url, make a call of 25 s through what stands before the endpoint")
+	flags.StringVar(&f.connect.tokenEnv, "token-env", "", "with --url, the environment variable that holds the token")
+	flags.StringVar(&f.connect.tokenFile, "token-file", "", "with --url, the file that holds the token, mode 0600")
+	flags.StringVar(&f.connect.caFile, "ca-file", "",
+		"with --url, PEM file of certificate authorities to trust besides the system's")
 	return cmd
 }
 
-// diagnose runs all checks at the same time and returns their findings in a fixed order.
-func diagnose(cmd *cobra.Command, roots []string) []finding {
-	cfg, warnings, err := load(cmd, roots)
-	if err != nil {
-		return []finding{checkBinary(),
-			{ID: "config", Level: "FAIL", Text: err.Error(), Fix: "fix the file or the setting that is named"}}
+func runDoctor(t *terminal, cmd *cobra.Command, args []string, f doctorFlags) error {
+	var found []doctor.Finding
+	switch changed := cmd.Flags().Changed; {
+	case changed("audit"):
+		found = []doctor.Finding{checkAudit(f.audit)}
+	case changed("url"):
+		if len(args) > 0 {
+			return usage("codehand doctor --help", "--url checks an endpoint; leave out %q", args[0])
+		}
+		checks, err := remoteChecks(f)
+		if err != nil {
+			return err
+		}
+		found = doctor.Run(cmd.Context(), checks)
+	case f.slow || f.connect != connectFlags{}:
+		return usage("codehand doctor --help", "--slow, --token-env, --token-file and --ca-file are for --url")
+	default:
+		found = diagnose(cmd, args)
 	}
-	args := append([]string{"stdio"}, cfg.Roots...)
+	if err := printFindings(t, found, f.json); err != nil {
+		return err
+	}
+	bad := slices.ContainsFunc(found, func(one doctor.Finding) bool {
+		return one.Level == doctor.Fail || f.strict && one.Level == doctor.Warn
+	})
+	if bad {
+		return &exitError{code: exitFailed, err: errors.New("")}
+	}
+	return nil
+}
+
+func printFindings(t *terminal, found []doctor.Finding, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(t.out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(found)
+	}
+	for _, f := range found {
+		fmt.Fprintf(t.out, "%-4s  %-9s  %s\n", f.Level, f.ID, shown(f.Text))
+		if f.Fix != "" {
+			fmt.Fprintf(t.out, "%17s-> %s\n", "", shown(f.Fix))
+		}
+	}
+	return nil
+}
+
+// remoteChecks are those of --url.
+func remoteChecks(f doctorFlags) ([]doctor.Check, error) {
+	r := doctor.Remote{URL: f.url, Slow: f.slow}
+	var err error
+	if r.Token, _, err = bearer(f.connect); err != nil {
+		return nil, err
+	}
+	if r.CAs, err = authorities(f.connect.caFile); err != nil {
+		return nil, err
+	}
+	return r.Checks(), nil
+}
+
+// diagnose runs all checks of this machine, or those of the client that args begin with.
+func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
+	m := doctor.Machine{Version: buildVersion(), Revision: revision(), Env: os.Environ()}
+	if len(args) > 0 && slices.Contains(install.Clients(), args[0]) {
+		m.Client, args = args[0], args[1:]
+	}
+	var err error
+	if m.Program, err = os.Executable(); err != nil {
+		m.Program = "" // the check of the binary says what to do
+	}
+	m.Config, m.Warnings, err = load(cmd, args)
+	if err != nil {
+		return misconfigured("", err)
+	}
+	m.Args = append([]string{"stdio"}, m.Config.Roots...)
 	if file := cmd.Flag("config").Value.String(); file != "" {
-		args = append(args, "--config="+file)
+		m.Args = append(m.Args, "--config="+file)
 	}
 	for flag, value := range given(cmd) {
-		args = append(args, flag+"="+value)
+		m.Args = append(m.Args, flag+"="+value)
 	}
-	env := sync.OnceValue(func() []string {
-		return sandbox.Environ(sandbox.EnvOptions{Roots: cfg.Roots, Allow: cfg.Shell.EnvAllow,
-			AllowSecret: cfg.Shell.EnvAllowSecret, Personal: true})
-	})
-	checks := []func(context.Context) []finding{
-		func(context.Context) []finding { return []finding{checkBinary()} },
-		func(context.Context) []finding { return append(checkConfig(cfg, warnings), checkServe(cmd)...) },
-		func(context.Context) []finding { return checkRoots(cfg) },
-		func(ctx context.Context) []finding { return checkRules(ctx, cfg) },
-		func(ctx context.Context) []finding { return append(checkState(cfg), checkJournal(ctx, cfg)...) },
-		func(context.Context) []finding { return checkPrograms(cfg) },
-		func(context.Context) []finding { return checkHooks(cfg, env()) },
-		func(context.Context) []finding { return checkEnvironment(env()) },
-		func(ctx context.Context) []finding { return checkClients(ctx, cfg) },
-		func(context.Context) []finding {
-			return []finding{{ID: "sandbox", Level: "note",
-				Text: "level 1 (limits): commands run with a filtered environment, and codehand ends their whole " +
-					"process tree; the kernel does not confine them",
-				Fix: "use only roots whose programs you would run yourself"}}
-		},
-		func(ctx context.Context) []finding { return []finding{handshake(ctx, args, "legacy")} },
-		func(ctx context.Context) []finding { return []finding{handshake(ctx, args, "modern")} },
+	m.More = []doctor.Check{
+		{ID: "config", Run: func(context.Context) []doctor.Finding { return checkServe(cmd) }},
+		{ID: "rules", Run: func(ctx context.Context) []doctor.Finding { return checkRules(ctx, m.Config) }},
 	}
-	all := make([][]finding, len(checks))
-	var wg sync.WaitGroup
-	for i, check := range checks {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(cmd.Context(), checkLimit)
-			defer cancel()
-			done := make(chan []finding, 1)
-			go func() { done <- check(ctx) }() // left behind if a dead mount holds it: the process ends soon
-			select {
-			case all[i] = <-done:
-			case <-ctx.Done():
-				all[i] = []finding{{"time", "FAIL", fmt.Sprintf("check %d of %d did not end within %s", i+1,
-					len(checks), checkLimit), "look for a network mount that does not answer"}}
-			}
-		})
-	}
-	wg.Wait()
-	return slices.Concat(all...)
+	return doctor.Run(cmd.Context(), m.Checks())
 }
 
-// checkAudit follows the chains of an audit log. It has no limit of time: a log can have gigabytes.
-func checkAudit(dir string) finding {
-	lines, err := audit.Check(dir)
-	if damage, ok := errors.AsType[*audit.Break](err); ok {
-		return finding{"audit", "FAIL", fmt.Sprintf("%v (%d lines before it are in order)", damage, lines),
-			"keep the files as they are, and find out who could write to the directory"}
+// misconfigured says what is wrong with the configuration, one finding each.
+func misconfigured(of string, err error) []doctor.Finding {
+	const fix = "fix the file or the setting that is named"
+	problems, ok := errors.AsType[config.Problems](err)
+	if !ok {
+		return []doctor.Finding{{ID: "config", Level: doctor.Fail, Text: of + err.Error(), Fix: fix}}
 	}
-	if err != nil {
-		return finding{"audit", "FAIL", err.Error(),
-			"give the directory of the log: audit.dir, or else audit in the data directory"}
-	}
-	return finding{"audit", "ok", fmt.Sprintf("%d lines, each follows the one before", lines), ""}
-}
-
-func checkBinary() finding {
-	exe, err := os.Executable()
-	if err != nil {
-		return finding{"binary", "warn", "the path of this program is not known: " + err.Error(),
-			"start it by its absolute path"}
-	}
-	f := finding{"binary", "ok", fmt.Sprintf("%s, version %s", exe, buildVersion()), ""}
-	first, err := exec.LookPath("codehand")
-	if err != nil {
-		return f
-	}
-	a, errA := os.Stat(exe)
-	b, errB := os.Stat(first)
-	if errA == nil && errB == nil && !os.SameFile(a, b) {
-		return finding{"binary", "warn", f.Text + "; PATH finds another one first: " + first,
-			"give your client the absolute path of this one"}
-	}
-	return f
-}
-
-func checkConfig(cfg config.Config, warnings []config.Warning) []finding {
-	text := "defaults; there is no configuration file"
-	if len(cfg.Files) > 0 {
-		text = "read " + strings.Join(cfg.Files, ", ")
-	}
-	out := []finding{{"config", "ok", text, ""}}
-	for _, w := range warnings {
-		out = append(out,
-			finding{"config", "warn", w.String(),
-				"a project file may only narrow what the user's file and flags allow"})
+	var out []doctor.Finding
+	for _, p := range problems {
+		out = append(out, doctor.Finding{ID: "config", Level: doctor.Fail, Text: of + p.Error(), Fix: fix})
 	}
 	return out
 }
 
-func checkRoots(cfg config.Config) []finding {
-	if len(cfg.Roots) == 0 {
-		return []finding{{"roots", "warn", "there is no root, so the tools can use no file",
-			"give a directory: codehand stdio /path/to/project"}}
+// checkServe says what serve would refuse in the configuration that --config names; a file that is good for stdio may
+// not be for it.
+func checkServe(cmd *cobra.Command) []doctor.Finding {
+	file := cmd.Flag("config").Value.String()
+	if file == "" {
+		return nil
 	}
-	var out []finding
-	for _, r := range cfg.Roots {
-		f := finding{"roots", "ok", r, ""}
-		info, err := os.Stat(r)
+	src, err := config.Process()
+	if err == nil {
+		src.Flags, src.UserFile, src.Serve = given(cmd), file, true
+		_, _, err = config.Load(src)
+	}
+	if err != nil {
+		return misconfigured("serve: ", err)
+	}
+	return nil
+}
+
+// checkRules says what each rule covers here: one that covers something else than its author thinks guards nothing.
+func checkRules(ctx context.Context, cfg config.Config) []doctor.Finding {
+	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion()})
+	if err != nil {
+		return []doctor.Finding{{ID: "rules", Level: doctor.Fail, Text: err.Error(),
+			Fix: "fix the file or the setting that is named"}}
+	}
+	defer func() { _ = s.Close() }() // nothing was done that could be lost
+	ctx, cancel := context.WithTimeout(ctx, rulesLimit/2)
+	defer cancel()
+	var out []doctor.Finding
+	for _, r := range s.Rules(ctx) {
+		f := doctor.Finding{ID: "rules", Level: doctor.OK, Text: fmt.Sprintf("%s %s: %s, from %s", r.List,
+			shown(r.Rule), covered(r), shown(r.Origin))}
 		switch {
-		case err != nil:
-			f = finding{"roots", "FAIL", err.Error(), "create the directory, or give another one"}
-		case !info.IsDir():
-			f = finding{"roots", "FAIL", r + " is not a directory", "give a directory"}
-		default:
-			if _, err := os.ReadDir(r); err != nil {
-				f = finding{"roots", "FAIL", err.Error(), "give this user the right to read it"}
-			} else if same(r, cfg.Home) {
-				f = finding{"roots", "warn", r + " is your home directory: the tools can change everything in it",
-					"give a project's directory instead"}
-			}
+		case r.Warning != "":
+			f.Level, f.Text, f.Fix = doctor.Warn, f.Text+"; "+shown(r.Warning), r.Fix
+		case r.Note != "":
+			f.Level, f.Text = doctor.Note, f.Text+"; "+shown(r.Note)
 		}
 		out = append(out, f)
 	}
 	return out
 }
 
-func same(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
-}
-
-func checkState(cfg config.Config) []finding {
-	dir, err := config.OpenState(cfg.StateDir)
-	if err != nil {
-		return []finding{{"state", "FAIL", err.Error(),
-			"the directory must belong to you, have mode 0700 and be writable; or choose another one with --state-dir"}}
-	}
-	return checkWritable(dir)
-}
-
-// maxRecovered is how many files of the journal are named.
-const maxRecovered = 5
-
-// checkJournal names what servers that were killed left behind, and that is in no file.
-func checkJournal(ctx context.Context, cfg config.Config) []finding {
-	found, err := sessions.RecoveredFiles(ctx, cfg.StateDir)
-	if err != nil {
-		return []finding{{"journal", "warn", "the journal cannot be read: " + err.Error(),
-			"check the directory journal in the state directory"}}
-	}
-	var out []finding
-	for _, r := range found[:min(len(found), maxRecovered)] {
-		out = append(out,
-			finding{"journal", "note", fmt.Sprintf("a server that was killed left a version of %s, found on %s", r.Path,
-				r.Time.Local().Format(time.DateTime)),
-				"to see it, run in a directory above the file: codehand history --change " + r.ID})
-	}
-	if more := len(found) - maxRecovered; more > 0 {
-		out = append(out, finding{"journal", "note", fmt.Sprintf("%d more such versions are kept", more),
-			"codehand history lists them"})
-	}
-	return out
-}
-
-// handshake starts this program as a client would, lists its tools, and sees that it ends with its input.
-func handshake(ctx context.Context, args []string, era string) finding {
-	id := "handshake"
-	fail := func(err error) finding {
-		return finding{id, "FAIL", era + ": " + err.Error(), "run codehand stdio by hand and read its standard error"}
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		return fail(err)
-	}
-	cmd := exec.CommandContext(ctx, exe, args...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return fail(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return fail(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	start := time.Now()
-	if err := cmd.Start(); err != nil {
-		return fail(err)
-	}
-	lines := []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
-			`"capabilities":{},"clientInfo":{"name":"codehand-doctor","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
-	}
-	if era == "modern" {
-		const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-			`"io.modelcontextprotocol/clientInfo":{"name":"codehand-doctor","version":"1"},` +
-			`"io.modelcontextprotocol/clientCapabilities":{}}}`
-		lines = []string{
-			`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":` + meta + `}`,
-			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":` + meta + `}`,
-		}
-	}
-	_, err = io.WriteString(in, strings.Join(lines, "\n")+"\n")
-	tools, bytes, answered := 0, 0, time.Duration(0)
-	scan := bufio.NewScanner(out)
-	scan.Buffer(nil, 8<<20)
-	for err == nil && tools == 0 && scan.Scan() {
-		tools, bytes, err = countTools(scan.Bytes())
-		answered = time.Since(start)
-	}
-	err = errors.Join(err, scan.Err(), in.Close())
-	if _, drained := io.Copy(io.Discard, out); drained != nil {
-		err = errors.Join(err, drained)
-	}
-	err = errors.Join(err, cmd.Wait())
-	if err == nil && tools == 0 {
-		err = errors.New("tools/list was not answered")
+// checkAudit follows the chains of an audit log. It has no limit of time: a log can have gigabytes.
+func checkAudit(dir string) doctor.Finding {
+	lines, err := audit.Check(dir)
+	f := doctor.Finding{ID: "audit", Level: doctor.Fail}
+	if damage, ok := errors.AsType[*audit.Break](err); ok {
+		f.Text = fmt.Sprintf("%v (%d lines before it are in order)", damage, lines)
+		f.Fix = "keep the files as they are, and find out who could write to the directory"
+		return f
 	}
 	if err != nil {
-		if s := strings.TrimSpace(stderr.String()); s != "" {
-			err = fmt.Errorf("%w; its standard error: %s", err, s)
-		}
-		return fail(err)
+		f.Text, f.Fix = err.Error(), "give the directory of the log: audit.dir, or else audit in the data directory"
+		return f
 	}
-	return finding{id, "ok", fmt.Sprintf("%s: %d tools, %d tokens, in %d ms; exited cleanly", era, tools, (bytes+3)/4,
-		answered.Milliseconds()), ""}
-}
-
-// countTools reads one line of the server. It returns 0 tools for every answer but that of tools/list.
-func countTools(line []byte) (tools, bytes int, err error) {
-	var answer struct {
-		ID     int `json:"id"`
-		Result struct {
-			Tools []json.RawMessage `json:"tools"`
-		} `json:"result"`
-		Error *struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return 0, 0, fmt.Errorf("not JSON: %.80q", line)
-	}
-	if answer.Error != nil {
-		return 0, 0, errors.New(answer.Error.Message)
-	}
-	for _, t := range answer.Result.Tools {
-		bytes += len(t)
-	}
-	return len(answer.Result.Tools), bytes, nil
+	return doctor.Finding{ID: "audit", Level: doctor.OK, Text: fmt.Sprintf("%d lines, each follows the one before",
+		lines)}
 }

@@ -21,9 +21,7 @@ var keptExports = map[string]string{
 	"server/state ErrKey":               "a promise of the Store, which every back-end keeps",
 	"server/state ErrSize":              "a promise of the Store, which every back-end keeps",
 	"server/state ErrUnsure":            "a promise of the Store, which every back-end keeps",
-	"tools/sandbox Level":               "what confinement by the kernel will report",
-	"tools/sandbox LevelLimits":         "what confinement by the kernel will report",
-	"tools/sandbox LevelNone":           "what confinement by the kernel will report",
+	"tools/web/guard URL":               "what web_fetch is given",
 }
 
 func TestRulesExports(t *testing.T) {

@@ -17,6 +17,10 @@ import (
 	"codehand/tools"
 )
 
+// entrances are rooms that end the process in their init where it is no server, but was started by one inside a
+// sandbox: to wait for the inits of all other packages takes longer than what it does.
+var entrances = []string{"tools/sandbox/kernel", "tools/sandbox/probe"}
+
 func TestHouseRules(t *testing.T) {
 	for _, r := range readHouse(t) {
 		for _, f := range r.files {
@@ -29,7 +33,8 @@ func TestHouseRules(t *testing.T) {
 				names[name] = imported(spec)
 			}
 			for _, d := range f.tree.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				fn, ok := d.(*ast.FuncDecl)
+				if ok && fn.Recv == nil && fn.Name.Name == "init" && !slices.Contains(entrances, r.name) {
 					t.Errorf("%s: no init; make it in a constructor, and hand it down", r.at(f, fn))
 				}
 			}
@@ -66,7 +71,7 @@ func forbiddenCall(room string, test bool, imports map[string]string, call *ast.
 			return "no values in a context; pass it as an argument"
 		}
 	case from == "os" && slices.Contains([]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv"}, name):
-		if !command && room != "server/config" && room != "tools/sandbox" {
+		if !command && room != "server/config" && room != "tools/sandbox" && room != "tools/sandbox/probe" {
 			return "the environment is read by server/config; take a setting as an argument"
 		}
 	case from == "fmt" && strings.HasPrefix(name, "Print"), from == "log" && isLogging(name):

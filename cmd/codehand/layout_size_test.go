@@ -15,6 +15,7 @@ const roomLines = 3000
 // next tool or setting, and not the next tangle.
 var largeRooms = map[string]string{
 	"cmd/codehand":    "one file per command, and what it says to people",
+	"filestate":       "one state machine of a change: what is noted, made, put back and undone shares its steps",
 	"server":          "it is being taken apart: each transport, the audit and the metrics become rooms of their own",
 	"server/config":   "one table of all settings; what is in it grows with the settings and not with the rules",
 	"server/pipeline": "ten stages that share one call; the files are named by stage",

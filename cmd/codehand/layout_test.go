@@ -33,8 +33,8 @@ const root = "../.."
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
 	"cmd/codehand": {
-		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/listen",
-		"server/logging", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
+		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/clients/install",
+		"server/doctor", "server/listen", "server/logging", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
 	},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
 		"server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/request",
 		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
-		"tools/bash", "tools/catalog", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/search",
+		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
 	},
 	"server/endpoint": {
@@ -68,28 +68,33 @@ var rooms = map[string][]string{
 		"server/tenants", "tools/permission", "tools/session", "tools/shell", "tools/tool",
 	},
 	"server/tenants": {
-		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/catalog",
-		"tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell",
+		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/catalog", "tools/confine",
+		"tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell",
 		"tools/skills", "tools/tasks", "tools/tool", "tools/workspace",
 	},
-	"server/audit":    {"server/pipeline", "tools/results", "tools/tool"},
-	"server/bridge":   {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
+	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
+	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
+	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/sessions", "server/state", "tools/results",
+		"tools/sandbox"},
 	"server/jsonrpc":  {},
 	"server/listen":   {"server/auth", "server/config"},
 	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
 	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
 	"server/auth":     {},
-	"server/config":   {"server/auth", "tools/permission"},
+	"server/config":   {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
 	"server/state":    {},
-	"server/clients":  {"filestate"},
+	"server/clients":  {},
 	"server/logging":  {},
+	// What it writes is a change of a file like any other, and shown as one.
+	"server/clients/install": {"filestate", "filestate/journal", "filestate/lock", "server/clients", "tools/textedit"},
 
 	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
 
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
-	"tools/git":           {"filestate"},
+	"tools/git":           {"filestate", "filestate/disk"},
+	"tools/git/worktree":  {"filestate/disk", "tools/git", "tools/search/ignore"},
 	"tools/guarded":       {},
 	"tools/bash":          {"tools/bash/programs", "tools/git", "tools/guarded"},
 	"tools/bash/programs": {},
@@ -97,14 +102,14 @@ var rooms = map[string][]string{
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},               // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"}, // a plan file is changed on behalf of a call, as edits are
-	"tools/running":  {"filestate", "tools/bash", "tools/git", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/worktree", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
-	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
-	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
+	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
+	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
 		"tools/tool", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/bash", "tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/search", "tools/settings", "tools/shell", "tools/skills",
+	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills",
 		"tools/tasks", "tools/workspace"},
 
 	"tools/catalog":          {},
@@ -113,16 +118,22 @@ var rooms = map[string][]string{
 	"tools/notebook":         {},
 	"tools/permission":       {"tools/bash", "tools/guarded", "tools/search/ignore"},
 	"tools/results":          {},
-	"tools/sandbox":          {},
+	"tools/sandbox":          {"tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
+	"tools/sandbox/seatbelt": {"tools/sandbox/kernel"}, // what a Profile is
+	"tools/sandbox/kernel":   {},                       // comes before all others when the program starts, so it needs little
+	"tools/sandbox/probe":    {},
+	"tools/confine":          {"tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
 	"tools/search":           {"tools/search/ignore"},
 	"tools/search/ignore":    {},
 	"tools/settings":         {},
-	"tools/shell":            {"tools/sandbox"},
-	"tools/skills":           {"tools/search/ignore"}, // patterns of the key paths
+	"tools/shell":            {"tools/results", "tools/sandbox"}, // what is kept has no secrets
+	"tools/skills":           {"tools/search/ignore"},            // patterns of the key paths
 	"tools/skills/loading":   {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
 	"tools/tasks":            {},
 	"tools/textedit":         {"tools/textedit/compare"},
 	"tools/textedit/compare": {},
+	"tools/sandbox/proxy":    {"tools/web/guard"},
+	"tools/web/guard":        {},
 	"tools/workspace":        {},
 
 	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
@@ -143,9 +154,10 @@ var modules = []struct {
 	rooms     []string
 	testsOnly bool
 }{
+	{path: "code.dny.dev/ssrf", rooms: []string{"tools/web/guard"}},
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
-	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "tools/skills"}},
+	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install", "tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
@@ -153,17 +165,19 @@ var modules = []struct {
 		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/endpoint", "server/prompts",
 		"server/resources", "server/tenants", "cmd/conformance",
 	}}, // all but server use its types alone: TestOneGateway
-	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/config"}},
+	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install", "server/config"}},
 	{path: "github.com/prometheus/client_golang", rooms: []string{"server/metrics"}},
-	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/replaytest"}, testsOnly: true},
+	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/clients/install", "server/replaytest"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
+	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install"}},
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
+	{path: "golang.org/x/net", rooms: []string{"tools/web/guard"}}, // idna; its dnsmessage in tests
 	{path: "golang.org/x/text", rooms: []string{"tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
-	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "tools/sandbox", "tools/search", "tools/workspace"}},
+	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.
@@ -171,7 +185,7 @@ var guarded = map[string]struct {
 	rooms   []string
 	instead string
 }{
-	"unsafe":  {[]string{"filestate", "tools/sandbox", "tools/search"}, "do without"},
+	"unsafe":  {[]string{"filestate", "tools/results", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search"}, "do without"},
 	"reflect": {[]string{"tools/tool"}, "use a type parameter, or slices.Equal, maps.Equal"},
 	"os/exec": {[]string{"cmd/codehand", "server/clients", "tools/sandbox"}, "start programs with tools/sandbox"},
 }

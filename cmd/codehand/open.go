@@ -70,14 +70,19 @@ func (t *terminal) openFrom(cmd *cobra.Command, roots []string, least slog.Level
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}
+	if adapt != nil {
+		adapt(&cfg)
+	}
+	return openWith(t, cfg, warnings, least)
+}
+
+// openWith makes the server of settings that were read.
+func openWith(t *terminal, cfg config.Config, warnings []config.Warning, least slog.Level) (*server.Server, error) {
 	for _, w := range warnings {
 		fmt.Fprintf(t.errs, "codehand: %s\n", w)
 	}
 	if cfg.Origin("log.level") == "default" && cfg.Log.File == "" {
 		cfg.Log.Level = max(cfg.Log.Level, least)
-	}
-	if adapt != nil {
-		adapt(&cfg)
 	}
 	log, err := t.logger(cfg)
 	if err != nil {

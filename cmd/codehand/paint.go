@@ -21,7 +21,7 @@ func colours(w io.Writer) bool {
 	return shows(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-const red, green, cyan, plain = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
+const red, green, cyan, bold, plain = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 
 // A painter colours the lines of diffs in a text, one after the other.
 type painter struct{ inside bool } // a hunk has begun

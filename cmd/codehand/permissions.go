@@ -93,7 +93,7 @@ func listRules(t *terminal, cmd *cobra.Command, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), checkLimit)
+	ctx, cancel := context.WithTimeout(cmd.Context(), rulesLimit)
 	defer cancel()
 	rules := s.Rules(ctx)
 	if err := s.Close(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -35,12 +34,6 @@ func TestReadmeSession(t *testing.T) {
 		t.Errorf("got:\n%s\nIf it is better now: go test ./cmd/codehand -run TestReadmeSession -update", got)
 	}
 	holdPart(t, "session", "```text\n"+got+"```\n")
-}
-
-// unstable masks what is new in each run of a session: ids and times of changes.
-func unstable(session string) string {
-	session = regexp.MustCompile(`\b[a-z2-7]{16}\b`).ReplaceAllString(session, "ID")
-	return regexp.MustCompile(`ID (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d`).ReplaceAllString(session, "ID TIME")
 }
 
 // replayReadme makes the calls of a session in a new directory, and returns the session with the answers of now. The

@@ -64,12 +64,17 @@ type terminal struct {
 	server atomic.Pointer[server.Server] // what a command has opened
 	hangup atomic.Pointer[func() bool]   // what SIGHUP does; false: it ends the process, as without one
 	echo   io.Writer                     // gets what commands print, as it comes; nil: nobody looks on
+
+	scratch atomic.Pointer[string] // directory that must not outlive the command; nil: there is none
 }
 
 // last ends the jobs of a command that is not given the time to end by itself, and writes what it logged.
 func (t *terminal) last() {
 	if s := t.server.Load(); s != nil {
 		_ = s.CloseNow() // the process ends anyway
+	}
+	if dir := t.scratch.Load(); dir != nil {
+		_ = os.RemoveAll(*dir) // nobody is left who could be told
 	}
 	t.log.Flush()
 }
@@ -136,7 +141,7 @@ output; for people there are the commands below.`),
 				return err
 			}
 			if isTerminal(t.in) {
-				fmt.Fprint(t.errs, guide)
+				guide(cmd.Context(), t)
 				return nil
 			}
 			return t.stdio(cmd, nil)
@@ -151,8 +156,11 @@ output; for people there are the commands below.`),
 	root.AddCommand(
 		newStdio(t),
 		newConnect(t),
+		newInstall(t),
+		newUninstall(t),
 		newServe(t),
 		newToken(t),
+		newTry(t),
 		newCall(t),
 		newHistory(t),
 		newUndo(t),
@@ -167,21 +175,6 @@ output; for people there are the commands below.`),
 	)
 	return root
 }
-
-const guide = `codehand gives an MCP client the tools of a coding agent: read, write, edit, search, run.
-Your MCP client starts it. To connect a client, add a server with
-
-  command: codehand
-  args:    stdio /path/to/your/project
-
-To try it here:
-
-  codehand serve                             serve many clients over HTTP; prints what to paste into each
-  codehand tools                             the tools, and what each costs in a model's context
-  codehand call list_files pattern='**/*.go' one call, as a client would make it
-  codehand history                           changes made here; codehand undo takes one back
-  codehand doctor                            a check of this machine and your settings
-`
 
 // isTerminal says whether r is a terminal, where a person sits, and not a pipe, where a client does.
 func isTerminal(r io.Reader) bool {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,6 +61,23 @@ func TestScripts(t *testing.T) {
 				}
 				ts.Setenv(args[0], id)
 			},
+			// steady FILE writes the last command's output into a file, without what is new in each run.
+			"steady": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: steady FILE")
+				}
+				text := regexp.MustCompile(`\S*[/\\]codehand-try-\d+`).ReplaceAllString(ts.ReadFile("stdout"), "SCRATCH")
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(unstable(text)), 0o600))
+			},
+			// empty DIR... fails for a directory that has anything in it.
+			"empty": func(ts *testscript.TestScript, neg bool, args []string) {
+				for _, dir := range args {
+					found, err := os.ReadDir(ts.MkAbs(dir))
+					if ts.Check(err); len(found) > 0 || neg {
+						ts.Fatalf("%s has %v", dir, found)
+					}
+				}
+			},
 			// revoke FILE revokes the token whose text is in a file.
 			"revoke": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
@@ -69,6 +87,12 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+// unstable masks what is new in each run of a session: ids and times of changes.
+func unstable(session string) string {
+	session = regexp.MustCompile(`\b[a-z2-7]{16}\b`).ReplaceAllString(session, "ID")
+	return regexp.MustCompile(`ID (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d`).ReplaceAllString(session, "ID TIME")
 }
 
 func exitCode(err error) string {

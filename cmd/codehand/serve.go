@@ -21,6 +21,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/clients"
 	"codehand/server/config"
+	"codehand/server/doctor"
 	"codehand/server/listen"
 	"codehand/tools"
 	"codehand/tools/sandbox"
@@ -104,6 +105,7 @@ type serving struct {
 	mode     string        // of authentication; never auto
 
 	noCommands string // why no command runs; "": commands run
+	confined   sandbox.Report
 }
 
 func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error {
@@ -156,7 +158,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		return startError(err)
 	}
 	t.server.Store(s)
-	run.noCommands = s.NoCommands()
+	run.noCommands, run.confined = s.NoCommands(), s.Confinement()
 	if check {
 		run.describe(wouldServe(cfg))
 		run.say("ready to serve; --check does not listen")
@@ -378,11 +380,19 @@ func (run *serving) tokens() (valid, all int) {
 
 // confinement says how far commands are confined, or why there are none.
 func (run *serving) confinement() string {
+	r := run.confined
+	text := fmt.Sprintf("sandbox level %d: ", r.Level)
 	if run.noCommands != "" {
-		return "sandbox level 1 (limits): the tools that run commands are not listed: " + run.noCommands
+		return text + "the tools that run commands are not listed: " + run.noCommands
 	}
-	return "sandbox level 1 (limits): commands run with the rights of your user account; permission rules decide " +
-		"which, and no kernel sandbox confines them"
+	text += doctor.LevelText(r.Level)
+	if len(r.Gaps) > 0 {
+		text += "; not kept: " + strings.Join(r.Gaps, ", ")
+	}
+	if r.Failed != nil {
+		text += fmt.Sprintf("; level %d failed: %s (%s)", r.Failed.Level, r.Failed.Probe, r.Failed.Remedy)
+	}
+	return text
 }
 
 // roots are where principals work, as templates.
@@ -449,7 +459,11 @@ func (run *serving) paste(urls []string) {
 		e.TokenEnv = tokenVariable
 	}
 	errs := run.t.errs
-	fmt.Fprintf(errs, "\nPaste into your client's configuration file:\n")
+	command := "codehand install CLIENT --remote " + e.URL
+	if e.TokenEnv != "" {
+		command += " --token-env " + e.TokenEnv
+	}
+	fmt.Fprintf(errs, "\nRun %s, or paste into your client's configuration file:\n", command)
 	for _, s := range clients.Snippets(e) {
 		fmt.Fprintf(errs, "\n%s: %s", s.Client, s.Files.On(runtime.GOOS))
 		if s.Files.Project != "" {

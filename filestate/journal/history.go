@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"codehand/filestate/disk"
@@ -42,7 +43,9 @@ type EntryFile struct {
 	After   string `json:"after,omitempty"`
 	Added   int    `json:"added"` // lines
 	Removed int    `json:"removed"`
+	Mode    string `json:"mode,omitempty"`    // before and after, 0644>0755, if the change is known to have changed it
 	NoCopy  bool   `json:"no_copy,omitempty"` // over 32 MiB: noted without content
+	Why     string `json:"why,omitempty"`     // why it is noted without content, if not for its size: a clause
 }
 
 // History returns the changes that fit q, newest first, whichever process made them. What is damaged is passed over.
@@ -138,10 +141,18 @@ func (h *Header) entry(state string, undone bool) Entry {
 	for _, f := range h.Files {
 		e.Files = append(e.Files, EntryFile{
 			Path: f.Path, Op: f.op(), Before: f.Before.Text(), After: f.After.Text(),
-			Added: f.Added, Removed: f.Removed, NoCopy: !f.Kept,
+			Added: f.Added, Removed: f.Removed, NoCopy: !f.Kept, Why: f.Why,
+			Mode: f.modes(),
 		})
 	}
 	return e
+}
+
+func (f File) modes() string {
+	if f.Before == nil || f.NewMode == 0 || f.NewMode == f.Mode {
+		return ""
+	}
+	return fmt.Sprintf("%04o>%04o", f.Mode.Perm(), f.NewMode.Perm())
 }
 
 func (f File) op() string {

@@ -86,21 +86,29 @@ type Header struct {
 
 // File is one file of a note.
 type File struct {
-	Path    string       `json:"path"`
-	Temp    string       `json:"temp,omitempty"`   // name of its temporary file
-	Before  *disk.Digest `json:"before,omitempty"` // nil: there was no file
-	After   *disk.Digest `json:"after,omitempty"`  // nil: there is none any more
-	Mode    fs.FileMode  `json:"mode,omitempty"`   // of the old file
-	OldSize int64        `json:"old_size"`
-	NewSize int64        `json:"new_size"`
-	Added   int          `json:"added"` // lines
-	Removed int          `json:"removed"`
-	Kept    bool         `json:"kept"`             // the contents are here; false: too large
-	Raw     bool         `json:"raw,omitempty"`    // they are not compressed
-	Packed  int64        `json:"packed,omitempty"` // bytes of the old content here
-	Head    int64        `json:"head,omitempty"`   // bytes that both contents begin with
-	Tail    int64        `json:"tail,omitempty"`   // bytes that both contents end with
-	Middle  int64        `json:"middle,omitempty"` // bytes of what is between in the new content, here
+	Path   string       `json:"path"`
+	Temp   string       `json:"temp,omitempty"`   // name of its temporary file
+	Before *disk.Digest `json:"before,omitempty"` // nil: there was no file
+	After  *disk.Digest `json:"after,omitempty"`  // nil: there is none any more
+	Mode   fs.FileMode  `json:"mode,omitempty"`   // of the old file
+	// of the new file, if the change set it: an undo then wants it there, and gives the file Mode again; 0: it did not
+	NewMode fs.FileMode `json:"new_mode,omitempty"`
+	Why     string      `json:"why,omitempty"` // why the contents are not here, if they are not too large
+	OldSize int64       `json:"old_size"`
+	NewSize int64       `json:"new_size"`
+	Added   int         `json:"added"` // lines
+	Removed int         `json:"removed"`
+	Kept    bool        `json:"kept"`          // the contents are here; false: too large, or see Why
+	Raw     bool        `json:"raw,omitempty"` // they are not compressed
+	Extents
+}
+
+// Extents are where the contents of a file are in its note.
+type Extents struct {
+	Packed int64 `json:"packed,omitempty"` // bytes of the old content here
+	Head   int64 `json:"head,omitempty"`   // bytes that both contents begin with
+	Tail   int64 `json:"tail,omitempty"`   // bytes that both contents end with
+	Middle int64 `json:"middle,omitempty"` // bytes of what is between in the new content, here
 }
 
 // Sides are a file's contents before and after; nil: there was no file.
@@ -120,19 +128,25 @@ type Part struct {
 	Old, New      []byte      // nil: there was no file, or is to be none
 	Before, After disk.Digest // of Old and New, where they are not nil
 	Mode          fs.FileMode // of the old file
+	NewMode       fs.FileMode // as File.NewMode
+	// Why the contents are not known or not kept; "": they are. Else Old and New only say whether there is a file.
+	Why string
 }
 
 // add notes one file of a change.
 func (e *Note) add(p Part) {
 	f := File{Path: p.Path, Temp: p.Temp, OldSize: int64(len(p.Old)), NewSize: int64(len(p.New))}
 	c := Sides{Before: p.Old, After: p.New}
+	if f.Why = p.Why; p.Why != "" { // hashes that nothing has
+		p.Before, p.After, c = disk.Digest{}, disk.Digest{}, Sides{}
+	}
 	if p.Old != nil {
 		f.Before, f.Mode = &p.Before, p.Mode&disk.KeptMode
 	}
 	if p.New != nil {
-		f.After = &p.After
+		f.After, f.NewMode = &p.After, p.NewMode&disk.KeptMode
 	}
-	f.Kept = max(f.OldSize, f.NewSize) <= MaxKept
+	f.Kept = p.Why == "" && max(f.OldSize, f.NewSize) <= MaxKept
 	f.Raw = f.Kept && max(f.OldSize, f.NewSize) >= rawSize
 	head := lines.Prefix(c.Before, c.After)
 	tail := lines.Suffix(c.Before[head:], c.After[head:])
@@ -143,4 +157,8 @@ func (e *Note) add(p Part) {
 
 // By says on whose behalf a change is made; it goes to the journal. A Call of 16 lower-case letters and digits becomes
 // the id of its first change.
-type By struct{ Principal, Workspace, Session, Call, Tool string }
+type By struct {
+	Principal, Workspace, Session, Call, Tool string
+
+	Command string `json:",omitempty"` // that ran while the files changed, of a change that no tool of ours made
+}

@@ -79,7 +79,8 @@ func TestDamagedNote(t *testing.T) {
 // big adds files whose sizes add up to nothing.
 func big(h *Header, size int64) {
 	for range 4 {
-		h.Files = append(h.Files, File{Path: "/w/b", Before: &disk.Digest{}, Kept: true, Raw: true, OldSize: size, Packed: size})
+		h.Files = append(h.Files, File{Path: "/w/b", Before: &disk.Digest{}, Kept: true, Raw: true, OldSize: size,
+			Extents: Extents{Packed: size}})
 	}
 }
 

@@ -124,7 +124,7 @@ func metaFields(m tool.Meta) map[string]any {
 	if m.Job != nil {
 		f["codehand/job"] = jobMeta(*m.Job)
 	}
-	if m.Sandbox != "" {
+	if m.Sandbox != nil {
 		f["codehand/sandbox"] = m.Sandbox
 	}
 	if len(m.Data) > 0 {

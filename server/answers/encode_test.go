@@ -15,7 +15,7 @@ func TestEncode(t *testing.T) {
 	t.Parallel()
 	all := tool.Meta{
 		Version: "v<1>", Files: []tool.FileChange{{Path: "/w/a&b", Op: "change", Before: "1", After: "2"}}, Job: &tool.Job{ID: "job_a", State: "failed", Exit: -1},
-		Sandbox: "1", Data: json.RawMessage(`{"x":[1,2]}`), Kept: &tool.Kept{Path: "/k", Bytes: 1 << 40, Lines: 2, Shown: 3},
+		Sandbox: &tool.Confinement{Level: 1}, Data: json.RawMessage(`{"x":[1,2]}`), Kept: &tool.Kept{Path: "/k", Bytes: 1 << 40, Lines: 2, Shown: 3},
 		Decision: &tool.Decided{Verdict: "allow", Rule: `Bash("x")`, Asked: true}, Millis: 12,
 	}
 	texts := []string{"", "one\ntwo\t\"<a>\\ \u2028 é", "\x00\b\f\r"}

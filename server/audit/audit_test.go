@@ -32,7 +32,7 @@ func testRecord() pipeline.Record {
 		Summary: pipeline.Summary{Text: "file_path=/w/a.go", Brief: "brief"},
 		Mode:    "acceptEdits", Verdict: "allow", Rule: "edit_file(src/**)", Origin: "config.toml:12", Decision: "allow", By: "config",
 		Code: "ok", Stages: pipeline.Stages{Gate: 120 * time.Microsecond, Run: 3240 * time.Microsecond}, Took: 3800 * time.Microsecond,
-		Runes: 655, Kept: "/k/1", Exit: &exit, Job: "j1", Sandbox: "1",
+		Runes: 655, Kept: "/k/1", Exit: &exit, Job: "j1", Sandbox: &tool.Confinement{Level: 1},
 		Files: []tool.FileChange{
 			{Path: "/w/a.go", Op: "change", SumBefore: "0123456789ab", SumAfter: "ba9876543210"},
 			{Path: "/w/b.go", Op: "create", SumAfter: "ba9876543210"},

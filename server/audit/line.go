@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -256,11 +257,14 @@ func (l *logLine) end(r *pipeline.Record, digest bool) {
 	} else {
 		*l = strconv.AppendInt(*l, int64(*r.Exit), 10)
 	}
-	if r.Sandbox == "" {
+	if r.Sandbox == nil {
 		l.key("sandbox")
 		*l = append(*l, "null"...)
 	} else {
-		l.text("sandbox", r.Sandbox)
+		l.text("sandbox", strconv.Itoa(r.Sandbox.Level))
+		if len(r.Sandbox.Gaps) > 0 {
+			l.text("gaps", strings.Join(r.Sandbox.Gaps, ","))
+		}
 	}
 	if r.Job != "" {
 		l.text("job", r.Job)
@@ -285,7 +289,7 @@ func (l *logLine) files(files []tool.FileChange, size int) (cut bool) {
 	for i, f := range files {
 		whole := len(*l)
 		one := *l
-		one.path("path", pipeline.RedactPath(f.Path))
+		one.path("path", results.RedactPath(f.Path))
 		one.text("op", f.Op)
 		one.digest("before", f.SumBefore)
 		one.digest("after", f.SumAfter)

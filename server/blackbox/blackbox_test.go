@@ -111,6 +111,45 @@ func TestShellLargeOutput(t *testing.T) {
 	}
 }
 
+// TestSEC35SecretsMasked: what a program prints and looks like a secret reaches neither the model nor the kept output,
+// also of a job that runs on; read_file shows a file as it is, because an edit must fit it. TestMask has all kinds.
+func TestSEC35SecretsMasked(t *testing.T) {
+	t.Parallel()
+	p, root := blackbox(t)
+	secrets := []string{
+		"gh" + "p_" + strings.Repeat("a1B2c3", 6), "AK" + "IAIOSFODNN7EXAMPLE", "sk" + "-ant-api03-" + strings.Repeat("aB1_-", 19),
+		"npm" + "_" + strings.Repeat("a1B2c3", 6), "https://deploy:" + "hunter22" + "@example.com/x.git",
+		"-----BEG" + "IN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
+	}
+	replaytest.WriteFile(t, filepath.Join(root, "keys.txt"), []byte(strings.Join(secrets, "\n")+"\nthe end\n"))
+	check := func(what, text string) {
+		t.Helper()
+		for _, s := range []string{"a1B2c3a1B2", "IOSFODNN7", "aB1_-aB1", "hunter22", "MIIEpAIB"} {
+			if strings.Contains(text, s) {
+				t.Errorf("%s shows %s: %q", what, s, text)
+			}
+		}
+		if !strings.Contains(text, "[masked github-token ") || !strings.Contains(text, "the end") {
+			t.Errorf("%s: %q", what, text)
+		}
+	}
+	check("run_shell", p.Must(t, "run_shell", `{"command":"cat keys.txt"}`))
+	check("a failure", p.Must(t, "run_shell", `{"command":"cat keys.txt; cat keys.txt >&2; exit 3"}`))
+	check("run_readonly", p.Must(t, "run_readonly", `{"command":"cat keys.txt"}`))
+	job := p.Must(t, "run_shell", `{"command":"cat keys.txt; sleep 3600","run_in_background":true}`)
+	m := regexp.MustCompile(`job_[0-9a-z]+`).FindString(job)
+	text := ""
+	replaytest.Until(t, "the job has printed", func() bool {
+		text += p.Must(t, "job_output", fmt.Sprintf(`{"job_id":%q}`, m))
+		return strings.Contains(text, "the end")
+	})
+	check("job_output", text)
+	p.Must(t, "job_stop", fmt.Sprintf(`{"job_id":%q}`, m))
+	if text := p.Must(t, "read_file", `{"file_path":"keys.txt"}`); !strings.Contains(text, secrets[0]) {
+		t.Errorf("read_file: %q", text)
+	}
+}
+
 // peak is the most memory that a process ever had, in KiB.
 func peak(t *testing.T, pid int) int {
 	t.Helper()

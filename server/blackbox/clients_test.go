@@ -265,13 +265,13 @@ func TestInstructionsSayWhere(t *testing.T) {
 		var hello struct{ Instructions string }
 		must(t, json.Unmarshal(result, &hello))
 		work := p.Cmd.Dir
-		want := "Your directories: " + work + ". A session starts in " + work + ", mode acceptEdits. Commands are not confined to them."
+		want := "Your directories: " + work + ". A session starts in " + work + ", mode acceptEdits."
 		if !strings.Contains(hello.Instructions, want) {
 			t.Errorf("modern %t: %s", modern, hello.Instructions)
 		}
 		p.Must(t, "run_shell", `{"command":"cd sub"}`)
 		p.Must(t, "call_tool", `{"name":"enter_plan_mode"}`)
-		want = "Your directories: " + work + ". This session is in " + filepath.Join(work, "sub") + ", mode plan. Commands are not confined to them.\n"
+		want = "Your directories: " + work + ". This session is in " + filepath.Join(work, "sub") + ", mode plan. Commands are "
 		if text := p.Must(t, "session_config", `{}`); !strings.HasPrefix(text, want) {
 			t.Errorf("modern %t: %s", modern, text)
 		}

@@ -13,6 +13,7 @@ import (
 
 // Commands that showed a file which a rule denies, or what git keeps of one: the rule is about secret.txt and secrets/.
 var showing = []string{
+	"cd missing; cp secrets/a.txt x; cat x", "cd missing; cat secrets/a.txt", "false && cd sub; cat secret.txt", "cd sub; cd ..; cd missing; cat secret.txt",
 	// variables
 	"f=secret.txt; cat $f", "f=secret.txt; cat ${f}", `f=secret.txt; cat "$f"`, "f=secret.txt && cat $f", "f=secret; cat $f.txt",
 	"f=secret; f+=.txt; cat $f", "f=secret; f=$f.txt; cat $f", "cat ${X:-secret.txt}", "cat ${X-secret.txt}", "cat ${X:=secret.txt}",
@@ -52,6 +53,7 @@ var showing = []string{
 	"git format-patch --root --stdout HEAD", "git clone -q . cl; cat cl/secrets/a.txt", "git show HEAD | cat", "r=HEAD:secrets/a.txt; git show $r", "r=HEAD; git show $r:secrets/a.txt", "git -C . show HEAD:secrets/a.txt", "cd secrets; git show HEAD:./a.txt", "git hash-object -w secret.txt | xargs git cat-file -p",
 	"git add -N b; git show 'HEAD:secrets/a.txt'", "git ls-files | xargs cat", "git cat-file --batch <<< HEAD:secrets/a.txt", "echo :secrets/a.txt | git cat-file --batch", "git -C secrets show :./a.txt", "git -c 'alias.x=show HEAD:secrets/a.txt' x",
 	"git grep --no-index -h ''", "git grep --untracked -h ''", "git add -A && git diff --cached", "git stash -u -q && git stash show -p --include-untracked", "git log --patch -1", "git log -p --all | cat", "git reflog -p", "git --no-pager show", "git status -vv", "git commit --dry-run -v",
+	"git show --stat $(git rev-parse :secrets/a.txt)", "git diff HEAD:secrets HEAD:", "git log --binary --root", "cd secrets && git show HEAD:secrets/a.txt", "git show :/first", "git tag x HEAD:secrets/a.txt; git for-each-ref '--format=%(raw)'", "git read-tree --prefix=z/ HEAD; git show :z/secrets/a.txt", "git range-diff HEAD HEAD HEAD",
 	// found later
 	"mapfile -t l <<< secret.txt; cat \"${l[0]}\"", "mapfile -t l < <(ls); cat \"${l[@]}\"", "read -r f < <(echo secret.txt); cat $f", "IFS=, read -r a f <<< b,secret.txt; cat $f", "IFS= read -r f <<< secret.txt; cat $f", "set -- $(echo secret.txt); cat $1", "g() { local f=secret.txt; cat $f; }; g",
 	"select f in secret.txt; do cat $f; done <<< 1", "trap 'cat $f' EXIT; f=secret.txt", ": secret.txt; cat $_", "cd secrets; cat $PWD/a.txt", "cd secrets; cat ~+/a.txt", "pushd secrets; cat a.txt; popd", "cd secr*; cat a.txt", "cat secre{t..t}.txt", "cat s{a..z}cret.txt secre{s..t}.txt", "cat ${X:-${Y:-secret.txt}}",
@@ -65,10 +67,21 @@ var showing = []string{
 	"coproc cat secret.txt; cat <&${COPROC[0]}", "exec {fd}<secret.txt; cat <&$fd", "cat 0<${X:-secret.txt}", "alias c='cat secret.txt'; shopt -s expand_aliases\nc",
 	"declare -l f=SECRET.TXT; cat $f", "declare -l f; f=SECRET.TXT; cat $f", "declare -n r=f; r=secret.txt; cat $f", "n=f; printf -v $n secret.txt; cat $f", "n=f; read $n <<< secret.txt; cat $f", "export $(echo f=secret.txt); cat $f", "sh -c 'cat $2' x $(cat list) b", "ls | xargs sh -c 'cat $4' _",
 	"f=b; for i in 1 2; do cat $f; f=secret.txt; done", "f=b; for i in 1 2; do cat $f; f=$g; g=secret.txt; done", "g() { f=secret.txt; }; f=b; g; cat $f", "f=b; declare -g f=secret.txt; cat $f",
+	// places that the kernel follows, and what stands before a ..
+	"cat ../*/secret.txt", "cat */../secret.txt", "cat ../?/secr*", "cat $PWD/../*/secrets/*", "for f in ../*/secret.txt; do cat $f; done", "cat su*/../secr*", "grep -r word ..", "find .. -name secret.txt -exec cat {} +", "cat lnk/../a.txt", "cat < lnk/../a.txt", "cat l?k/../a.txt", "cd lnk && cat ../*", "cp lnk/../a.txt zz; cat zz",
+	"cat /proc/self/cwd/secret.txt", "cd sub; cat /proc/self/cwd/../secret.txt", "cat < /proc/thread-self/cwd/secr*", "cat /proc/self/root$PWD/secret.txt", "cat /proc/*/cwd/secret.txt", "cat /proc/$$/cwd/secret.txt", "cd /proc/self/cwd; cat secret.txt", "grep -r word /proc/self/cwd/", "cat /dev/fd/3/secret.txt 3<.", "cat /proc/self/fd/3/secret.txt 3<.",
+	// scripts of sed
+	"sed rsecret.txt b", "sed -n '1rsecret.txt' b", "sed Rsecret.txt b", "sed --expression=rsecret.txt b", "sed -n '/open/{rsecret.txt\np}' b", "f=rsecret.txt; sed $f b", "sed \"r${X:-secret.txt}\" b", "sed -f x.sed b",
+	// values
+	"a=(b secret.txt); cat ${a[@]:1}", "set -- b secret.txt; cat ${@:2}", "declare -A m=([a]=secret.txt); cat ${m[a]}", "CDPATH=..; cd sub; cat ../secret.txt", "CDPATH=$PWD; cd /; cd secrets; cat a.txt", "printf -v f '%b' 'secre\\x74.txt'; cat $f", "d=${PWD##*/}; cat ../$d/secret.txt", "d=$(basename $PWD); cat ../$d/secret.txt",
+	"ls secrets | xargs -I{} cat secrets/{}", "cat $(ls -d secr*)", "cat {secret,b}.txt", "cat $'\\x73ecret.txt'",
+	// what bash reads by itself
+	"history -r secret.txt; history", "HISTFILE=secret.txt; history -r", "BASH_ENV=secret.txt bash -c true", "export BASH_ENV=secret.txt; bash -c true", "ENV=secret.txt sh -i -c true", "bash --rcfile secret.txt -i -c true", "bash --init-file secret.txt -i", "mapfile -C echo -c1 < secret.txt", "enable -f secret.txt x",
 }
 
 // Commands that changed a file which a rule keeps from being changed: locked.txt.
 var changing = []string{
+	"cd missing; cp b locked.txt", "false && cd sub; echo x > locked.txt", "cd missing & rm locked.txt",
 	"f=locked.txt; echo x > $f", "echo x > ${X:-locked.txt}", "for f in lock*; do echo x > $f; done", `for f in l*; do echo x > "$f"; done`, "ln locked.txt h; echo x > h", "ln -s locked.txt h2; echo x > h2", "cp -l locked.txt h3; echo x > h3", "link locked.txt h4; echo x > h4",
 	"echo x | tee ${X:-locked.txt}", "echo locked.txt | xargs rm", "echo locked.txt | xargs truncate -s0", "printf '%s\\n' locked.txt | xargs -I{} sh -c 'echo x > {}'", "find . -name 'locked*' -delete", "find . -name 'lock*' -exec rm {} \\;", "find . -name 'lock*' | xargs rm", "ls | xargs rm",
 	"rm $(ls)", "rm lock*", "sed -i s/k/x/ ${X:-locked.txt}", "f=locked.txt; sed -i s/k/x/ $f", "a=(b locked.txt); cp ${a[@]}", "set -- b locked.txt; cp $1 $2", "g() { echo x > $1; }; g locked.txt", "sh -c 'echo x > $1' _ locked.txt", "f=locked.txt; cp b $f", "f=locked.txt; mv b $f", "d=.; cp b $d/locked.txt",
@@ -76,6 +89,52 @@ var changing = []string{
 	"while read f; do echo x > $f; done <<< locked.txt", "while read f; do echo x > $f; done < wlist", "xargs rm < wlist", "rm $(cat wlist)", "echo x > $(cat wlist)", "patch locked.txt b", "split -n1 b; cat x > lock*",
 	"tar xf b", "unzip b", "git rm -f $(cat wlist)", "sed -n 'w locked.txt' b", "f=locked.txt; : > \"$f\"", "f=locked.txt; echo x >> $f", "f=locked.txt; echo x &> $f", "f=locked.txt; truncate -s0 $f", "exec {fd}>locked.txt; echo x >&$fd", "find . -fprint locked.txt", "a=(x locked.txt); echo x > \"${a[1]}\"", "vi -es -c 'w! locked.txt' b",
 	"ln b locked2; ln -f b ${X:-locked.txt}", "mv ${X:-locked.txt} y", "rm -r ${X:-.}/l*", "cp b lock{e..e}d.txt", "gzip locked.txt", "rm ./lock*", "cd . && echo x > ${PWD}/locked.txt", "xargs -I{} cp b {} <<< locked.txt", "echo 'b locked.txt' | xargs cp", "for f in locked; do echo x > $f.txt; done", "f=locked; echo x > ${f}.txt", "echo x | tee $(echo locked.txt)",
+	"sed wlocked.txt b", "sed Wlocked.txt b", "sed 's/o/x/wlocked.txt' b", "sed -n 's,o,x,gw locked.txt' b", "cp b ../*/locked.txt", "sed -i s/k/x/ ../*/locked.txt", "rm */../lock*", "rm /proc/self/cwd/lock*", "tee /proc/self/cwd/locked.txt < b", "history -w locked.txt",
+	// git
+	"git checkout-index -f locked.txt", "git checkout-index -af", "git checkout HEAD locked.txt", "git restore locked.txt", "git restore .", "git checkout .", "git mv locked.txt m", "git rm -r -q .", "git apply b", "git am b", "git stash", "git stash pop", "git reset --hard", "git switch -", "git pull", "git merge x",
+	"git cherry-pick HEAD", "git revert HEAD", "git rebase x", "git read-tree -um HEAD", "git clean -fd", "git sparse-checkout set secrets", "git bisect start HEAD HEAD", "cd secrets && git restore ..", "git -C secrets checkout ..", "git merge-file locked.txt b b",
+}
+
+// Commands that changed protected names without a question: .envrc, .mcp.json, .vscode and the hooks of git.
+var unasked = []string{
+	"cp b .env[r]c", "cp b .e?vrc", "echo x > .env[r]c", "echo x >> .envr?", ": > .env?c", "truncate -s0 .env?c", "dd if=b of=.envrc", "mv .env[r]c y", "rm .en*", "rm -r .vsc*", "ln -sf b .env?c", "install b .env?c", "cd .gi?; echo x > hooks/pre-commit", "cd .g* && cp b hooks/pre-commit", "cd .gi?; cd hooks; echo x > pre-commit", "(cd .git/hoo*; cp ../../b pre-commit)",
+	"cp b .gi?/hooks", "cp b .gi?/hook?/pre-commit", "touch .git/hooks/pre-commi[t]", "tee .gi*/hooks/pre-commit < b", "sed -i s/k/x/ .mc*", "sed 'w .envrc' b", "sed w.envrc b", "sed -n 's/o/x/w.envrc' b", "sed W.envrc b", "tee .v?code/settings.json < b", "cd .vsc*; cp ../b settings.json", "pushd .vsc*; cp ../b settings.json", "mv -t .vscod? b",
+	"for f in .en*; do echo > $f; done", "for f in .e*c; do cp b \"$f\"; done", "for d in .vsc*/; do cp b ${d}settings.json; done", "for d in .v*; do (cd $d; cp ../b settings.json); done", "f=.en*; echo x > $f", "set -- .en*; cp b $1", "a=(.en*); cp b \"${a[@]}\"", "g() { cp b $1; }; g .en*", "printf '%s\\n' .en* | xargs rm", "ls -A .en* | xargs -I{} cp b {}", "cp b $(ls -d .en*)",
+	"find . -name '.env*' -delete", "find . -name '.env*' -exec cp b {} \\;", "find . -maxdepth 1 -name '.env*' | xargs rm", "cp b ../*/.envrc", "cp b */../.env?c", "cp b /proc/self/cwd/.envrc", "echo x > /proc/self/cwd/.git/hooks/pre-commit", "ln -s .vscode q; echo x > q/settings.json", "shopt -s dotglob; sed -i s/k/x/ *", "shopt -s nocaseglob; cp b .ENVR*", "history -w .envrc",
+}
+
+// A person is asked before a protected name is changed, in every mode; behind a glob, a directory that a glob leads to
+// or the script of sed nobody was asked.
+func TestProtectedBehindGlobs(t *testing.T) {
+	t.Parallel()
+	path := replaytest.Program(t)
+	work := filepath.Join(leaktest.Dir(t), "w")
+	kept := []string{".envrc", ".mcp.json", ".vscode/settings.json", ".git/hooks/kept"}
+	lay := func() {
+		for _, name := range append(kept, "b", "sub/c") {
+			must(t, os.MkdirAll(filepath.Join(work, filepath.Dir(name)), 0o700))
+			must(t, os.WriteFile(filepath.Join(work, name), []byte("kept\n"), 0o600))
+		}
+	}
+	lay()
+	p := replaytest.Spawn(t, path, work, "claude-code", false, map[string]string{"permissions.mode": "bypassPermissions"})
+	for _, command := range unasked {
+		text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command))
+		if !strings.HasPrefix(text, "! PERMISSION_DENIED") && !strings.HasPrefix(text, "! ASK_UNAVAILABLE") {
+			t.Errorf("%q ran: %s", command, text)
+			lay()
+		}
+	}
+	for _, name := range kept {
+		if text, err := os.ReadFile(filepath.Join(work, name)); err != nil || string(text) != "kept\n" {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+	}
+	for _, command := range []string{"cp b sub/*", "rm sub/*", "for f in b*; do cp $f sub/; done", "(cd su?; echo x > n)", "sed -n 's/k/x/w out' b", "cat .envr?", "ls -d .vsc*", "find . -name '*.o' -delete", "rm -rf sub"} {
+		if text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command)); strings.HasPrefix(text, "! ") {
+			t.Errorf("%q is refused: %s", command, text)
+		}
+	}
 }
 
 // A rule about a path was passed by whatever the words of a command did not spell: values of variables, loops, pipes
@@ -87,10 +146,13 @@ func TestRulesSeeThroughCommands(t *testing.T) {
 	work := filepath.Join(leaktest.Dir(t), "w")
 	must(t, os.MkdirAll(filepath.Join(work, "secrets"), 0o700))
 	for name, text := range map[string]string{
-		"secret.txt": "the hidden word\n", "secrets/a.txt": "a hidden word\n", "locked.txt": "kept\n", "b": "open\n", "list": "secret.txt\n", "list0": "secret.txt\x00", "wlist": "locked.txt\n",
+		"secret.txt": "the hidden word\n", "secrets/a.txt": "a hidden word\n", "locked.txt": "kept\n", "b": "open\n", "list": "secret.txt\n", "list0": "secret.txt\x00", "x.sed": "rsecret.txt\n", "wlist": "locked.txt\n",
 	} {
 		must(t, os.WriteFile(filepath.Join(work, name), []byte(text), 0o600))
 	}
+	must(t, os.Mkdir(filepath.Join(work, "secrets/in"), 0o700))
+	must(t, os.Mkdir(filepath.Join(work, "sub"), 0o700))
+	must(t, os.Symlink("secrets/in", filepath.Join(work, "lnk")))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "secrets/a.txt", "b", "locked.txt"},
 		{"-c", "user.name=u", "-c", "user.email=u@x", "commit", "-qm", "first"}} {
 		cmd := exec.Command("git", args...)
@@ -123,8 +185,9 @@ func TestRulesSeeThroughCommands(t *testing.T) {
 		"f=b; cat $f", "for f in b b; do cat $f; done", "echo b | xargs cat", "xargs cat <<< b", "cat $(echo b)", "printf '%s\\n' b b | xargs -n1 cat", `g() { cat "$1"; }; g b`, "sh -c 'cat $1' x b",
 		"find . -name b | xargs cat", "find . -name b -exec cat {} +", "ln b h9; cat h9; rm h9", "a=(b); cat \"${a[@]}\"", "x=1; echo $x $((x+1)) $(date) > /dev/null", "git status --short | head -3", "git log --oneline -1", "git show HEAD:b", "git show :b", "git diff --stat",
 		"echo \"$HOME\" \"$X\" secret.txt", "echo see secret.txt", "test -f \"$X\" || true", "d=sub; mkdir -p $d && echo x > $d/n && rm -r $d", "n=$(wc -l < b); echo $n", "for i in 1 2 3; do echo $i; done", "git commit --allow-empty -q -m \"$(cat <<'EOF'\nsecret.txt is mentioned\nEOF\n)\" || true",
-		"cd secrets/.. && cat b", "make -n \"$X\" || true", "grep -n secret.txt b || true", "ls $X", "while read l; do echo $l; done < b", "cp b c9 && rm c9", "sed -n '/secret.txt/p' b", "awk '{print $1}' b", "git branch -a", "git log --oneline | cat", "head -n 1 b", "tr a b < b", "make -n X=$(date +%s) || true", "echo {1..3}", "x=$(git rev-parse HEAD); echo $x", "python3 -c 'print(1)'", "cat b | while read -r l; do echo \"$l\"; done",
+		"cd secrets/.. && cat b", "make -n \"$X\" || true", "grep -n secret.txt b || true", "ls $X", "while read l; do echo $l; done < b", "cp b c9 && rm c9", "sed -n '/secret.txt/p' b", "awk '{print $1}' b", "git branch -a", "git log --oneline | cat", "head -n 1 b", "tr a b < b", "make -n X=$(date +%s) || true", "echo {1..3}", "x=$(git rev-parse HEAD); echo $x", "git diff -- b", "git diff HEAD b", "git log -p -- b", "git show --stat", "git stash list", "git worktree list", "git restore b", "git checkout -- b", "git apply --stat /dev/null || true", "python3 -c 'print(1)'", "cat b | while read -r l; do echo \"$l\"; done",
 		"f=b; if [ -f \"$f\" ]; then cat \"$f\"; fi", "mkdir -p t9 && cp b t9/ && rm -r t9", "export X=1; env | grep -c X", "go version || true", "true && cat b || cat b", "f=b && [ -f $f ] && cat $f",
+		"grep -rn open --exclude-dir=secrets --exclude-dir=.git --exclude=secret.txt .", "(cd su* && ls)", "cp b s?b/c8 && rm sub/c8", "sed -n 's/o/x/gp' b", "sed 's/open/rsecret.txt/' b", "a=(b b); cat ${a[@]:1}", "cat sub/../b", "cat ../w/b", "rm -f *.o", "(cd $PWD/sub && cat ../b)", "cat /proc/self/cwd/b", "d=$(basename sub); ls $d",
 	} {
 		if text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command)); strings.HasPrefix(text, "! PERMISSION_DENIED") || strings.HasPrefix(text, "! ASK_UNAVAILABLE") {
 			t.Errorf("%q is refused: %s", command, text)

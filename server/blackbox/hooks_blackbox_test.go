@@ -80,7 +80,8 @@ matcher = "a.go"
 command = %s
 `, trusted, words(replaytest.HookScript(t, guardScript)), words(replaytest.HookScript(t, formatScript)), words(replaytest.HookScript(t, `cat >>"$1"`, out)), words(replaytest.HookScript(t, `cat >>"$1"`, out))))
 			lay(filepath.Join(work, ".codehand", "config.toml"), "[[hooks.PreToolUse]]\nmatcher = \"Read\"\ncommand = "+
-				words(replaytest.HookScript(t, `echo "the project says no" >&2; exit 2`))+"\n")
+				words([]string{"bash", filepath.Join(work, "guard")})+"\n")
+			lay(filepath.Join(work, "guard"), `echo "the project says no" >&2; exit 2`) // it sees what commands see
 
 			cmd := exec.Command(path, "stdio", work)
 			cmd.Dir = work

@@ -23,8 +23,8 @@ const benchOfClients = "../../testdata/bench/clients"
 
 // TestRealClients: each client finds a tool that is not listed and calls it at the first try, as the last line of
 // tool_search says or by its own search, and hands the model whole what was cut to its size, a page as well as a preview.
-// A client is one script: testdata/bench/clients/README.md. It does so over stdio, and with what `codehand serve` prints
-// for it in its file, without a token and with one.
+// A client is one script: testdata/bench/clients/README.md. It does so over stdio, with what `codehand install` writes
+// into its file; with what `codehand serve` prints for it there; and with a token, as `codehand install --remote` does.
 func TestRealClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("CODEHAND_LONG") == "" {
@@ -54,8 +54,8 @@ var stepsOfClients = []move{
 	{name: "run_readonly", args: `{"command":"seq -f 'line %g of much' 20000"}`},
 }
 
-// tryClient runs a script. mode is that of authentication of a server whose snippet is pasted; "": the script says
-// itself what its client starts.
+// tryClient runs a script. mode is that of authentication of a server that its client is told of; "": the client starts
+// codehand, as an install says, or as the script itself says if it names no snippet.
 func tryClient(t *testing.T, script, mode string) {
 	said := wordsOf(t, script)
 	modules, err := filepath.Abs(filepath.Join(benchOfClients, "node_modules"))
@@ -91,11 +91,14 @@ func tryClient(t *testing.T, script, mode string) {
 		// Nothing but loopback is needed, and nothing else is asked.
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost",
 		"http_proxy=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9", "no_proxy=127.0.0.1,localhost"}
-	if mode != "" {
-		d.paste(said["snippet"], mode, home)
-	}
-	if mode == "token" {
+	switch client := said["snippet"]; {
+	case mode == "none":
+		d.paste(client, mode, home)
+	case mode == "token":
+		d.install(home, client, "--remote", d.serve().url+"/mcp", "--token-env", "CODEHAND_TOKEN")
 		cmd.Env = append(cmd.Env, "CODEHAND_TOKEN="+d.token)
+	case client != "":
+		d.install(home, client)
 	}
 	var out replaytest.LockedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -109,6 +112,16 @@ func tryClient(t *testing.T, script, mode string) {
 	m.check(t, work)
 	if t.Failed() {
 		t.Logf("it said:\n%s\nthe model was asked:\n%s", out.String(), strings.Join(m.requests, "\n"))
+	}
+}
+
+// install lets the program write into a client's file, in a home of its own.
+func (d *deployment) install(home, client string, more ...string) {
+	d.t.Helper()
+	cmd := d.codehand(append([]string{"install", client, "--yes"}, more...)...)
+	cmd.Env = append(cmd.Env, "HOME="+home, "TMPDIR="+home) // a program that lies there is not installed
+	if out, err := cmd.CombinedOutput(); err != nil {
+		d.t.Fatalf("install %s: %v\n%s", client, err, out)
 	}
 }
 

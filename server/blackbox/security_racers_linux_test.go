@@ -19,9 +19,10 @@ func racedStdio(t *testing.T, settings ...[2]string) (work string, connect func(
 	for _, s := range settings {
 		p.env = append(p.env, s[0]+"="+s[1])
 	}
+	var kept atomic.Int64 // calls that could not put a file back, which leaves one for the next start to sweep
 	t.Cleanup(func() {
-		if left := p.left(); len(left) > 0 {
-			t.Errorf("left are %v", left)
+		if left := p.left(); int64(len(left)) > kept.Load() {
+			t.Errorf("left are %v, and %d calls said that they keep one", left, kept.Load())
 		}
 		if t.Failed() {
 			p.kill(p.now)
@@ -32,7 +33,16 @@ func racedStdio(t *testing.T, settings ...[2]string) (work string, connect func(
 			}
 		}
 	})
-	return p.work, func() func(tool, args string) (string, error) { return p.start().Calls() }
+	return p.work, func() func(tool, args string) (string, error) {
+		calls := p.start().Calls()
+		return func(tool, args string) (string, error) {
+			text, err := calls(tool, args)
+			if strings.HasPrefix(text, "! ROLLBACK_FAILED") {
+				kept.Add(1)
+			}
+			return text, err
+		}
+	}
 }
 
 // racedHTTP is the program over HTTP, with as many clients as calls in flight, each with a session of its own: the calls of one

@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
 )
 
 // With a new state directory that cannot be written the program does not start and says why: every call would fail, and only
@@ -28,7 +30,14 @@ func TestStateDirectoryReadOnly(t *testing.T) {
 	must(t, os.Mkdir(dir, 0o700))
 	remount := func(flags uintptr) {
 		t.Helper()
-		must(t, syscall.Mount("", p.home, "", syscall.MS_REMOUNT|flags, "size=4m"))
+		// What a killed process had open may be given back a moment after it was collected.
+		replaytest.Until(t, "the disk can be mounted anew", func() bool {
+			err := syscall.Mount("", p.home, "", syscall.MS_REMOUNT|flags, "size=4m")
+			if !errors.Is(err, syscall.EBUSY) {
+				must(t, err)
+			}
+			return err == nil
+		})
 	}
 	remount(syscall.MS_RDONLY)
 	cmd := exec.Command(p.program, "stdio", "--state-dir="+dir, p.work)

@@ -17,10 +17,7 @@ import (
 // NO_COLOR; and `classify` says what it waits for.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	script, err := exec.LookPath("script")
-	if err != nil {
-		t.Skip("script is not installed (Debian: bsdutils), so there is no terminal to try")
-	}
+	script := terminal(t)
 	program, work, home := replaytest.Program(t), leaktest.Dir(t), leaktest.Dir(t)
 	must(t, os.WriteFile(filepath.Join(work, "a.diff"), []byte("@@ -1 +1 @@\n-old\n+new\nend\n"), 0o600))
 	on := func(env, line string) *exec.Cmd {
@@ -67,4 +64,17 @@ func TestTerminal(t *testing.T) {
 	if !strings.Contains(string(text), "reading commands from standard input") || !strings.Contains(string(text), "readonly") {
 		t.Errorf("classify on a terminal: %q", text)
 	}
+}
+
+// terminal is the program that gives another one a terminal.
+func terminal(t *testing.T) string {
+	t.Helper()
+	script, err := exec.LookPath("script")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("script is missing: add bsdutils to the programs of .ci/run")
+		}
+		t.Skip("script is not installed (Debian: bsdutils), so there is no terminal to try")
+	}
+	return script
 }

@@ -1,4 +1,4 @@
-// Package clients has a profile of each known MCP client, what people paste into its file, and what they pasted there.
+// Package clients has a profile of each known MCP client, and what people paste into its file.
 //
 // A profile changes form only: limits, the tool list, timing. It never changes a permission, because it is found by the
 // name that the client gives itself.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -15,13 +16,38 @@ type Endpoint struct {
 	Command  string // absolute path of codehand, for clients that are told a program; "": its name, to be found on PATH
 }
 
-// A Snippet is what somebody pastes into a file of one client.
+// A Launch is how clients are to start codehand over stdio.
+type Launch struct {
+	Command string            // absolute path of codehand; "": its name, to be found on PATH
+	Roots   []string          // directories to work in, absolute or a variable of the client
+	Env     map[string]string // for every client; nil: none
+	Path    string            // PATH for clients with windows, which have none of use; "": not told
+}
+
+// A Snippet is what somebody pastes into a file of one client, and what codehand install writes there.
 type Snippet struct {
 	Client string // id: claude-code
 	Files  Files
+	Other  []Files // where the file also may be; what a system does not have is ""
+	Twin   Files   // a second file that must say the same, if its directory is there; zero: none
+	Roots  Rooting
 	Text   string // the whole file if it was empty, else to be merged into it; ends in a line feed
 	Note   string // what else must be known; "": nothing
 }
+
+// A Rooting is where a client's server finds the directories that it works in.
+type Rooting int
+
+// The ways. The zero value is the one that asks for most.
+const (
+	RootNeeded   Rooting = iota // it is started anywhere, so its arguments must name one
+	RootOptional                // it says where it works only sometimes
+	RootVariable                // WorkspaceFolder in its arguments stands for the open project
+	RootProject                 // it is started in the project
+)
+
+// WorkspaceFolder is how clients of RootVariable write the open project.
+const WorkspaceFolder = "${workspaceFolder}"
 
 // Files are the places of a client's file, as people write them.
 type Files struct {
@@ -40,107 +66,12 @@ func (f Files) On(goos string) string {
 	return f.Linux
 }
 
-// A remote is how one client is told about an endpoint.
-type remote struct {
-	id     string
-	files  Files
-	text   func(Endpoint) string
-	bridge func(Endpoint) string // nil: text serves tokens, too
-	always bool                  // only the bridge works
-	note   string
-}
-
-// home returns the places of a file that lies in the same directory below each user's home.
-func home(path, project string) Files {
-	return Files{"~/" + path, "~/" + path, `%USERPROFILE%\` + strings.ReplaceAll(path, "/", `\`), project}
-}
-
-// remotes are the clients that can be told by a file. A token's value is never part of what is pasted: where a header
-// cannot name a variable, our bridge reads it instead. That Zed sends such a name as it stands is
-// zed-industries/zed#60459; for Copilot CLI it is github/copilot-cli#1232; Cline, Continue, LM Studio and Kiro do not
-// document one for headers.
-var remotes = []remote{
-	{id: "claude-code", files: Files{"~/.claude.json", "~/.claude.json", `%USERPROFILE%\.claude.json`, ".mcp.json"},
-		text: servers("mcpServers", func(e Endpoint) entry {
-			return entry{Type: "http", URL: e.URL, Headers: bearer(e, "${%s}")}
-		})},
-	{id: "claude-desktop", always: true, bridge: servers("mcpServers", command),
-		files: Files{"~/.config/Claude/claude_desktop_config.json",
-			"~/Library/Application Support/Claude/claude_desktop_config.json",
-			`%APPDATA%\Claude\claude_desktop_config.json`, ""},
-		note: "its file cannot hold remote servers; on another machine use the path of codehand there"},
-	{id: "vscode", text: vscode, note: "or run: MCP: Add Server",
-		files: Files{"~/.config/Code/User/mcp.json", "~/Library/Application Support/Code/User/mcp.json",
-			`%APPDATA%\Code\User\mcp.json`, ".vscode/mcp.json"}},
-	{id: "vscode-insiders", text: vscode, note: "or run: MCP: Add Server",
-		files: Files{"~/.config/Code - Insiders/User/mcp.json",
-			"~/Library/Application Support/Code - Insiders/User/mcp.json", `%APPDATA%\Code - Insiders\User\mcp.json`,
-			".vscode/mcp.json"}},
-	{id: "cursor", files: home(".cursor/mcp.json", ".cursor/mcp.json"),
-		text: servers("mcpServers", func(e Endpoint) entry {
-			return entry{URL: e.URL, Headers: bearer(e, "${env:%s}")}
-		})},
-	{id: "windsurf", files: home(".codeium/windsurf/mcp_config.json", ""),
-		text: servers("mcpServers", func(e Endpoint) entry {
-			return entry{ServerURL: e.URL, Headers: bearer(e, "${env:%s}")}
-		})},
-	{id: "zed", files: Files{"~/.config/zed/settings.json", "~/.config/zed/settings.json",
-		`%APPDATA%\Zed\settings.json`, ""},
-		text: servers("context_servers", func(e Endpoint) entry { return entry{Source: "custom", URL: e.URL} }),
-		bridge: servers("context_servers", func(e Endpoint) entry {
-			c := command(e)
-			c.Source = "custom"
-			return c
-		})},
-	{id: "codex", text: codex, files: home(".codex/config.toml", ".codex/config.toml"),
-		note: "a project's file counts only if the project is trusted"},
-	{id: "gemini", files: home(".gemini/settings.json", ".gemini/settings.json"),
-		note: "a project's file counts only if the project is trusted",
-		text: servers("mcpServers", func(e Endpoint) entry {
-			return entry{HTTPURL: e.URL, Headers: bearer(e, "${%s}")}
-		})},
-	{id: "copilot", files: home(".copilot/mcp-config.json", ".mcp.json"),
-		text: servers("mcpServers", func(e Endpoint) entry { return entry{Type: "http", URL: e.URL, Tools: all} }),
-		bridge: servers("mcpServers", func(e Endpoint) entry {
-			c := command(e)
-			c.Type, c.Tools = "local", all
-			return c
-		})},
-	{id: "opencode", files: home(".config/opencode/opencode.json", "opencode.json"),
-		text: servers("mcp", func(e Endpoint) entry {
-			return entry{Type: "remote", URL: e.URL, Headers: bearer(e, "{env:%s}"), Enabled: new(true)}
-		})},
-	{id: "cline", files: home(".cline/data/settings/cline_mcp_settings.json", ""),
-		// Without a type Cline speaks SSE.
-		text: servers("mcpServers", func(e Endpoint) entry {
-			return entry{Type: "streamableHttp", URL: e.URL, Disabled: new(false)}
-		}),
-		bridge: servers("mcpServers", func(e Endpoint) entry {
-			c := command(e)
-			c.Disabled, c.AutoApprove, c.Timeout = new(false), []string{}, 600
-			return c
-		})},
-	{id: "continue", text: continueYAML, bridge: continueBridge,
-		files: home(".continue/config.yaml", ".continue/mcpServers/codehand.yaml")},
-	{id: "goose", text: goose,
-		files: Files{"~/.config/goose/config.yaml", "~/.config/goose/config.yaml",
-			`%APPDATA%\Block\goose\config\config.yaml`, ""}},
-	{id: "lm-studio", files: home(".lmstudio/mcp.json", ""), text: servers("mcpServers", plain),
-		bridge: servers("mcpServers", command)},
-	{id: "junie", always: true, bridge: servers("mcpServers", command),
-		files: home(".junie/mcp/mcp.json", ".junie/mcp/mcp.json")},
-	{id: "kiro", files: home(".kiro/settings/mcp.json", ".kiro/settings/mcp.json"), text: servers("mcpServers", plain),
-		bridge: servers("mcpServers", command)},
-}
-
-// all is how Copilot CLI is told to offer every tool of a server. It never changes.
-var all = []string{"*"}
-
 // Snippets returns one for each client that reads a file, in a fixed order.
 func Snippets(e Endpoint) []Snippet {
 	var out []Snippet
-	for _, r := range remotes {
-		s := Snippet{Client: r.id, Files: r.files, Note: r.note}
+	for _, r := range tellable {
+		s := r.snippet()
+		s.Note = r.note
 		if r.always || r.bridge != nil && e.TokenEnv != "" {
 			s.Text = r.bridge(e)
 		} else {
@@ -149,6 +80,29 @@ func Snippets(e Endpoint) []Snippet {
 		out = append(out, s)
 	}
 	return out
+}
+
+// Local returns the snippets of clients that start codehand themselves, in the order of Snippets.
+func Local(l Launch) []Snippet {
+	var out []Snippet
+	for _, r := range tellable {
+		s, its := r.snippet(), l
+		if !r.always {
+			s.Note = r.note // the others have none but about remote servers
+		}
+		if r.gui && l.Path != "" {
+			its.Env = map[string]string{"PATH": l.Path}
+			maps.Copy(its.Env, l.Env)
+		}
+		s.Text = r.local(its)
+		out = append(out, s)
+	}
+	return out
+}
+
+// snippet is what does not depend on the server.
+func (r told) snippet() Snippet {
+	return Snippet{Client: r.id, Files: r.files, Other: r.other, Twin: r.twin, Roots: r.roots}
 }
 
 // An entry is one server in a client's JSON. The fields stand in the order in which people write them.
@@ -177,7 +131,7 @@ func command(e Endpoint) entry {
 }
 
 // program is what starts our bridge. Programs with windows have no PATH of use, so it is a path where that is known.
-func program(e Endpoint) string { return cmp.Or(e.Command, "codehand") }
+func program(e Endpoint) string { return cmp.Or(e.Command, ours) }
 
 func bridgeArgs(e Endpoint) []string {
 	args := []string{"connect", e.URL}
@@ -195,10 +149,13 @@ func bearer(e Endpoint, variable string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + fmt.Sprintf(variable, e.TokenEnv)}
 }
 
+// ours is the name of our program, and of our entry in every file.
+const ours = "codehand"
+
 // servers is a file with our entry below key.
-func servers(key string, make func(Endpoint) entry) func(Endpoint) string {
-	return func(e Endpoint) string {
-		return text(map[string]map[string]entry{key: {"codehand": make(e)}})
+func servers[T Launch | Endpoint](key string, make func(T) entry) func(T) string {
+	return func(to T) string {
+		return text(map[string]map[string]entry{key: {ours: make(to)}})
 	}
 }
 
@@ -235,7 +192,10 @@ func text[T any](v T) string {
 }
 
 // quoted is s in double quotes, as JSON, TOML and YAML read it.
-func quoted(s string) string { return strings.TrimSuffix(text(s), "\n") }
+func quoted(s string) string { return line(s) }
+
+// line is v as JSON without the end of the line.
+func line[T any](v T) string { return strings.TrimSuffix(text(v), "\n") }
 
 // codex waits longer than it usually does, because a call may run for minutes.
 func codex(e Endpoint) string {
@@ -243,8 +203,10 @@ func codex(e Endpoint) string {
 	if e.TokenEnv != "" {
 		out += "bearer_token_env_var = " + quoted(e.TokenEnv) + "\n"
 	}
-	return out + "tool_timeout_sec = 600\nstartup_timeout_sec = 20\n"
+	return out + codexTimes
 }
+
+const codexTimes = "tool_timeout_sec = 600\nstartup_timeout_sec = 20\n"
 
 // continueHead is without what Continue refuses a file.
 const continueHead = "name: codehand\nversion: \"1.0.0\"\nschema: \"v1\"\n"
@@ -255,7 +217,7 @@ func continueYAML(e Endpoint) string {
 
 func continueBridge(e Endpoint) string {
 	return continueHead + "mcpServers:\n  - name: codehand\n    command: " + quoted(program(e)) + "\n    args: " +
-		strings.TrimSuffix(text(bridgeArgs(e)), "\n") + "\n"
+		line(bridgeArgs(e)) + "\n"
 }
 
 // goose replaces the names in headers that stand in env_keys.

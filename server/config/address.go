@@ -77,10 +77,13 @@ func each[T any](in input, read func(string, input) (T, error)) (list []T, bad P
 }
 
 // networks is a list of networks, as CIDR writes them; one address alone is a network, too.
-type networks struct{ p *[]netip.Prefix }
+type networks struct {
+	p    *[]netip.Prefix
+	read func(s string, in input) (netip.Prefix, error)
+}
 
 func (v networks) set(in input) error {
-	list, bad := each(in, readNetwork)
+	list, bad := each(in, v.read)
 	if len(bad) > 0 {
 		return bad
 	}

@@ -16,6 +16,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/tools/permission"
+	"codehand/tools/web/guard"
 )
 
 // A Config is what holds for this process. Every value was checked. It is made by Load and does not change.
@@ -170,6 +171,7 @@ type Write struct {
 type Journal struct {
 	KeepDays int
 	MaxBytes int64 // of one principal
+	Shell    bool  // also of what changes in a git work tree while a command runs
 }
 
 // List is how directories are listed.
@@ -191,6 +193,7 @@ type Shell struct {
 	DefaultTimeoutMS int
 	MaxTimeoutMS     int
 	AutoBackgroundMS int      // 0: never
+	MaskSecrets      bool     // of known shapes, in what commands print
 	InitFile         string   // absolute; sourced before each command; "": none
 	EnvAllow         []string // names, or prefixes that end in `*`, passed on besides the built-in ones
 	EnvAllowSecret   []string // likewise, also what sounds like a secret
@@ -292,7 +295,15 @@ type Store struct {
 
 // Sandbox is what must confine commands.
 type Sandbox struct {
-	Policy string // required, best-effort, off
+	Policy    string         // required, best-effort, off
+	MinLevel  int            // below it, policy decides
+	AutoAllow bool           // a command at level 3 needs no question
+	Readable  []string       // besides what a profile shows
+	Writable  []string       // besides the roots
+	Hide      []string       // from every command
+	Network   string         // off, list, on
+	Domains   []guard.Domain // what list opens; not empty with it
+	Addresses guard.Options  // what web.* opens besides public addresses; no ports
 }
 
 // Audit is the record of calls.
@@ -340,3 +351,8 @@ func (c Config) OfProject(origin string) bool {
 // `CODEHAND_LOG_LEVEL`, or file and line. "" for a key that does not exist, and for one of a principal, such as
 // `principals.default.roots`, that nobody set.
 func (c Config) Origin(key string) string { return c.origins[key] }
+
+// Said says whether anybody has set the value of key.
+func (c Config) Said(key string) bool {
+	return c.origins[key] != byDefault && c.origins[key] != serveOrigin
+}

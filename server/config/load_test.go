@@ -100,7 +100,7 @@ func TestDefaults(t *testing.T) {
 		"hooks.tool_names": "claude", "hooks.trust_project": "false", "hooks.fail_closed": "false",
 		"plan.approval_fallback": "client", "results.keep_days": "30", "results.max_bytes": "1GiB", "tools.max_parallel": "10", "tools.profile": "default", "tools.deferral": "auto", "skills.allow_shell": "false", "read.dedup": "once",
 		"read.max_tokens": "25000", "read.max_line": "2000", "read.line_format": "tab", "read.version": "auto", "read.image_max_edge": "1568", "read.pdf": "true", "edit.guard": "strict", "edit.desanitize": "false",
-		"write.durability": "full", "write.secret_paths": "", "journal.keep_days": "30", "journal.max_bytes": "1GiB", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
+		"write.durability": "full", "write.secret_paths": "", "journal.keep_days": "30", "journal.max_bytes": "1GiB", "journal.shell": "true", "output.mask_secrets": "true", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
 		"grep.default_mode": "files_with_matches", "grep.timeout_ms": "20000", "shell.enabled": "true",
 		"shell.default_timeout_ms": "120000", "shell.max_timeout_ms": "600000", "shell.auto_background_ms": "110000",
 		"protocol.versions": "2026-07-28,2025-11-25,2025-06-18,2025-03-26,2024-11-05", "stdio.eof_grace": "5s", "stdio.parent_watch": "true",
@@ -110,6 +110,8 @@ func TestDefaults(t *testing.T) {
 		"auth.mode": "auto", "auth.local_peer": "same-user",
 		"session.idle": "30m", "session.ttl": "30d", "session.max": "10000", "session.max_per_principal": "200",
 		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "best-effort",
+		"sandbox.min_level": "2", "sandbox.auto_allow": "true", "sandbox.readable": "", "sandbox.writable": "", "sandbox.hide": "",
+		"sandbox.network": "on", "sandbox.domains": "", "web.allow_private": "", "web.nat64": "false",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
 	for key, want := range defaults {
@@ -200,6 +202,8 @@ func samples(w *world) map[string][2]string {
 		"edit.desanitize":           {"true", "true"},
 		"write.durability":          {`"fast"`, "fast"},
 		"write.secret_paths":        {`["public/**", "/x"]`, "public/**,/x"},
+		"journal.shell":             {"false", "false"},
+		"output.mask_secrets":       {"false", "false"},
 		"journal.keep_days":         {"7", "7"},
 		"journal.max_bytes":         {`"2MiB"`, "2MiB"},
 		"list.limit":                {"7", "7"},
@@ -250,6 +254,15 @@ func samples(w *world) map[string][2]string {
 		"store.max_bytes":           {`"1 GiB"`, "1024MiB"},
 		"store.sync":                {`"always"`, "0s"},
 		"sandbox.policy":            {`"off"`, "off"},
+		"sandbox.min_level":         {"3", "3"},
+		"sandbox.auto_allow":        {"false", "false"},
+		"sandbox.readable":          {`["` + w.path("home") + `"]`, w.path("home")},
+		"sandbox.writable":          {`["` + w.path("home") + `"]`, w.path("home")},
+		"sandbox.hide":              {`["` + w.path("home") + `"]`, w.path("home")},
+		"sandbox.network":           {`"off"`, "off"},
+		"sandbox.domains":           {`["Example.com.", "*.npmjs.org", "example.org:8443"]`, "example.com,*.npmjs.org,example.org:8443"},
+		"web.allow_private":         {`["10.1.0.0/16", "fd12::/32"]`, "10.1.0.0/16,fd12::/32"},
+		"web.nat64":                 {"true", "true"},
 
 		"permissions.ask":             {`["Bash(git push *)", "mcp__*"]`, "Bash(git push *),mcp__*"},
 		"permissions.allow":           {`["Read(src/**)", "Bash(go test *)"]`, "Read(src/**),Bash(go test *)"},
@@ -290,6 +303,8 @@ func needs(w *world, key string) map[string]string {
 		return map[string]string{"http-tls-key": w.path("key.pem")}
 	case "http.tls_key":
 		return map[string]string{"http-tls-cert": w.path("cert.pem")}
+	case "sandbox.domains":
+		return map[string]string{"sandbox-network": "list"}
 	case "http.client_ca":
 		return map[string]string{"http-tls-cert": w.path("cert.pem"), "http-tls-key": w.path("key.pem")}
 	}

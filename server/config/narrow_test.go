@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/tools/permission"
+	"codehand/tools/web/guard"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of random project files; 0: another one each time")
@@ -24,6 +25,8 @@ var sayings = []string{
 	`hooks.trust_project = true`, `hooks.fail_closed = true`, `hooks.tool_names = "codehand"`, `hooks.PreToolUse = [{command = ["/bin/true"]}]`,
 	`plan.approval_fallback = "auto"`, `plan.approval_fallback = "console"`, `plan.directory = "HOME/project/plans"`,
 	`results.keep_days = 1`, `results.keep_days = 3000`,
+	`sandbox.network = "on"`, `sandbox.network = "off"`, `sandbox.network = "list"`, `sandbox.domains = ["example.com", "*.npmjs.org"]`,
+	`sandbox.domains = ["*.example.com", "registry.npmjs.org:443"]`, `sandbox.domains = ["evil.net"]`, `web.allow_private = ["10.0.0.0/8"]`, `web.nat64 = true`,
 	`sandbox.policy = "off"`, `sandbox.policy = "required"`, `shell.enabled = true`, `shell.enabled = false`, `read.pdf = true`, `read.pdf = false`,
 	`shell.max_timeout_ms = 700000`, `shell.env_allow = ["FOO"]`, `edit.guard = "relaxed"`, `tools.max_parallel = 10`, `tools.max_parallel = 1`,
 	`tools.profile = "default"`, `tools.profile = "simple"`, `tools.profile = "readonly"`, `tools.deferral = "off"`, `tools.always = ["web_fetch"]`,
@@ -60,6 +63,13 @@ func looser(c, held Config) string {
 		case growing:
 			if s.project == added && !strings.HasPrefix(v.text(), was.at.text()) || s.project != added && v.text() != was.at.text() {
 				wrong = append(wrong, s.key)
+			}
+		case domains:
+			for _, d := range *v.p {
+				held := *was.at.(domains).p
+				if held != nil && !slices.ContainsFunc(held, func(o guard.Domain) bool { m, ok := o.Meet(d); return ok && m == d }) {
+					wrong = append(wrong, s.key)
+				}
 			}
 		default:
 			if s.project == operatorOnly && v.text() != was.at.text() {

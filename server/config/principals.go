@@ -31,7 +31,7 @@ func ofLater(path []string) bool {
 		{principalsTable, groups}, {quotaTable, groups},
 		{"auth", "oidc"}, {"auth", "token_source"}, {"auth", "front_secret_file"}, {"auth", "front_old_secret_file"},
 		{"store", "nats"}, {"store", "redis"}, {"store", "open_timeout"}, {"store", "timeout"}, {"store", "job_output"},
-		{"sandbox", "auto_allow"}, {"replica"}, {"console"}, {"worker"}, {"front"},
+		{"replica"}, {"console"}, {"worker"}, {"front"},
 	} {
 		if len(path) >= len(later) && slices.Equal(path[:len(later)], later) {
 			return true

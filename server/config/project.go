@@ -18,6 +18,7 @@ func (l *loader) projects() {
 	for _, dir := range slices.Backward(dirs) {
 		l.project(dir)
 	}
+	l.warnings = append(l.warnings, l.config.closeNetwork()...)
 	// A project that shortens the longest time means the usual one, too.
 	l.config.Shell.DefaultTimeoutMS = min(l.config.Shell.DefaultTimeoutMS, l.config.Shell.MaxTimeoutMS)
 }
@@ -110,6 +111,11 @@ func (l *loader) addEntries(s setting, in input) (ok bool) {
 
 // setIfStricter sets a value and takes it back if it is looser than what held without it, whatever that came from.
 func (l *loader) setIfStricter(s setting, in input) (ok bool) {
+	if v, ok := s.at.(domains); ok {
+		was, problems := *v.p, len(l.problems)
+		l.set(s, in)
+		return len(l.problems) > problems || v.meet(was)
+	}
 	r, comparable := s.at.(ranked)
 	if !comparable {
 		return false

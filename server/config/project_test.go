@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -143,6 +144,58 @@ func TestProjectNarrowsTheProfile(t *testing.T) {
 		if told := len(warnings) == 1 && warnings[0].Origin == project; told != (c.want != c.by) {
 			t.Errorf("%s under %s: warnings %v", c.by, c.held, warnings)
 		}
+	}
+}
+
+// A project takes hosts of the network away from its commands, and adds none.
+func TestProjectNarrowsTheNetwork(t *testing.T) {
+	for _, c := range []struct{ user, project, network, domains, told string }{
+		{``, `network = "off"`, "off", "", ""},
+		{``, `{network = "list", domains = ["a.com"]}`, "list", "a.com", ""},
+		{``, `network = "list"`, "off", "", "off, because no entry of sandbox.domains is left"},
+		{``, `domains = ["a.com"]`, "on", "a.com", "counts only with sandbox.network"},
+		{`network = "off"`, `{network = "list", domains = ["a.com"]}`, "off", "a.com", "ignored: sandbox.network"},
+		{`{network = "list", domains = ["*.a.com", "b.com"]}`, `network = "on"`, "list", "*.a.com,b.com", "ignored: sandbox.network"},
+		{`{network = "list", domains = ["*.a.com", "b.com"]}`, `domains = ["x.a.com"]`, "list", "x.a.com", ""},
+		{`{network = "list", domains = ["*.a.com", "b.com"]}`, `domains = ["*.com.evil.net", "b.com", "evil.net"]`, "list", "b.com", "ignored: sandbox.domains"},
+		{`{network = "list", domains = ["x.a.com"]}`, `domains = ["*.a.com"]`, "list", "x.a.com", ""},
+		{`{network = "list", domains = ["a.com:443"]}`, `domains = ["a.com:22"]`, "off", "", "off, because no entry"},
+		{`{network = "on", domains = ["a.com"]}`, `{network = "list", domains = ["b.com"]}`, "off", "", "ignored: sandbox.domains"},
+	} {
+		w := newWorld(t)
+		said := func(s string) string {
+			if s == "" || strings.HasPrefix(s, "{") {
+				return "sandbox = " + cmp.Or(s, "{}") + "\n"
+			}
+			return "sandbox." + s + "\n"
+		}
+		w.user(t, said(c.user))
+		w.project(t, said(c.project))
+		got, warnings := w.load(t)
+		var told []string
+		for _, warning := range warnings {
+			told = append(told, warning.Text)
+		}
+		text := strings.Join(told, "\n")
+		if got.Sandbox.Network != c.network || (domains{&got.Sandbox.Domains}).text() != c.domains {
+			t.Errorf("%s under %s: %s %v, want %s %s", c.project, c.user, got.Sandbox.Network, got.Sandbox.Domains, c.network, c.domains)
+		}
+		if !strings.Contains(text, c.told) || (text == "") != (c.told == "") {
+			t.Errorf("%s under %s: told %q, want %q", c.project, c.user, text, c.told)
+		}
+	}
+}
+
+// A second project gives nothing back that the first one has taken away: with nothing left, the list stays empty.
+func TestProjectsMeet(t *testing.T) {
+	w := newWorld(t)
+	w.user(t, `sandbox = {network = "list", domains = ["a.com", "b.com"]}`)
+	for _, name := range []string{"one", "two"} {
+		w.write(t, name+"/.codehand/config.toml", `sandbox.domains = ["`+map[string]string{"one": "evil.net", "two": "c.com"}[name]+`"]`)
+		w.Roots = append(w.Roots, w.path(name))
+	}
+	if got, _ := w.load(t); got.Sandbox.Network != NetworkOff || len(got.Sandbox.Domains) != 0 {
+		t.Errorf("%+v", got.Sandbox)
 	}
 }
 

@@ -43,7 +43,7 @@ func serveTable(c *Config) []setting {
 		{"http.behind_proxy", "whether a proxy in front of serve speaks TLS with the clients", operatorOnly,
 			toggle{&c.HTTP.BehindProxy}},
 		{"http.trusted_proxies", "networks of proxies whose X-Forwarded-For counts, as 10.0.0.0/8", operatorOnly,
-			networks{&c.HTTP.TrustedProxies}},
+			networks{&c.HTTP.TrustedProxies, readNetwork}},
 		{"http.unix_mode", "mode of unix sockets", operatorOnly, octal{&c.HTTP.UnixMode}},
 		{"http.max_connections", "most connections at once; more wait", operatorOnly,
 			number{&c.HTTP.MaxConnections, 1, 1_000_000, false}},
@@ -74,11 +74,6 @@ func serveTable(c *Config) []setting {
 		{"store.sync", "longest time until a change of the store is synced to disk, or always", operatorOnly,
 			period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},
 
-		{"sandbox.policy",
-			"whether the kernel must confine commands: required, best-effort or off; serve requires it for more than " +
-				"one person, unless off", narrower,
-			choice{&c.Sandbox.Policy, []string{SandboxRequired, "best-effort", SandboxOff}}},
-
 		{"audit.dir", "directory of the audit log; empty: audit in http.data_dir, and no log on stdio; -: standard " +
 			"output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
 		{"audit.sync", "longest time until the audit log is synced to disk, or always, or never", operatorOnly,
@@ -99,12 +94,6 @@ func serveTable(c *Config) []setting {
 	}
 }
 
-// Values of sandbox.policy: no command runs that the kernel does not confine, and all run whatever it does.
-const (
-	SandboxRequired = "required"
-	SandboxOff      = "off"
-)
-
 // serveOrigin is where values come from that differ in serve and that nobody has set.
 const serveOrigin = "default of serve"
 
@@ -116,6 +105,7 @@ func (l *loader) serveDefaults() {
 	c := &l.config
 	c.Permissions.Mode, c.origins["permissions.mode"] = permission.AcceptEdits, serveOrigin
 	c.Permissions.AskFallback, c.origins[askFallbackKey] = "deny", serveOrigin
+	c.Sandbox.Network, c.origins[networkKey] = NetworkOff, serveOrigin
 }
 
 // ForOnePerson returns c as serve has it where only the person who started it can connect: what the mode would ask

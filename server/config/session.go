@@ -54,6 +54,9 @@ func (l *loader) together() {
 	if len(c.Protocol.Versions) == 0 {
 		l.problems.add(c.origins["protocol.versions"], "protocol.versions: name at least one version")
 	}
+	if key, wrong := c.checkNetwork(); wrong != "" {
+		l.problems.add(c.origins[key], key+": "+wrong)
+	}
 	l.serveTogether()
 }
 

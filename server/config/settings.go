@@ -48,10 +48,10 @@ func defaults() Config {
 			ImageMaxEdge: 1568, PDF: true},
 		Edit:    Edit{Guard: "strict"},
 		Write:   Write{Durability: "full"},
-		Journal: Journal{KeepDays: 30, MaxBytes: gib},
+		Journal: Journal{KeepDays: 30, MaxBytes: gib, Shell: true},
 		List:    List{Limit: 100, TimeoutMS: 20 * second},
 		Grep:    Grep{DefaultMode: "files_with_matches", TimeoutMS: 20 * second},
-		Shell: Shell{Enabled: true, DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second,
+		Shell: Shell{Enabled: true, MaskSecrets: true, DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second,
 			AutoBackgroundMS: 110 * second},
 		Protocol: Protocol{Versions: append([]string(nil), versions[:]...)},
 		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
@@ -65,7 +65,7 @@ func defaults() Config {
 		Auth:    Auth{Mode: "auto", LocalPeer: "same-user"},
 		Session: Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200},
 		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
-		Sandbox: Sandbox{Policy: "best-effort"},
+		Sandbox: Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn},
 		Audit: Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 			Commands: "redacted"},
 	}
@@ -73,7 +73,7 @@ func defaults() Config {
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
-	return slices.Concat(ruleTable(c), toolTable(c), processTable(c), serveTable(c))
+	return slices.Concat(ruleTable(c), toolTable(c), processTable(c), sandboxTable(c), serveTable(c))
 }
 
 // ruleTable is about what may be done, and who decides.
@@ -182,6 +182,8 @@ func toolTable(c *Config) []setting {
 			number{&c.Journal.KeepDays, 1, 3650, false}},
 		{"journal.max_bytes", "most bytes of changes to keep per workspace and person; the oldest go first",
 			operatorOnly, size{&c.Journal.MaxBytes, mib, 1024 * gib}},
+		{"journal.shell", "list, keep and undo what changes in a git work tree while a command runs",
+			operatorOnly, toggle{&c.Journal.Shell}},
 
 		{"list.limit", "most paths in one listing", narrower, number{&c.List.Limit, 1, 100_000, false}},
 		{"list.gitignore", "leave ignored files out of listings", guidance, toggle{&c.List.Gitignore}},
@@ -197,6 +199,8 @@ func toolTable(c *Config) []setting {
 			number{&c.Shell.MaxTimeoutMS, 1, 2 * hour, false}},
 		{"shell.auto_background_ms", "milliseconds after which a command moves to the background, 0 for never",
 			narrower, number{&c.Shell.AutoBackgroundMS, 0, 2 * hour, true}},
+		{"output.mask_secrets", "hide what looks like a password, token or key in what commands print",
+			operatorOnly, toggle{&c.Shell.MaskSecrets}},
 		{"shell.init_file", "file that is sourced before each command", operatorOnly, file{&c.Shell.InitFile}},
 		{"shell.env_allow", "environment variables that commands get besides the usual ones: NAME or PREFIX_*",
 			operatorOnly, list{&c.Shell.EnvAllow, checkEnvName}},

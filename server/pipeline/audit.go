@@ -56,10 +56,10 @@ type Record struct {
 	Runes     int           // of the text shown
 	Kept      string        // path of the whole, if it was cut
 	Files     []tool.FileChange
-	FilesCut  bool   // there are more than Files, or they are not known
-	Exit      *int   // of a command that has ended; nil: there is none
-	Job       string // id of the background command that the call was about; "": none
-	Sandbox   string // level in force for a command; "": there was none
+	FilesCut  bool              // there are more than Files, or they are not known
+	Exit      *int              // of a command that has ended; nil: there is none
+	Job       string            // id of the background command that the call was about; "": none
+	Sandbox   *tool.Confinement // of a command; nil: there was none
 }
 
 // What became of a call's verdict.
@@ -325,7 +325,7 @@ func (c *call) logRefusal(ctx context.Context, refusal *tool.Refusal) {
 // command notes what a tool says of a command and of a job.
 func (r *Record) command(m *tool.Meta) {
 	r.Sandbox = m.Sandbox
-	if m.Sandbox != "" {
+	if m.Sandbox != nil {
 		var d struct {
 			Exit *int `json:"exitCode"`
 		}

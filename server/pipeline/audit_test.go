@@ -259,7 +259,7 @@ func TestAuditOfACommand(t *testing.T) {
 		})
 	}
 	raw := `{"path":"TOKEN=hunter2 deploy --now"}`
-	meta := tool.Meta{Sandbox: "1", Data: json.RawMessage(`{"exitCode":3}`)}
+	meta := tool.Meta{Sandbox: &tool.Confinement{Level: 1}, Data: json.RawMessage(`{"exitCode":3}`)}
 	if _, err := p.run(t, s, command(meta), raw, Arrival{}); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestAuditOfACommand(t *testing.T) {
 	if want := []string{"shell changed " + sumOld + " " + sumNew, "shell gone " + sumOld + " "}; !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}
-	if r.Exit == nil || *r.Exit != 3 || r.Sandbox != "1" || r.Job != "" || r.FilesCut || r.Summary.Text != "command=TOKEN=[masked] deploy --now" {
+	if r.Exit == nil || *r.Exit != 3 || r.Sandbox.Level != 1 || r.Job != "" || r.FilesCut || r.Summary.Text != "command=TOKEN=[masked] deploy --now" {
 		t.Errorf("record %+v", r)
 	}
 	put("gone", "old")

@@ -12,6 +12,7 @@ import (
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -201,6 +202,7 @@ func (c *call) event() hooks.Event {
 		Session: c.state.Key.Session, Call: c.visit.id, Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases,
 		Mode: c.mode, Input: c.bound.Input, Request: c.asKnown(),
 	}
+	e.Confine = ConfineHook(c.state)
 	if c.state.Space != nil {
 		e.Cwd, e.Roots = c.state.Space.Cwd(), c.state.Space.Roots()
 		for _, root := range c.state.Space.Whole() { // what a client leaves out lifts no condition
@@ -210,6 +212,14 @@ func (c *call) event() hooks.Event {
 		}
 	}
 	return e
+}
+
+// ConfineHook returns how hooks of a project are confined that are told of something in a session.
+func ConfineHook(s *session.State) func(background bool) (hooks.Confined, error) {
+	return func(background bool) (hooks.Confined, error) {
+		c, err := s.ConfineProgram(background)
+		return hooks.Confined{Profile: c.Profile, Level: c.Level, Env: c.Env, Serve: c.Serve}, err
+	}
 }
 
 // hookText is what of a hook's text is used: without control sequences and lines that look like ours, cut.

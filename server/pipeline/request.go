@@ -10,6 +10,7 @@ import (
 
 	"codehand/tools/bash"
 	"codehand/tools/permission"
+	"codehand/tools/workspace"
 )
 
 // decide makes the one decision about the call, and says what it depends on.
@@ -59,6 +60,7 @@ func (c *call) request() permission.Request {
 		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
 		Own: c.bound.Verdict, Judged: c.found.Judged, Mode: c.mode, PlanFile: c.planFile, Now: time.Now(),
 	}
+	r.Confined = c.bound.Spec.Family == permission.FamilyBash && c.state.Confine.Trusted()
 	if r.Mode == permission.Auto && c.pipe.Classify == nil {
 		r.Mode = permission.Default // nobody judges
 	}
@@ -161,6 +163,11 @@ func (c *call) commandFiles(a *bash.Analysis) []permission.Target {
 			continue
 		}
 		targets = append(targets, t)
+		if strings.Contains(f.Path, "..") { // a link before it leads elsewhere than the text
+			if t.Value = physical(unclean(c.state.Space, f.Path)); t.Value != targets[len(targets)-1].Value {
+				targets = append(targets, t)
+			}
+		}
 	}
 	return targets
 }
@@ -174,4 +181,15 @@ func (c *call) opened(path string) string {
 		return c.state.Space.Abs(path)
 	}
 	return filepath.Join(c.state.Space.Cwd(), path) // never by Abs, which takes a URL for a path
+}
+
+// unclean is call.opened for a path that keeps what stands before its `..`.
+func unclean(space *workspace.Space, path string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return path
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return space.Abs(path)
+	}
+	return space.Cwd() + "/" + path
 }

@@ -33,22 +33,22 @@ func (c *call) summarize() Summary {
 		}
 	}
 	if p, ok := argument(c.bound.Input, "pattern"); ok {
-		p = redact(p)
+		p = results.Redact(p)
 		add("pattern", p, p)
 	}
 	for _, t := range c.bound.Targets {
 		switch t.Kind {
 		case permission.Path:
-			p := RedactPath(t.Value)
+			p := results.RedactPath(t.Value)
 			add(parameter(c.bound.Input, t.Value, "path"), p, p)
 		case permission.Command:
-			full := redact(t.Value)
+			full := results.Redact(t.Value)
 			sum := sha256.Sum256([]byte(t.Value))
 			add("command", full, "sha256:"+hex.EncodeToString(sum[:])+" "+firstWord(full))
 		case permission.Domain:
-			add("host", RedactPath(t.Value), RedactPath(t.Value))
+			add("host", results.RedactPath(t.Value), results.RedactPath(t.Value))
 		default:
-			add("name", RedactPath(t.Value), RedactPath(t.Value))
+			add("name", results.RedactPath(t.Value), results.RedactPath(t.Value))
 		}
 	}
 	return Summary{short(strings.Join(text, " ")), short(strings.Join(brief, " "))}

@@ -325,11 +325,15 @@ var varying = []struct {
 	{"$MS", regexp.MustCompile(`(?:\b(?:for|after)|\$JOB[0-9]+ (?:finished: [a-zA-Z0-9 ]+|running),) ([0-9.,]+ (?:ms|s))\b`)},
 }
 
+// confinement is told once it is known, which depends on the machine and on what ran before.
+var confinement = regexp.MustCompile(` Commands are (?:not )?confined to them\.`)
+
 // hide replaces values by names.
 func (p *placeholders) hide(s string) string {
 	for _, f := range p.fixed {
 		s = strings.ReplaceAll(s, f[0], f[1])
 	}
+	s = confinement.ReplaceAllString(s, "")
 	for _, v := range varying {
 		s = v.at.ReplaceAllStringFunc(s, func(m string) string {
 			value := v.at.FindStringSubmatch(m)[1]

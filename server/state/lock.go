@@ -84,3 +84,21 @@ func readPID(path string) int {
 	}
 	return pid
 }
+
+// InUse says whether a process has the embedded Store of a data directory, and which; 0: it is not known. What cannot
+// be known counts as in use. Nothing is made there.
+func InUse(dir string) (pid int, used bool) {
+	path := filepath.Join(dir, "lock")
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return 0, false
+	}
+	l := flock.New(path, flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
+	got, err := l.TryLock()
+	if got {
+		err = l.Unlock()
+	}
+	if err == nil && got {
+		return 0, false
+	}
+	return readPID(filepath.Join(dir, "lock.pid")), true
+}

@@ -52,12 +52,18 @@ func TestInUse(t *testing.T) {
 	if used, ok := errors.AsType[*InUseError](err); second != nil || !ok || used.PID != os.Getpid() || used.Dir != o.Dir || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	if pid, used := InUse(o.Dir); pid != os.Getpid() || !used {
+		t.Errorf("InUse: %d, %v", pid, used)
+	}
 	must(t, os.Remove(filepath.Join(o.Dir, "lock.pid")))
 	if _, err := Open(t.Context(), "embedded:", o); err == nil || err.Error() != "data dir "+o.Dir+" is in use by another process" {
 		t.Errorf("without a pid: %v", err)
 	}
 	must(t, first.Close())
 	must(t, first.Close())
+	if pid, used := InUse(o.Dir); pid != 0 || used {
+		t.Errorf("InUse of what is closed: %d, %v", pid, used)
+	}
 	must(t, openReal(t, o).Close())
 }
 

@@ -12,6 +12,7 @@ import (
 	"codehand/server/clients"
 	"codehand/server/jsonrpc"
 	"codehand/tools/catalog"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -23,6 +24,8 @@ const Finder = "tool_search"
 type Lists struct {
 	Deferral string   // tools.deferral
 	Always   []string // tools.always
+	// PowerShell is the name of the PowerShell in which commands run; "": they run in bash, or in sh
+	PowerShell string
 }
 
 // The values of tools.deferral that change something; "auto" leaves it to the client's profile.
@@ -117,6 +120,7 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 	o := Offer{Tools: make([]Listing, 0, len(tools))}
 	for _, t := range tools {
 		late := l.Defers(t)
+		t = l.spoken(t)
 		d := describe(t, late)
 		if t.Spec.Personal && !canAsk {
 			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
@@ -139,6 +143,16 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 	return o
 }
 
+// spoken says in the text of a tool that runs commands, in which shell they run if that is not bash.
+func (l Lists) spoken(t tool.Tool) tool.Tool {
+	if l.PowerShell != "" && t.Spec.Family == permission.FamilyBash {
+		t.Spec.Description = strings.ReplaceAll(t.Spec.Description, "bash command", l.PowerShell+" command") +
+			"\nWrite for " + l.PowerShell + ": there is no bash here."
+		t.Schema = json.RawMessage(strings.ReplaceAll(string(t.Schema), "bash command", l.PowerShell+" command"))
+	}
+	return t
+}
+
 // arrange makes the offers of a tenant, once.
 func (m *Maker) arrange(t *Tenant) {
 	cannot := *t.Bare
@@ -154,6 +168,9 @@ func (m *Maker) arrange(t *Tenant) {
 		}
 	}
 	lists := m.lists()
+	if t.Bare.Shell != nil {
+		lists.PowerShell = t.Bare.Shell.Dialect().PowerShell
+	}
 	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
 }
 

@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/tools/confine"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -43,6 +45,7 @@ const (
 func (m *Maker) Report(ctx context.Context, t *Tenant) []RuleReport {
 	var all []RuleReport
 	rules := t.Rules.Coverage()
+	unkept := confine.Unkept(t.Rules, t.Space.Roots())
 	begins := map[string][]int{} // the rules to count for, by where their files are
 	for i, c := range rules {
 		r := RuleReport{List: lists[c.Verdict], Rule: c.Rule.Text, Origin: c.Rule.Origin, About: abouts[c.Kind],
@@ -52,7 +55,9 @@ func (m *Maker) Report(ctx context.Context, t *Tenant) []RuleReport {
 				r.Tools = append(r.Tools, x.Spec.Name)
 			}
 		}
-		r.Warning, r.Fix, r.Note = m.limits(t, c)
+		if r.Warning, r.Fix, r.Note = m.limits(t, c); r.Note == "" && slices.Contains(unkept, c.Rule) {
+			r.Note = "for commands it holds on their text only: its files are too many to hide, or lie anywhere"
+		}
 		all = append(all, r)
 		for _, place := range placesIn(t, c) {
 			begins[place] = append(begins[place], i)
@@ -125,6 +130,9 @@ func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note str
 	}) {
 		return "it can match nothing: no tool here goes by that name", "remove it, unless another version reads it", ""
 	}
+	if why, fix := c.Idle(func(name string) bool { return m.hasInput(c, name) }); why != "" {
+		return "it can match nothing that it seems to mean: " + why, fix, ""
+	}
 	roots := t.Space.Roots()
 	if c.Kind != permission.Path || len(roots) == 0 || len(placesIn(t, c)) > 0 {
 		return "", "", ""
@@ -158,6 +166,18 @@ func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note str
 			": one slash starts at each root", ""
 	}
 	return warning, "in a rule /x starts at each root, and x at the current directory", ""
+}
+
+// hasInput says whether a tool that a rule is about has an input of a name. Nobody knows that of tools of mounted
+// servers.
+func (m *Maker) hasInput(c permission.Coverage, name string) bool {
+	return strings.HasPrefix(c.Rule.Text, "mcp__") || slices.ContainsFunc(m.Tools, func(x tool.Tool) bool {
+		var schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		return c.Names(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) &&
+			json.Unmarshal(x.Schema, &schema) == nil && schema.Properties[name] != nil
+	})
 }
 
 // lies says whether a clean path is dir or lies in it.

@@ -9,6 +9,8 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/tools/confine"
+	"codehand/tools/guarded"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 	"codehand/tools/search"
@@ -34,6 +36,8 @@ type Tenant struct {
 	SkillDirs []skills.Dir    // that are not in the workspace
 	Broken    bool            // its roots cannot be served: every call is refused
 
+	confiner *confine.Confiner
+
 	asked   Offer  // to clients that can be asked
 	unasked Offer  // to those that cannot
 	profile string // of tools, which the operator set for all
@@ -45,9 +49,10 @@ type Maker struct {
 	Tools   []tool.Tool
 	Search  *search.Engine
 	Log     *slog.Logger
-	State   string // the state directory
-	Durable bool   // sessions outlive the process, and callers come over a network
-	NoShell string // why no command runs in this process; "": each tenant says
+	State   string          // the state directory
+	Durable bool            // sessions outlive the process, and callers come over a network
+	NoShell string          // why no command runs in this process; "": each tenant says
+	Confine confine.Options // of commands, but what depends on the tenant
 
 	Principal string // of Local; "": auth.LocalID
 
@@ -120,12 +125,32 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 		t.Prefs.NoShell = err.Error() // said by every shell tool, instead of by a server that does not start
 	}
 	t.Bare = &session.State{
-		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Shell: probe, Prefs: t.Prefs,
+		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
+		Prefs:  t.Prefs,
 		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
 	}
+	limits := m.Confine
+	limits.Protected, err = guarded.ProtectedNames(said.Protect, said.Unprotect)
+	if err != nil {
+		return nil, err
+	}
+	limits.Owner = o.who.ID
+	t.confiner = confine.New(limits, t.Env)
+	t.Bare.Confine = t.Confinement("")
 	t.profile = m.Config.Tools.Profile
 	m.arrange(t)
 	return t, nil
+}
+
+// Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
+// what it may read besides its roots and the skills.
+func (t *Tenant) Confinement(temp string, readable ...string) *confine.Session {
+	for _, d := range t.SkillDirs {
+		if !t.Space.Inside(d.Path) { // a command could put a link in its place there
+			readable = append(readable, config.Canonical(d.Path))
+		}
+	}
+	return &confine.Session{Confiner: t.confiner, Temp: temp, Readable: readable}
 }
 
 // Withheld are the names of variables that commands lack, for the person whose variables they are; nil for those who

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"codehand/tools/git"
 )
 
 // A Class says what a command line can do at most. The zero value is Unknown: treated as writing.
@@ -61,13 +63,9 @@ type Analysis struct {
 	// Distrust.
 	Git []string
 
-	// Bound is what runs in place of the text, if it is ReadOnly: see Bind. "": nobody has bound it.
-	Bound string
+	OnDisk
 
-	// Shows are the places whose tracked files git shows: absolute, or relative to where the command line starts; "/":
-	// all of the repository. nil: it shows no contents but of Files. ShowsFrom are the directories in which it starts.
-	Shows     []string
-	ShowsFrom []string
+	GitFiles
 
 	// UnsureReads says why the command may read files that neither Files nor Spreads tells, in half a sentence; "":
 	// none but those that the programs which it starts choose by themselves. UnsureWrites says it of files that it
@@ -77,6 +75,28 @@ type Analysis struct {
 
 	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
 	Unclear bool
+}
+
+// OnDisk says whether and how a command that only reads is bound to the disk, see Bind. The zero value: it is not.
+type OnDisk struct {
+	// IfBound says that the command, which is Writes, is ReadOnly as Bind makes it: against that are only globs that
+	// may turn into options where the program wants paths. Whoever binds it calls Proved, but not after an error of
+	// Bind: then the command stays Writes. No glob is left in a text for which Proved is called.
+	IfBound bool
+
+	// Bound is what runs in place of the text, if it is ReadOnly. "": nobody has bound it.
+	Bound string
+
+	// Noted are the paths among Files that only the disk tells: rules are about them, or they lead out of the roots.
+	// Whoever binds the command adds them, and whoever runs it refuses it if there are others by then.
+	Noted []FileUse
+}
+
+// GitFiles are the files of repositories that git uses besides Analysis.Files. Who decides about the command asks
+// git.Inspector what is in them.
+type GitFiles struct {
+	Shows   []git.Show // what it shows
+	Changes []git.Show // what it changes of the files that it tracks
 }
 
 // Reason is Why without the number of the rule, which helps nobody who does not have the rules before him.
@@ -92,9 +112,12 @@ type Part struct {
 	Text string // as written, behind harmless assignments and wrappers: what a rule that allows must match
 	// all that rules which deny or ask match: as written, without quotes, behind every assignment and wrapper
 	Forms []string
-	Class Class // of this part alone
-	Why   string
-	Exact bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
+	// commands that it may run besides, as those rules match them: the words of programs of which nobody knows what
+	// they do with them
+	Perhaps []string
+	Class   Class // of this part alone
+	Why     string
+	Exact   bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
 	// Lead is how Text begins where its program runs the words behind it (`npx vitest`, `uv run pytest`): a rule with a
 	// `*` allows the part only if it spells all of this before its first `*`. "": it needs not.
 	Lead  string
@@ -129,10 +152,12 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 	s := newScript(command)
 	a := s.takeApart(inside)
 	a.Class, a.Why = s.prove(inside)
+	boundOnly := s.prover != nil && a.Why != "" && s.prover.option == a.Why
 	why, hidden := s.danger(inside)
 	if why != "" {
 		a.Class, a.Why = Dangerous, why
 	}
+	a.IfBound = a.Class == Writes && boundOnly
 	if a.Hidden == "" {
 		a.Hidden = hidden
 	}
@@ -152,7 +177,14 @@ func (a *Analysis) lookAtGit(s *script) {
 	}
 	added := false
 	for i := range s.found().commands {
-		added = a.shows(&s.found().commands[i], added)
+		c := &s.found().commands[i]
+		now := a.shows(c, added)
+		for _, other := range c.others {
+			elsewhere := *c
+			elsewhere.stand = stand{ground: other}
+			a.shows(&elsewhere, added)
+		}
+		added = now
 	}
 }
 
@@ -163,6 +195,19 @@ func (a *Analysis) Distrust(why string) {
 	a.worsen("R6: git: "+why, Part.readsGit)
 }
 
+// Proved notes that a command is bound to text: what is IfBound is ReadOnly by that.
+func (a *Analysis) Proved(text string) {
+	a.Bound = text
+	if !a.IfBound {
+		return
+	}
+	a.IfBound, a.Class, a.Why = false, ReadOnly, ""
+	a.Parts = slices.Clone(a.Parts)
+	for i := range a.Parts {
+		a.Parts[i].Class, a.Parts[i].Why = ReadOnly, ""
+	}
+}
+
 // Doubt takes everything out of what is ReadOnly: nothing is proved for a shell that is not bash. why is half a
 // sentence.
 func (a *Analysis) Doubt(why string) {
@@ -170,8 +215,19 @@ func (a *Analysis) Doubt(why string) {
 	a.worsen(why, func(Part) bool { return true })
 }
 
+// Foreign says that the text is not for bash, so that nothing that was read of it holds: only a rule equal to the whole
+// text allows it, and rules that deny or ask may not see all that it does. why is half a sentence.
+func (a *Analysis) Foreign(why string) {
+	a.Doubt(why)
+	a.Unclear, a.Hidden, a.UnsureReads, a.UnsureWrites = true, why, why, why
+	for i := range a.Parts { // Doubt has copied them
+		a.Parts[i].Edits, a.Parts[i].Exact = nil, true
+	}
+}
+
 // worsen takes parts and the whole out of what is ReadOnly. Others may hold the parts, so they are copied.
 func (a *Analysis) worsen(why string, which func(Part) bool) {
+	a.IfBound = false
 	a.Parts = slices.Clone(a.Parts)
 	for i, p := range a.Parts {
 		if p.Class == ReadOnly && which(p) {

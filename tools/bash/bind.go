@@ -30,11 +30,13 @@ const (
 	Near                      // Down: to the entries and no further
 	Maybe                     // it need not be a path; what is not there stays as it is written
 	Unopened                  // only bash looks, for what a glob matches
+	// alone: go reads the module there, and More are the directories of its files; with Down: only sources count
+	Module
 )
 
 // Found is what a word leads to.
 type Found struct {
-	Words []string // what stands for it, without quotes; nil: it stays as written
+	Words []string // what stands for it, without quotes; nil: it stays as written, which Bind refuses of a glob
 	Dir   string   // absolute, if it is one directory
 	More  []string // Down: where the links below it lead, in the form of Words
 }
@@ -51,10 +53,14 @@ type Bound struct {
 	Spreads []Spread
 }
 
-// Bind returns a command that is ReadOnly, with its globs replaced by what they match and its paths by what
-// they lead to, so that neither bash nor a program follows a link or finds another file than look did. Nothing is
-// changed that need not be. cwd is where the command starts, absolute and without links; look is told from which
-// directory a word is looked at. An error is look's, or an *UnboundError.
+// Bind returns a command that is ReadOnly or Analysis.IfBound, with every glob replaced by what it matches and its
+// paths by what they lead to. So neither bash nor a program follows a link or finds another file than look did, and no
+// name of a file becomes an option, if look returns none that begins like one. Nothing else is changed.
+//
+// cwd is where the command starts, absolute and without links. look is told from which directory a word is looked at;
+// it runs at least once for each word and place in which the shell may stand, in this goroutine. An error is look's, or
+// an *UnboundError: the command does not parse or is not proved, a place is not certain, or nothing stands for a glob.
+// After an error nothing is proved of a command that is IfBound.
 func Bind(command, cwd string, look func(dir string, w Word) (Found, error)) (Bound, error) {
 	s := newScript(command)
 	if s.file == nil {
@@ -71,6 +77,9 @@ func Bind(command, cwd string, look func(dir string, w Word) (Found, error)) (Bo
 			return Bound{}, &UnboundError{"the directory in which it runs is not certain"}
 		}
 	}
+	if err := b.globLeft(s.file); err != nil {
+		return Bound{}, err
+	}
 	return Bound{b.edited(command), b.spreads}, nil
 }
 
@@ -81,6 +90,38 @@ type binder struct {
 	edits []edit
 
 	spreads []Spread
+}
+
+// globLeft refuses a glob that nothing replaces. Bash would match it when the command runs, and what it finds then may
+// be an option, which the proof does not know. Every glob must have an edit, whichever way the words were gone through.
+func (b *binder) globLeft(file *syntax.File) error {
+	replaced := map[int]bool{}
+	for _, e := range b.edits {
+		if e.to > e.from {
+			replaced[e.from] = true
+		}
+	}
+	var left error
+	look := func(in *syntax.Word) {
+		w, why := b.p.word(in)
+		if left == nil && (why != "" || w.glob() && !replaced[int(in.Pos().Offset())]) {
+			left = &UnboundError{"nothing certain stands for glob " + snippet(w.text)}
+		}
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			for _, in := range n.Args[1:] { // the name is one plain word, perhaps `[`
+				look(in)
+			}
+		case *syntax.Redirect:
+			if n.Op == syntax.RdrIn { // behind no other that is proved is a glob matched
+				look(n.Word)
+			}
+		}
+		return true
+	})
+	return left
 }
 
 // An edit replaces a part of the text.
@@ -151,7 +192,7 @@ func (b *binder) bindCommand(stmt *syntax.Stmt, at []string) (yes, no []string, 
 		paths = slices.Delete(paths, i, i+1)
 	}
 	c := &opening{b: b, name: b.p.words[0], args: slices.Clone(b.p.words[1:]), at: at}
-	if c.name.text != "cd" || len(paths) == 0 {
+	if c.name.text != "cd" || len(paths) == 0 || paths[0].text == "" { // by no name, bash stays
 		return at, at, c.bind(paths)
 	}
 	there, err := c.enter(&paths[0], at)

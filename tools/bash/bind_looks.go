@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"codehand/tools/bash/programs"
 )
 
-// An opening binds the words of one command. What it knows of programs becomes columns of the table of programs: which
-// show names only, which look at a link itself, which go down through links and by what option.
+// An opening binds the words of one command.
 type opening struct {
 	b    *binder
 	name word
@@ -20,7 +21,7 @@ type opening struct {
 	instead  map[*syntax.Word][]string // what stands for an argument
 	more     []string                  // further operands
 	operands int                       // paths that it is given
-	stays    bool                      // diff was told to follow no links
+	stays    bool                      // it was told to follow no links
 }
 
 // bind looks at all words; paths are those that passed as paths.
@@ -49,7 +50,7 @@ func (c *opening) bind(paths []word) error {
 		}
 	}
 	c.spread()
-	return nil
+	return c.module()
 }
 
 // argument binds one argument.
@@ -63,10 +64,21 @@ func (c *opening) argument(i int, paths []word, look Look) error {
 		c.put(w, []string{w.text})
 	case at >= 0:
 		return c.word(paths[at], look)
+	case w.glob() && c.opens():
+		return c.word(w, look) // of several names, all but the first are files
 	case w.glob():
 		return c.word(w, Unopened)
 	}
 	return nil
+}
+
+// opens says whether the operands of the program are files, but for one before them.
+func (c *opening) opens() bool {
+	if c.r.row == nil {
+		return false
+	}
+	takes := c.r.row.Takes()
+	return takes.First != "" && takes.Kind == "path"
 }
 
 // put lets others stand for an argument; none: it stays.
@@ -96,14 +108,14 @@ func (c *opening) spread() {
 		args = append(args, literalSpelt(text))
 	}
 	name := c.name.text
-	reads, writes := operandsOf(name, args)
-	s, roots := deepOf(name, args, reads, writes, false)
+	r := read(name, args)
+	reads, writes := operandsOf(name, &r)
+	s, roots := deepOf(&r, reads, writes, false)
 	switch {
 	case c.stays:
 		roots = reads
 	case name == "gofmt":
-		gofmt := read(name, args)
-		roots = gofmt.operands()
+		roots = r.operands()
 	}
 	s.deep = true
 	for _, dir := range c.at {
@@ -121,7 +133,13 @@ func (c *opening) word(w word, look Look) error {
 	q := w.toWord(look)
 	behind := ""
 	if c.name.text == "go" {
-		if q.Text == "" || strings.IndexByte("./", q.Text[0]) < 0 {
+		switch {
+		case q.Text == "":
+			return nil
+		case strings.IndexByte("./", q.Text[0]) >= 0:
+		case strings.HasSuffix(q.Text, ".go"): // if it is there, go takes it for a file, else for an import path
+			q.Look |= Maybe
+		default:
 			return nil // a package that the module names
 		}
 		if dir, ok := strings.CutSuffix(q.Text, "/..."); ok && q.Glob == "" && dir != "" {
@@ -137,7 +155,7 @@ func (c *opening) word(w word, look Look) error {
 	}
 	if c.name.text == "go" {
 		for i, dir := range f.Words {
-			if dir[0] != '/' && dir[0] != '.' {
+			if dir != "." && !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, "./") {
 				dir = "./" + dir
 			}
 			f.Words[i] = dir + behind
@@ -147,7 +165,7 @@ func (c *opening) word(w word, look Look) error {
 	if w.skip == 0 && look&Unopened == 0 {
 		c.operands++
 	}
-	if c.name.text == "diff" && f.Dir != "" && !c.stays { // it reads what links in a directory lead to
+	if c.r.row.Has("stays") && f.Dir != "" && !c.stays { // it reads what links in a directory lead to
 		c.stays = true
 		c.b.insert(c.name, " --no-dereference")
 	}
@@ -175,6 +193,9 @@ func joinWords(words []string) string {
 
 // enter goes to the directory that w names from each of the places at.
 func (c *opening) enter(w *word, at []string) (there []string, err error) {
+	if w.text == "" { // git stays
+		return at, nil
+	}
 	var with []string
 	for i, dir := range at {
 		f, err := c.b.look(dir, w.toWord(Enters))
@@ -213,48 +234,23 @@ func (c *opening) has(names ...string) bool { return c.r.has(names...) != "" }
 
 // look is what is done with the paths of a command.
 func (c *opening) look() (l Look) {
-	itself := func(not bool) Look {
-		if not {
-			return 0
-		}
-		return Itself
-	}
-	down := func(yes bool) Look {
-		if yes {
-			return Down
-		}
-		return 0
-	}
-	switch c.name.text {
-	case "git":
-		return Itself | Maybe
-	case "go":
-		return Maybe
-	case "realpath":
-		return Maybe | itself(!c.has("-s", "--strip", "--no-symlinks"))
-	case "readlink":
-		return Maybe | itself(c.has("-f", "-e", "-m", "--canonicalize", "--canonicalize-existing",
-			"--canonicalize-missing"))
-	case "stat":
-		return itself(c.has("-L", "-f", "--dereference", "--file-system"))
-	case "file":
-		return Contents | itself(c.has("-L", "--dereference"))
-	case "du":
-		return itself(c.has("-D", "-H", "-L", "--dereference")) | down(c.has("-L", "--dereference"))
-	case "find":
-		return itself(c.has("-L", "-H")) | down(c.has("-L"))
-	case "tree":
-		return down(c.has("-l"))
-	case "ls":
+	row := c.r.row
+	if c.name.text == "ls" {
 		return c.listed()
-	case "df", "date", "which", "type", "command":
-		return 0
-	case "grep", "egrep", "fgrep":
-		return Contents | down(c.has("-R", "--dereference-recursive"))
-	case "rg":
-		return Contents | down(c.has("-L", "--follow"))
 	}
-	return Contents
+	if !row.Has("names") && (row == nil || !isOneOf(row.Takes().Kind, "text name format command")) {
+		l = Contents
+	}
+	if row.Has("itself") != c.r.told(programs.Turns) {
+		l |= Itself
+	}
+	if row.Has("maybe") {
+		l |= Maybe
+	}
+	if c.r.does(programs.Deep) && c.r.does(programs.Follows) && !row.Has("stays") {
+		l |= Down
+	}
+	return l
 }
 
 // listed is what ls does with its operands: without some options it goes through a link to a directory.
@@ -313,7 +309,7 @@ func (c *opening) down(look Look) error {
 	}
 	stays := map[int]string{}
 	for i := len(c.r.Options) - 1; i >= 0; i-- { // from behind, so that the places in a cluster hold
-		if o := &c.r.Options[i]; o.Option != nil && o.Behind {
+		if o := &c.r.Options[i]; o.Option != nil && o.Does&programs.Follows != 0 {
 			text, ok := stays[o.At]
 			if !ok {
 				text = c.args[o.At].text

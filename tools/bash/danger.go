@@ -73,24 +73,25 @@ func (k *check) simple(c *simple) {
 			return
 		}
 		k.sure = h.sure
-		k.command(h, c.words[h.at:h.end], &c.uses[i])
+		k.command(h, i)
 	}
 	if len(c.words) > 0 {
 		k.words(c)
 	}
 }
 
-// command looks at words as a command, which runs use besides.
-func (k *check) command(h head, words []spelt, use *runsUse) {
+// command looks at the words from a head on as a command, the one at n.
+func (k *check) command(h head, n int) {
+	words, use := k.c.words[h.at:h.end], &k.c.uses[n]
 	if k.sure {
 		k.computedName(&words[0])
 	}
-	name, args := words[0].name(), words[1:]
+	name, args := h.name, words[1:]
 	k.seen = use.texts != nil && use.code == ""
 	if name == "git" {
-		k.git(args)
+		k.git(k.c.reading(n).gitCall(), args)
 	} else {
-		k.table(h, name, args)
+		k.table(h, k.c.reading(n))
 	}
 	k.rights(name, args)
 	k.code(h, name, args)

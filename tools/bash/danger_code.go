@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -17,6 +18,10 @@ func (k *check) code(h head, name string, args []spelt) {
 		if len(args) > 0 && streams(&args[0]) {
 			k.found("D3", name, "runs what "+args[0].text+" says")
 		}
+	case programs.Of(name).Has("console"):
+		if !h.quiet && k.chosenBy(h) == "" && k.isFed() {
+			k.found("D3", name, "runs code from its input")
+		}
 	case isInterpreter(name):
 		k.interpreter(h, name, args)
 	case isAwk(name):
@@ -30,9 +35,7 @@ func (k *check) code(h head, name string, args []spelt) {
 
 // streams says whether a script is no file of its own.
 func streams(w *spelt) bool {
-	return w.shape&runs != 0 && strings.Contains(w.text, "<(") || w.bare == "/dev/stdin" ||
-		strings.HasPrefix(w.bare, "/dev/fd/") ||
-		strings.HasPrefix(w.bare, "/proc/self/fd/")
+	return w.shape&runs != 0 && strings.Contains(w.text, "<(") || w.bare != "-" && isStream(w.bare)
 }
 
 func (k *check) shell(h head, name string, args []spelt) {
@@ -100,8 +103,14 @@ func (k *check) interpreter(h head, name string, args []spelt) {
 		switch {
 		case o.Option == nil && (t == "--version" || t == "--help"), isAny(t, r.row.Version), t == "-h":
 			return
-		case strings.HasPrefix(name, "py") && o.Option != nil && o.Name == "-m":
-			return // a module is a script
+		case strings.HasPrefix(name, "py") && o.Option != nil && o.Name == "-m" && o.Value >= 0:
+			module := r.value(o).bare
+			if words, input := moduleRuns(module, args[o.Value+1:]); words {
+				k.found("D3", name, "-m "+module+" runs code of the command line")
+			} else if input {
+				k.interpreted(h, name, args, -1)
+			}
+			return
 		case o.Option != nil && o.Kind == programs.Code:
 			if !perlLoop(name, t, args[o.At+1:]) {
 				k.found("D3", name, t+" runs code of the command line")
@@ -114,6 +123,16 @@ func (k *check) interpreter(h head, name string, args []spelt) {
 		script = r.Operands[0]
 	}
 	k.interpreted(h, name, args, script)
+}
+
+// moduleRuns says what a module of Python runs besides itself, as the script that it is: code among its words, or on
+// its input.
+func moduleRuns(module string, args []spelt) (words, input bool) {
+	module, _, _ = strings.Cut(module, ".")
+	words = module == "timeit" || module == "pdb" && slices.ContainsFunc(args, func(w spelt) bool {
+		return strings.HasPrefix(w.bare, "-c") || abbreviates(w.bare, "--command")
+	})
+	return words, isOneOf(module, "pdb bdb code asyncio idlelib IPython ptpython bpython")
 }
 
 func (k *check) deno(args []spelt) {

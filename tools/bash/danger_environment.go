@@ -37,13 +37,13 @@ func (k *check) environment(c *simple) {
 		k.assignedWords(c.words[1:], false)
 	}
 	for _, h := range c.heads {
-		switch c.words[h.at].name() {
+		switch h.name {
 		case "env", "sudo", "doas":
 			k.assignedWords(c.words[h.at+1:h.end], true)
 		case "declare", "export", "typeset", "local", "readonly": // behind a wrapper these are ordinary words
 			k.assignedWords(c.words[h.at+1:h.end], false)
 		case "read", "mapfile", "readarray", "printf", "getopts":
-			k.filledWords(c.words[h.at].name(), c.words[h.at+1:h.end])
+			k.filledWords(h.name, c.words[h.at+1:h.end])
 		}
 	}
 }

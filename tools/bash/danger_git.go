@@ -9,8 +9,7 @@ import (
 )
 
 // git is what is dangerous about git: D1, D3, D8.
-func (k *check) git(args []spelt) {
-	c := gitOf(args)
+func (k *check) git(c *gitCall, args []spelt) {
 	name := "git " + c.sub
 	if !c.plain() && !harmlessSettings(args) {
 		k.program("git", "-c or --config-env before the sub-command sets a key that may run a program")
@@ -42,7 +41,7 @@ func (k *check) git(args []spelt) {
 		}
 	}
 	switch first := c.firstWord(); {
-	case c.sub == "bisect" && first == "run", c.sub == "submodule" && c.hasWord("foreach"):
+	case c.sub == "bisect" && first == "run", c.bisectRuns(), c.sub == "submodule" && c.hasWord("foreach"):
 		k.program(name, "it runs its words as a command")
 	case c.sub == "config":
 		if key := setsKey(c.args); key != "" {

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strings"
 
 	"codehand/tools/bash/programs"
@@ -93,10 +94,17 @@ func (k *check) editorOption(name string, args []spelt) string {
 			return t
 		}
 	}
-	if text := fedText(k.c); strings.Contains(text, "!") {
-		return "! in its input"
+	if k.isFed() && (strings.Contains(fedText(k.c), "!") || exMode(args)) {
+		return "its input"
 	}
 	return ""
+}
+
+// exMode says whether vi is told to read its input as commands: `vim -es`.
+func exMode(args []spelt) bool {
+	return slices.ContainsFunc(args, func(w spelt) bool {
+		return len(w.bare) > 1 && w.bare[0] == '-' && w.bare[1] != '-' && strings.ContainsAny(w.bare, "eE")
+	})
 }
 
 // fedText is the text of here-documents and here-strings.

@@ -13,7 +13,7 @@ func (k *check) words(c *simple) {
 	name, pattern := "", -1
 	for _, h := range c.heads {
 		if h.sure && h.via != "find" {
-			name, pattern = c.words[h.at].name(), h.at
+			name, pattern = h.name, h.at
 		}
 	}
 	secret, device := true, true

@@ -24,12 +24,11 @@ func (k *check) writesTo(name string, args []spelt) {
 	}
 	for i := range args {
 		k.persists(name, &args[i])
-		if name == "sed" || name == "gsed" { // w FILE in a script
-			for t := range strings.FieldsFuncSeq(args[i].text,
-				func(c rune) bool { return c == ' ' || c == '\n' || c == ';' }) {
-				k.persists(name, &spelt{text: t, bare: t})
-			}
-		}
+	}
+	use := sedOf(name, args)
+	_, made, _ := use.named()
+	for i := range made {
+		k.persists(name, &made[i])
 	}
 }
 

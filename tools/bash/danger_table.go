@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strings"
 
 	"codehand/tools/bash/programs"
@@ -8,19 +9,29 @@ import (
 
 // table finds what the row of a program says is dangerous about it: parts of D1, D2, D3, D6, D7, D9, and options that
 // name a program or hold code.
-func (k *check) table(h head, name string, args []spelt) {
+func (k *check) table(h head, r *reading) {
+	name := h.name
 	if strings.HasPrefix(name, "mkfs.") {
 		name = "mkfs"
+		mkfs := read(name, r.args)
+		r = &mkfs
 	}
 	if name == "kill" && !h.quiet {
-		k.kill(args)
+		k.kill(r.args)
 	}
-	r := read(name, args)
 	if r.row == nil {
 		return
 	}
+	harmless := ""
+	if r.row.Name == "find" && execsReaders(r, k.inside) {
+		harmless = "-exec -execdir"
+	}
 	for _, d := range r.row.Danger {
-		switch t := r.has(d.Options...); {
+		counts := d.Options
+		if harmless != "" {
+			counts = slices.DeleteFunc(slices.Clone(counts), func(o string) bool { return isOneOf(o, harmless) })
+		}
+		switch t := r.has(counts...); {
 		case len(d.Options) == 0 && !h.quiet:
 			k.found(d.Clause, name, d.Why)
 		case t != "":
@@ -28,10 +39,67 @@ func (k *check) table(h head, name string, args []spelt) {
 		}
 	}
 	for i := range r.Options {
-		if o := &r.Options[i]; o.Option != nil && o.Kind == programs.Runs {
-			k.program(name, args[o.At].text+" names a program")
+		if o := &r.Options[i]; o.Option != nil && o.Kind == programs.Runs && !isOneOf(o.Name, harmless) {
+			k.program(name, r.args[o.At].text+" names a program")
 		}
 	}
+}
+
+// execsReaders says whether all that find starts by -exec and -execdir is proved to read only, whatever the names are
+// that it finds. Git and go never are: what they do depends on the repository and the module in which they run.
+func execsReaders(r *reading, inside func(string) bool) bool {
+	for i := range r.Options {
+		o := &r.Options[i]
+		if o.Option == nil || o.Name != "-exec" && o.Name != "-execdir" {
+			continue
+		}
+		words, ok := execWords(r.args[o.At+1:])
+		if !ok || strings.ContainsAny(words[0].text, "/'") || isOneOf(words[0].text, "git go") {
+			return false
+		}
+		s := newScript(strings.TrimSpace(words[0].text + " " + quoted(words[1:])))
+		if class, _ := s.prove(inside); class != ReadOnly {
+			return false
+		}
+		for _, w := range words[1:] {
+			if strings.Contains(w.bare, "{}") && !s.prover.harmlessName(w) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// foundName stands for what find finds: that has a slash, or begins in a directory that find names.
+const foundName = "./a/b"
+
+// execWords are the words behind -exec, with foundName in their text for each {}, and several behind each other where
+// find gives all names to one process. not ok: they have no end, or are not in the text.
+func execWords(args []spelt) (words []spelt, ok bool) {
+	for i := range args {
+		w := args[i]
+		switch {
+		case w.bare == ";":
+			return words, len(words) > 0
+		case w.bare == "+" && i > 0 && args[i-1].bare == "{}":
+			return append(words, words[i-1], words[i-1]), true
+		case w.bare == "" || w.shape&(computed|globbed|braced|escaped) != 0:
+			return nil, false
+		}
+		w.text = strings.ReplaceAll(w.text, "{}", foundName)
+		words = append(words, w)
+	}
+	return nil, false
+}
+
+// harmlessName says of the command that was just proved whether any name may stand for the {} in one of its words: the
+// word is a path, or it is that name alone and no part of a script or filter.
+func (p *prover) harmlessName(w spelt) bool {
+	if slices.ContainsFunc(p.paths, func(path word) bool { return path.text == w.text }) {
+		return true
+	}
+	row := programs.Of(p.words[0].text)
+	return w.bare == "{}" && row != nil && !isOneOf(row.Proved.First, "script filter")
 }
 
 // kill finds signals to all processes or to the first. The first of several words that begins with `-` is the signal.

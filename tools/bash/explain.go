@@ -51,17 +51,17 @@ func (e *Explanation) explain(name string, args []spelt) {
 	switch name {
 	case "git":
 		if c := gitOf(args); c.sub != "" && c.row != nil {
-			e.options(&c.own)
+			e.options(c.own)
 			r = c.reading
 			if len(c.args) > 0 {
-				if longer := programs.Of("git " + c.sub + " " + c.args[0].bare); longer != nil {
+				if longer := programs.OfSub("git", c.sub+" "+c.args[0].bare); longer != nil {
 					r = readAs(longer, c.args[1:])
 				}
 			}
 		}
 	case "go":
 		for n := min(2, len(args)); n > 0; n-- {
-			if row := programs.Of("go " + joined(args[:n])); row != nil {
+			if row := programs.OfSub("go", joined(args[:n])); row != nil {
 				r = readAs(row, args[n:])
 				break
 			}

@@ -46,24 +46,29 @@ func (c *simple) place(w *spelt) (string, bool) {
 	case strings.HasPrefix(p, "~-"):
 		return "", false
 	}
-	if c.lost && !rooted(p) {
+	p, ok := throughProc(p)
+	if !ok || c.lost && !rooted(p) {
 		return "", false
 	}
-	return under(c.dir, p), true
+	return c.from(p), true
+}
+
+// from is a path as a program sees it. What stands before a `..` is kept: it may be a link.
+func (st *ground) from(p string) string {
+	if st.dir == "" || rooted(p) || st.dir[0] == '~' || p != ".." && !strings.HasPrefix(p, "../") {
+		return under(st.dir, p)
+	}
+	return st.dir + "/" + p
 }
 
 // removesOf are the operands of rm and rmdir.
 func removesOf(c *simple) []string {
 	var removes []string
-	for _, h := range c.heads {
-		if h.quiet {
+	for n, h := range c.heads {
+		if h.quiet || h.row == nil || h.row.Name != "rm" && h.row.Name != "rmdir" {
 			continue
 		}
-		r := read(c.words[h.at].name(), c.words[h.at+1:h.end])
-		if r.row == nil || r.row.Name != "rm" && r.row.Name != "rmdir" {
-			continue
-		}
-		for _, w := range r.operands() {
+		for _, w := range c.reading(n).operands() {
 			t := w.text
 			if w.shape&dotted != 0 {
 				continue // what find finds, but not all that it looks through

@@ -23,8 +23,10 @@ func editsOf(c *simple) []string {
 			return nil
 		}
 	}
-	name, args := c.words[0].text, c.words[1:]
-	changed := edited(name, args)
+	if c.words[0].text != c.heads[0].name {
+		return nil
+	}
+	changed := edited(c.heads[0].name, c.reading(0))
 	edits := make([]string, 0, len(changed))
 	for i := range changed {
 		if changed[i].shape&perhaps != 0 {
@@ -43,11 +45,10 @@ func editsOf(c *simple) []string {
 }
 
 // edited are the words that name what is changed, by a program of which nothing else is to be expected.
-func edited(name string, args []spelt) []spelt {
-	r := read(name, args)
+func edited(name string, r *reading) []spelt {
 	switch {
 	case name == "sed":
-		return editedBySed(args)
+		return editedBySed(r.args)
 	case r.row == nil || !r.row.Edits || name != r.row.Name:
 		return nil
 	}
@@ -56,7 +57,7 @@ func edited(name string, args []spelt) []spelt {
 			return nil
 		}
 	}
-	reads, writes := operandsOf(name, args)
+	reads, writes := operandsOf(name, r)
 	if kind := r.row.Takes().Kind; (kind == "put" || kind == "move") && len(reads)+len(writes) < 2 {
 		return nil
 	}

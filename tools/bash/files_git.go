@@ -7,8 +7,7 @@ import (
 )
 
 // gitPaths are the paths that a git command changes as it is told to: its operands, and its own configuration.
-func gitPaths(args []spelt) (reads, writes []spelt) {
-	c := gitOf(args)
+func gitPaths(c *gitCall) (reads, writes []spelt) {
 	dir, known := c.starts()
 	first := c.firstPlain()
 	switch c.sub {
@@ -16,6 +15,8 @@ func gitPaths(args []spelt) (reads, writes []spelt) {
 		if known { // nothing is known behind --git-dir and the like
 			writes = c.operands()
 		}
+	case "checkout", "restore", "checkout-index":
+		writes = c.restored()
 	case "config":
 		writes = gitConfigured(c.args)
 	case "remote":
@@ -44,6 +45,18 @@ func gitPaths(args []spelt) (reads, writes []spelt) {
 		}
 	}
 	return seenFrom(dir, reads), seenFrom(dir, writes)
+}
+
+// restored are the files that git checkout, restore and checkout-index write, as far as their words can be nothing
+// else.
+func (c *gitCall) restored() []spelt {
+	switch {
+	case c.sub == "checkout":
+		return behindDashes(c.args)
+	case c.sub == "restore" && c.has("-S", "--staged") != "" && c.has("-W", "--worktree") == "":
+		return nil // it changes the index only
+	}
+	return c.operands()
 }
 
 // firstPlain is the first word behind the sub-command that is no option; "": there is none.
@@ -108,7 +121,7 @@ func gitConfigured(args []spelt) []spelt {
 // reads are the files that git shows: `REV:path`, and what stands behind the options of a command that shows contents.
 // Git's own revisions are among them, as the text does not tell them from names; no rule is about those.
 func (c *gitCall) reads() []spelt {
-	if !gitShows(c.sub) || c.row == nil {
+	if !c.row.Has("contents") {
 		return nil
 	}
 	reads, _ := c.values()
@@ -119,43 +132,6 @@ func (c *gitCall) reads() []spelt {
 		reads = append(reads, w)
 	}
 	return reads
-}
-
-// gitShows says whether a git command shows contents of files.
-func gitShows(sub string) bool {
-	return isOneOf(sub, "show diff log whatchanged format-patch range-diff diff-tree diff-index diff-files blame "+
-		"annotate cat-file archive stash reflog checkout-index apply grep")
-}
-
-// showsText says whether a git command shows more of files than their names.
-func (c *gitCall) showsText() bool {
-	patch := c.has("-p", "-u", "-U", "-L", "-W", "-c", "--patch", "--unified", "--cc", "--patch-with-stat",
-		"--function-context") != ""
-	switch c.sub {
-	case "log", "reflog":
-		return patch
-	case "show", "diff", "stash", "diff-tree":
-		return patch || c.has("-s", "--stat", "--numstat", "--shortstat", "--name-only", "--name-status", "--summary",
-			"--no-patch", "--quiet", "--dirstat") == ""
-	}
-	return c.sub != "blame" && c.sub != "annotate"
-}
-
-// namesBlobs says whether each operand of a git command is `REV:path`.
-func namesBlobs(args []spelt) bool {
-	named := false
-	for i := range args {
-		switch t := args[i].bare; {
-		case t == "--":
-			return false
-		case t == "" || t[0] == '-':
-		case !strings.Contains(t, ":") || strings.HasSuffix(t, ":"):
-			return false
-		default:
-			named = true
-		}
-	}
-	return named
 }
 
 // behindDashes are the words behind `--`.
@@ -170,12 +146,20 @@ func behindDashes(args []spelt) []spelt {
 
 // isOneOf says whether a word is one of a list with blanks between.
 func isOneOf(word, list string) bool {
-	for w := range strings.FieldsSeq(list) {
-		if w == word {
+	if word == "" || strings.IndexByte(word, ' ') >= 0 {
+		return false
+	}
+	for from := 0; ; {
+		i := strings.Index(list[from:], word)
+		if i < 0 {
+			return false
+		}
+		i += from
+		from = i + len(word)
+		if (i == 0 || list[i-1] == ' ') && (from == len(list) || list[from] == ' ') {
 			return true
 		}
 	}
-	return false
 }
 
 func literalSpelt(text string) spelt { return spelt{text: text, bare: text} }

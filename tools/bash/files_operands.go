@@ -8,15 +8,19 @@ import (
 )
 
 // operandsOf are the paths among the arguments of a program that is understood: what it reads, and what it changes.
-func operandsOf(name string, args []spelt) (reads, writes []spelt) {
+func operandsOf(name string, r *reading) (reads, writes []spelt) {
 	if name == "git" {
-		return gitPaths(args)
+		return gitPaths(r.gitCall())
 	}
-	r := read(name, args)
 	if r.row == nil {
 		return nil, nil
 	}
 	reads, writes = r.values()
+	if name == "sed" || name == "gsed" {
+		use := sedOf(name, r.args)
+		inScript, made, _ := use.named()
+		reads, writes = append(reads, inScript...), append(writes, made...)
+	}
 	takes := r.row.Takes()
 	words, kind := r.operands()[r.skipped():], takes.Kind
 	switch {
@@ -28,19 +32,19 @@ func operandsOf(name string, args []spelt) (reads, writes []spelt) {
 	}
 	switch kind {
 	case "path":
-		if !r.changes() {
+		if !r.does(programs.Changes) {
 			return append(reads, words...), writes
 		}
-		return reads, append(writes, backedUp(words, sedOf(name, args).suffix)...)
+		return reads, append(writes, backedUp(words, sedOf(name, r.args).suffix)...)
 	case "write":
 		writes = append(writes, words...)
 	case "put", "move", "link":
-		from, to := put(&r, kind)
+		from, to := put(r, kind)
 		reads, writes = append(reads, from...), append(writes, to...)
 	case "key":
-		return dumped(args)
+		return dumped(r.args)
 	case "archive":
-		reads = append(reads, archived(&r)...)
+		reads = append(reads, archived(r)...)
 	}
 	return reads, writes
 }

@@ -15,6 +15,18 @@ const maxPerhaps = 100
 
 // touch notes the files that a command touches, in all ways to read it.
 func (a *Analysis) touch(f *finding, c *simple, piped bool) {
+	a.touchFrom(f, c, piped)
+	removes := len(a.Removes)
+	for _, other := range c.others {
+		elsewhere := *c
+		elsewhere.stand = stand{ground: other}
+		a.touchFrom(f, &elsewhere, piped)
+	}
+	a.Removes = a.Removes[:removes] // what a line removes is no question because a cd may fail
+}
+
+// touchFrom is touch for one place in which the command may start.
+func (a *Analysis) touchFrom(f *finding, c *simple, piped bool) {
 	if !c.expands() {
 		a.touchOne(f, c, piped, nil)
 		return
@@ -42,6 +54,7 @@ func (a *Analysis) touchOne(f *finding, c *simple, piped bool, seen map[FileUse]
 			t.globs([]spelt{w}, Spread{Write: r.Op != syntax.RdrIn && r.Op != syntax.DplIn})
 		}
 	}
+	t.variables()
 	for i, h := range c.heads {
 		if !h.quiet {
 			t.head(i, piped)
@@ -73,12 +86,41 @@ type toucher struct {
 	perhaps int // words that are perhaps files
 }
 
+// variables notes the files that shells read, or write, because a variable names them.
+func (t *toucher) variables() {
+	words := slices.Clip(t.c.words)
+	for _, a := range t.c.assigns {
+		if a.Name == nil || a.Value == nil || !namesShellFile(a.Name.Value) {
+			continue
+		}
+		for _, w := range t.c.respell(nil, a.Value) {
+			w.text, w.bare = a.Name.Value+"="+w.text, a.Name.Value+"="+w.bare
+			words = append(words, w)
+		}
+	}
+	for _, w := range words {
+		name := assigned(w.text)
+		if !namesShellFile(name) || len(w.bare) <= len(name) {
+			continue
+		}
+		w.text, w.bare = w.text[len(name)+1:], w.bare[len(name)+1:]
+		t.use(&w, FileUse{})
+		if name == "HISTFILE" {
+			t.use(&w, FileUse{Write: true})
+		}
+	}
+}
+
+// namesShellFile knows the variables of bash 5.2 and dash 0.5.12 that name a file which the shell reads by itself.
+func namesShellFile(name string) bool { return isOneOf(name, "BASH_ENV ENV HISTFILE") }
+
 // head notes what the command touches that begins at a head.
 func (t *toucher) head(n int, piped bool) {
 	c, h := t.c, t.c.heads[n]
-	name, args := c.words[h.at].name(), c.words[h.at+1:h.end]
-	reads, writes := operandsOf(name, args)
-	moreReads, moreWrites := furtherOperands(name, args)
+	name, r := h.name, c.reading(n)
+	args := r.args
+	reads, writes := operandsOf(name, r)
+	moreReads, moreWrites := furtherOperands(name, r)
 	reads, writes = append(slices.Clip(reads), moreReads...), append(slices.Clip(writes), moreWrites...)
 	for i := range reads {
 		t.use(&reads[i], FileUse{})
@@ -86,27 +128,31 @@ func (t *toucher) head(n int, piped bool) {
 	for i := range writes {
 		t.use(&writes[i], FileUse{Write: true, InDir: writes[i].shape&perhaps != 0})
 	}
-	if !namesOnly(name) {
+	if !h.row.Has("names") {
 		t.globs(reads, Spread{})
 	}
 	t.globs(writes, Spread{Write: true})
-	s, roots := deepOf(name, args, reads, writes, piped)
+	s, roots := deepOf(r, reads, writes, piped)
 	s.deep = true
 	for i := range roots {
-		if roots[i].shape&globbed != 0 {
+		if roots[i].shape&globbed != 0 || c.wild != "" && !rooted(roots[i].text) {
 			t.globs(roots[i:i+1], s)
 		} else if s.Dir = c.spreadFrom(&roots[i]); s.Dir != "" {
 			t.spread(s)
 		}
 	}
 	if name == "git" {
-		for _, w := range gitSearches(args) {
+		git := r.gitCall()
+		for _, w := range git.searches() {
 			if dir := c.spreadFrom(&w); dir != "" {
 				t.spread(Spread{Dir: dir, deep: true, dotted: true})
 			}
 		}
+		if git.does(programs.Unpacks) && git.has("-n", "--dry-run") == "" {
+			t.a.unsure(false, true, "git "+git.sub+" changes files that the text does not name")
+		}
 	}
-	if name == "ln" || name == "gln" { // of a directory, by which all below it has another name
+	if r.row != nil && r.row.Takes().Kind == "link" { // of a directory, by which all below it has another name
 		for i := range reads {
 			if dir := c.spreadFrom(&reads[i]); dir != "" {
 				t.spread(Spread{Dir: dir, deep: true, dotted: true})
@@ -114,15 +160,19 @@ func (t *toucher) head(n int, piped bool) {
 			}
 		}
 	}
-	r := read(name, args)
-	if r.takes(programs.List) || namesFromFile(name, args) {
-		t.a.unsure(true, false, name+" takes names of files from a file")
+	if name == "sed" || name == "gsed" {
+		if use := sedOf(name, args); len(use.scripts) > 0 || use.foreign {
+			_, _, all := use.named()
+			t.a.unsure(!all, !all, "not all that the script of sed does is in the text")
+		}
 	}
-	if unpacks(name, args) {
+	if r.takes(programs.List) || r.does(programs.Lists) {
+		t.a.unsure(true, false, name+" reads files that the text does not name")
+	}
+	if r.does(programs.Unpacks) || strings.Contains(r.oldLetters(), "x") {
 		t.a.unsure(false, true, name+" changes files that the text does not name")
 	}
-	if (r.takes(programs.Into) && r.row.Takes().Kind != "put" && r.row.Takes().Kind != "move" &&
-		r.row.Takes().Kind != "link" && name != "git") || changesDir(name, args) {
+	if r.takes(programs.Into) && !isOneOf(r.row.Takes().Kind, "put move link") && name != "git" {
 		t.a.unsure(true, true, name+" starts in another directory")
 	}
 	if r.row != nil && r.row.Takes().Kind == "path" && r.row.Takes().First == "" && r.row.Name != "find" {
@@ -139,16 +189,16 @@ func (t *toucher) head(n int, piped bool) {
 // others notes the words of a program of which nobody knows what it does with them.
 func (t *toucher) others(n int, name string, args []spelt, known bool) {
 	h := t.c.heads[n]
-	if wraps(programs.Of(name)) && (n+1 >= len(t.c.heads) || t.c.heads[n+1].sure) {
+	if wraps(h.row) && (n+1 >= len(t.c.heads) || t.c.heads[n+1].sure) {
 		return
 	}
 	switch {
-	case !h.sure, understood(name), namesNoFiles(name), t.values.funcs[name],
+	case !h.sure, understood(h.row), h.row.Has("no files"), t.values.funcs[name],
 		isShell(name) && shellOf(args).text != nil:
 		return
 	case name == "git":
-		git := gitOf(args)
-		if !gitTakesFiles(git.sub) {
+		git := t.c.reading(n).gitCall()
+		if !git.row.Has("takes files") {
 			return
 		}
 		args = git.args
@@ -162,7 +212,7 @@ func (t *toucher) others(n int, name string, args []spelt, known bool) {
 	}
 	for i := range args {
 		w := &args[i]
-		if w.shape&computed != 0 && !runsProject(name) && !known {
+		if w.shape&computed != 0 && !h.row.Has("project") && !known {
 			t.a.unsure(true, true, "the value of "+snippet(w.text)+" is not in the text")
 		}
 		t.perhapsFile(w)
@@ -234,13 +284,24 @@ func (t *toucher) use(w *spelt, u FileUse) {
 		return
 	}
 	p, ok := t.c.place(w)
+	if !ok && t.c.wild != "" && !rooted(w.text) && w.shape&computed == 0 && w.text != "" && w.text != "-" {
+		if w.shape&globbed == 0 { // else it is looked at as one
+			t.globs([]spelt{*w}, Spread{Write: u.Write, Perhaps: u.Perhaps})
+		}
+		return
+	}
 	if !ok {
-		lost := t.c.lost && !rooted(w.text)
-		unknown := lost || w.shape&computed != 0 || strings.HasPrefix(w.text, "~-")
+		through, plain := throughProc(w.text)
+		lost := t.c.lost && !rooted(through)
+		unknown := lost || !plain || w.shape&computed != 0 || strings.HasPrefix(w.text, "~-")
 		if unknown && w.text != "" && w.text != "-" && !u.Perhaps && (u.Write || !t.harmless()) {
 			why := "the value of " + snippet(w.text) + " is not in the text"
-			if w.shape&computed == 0 {
+			switch {
+			case w.shape&computed != 0:
+			case lost:
 				why = "the directory of " + snippet(w.text) + " is not in the text"
+			default:
+				why = snippet(w.text) + " leads where the kernel says"
 			}
 			t.a.unsure(!u.Write, u.Write, why)
 		}
@@ -290,8 +351,8 @@ func plainPath(p string) string {
 // (Analysis.Shows).
 func (t *toucher) harmless() bool {
 	for _, h := range t.c.heads {
-		if name := t.c.words[h.at].name(); !h.quiet && !namesOnly(name) {
-			return name == "git" && len(t.c.stmt.Redirs) == 0
+		if !h.quiet && !h.row.Has("names") {
+			return h.name == "git" && len(t.c.stmt.Redirs) == 0
 		}
 	}
 	return len(t.c.heads) > 0 && len(t.c.stmt.Redirs) == 0
@@ -303,6 +364,9 @@ func (t *toucher) globs(words []spelt, like Spread) {
 		s, ok := t.c.globOf(words[i], like)
 		if !ok {
 			continue
+		}
+		if s.inProc() {
+			t.a.unsure(!s.Write, s.Write || s.Perhaps, snippet(words[i].text)+" leads where the kernel says")
 		}
 		s.dotted = s.dotted || t.values.loose
 		s.folds = t.values.loose
@@ -322,49 +386,39 @@ func (t *toucher) spread(s Spread) {
 	t.a.Spreads = append(t.a.Spreads, s)
 }
 
-// What follows becomes columns of the table of programs.
-
 // understood says whether operandsOf knows which words of a program are files.
-func understood(name string) bool {
-	row := programs.Of(name)
+func understood(row *programs.Program) bool {
 	if row == nil {
-		return alsoReads(name) || name == "link"
-	}
-	switch takes := row.Takes(); {
-	case isOneOf(row.Name, "find chmod"):
-		return true
-	case isOneOf(takes.First, "script filter text"):
 		return false
-	default:
-		return isOneOf(takes.Kind, "path write put move link key")
 	}
-}
-
-// alsoReads knows programs all of whose operands are files to read, and which the table does not know: coreutils 9.1,
-// bsdextrautils 2.38.
-func alsoReads(name string) bool {
-	return programs.Of(name) == nil && isOneOf(name, "pr ptx tsort sum b3sum hd look column colrm col zless zmore "+
-		"bzcat xzcat zstdcat lzcat gzcat batcat view nroff iconv")
+	takes := row.Takes()
+	return !isOneOf(takes.First, "script filter") && isOneOf(takes.Kind, "path write put move link key")
 }
 
 // furtherOperands are files of programs that operandsOf does not know, or not whole. Who makes a file another name may
 // read and change it by that name, so what a link is made of counts as both.
-func furtherOperands(name string, args []spelt) (reads, writes []spelt) {
-	r := read(name, args)
+func furtherOperands(name string, r *reading) (reads, writes []spelt) {
+	args := r.args
 	switch {
-	case alsoReads(name):
-		return plainDashes(args), nil // values of options, too: no rule is about those
-	case name == "ln" || name == "gln":
-		sources, _, _ := moved(&r)
-		sources = slices.Concat(sources, linkedFrom(sources, &r))
+	case r.row == nil:
+	case r.row.Takes().Kind == "link":
+		sources, _, _ := moved(r)
+		sources = slices.Concat(sources, linkedFrom(sources, r))
 		return sources, sources
-	case name == "link":
-		words := plainDashes(args)
-		return words, words
-	case (name == "cp" || name == "gcp") && r.has("-l", "-s", "--link", "--symbolic-link") != "":
-		sources, _, _ := moved(&r)
+	case isShell(name):
+		if use := shellOf(args); use.start != nil {
+			return []spelt{*use.start}, nil
+		}
+	case name == "history" && mayHave(args, "rn"):
+		return plainDashes(args), nil
+	case name == "history" && mayHave(args, "aw"):
+		return nil, plainDashes(args)
+	case name == "enable" && mayHave(args, "f"):
+		return plainDashes(args), nil
+	case r.row.Name == "cp" && r.has("-l", "-s", "--link", "--symbolic-link") != "":
+		sources, _, _ := moved(r)
 		return nil, sources
-	case name == "find" || name == "gfind":
+	case r.row.Name == "find":
 		for i := range args {
 			switch args[i].bare {
 			case "-delete":
@@ -433,78 +487,4 @@ func mayHave(args []spelt, letters string, long ...string) bool {
 		}
 	}
 	return false
-}
-
-// namesFromFile says whether a program reads the names of its files from another one.
-func namesFromFile(name string, args []spelt) bool {
-	switch name {
-	case "wc", "du", "sort":
-		return mayHave(args, "", "--files0-from")
-	case "zip":
-		return mayHave(args, "@")
-	case "cpio", "pax":
-		return true
-	}
-	return false
-}
-
-// unpacks says whether a program changes files whose names stand in another one.
-func unpacks(name string, args []spelt) bool {
-	switch name {
-	case "tar", "gtar", "bsdtar":
-		return len(args) > 0 && (args[0].bare != "" && args[0].bare[0] != '-' && strings.Contains(args[0].bare, "x") ||
-			mayHave(args, "x", "--extract", "--get"))
-	case "unzip", "7z", "patch", "rsync", "cpio", "pax", "unrar", "gunzip", "unxz", "bunzip2", "unzstd", "uudecode":
-		return true
-	case "gzip", "xz", "bzip2", "zstd":
-		return mayHave(args, "d", "--decompress", "--uncompress")
-	}
-	return false
-}
-
-// changesDir says whether a program starts another one, or looks for files, in another directory.
-func changesDir(name string, args []spelt) bool {
-	switch name {
-	case "env":
-		return mayHave(leading(args), "C", "--chdir")
-	case "sudo":
-		return mayHave(leading(args), "DR", "--chdir", "--chroot")
-	case "fd", "fdfind":
-		return mayHave(args, "xX", "--exec", "--exec-batch")
-	}
-	return false
-}
-
-// namesNoFiles says that the words of a program are no files, or that it shows nothing of them.
-func namesNoFiles(name string) bool {
-	return isOneOf(name, "echo printf true false : test [ sleep export declare typeset local readonly unset set shift "+
-		"read cd pushd popd pwd kill wait date whoami id uname hostname which type command basename dirname seq expr "+
-		"tr yes jobs bg fg disown umask ulimit let getopts return break continue exit trap alias unalias hash shopt "+
-		"times printenv nproc uptime ps pgrep pkill killall free df arch logname groups tty stty tput clear reset "+
-		"mapfile readarray caller builtin enable bind help history locale lscpu eval")
-}
-
-// runsProject knows programs that obviously run the project's own code, or work with all of it: an expansion among
-// their words is nothing that a rule about paths could have seen.
-func runsProject(name string) bool {
-	return isOneOf(name, "make gmake ninja cmake ctest meson npm npx pnpm yarn bun bunx deno node go cargo rustc "+
-		"python python2 python3 pip pip3 uv poetry pytest tox nox ruby bundle rake gem php composer java javac mvn "+
-		"gradle gradlew dotnet swift mix elixir docker podman kubectl helm terraform gh glab jest vitest tsc eslint "+
-		"prettier black ruff mypy just task bazel sbt stack cabal zig gcc g++ cc clang clang++")
-}
-
-// gitTakesFiles knows commands of git whose words may be files that they read or change.
-func gitTakesFiles(sub string) bool {
-	return isOneOf(sub, "add apply am checkout restore reset clean stash update-index hash-object stage mergetool "+
-		"difftool bundle worktree clone diff-files read-tree mailinfo send-email notes")
-}
-
-// leading are the options and assignments before the command that a program runs.
-func leading(args []spelt) []spelt {
-	for i := range args {
-		if t := args[i].bare; (t == "" || t[0] != '-') && assigned(t) == "" && (i == 0 || len(args[i-1].bare) != 2) {
-			return args[:i]
-		}
-	}
-	return args
 }

@@ -30,17 +30,18 @@ func (s *script) gitPlaces() (places []string, all bool) {
 			if len(n.Args) == 0 {
 				return true
 			}
-			words, literal := gitWords(n.Args)
-			switch name := words[0]; {
+			switch name, _ := gitWord(n.Args[0].Parts); {
 			case n.Args[0].Lit() == "[": // no glob here
-			case name == "" || slices.Contains(movers, name) && !harmlessCommand(words):
+			case name == "" || slices.Contains(movers, name) && !harmlessCommand(n.Args):
 				all = false
 			case name == "cd":
-				moved, ok := enterEach(at, cdOperands(words[1:]))
+				words, literal := gitWords(n.Args[1:])
+				moved, ok := enterEach(at, cdOperands(words))
 				at, all = union(at, moved), all && ok && literal
 			case name == "git":
 				git = true
-				moved, ok := enterEach(at, gitOperands(words[1:]))
+				words, _ := gitWords(n.Args[1:])
+				moved, ok := enterEach(at, gitOperands(words))
 				places, all = union(places, moved), all && ok
 			}
 		}
@@ -50,13 +51,15 @@ func (s *script) gitPlaces() (places []string, all bool) {
 }
 
 // harmlessCommand says that `command` only says what its words are.
-func harmlessCommand(words []string) bool {
+func harmlessCommand(list []*syntax.Word) bool {
+	words, _ := gitWords(list)
 	return words[0] == "command" && len(words) > 1 && (words[1] == "-v" || words[1] == "-V")
 }
 
 // gitWords returns words without their quotes; one that is not literal is "", and all is then false.
 func gitWords(list []*syntax.Word) (words []string, all bool) {
 	all = true
+	words = make([]string, 0, len(list))
 	for _, w := range list {
 		text, ok := gitWord(w.Parts)
 		words, all = append(words, text), all && ok
@@ -65,6 +68,11 @@ func gitWords(list []*syntax.Word) (words []string, all bool) {
 }
 
 func gitWord(parts []syntax.WordPart) (string, bool) {
+	if len(parts) == 1 {
+		if lit, ok := parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, `\*?[{~`) {
+			return lit.Value, true
+		}
+	}
 	var b strings.Builder
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -146,7 +154,7 @@ func enterEach(places, dirs []string) (moved []string, ok bool) {
 }
 
 // union returns what is in a or b, once; more than maxGitPlaces are not looked at.
-func union(a, b []string) []string {
+func union[T comparable](a, b []T) []T {
 	a = slices.Clone(a)
 	for _, s := range b {
 		if len(a) <= maxGitPlaces && !slices.Contains(a, s) {

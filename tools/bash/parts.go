@@ -17,9 +17,19 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 		Unclear: fault != "" || f.odd || f.tooDeep || f.loops || len(f.broken) > 0 || len(s.text) > maxCommand,
 	}
 	piped := slices.ContainsFunc(f.commands, startsXargs)
+	var fills []fill
 	for i := range f.commands {
+		before := len(a.Files)
 		a.touch(f, &f.commands[i], piped)
+		if len(a.Files) > before {
+			fills = append(fills, makes(&f.commands[i], a.Files[before:])...)
+		}
 		a.add(f, &f.commands[i], inside)
+	}
+	if len(fills) > 0 && a.Hidden == "" {
+		if file := f.runsMade(fills); file != "" {
+			a.Hidden = file + ": the command writes it before it runs it"
+		}
 	}
 	if f.values.unread {
 		a.unsure(true, true, "there are too many nested commands to be checked")
@@ -43,7 +53,7 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 // startsXargs says whether a command may start another one for each line of a pipe.
 func startsXargs(c simple) bool {
 	return slices.ContainsFunc(c.heads,
-		func(h head) bool { return !h.quiet && isOneOf(c.words[h.at].name(), "xargs parallel") })
+		func(h head) bool { return !h.quiet && (h.name == "xargs" || h.name == "parallel") })
 }
 
 // add makes a part of one simple command.
@@ -63,18 +73,22 @@ func (a *Analysis) add(f *finding, c *simple, inside func(string) bool) {
 	if c.expands() {
 		f.values.each(c, func(v *simple) {
 			if len(v.words) > 0 {
-				p.Forms, _ = appendForms(p.Forms, v.words, v.heads)
+				p.Forms, _ = v.appendForms(p.Forms)
 			}
 		})
 	}
 	p.Class, p.Why = c.in.provePart(c.stmt, inside)
+	// a person decides about what is longer
+	if len(c.in.text) <= maxCommand && !p.mayRun(c) {
+		a.unread()
+	}
 	if from, to := leadOf(c); to > 0 && !p.Exact {
 		p.Lead = between(c.in.text, from, to)
 		p.Exact = !strings.HasPrefix(p.Text, p.Lead)
 	}
 	for i := range c.uses {
 		if !c.heads[i].quiet && a.Hidden == "" && c.uses[i].code != "" {
-			a.Hidden = c.words[c.heads[i].at].name() + ": " + c.uses[i].code + " runs what no rule can see"
+			a.Hidden = c.heads[i].name + ": " + c.uses[i].code + " runs what no rule can see"
 		}
 	}
 	if !p.Exact {
@@ -92,13 +106,14 @@ func (a *Analysis) addBroken(text string, inner bool) {
 			continue
 		}
 		p := Part{Text: strings.Trim(piece, wordBreaks), Exact: true, Inner: inner, Why: "R1: does not parse"}
-		read := make([]spelt, len(words))
+		c := simple{words: make([]spelt, len(words))}
 		for i, w := range words {
-			read[i] = spelt{text: w, bare: w}
+			c.words[i] = spelt{text: w, bare: w}
 		}
-		heads := headsOf(read)
+		heads := headsOf(c.words)
+		c.heads = heads[:min(len(heads), maxHeads)]
 		var whole bool
-		p.Forms, whole = appendForms([]string{p.Text}, read, heads[:min(len(heads), maxHeads)])
+		p.Forms, whole = c.appendForms([]string{p.Text})
 		if !whole || len(heads) > maxHeads {
 			a.unread()
 		}
@@ -125,7 +140,7 @@ func personFor(c *simple) string {
 		if h.quiet {
 			continue
 		}
-		switch name := c.words[h.at].name(); name {
+		switch name := h.name; name {
 		case "eval", "source", ".", "exec", "zmodload", "emulate":
 			return name + " runs commands that no rule can see"
 		}
@@ -192,15 +207,14 @@ func runsWords(c *simple) bool {
 			continue
 		}
 		words := c.words[h.at:h.end]
-		name := words[0].name()
 		past := i == 0 || looksPast(c.words, c.heads[i-1].at, h.at) || h.sure && leads(h.via)
 		if !past || words[0].shape&globbed != 0 || c.uses[i].exact() {
 			return true
 		}
-		if runsItsWords(name) {
+		if h.row.Has("exact") {
 			return true
 		}
-		switch name {
+		switch h.name {
 		case "eval", "source", ".", "alias", "trap":
 			return true
 		case "find", "gfind":

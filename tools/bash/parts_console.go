@@ -158,12 +158,33 @@ func fedCode(c *simple, name string) string {
 		}
 	}
 	if c.fed {
-		for line := range strings.Lines(c.in.text) {
-			quotes := func(c rune) bool { return strings.ContainsRune(`'";\`, c) }
-			for piece := range strings.FieldsFuncSeq(line, quotes) {
-				text += strings.TrimPrefix(piece, "n") + "\n" // \n in a format
-			}
+		if name == "psql" || name == "mysql" || name == "mariadb" { // their signs begin with a backslash
+			text += c.in.text
 		}
+		text += c.in.pieces()
 	}
 	return consoleSign(name, text)
+}
+
+// pieces are what stands between quotes, backslashes and ends of lines, each in a line of its own: what a pipe may feed
+// to a program is somewhere in the text. It is worked out once.
+func (s *script) pieces() string {
+	if s.pieced == "" {
+		var b strings.Builder
+		for rest := s.text; rest != ""; {
+			piece, next := rest, ""
+			if i := strings.IndexAny(rest, "'\";\\\n"); i >= 0 {
+				piece, next = rest[:i], rest[i+1:]
+				if rest[i] == '\n' { // it belongs to the piece
+					piece = rest[:i+1]
+				}
+			}
+			if rest = next; piece != "" {
+				b.WriteString(strings.TrimPrefix(piece, "n")) // \n in a format
+				b.WriteByte('\n')
+			}
+		}
+		s.pieced = b.String()
+	}
+	return s.pieced
 }

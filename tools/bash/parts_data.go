@@ -60,10 +60,11 @@ func wholeArray(index syntax.ArithmExpr) bool {
 }
 
 // by notes what a command evaluates among its words: names with a subscript, and what completion expands.
-func (e *evaluation) by(words []spelt) {
-	name, args := words[0].name(), words[1:]
-	r := read(name, args)
-	switch name {
+func (e *evaluation) by(c *simple, n int) {
+	h := &c.heads[n]
+	words := c.words[h.at:h.end]
+	args, r := words[1:], c.reading(n)
+	switch name := h.name; name {
 	case "let":
 		e.wanted = true
 	case "declare", "typeset", "local", "export", "readonly":
@@ -125,7 +126,7 @@ func (e *evaluation) all() {
 
 // expandCommand reads the substitutions in the literal words of one command, and in what it is fed.
 func (e *evaluation) expandCommand(c simple) {
-	sc := scope{dir: c.dir, lost: c.lost, astray: c.astray}
+	sc := scope{stand: c.stand}
 	whole := len(c.words) > 0 && isOneOf(c.words[0].bare, "set printf declare export")
 	for n := range c.words {
 		e.expand(c.words[n].bare, sc, whole)

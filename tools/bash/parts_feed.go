@@ -8,14 +8,8 @@ import (
 
 // piped reads what `echo TEXT |` and here-documents give to a shell.
 func (f *finding) piped(c *syntax.BinaryCmd, sc *scope) {
-	to, ok := c.Y.Cmd.(*syntax.CallExpr)
-	if !ok || len(to.Args) == 0 {
-		return
-	}
-	words := spell(sc.in.text, to.Args)
-	shell := slices.ContainsFunc(headsOf(words), func(h head) bool { return readsCommands(words[h.at].name()) })
 	from, ok := c.X.Cmd.(*syntax.CallExpr)
-	if !shell || !ok || len(from.Args) == 0 {
+	if !ok || len(from.Args) == 0 || !f.feedsCommands(c.Y) {
 		return
 	}
 	if words := spell(sc.in.text, from.Args); words[0].name() == "echo" || words[0].name() == "printf" {
@@ -26,6 +20,17 @@ func (f *finding) piped(c *syntax.BinaryCmd, sc *scope) {
 			f.nested(text, *sc)
 		}
 	}
+}
+
+// feedsCommands says whether a statement that was read runs command lines of its input.
+func (f *finding) feedsCommands(stmt *syntax.Stmt) bool {
+	for i := len(f.commands) - 1; i >= 0; i-- {
+		if c := &f.commands[i]; c.stmt == stmt {
+			return isCallExpr(c.node) &&
+				slices.ContainsFunc(c.heads, func(h head) bool { return readsCommands(h.name) })
+		}
+	}
+	return false
 }
 
 // hereText is the text of a here-document or here-string; not ok: r is none.
@@ -43,8 +48,7 @@ func hereText(text string, r *syntax.Redirect) (string, bool) {
 func (f *finding) fedTexts(c *simple, sc *scope) {
 	shell := false
 	for _, h := range c.heads {
-		name := c.words[h.at].name()
-		shell = shell || readsCommands(name)
+		shell = shell || readsCommands(h.name)
 	}
 	if !shell {
 		return

@@ -17,6 +17,9 @@ const (
 	maxUnfinished = 3
 )
 
+// roomPerCommand is for how many bytes of a text one command is expected.
+const roomPerCommand = 32
+
 // A finding is all that a script would run, as far as the text tells, in the order of the text.
 type finding struct {
 	commands []simple
@@ -27,6 +30,7 @@ type finding struct {
 	bomb     string   // a function that starts itself over and over
 	loops    bool     // what a loop or a choice goes over is computed by a command
 	data     evaluation
+	searched bool // CDPATH may tell where a cd leads
 	odd      bool // functions, coprocesses and what else makes names mean something new
 	values   values
 }
@@ -40,11 +44,9 @@ type simple struct {
 	assigns []*syntax.Assign
 	heads   []head
 	uses    []runsUse // one for each head
-	dir     string    // where `cd DIR` before it leads, seen from where the line starts
-	lost    bool      // a cd before it leads nobody knows where
-	astray  string    // the word of that cd, as written
 	inner   bool      // in a substitution or a nested shell
 	fed     bool      // its input comes from a pipe
+	stand
 	spot
 	feed *feed     // its input; nil: that of the script
 	x    *expander // its words are read with what variables hold; nil: as written
@@ -53,20 +55,18 @@ type simple struct {
 // A scope is what surrounds a command. Commands of one shell share it: `cd` changes it for all that follow.
 type scope struct {
 	in     *script
-	dir    string
-	lost   bool
-	astray string // the word of the cd that made it lost
 	inner  bool
 	fed    bool
 	depth  int
 	region int
 	feed   *feed
+	stand
 }
 
 // found returns what the script would run. It is worked out once.
 func (s *script) found() *finding {
 	if s.finding == nil {
-		s.finding = &finding{}
+		s.finding = &finding{commands: make([]simple, 0, 1+len(s.text)/roomPerCommand)}
 		s.finding.data.f = s.finding
 		s.finding.script(s, scope{in: s})
 		if plain, ok := withoutJoins(s.text); ok {
@@ -127,7 +127,7 @@ func (f *finding) nested(text string, sc scope) {
 // simple reads one simple command, and what its words run.
 func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 	f.values.clock++
-	c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, astray: sc.astray, inner: sc.inner, fed: sc.fed,
+	c := simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed,
 		spot: spot{sc.region, f.values.clock, sc.depth}, feed: feedOf(sc.in, stmt, sc.feed)}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
@@ -144,15 +144,15 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 		c.heads = c.heads[:min(len(c.heads), maxHeads)]
 		c.uses = make([]runsUse, len(c.heads))
 		for i, h := range c.heads {
-			c.uses[i] = runsOf(c.words[h.at:h.end])
-			if name := c.words[h.at].name(); c.uses[i].code == "" && !h.quiet {
-				c.uses[i].code = fedCode(&c, name)
+			c.uses[i] = runsOf(&c, i)
+			if c.uses[i].code == "" && !h.quiet {
+				c.uses[i].code = fedCode(&c, h.name)
 			}
 		}
 	}
 	f.values.computed = f.values.computed || c.expands()
 	f.values.loose = f.values.loose || c.loosens()
-	f.add(c)
+	f.commands = append(f.commands, c)
 	if c.node != nil {
 		f.node(c.node, sc)
 	}
@@ -167,20 +167,18 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 	}
 	f.fedTexts(&c, sc)
 	for n, h := range c.heads {
-		words := c.words[h.at:h.end]
 		if !h.quiet {
-			f.data.by(words)
+			f.data.by(&c, n)
 		}
 		for _, text := range c.uses[n].texts {
 			f.nested(text, *sc)
 		}
 	}
 	if len(c.words) > 0 {
-		sc.enter(f.values.entered(&c))
+		f.searched = f.searched || strings.Contains(sc.in.text, "CDPATH")
+		sc.follow(f.values.entered(&c), f.searched)
 	}
 }
-
-func (f *finding) add(c simple) { f.commands = append(f.commands, c) }
 
 // declared gives `export X=1` the words that rules match.
 func declared(text string, d *syntax.DeclClause) []spelt {

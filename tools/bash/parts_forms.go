@@ -138,10 +138,10 @@ func formsOf(c *simple) (forms []string, whole bool) {
 		if !h.quiet && (h.at > 0 || len(c.assigns) > 0) {
 			// of one text
 			forms = appendForm(forms, strings.Trim(between(c.in.text, c.words[h.at].from, c.words[h.end-1].to),
-				wordBreaks))
+				wordBreaks), "")
 		}
 	}
-	return appendForms(forms, c.words, c.heads)
+	return c.appendForms(forms)
 }
 
 // maxForms bounds the bytes of all forms of a part: a line of wrappers has as many forms as words, and each is as long
@@ -151,13 +151,13 @@ const maxForms = 1 << 20
 // appendForms adds what words mean without quotes and backslashes, from each head on: with the name as written and by
 // its last component, with expansions as written and taken for empty, and git also without its own options. whole is
 // false if there are more than maxForms.
-func appendForms(forms []string, words []spelt, heads []head) (all []string, whole bool) {
+func (c *simple) appendForms(forms []string) (all []string, whole bool) {
 	size := 0
-	for _, h := range heads {
+	for n, h := range c.heads {
 		if h.quiet {
 			continue
 		}
-		words := words[h.at:h.end]
+		words := c.words[h.at:h.end]
 		rest := joined(words[1:])
 		if size += len(rest); size > maxForms {
 			return forms, false
@@ -166,7 +166,7 @@ func appendForms(forms []string, words []spelt, heads []head) (all []string, who
 			rest = ""
 		}
 		forms = appendForm(forms, words[0].text, rest)
-		name := words[0].name()
+		name := h.name
 		forms = appendForm(forms, name, rest)
 		bare := false
 		for i := range words {
@@ -176,7 +176,7 @@ func appendForms(forms []string, words []spelt, heads []head) (all []string, who
 			forms = appendForm(forms, name, joinedBare(words[1:]))
 		}
 		if name == "git" {
-			if git := gitOf(words[1:]); git.sub != "" {
+			if git := c.reading(n).gitCall(); git.sub != "" {
 				forms = appendForm(forms, "git "+git.sub, joined(git.args))
 			}
 		}
@@ -184,8 +184,15 @@ func appendForms(forms []string, words []spelt, heads []head) (all []string, who
 	return forms, true
 }
 
-func appendForm(forms []string, texts ...string) []string {
-	t := strings.Trim(strings.Join(texts, " "), wordBreaks)
+func appendForm(forms []string, name, rest string) []string {
+	same := func(form string) bool {
+		return len(form) == len(name)+1+len(rest) && form[:len(name)] == name && form[len(name)] == ' ' &&
+			form[len(name)+1:] == rest
+	}
+	if slices.ContainsFunc(forms, same) { // no text is put together then
+		return forms
+	}
+	t := strings.Trim(name+" "+rest, wordBreaks)
 	if t == "" || slices.Contains(forms, t) {
 		return forms
 	}

@@ -12,27 +12,40 @@ type head struct {
 	sure    bool   // it is known to be there
 	quiet   bool   // the command is known to be elsewhere; what stands here is probably its argument
 	via     string // the wrapper before it, "" for the first
+
+	name    string            // of the program
+	row     *programs.Program // nil: nobody knows the program
+	reading *reading          // see simple.reading; nil: nobody asked
+}
+
+// newHead is the head at words[at].
+func newHead(words []spelt, at, end int, via string) head {
+	name := words[at].name()
+	return head{at: at, end: end, via: via, name: name, row: programs.Of(name)}
 }
 
 // headsOf finds all heads of words, which are not empty; the sure ones first, from the outside in.
 func headsOf(words []spelt) []head {
-	heads := make([]head, 1, 2)
-	heads[0] = head{end: len(words), sure: true}
+	heads := make([]head, 1)
+	heads[0] = newHead(words, 0, len(words), "")
 	at := 0
 	for {
-		name := words[at].name()
+		h := &heads[len(heads)-1]
+		h.sure = true
+		name := h.name
 		if name == "find" || name == "gfind" {
 			return append(heads, findHeads(words, at, name)...)
 		}
-		row := programs.Of(name)
-		if !wraps(row) || at+1 == len(words) || asks(name, words[at+1].bare) {
+		if !wraps(h.row) || at+1 == len(words) || asks(name, words[at+1].bare) {
 			break
 		}
-		next, certain := behind(row, words[at:])
+		r := readAs(h.row, words[at+1:])
+		h.reading = &r
+		next, certain := r.behind()
 		next += at
 		if !certain {
 			for i := next; i < len(words); i++ {
-				heads = append(heads, head{at: i, end: len(words), via: name})
+				heads = append(heads, newHead(words, i, len(words), name))
 			}
 			return heads
 		}
@@ -40,7 +53,7 @@ func headsOf(words []spelt) []head {
 			break
 		}
 		at = next
-		heads = append(heads, head{at: at, end: len(words), sure: true, via: name})
+		heads = append(heads, newHead(words, at, len(words), name))
 	}
 	if len(heads) == 1 {
 		return heads
@@ -62,7 +75,9 @@ func addQuiet(heads []head, words []spelt, last int) []head {
 			known = known || h.at == i
 		}
 		if !known {
-			heads = append(heads, head{at: i, end: len(words), quiet: true, via: words[last].name()})
+			h := newHead(words, i, len(words), words[last].name())
+			h.quiet = true
+			heads = append(heads, h)
 		}
 	}
 	return heads
@@ -84,10 +99,11 @@ func findHeads(words []spelt, at int, name string) []head {
 		if end == i+1 {
 			continue
 		}
-		heads = append(heads, head{at: i + 1, end: end, sure: true, via: name})
-		inner := headsOf(words[i+1 : end])
-		for _, h := range inner[1:] {
+		for n, h := range headsOf(words[i+1 : end]) {
 			h.at, h.end = h.at+i+1, h.end+i+1
+			if n == 0 {
+				h.via = name
+			}
 			heads = append(heads, h)
 		}
 	}

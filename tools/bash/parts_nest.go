@@ -13,6 +13,7 @@ func isShell(name string) bool { return programs.Of(name).Has("shell") }
 type shellUse struct {
 	text   *spelt // the argument of -c
 	script *spelt // the file that it runs; nil together with text: it reads its input
+	start  *spelt // the file that it runs first, if it is interactive
 	input  bool   // -s: it reads its input, whatever the operands are
 	checks bool   // -n: it runs nothing
 }
@@ -33,7 +34,9 @@ options:
 			name, value, glued := strings.Cut(t[2:], "=")
 			switch {
 			case name == "rcfile" || name == "init-file":
-				i++
+				if i++; i < len(args) {
+					use.start = &args[i]
+				}
 			case name == "command" && glued:
 				use.text = &spelt{text: value, bare: value, shape: args[i].shape}
 			case name == "command":
@@ -163,7 +166,12 @@ func joined(words []spelt) string {
 	if len(words) == 1 {
 		return words[0].text
 	}
+	size := len(words)
+	for i := range words {
+		size += len(words[i].text)
+	}
 	var b strings.Builder
+	b.Grow(size)
 	for i := range words {
 		if i > 0 {
 			b.WriteByte(' ')

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strings"
 
 	"codehand/tools/bash/programs"
@@ -12,35 +13,42 @@ type runsUse struct {
 	texts []string // command lines, or names of programs
 	code  string   // the word that gives code which rules cannot read; "": none does
 	away  string   // the word that takes code from outside the workspace, or from a stream
+	files []spelt  // that it takes code from
 }
 
 // exact says whether a program runs more than its text says.
 func (use *runsUse) exact() bool { return use.texts != nil || use.code != "" || use.away != "" }
 
 // runsOf reads what a program runs besides the words of a wrapper, by its options as far as they are its own.
-func runsOf(words []spelt) (use runsUse) {
+func runsOf(c *simple, n int) (use runsUse) {
+	h := &c.heads[n]
+	words := c.words[h.at:h.end]
 	use.texts = textsOf(words)
-	name, args := words[0].name(), words[1:]
-	row := programs.Of(name)
-	if row.Has("leads") {
-		if next, certain := behind(row, words); certain {
+	name, args := h.name, words[1:]
+	if h.row.Has("leads") {
+		if next, certain := c.reading(n).behind(); certain {
 			args = words[1:next]
 		}
 	}
-	use.read(row, args)
+	use.read(h.row, args)
 	if name == "git" {
-		c := gitOf(args)
-		use.read(programs.Of("git "+c.sub), c.args)
-		use.git(&c, args)
+		git := c.reading(n).gitCall()
+		use.read(programs.OfSub("git", git.sub), git.args)
+		use.git(git, args)
 		return use
 	}
 	for i := range args {
 		if t := args[i].bare; t != "" && t[0] != '-' && t[0] != '+' {
-			use.read(programs.Of(name+" "+t), args[i+1:])
+			use.read(programs.OfSub(name, t), args[i+1:])
 			break
 		}
 	}
 	use.console(name, args)
+	if name == "npm" { // explore PACKAGE [--] COMMAND
+		if i := slices.IndexFunc(args, func(w spelt) bool { return w.bare == "explore" }); i >= 0 && i+2 < len(args) {
+			use.texts = append(use.texts, joined(withoutDashes(args[i+2:])))
+		}
+	}
 	if name == "hatch" { // env:command
 		for i := range words[1:] {
 			if _, command, ok := strings.Cut(words[i+1].text, ":"); ok {
@@ -51,9 +59,17 @@ func runsOf(words []spelt) (use runsUse) {
 	return use
 }
 
+// withoutDashes are the words behind a first `--`, or all.
+func withoutDashes(words []spelt) []spelt {
+	if len(words) > 0 && words[0].bare == "--" {
+		return words[1:]
+	}
+	return words
+}
+
 // read adds what options of a row run.
 func (use *runsUse) read(row *programs.Program, args []spelt) {
-	if row == nil {
+	if !row.RunsByOptions() {
 		return
 	}
 	words := make([]string, len(args))
@@ -75,6 +91,7 @@ func (use *runsUse) read(row *programs.Program, args []spelt) {
 		case programs.RunCode:
 			use.code = args[f.At].text
 		case programs.RunFrom:
+			use.files = append(use.files, value)
 			switch {
 			case isStream(value.bare):
 				use.code = args[f.At].text
@@ -85,10 +102,10 @@ func (use *runsUse) read(row *programs.Program, args []spelt) {
 	}
 }
 
-// isStream says whether a name means what a program reads from its input.
+// isStream says whether a name means what a program reads from its input, or holds what it reads.
 func isStream(name string) bool {
-	return name == "-" || name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") ||
-		strings.HasPrefix(name, "/proc/self/fd/")
+	return name == "-" || name == "/dev/stdin" || strings.HasPrefix(name, "data:") ||
+		strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
 }
 
 // away says whether a path may lead out of the workspace, or into a git directory.
@@ -122,6 +139,14 @@ func (use *runsUse) git(c *gitCall, args []spelt) {
 		}
 	}
 	switch c.sub {
+	case "shell", "remote-ext", "web--browse", "daemon", "for-each-repo":
+		for i := range rest {
+			_, value, glued := strings.Cut(rest[i].text, "=")
+			if !glued {
+				value = joined(rest[i:])
+			}
+			use.texts = append(use.texts, value)
+		}
 	case "bisect":
 		if len(rest) > 1 && rest[0].bare == "run" {
 			use.texts = append(use.texts, joined(rest[1:]), quoted(rest[1:]))

@@ -5,9 +5,15 @@ import (
 )
 
 func (f *finding) stmts(stmts []*syntax.Stmt, sc *scope) {
-	for _, stmt := range stmts {
+	outer := sc.failed
+	sc.failed = nil
+	for i, stmt := range stmts {
+		if i > 0 {
+			sc.settle()
+		}
 		f.stmt(stmt, sc)
 	}
+	sc.failed = union(outer, sc.failed)
 }
 
 // apart reads statements that run in a shell of their own.
@@ -32,10 +38,10 @@ func (f *finding) stmt(stmt *syntax.Stmt, sc *scope) {
 		f.simple(stmt, sc)
 	} else {
 		if len(stmt.Redirs) > 0 {
-			c := simple{in: sc.in, stmt: stmt, dir: sc.dir, lost: sc.lost, inner: sc.inner, fed: sc.fed,
+			c := simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed,
 				spot: spot{sc.region, f.values.clock, sc.depth}}
 			f.values.computed = f.values.computed || c.expands()
-			f.add(c)
+			f.commands = append(f.commands, c)
 		}
 		before := sc.feed
 		sc.feed = feedOf(sc.in, stmt, before)
@@ -70,6 +76,7 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 		for ; c != nil; c = c.Else {
 			f.stmts(c.Cond, sc)
 			f.within(sc, func() { f.stmts(c.Then, sc) })
+			sc.settle()
 		}
 	case *syntax.WhileClause:
 		f.stmts(c.Cond, sc)
@@ -80,6 +87,7 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 		f.loops = f.loops || !literalWord(c.Word)
 		f.word(c.Word, sc)
 		for _, item := range c.Items {
+			sc.settle()
 			for _, p := range item.Patterns {
 				f.loops = f.loops || !literalWord(p)
 				f.word(p, sc)
@@ -126,6 +134,7 @@ func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
 // either reads `a && b` and `a || b`. What is known behind a is known in b; what is known behind `a && b` is known in c
 // of `a && b && c`, whose region is left in sc.
 func (f *finding) either(c *syntax.BinaryCmd, sc *scope) {
+	outer := sc.failed
 	left, ok := c.X.Cmd.(*syntax.BinaryCmd)
 	if ok && c.Op == syntax.AndStmt && left.Op == syntax.AndStmt && len(c.X.Redirs) == 0 && !c.X.Negated {
 		f.either(left, sc)
@@ -133,7 +142,28 @@ func (f *finding) either(c *syntax.BinaryCmd, sc *scope) {
 		f.stmt(c.X, sc)
 	}
 	sc.region = f.values.child(sc.region)
+	if before := sc.stand; c.Op == syntax.OrStmt {
+		sc.settle()
+		defer func() {
+			if leaves(c.Y) { // so that a has not failed
+				sc.stand = stand{ground: before.ground, others: before.others, failed: outer}
+			}
+		}()
+	} else if c.X.Negated {
+		sc.settle()
+	}
 	f.stmt(c.Y, sc)
+}
+
+// leaves says whether a shell goes no further behind a statement.
+func leaves(stmt *syntax.Stmt) bool {
+	switch c := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		return len(c.Args) > 0 && isOneOf(c.Args[0].Lit(), "exit return")
+	case *syntax.Block:
+		return len(c.Stmts) > 0 && leaves(c.Stmts[len(c.Stmts)-1])
+	}
+	return false
 }
 
 func (f *finding) loop(c *syntax.ForClause, sc *scope) {

@@ -9,17 +9,16 @@ import (
 // wraps says whether a program runs its words.
 func wraps(row *programs.Program) bool { return row != nil && row.Takes().Kind == "command" }
 
-// behind returns where the command begins that the wrapper words[0] runs; len(words): there is none. Not certain: an
-// option is not known, so it may begin anywhere behind the wrapper.
-func behind(row *programs.Program, words []spelt) (next int, certain bool) {
-	r := readAs(row, words[1:])
+// behind returns how many words behind the name of a wrapper the command begins that it runs; len(args) + 1: there is
+// none. Not certain: an option is not known, so it may begin anywhere behind the wrapper.
+func (r *reading) behind() (next int, certain bool) {
 	switch {
-	case row.Has("subs") && r.From == 0: // no sub-command that runs one
-		return len(words), true
-	case row.Has("unsure") || !r.Sure:
+	case r.row.Has("subs") && r.From == 0: // no sub-command that runs one
+		return len(r.args) + 1, true
+	case r.row.Has("unsure") || !r.Sure:
 		return r.From + 1, false
 	case r.Command < 0:
-		return len(words), true
+		return len(r.args) + 1, true
 	}
 	return r.Command + 1, true
 }

@@ -27,6 +27,14 @@ func (s *script) prove(inside func(string) bool) (Class, string) {
 			return Writes, why
 		}
 	}
+	return p.proved()
+}
+
+// proved is what is left to say of a line or part in which nothing was wrong.
+func (p *prover) proved() (Class, string) {
+	if p.option != "" {
+		return Writes, p.option
+	}
 	return ReadOnly, ""
 }
 
@@ -37,10 +45,12 @@ func (s *script) provePart(stmt *syntax.Stmt, inside func(string) bool) (Class, 
 		return class, why
 	}
 	p := s.newProver(inside)
-	if why := p.simple(stmt); why != "" {
+	why := p.simple(stmt)
+	p.proofs = append(p.proofs, proof{stmt, why, p.dir, p.option})
+	if why != "" {
 		return Writes, why
 	}
-	return ReadOnly, ""
+	return p.proved()
 }
 
 // newProver returns a prover that stands at the start of the line. There is one per script, since every part of a
@@ -49,7 +59,7 @@ func (s *script) newProver(inside func(string) bool) *prover {
 	if s.prover == nil {
 		s.prover = &prover{text: s.text}
 	}
-	s.prover.inside, s.prover.dir = inside, ""
+	s.prover.inside, s.prover.dir, s.prover.option = inside, "", ""
 	return s.prover
 }
 
@@ -93,13 +103,40 @@ type prover struct {
 	texts  []string // of its words behind the name
 	rest   []word   // its operands
 	paths  []word   // those of the command at hand that passed as paths, for whoever binds them
+	proofs []proof
+	option string // why the line is not ReadOnly as it is written, though it is as Bind makes it; "": nothing
+}
+
+// A proof is what simple found about a statement where no `cd` stands before it, and all that it leaves in the prover
+// for what follows: where it leads itself, and what only Bind mends.
+type proof struct {
+	stmt   *syntax.Stmt
+	why    string
+	dir    string
+	option string
+}
+
+// again is simple for a statement that was perhaps looked at alone already.
+func (p *prover) again(stmt *syntax.Stmt) string {
+	if p.dir == "" {
+		for i := range p.proofs {
+			if kept := &p.proofs[i]; kept.stmt == stmt {
+				p.dir = kept.dir
+				if p.option == "" {
+					p.option = kept.option
+				}
+				return kept.why
+			}
+		}
+	}
+	return p.simple(stmt)
 }
 
 // list is rule R2 for lists, pipes and negation. It returns what is wrong; "": nothing.
 func (p *prover) list(stmt *syntax.Stmt) string {
 	pair, ok := stmt.Cmd.(*syntax.BinaryCmd)
 	if !ok {
-		return p.simple(stmt)
+		return p.again(stmt)
 	}
 	switch {
 	case stmt.Background:

@@ -39,9 +39,9 @@ func (p *prover) git(args []word) string {
 		}
 		return ""
 	}
-	row := programs.Of("git " + name)
+	row := programs.OfSub("git", name)
 	if len(rest) > 0 {
-		if longer := programs.Of("git " + name + " " + rest[0].text); longer != nil {
+		if longer := programs.OfSub("git", name+" "+rest[0].text); longer != nil {
 			row, name, rest = longer, name+" "+rest[0].text, rest[1:]
 		}
 	}

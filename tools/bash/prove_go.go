@@ -17,13 +17,13 @@ func (p *prover) goFault(args []word) string {
 		if n == 2 {
 			sub += " " + args[1].text
 		}
-		if row := programs.Of("go " + sub); row != nil && row.Reads {
+		if row := programs.OfSub("go", sub); row != nil && row.Reads {
 			why := p.match(row, args[n:])
 			switch {
 			case sub == "env" && len(p.rest) == 0:
 				why = "without a name it starts the C compiler"
 			case sub == "list" && why == "":
-				why = goStale(args[n:])
+				why = goStale(row.Read(p.texts), p.texts)
 			}
 			if why != "" {
 				return sub + ": " + why
@@ -48,15 +48,26 @@ func goVariable(name string) string {
 
 // goStale refuses what makes go list look whether packages are stale, for which it starts the compilers and writes its
 // cache (go1.26, cmd/go/internal/list: needStale).
-func goStale(args []word) string {
+func goStale(r programs.Reading, words []string) string {
+	for _, w := range words {
+		if strings.Contains(w, "Stale") {
+			return "word " + snippet(w) + " starts the compiler"
+		}
+	}
 	all, modules := false, false
-	for _, w := range args {
-		fields, listed := strings.CutPrefix(w.text, "-json=")
-		_, no := strconv.ParseBool(fields) // -json=true is all of them, too
-		all = all || w.text == "-json" || listed && (fields == "" || no == nil)
-		modules = modules || w.text == "-m"
-		if strings.Contains(w.text, "Stale") {
-			return "word " + snippet(w.text) + " starts the compiler"
+	for i := range r.Options {
+		o := &r.Options[i]
+		switch {
+		case o.Option == nil:
+		case o.Name == "-json":
+			fields := ""
+			if o.Value >= 0 {
+				fields = words[o.Value][o.ValueFrom:]
+			}
+			_, no := strconv.ParseBool(fields) // -json=true is all of them, too
+			all = all || fields == "" || no == nil
+		case o.Name == "-m":
+			modules = modules || o.Value < 0
 		}
 	}
 	if all && !modules {

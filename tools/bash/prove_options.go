@@ -14,10 +14,13 @@ func (p *prover) match(row *programs.Program, args []word) string {
 	m := matching{p: p, row: row, args: args}
 	p.texts, p.rest = p.texts[:0], p.rest[:0]
 	ended := false
+	var leads []word
 	for _, w := range args {
 		switch ended = ended || w.text == "--"; {
 		case w.leads() && (!ended && !row.Has("glob") || row.Has("response")):
-			return "glob " + snippet(w.text) + " may turn into an option"
+			if leads = append(leads, w); row.Has("response") || row.Has("expression") {
+				return mayLead(w)
+			}
 		case row.Has("response") && strings.HasPrefix(w.text, "@"):
 			return "option " + snippet(w.text) + " is not on the list"
 		}
@@ -35,8 +38,23 @@ func (p *prover) match(row *programs.Program, args []word) string {
 	for _, at := range m.Operands {
 		p.rest = append(p.rest, args[at])
 	}
-	return m.operands()
+	if why := m.operands(); why != "" {
+		return why
+	}
+	// Bound, a path that begins with a dash is ./-. Words of git and go need not be paths, so they are not bound.
+	for _, w := range leads {
+		isPath := slices.ContainsFunc(p.paths, func(path word) bool { return path.in == w.in })
+		if isGit(row) || row.Has("front") || !isPath {
+			return mayLead(w)
+		}
+		if p.option == "" {
+			p.option = "R5: " + row.Name + ": " + mayLead(w)
+		}
+	}
+	return ""
 }
+
+func mayLead(w word) string { return "glob " + snippet(w.text) + " may turn into an option" }
 
 // A matching goes through the words of one program.
 type matching struct {
@@ -217,8 +235,11 @@ func (m *matching) operand(kind string, w word) string {
 			return m.p.path(w)
 		}
 	case "package":
-		if strings.Contains(w.text, "@") {
+		switch {
+		case strings.Contains(w.text, "@"):
 			return "operand " + snippet(w.text) + " asks for a version"
+		case w.glob() && !strings.HasPrefix(w.text, "./") && !strings.HasPrefix(w.text, "/"):
+			return "glob " + snippet(w.text) + " may turn into an import path; begin it with ./"
 		}
 		return m.p.path(w)
 	case "variable":

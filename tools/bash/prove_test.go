@@ -93,6 +93,7 @@ func TestWhy(t *testing.T) {
 		"head -n":                     "R5: head: option -n has no value",
 		"head -n -c":                  "R5: head: value -c of option -n looks like an option",
 		"rg foo *":                    "R5: rg: glob * may turn into an option",
+		"ls && grep x * | cat":        "R5: grep: glob * may turn into an option", // a proof that was kept
 		"git push":                    "R6: git push is not on the list",
 		"git diff --output=x":         "R6: git diff: option --output=x is not on the list",
 		"git -c a=b status":           "R6: git: option -c before the sub-command is not on the list",
@@ -101,6 +102,32 @@ func TestWhy(t *testing.T) {
 		if class, why := newScript(command).prove(inRoot); why != want || class == ReadOnly {
 			t.Errorf("%q: %v %q, want %q", command, class, why, want)
 		}
+	}
+}
+
+// TestValuesAreMissing: a line that ended with the option of a script (`sed -e`) panicked. No option of the table may
+// rely on its value, whatever stands around it.
+func TestValuesAreMissing(t *testing.T) {
+	t.Parallel()
+	lines := 0
+	for _, row := range programs.All() {
+		if strings.ContainsAny(row.Name, "@*") {
+			continue
+		}
+		for _, o := range row.Options() {
+			glued := o.Name + "="
+			for _, words := range [][]string{{o.Name}, {"x", o.Name}, {o.Name, o.Name}, {"-n", o.Name}, {o.Name, "--"}, {glued}, {"''", glued}, {o.Name, "''"}, {o.Name, "x"}} {
+				command := row.Name + " " + strings.Join(words, " ")
+				lines++
+				if binds(command) {
+					checkBind(t, command)
+				}
+				Explain(command, inRoot)
+			}
+		}
+	}
+	if lines < 1000 {
+		t.Errorf("only %d lines", lines)
 	}
 }
 

@@ -11,9 +11,11 @@ type reading struct {
 	programs.Reading
 	row  *programs.Program // nil: nobody knows the program
 	args []spelt
+
+	git *gitCall // see gitCall; nil: nobody asked
 }
 
-// read reads the words behind the name of a program.
+// read reads the words behind the name of a program. The commands of a line are read once: see simple.reading.
 func read(name string, args []spelt) reading { return readAs(programs.Of(name), args) }
 
 func readAs(row *programs.Program, args []spelt) reading {
@@ -27,8 +29,30 @@ func readAs(row *programs.Program, args []spelt) reading {
 	return reading{Reading: row.Read(words), row: row, args: args}
 }
 
-// value is the value of an option.
+// reading is how the program takes its words that begins at a head.
+func (c *simple) reading(n int) *reading {
+	h := &c.heads[n]
+	if h.reading == nil {
+		r := readAs(h.row, c.words[h.at+1:h.end])
+		h.reading = &r
+	}
+	return h.reading
+}
+
+// gitCall is how git takes the words, if the program is git.
+func (r *reading) gitCall() *gitCall {
+	if r.git == nil {
+		c := gitRead(r)
+		r.git = &c
+	}
+	return r.git
+}
+
+// value is the value of an option; of one that has none the zero spelt, which is known and empty.
 func (r *reading) value(o *programs.Found) spelt {
+	if o.Value < 0 {
+		return spelt{}
+	}
 	w := r.args[o.Value]
 	if o.ValueFrom == 0 || o.ValueFrom > len(w.text) {
 		return w
@@ -91,41 +115,40 @@ func (r *reading) skipped() int {
 // instead says whether an option gives what else the first operand is.
 func (r *reading) instead() bool { return given(r.Reading) }
 
-// changes says whether an option makes the program change the files that its operands name.
-func (r *reading) changes() bool {
+// does says whether the program has an effect, always or because of an option.
+func (r *reading) does(e programs.Effect) bool {
+	return r.row != nil && r.row.Always&e != 0 || r.told(e)
+}
+
+// told says whether an option makes the program have an effect.
+func (r *reading) told(e programs.Effect) bool {
 	for i := range r.Options {
-		if o := r.Options[i].Option; o != nil && o.Changes {
+		if o := r.Options[i].Option; o != nil && o.Does&e != 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// deep says whether the program goes down into directories, and whether it follows links there.
-func (r *reading) deep() (deep, follows bool) {
-	if r.row == nil {
-		return false, false
+// oldLetters are the letters of options that stand before all other words without a dash: `tar xf x.tar`.
+func (r *reading) oldLetters() string {
+	if r.row.Has("dashless") && len(r.args) > 0 && !strings.HasPrefix(r.args[0].bare, "-") {
+		return r.args[0].bare
 	}
-	deep, follows = r.row.Has("deep"), r.row.Has("follows")
-	for i := range r.Options {
-		if o := r.Options[i].Option; o != nil {
-			deep, follows = deep || o.Deep, follows || o.Behind
-		}
-	}
-	return deep, deep && follows
+	return ""
 }
 
 // gitRow is the row of a sub-command of git.
 func gitRow(sub string) *programs.Program {
-	if row := programs.Of("git " + sub); row != nil {
+	if row := programs.OfSub("git", sub); row != nil {
 		return row
 	}
-	return programs.Of("git *")
+	return programs.OfSub("git", "*")
 }
 
 // A gitCall is a command line of git.
 type gitCall struct {
-	own  reading // git's own options
+	own  *reading // git's own options
 	sub  string
 	args []spelt // behind the sub-command
 	reading
@@ -133,12 +156,17 @@ type gitCall struct {
 
 // gitOf reads the words behind `git`.
 func gitOf(args []spelt) gitCall {
-	c := gitCall{own: read("git", args)}
+	r := read("git", args)
+	return gitRead(&r)
+}
+
+func gitRead(own *reading) gitCall {
+	c := gitCall{own: own}
 	if len(c.own.Operands) == 0 {
 		return c
 	}
 	at := c.own.Operands[0]
-	c.sub, c.args = args[at].bare, args[at+1:]
+	c.sub, c.args = own.args[at].bare, own.args[at+1:]
 	c.reading = readAs(gitRow(c.sub), c.args)
 	return c
 }

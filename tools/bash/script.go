@@ -26,6 +26,7 @@ type script struct {
 	finding *finding // see found; nil: not yet worked out
 	fault   *string  // see textFault; nil: not yet worked out
 	prover  *prover  // see newProver; nil: nobody asked
+	pieced  string   // see pieces; "": nobody asked
 }
 
 func newScript(text string) *script {

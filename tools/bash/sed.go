@@ -5,6 +5,7 @@ import "strings"
 // A sedUse is what a sed command line does.
 type sedUse struct {
 	scripts []string
+	words   []spelt // of scripts, as far as they are more than text
 	files   []spelt
 	inPlace bool
 	suffix  string // of backups
@@ -24,28 +25,54 @@ func sedOf(name string, args []spelt) sedUse {
 		if use.foreign = use.foreign || o.Option == nil || o.Impossible || o.Shortened; o.Option == nil {
 			continue
 		}
-		value := ""
+		var value spelt
 		if o.Value >= 0 {
-			w := r.value(o)
-			value = w.text
+			value = r.value(o)
 		}
 		switch o.Name {
 		case "-e", "--expression":
-			use.scripts, given = append(use.scripts, value), true
+			if given = true; o.Value >= 0 {
+				use.scripts, use.words = append(use.scripts, value.text), append(use.words, value)
+			}
 		case "-f", "--file":
 			use.foreign, given = true, true
 		case "-i", "--in-place":
-			use.inPlace, use.suffix = true, value
+			use.inPlace, use.suffix = true, value.text
 		}
 	}
 	use.files = r.operands()
 	if !given && len(use.files) > 0 {
-		use.scripts, use.files = append(use.scripts, use.files[0].text), use.files[1:]
+		use.script()
 		if use.scripts[0] == "" && use.inPlace && len(use.files) > 0 { // BSD: sed -i '' script
-			use.scripts, use.files = append(use.scripts, use.files[0].text), use.files[1:]
+			use.script()
 		}
 	}
 	return use
+}
+
+// script takes the first operand for a script.
+func (use *sedUse) script() {
+	use.scripts, use.words = append(use.scripts, use.files[0].text), append(use.words, use.files[0])
+	use.files = use.files[1:]
+}
+
+// named are the files that scripts of sed name, to read and to change. Not all: there may be others.
+func (use *sedUse) named() (reads, writes []spelt, all bool) {
+	all = !use.foreign
+	for i, script := range use.scripts {
+		commands, ok := sedCommands(script)
+		all = all && ok && use.words[i].shape&(computed|globbed) == 0
+		for _, c := range commands {
+			switch w := (spelt{text: c.file, bare: c.file, shape: use.words[i].shape & computed}); {
+			case c.file == "", strings.HasPrefix(c.file, "/dev/std"):
+			case c.name == 'r', c.name == 'R':
+				reads = append(reads, w)
+			default:
+				writes = append(writes, w)
+			}
+		}
+	}
+	return reads, writes, all
 }
 
 // runsBySed says whether a script has the command or the flag e.
@@ -109,6 +136,7 @@ type sedCommand struct {
 	name    byte
 	from    int    // where it begins, with its addresses
 	reaches string // flags of s that run or write: e, w
+	file    string // what r, R, w, W and the flag w name
 	doubt   bool   // it is not understood, or not every sed reads it like this
 }
 
@@ -306,7 +334,9 @@ func (p *sedReader) command() bool {
 		}
 		p.i--
 		return p.until(delimiter)
-	case 'a', 'i', 'c', 'r', 'R', 'w', 'W', 'e', '#':
+	case 'r', 'R', 'w', 'W':
+		p.file()
+	case 'a', 'i', 'c', 'e', '#':
 		p.line()
 	case ':', 'b', 't', 'T':
 		for p.i < len(p.s) && strings.IndexByte(";\n}", p.s[p.i]) < 0 {
@@ -340,13 +370,23 @@ func (p *sedReader) substitute() bool {
 		case 'e', 'w':
 			p.c.reaches += string(c)
 			if p.i++; c == 'w' {
-				p.line()
+				p.file()
 				return true
 			}
 		default:
 			return true
 		}
 	}
+}
+
+// file reads the name of a file: all to the end of the line, with or without blanks before it.
+func (p *sedReader) file() {
+	p.take(" \t")
+	from := p.i
+	for p.i < len(p.s) && p.s[p.i] != '\n' {
+		p.i++
+	}
+	p.c.file = p.s[from:p.i]
 }
 
 // line goes to the end of the line; one that ends in a backslash goes on.

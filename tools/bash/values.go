@@ -136,7 +136,8 @@ func (vs *values) entered(c *simple) []spelt {
 			words = v.words
 		}
 	})
-	if ways > 1 || words[len(words)-1].shape&homely != 0 { // $HOME may be another than ~
+	last := words[len(words)-1]
+	if ways > 1 || last.shape&homely != 0 && last.text[0] == '~' { // $HOME may be another than ~
 		return c.words
 	}
 	return words
@@ -300,7 +301,7 @@ func (f *finding) nestedVariants(c *simple) {
 	}
 	for _, text := range texts {
 		if f.values.unread = f.values.unread || f.texts >= maxTexts/2 || c.depth >= maxNested; !f.values.unread {
-			sc := scope{in: c.in, dir: c.dir, lost: c.lost, astray: c.astray, depth: c.depth, region: c.region}
+			sc := scope{in: c.in, stand: c.stand, depth: c.depth, region: c.region}
 			f.nested(text, sc)
 		}
 	}

@@ -148,7 +148,7 @@ func (x *expander) printedBy(words []spelt, fd *feed) (lines []spelt, known bool
 		made, ok := printed(args)
 		return made, ok
 	case "pwd":
-		return []spelt{literalSpelt(".")}, true
+		return []spelt{hereSpelt()}, true
 	case "ls":
 		return namesListed(args)
 	case "find":
@@ -240,7 +240,11 @@ func printed(args []spelt) (lines []spelt, known bool) {
 				i++
 			case i+1 < len(format) && strings.IndexByte("sbqd", format[i+1]) >= 0:
 				if i++; taken < len(args) {
-					v.text, v.shape = v.text+args[taken].text, v.shape|args[taken].shape
+					text := args[taken].text
+					if format[i] == 'b' {
+						text = unescape(text)
+					}
+					v.text, v.shape = v.text+text, v.shape|args[taken].shape
 				}
 				taken++
 			default:
@@ -271,15 +275,22 @@ func escapeLength(s string) int {
 
 // namesListed is what ls prints: names, not where they are.
 func namesListed(args []spelt) (lines []spelt, known bool) {
-	if len(plainDashes(args)) > 0 || mayHave(args, "lRgonsipFQZITw", "--recursive", "--inode", "--size", "--classify",
+	if mayHave(args, "lRgonsipFQZITw", "--recursive", "--inode", "--size", "--classify",
 		"--quote-name", "--format", "--indicator-style", "--quoting-style") {
 		return nil, false
 	}
-	w := spelt{text: "*", bare: "*", shape: globbed}
+	lines = plainDashes(args)
+	if slices.ContainsFunc(lines, func(w spelt) bool { return w.shape&computed != 0 }) {
+		return nil, false
+	}
+	if mayHave(args, "d", "--directory") && len(lines) > 0 {
+		return lines, true
+	}
+	w := spelt{text: "*", bare: "*", shape: globbed} // of a directory, too
 	if mayHave(args, "aAf", "--all", "--almost-all") {
 		w.shape |= dotted
 	}
-	return []spelt{w}, true
+	return append(lines, w), true
 }
 
 // foundBy is what find prints: its starting points and what is below.
@@ -334,6 +345,9 @@ func pathPrinted(name string, args []spelt) (lines []spelt, known bool) {
 		return nil, false
 	}
 	for _, w := range words {
+		if w.shape&homely != 0 && strings.HasSuffix(name, "name") && !strings.Contains(w.text, "/") {
+			return nil, false // where that is, nobody knows here
+		}
 		switch name {
 		case "basename":
 			w.text, w.shape = path.Base(w.text), w.shape&^homely

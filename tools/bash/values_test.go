@@ -65,7 +65,7 @@ func TestValues(t *testing.T) {
 		"f() { cat $1; }; f x": "x", "f() { cat $2; }; f x y": "y", "f() { g $1; }; g() { cat $1; }; f x": "x", "sh -c 'cat $0 $1' x y": "x y", "env f=x sh -c 'cat $f'": "x", "f=x sh -c 'cat $f'": "r x",
 		"f=x; sh -c \"cat '$f'\"": "$f x", "c='cat x'; $c": "x", "c='cat x'; sh -c \"$c\"": "x", "read f <<< x; cat $f": "x", "read -r a b <<< 'x y'; cat $b": "x y", "read f < l; cat $f": "l r",
 		"printf -v f %s.y x; cat $f": "x.y", "export f=x; cat $f": "x", "declare 'f=x'; cat $f": "x", "declare -n f=g; g=x; cat $f": "r", "declare -l f; f=X; cat $f": "X r", "mapfile -t f <<< x; cat $f": "x", "IFS=:; f=a:b; cat $f \"$f\"": "a:b r",
-		"d=e; cd $d; cat x": "e/x", "for d in e g; do cd $d; cat x; done": "r x", "cat $HOME/x ~/y $PWD/z ~+/w": "w z ~/x ~/y", "f=~/x; cat $f": "~/x", "cat $X/y": "r y", "cat ~-/x": "r ~-/x",
+		"d=e; cd $d; cat x": "e/x x", "for d in e g; do cd $d; cat x; done": "r x", "cat $HOME/x ~/y $PWD/z ~+/w": "w z ~/x ~/y", "f=~/x; cat $f": "~/x", "cat $X/y": "r y", "cat ~-/x": "r ~-/x",
 		"while read f; do cat $f; done <<< x": "x", "while read f; do cat $f; done < l": "l r", "ls | while read f; do cat $f; done": "[. *]", "printf '%s\\n' x y | while read f; do cat $f; done": "x y",
 	} {
 		if got := touchedBy(command); got != want {
@@ -78,11 +78,13 @@ func TestValues(t *testing.T) {
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
-		"cat $(echo x y)": "x y", "cat \"$(echo x)\"": "x", "cat $(echo $(echo x))": "x", "cat $(ls)": "[. *]", "cat $(ls -a)": "[. *]", "cat $(ls d)": "d r", "cat $(find d -name '*.x')": "[d ** *.x] d", "cat $(a)": "r",
+		"cd d; cat x": "d/x x", "cd d && cat x": "d/x", "cd d && cat x; cat y": "d/x d/y y", "cd d || exit; cat x": "d/x", "cd d || { a; exit 1; }; cat x": "d/x", "if cd d; then cat x; else cat y; fi": "d/x d/y y", "(cd d && cat x); cat y": "d/x y",
+		"false && cd d; cat x": "d/x x", "cd d & cat x": "d/x x", "! cd d && cat x": "d/x x", "cd d || cat x": "d/x x", "cd d; cat *": "[. *] [d *]", "cd a && { cd b || exit; cat x; }; cat y": "a/b/x a/b/y y", "case $X in a) cd d;; b) cat x;; esac": "d/x x",
+		"cat $(echo x y)": "x y", "cat \"$(echo x)\"": "x", "cat $(echo $(echo x))": "x", "cat $(ls)": "[. *]", "cat $(ls -a)": "[. *]", "cat $(ls d)": "[. *] d", "cat $(find d -name '*.x')": "[d ** *.x] d", "cat $(a)": "r",
 		"cat $(cat <<< x)": "x", "cat $(cat l)": "l r", "cat $(< l)": "l r", "cat $(basename a/x) $(dirname a/x) $(realpath x)": "a x", "cat $(printf %s.y x)": "x.y", "cat $(true; echo x)": "x", "cat $(echo x | head -1)": "x", "cat $(echo x | rev)": "r",
 		"echo x | xargs cat": "x", "xargs cat <<< 'x y'": "x y", "xargs cat <<E\nx\ny\nE": "x y", "echo x | xargs -I{} cp {} d/{}": "d/x! d/x/x! x", "printf 'x\\0y' | xargs -0 cat": "x y", "echo 'x;y' | xargs -d ';' cat": "r", "echo \"'x y' z\" | xargs cat": "x y z",
 		"a | xargs cat": "r", "a | xargs rm": "w", "xargs -a l cat": "l r", "ls | xargs rm": "[. *]!", "echo x | xargs sh -c 'cat $0'": "x", "ls | grep x | xargs cat": "[. *]", "echo cat x | xargs env": "x",
-		"find . -exec rm {} +": ". .! [. **] [. **]!", "find d -name x -delete": "[d ** x]! d", "find . -name x -exec cat {} \\;": ". [. ** x]", "ln x y": "[x **] [x **]! x x! y! y/x!", "cp -l x y": "x x! y! y/x!", "link x y": "x x! y y!",
+		"find . -exec rm {} +": ". .! [. **] [. **]!", "find d -name x -delete": "[d ** x]! d", "find . -name x -exec cat {} \\;": ". [. ** x]", "ln x y": "[x **] [x **]! x x! y! y/x!", "cp -l x y": "x x! y! y/x!", "link x y": "[x **] [x **]! x x! y! y/x!",
 		"cat <(cat x)": "x", "cat < ${f:-x}": "r x", "f=x; a > $f": "x!", "cat x{1..3}": "[. x*]", "shopt -s dotglob; cat *": "[. *]", "grep -r a s*": "[. s* **] [. s*]", "cat @(a|b)": "[. *]",
 		// programs of which nobody knows what they do
 		"a x": "x?", "a --b=x -cx": "x?", "a $f": "r w", "make $f": "", "a x*": "[. x*]?", "python -c 'open(\"x\")'": "", "echo $f x": "", "fmt x": "x", "git add x": "x?", "git commit -m x": "", "tar xf x": "w x? xf?",

@@ -156,6 +156,8 @@ func unknownSpelt() spelt { return spelt{text: "$(…)", shape: computed} }
 func (sp *speller) put(v spelt, quoted bool) {
 	if v.shape&homely != 0 && len(sp.text) == 0 {
 		sp.shape |= homely
+	} else if v.shape&homely != 0 {
+		v = unknownSpelt() // what is behind other text is an absolute path that is not known here
 	}
 	quoted = quoted || sp.flat
 	if !quoted {
@@ -273,6 +275,12 @@ func (x *expander) param(sp *speller, p *syntax.ParamExp, quoted bool) bool {
 	case h.known && len(h.list) > 0: // any of them
 		h.list = h.list[x.choose(len(h.list)):][:1]
 	}
+	if all && p.Slice != nil {
+		if h, all = partOf(h, p); !all {
+			return false
+		}
+		p = &syntax.ParamExp{Param: p.Param}
+	}
 	h, ok := x.changed(sp, p, h)
 	switch {
 	case !ok || !h.known:
@@ -389,10 +397,13 @@ func ofShell(name string) holds {
 	case "HOME":
 		return holds{[]spelt{{text: "~", bare: "~", shape: homely}}, true}
 	case "PWD":
-		return holds{[]spelt{literalSpelt(".")}, true}
+		return holds{[]spelt{hereSpelt()}, true}
 	}
 	return holds{}
 }
+
+// hereSpelt is where the shell stands. It is not known by name, like a home.
+func hereSpelt() spelt { return spelt{text: ".", bare: ".", shape: homely} }
 
 // bound is the value of one binding.
 func (x *expander) bound(b *binding, name string) holds {
@@ -530,6 +541,26 @@ func mapped(h holds, change func(string) (string, bool)) (holds, bool) {
 		list[i] = v
 	}
 	return holds{list, true}, true
+}
+
+// partOf is `${x[@]:offset:length}` with plain numbers; not ok: nobody knows which elements there are.
+func partOf(h holds, p *syntax.ParamExp) (part holds, ok bool) {
+	from, ok := plainNumber(p.Slice.Offset)
+	if !ok || !h.known || several(h.list) < len(h.list) {
+		return h, false
+	}
+	if p.Index == nil { // of $@, the first of which has the number 1
+		if from--; from < 0 {
+			return h, false
+		}
+	}
+	h.list = h.list[min(from, len(h.list)):]
+	if p.Slice.Length == nil {
+		return h, true
+	}
+	n, ok := plainNumber(p.Slice.Length)
+	h.list = h.list[:min(n, len(h.list))]
+	return h, ok
 }
 
 // sliced is `${x:offset:length}` with plain numbers.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"codehand/filestate"
@@ -19,46 +20,58 @@ const (
 	maxModules = 1000
 )
 
-// configured looks through all configurations of one repository, whose files are below top, and of its submodules, into
-// which git goes for status and diff.
-func (g *inspector) configured(dir, top string) string {
-	common := g.common(dir)
-	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"),
-		filepath.Join(dir, "config.worktree")} {
-		if why := g.config(file); why != "" {
+// configured looks through all configurations of one repository, and of its submodules, into which git goes for status
+// and diff.
+func (g *Inspector) configured(r *repository) string {
+	own := func(key, value string) bool { return isWorktree(key) && real(below(r.dir, value)) == real(r.top) }
+	for _, file := range r.configs() {
+		if _, why := g.config(file, own); why != "" {
 			return why
 		}
 	}
-	if why := g.named(dir, top); why != "" {
+	if why := g.named(r); why != "" {
 		return why
 	}
-	for _, modules := range []string{filepath.Join(common, "modules"), filepath.Join(dir, "modules")} {
+	for _, modules := range []string{filepath.Join(r.common, "modules"), filepath.Join(r.dir, "modules")} {
 		if why := g.modules(modules); why != "" {
 			return why
 		}
 	}
-	return g.submodules(dir, top)
+	return g.submodules(r)
 }
 
-// named looks at the files that the configuration of the repository in dir names and of which git shows lines: each is
-// one of the work tree, whose files are below top, and no rule is about it.
-func (g *inspector) named(dir, top string) string {
-	common := g.common(dir)
-	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"),
-		filepath.Join(dir, "config.worktree")} {
+// configs are the files of a repository's configuration, which need not exist.
+func (r *repository) configs() []string {
+	return []string{filepath.Join(r.common, "config"), filepath.Join(r.common, "config.worktree"),
+		filepath.Join(r.dir, "config.worktree")}
+}
+
+func isWorktree(key string) bool { return strings.EqualFold(key, "core.worktree") }
+
+// named looks at the files that the configuration of a repository names and of which git shows lines: each is one of
+// its work tree, and no rule is about it.
+func (g *Inspector) named(r *repository) (why string) {
+	for _, file := range r.configs() {
 		text, err := g.read(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return unreadable
 		}
-		for _, name := range configFiles(text) {
-			path := below(top, name)
+		configKeys(text, func(key, name string) bool {
+			path := below(r.top, name)
 			switch {
+			case strings.EqualFold(key, "mailmap.blob") && g.Ruled != nil:
+				why = "the repository's configuration has mailmap.blob, which may show a file that a rule covers"
+			case !slices.Contains(fileKeys, strings.ToLower(key)):
 			// `~` is a home, `%` git's own place, and `:` a word of git's about the path.
-			case !ownFile(top, path) || strings.ContainsAny(name[:min(1, len(name))], "~%:"):
-				return "the repository's configuration has " + clip(name) + ", which is no file of it"
-			case g.ruled != nil && g.ruled(path):
-				return "the repository's configuration has " + clip(name) + ", which a rule covers"
+			case !ownFile(r.top, path) || strings.ContainsAny(name[:min(1, len(name))], "~%:"):
+				why = "the repository's configuration has " + clip(name) + ", which is no file of it"
+			case g.Ruled != nil && g.Ruled(path):
+				why = "the repository's configuration has " + clip(name) + ", which a rule covers"
 			}
+			return why == ""
+		})
+		if why != "" {
+			return why
 		}
 	}
 	return ""
@@ -81,14 +94,14 @@ func ownFile(top, path string) bool {
 
 // submodules looks at the repositories that stand where the index has submodules, whether git made them or somebody
 // else.
-func (g *inspector) submodules(dir, top string) string {
+func (g *Inspector) submodules(r *repository) string {
 	why := ""
-	_, err := g.index(filepath.Join(dir, "index"), func(name string, submodule bool) bool {
+	err := g.index(filepath.Join(r.dir, "index"), func(name string, submodule bool) bool {
 		if submodule {
-			if g.left--; g.left < 0 {
+			if g.dirs++; g.dirs > maxModules {
 				why = "the repository has too many submodules to check"
 			} else {
-				_, why = g.at(filepath.Join(top, name, ".git"))
+				why = g.submodule(filepath.Join(r.top, name, ".git"))
 			}
 		}
 		return why != ""
@@ -99,16 +112,31 @@ func (g *inspector) submodules(dir, top string) string {
 	return why
 }
 
+func (g *Inspector) submodule(place string) string {
+	r, why := g.at(place, false)
+	if why == "" && r != nil {
+		return g.configured(r)
+	}
+	return why
+}
+
 // modules looks for repositories below dir. Their core.worktree is git's own doing.
-func (g *inspector) modules(dir string) string {
-	if g.left--; g.left < 0 {
+func (g *Inspector) modules(dir string) string {
+	if g.dirs++; g.dirs > maxModules {
 		return "the repository has too many submodules to check"
 	}
 	if g.isRepository(dir) {
 		for _, name := range []string{"config", "config.worktree"} {
-			if why := g.config(filepath.Join(dir, name), "core.worktree"); why != "" {
+			text, why := g.config(filepath.Join(dir, name), func(key, _ string) bool { return isWorktree(key) })
+			if why != "" {
 				return why
 			}
+			if named := configFiles(text); len(named) > 0 {
+				return "the configuration of a submodule has " + clip(named[0])
+			}
+		}
+		if why := g.links(dir); why != "" {
+			return why
 		}
 		return g.modules(filepath.Join(dir, "modules"))
 	}
@@ -117,8 +145,12 @@ func (g *inspector) modules(dir string) string {
 		return unreadable
 	}
 	for _, e := range entries {
-		if e.IsDir() {
-			if why := g.modules(filepath.Join(dir, e.Name())); why != "" {
+		at := filepath.Join(dir, e.Name())
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			return clip(at) + " is a link in place of a submodule's repository"
+		case e.IsDir():
+			if why := g.modules(at); why != "" {
 				return why
 			}
 		}
@@ -126,29 +158,29 @@ func (g *inspector) modules(dir string) string {
 	return ""
 }
 
-// config looks at one file, which need not exist.
-func (g *inspector) config(file string, except ...string) string {
+// config looks at one file, which need not exist, and returns what is in it.
+func (g *Inspector) config(file string, harmless func(key, value string) bool) (text []byte, why string) {
 	text, err := g.read(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ""
+		return nil, ""
 	}
 	if err != nil || len(text) > maxConfig {
-		return unreadable
+		return nil, unreadable
 	}
-	if key := configRuns(text, except...); key != "" {
-		return "the repository's configuration has " + clip(key)
+	if key := configRuns(text, harmless); key != "" {
+		return nil, "the repository's configuration has " + clip(key)
 	}
-	return ""
+	return text, ""
 }
 
 // read returns what is in a regular file, up to a byte more than may be used.
-func (g *inspector) read(file string) ([]byte, error) {
+func (g *Inspector) read(file string) ([]byte, error) {
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	r, err := g.files.Open(context.Background(), filestate.File{Dir: dir, Name: filepath.Base(file), Path: file})
+	r, err := g.Files.Open(context.Background(), filestate.File{Dir: dir, Name: filepath.Base(file), Path: file})
 	if err != nil {
 		return nil, err
 	}
@@ -159,42 +191,25 @@ func (g *inspector) read(file string) ([]byte, error) {
 // maxIndex is how many bytes of a repository's index are read: some 600,000 files.
 const maxIndex = 64 << 20
 
-// tracks says why what git tracks in dir, whose files are below top, must not be shown; "": no rule is about it.
-func (g *inspector) tracks(dir, top string) string {
-	if why := g.named(dir, top); why != "" {
-		return why
-	}
-	found, err := g.index(filepath.Join(dir, "index"),
-		func(name string, _ bool) bool { return g.ruled(filepath.Join(top, name)) })
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ""
-	case err != nil:
-		return "a rule names files, and the list of files in the repository cannot be read"
-	case found:
-		return "a rule covers a file of the repository; name other files after --"
-	}
-	return ""
-}
-
-// index is indexHas for a file.
-func (g *inspector) index(file string, f func(name string, submodule bool) bool) (bool, error) {
+// index calls f for what a file's index has, until it returns true.
+func (g *Inspector) index(file string, f func(name string, submodule bool) bool) error {
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer dir.Close()
-	r, err := g.files.Open(context.Background(), filestate.File{Dir: dir, Name: filepath.Base(file), Path: file})
+	r, err := g.Files.Open(context.Background(), filestate.File{Dir: dir, Name: filepath.Base(file), Path: file})
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer r.Close()
-	return indexHas(io.NewSectionReader(r, 0, maxIndex), f)
+	_, err = indexHas(io.NewSectionReader(r, 0, maxIndex), f)
+	return err
 }
 
-// clip keeps a key short: a subsection may have any length.
+// clip keeps a key or a path short: both may have any length.
 func clip(key string) string {
-	const most = 80
+	const most = 160
 	if len(key) <= most {
 		return key
 	}

@@ -34,35 +34,44 @@ func KeyRuns(key string) bool {
 }
 
 // configRuns returns the first key of a git configuration file that makes git start programs, as `core.fsmonitor`, or a
-// sentence about the line that git would not understand; "": there is none. except are keys, in lower case, that do not
-// count.
-func configRuns(config []byte, except ...string) string {
+// sentence about the line that git would not understand; "": there is none. What is harmless does not count.
+func configRuns(config []byte, harmless func(key, value string) bool) (found string) {
+	whole := configKeys(config, func(key, value string) bool {
+		if KeyRuns(key) && (harmless == nil || !harmless(key, value)) {
+			found = key
+		}
+		return found == ""
+	})
+	if !whole {
+		return "a line that cannot be read"
+	}
+	return found
+}
+
+// configKeys tells each key of a git configuration file, as it is written, with its value, until each returns false.
+// not whole: a line cannot be read.
+func configKeys(config []byte, each func(key, value string) bool) (whole bool) {
 	g := gitConfig{rest: strings.ReplaceAll(strings.TrimPrefix(string(config), "\ufeff"), "\r\n", "\n")}
 	for {
 		key, ok := g.next()
 		switch {
-		case !ok && g.rest == "":
-			return ""
 		case !ok:
-			return "a line that cannot be read"
-		case KeyRuns(key) && !slices.Contains(except, strings.ToLower(key)):
-			return key
+			return g.rest == ""
+		case !each(key, g.text):
+			return true
 		}
 	}
 }
 
 // configFiles returns the values of fileKeys in a git configuration file that configRuns has nothing against.
 func configFiles(config []byte) (names []string) {
-	g := gitConfig{rest: strings.ReplaceAll(strings.TrimPrefix(string(config), "\ufeff"), "\r\n", "\n")}
-	for {
-		key, ok := g.next()
-		switch {
-		case !ok:
-			return names
-		case slices.Contains(fileKeys, strings.ToLower(key)):
-			names = append(names, g.text)
+	configKeys(config, func(key, value string) bool {
+		if slices.Contains(fileKeys, strings.ToLower(key)) {
+			names = append(names, value)
 		}
-	}
+		return true
+	})
+	return names
 }
 
 // A gitConfig reads keys as git's own reader does (git v2.39, config.c: git_parse_source): several may stand on one

@@ -45,11 +45,11 @@ func TestGitRuns(t *testing.T) {
 		{"[]\nfsmonitor=x\n", unread},
 		{"[core]\n\x00\n", unread},
 	} {
-		if got := configRuns([]byte(c.config)); got != c.want {
+		if got := configRuns([]byte(c.config), nil); got != c.want {
 			t.Errorf("%q gives %q, want %q", c.config, got, c.want)
 		}
 	}
-	if got := configRuns([]byte("[core]\nworktree=../x\n[core]pager=x"), "core.worktree"); got != "core.pager" {
+	if got := configRuns([]byte("[core]\nworktree=../x\n[core]pager=x"), func(key, value string) bool { return isWorktree(key) && value == "../x" }); got != "core.pager" {
 		t.Errorf("with an exception: %q", got)
 	}
 }
@@ -69,7 +69,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, config string) {
-		found := configRuns([]byte(config))
+		found := configRuns([]byte(config), nil)
 		if strings.ContainsRune(config, 0) || len(config) > 1000 {
 			return
 		}

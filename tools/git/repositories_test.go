@@ -74,7 +74,8 @@ func TestRepositoryRuns(t *testing.T) {
 			for name, text := range c.files {
 				write(t, dir, name, text)
 			}
-			if got := RunsPrograms(files, dir, strings.Fields(c.dirs)); got != c.want {
+			g := Inspector{Files: files}
+			if got := g.ReadsOnly(dir, strings.Fields(c.dirs)); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -95,18 +96,20 @@ func TestRepositoryRunsElsewhere(t *testing.T) {
 	}
 	const want = "the repository's configuration has alias.x"
 	for cwd, to := range map[string]string{dir: "link", filepath.Join(dir, "top", "sub"): "."} {
-		if got := RunsPrograms(files, cwd, []string{to}); got != want {
+		g := Inspector{Files: files}
+		if got := g.ReadsOnly(cwd, []string{to}); got != want {
 			t.Errorf("%s in %s: got %q", to, cwd, got)
 		}
 	}
-	if got := RunsPrograms(files, filepath.Join(dir, "top"), []string{filepath.Join(dir, "link")}); got != want {
+	g := Inspector{Files: files}
+	if got := g.ReadsOnly(filepath.Join(dir, "top"), []string{filepath.Join(dir, "link")}); got != want {
 		t.Errorf("got %q", got)
 	}
 }
 
-// `git show HEAD` showed what a rule closes to reading, as a read-only command.
-func TestTracked(t *testing.T) {
-	t.Parallel()
+// sh runs a script of bash with git in dir.
+func sh(t *testing.T, dir, script string) {
+	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		if os.Getenv("CI") != "" {
@@ -114,31 +117,178 @@ func TestTracked(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	const known, unknown = "a rule covers a file of the repository; name other files after --", "a rule names files, and the list of files in the repository cannot be read"
+	cmd := exec.Command("bash", "-ec", `g() { `+git+` -c user.name=a -c user.email=a@b -c protocol.file.allow=always "$@"; }; `+script)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// `git show HEAD` showed what a rule closes to reading, as a read-only command.
+func TestTracked(t *testing.T) {
+	t.Parallel()
+	const unknown = "a rule names files, and the list of files in the repository cannot be read"
+	long := "z/" + strings.Repeat("long", 40)
+	has := func(name string) string {
+		return "a rule covers " + clip(name) + ", which the repository has; name other files after --"
+	}
 	for _, c := range []struct{ setup, asked, want string }{
-		{"", "d/key", known},
-		{"", "a", known},
-		{"", "z/" + strings.Repeat("long", 40), known},
+		{"", "d/key", has("d/key")},
+		{"", "a", has("a")},
+		{"", long, has(long)},
 		{"", "untracked", ""},
-		{"git update-index --index-version 4", "d/key", known},
-		{"git update-index --index-version 4", "z/" + strings.Repeat("long", 40), known},
-		{"git update-index --index-version 4", "untracked", ""},
-		{"git add -N untracked; git update-index --skip-worktree a", "untracked", known}, // version 3
-		{"git update-index --split-index; echo x > new; git add new", "d/key", unknown},
+		{"g update-index --index-version 4", "d/key", has("d/key")},
+		{"g update-index --index-version 4", long, has(long)},
+		{"g update-index --index-version 4", "untracked", ""},
+		{"g add -N untracked; g update-index --skip-worktree a", "untracked", has("untracked")}, // version 3
+		{"g update-index --split-index; echo x > new; g add new", "d/key", unknown},
 		{"echo broken > .git/index", "d/key", unknown},
 		{"rm .git/index", "d/key", ""},
-		{"rm -rf .git; git init -q --object-format=sha256; git add a d", "d/none", unknown},
+		{"rm -rf .git; g init -q --object-format=sha256; g add a d", "d/none", unknown},
 	} {
-		dir := t.TempDir()
-		cmd := exec.Command("bash", "-ec", git+` init -q; mkdir d z; touch a d/key d/other untracked z/`+strings.Repeat("long", 40)+`; git add a d z; `+c.setup)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", c.setup, err, out)
-		}
-		files := filestate.New(filestate.Options{})
-		g := inspector{files: files, left: maxModules, ruled: func(path string) bool { return path == filepath.Join(dir, c.asked) }}
-		if got := g.tracks(filepath.Join(dir, ".git"), dir); got != c.want {
+		dir := leaktest.Dir(t)
+		sh(t, dir, "g init -q; mkdir d z; touch a d/key d/other untracked "+long+"; g add a d z; "+c.setup)
+		g := Inspector{Files: filestate.New(filestate.Options{}), Ruled: func(path string) bool { return path == filepath.Join(dir, c.asked) }}
+		if got := g.Shows(dir, []Show{{Whole: true}}); got != c.want {
 			t.Errorf("%q, a rule about %s: got %q, want %q", c.setup, c.asked, got, c.want)
+		}
+	}
+}
+
+// What git read was not held against the roots: one file of the repository was enough to show another one's history.
+func TestRepositoryLeadsOut(t *testing.T) {
+	t.Parallel()
+	const init = "g init -q -b main root; cd root; echo a > a; g add a; g commit -qm one; "
+	// a main repository outside of the roots, and others in them
+	const main = "g init -q -b main main; cd main; echo a > a; g add a; g commit -qm one; "
+	for _, c := range []struct {
+		name, setup, from, want string // DIR stands for the directory in which the setup began
+	}{
+		{"plain", init, "root", ""},
+		{"from below", init + "mkdir -p b/c", "root/b/c", ""},
+		{"a worktree of a repository in the roots", init + "g worktree add -q w", "root/w", ""},
+		{"a worktree of one outside", main + "g worktree add -q ../root", "root", ""},
+		{"a submodule", main + "cd ..; " + init + "g submodule --quiet add ../main sub; g commit -qm two", "root", ""},
+		{"from in a submodule", main + "cd ..; " + init + "g submodule --quiet add ../main sub; g commit -qm two", "root/sub", ""},
+		{"a submodule of which the repository is outside", main + "cd ..; g init -q top; cd top; g submodule --quiet add ../main root; mv root ..; cd ..; rm -rf top/x; sed -i 's|\\.\\./\\.git|../top/.git|' root/.git; g config -f top/.git/modules/root/config core.worktree ../../../../root", "root", ""},
+		{"a clone that shares within the roots", init + "g clone -qs . c; g clone -qs c e", "root/e", ""},
+		{"hooks elsewhere", init + "rm -r .git/hooks; ln -s /usr/bin .git/hooks", "root", ""},
+		{"HEAD is a link", init + "ln -sf refs/heads/none .git/HEAD", "root", ""},
+		{"above the roots, on stdio", "g init -q .; mkdir root", "root", ""},
+		{"above the roots", "g init -q .; mkdir root", "root", "DIR/.git is outside of the roots"},
+		{"a .git file", main + "mkdir ../root; echo gitdir: DIR/main/.git > ../root/.git", "root", "DIR/root/.git leads to DIR/main/.git, which is outside of the roots"},
+		{"a .git file of another's worktree", main + "g worktree add -q ../w; mkdir ../root; cp ../w/.git ../root/.git", "root", "DIR/root/.git leads to DIR/main/.git/worktrees/w, which is outside of the roots"},
+		{"a .git file that is a link", main + "g worktree add -q ../w; mkdir ../root; ln -s ../w/.git ../root/.git", "root", "DIR/root/.git leads to DIR/w/.git, which is outside of the roots"},
+		{".git is a link", main + "mkdir ../root; ln -s ../main/.git ../root/.git", "root", "DIR/root/.git leads to DIR/main/.git, which is outside of the roots"},
+		{"commondir", main + "cd ..; " + init + "echo ../../main/.git > .git/commondir", "root", "DIR/root/.git/commondir leads to DIR/main/.git, which is outside of the roots"},
+		{"alternates", main + "cd ..; " + init + "echo ../../../main/.git/objects > .git/objects/info/alternates", "root", "DIR/root/.git/objects/info/alternates leads to DIR/main/.git/objects, which is outside of the roots"},
+		{"alternates of alternates", main + "cd ..; " + init + "g clone -qs . c; g clone -qs c e; echo DIR/main/.git/objects > .git/objects/info/alternates", "root/e", "DIR/root/.git/objects/info/alternates leads to DIR/main/.git/objects, which is outside of the roots"},
+		{"quoted alternates", init + `echo '"x"' > .git/objects/info/alternates`, "root", "DIR/root/.git/objects/info/alternates has a line that cannot be read"},
+		{"objects", main + "cd ..; " + init + "rm -r .git/objects; ln -s ../../main/.git/objects .git/objects", "root", "DIR/root/.git/objects leads to DIR/main/.git/objects, which is outside of the roots"},
+		{"a pack", main + "cd ..; " + init + "touch ../x.pack; ln -s ../../../../x.pack .git/objects/pack/pack-x.pack", "root", "DIR/root/.git/objects/pack/pack-x.pack leads to DIR/x.pack, which is outside of the roots"},
+		{"a branch", main + "cd ..; " + init + "ln -s DIR/main/.git/refs/heads/main .git/refs/heads/x", "root", "DIR/root/.git/refs/heads/x leads to DIR/main/.git/refs/heads/main, which is outside of the roots"},
+		{"the log", main + "cd ..; " + init + "ln -sf DIR/main/.git/logs/HEAD .git/logs/HEAD", "root", "DIR/root/.git/logs/HEAD leads to DIR/main/.git/logs/HEAD, which is outside of the roots"},
+		{"the index", main + "cd ..; " + init + "ln -sf DIR/main/.git/index .git/index", "root", "DIR/root/.git/index leads to DIR/main/.git/index, which is outside of the roots"},
+		{"patterns", init + "echo x > ../secret; ln -sf DIR/secret .git/info/exclude", "root", "DIR/root/.git/info/exclude leads to DIR/secret, which is outside of the roots"},
+		{"patterns that a rule covers", init + "echo x > secret; ln -sf ../../secret .git/info/attributes", "root", "DIR/root/.git/info/attributes leads to DIR/root/secret, which a rule covers"},
+		{"a link in a directory behind a link", main + "cd ..; " + init + "mkdir o; mv .git/logs o/logs; ln -s ../o/logs .git/logs; ln -s DIR/main/.git/index o/logs/x", "root", "DIR/root/o/logs/x leads to DIR/main/.git/index, which is outside of the roots"},
+		{"a submodule's .git file", main + "g worktree add -q ../w; cd ..; " + init + "g init -q sub; touch sub/f; g -C sub add f; g -C sub commit -qm sub; g add sub; rm -rf sub/.git; cp ../w/.git sub/.git", "root", "DIR/root/sub/.git leads to DIR/main/.git/worktrees/w, which is outside of the roots"},
+		{"a submodule's repository", main + "cd ..; " + init + "mkdir .git/modules; ln -s ../../../main/.git .git/modules/x", "root", "DIR/root/.git/modules/x is a link in place of a submodule's repository"},
+		{"a submodule's links", main + "cd ..; " + init + "g submodule --quiet add ../main sub; ln -s DIR/main/.git/index .git/modules/sub/x", "root", "DIR/root/.git/modules/sub/x leads to DIR/main/.git/index, which is outside of the roots"},
+		{"a submodule's configuration", init + "mkdir -p .git/modules; g init -q --bare .git/modules/x; g -C .git/modules/x config mailmap.file ../../x", "root", "the configuration of a submodule has ../../x"},
+		{"a blob of names", init + "g config mailmap.blob HEAD:secret", "root", "the repository's configuration has mailmap.blob, which may show a file that a rule covers"},
+		{"core.worktree", main + "cd ..; " + init + "g config core.worktree DIR/main", "root", "the repository's configuration has core.worktree"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := leaktest.Dir(t)
+			sh(t, dir, strings.ReplaceAll(c.setup, "DIR", dir))
+			root := filepath.Join(dir, "root")
+			g := Inspector{Files: filestate.New(filestate.Options{}), Inside: func(path string) bool { return isBelow(root, real(path)) },
+				Ruled: func(path string) bool { return path == filepath.Join(root, "secret") }, Above: c.name != "above the roots"}
+			if got := g.ReadsOnly(dir, []string{c.from}); got != strings.ReplaceAll(c.want, "DIR", dir) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Rules about files were passed by commands that show what git kept before, or by names that are no files of the work
+// tree; and a rule about one file kept git from showing any other.
+func TestShows(t *testing.T) {
+	t.Parallel()
+	const mark = "a rule"
+	dir := leaktest.Dir(t)
+	sh(t, dir, "g init -q -b main .; mkdir s src; touch s/key src/a src/b b; g add .; g commit -qm one; touch src/new")
+	for _, c := range []struct {
+		name string
+		show Show
+		asks bool
+	}{
+		{"git diff", Show{Trees: true}, true},
+		{"git diff -- src", Show{Trees: true, Dashes: true, Paths: []string{"src"}}, false},
+		{"git diff src b", Show{Trees: true, Words: []string{"src", "b"}}, false},
+		{"git diff s", Show{Trees: true, Words: []string{"s"}}, true},
+		{"git diff HEAD src", Show{Trees: true, Words: []string{"HEAD", "src"}}, false},
+		{"git diff HEAD", Show{Trees: true, Words: []string{"HEAD"}}, true},
+		{"git diff HEAD -- b", Show{Trees: true, Words: []string{"HEAD"}, Dashes: true, Paths: []string{"b"}}, false},
+		{"git diff -- ':!b'", Show{Trees: true, Dashes: true, Paths: []string{":!b"}}, true},
+		{"git -C src diff -- .", Show{From: "src", Trees: true, Dashes: true, Paths: []string{"."}}, false},
+		{"git -C src diff -- ../s", Show{From: "src", Trees: true, Dashes: true, Paths: []string{"../s"}}, true},
+		{"git -C s diff -- .", Show{From: "s", Trees: true, Dashes: true, Paths: []string{"."}}, true},
+		{"git diff /…/src", Show{Trees: true, Words: []string{filepath.Join(dir, "src")}}, false},
+		{"git diff HEAD:src HEAD~1:src", Show{Trees: true, Words: []string{"HEAD:src", "HEAD~1:src"}}, false},
+		{"git diff HEAD:s HEAD:src", Show{Trees: true, Words: []string{"HEAD:s", "HEAD:src"}}, true},
+		{"git diff HEAD: HEAD~1:", Show{Trees: true, Words: []string{"HEAD:", "HEAD~1:"}}, true},
+		{"git show HEAD:b", Show{Past: true, Words: []string{"HEAD:b"}}, false},
+		{"git show HEAD:s/key", Show{Past: true, Words: []string{"HEAD:s/key"}}, true},
+		{"git -C src show HEAD:s/key", Show{From: "src", Past: true, Words: []string{"HEAD:s/key"}}, true},
+		{"git -C s show :./key", Show{From: "s", Past: true, Words: []string{":./key"}}, true},
+		{"git -C src show :0:../s/key", Show{From: "src", Past: true, Words: []string{":0:../s/key"}}, true},
+		{"git show HEAD@{0}:s/key", Show{Past: true, Words: []string{"HEAD@{0}:s/key"}}, true},
+		{"git show :/one", Show{Past: true, Words: []string{":/one"}}, true},
+		{"git show HEAD:b HEAD", Show{Past: true, Words: []string{"HEAD:b", "HEAD"}}, true},
+		{"git show", Show{Past: true}, true},
+		{"git show -- src", Show{Past: true, Dashes: true, Paths: []string{"src"}}, false},
+		{"git show --stat", Show{Past: true, Blobs: true}, false},
+		{"git show --stat HEAD~1 @", Show{Past: true, Blobs: true, Words: []string{"HEAD~1", "@"}}, false},
+		{"git show --stat 1234abc", Show{Past: true, Blobs: true, Words: []string{"1234abc"}}, true},
+		{"git show --stat 1234abc^{commit}", Show{Past: true, Blobs: true, Words: []string{"1234abc^{commit}"}}, false},
+		{"git show --stat HEAD:s/key", Show{Past: true, Blobs: true, Words: []string{"HEAD:s/key"}}, true},
+		{"git cat-file -p HEAD", Show{Past: true, Blobs: true, Dashes: true, Words: []string{"HEAD"}}, false},
+		{"git cat-file -p 1234abc", Show{Past: true, Blobs: true, Dashes: true, Words: []string{"1234abc"}}, true},
+		{"git cat-file -p b", Show{Past: true, Blobs: true, Dashes: true, Words: []string{"b"}}, true},
+		{"anything", Show{Past: true, Whole: true}, true},
+		// what is not tracked now
+		{"git log -p -- gone", Show{Past: true, Dashes: true, Paths: []string{"gone"}}, false},
+	} {
+		key := filepath.Join(dir, "s")
+		g := Inspector{Files: filestate.New(filestate.Options{}), Ruled: func(path string) bool { return isBelow(key, path) },
+			Below: func(place string) bool { return isBelow(place, key) || isBelow(key, place) }}
+		if got := g.Shows(dir, []Show{c.show}); strings.HasPrefix(got, mark) != c.asks {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+	// A rule that may be about anything: only what is still there is known.
+	for name, show := range map[string]Show{
+		"git log -p -- src/a": {Past: true, Dashes: true, Paths: []string{"src/a"}}, "git log -p -- src": {Past: true, Dashes: true, Paths: []string{"src"}},
+		"git diff": {Trees: true}, "git diff HEAD": {Trees: true, Words: []string{"HEAD"}}, "git log -p -- gone": {Past: true, Dashes: true, Paths: []string{"gone"}},
+	} {
+		g := Inspector{Files: filestate.New(filestate.Options{}), Ruled: func(path string) bool { return filepath.Base(path) == ".env" }, Below: func(string) bool { return true }}
+		if got, asks := g.Shows(dir, []Show{show}), name != "git log -p -- src/a" && name != "git diff"; strings.HasPrefix(got, mark) != asks {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	// The root is a directory of a repository: what the others have is not shown.
+	for name, show := range map[string]Show{
+		"git diff": {Trees: true}, "git diff -- .": {Trees: true, Dashes: true, Paths: []string{"."}}, "git show HEAD:b": {Past: true, Words: []string{"HEAD:b"}}, "git show HEAD:src/a": {Past: true, Words: []string{"HEAD:src/a"}},
+		"git show": {Past: true}, "git show -- a": {Past: true, Dashes: true, Paths: []string{"a"}},
+	} {
+		root := filepath.Join(dir, "src")
+		g := Inspector{Files: filestate.New(filestate.Options{}), Above: true, Inside: func(path string) bool { return isBelow(root, path) }}
+		asks := name == "git diff" || name == "git show HEAD:b" || name == "git show"
+		if got := g.Shows(root, []Show{show}); strings.HasPrefix(got, "the repository has files outside of the roots") != asks {
+			t.Errorf("%s in a directory of a repository: %q", name, got)
 		}
 	}
 }

@@ -49,6 +49,8 @@ func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
 		switch {
 		case errors.Is(c.Err, filestate.ErrLinked):
 			head = c.Path + " has more hard links now; an undo would separate them."
+		case errors.Is(c.Err, filestate.ErrMode):
+			head = c.Path + " has another mode since that change."
 		case errors.Is(c.Err, disk.ErrDirectory):
 			head, then = c.Path+" is a directory now.", undoInTheWay
 		case isSpecial:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/editing"
 	"codehand/tools/results"
 	"codehand/tools/textedit"
@@ -35,7 +36,11 @@ func KeptContent(id string, content []byte) string {
 
 // UndoneFiles says of each file what it is now, or what it would be if the undo was only tried. hidden has the indexes
 // of the changes that it does not show completely.
-func UndoneFiles(changes []filestate.Change, tried bool) (text string, hidden []int) {
+func UndoneFiles(e journal.Entry, changes []filestate.Change, tried bool) (text string, hidden []int) {
+	modes := make(map[string]string)
+	for _, f := range e.Files {
+		modes[f.Path] = f.Mode
+	}
 	var b strings.Builder
 	would := ""
 	if tried {
@@ -43,6 +48,8 @@ func UndoneFiles(changes []filestate.Change, tried bool) (text string, hidden []
 	}
 	for i, c := range changes {
 		switch {
+		case c.Before == c.After && modes[c.Path] != "":
+			fmt.Fprintf(&b, "\n%s: %srestored", c.Path, would)
 		case c.Before == c.After:
 			fmt.Fprintf(&b, "\n%s: already has that content", c.Path)
 		case c.After == "":
@@ -51,6 +58,9 @@ func UndoneFiles(changes []filestate.Change, tried bool) (text string, hidden []
 			fmt.Fprintf(&b, "\n%s: %screated again", c.Path, would)
 		default:
 			fmt.Fprintf(&b, "\n%s: %srestored", c.Path, would)
+		}
+		if was, _, ok := strings.Cut(modes[c.Path], ">"); ok {
+			b.WriteString(", mode " + was)
 		}
 		diff, whole := editing.ContentDiff(c.Old, c.New, editing.MaxDiff/len(changes))
 		if diff == "" || c.Before == c.After {

@@ -11,7 +11,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// Line is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`.
+// Line is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`. Of what changed while a command
+// ran it names the command.
 func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time) string {
 	by := e.By.Tool
 	if e.Kept != "" {
@@ -22,6 +23,9 @@ func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Tim
 		names = append(names, changedFile(env, e, f))
 	}
 	line := e.ID + " " + changeTime(e.Time, now) + " " + by + " " + strings.Join(names, ", ")
+	if e.By.Command != "" {
+		line += " [while this ran: " + e.By.Command + "]"
+	}
 	for _, mark := range changeMarks(e) {
 		line += " [" + mark + "]"
 	}
@@ -42,14 +46,22 @@ func changedFile(env tool.Env, e journal.Entry, f journal.EntryFile) string {
 	if e.Kept != "" {
 		return name
 	}
-	name += fmt.Sprintf(" +%d -%d", f.Added, f.Removed)
+	if f.Why == "" {
+		name += fmt.Sprintf(" +%d -%d", f.Added, f.Removed)
+	}
+	if f.Mode != "" {
+		name += " mode " + f.Mode
+	}
 	switch f.Op {
 	case "create":
 		name += " (new file)"
 	case "delete":
 		name += " (removed)"
 	}
-	if f.NoCopy {
+	switch {
+	case f.Why != "":
+		name += " (cannot be undone: " + f.Why + ")"
+	case f.NoCopy:
 		name += " (no copy: over 32 MiB)"
 	}
 	return name
@@ -102,8 +114,9 @@ func JSON(env tool.Env, view *View, entries []journal.Entry, more bool) (tool.Re
 		e.Files = view.Files(e)
 		raw := wording.Data(struct {
 			journal.Entry
-			Tool string `json:"tool,omitempty"`
-		}{e, e.By.Tool})
+			Tool    string `json:"tool,omitempty"`
+			Command string `json:"command,omitempty"`
+		}{e, e.By.Tool, e.By.Command})
 		if text += string(raw) + ","; len(list) > 0 && !room.Fits(text) {
 			more = true
 			break

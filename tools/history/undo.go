@@ -75,7 +75,7 @@ func UndoneLine(env tool.Env, e journal.Entry, changes []filestate.Change) (line
 			notes = []string{"[to take that back, undo change " + changes[made].ID + "]"}
 		}
 		return "Wrote this content:\n" + Line(env, e, e.Files, time.Now()), notes
-	case !slices.ContainsFunc(changes, func(c filestate.Change) bool { return c.Before != c.After }):
+	case !slices.ContainsFunc(changes, func(c filestate.Change) bool { return c.Before != c.After }) && made < 0:
 		return "There is nothing to take back: the files already are as they were before this change:\n" +
 			Line(env, e, e.Files, time.Now()), nil
 	}
@@ -105,7 +105,7 @@ const maxRedone = 4
 func Own(ctx context.Context, env tool.Env, e journal.Entry) bool { return own(ctx, env, e, maxRedone) }
 
 func own(ctx context.Context, env tool.Env, e journal.Entry, deep int) bool {
-	if env.Shared || deep == 0 || e.Kept != "" || e.By.Principal != env.Key.Principal ||
+	if env.Shared || deep == 0 || e.Kept != "" || e.By.Command != "" || e.By.Principal != env.Key.Principal ||
 		e.By.Session != env.Key.Session {
 		return false
 	}
@@ -134,6 +134,17 @@ func UndoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) 
 			"To take back the change before it, call again.", err)
 	case len(conflicts) > 0:
 		return undoConflictRefusal(conflicts, err)
+	case errors.Is(err, journal.ErrNoCopy) && e.By.Command != "":
+		var files []string
+		for _, f := range e.Files {
+			if f.Why != "" && len(files) < 3 {
+				files = append(files, wording.ShownName(env, f.Path)+" ("+f.Why+")")
+			}
+		}
+		return tool.Refuse(tool.UndoUnavailable,
+			"What was changed while a command ran can only be taken back where it is known what each file was before. "+
+				"Of change %s it is not: %s. Restore it from version control or a backup.", e.ID,
+			strings.Join(files, ", "))
 	case errors.Is(err, journal.ErrNoCopy):
 		return tool.Refuse(tool.UndoUnavailable,
 			"There is no copy of what change %s replaced: a file was over 32 MiB, or the copy is damaged. Restore it "+

@@ -24,7 +24,7 @@ func BenchmarkBefore(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer r.Close()
-			e := Event{Roots: []string{b.TempDir()}, Tool: "run_shell", Aliases: []string{"Bash"}, Input: []byte(`{"command":"ls"}`)}
+			e := Event{Place: Place{Roots: []string{b.TempDir()}}, Tool: "run_shell", Aliases: []string{"Bash"}, Input: []byte(`{"command":"ls"}`)}
 			for b.Loop() {
 				if o, err := r.Before(b.Context(), e); err != nil || o.Opinions != nil {
 					b.Fatalf("%+v, %v", o, err)

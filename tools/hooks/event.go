@@ -1,10 +1,13 @@
 package hooks
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"time"
 
 	"codehand/tools/permission"
+	"codehand/tools/sandbox"
 )
 
 // The events. The first four are about a call and may be answered, but for an asynchronous hook; the others are for
@@ -42,9 +45,8 @@ type Event struct {
 	Session   string // as the audit names it
 	Agent     string // id of the sub-agent whose call it is; "": none's
 	AgentType string
-	Roots     []string // canonical; the first is the project's directory
-	Cwd       string
 	Mode      permission.Mode
+	Place
 
 	// Of a call; else zero.
 	Call    string
@@ -61,6 +63,23 @@ type Event struct {
 	Reason string // PermissionDenied, SessionEnd: why
 	Source string // SessionStart: startup, resume
 	File   string // FileChanged: absolute
+}
+
+// A Place is where programs run.
+type Place struct {
+	Roots []string // canonical; the first is the project's directory
+	Cwd   string
+	// Confine says how a program of a project is confined; background: nobody waits for it. nil: as little as those of
+	// the operator
+	Confine func(background bool) (Confined, error)
+}
+
+// Confined is how the kernel confines a program. The zero value confines nothing.
+type Confined struct {
+	Profile *sandbox.Profile
+	Level   sandbox.Level
+	Env     []string                                  // besides its usual environment
+	Serve   func(context.Context, net.Listener) error // its way to the network, until ctx ends; nil: it has none
 }
 
 // An Outcome is what hooks said. The zero value says nothing.

@@ -14,7 +14,7 @@ func TestAnswerReadLate(t *testing.T) {
 	p := program{command: script(t, "bash", `echo '{"hookSpecificOutput":{"permissionDecision":"deny"}}'`)}
 	var s streams
 	defer s.close()
-	process, err := p.start(t.Context(), &s)
+	process, err := p.start(t.Context(), &s, Confined{})
 	must(t, err)
 	<-process.Done()
 	process.End(endGrace)

@@ -110,7 +110,7 @@ func shellEvent(t *testing.T, command string) Event {
 	input, err := line(map[string]string{"command": command})
 	must(t, err)
 	return Event{
-		Session: "p:session", Roots: []string{root}, Cwd: root, Mode: permission.AcceptEdits,
+		Session: "p:session", Place: Place{Roots: []string{root}, Cwd: root}, Mode: permission.AcceptEdits,
 		Call: "call1", Tool: "run_shell", Aliases: []string{"Bash"}, Input: bytes.TrimSpace(input),
 		Request: permission.Request{
 			Tool: "run_shell", Aliases: []string{"Bash"}, Family: permission.FamilyBash, Input: json.RawMessage(input), Cwd: root, Own: permission.Allow,

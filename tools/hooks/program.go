@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/tools/sandbox"
@@ -40,6 +42,7 @@ type program struct {
 	env     []string
 	dirs    []string // the first that can be opened is the working directory
 	input   []byte
+	confine func() (Confined, error) // nil: it is not confined
 }
 
 // A done is what became of a program.
@@ -75,10 +78,15 @@ func (p program) run(ctx context.Context) done {
 	defer cancel()
 	var s streams
 	defer s.close()
-	process, err := p.start(ctx, &s)
+	how, err := p.confined()
+	if err != nil {
+		return done{err: fmt.Errorf("confine it: %w", err)}
+	}
+	process, err := p.start(ctx, &s, how)
 	if err != nil {
 		return done{err: fmt.Errorf("start it: %w", err)}
 	}
+	defer how.serve(ctx, process.Listener())()
 	flood := make(chan struct{}, 2)
 	fed, out, stderr := s.feed(p.input), collect(s.out.r, keptOut, flood), collect(s.err.r, keptErr, flood)
 	d := done{err: untilEnd(ctx, process.Done(), flood)}
@@ -101,6 +109,27 @@ func (p program) run(ctx context.Context) done {
 	return d
 }
 
+func (p program) confined() (Confined, error) {
+	if p.confine == nil {
+		return Confined{}, nil
+	}
+	return p.confine()
+}
+
+// serve serves what the program connects to, until end is called. l is nil if it has no network of that kind.
+func (how Confined) serve(ctx context.Context, l net.Listener) (end func()) {
+	if l == nil {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var served sync.WaitGroup
+	served.Go(func() { _ = how.Serve(ctx, l) }) // the program sees that nobody answers
+	return func() {
+		stop()
+		served.Wait()
+	}
+}
+
 // untilEnd waits until the program ends, and says why it must be ended instead. An end that is there counts, whatever
 // came at the same time: its exit code may be a refusal.
 func untilEnd(ctx context.Context, ended, flood <-chan struct{}) error {
@@ -121,7 +150,7 @@ func untilEnd(ctx context.Context, ended, flood <-chan struct{}) error {
 }
 
 // start starts the program with pipes. What goes wrong is said without the names of variables.
-func (p program) start(ctx context.Context, s *streams) (*sandbox.Process, error) {
+func (p program) start(ctx context.Context, s *streams, how Confined) (*sandbox.Process, error) {
 	path, err := p.path()
 	if err != nil {
 		return nil, err
@@ -137,7 +166,8 @@ func (p program) start(ctx context.Context, s *streams) (*sandbox.Process, error
 		}
 	}
 	process, err := sandbox.Start(ctx, sandbox.Cmd{
-		Path: path, Args: p.command[1:], Env: p.env, Dir: dir, Stdin: s.in.r, Stdout: s.out.w, Stderr: s.err.w,
+		Path: path, Args: p.command[1:], Env: append(p.env, how.Env...), Dir: dir,
+		Stdin: s.in.r, Stdout: s.out.w, Stderr: s.err.w, Profile: how.Profile, Level: how.Level,
 	})
 	s.started()
 	return process, err

@@ -222,7 +222,11 @@ func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answ
 			r.log.Error("a hook's answer", "event", e.Name, "hook", h.Origin, "error", a.failed)
 		}
 	}()
-	done := r.program(h.Command, h.Timeout, e, input).run(ctx)
+	p := r.program(h.Command, h.Timeout, e, input)
+	if h.Project && e.Confine != nil {
+		p.confine = func() (Confined, error) { return e.Confine(h.Async) }
+	}
+	done := p.run(ctx)
 	a = readAnswer(e.Name, done)
 	a.origin, a.project = h.Origin, h.Project
 	switch {

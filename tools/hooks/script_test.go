@@ -366,7 +366,7 @@ echo '{"suppressOutput":true,"hookSpecificOutput":{"hookEventName":"PreToolUse",
 // What a hook is told, byte for byte.
 func TestTold(t *testing.T) {
 	t.Parallel()
-	base := Event{Session: "s", Cwd: "/w", Mode: permission.Plan}
+	base := Event{Session: "s", Place: Place{Cwd: "/w"}, Mode: permission.Plan}
 	call := base
 	call.Tool, call.Aliases, call.Input, call.Call = "run_shell", []string{"Bash"}, []byte(`{"command":"a && b > c"}`), "c1"
 	agent := call

@@ -53,8 +53,9 @@ func (r *Reader) program(name string) (string, error) {
 const input = "/dev/stdin"
 
 // run runs a program of poppler on the copy and returns what it printed, at most most bytes. Its environment has
-// nothing of the server's; it has no other open file, a session of its own, and is ended with all that it started. That
-// is level 1 of tools/sandbox: it may still read what the server's user may, and use the network. Errors:
+// nothing of the server's; it has no other open file, a session of its own, and is ended with all that it started. From
+// LevelKernel on it reads the system's directories and its desk, writes nothing and has no network; below that it may
+// do what the server's user may. Errors:
 // *ProgramError, ErrEncrypted, ErrDamaged with what the program said, a *LimitError, the reason for which ctx ended, or
 // that not all of what it printed could be read.
 func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args ...string) ([]byte, error) {
@@ -71,7 +72,9 @@ func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args
 	if err := errors.Join(out.open(), said.open()); err != nil {
 		return nil, err
 	}
+	profile, level := r.confined(d)
 	p, err := sandbox.Start(ctx, sandbox.Cmd{
+		Profile: profile, Level: level,
 		Path: path, Args: args, Dir: d.root, Stdin: d.file, Stdout: out.write, Stderr: said.write,
 		Env:    []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + d.path, "TMPDIR=" + d.path},
 		Limits: sandbox.Limits{Memory: programMemory, CPU: programCPU, File: most},
@@ -100,6 +103,18 @@ func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args
 		return nil, refused(name, p.Exit(), words)
 	}
 	return text, nil
+}
+
+// confined is how the kernel confines a program that works on d, whose bytes a stranger wrote; nil: not at all.
+func (r *Reader) confined(d *desk) (*sandbox.Profile, sandbox.Level) {
+	if r.options.Level == nil {
+		return nil, sandbox.LevelLimits
+	}
+	level := r.options.Level()
+	if level < sandbox.LevelKernel {
+		return nil, level
+	}
+	return &sandbox.Profile{Readable: []string{d.path}}, level
 }
 
 // refused tells by what a program said why it did not do its work.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"codehand/tools/sandbox"
 )
 
 // Options are the settings of a Reader. The zero value is usable.
@@ -18,6 +20,8 @@ type Options struct {
 	// Dirs are the absolute directories of poppler's programs, looked at in this order; nil: those where systems put
 	// them.
 	Dirs []string
+	// Level is how far this machine was proven to confine what it starts; nil: LevelLimits.
+	Level func() sandbox.Level
 }
 
 // A Reader reads images and PDF files for one server, so that memory is bounded whoever asks: one image at a time is

@@ -114,6 +114,9 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		if why != "" {
 			return Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: why}, true
 		}
+		if d, asks := perhapsRuns(p, r, t); asks {
+			return d, true
+		}
 	}
 	if r.Own == Ask || slices.Contains(r.Opinions, Ask) {
 		return Decision{Verdict: Ask, Hard: true, Reason: "a person must approve it"}, true
@@ -158,6 +161,24 @@ func perhapsRuled(p *Policy, r *Request) (Decision, bool) {
 			if rule := p.findPath(rules, r, t, cwd); rule != nil {
 				return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin, About: t.Value,
 					Reason: "a rule covers " + t.Value + ", and the command may use it"}, true
+			}
+		}
+	}
+	return Decision{}, false
+}
+
+// perhapsRuns finds a rule about a command that stands among the words of a program of which nobody knows whether it
+// runs them.
+func perhapsRuns(p *Policy, r *Request, t *Target) (Decision, bool) {
+	for _, part := range t.Analysis.Parts {
+		for _, text := range part.Perhaps {
+			is := func(rule rule) bool {
+				return rule.ofCommand() && rule.names(r.Tool, r.Aliases, r.Family) && rule.text.match(text)
+			}
+			if slices.ContainsFunc(p.deny, is) || slices.ContainsFunc(p.ask, is) {
+				why := "a rule is about " + text + ", and the command may run it"
+				d := Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: why}
+				return d, allowsWhole(p, r, t, r.granted()) == nil
 			}
 		}
 	}

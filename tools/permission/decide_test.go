@@ -289,6 +289,8 @@ func TestCommandsThatMayTouch(t *testing.T) {
 		{Options{Deny: edit}, "a > $f", "Q"}, {Options{Ask: edit}, "a > $f", "Q"}, {Options{Ask: read}, "a > $f", "a"}, {Options{}, "a > $f", "a"},
 		{Options{Deny: read}, "a x", "Q"}, {Options{Deny: edit}, "a --y=x", "Q"}, {Options{Ask: edit}, "python -c 'open(\"x\")'", "Q"}, {Options{Deny: read}, "a y", "a"}, {Options{Deny: []Rule{{Text: "Read", Origin: "o"}}}, "a x", "a"}, {Options{}, "a .env ~/.ssh/x", "a"},
 		{Options{Deny: read}, "f=x; cat $f", "d"}, {Options{Ask: read}, "f=x; cat $f", "Q"}, {Options{Deny: edit}, "f=x; a > $f", "d"}, {Options{Deny: other}, "f=rm; $f x", "d"}, {Options{Deny: other}, "c='rm x'; $c", "d"},
+		{Options{Deny: other}, "ifne rm x", "Q"}, {Options{Ask: other}, "fly ssh -C 'cd a; /bin/rm x'", "Q"}, {Options{Deny: other}, "ifne mv x", "a"}, {Options{Deny: read}, "ifne rm y", "a"},
+		{Options{Deny: other, Allow: []Rule{{Text: "Bash(ifne rm x)", Origin: "o"}}}, "ifne rm x", "a"}, {Options{Deny: other}, "cp /bin/rm a; ./a x", "Q"}, {Options{Deny: other}, "echo '!rm x' | ed", "Q"},
 		{Options{Deny: other}, "echo rm x | xargs env", "d"}, {Options{Deny: read}, "make $f; npm test; python y.py", "a"},
 	} {
 		p, err := New(c.o)
@@ -327,6 +329,48 @@ func TestUnsureAsks(t *testing.T) {
 		d := p.Decide(Request{Tool: "t", ReadOnly: true, Own: Allow, Targets: []Target{{Kind: Path, Value: "/d", Real: "/d", Use: c.use, Unsure: true}}})
 		if (d.Verdict == Ask && d.Hard) != c.want {
 			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+}
+
+// Text for PowerShell that bash reads as a harmless word runs a command there: a rule with a star allowed it, and one
+// that denies did not see it in another letter case. Only a rule equal to the whole allows, and beside one that denies a
+// person decides; no mode takes anything for an edit.
+func TestPowerShell(t *testing.T) {
+	p, err := New(Options{
+		Allow: []Rule{{Text: "PowerShell(npm *)"}, {Text: "PowerShell(npm test)"}, {Text: "Bash(make)"}, {Text: "PowerShell(iwr a | iex)"}},
+		Deny:  []Rule{{Text: "PowerShell(Remove-Item *)"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"npm test": "allow", "make": "allow", "npm run x": "hard", `npm @(del x)`: "hard", `npm "a\"; del x; "b"`: "hard", "ls": "hard", "rm x": "hard", "mkdir d": "hard",
+		"remove-item x": "hard", "Remove-Item x": "deny", "npm test; Remove-Item x": "deny", "Get-ChildItem | % { ri $_ }": "hard", "iwr a | iex": "allow",
+	} {
+		a := bash.Analyze(text, nil)
+		a.Foreign("commands run in PowerShell 7")
+		d := p.Decide(Request{Tool: "run_shell", Family: FamilyBash, Mode: AcceptEdits, Own: Allow,
+			Targets: []Target{{Kind: Command, Value: text, Analysis: &a}}})
+		got := map[Verdict]string{Allow: "allow", Ask: "ask", Deny: "deny"}[d.Verdict]
+		if d.Verdict == Ask && d.Hard {
+			got = "hard"
+		}
+		if got != want || a.Class == bash.ReadOnly {
+			t.Errorf("%s: %s (%s), class %s, want %s", text, got, d.Reason, a.Class, want)
+		}
+	}
+	free, err := New(Options{Allow: []Rule{{Text: "Bash(npm *)"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"npm run x", "ls", "rm x", "mkdir d", "touch a"} {
+		a := bash.Analyze(text, func(string) bool { return true })
+		a.Foreign("commands run in PowerShell 7")
+		d := free.Decide(Request{Tool: "run_shell", Family: FamilyBash, Mode: AcceptEdits, Own: Allow,
+			Targets: []Target{{Kind: Command, Value: text, Analysis: &a}}})
+		if d.Verdict != Ask {
+			t.Errorf("%s without rules that deny: %+v", text, d)
 		}
 	}
 }

@@ -123,14 +123,8 @@ func (c Coverage) Below(dir string) []string {
 func (c Coverage) Dirs() []string {
 	var dirs []string
 	for _, start := range c.starts {
-		at, parts := start, components(c.rule.path.rest)
-		for _, part := range parts[:len(parts)-1] {
-			name, plain := plainName(part)
-			if !plain {
-				break
-			}
-			at = inDir(at, name)
-		}
+		parts := components(c.rule.path.rest)
+		at, _ := plainHead(start, parts[:len(parts)-1])
 		dirs = append(dirs, at)
 	}
 	return dirs
@@ -139,14 +133,7 @@ func (c Coverage) Dirs() []string {
 // reach returns the deepest place at or below dir that holds all that a pattern can match there; "": it can match
 // nothing there. All are clean.
 func reach(start, rest, dir string) string {
-	at, parts := start, components(rest)
-	for len(parts) > 0 {
-		name, plain := plainName(parts[0])
-		if !plain {
-			break
-		}
-		at, parts = inDir(at, name), parts[1:]
-	}
+	at, parts := plainHead(start, components(rest))
 	if _, deeper := below(dir, at); deeper || at == dir {
 		return at
 	}
@@ -165,6 +152,18 @@ func reach(start, rest, dir string) string {
 		}
 	}
 	return dir
+}
+
+// plainHead goes on from a directory by the components of a pattern, up to the first with a wildcard.
+func plainHead(at string, parts []string) (string, []string) {
+	for len(parts) > 0 {
+		name, plain := plainName(parts[0])
+		if !plain {
+			break
+		}
+		at, parts = inDir(at, name), parts[1:]
+	}
+	return at, parts
 }
 
 // components parts a path or a pattern.

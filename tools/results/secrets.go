@@ -69,7 +69,7 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 		shape("jwt", `(eyJhbGci[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})`, "eyJhbGci"),
 		// also in a string
 		shape("private-key",
-			`(-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s*\n|(?:\\r)?\\n)\s*[0-9A-Za-z+/=:-])`,
+			`(-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:["',]*\s*\n|(?:\\r)?\\n)[\s>|"'+]*[0-9A-Za-z+/=:-])`,
 			"-----BEGIN "),
 		shape("codehand-token", `(chd_[a-z2-7]{6,}_[\w-]{16,})`, "chd_"),
 	}
@@ -80,7 +80,8 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 			"secret_access_key", "SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey", "secret-access-key",
 			"aws_secret_key", "AWS_SECRET_KEY"),
 		shape("azure-key", `AccountKey=([0-9A-Za-z+/]{86}==)`, "AccountKey="),
-		shape("url-password", `://[^\s/@:?#"'<>{}$%*]{1,100}:([^\s/@:?#"'<>{}$%*]{3,200})@[0-9A-Za-z\[]`, "://"),
+		shape("url-password", `://[^\s/@:?#"'<>{}$%*]{0,100}:`+
+			`((?:[^\s/@:?#"'<>{}$%*]|%[0-9A-Fa-f]{2}){3,200})@[0-9A-Za-z\[]`, "://"),
 	}
 	for _, s := range inner {
 		s.inner = true
@@ -128,7 +129,7 @@ func (s secretShape) find(found []Secret, text, literal string, match func(*rege
 			return found
 		}
 		at += i
-		if s.inner || at == 0 || !wordByte(text[at-1]) {
+		if s.inner || begins(text, at) {
 			m := match(s.re, text[at:min(len(text), at+maxSecret)])
 			if m != nil && (s.kind != "url-password" ||
 				!slices.Contains(examplePasswords, strings.ToLower(text[at+m[2]:at+m[3]]))) {
@@ -145,6 +146,22 @@ func (s secretShape) find(found []Secret, text, literal string, match func(*rege
 		}
 		at += len(literal)
 	}
+}
+
+// begins says whether a word may begin at a place of text: behind what is no part of one, behind an escape sequence
+// that sets a colour, or behind the \n of a string.
+func begins(text string, at int) bool {
+	if at == 0 || !wordByte(text[at-1]) {
+		return true
+	}
+	if at > 1 && text[at-2] == '\\' && strings.IndexByte("nrt", text[at-1]) >= 0 {
+		return true
+	}
+	if text[at-1] != 'm' {
+		return false
+	}
+	sequence := strings.TrimRight(text[max(0, at-16):at-1], "0123456789;")
+	return strings.HasSuffix(sequence, "\x1b[")
 }
 
 func wordByte(b byte) bool {

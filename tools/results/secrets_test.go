@@ -39,7 +39,7 @@ func planted() map[string][]string {
 		"azure-key":          {"DefaultEndpointsProtocol=https;AccountName=x;Account" + "Key=" + n("aB", 43) + "=="},
 		"jwt":                {"ey" + "JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"},
 		"private-key":        {"-----BEG" + "IN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA", "-----BEG" + "IN PRIVATE KEY-----\r\nMIIE", "-----BEG" + "IN EC PRIVATE KEY-----\\nMIIE", "-----BEG" + "IN PGP PRIVATE KEY BLOCK-----\n\nlQOY"},
-		"url-password":       {"postgres://app:" + "s3cr3t-x@db.local/app", "https://u:" + "hunter22@example.com"},
+		"url-password":       {"postgres://app:" + "s3cr3t-x@db.local/app", "https://u:" + "hunter22@example.com", "redis://:" + "s3cret%40x@host"},
 		"codehand-token":     {"ch" + "d_abcdefgh_" + n("aB1_-", 6)},
 	}
 }
@@ -58,7 +58,7 @@ func TestSecrets(t *testing.T) {
 	}
 	for kind, examples := range planted() {
 		for _, secret := range examples {
-			for _, form := range []string{"%s", "\n\n%s\n", "key: %q", "x = '%s';", "<a>%s</a>", "a %s b", "{\"k\":\"%s\"}"} {
+			for _, form := range []string{"%s", "\n\n%s\n", "key: %q", "x = '%s';", "<a>%s</a>", "a %s b", "{\"k\":\"%s\"}", "\x1b[1;32m%s\x1b[0m", `{"log":"a\n%s"}`} {
 				text := fmt.Sprintf(form, secret)
 				if strings.Contains(form, "%q") && strings.ContainsAny(secret, "\n\"\\") {
 					continue // which changes it

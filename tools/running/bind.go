@@ -19,29 +19,40 @@ import (
 	"codehand/tools/workspace"
 )
 
-// Bind holds a command that is proved to change nothing against the disk: what it opens must be what read_file may
-// open. It notes in a what rules are about, so that they decide before the command runs, and the text that is to run.
-// strict: a path that leads out of the roots is refused; else the decision about the call sees it.
+// Bind holds a command against the disk that is proved to change nothing, or is as soon as it is bound
+// (Analysis.IfBound): what it opens must be what read_file may open. It notes in a what rules are about, so that they
+// decide before the command runs, and the text that is to run. In that text every glob is replaced. Where that cannot
+// be done, such as for a glob that also leads out of the roots, nothing is proved of the command.
+//
+// strict: such a command, and a path that leads out of the roots, is refused (tool.Refusal). Else the error is nil, the
+// decision about the call sees where it leads, and a command of which nothing is proved runs as written, if it may.
 func Bind(s *session.State, a *bash.Analysis, command string, strict bool) error {
-	if a.Class != bash.ReadOnly || s.Space == nil || s.Rules == nil {
+	if a.Class != bash.ReadOnly && !a.IfBound || s.Space == nil || s.Rules == nil {
 		return nil
 	}
 	b := &binding{env: tool.Env{State: s}, strict: strict, left: maxEntries}
 	bound, err := b.bind(command)
 	refused, ok := errors.AsType[*tool.Refusal](err)
 	if ok && !strict {
+		b.tell(a) // what was seen before the refusal counts, too
 		why, _, _ := strings.Cut(refused.Text, ". ")
-		a.Doubt(why) // it runs as it was written, if it may
+		a.Doubt(why)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	a.Files = append(slices.Clip(a.Files), b.ruled...)
-	a.Bound = bound.Text
+	b.tell(a)
+	a.Proved(bound.Text)
 	// what the text alone tells of them stays: it is seen again from where links led meanwhile
 	a.Spreads = append(slices.Clip(a.Spreads), bound.Spreads...)
 	return nil
+}
+
+// tell adds to a what the disk says of the files of the command.
+func (b *binding) tell(a *bash.Analysis) {
+	a.Noted = b.ruled
+	a.Files = append(slices.Clip(a.Files), b.ruled...)
 }
 
 // Ready returns the text to run of a command that was decided about. It refuses one that was let through as one that
@@ -56,15 +67,23 @@ func Ready(env tool.Env, command string, strict bool) (string, error) {
 	}
 	b := &binding{env: env, strict: strict, left: maxEntries}
 	bound, err := b.bind(command)
-	if err != nil {
+	refused, ok := errors.AsType[*tool.Refusal](err)
+	lost := ok && refused.Code == tool.NotReadOnly && !strict // a glob leads out of the roots by now
+	if err != nil && !lost {
 		return "", err
 	}
-	ruled := b.worst != permission.Allow || env.Rules.Compares(false)
-	if b.worst == permission.Deny || ruled && bound.Text != a.Bound {
+	if lost || b.differs(a, bound.Text) {
 		return "", tool.Refuse(tool.Busy, "What %q reads is being changed by another process. Nothing was run. Try "+
 			"again.", wording.Clip(command, 200))
 	}
 	return bound.Text, nil
+}
+
+// differs says whether the command would read other files, as text, than those that the decision was about.
+func (b *binding) differs(a *bash.Analysis, text string) bool {
+	ruled := b.worst != permission.Allow || b.env.Rules.Compares(false)
+	undecided := func(u bash.FileUse) bool { return !slices.Contains(a.Noted, u) }
+	return b.worst == permission.Deny || ruled && text != a.Bound || slices.ContainsFunc(b.ruled, undecided)
 }
 
 const (
@@ -116,11 +135,18 @@ func tooMany(what string) error {
 
 // look is asked by bash.Bind.
 func (b *binding) look(dir string, w bash.Word) (bash.Found, error) {
+	if w.Look == bash.Module {
+		return b.module(dir, w.Text)
+	}
 	if w.Glob == "" {
 		return b.word(dir, w.Text, w.Look)
 	}
 	g := globbing{b: b, dir: dir, look: w.Look, free: w.Look&bash.Unopened != 0}
-	if err := g.below(from(dir, w.Glob), "", strings.Split(w.Glob, "/")); err != nil || g.outside {
+	err := g.below(from(dir, w.Glob), "", strings.Split(w.Glob, "/"))
+	if err == nil && g.outside {
+		err = &bash.UnboundError{Why: "glob " + wording.Clip(w.Text, 80) + " also leads out of the roots"}
+	}
+	if err != nil {
 		return bash.Found{}, err
 	}
 	if len(g.all.Words) == 0 {
@@ -502,6 +528,12 @@ func (d *downward) directory(dir *os.Root, real string, depth int) error {
 
 // link looks at where a link leads that a program comes to.
 func (d *downward) link(at string, depth int) error {
+	if d.look&bash.Module != 0 && !strings.HasSuffix(at, ".go") {
+		info, err := os.Stat(at)
+		if isDir := err == nil && info.IsDir(); !isDir { // go reads no such file
+			return nil
+		}
+	}
 	t, err := d.b.reach(at, false)
 	if err != nil {
 		return d.failed(at, err)

@@ -2,11 +2,12 @@ package running
 
 import (
 	"context"
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
 
 	"codehand/tools/bash"
+	"codehand/tools/sandbox"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -75,18 +76,37 @@ func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
 	o.Notes = append(o.Notes, "Shell cwd was reset to "+before)
 }
 
+// AsideNote tells which protected names appeared while a command ran; "": none did.
+func AsideNote(i shell.Info) string {
+	if i.Aside == "" {
+		return ""
+	}
+	return fmt.Sprintf("[made under a protected name, which a person must allow; renamed to NAME%sXXXXXX, "+
+		"links removed: %s]", sandbox.Aside, i.Aside)
+}
+
 // leftovers notes what a command left behind: processes, and files that are not what the session has seen.
 func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 	if i.Left > 0 {
 		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+
 			" killed; use run_in_background to keep one]")
 	}
+	if note := AsideNote(i); note != "" {
+		o.Notes = append(o.Notes, note)
+	}
 	if o.Watch == nil {
 		return
 	}
-	if hint := o.Watch.hint(ctx, o.Env); hint != "" {
+	o.changed(ctx, i)
+}
+
+// changed notes what a command has changed so far.
+func (o *Outcome) changed(ctx context.Context, i shell.Info) {
+	hint, changed := o.Watch.hint(ctx, o.Env, i.Command)
+	if hint != "" {
 		o.Notes = append(o.Notes, hint)
 	}
+	o.files = changed
 }
 
 // A commandData is what programs learn of a command.
@@ -101,10 +121,9 @@ type commandData struct {
 	Class        string `json:"class"` // what the command line can do at most, as far as it is known
 	Cwd          string `json:"cwd,omitempty"`
 	Job          string `json:"job,omitempty"`
-}
 
-// sandboxLevel is in force for every command: environment filtered, own session, tree ended.
-const sandboxLevel = 1
+	Changed []changedFile `json:"changed,omitempty"` // in the git work tree, by whomever, while the command ran
+}
 
 // result is an answer with its last lines and what programs learn of it.
 func (o *Outcome) result(i shell.Info, text string) tool.Result {
@@ -117,12 +136,13 @@ func (o *Outcome) result(i shell.Info, text string) tool.Result {
 	}
 	d := commandData{
 		ExitCode: i.Exit, Signal: i.Signal, StdoutBytes: i.Out, StderrBytes: i.Err, TimedOut: i.State == shell.TimedOut,
-		SandboxLevel: sandboxLevel, Class: o.Env.Analysis.Class.String(), Cwd: i.Cwd,
+		SandboxLevel: int(o.Confined.Level), Class: o.Env.Analysis.Class.String(), Cwd: i.Cwd,
+		Changed: o.files,
 	}
 	if !i.End.IsZero() {
 		d.DurationMS = i.End.Sub(i.Start).Milliseconds()
 	}
-	meta := tool.Meta{Sandbox: strconv.Itoa(sandboxLevel)}
+	meta := tool.Meta{Sandbox: &tool.Confinement{Level: int(o.Confined.Level), Gaps: o.Confined.Gaps}}
 	if i.Background {
 		d.Job, meta.Job = i.ID, JobMeta(i)
 	}

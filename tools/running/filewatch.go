@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/journal"
 	"codehand/tools/bash"
+	"codehand/tools/git/worktree"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -16,11 +18,15 @@ import (
 // watchTime is how long a look at the session's files may take before a command: one of them can be very large.
 const watchTime = 2 * time.Second
 
-// A FileWatch tells what one command does to the files that the session has seen. What only commands of the session
-// have changed may still be edited where they left it alone.
+// A FileWatch tells what one command does to the files that the session has seen, and to those of the git work tree in
+// which it runs. What only commands of the session have changed may still be edited where they left it alone.
 type FileWatch struct {
 	stale map[string]*filestate.StaleError // by path, what was not as seen before the command
 	whole bool                             // all files were looked at
+	span  *worktree.Span                   // nil: there is no work tree, or nobody looks
+	// where the journal ended before span: the id of its newest change, and a time that no older one is behind
+	newest string
+	began  time.Time
 }
 
 // NewFileWatch looks at the files before a command runs; nil: the command changes none.
@@ -31,11 +37,26 @@ func NewFileWatch(ctx context.Context, env tool.Env) *FileWatch {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
 	stale, err := env.Files.Changed(ctx)
-	w := &FileWatch{stale: make(map[string]*filestate.StaleError), whole: err == nil}
+	w := &FileWatch{stale: make(map[string]*filestate.StaleError), whole: err == nil,
+		began: time.Now()}
 	for _, e := range stale {
 		w.stale[e.Path] = e
 	}
+	if env.Trees != nil {
+		if last, err := env.Files.History(ctx, journal.Query{Kept: true, Limit: 1}); err == nil && len(last) > 0 {
+			w.newest = last[0].ID
+		}
+		w.span = env.Trees.Begin(env.Space.Cwd())
+	}
 	return w
+}
+
+// Drop ends the watch if nothing else did: the command did not start, or its answer failed. The nil FileWatch has
+// nothing to end.
+func (w *FileWatch) Drop() {
+	if w != nil && w.span != nil {
+		w.span.Drop()
+	}
 }
 
 // changed returns the files that are not as seen after the command, but for those that are as an earlier command left
@@ -61,23 +82,58 @@ const (
 	maxHintedLines = 5
 )
 
-// hint names the files that a command has changed, and the lines; "": none.
-func (w *FileWatch) hint(ctx context.Context, env tool.Env) string {
+// unseen is what State.Told calls the word that nothing is known of a work tree: each command would say it again.
+const unseen = "changes are not known"
+
+// hint names the files that a command has changed, and of those that the session has seen the lines; "": none. all are
+// those of the work tree.
+func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (line string, all []changedFile) {
 	var names []string
+	listed := make(map[string]bool)
+	found := w.find(ctx, env, command)
+	changes, more := found.Changes, found.All-len(found.Changes)
+	for _, c := range changes {
+		listed[c.Path] = true
+		all = append(all, changedFile{Path: c.Path, Op: string(c.Op), Why: c.Why})
+	}
+	seen := make(map[string]bool)
 	for _, e := range w.changed(ctx, env.Files) {
-		if e.Now == "" || env.Rules.Hidden(e.Path) {
-			continue // gone, so there is nothing to read
-		}
-		if len(names) == maxHinted {
-			names = append(names, "…")
-			break
+		seen[e.Path] = true
+		if listed[e.Path] || e.Now == "" || env.Rules.Hidden(e.Path) {
+			continue // told below, or gone, so there is nothing to read
 		}
 		names = append(names, wording.ShownName(env, e.Path)+rewritten(ctx, env, e.Path))
 	}
-	if len(names) == 0 {
-		return ""
+	outside := len(names) > 0
+	for i, c := range changes {
+		if len(names) >= maxHinted {
+			more += len(changes) - i
+			break
+		}
+		name := string(c.Op) + " " + wording.ShownName(env, c.Path)
+		if seen[c.Path] && c.Op != worktree.Deleted {
+			name += rewritten(ctx, env, c.Path)
+		}
+		names = append(names, name)
 	}
-	return "[changed on disk: " + strings.Join(names, ", ") + "]"
+	if len(names) > maxHinted {
+		names = append(names[:maxHinted], "…")
+	}
+	known := found.Known || w.span.Blind() && !first(ctx, env, unseen, "yes")
+	switch {
+	case len(names) == 0 && known:
+		return "", nil
+	case len(names) == 0:
+		return "[which files of the git work tree it changed is not known, so look with git status]", nil
+	}
+	line = "[changed on disk: " + strings.Join(names, ", ")
+	if more > 0 {
+		line += fmt.Sprintf(" and %d more", more)
+	}
+	if !known {
+		line += "; what else it changed in the git work tree is not known, so look with git status"
+	}
+	return line + found.undo(outside) + "]", all
 }
 
 // rewritten names the lines of a file that are not as the session has seen them: `:3,17-20`; "": nobody knows which.

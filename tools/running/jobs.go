@@ -65,6 +65,17 @@ func NoShell(s *session.State) string {
 	return s.Prefs.NoShell
 }
 
+// NoBash says why a session has no commands that are proved to change nothing; "": it has. PowerShell is not read.
+func NoBash(s *session.State) string {
+	if why := NoShell(s); why != "" || s.Shell == nil {
+		return why
+	}
+	if name := s.Shell.Dialect().PowerShell; name != "" {
+		return "commands run in " + name + ", of which none is proved to be read-only; use run_shell"
+	}
+	return ""
+}
+
 // JobMeta is what programs learn of a job.
 func JobMeta(i shell.Info) *tool.Job {
 	return &tool.Job{ID: i.ID, State: string(i.State), Exit: i.Exit}

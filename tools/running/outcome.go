@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/confine"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/shell"
@@ -24,6 +25,9 @@ type Outcome struct {
 	Notes []string      // the last lines of the answer
 	Stays bool          // the session's directory stays where it is, wherever the command went
 	Watch *FileWatch    // of a command that may change files; nil: nobody looks for what it changed
+	// how far the kernel confines the command
+	Confined confine.Command
+	files    []changedFile // that changed, as far as they are told
 }
 
 // Started answers a command that is a job from the start.
@@ -41,6 +45,10 @@ func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 	}
 	if err := Consumed(ctx, o.Env, session.Cursor{}, c); err != nil {
 		o.Notes = append(o.Notes, "[job_output will show this output again]")
+	}
+	if o.Watch != nil && o.Watch.span != nil {
+		o.changed(ctx, i)
+		o.Notes = append(o.Notes, "[files that it changes from now on are not listed, nor covered by undo_change]")
 	}
 	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with "+
 		"job_output.\n", JobAge(i), i.ID)
@@ -64,6 +72,9 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 			}
 			return o.failed(ctx, job, i)
 		}
+	}
+	if err := o.refused(ctx, i); err != nil {
+		return tool.Result{}, err
 	}
 	c, err := o.whole(ctx, i)
 	if err != nil {
@@ -105,6 +116,14 @@ func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 		return tool.Result{}, err
 	}
 	stdout.Info, stderr.Info = i, i // the log holds both
+	said := strings.Join([]string{stderr.Head, stderr.Tail, stdout.Head, stdout.Tail}, "\n")
+	line := o.Confined.Explain(said, o.Env.Space.Cwd())
+	if line == "" && strings.TrimSpace(said) == "" && silentlyUnreached(o.Env.Analysis, i.Exit) {
+		line = o.Confined.NoNetwork()
+	}
+	if line != "" {
+		o.Notes = append(o.Notes, line)
+	}
 	text := fmt.Sprintf("%s: Command failed (exit code %d)", tool.CommandFailed, i.Exit)
 	if i.Signal != "" {
 		text = fmt.Sprintf("%s: Command failed (signal %s)", tool.CommandFailed, i.Signal)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
+	"runtime"
 	"time"
 
 	"codehand/tools/bash"
@@ -19,26 +19,49 @@ import (
 )
 
 // Weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
-// bash nothing, and git only where the repository itself does not make it start programs (sandboxLevel is below 2, so
-// nothing else keeps those in), nor shows the files that a rule is about.
+// bash nothing, and git only where the repository itself does not make it start programs (at sandbox levels below 2
+// nothing else keeps those in), nor reads what read_file may not read.
 func Weigh(s *session.State, a *bash.Analysis) {
+	g := inspector(s)
 	switch {
-	case s.Shell == nil || !s.Shell.Bash():
+	case s.Shell != nil && s.Shell.Dialect().PowerShell != "":
+		a.Foreign("commands run in " + s.Shell.Dialect().PowerShell + ", which cannot be checked")
+	case s.Shell == nil || !s.Shell.Dialect().Bash:
 		a.Doubt("bash is not installed, and other shells cannot be checked")
+	case runtime.GOOS == "windows":
+		a.Doubt("programs and paths of Windows are not those that were checked")
 	case len(a.Git) > 0:
-		if why := git.RunsPrograms(s.Files, s.Space.Cwd(), a.Git); why != "" {
+		if why := g.ReadsOnly(s.Space.Cwd(), a.Git); why != "" {
 			a.Distrust(why)
 		}
 	}
-	if len(a.Shows) == 0 || !s.Rules.Compares(false) {
-		return
+	if len(a.Shows) > 0 {
+		if why := g.Shows(s.Space.Cwd(), a.Shows); why != "" {
+			a.Distrust(why)
+			a.UnsureReads = cmp.Or(a.UnsureReads, "git: "+why)
+		}
 	}
-	ruled := func(path string) bool { return s.Rules.Ruled(path, false) != permission.Allow }
-	dirs := slices.Concat(a.Git, a.ShowsFrom)
-	if why := git.ShowsRuled(s.Files, s.Space.Cwd(), dirs, a.Shows, ruled); why != "" {
-		a.Distrust(why)
-		a.UnsureReads = cmp.Or(a.UnsureReads, "git: "+why)
+	if len(a.Changes) > 0 && s.Rules.Compares(true) {
+		changes := git.Inspector{Files: s.Files, Ruled: ruled(s, true)}
+		if why := changes.Shows(s.Space.Cwd(), a.Changes); why != "" {
+			a.UnsureWrites = cmp.Or(a.UnsureWrites, "git: "+why)
+		}
 	}
+}
+
+// inspector looks at the repositories of one command.
+func inspector(s *session.State) *git.Inspector {
+	g := &git.Inspector{Files: s.Files, Inside: s.Space.Inside, Above: s.Key.Local()}
+	if s.Rules.Compares(false) {
+		g.Ruled = ruled(s, false)
+		g.Below = func(place string) bool { return permission.RulesBelow(s.Rules, place, false) }
+	}
+	return g
+}
+
+// ruled says of paths whether a rule is about reading them, or about changing them.
+func ruled(s *session.State, change bool) func(path string) bool {
+	return func(path string) bool { return s.Rules.Ruled(path, change) != permission.Allow }
 }
 
 // stillReads refuses a command that was let through as one that only reads, if its repository has been given a
@@ -48,7 +71,7 @@ func stillReads(env tool.Env, command string) error {
 	if a.Class != bash.ReadOnly || len(a.Git) == 0 {
 		return nil
 	}
-	if why := git.RunsPrograms(env.Files, env.Space.Cwd(), a.Git); why != "" {
+	if why := inspector(env.State).ReadsOnly(env.Space.Cwd(), a.Git); why != "" {
 		return NotReadOnly(command, "git: "+why)
 	}
 	return nil

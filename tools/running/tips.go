@@ -21,27 +21,30 @@ func Tip(ctx context.Context, env tool.Env, command string) string {
 		return ""
 	}
 	name, why := better(env, command)
-	first, there := false, false
+	there := false
 	for _, e := range env.Catalog {
 		there = there || e.Name == name
 	}
-	if !there {
+	if !there || !first(ctx, env, tipped, name) {
 		return ""
 	}
+	return "[next time use " + name + ": " + why + "]"
+}
+
+// first notes that the session is told something, and says whether it was not before. Where that cannot be noted, it is
+// not said: it would be said each time.
+func first(ctx context.Context, env tool.Env, key, value string) (is bool) {
 	_, err := env.Told.Change(ctx, func(told map[string]string) (map[string]string, error) {
-		if first = told[tipped] == ""; first {
+		if is = told[key] == ""; is {
 			told = maps.Clone(told)
 			if told == nil {
 				told = map[string]string{}
 			}
-			told[tipped] = name
+			told[key] = value
 		}
 		return told, nil
 	})
-	if !first || err != nil {
-		return ""
-	}
-	return "[next time use " + name + ": " + why + "]"
+	return is && err == nil
 }
 
 // ownCall is the name of `codehand call`: a person's, without a next time.

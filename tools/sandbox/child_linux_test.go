@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,9 @@ import (
 
 // child is the test binary as a server with something unusual about it.
 func child(mode string) int {
-	run := map[string]func() error{"hide": hidden, "adopt": adopting, "untraced": untraced}[mode]
+	run := map[string]func() error{
+		"hide": hidden, "adopt": adopting, "untraced": untraced, "serve": serving, "late": late,
+	}[mode]
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -36,16 +39,46 @@ func hidden() error {
 	}
 	defer root.Close()
 	text := `[ "$(cat /proc/self/oom_score_adj)" = 1000 ] && [ "$PWD" = /usr ] && [ "$(ulimit -c)" = 0 ]`
-	p, err := Start(context.Background(), Cmd{
-		Path: "/bin/sh", Args: []string{"-c", text}, Env: []string{"PATH=" + defaultPath}, Dir: root,
-	})
-	if err != nil {
+	for _, profile := range []*Profile{nil, {}} {
+		p, err := Start(context.Background(), Cmd{
+			Path: "/bin/sh", Args: []string{"-c", text}, Env: []string{"PATH=" + defaultPath}, Dir: root, Profile: profile,
+		})
+		if errors.Is(err, ErrConfine) && os.Getenv("CI") == "" {
+			continue // TestProfile skips, too
+		}
+		if err != nil {
+			return err
+		}
+		defer p.End(0)
+		<-p.Done()
+		if p.Exit().Code != 0 {
+			return fmt.Errorf("the command of a hidden server, profile %v: %+v", profile, p.Exit())
+		}
+	}
+	return nil
+}
+
+// late is a hidden server whose callers give up at every step of a start. Whatever was begun by then must be gone, also
+// what a helper that is not root makes in namespaces, which is a child of the server, too.
+func late() error {
+	if err := Hide(); err != nil {
 		return err
 	}
-	defer p.End(0)
-	<-p.Done()
-	if p.Exit().Code != 0 {
-		return fmt.Errorf("the command of a hidden server: %+v", p.Exit())
+	for i := range 100 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*300*time.Microsecond)
+		p, err := Start(ctx, Cmd{
+			Path: "/bin/sh", Args: []string{"-c", "exec sleep 86400"}, Env: []string{"PATH=" + defaultPath},
+			Profile: &Profile{},
+		})
+		cancel()
+		if err == nil {
+			p.End(0)
+		} else if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrConfine) {
+			return err
+		}
+	}
+	if left := children(); len(left) > 0 {
+		return fmt.Errorf("%d children are left", len(left))
 	}
 	return nil
 }
@@ -116,4 +149,35 @@ func forbid(call uint32) error {
 		return no
 	}
 	return nil
+}
+
+// serving is a server that runs until it is killed: a command at each level with every kind of child that does not end
+// by itself.
+func serving() error {
+	const text = `bash -c 'sleep $W; :' & setsid bash -c 'sleep $W; :' & (setsid bash -c 'sleep $W; :' &)
+		nohup bash -c 'sleep $W; :' & (trap "" TERM HUP INT; setsid bash -c 'sleep $W; :' &) ; setsid bash -c 'kill -STOP $$; sleep $W' &
+		sleep $W & wait`
+	dir := os.Getenv("DIR")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for level, profile := range map[Level]*Profile{
+		LevelLimits: nil, LevelKernel: {Writable: []string{dir}}, LevelFull: {Writable: []string{dir}, Protected: []string{dir + "/.vscode"}},
+	} {
+		p, err := Start(context.Background(), Cmd{
+			Path: "/bin/bash", Args: []string{"-c", text}, Env: []string{"PATH=" + defaultPath, "W=" + os.Getenv("W")}, Dir: root,
+			Profile: profile, Level: level,
+		})
+		if errors.Is(err, ErrConfine) && os.Getenv("CI") == "" {
+			continue // TestProfile skips, too
+		}
+		if err != nil {
+			return err
+		}
+		defer p.End(0)
+	}
+	fmt.Println("serving")
+	select {}
 }

@@ -17,8 +17,10 @@ const (
 	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us. Time alone does not count, but
 	// only together with forceRounds: where the machine stands still for so long, nobody was asked to end.
 	forceFor, forceRounds = 300 * time.Millisecond, 10
-	// lastWait is how long End waits for the child to be collected after that.
+	// lastWait is how long End waits for the child to be collected after that, while a process is left.
 	lastWait = 100 * time.Millisecond
+	// slowWait is how long it waits when none is: then only a busy machine, or its disk, can keep it.
+	slowWait = 10 * time.Second
 )
 
 // An id names a process for good: its number alone is used again after its end.
@@ -36,6 +38,7 @@ type member struct {
 // An ending is one run of End. It belongs to one goroutine.
 type ending struct {
 	look  func() []member
+	cut   func() // makes the helper end everything; nil: there is none
 	child id
 	rush  *atomic.Pointer[time.Time] // of its Process
 	asked map[id]bool                // got SIGTERM
@@ -66,8 +69,14 @@ func (e *ending) ask(grace time.Duration) {
 	}
 }
 
-// force kills in rounds until quietRounds of them found nothing.
+// force kills in rounds until quietRounds of them found nothing. What the helper cannot end is what killed it.
 func (e *ending) force() {
+	if e.cut != nil {
+		for _, m := range e.look() {
+			e.ended[m.id] = true
+		}
+		e.cut()
+	}
 	step, deadline := firstStep, time.Now().Add(forceFor)
 	for quiet, rounds := 0, 0; quiet < quietRounds && (rounds < forceRounds || time.Now().Before(deadline)); rounds++ {
 		members := e.look()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,23 @@ func ended(t *testing.T, r run, words ...string) {
 func sleepFor() string {
 	digits := strings.Map(func(r rune) rune { return '0' + r%10 }, rand.Text())
 	return "86400." + digits
+}
+
+// TestLeftByACommandThatIsGone: a server that was slow finds the command collected already. What the command left is a
+// child of the helper then, as the command was, and counts all the same.
+func TestLeftByACommandThatIsGone(t *testing.T) {
+	t.Parallel()
+	for level := LevelLimits; level <= LevelFull; level++ {
+		dir := t.TempDir()
+		r := confined(t, level, &Profile{Writable: []string{dir}}, dir, "sleep 86400 &")
+		r.text(t)
+		r.mu.Lock()
+		r.tree = newTree(r.helper, r.tree.mark)
+		r.mu.Unlock()
+		if left, ended := r.Left(), r.End(0); left != 1 || ended != 1 {
+			t.Errorf("level %d: %d are left and %d were ended, want 1", level, left, ended)
+		}
+	}
 }
 
 // What ends by itself on SIGTERM gets the time to do so.
@@ -238,7 +256,7 @@ func TestLimitsOfItsOwn(t *testing.T) {
 	}
 	defer out.Close()
 	p, err := Start(t.Context(), Cmd{
-		Path: bashPath(t), Args: []string{"--noprofile", "--norc", "-c", `ulimit -f; (ulimit -v); ulimit -t; ulimit -n`}, Env: []string{"PATH=" + defaultPath},
+		Path: bashPath(t), Args: []string{"--noprofile", "--norc", "-c", `until [ "$(ulimit -v)" != unlimited ]; do :; done; ulimit -f; ulimit -v; ulimit -t; ulimit -n`}, Env: []string{"PATH=" + defaultPath},
 		Stdout: out, Limits: Limits{Memory: 1 << 30, CPU: 1500 * time.Millisecond, File: 1 << 20},
 	})
 	if err != nil {
@@ -265,7 +283,7 @@ func TestUnusualServers(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	must(t, err)
-	for _, mode := range []string{"hide", "adopt", "untraced"} {
+	for _, mode := range []string{"hide", "adopt", "untraced", "late"} {
 		f, err := os.Create(filepath.Join(t.TempDir(), mode))
 		must(t, err)
 		defer f.Close()
@@ -277,5 +295,56 @@ func TestUnusualServers(t *testing.T) {
 			text, _ := os.ReadFile(f.Name())
 			t.Errorf("%s: %+v: %s", mode, p.Exit(), text)
 		}
+	}
+}
+
+// A service manager that ends a whole group must not take the command's time to end away.
+func TestHelperOutlivesSignals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, profile := range []*Profile{nil, {Writable: []string{dir}}} {
+		r := confined(t, LevelFull, profile, dir, "until [ -e go ]; do :; done; rm go; echo done")
+		for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+			must(t, r.helper.process.Signal(s))
+		}
+		must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+		if got := r.text(t); got != "done\n" {
+			t.Errorf("profile %v: got %q and %+v", profile, got, r.Exit())
+		}
+		r.End(0)
+	}
+}
+
+// A server that was killed ended nothing itself, and left its commands running. Now the helpers do it.
+func TestServerKilled(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	must(t, err)
+	rounds := 5
+	if os.Getenv("CODEHAND_LONG") != "" {
+		rounds = 200
+	}
+	for range rounds {
+		word, dir := sleepFor(), t.TempDir()
+		f, err := os.CreateTemp(t.TempDir(), "output")
+		must(t, err)
+		server := exec.Command(self)
+		server.Env = []string{childMode + "=serve", "W=" + word, "DIR=" + dir, "CI=" + os.Getenv("CI")}
+		server.Stdout, server.Stderr = f, f
+		must(t, server.Start())
+		waitFor(t, "all run", func() bool {
+			text, _ := os.ReadFile(f.Name())
+			if server.ProcessState != nil || strings.Contains(string(text), "sandbox") {
+				t.Fatalf("the server failed: %s", text)
+			}
+			return string(text) == "serving\n" && len(alive(t, "sleep "+word)) >= 6
+		})
+		must(t, server.Process.Kill())
+		_ = server.Wait() // it was killed
+		waitFor(t, "nothing is left of the commands", func() bool { return len(alive(t, word)) == 0 })
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left in the directory: %v, %v", left, err)
+		}
+		must(t, f.Close())
 	}
 }

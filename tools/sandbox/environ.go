@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,14 @@ var passed = []string{
 	"NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "SDKMAN_DIR", "ANDROID_HOME",
 	"XDG_DATA_HOME", "XDG_CONFIG_HOME",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+}
+
+// passedWindows are those without which programs on Windows do not start or find nothing. Letter case does not count.
+var passedWindows = []string{
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432",
+	"COMMONPROGRAMFILES", "PROGRAMDATA", "ALLUSERSPROFILE", "PUBLIC", "USERNAME", "USERDOMAIN", "COMPUTERNAME",
+	"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "OS", "NUMBER_OF_PROCESSORS",
+	"PROCESSOR_ARCHITECTURE",
 }
 
 // personal are the variables by which programs find the agents, the display and the buses of the person at the machine.
@@ -57,13 +66,24 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // before an @ in its host counts, too: a token is often given as the user alone.
 var credentials = regexp.MustCompile(`://[^\s/?#]*@|://[^\s/:?#]+:[^\s@]*@|(?:^|[\s,;=])[^\s/@:]+:[^\s/@]+@`)
 
+const onWindows = runtime.GOOS == "windows"
+
+// WindowsDirs returns where Windows keeps installed programs and itself; "": unknown, or another system.
+func WindowsDirs() (programs, system string) {
+	if !onWindows {
+		return "", ""
+	}
+	return os.Getenv("ProgramFiles"), os.Getenv("SystemRoot")
+}
+
 // Environ builds the environment of a command from nothing: an allow-list of the server's own variables, and ours. It
 // is sorted.
 func Environ(o EnvOptions) []string {
 	env := map[string]string{}
 	for _, entry := range os.Environ() {
 		name, value, ok := strings.Cut(entry, "=")
-		if ok && passes(name, o) && (Matches(o.AllowSecret, name) || !credentials.MatchString(value)) {
+		pass := passes(name, o) || onWindows && slices.Contains(passedWindows, strings.ToUpper(name))
+		if ok && pass && (Matches(o.AllowSecret, name) || !credentials.MatchString(value)) {
 			env[name] = value
 		}
 	}
@@ -71,6 +91,9 @@ func Environ(o EnvOptions) []string {
 	env["PATH"] = cleanPath(os.Getenv("PATH"), o.Roots)
 	if o.Temp != "" {
 		env["TMPDIR"] = o.Temp
+		if onWindows {
+			env["TEMP"], env["TMP"] = o.Temp, o.Temp
+		}
 	}
 	list := make([]string, 0, len(env))
 	for name, value := range env {

@@ -14,6 +14,7 @@ import (
 const childMode = "SANDBOX_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	escapeChild()
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(child(mode))
 	}

@@ -1,7 +1,8 @@
 // Package sandbox starts a process with a filtered environment and its own session, and ends its whole tree.
 //
-// It is the only package that starts programs. The kernel does not confine them yet: a process runs at level 1
-// (limits), and every caller can report that.
+// It is the only package that starts programs. On Linux a helper process stands between the server and each command:
+// this program itself, started anew (package kernel). It asks the kernel to confine the command to its Profile, adopts
+// what the command leaves behind, and ends all of it when the server dies.
 //
 // A tree is more than a process group: a daemon leaves its group and session and is adopted by init. On Linux each tree
 // therefore carries a mark of its own, which every descendant inherits, and its members are found by walking /proc
@@ -9,24 +10,17 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-)
-
-// A Level is how far a process is confined.
-type Level int
-
-// The levels.
-const (
-	LevelNone   Level = iota
-	LevelLimits       // environment filtered, own session, limits, tree ended
 )
 
 // A Cmd is a program to start. There is no shell between: Args are its arguments.
@@ -38,6 +32,18 @@ type Cmd struct {
 	Stdin          *os.File // nil: /dev/null
 	Stdout, Stderr *os.File // nil: /dev/null
 	Limits         Limits   // besides those that every process has
+	Profile        *Profile // how it is confined by the kernel; nil: not at all, which is LevelLimits
+	// Level is how far the machine was proven to confine; 0: LevelFull. Start does as much of Profile as this level
+	// can, and fails with ErrConfine rather than do less.
+	Level Level
+}
+
+// level is how far c will be confined.
+func (c Cmd) level() Level {
+	if c.Profile == nil {
+		return LevelLimits
+	}
+	return cmp.Or(c.Level, LevelFull)
 }
 
 // argv is what the program sees as its arguments.
@@ -46,7 +52,7 @@ func (c Cmd) argv() []string { return append([]string{c.Path}, c.Args...) }
 // Limits are for a program that needs little. A zero field adds nothing. They hold before the first instruction, and
 // only on Linux: elsewhere its owner bounds what it can, time and output.
 type Limits struct {
-	Memory int64         // bytes of address space; programs in Go and for Node need more than they use
+	Memory int64         // bytes of address space, from just after the start; Go and Node need more than they use
 	CPU    time.Duration // of one process, in whole seconds, rounded up; then SIGKILL
 	File   int64         // bytes of each file that it writes
 }
@@ -62,8 +68,11 @@ var ErrCommand = errors.New("not a command that can be started")
 
 // A Process is a running process tree. It is safe for concurrent use.
 type Process struct {
-	done chan struct{}
-	exit Exit // written before done is closed
+	done   chan struct{}
+	exit   Exit          // written before done is closed
+	helper *helper       // what stands between; where there is none, it says so
+	gone   chan struct{} // closed when the helper was collected
+	names  *protection
 
 	ending sync.Mutex // one End at a time, or both would count the same processes
 	mu     sync.Mutex // covers tree; never held while waiting
@@ -93,40 +102,73 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 			attr.Files[i] = f
 		}
 	}
+	var dir *os.File
 	if c.Dir != nil {
-		dir, err := c.Dir.Open(".")
-		if err != nil {
+		if dir, err = c.Dir.Open("."); err != nil {
 			return nil, fmt.Errorf("open the working directory: %w", err)
 		}
 		defer func() { _ = dir.Close() }() // only read
-		attr.Dir = enter(dir)
 	}
 	mark := newMark()
 	// A fresh slice, because a nil Env would mean the server's own.
 	attr.Env = append(append(make([]string, 0, len(c.Env)+1), c.Env...), mark.variable())
 	closeOnExec()
 
-	child, err := born(c, attr, mark)
+	names, err := protect(c)
 	if err != nil {
+		return nil, fmt.Errorf("%w: protect names: %w", ErrConfine, err)
+	}
+	h, err := launch(ctx, c, attr, dir, mark)
+	if err != nil {
+		names.end()
 		return nil, err
 	}
-	p := &Process{tree: newTree(child, mark), done: make(chan struct{})}
-	go p.await(child)
+	p := &Process{
+		tree: newTree(h, mark), helper: h, names: names, done: make(chan struct{}), gone: make(chan struct{}),
+	}
+	go p.await()
 	return p, nil
 }
 
-// await collects the child. It ends with the child, which End ends at the latest.
-func (p *Process) await(child *os.Process) {
-	state, err := child.Wait()
+// await learns how the child ended and collects the helper. It ends with the helper, which End ends at the latest.
+func (p *Process) await() {
+	exit, alone, told := p.helper.exited()
+	if told {
+		p.mu.Lock()
+		p.tree.childEnded(alone)
+		p.mu.Unlock()
+		p.exit = exit
+		close(p.done)
+	}
+	exit, clean := p.helper.wait()
 	p.mu.Lock()
-	p.tree.collected()
+	p.tree.collected(clean)
 	p.mu.Unlock()
-	p.exit = exitOf(state, err)
-	close(p.done)
+	if !told {
+		p.exit = exit
+		close(p.done)
+	}
+	p.names.end()
+	close(p.gone)
 }
 
 // Done is closed when the direct child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Listener returns what listens at ProxyAddress of a command with NetworkList, at LevelFull. It is the caller's, who
+// closes it. nil: the command has another network, or the level is lower; then it has none.
+func (p *Process) Listener() net.Listener { return p.helper.listening }
+
+// Aside follows the name of a protected file that a command made and that was renamed. Random characters follow it.
+const Aside = ".refused-"
+
+// Removed returns the protected files that were missing, or links, and that appeared while the command ran, sorted;
+// complete after End. Each was renamed at once: Aside was added to its name, and a link was put back. What the command
+// made as a link was removed instead, and what is empty after the eighth is removed in the end.
+func (p *Process) Removed() []string { return p.names.gone() }
+
+// Settle ends the watch over missing protected names, as of a command that goes on beside what a person does.
+func (p *Process) Settle() { p.names.settle() }
 
 // Exit returns how the direct child ended; valid after Done.
 func (p *Process) Exit() Exit { return p.exit }
@@ -149,12 +191,23 @@ func (p *Process) Left() int {
 func (p *Process) End(grace time.Duration) int {
 	p.ending.Lock()
 	defer p.ending.Unlock()
-	e := ending{look: p.look, child: p.tree.child, rush: &p.rush, asked: map[id]bool{}, ended: map[id]bool{}}
+	e := ending{
+		look: p.look, cut: p.helper.cut, child: p.tree.child, rush: &p.rush, asked: map[id]bool{}, ended: map[id]bool{},
+	}
 	e.ask(grace)
 	e.force()
 	select {
-	case <-p.done:
+	case <-p.gone:
 	case <-time.After(lastWait):
+		p.helper.kill()
+		wait := slowWait
+		if len(p.look()) > 0 {
+			wait = lastWait
+		}
+		select {
+		case <-p.gone:
+		case <-time.After(wait):
+		}
 	}
 	delete(e.ended, p.tree.child)
 	return len(e.ended)

@@ -12,8 +12,3 @@ func closeOnExec() { closeEachOnExec() }
 
 // Hide does nothing: these systems have no such switch for a single process.
 func Hide() error { return nil }
-
-// born starts a child; there are neither limits nor a mark here.
-func born(c Cmd, attr *os.ProcAttr, _ mark) (*os.Process, error) {
-	return os.StartProcess(c.Path, c.argv(), attr)
-}

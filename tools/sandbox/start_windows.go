@@ -3,6 +3,8 @@ package sandbox
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/windows"
 )
 
 func session() *syscall.SysProcAttr {
@@ -25,28 +27,31 @@ func enter(dir *os.File) string { return dir.Name() }
 
 func closeOnExec() {} // handles are inherited only if they are listed
 
-// A tree is the child alone: job objects are not built yet.
+// A tree is the job of a command.
 type tree struct {
-	child id
-	over  bool
+	child  id
+	helper *helper
 }
 
-func newTree(child *os.Process, _ mark) *tree { return &tree{child: id{pid: child.Pid}} }
-
-func (t *tree) collected() { t.over = true }
-
-func (t *tree) look() []member {
-	if t.over {
-		return nil
-	}
-	return []member{{id: t.child}}
+func newTree(h *helper, _ mark) *tree {
+	return &tree{child: id{h.process.Pid, startOf(h.process.Pid)}, helper: h}
 }
+
+func (t *tree) childEnded(bool) {} // only a helper tells
+
+func (t *tree) collected(bool) {}
+
+func (t *tree) look() []member { return t.helper.members() }
 
 // signal ends the process, whatever the signal: there is no other.
 func (m member) signal(syscall.Signal) {
-	if p, err := os.FindProcess(m.pid); err == nil {
+	p, err := os.FindProcess(m.pid)
+	if err != nil {
+		return
+	}
+	defer func() { _ = p.Release() }() // nothing to lose
+	if startOf(m.pid) == m.start {     // p holds a handle, so its number means no other process
 		_ = p.Kill() // the next look shows what is left
-		_ = p.Release()
 	}
 }
 
@@ -54,24 +59,27 @@ func (m member) wake() {}
 
 func (m member) killGroup() {}
 
-func startOf(int) uint64 { return 0 }
-
-func running(pid int) bool {
-	p, err := os.FindProcess(pid)
+// startOf returns when a process was started, in units of 100 ns since 1601; 0: there is none, or it has ended.
+func startOf(pid int) uint64 {
+	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {
-		return false
+		return 0
 	}
-	_ = p.Release() // only asked
-	return true
+	defer func() { _ = windows.CloseHandle(h) }() // only read
+	if over, err := windows.WaitForSingleObject(h, 0); err == nil && over == windows.WAIT_OBJECT_0 {
+		return 0
+	}
+	var created, exited, kernel, user windows.Filetime
+	if windows.GetProcessTimes(h, &created, &exited, &kernel, &user) != nil {
+		return 0
+	}
+	return uint64(created.HighDateTime)<<32 | uint64(created.LowDateTime)
 }
+
+func running(pid int) bool { return startOf(pid) != 0 }
 
 // Hide does nothing: there is no such switch.
 func Hide() error { return nil }
-
-// born starts a child; there are neither limits nor a mark here.
-func born(c Cmd, attr *os.ProcAttr, _ mark) (*os.Process, error) {
-	return os.StartProcess(c.Path, c.argv(), attr)
-}
 
 // readNow is not needed: no pipe has a deadline here.
 func readNow(*os.File, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }

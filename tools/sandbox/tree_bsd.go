@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"errors"
-	"os"
 	"syscall"
 )
 
@@ -16,11 +15,13 @@ type tree struct {
 	over  bool
 }
 
-func newTree(child *os.Process, _ mark) *tree { return &tree{child: id{pid: child.Pid}} }
+func newTree(h *helper, _ mark) *tree { return &tree{child: id{pid: h.process.Pid}} }
+
+func (t *tree) childEnded(bool) {} // only a helper tells
 
 // collected notes whether the child left anybody behind in its group. While somebody is there, the number of the group
 // is not used again.
-func (t *tree) collected() {
+func (t *tree) collected(bool) {
 	t.gone = true
 	t.look()
 }

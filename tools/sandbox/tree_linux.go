@@ -13,6 +13,7 @@ import (
 
 // A tree knows how to find the descendants of one child. Process.mu covers it.
 type tree struct {
+	helper    id // between the server and the child; never a member
 	child     id
 	mark      mark
 	seen      map[id]bool // members at the last look
@@ -26,21 +27,31 @@ type tree struct {
 	ownLeader int // session of the server, likewise
 }
 
-// newTree returns the tree of a child that was just started.
-func newTree(child *os.Process, m mark) *tree {
+// newTree returns the tree of a command that was just started.
+func newTree(h *helper, m mark) *tree {
 	t := &tree{mark: m, seen: map[id]bool{}, self: os.Getpid(), ownGroup: syscall.Getpgrp()}
 	t.ownLeader, _ = unix.Getsid(0) // cannot fail for oneself
-	t.child.pid = child.Pid
-	if s, ok := statOf(child.Pid); ok { // also a child that has ended is there until await collects it
-		t.child.start = s.start
-	}
-	t.seen[t.child] = true
+	t.helper = idOf(h.process.Pid)
+	t.child = idOf(h.childPid())
+	t.seen[t.helper], t.seen[t.child] = true, true
 	return t
 }
 
-// collected is called when the child was waited for. The look at this moment is the last that may go by the child's
-// number; who is found is remembered.
-func (t *tree) collected() {
+// idOf names a process that was not collected yet.
+func idOf(pid int) id {
+	s, _ := statOf(pid) // also one that has ended is there until it is collected
+	return id{pid: pid, start: s.start}
+}
+
+// childEnded is called when the helper has collected the child. alone: there is nobody else.
+func (t *tree) childEnded(alone bool) {
+	t.over = t.over || alone
+}
+
+// collected is called when the helper was waited for. clean: it had nobody left. The look at this moment is the last
+// that may go by its number; who is found is remembered.
+func (t *tree) collected(clean bool) {
+	t.over = t.over || clean
 	left := t.look()
 	t.gone = true
 	for len(left) == 0 && !t.over {
@@ -59,7 +70,7 @@ func (t *tree) look() []member {
 	in := map[int]bool{}
 	sessions, groups := map[int]bool{}, map[int]bool{}
 	if !t.gone {
-		sessions[t.child.pid], groups[t.child.pid] = true, true
+		sessions[t.helper.pid], groups[t.helper.pid] = true, true
 	}
 	admit := func(p stat) {
 		in[p.pid] = true
@@ -105,9 +116,10 @@ func (t *tree) remember(all []stat, in map[int]bool) []member {
 		if in[p.pid] {
 			t.seen[p.id] = true
 			switch {
+			case p.id == t.helper:
 			case !p.dead:
 				living = append(living, member{p.id, p.group})
-			case p.parent == t.self && p.id != t.child:
+			case p.parent == t.self:
 				// An orphan that was given to us, as the first process of a container: nobody else collects it.
 				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
 			}
@@ -139,7 +151,7 @@ func (t *tree) younger() []stat {
 		}
 		s, ok := statOf(pid)
 		switch {
-		case ok && s.start >= t.child.start:
+		case ok && s.start >= t.helper.start:
 			all = append(all, s)
 		case ok:
 			t.older[pid] = true

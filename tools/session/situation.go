@@ -6,6 +6,7 @@ import (
 
 	"codehand/tools/permission"
 	"codehand/tools/results"
+	"codehand/tools/sandbox"
 )
 
 // maxSituation is how long a Situation may be, in bytes: every conversation pays for it.
@@ -22,17 +23,28 @@ func (s *State) Situation(mode permission.Mode, begins bool) string {
 	if begins {
 		subject = "A session starts"
 	}
-	commands := "Commands are not confined to them."
-	if s.Prefs.NoShell != "" {
-		commands = "No commands run here."
-	}
+	commands := s.commands()
 	for n := len(roots); n >= 0; n-- {
-		text := fmt.Sprintf("Your directories: %s. %s in %s, mode %s. %s", some(roots, n), subject, cwd, mode, commands)
+		text := fmt.Sprintf("Your directories: %s. %s in %s, mode %s.%s", some(roots, n), subject, cwd, mode, commands)
 		if len(text) <= maxSituation {
 			return text
 		}
 	}
-	return fmt.Sprintf("Your directories: %s. %s in mode %s. %s", some(roots, 0), subject, mode, commands)
+	return fmt.Sprintf("Your directories: %s. %s in mode %s.%s", some(roots, 0), subject, mode, commands)
+}
+
+// commands says how far commands are confined; "": nobody knows yet, and a client that begins does not wait for it.
+func (s *State) commands() string {
+	if s.Prefs.NoShell != "" {
+		return " No commands run here."
+	}
+	switch r, known := s.Confine.Known(); {
+	case !known:
+		return ""
+	case r.Level >= sandbox.LevelKernel:
+		return " Commands are confined to them."
+	}
+	return " Commands are not confined to them."
 }
 
 // some are the first n of names, and how many there are besides.

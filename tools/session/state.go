@@ -7,6 +7,8 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/catalog"
+	"codehand/tools/confine"
+	"codehand/tools/git/worktree"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -23,6 +25,9 @@ type Key struct {
 	Principal string
 	Session   string
 }
+
+// Local says that the principal is the person who started this process and calls it alone.
+func (k Key) Local() bool { return k.Principal == "local" }
 
 // A Client is what the caller said about itself with this call, and what its profile adds.
 type Client struct {
@@ -72,6 +77,13 @@ type Prefs struct {
 	ManagedRules bool
 }
 
+// Commands is what commands are run with.
+type Commands struct {
+	Shell   *shell.Shell
+	Confine *confine.Session // how the kernel confines the commands of Shell; nil: not at all
+	Trees   *worktree.Trees  // git work trees in which they run; shared by all sessions; nil: nobody looks at them
+}
+
 // A State is everything that one session remembers and may use: handles and cells, no logic and no
 // lock of its own. server makes it; tools get it in Env. A copy shares every handle, and server
 // copies it for each call to set Client and Space.
@@ -87,7 +99,6 @@ type State struct {
 	// what it denies to change are files into which no secret may be written; nil: there are none
 	Clean   *permission.Policy
 	Search  *search.Engine
-	Shell   *shell.Shell
 	Results *results.Shelf
 	Media   *media.Reader // images and PDF files; shared by all sessions
 	Skills  *skills.Index
@@ -101,8 +112,8 @@ type State struct {
 	Start   permission.Mode // of a session that has not changed it
 	Highest permission.Mode // no session goes above it
 
-	Plans        string // directory of plan files, absolute
-	PlanFallback string // who approves a plan when nobody can be asked: client, console, auto
+	PlanFiles
+	Commands
 
 	Mode     Cell[permission.Mode]
 	Cwd      Cell[string]
@@ -117,6 +128,12 @@ type State struct {
 	Told Cell[map[string]string]
 
 	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
+}
+
+// PlanFiles say where plan files are, and what becomes of them.
+type PlanFiles struct {
+	Plans        string // directory of plan files, absolute
+	PlanFallback string // who approves a plan when nobody can be asked: client, console, auto
 }
 
 // A Todo is one line of the todo list.
@@ -162,4 +179,14 @@ func (s *State) Open(path string, a workspace.Access) (filestate.File, error) {
 		err = failed
 	}
 	return filestate.File(p), err
+}
+
+// ConfineProgram says how a program of the project is confined that no rule was asked about: as a command that may
+// write. background: nobody waits for it. Errors: those of confine.Session.Command.
+func (s *State) ConfineProgram(background bool) (confine.Command, error) {
+	use := confine.Use{Rules: s.Rules, Background: background}
+	if s.Space != nil {
+		use.Roots = s.Space.Roots()
+	}
+	return s.Confine.Command(use)
 }

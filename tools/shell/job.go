@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -35,6 +36,8 @@ type Info struct {
 	End     time.Time // zero while running
 	Left    int       // processes that the command left running and that were ended
 	Printed
+	// Aside are the protected names, divided by commas, that appeared while it ran and were renamed (sandbox.Aside)
+	Aside      string `json:",omitempty"`
 	Cwd        string // where the command ended; "": unknown
 	Log        string // path of the merged output
 	Fault      string `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
@@ -55,6 +58,7 @@ type Job struct {
 	shell   *Shell
 	process *sandbox.Process
 	output  *output
+	unserve func()      // ends what serves its network, and waits for it; nil: nothing does
 	unlink  func() bool // no ctx ends the command any more; nil: none did
 	timer   *time.Timer // the deadline
 	want    chan State  // why the command is to end; the first reason counts
@@ -81,6 +85,20 @@ func newJob(s *Shell, id string, c Command) *Job {
 		j.timer.Stop()
 	}
 	return j
+}
+
+// serve serves what the command connects to until run ends.
+func (j *Job) serve(ctx context.Context, l net.Listener, serve func(context.Context, net.Listener) error) {
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = serve(ctx, l) // the command sees that nobody answers
+	}()
+	j.unserve = func() {
+		stop()
+		<-done
+	}
 }
 
 // base is the path of the job's files without their suffix.
@@ -144,6 +162,7 @@ func (j *Job) Detach(lifetime time.Duration) Info {
 		if j.unlink != nil {
 			j.unlink()
 		}
+		j.process.Settle()
 		j.report()
 	}
 	return j.Info()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"codehand/tools/results"
 )
 
 const outSuffix, errSuffix, logSuffix = ".out", ".err", ".log"
@@ -43,9 +45,9 @@ func (o *output) open(base string, echo io.Writer) error {
 	o.buffer = make([]byte, bufferSize)
 	o.path = base + logSuffix
 	o.out.echo, o.err.echo = echo, echo
-	err := o.out.open(base + outSuffix)
+	err := o.out.open(base+outSuffix, o.limits.masked)
 	if err == nil {
-		err = o.err.open(base + errSuffix)
+		err = o.err.open(base+errSuffix, o.limits.masked)
 	}
 	if err == nil {
 		o.log, err = os.OpenFile(o.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -141,13 +143,18 @@ const maxCounted = 256 << 20
 // not written; nor is anything after a write that failed.
 func (o *output) merge(s *spool, n, end int64, last bool) {
 	k := o.limits.kept(end)
+	tail := k.tail - 2*results.MaxHeld // what is held back of both streams comes later than end says
 	for n > 0 {
-		if skip := min(n-maxCounted, k.tail-o.size); skip > 0 && o.size >= k.head {
-			s.pos, o.size, n = s.pos+skip, o.size+skip, n-skip
+		if skip := min(n-maxCounted, tail-o.size); skip > 0 && o.size >= k.head {
+			s.pos, o.size, n, s.mask = s.pos+skip, o.size+skip, n-skip, results.Mask{}
 		}
 		got, err := s.file.ReadAt(o.buffer[:min(n, bufferSize)], s.pos)
+		got, hideErr := s.hide(o.buffer[:got], n > int64(got), last)
 		part := o.buffer[:got]
-		if from, to := o.size, o.size+int64(got); from < k.head || to > k.tail {
+		if hideErr != nil {
+			o.lose(hideErr)
+		}
+		if from, to := o.size, o.size+int64(got); from < k.head || to > tail {
 			if o.fault == nil {
 				_, o.fault = o.log.WriteAt(part, from)
 			}
@@ -263,7 +270,7 @@ func (o *output) closeUp(k kept) error {
 
 // closeFiles also forgets the buffer: ended jobs are kept for a day.
 func (o *output) closeFiles() {
-	for _, f := range []*os.File{o.out.file, o.err.file, o.log} {
+	for _, f := range []*os.File{o.out.file, o.err.file, o.out.write, o.err.write, o.log} {
 		if f != nil {
 			_ = f.Close() // what was written is read again, and not promised to outlast a crash of the machine
 		}

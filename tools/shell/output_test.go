@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"codehand/tools/results"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of the random tests; 0: a new one")
@@ -373,5 +375,65 @@ func TestAskedFromEverywhere(t *testing.T) {
 	}
 	for range 4 {
 		<-done
+	}
+}
+
+// A secret is hidden wherever a look cuts it, also if the other stream prints between, in the log and in the streams,
+// and what a program prints and goes on is seen at once.
+func TestOutputMasksSecrets(t *testing.T) {
+	t.Parallel()
+	secret := "gh" + "p_" + strings.Repeat("a1B2c3", 6)
+	key := "-----BEG" + "IN RSA PRIVATE KEY-----\n" + strings.Repeat("aB1+", 16) + "\n"
+	for _, masked := range []bool{true, false} {
+		for cut := range len(secret) {
+			l := smallLimits()
+			l.masked = masked
+			o := newOutputs(t, l)
+			var all []byte
+			o.write(&o.out, &all, []byte(key+"token: "+secret[:cut]))
+			o.take()
+			o.write(&o.err, &all, []byte("warning\n"))
+			o.take()
+			o.write(&o.out, &all, []byte(secret[cut:]+"\nPassword: "))
+			o.take()
+			if out, _ := o.lastLines(); out != "Password:" {
+				t.Errorf("cut at %d: the last line is %q", cut, out)
+			}
+			o.finish()
+			raw, err := os.ReadFile(o.path)
+			must(t, err)
+			text := strings.Replace(string(raw), "warning\n", "", 1)
+			want := key + "token: " + secret + "\nPassword: "
+			if masked {
+				want = results.Masked(want)
+			}
+			if text != want {
+				t.Errorf("masked %v, cut at %d: %q, want %q", masked, cut, text, want)
+			}
+			if c, err := o.out.chunk(l, 1<<20); err != nil || c.Head != want {
+				t.Errorf("masked %v, cut at %d: the stream is %q, %v, want %q", masked, cut, c.Head, err, want)
+			}
+		}
+	}
+}
+
+// What may be the beginning of a secret is not held back for ever.
+func TestOutputGoesOn(t *testing.T) {
+	t.Parallel()
+	for text, most := range map[string]int{
+		"Server is ready": 7, "press any key": 7, "Listening on http://localhost:3000": 60, "\r100% done, press": 7,
+	} {
+		l := smallLimits()
+		l.masked = true
+		o := newOutputs(t, l)
+		var all []byte
+		o.write(&o.out, &all, []byte(text))
+		looks := 0
+		for o.take(); o.printed().Out < int64(len(text)) && looks < 1000; looks++ {
+			o.take()
+		}
+		if looks > most {
+			t.Errorf("%q was shown after %d looks", text, looks)
+		}
 	}
 }

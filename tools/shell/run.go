@@ -16,9 +16,11 @@ type limits struct {
 	late  time.Duration // for output after the direct child has ended
 	grace time.Duration // between SIGTERM and SIGKILL
 	// the same once this process will be killed soon: two such ends, one after the other, fit into 2 s
-	hurry time.Duration
-	calls time.Duration // at the end, for the callers of commands that were ended
-	pause int           // looks that do not try a log again which could not be written: each copies all that is missing
+	hurry  time.Duration
+	calls  time.Duration // at the end, for the callers of commands that were ended
+	masked bool          // secrets are hidden in the log and from who looks on
+	// looks that do not try a log again which could not be written: each copies all that is missing
+	pause int
 }
 
 func defaultLimits() limits {
@@ -41,6 +43,9 @@ func (j *Job) run() {
 		why = j.settle(tick.C)
 	}
 	left := j.end(tick.C)
+	if j.unserve != nil {
+		j.unserve()
+	}
 	if why != "" {
 		left = 0 // what was ended then was not left behind
 	}
@@ -123,6 +128,7 @@ func (j *Job) finish(why State, left int) {
 	}
 	j.mu.Lock()
 	j.info.Exit, j.info.Signal, j.info.Left, j.info.End = exit.Code, exit.Signal, left, time.Now()
+	j.info.Aside = strings.Join(j.process.Removed(), ", ")
 	switch {
 	case why != "":
 		j.info.State = why

@@ -4,7 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+
+	"codehand/tools/sandbox"
 )
 
 // A script knows how a command's text gets to a shell. The text itself is passed as it is, so syntax errors, exit,
@@ -14,23 +18,50 @@ import (
 // that BASH_ENV names: bash reads it before the text and it is not part of the text, so line numbers stay right. sh has
 // no such thing; there it is put in front. A command that sets its own trap for EXIT, or that execs, reports nothing.
 // Two differences remain: after set -v the trap is echoed as it runs, and the last program of a command does not take
-// the place of its shell, so bash itself says on stderr that it crashed.
+// the place of its shell, so bash itself says on stderr that it crashed. PowerShell: powershell.go.
 type script struct {
-	path string // of the shell
-	bash bool
-	init string // file to source; "": none
+	path    string // of the shell
+	dialect Dialect
+	init    string // file to source; "": none
 }
 
-// shellDirs are where a shell is looked for: never in PATH, which may lead into a project.
-var shellDirs = []string{"/usr/bin", "/bin", "/usr/local/bin"}
-
+// findShell chooses the shell of commands. It looks where systems and installers put one, never in PATH, which may
+// lead into a project.
 func findShell(init string) (script, error) {
-	for _, name := range []string{"bash", "sh"} {
-		for _, dir := range shellDirs {
-			path := filepath.Join(dir, name)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return script{path: path, bash: name == "bash", init: init}, nil
+	programs, system := sandbox.WindowsDirs()
+	return chooseShell(init, programs, system, executable)
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || runtime.GOOS == "windows")
+}
+
+// chooseShell is findShell on a machine with these directories of Windows, "" on other systems. There the bash of Git
+// is taken before a PowerShell, since what models and skills write is bash; never that of WSL, which sees other paths.
+func chooseShell(init, programs, system string, there func(path string) bool) (script, error) {
+	var shells []script
+	if system != "" {
+		shells = []script{
+			{path: programs + `\Git\bin\bash.exe`, dialect: Dialect{Bash: true}},
+			{path: programs + `\PowerShell\7\pwsh.exe`, dialect: Dialect{PowerShell: "PowerShell 7"}},
+			{path: system + `\System32\WindowsPowerShell\v1.0\powershell.exe`,
+				dialect: Dialect{PowerShell: "Windows PowerShell 5.1"}},
+		}
+		if programs == "" { // else it would be a directory of the current drive
+			shells = shells[2:]
+		}
+	} else {
+		for _, name := range []string{"bash", "sh"} {
+			for _, dir := range []string{"/usr/bin", "/bin", "/usr/local/bin"} {
+				shells = append(shells, script{path: dir + "/" + name, dialect: Dialect{Bash: name == "bash"}})
 			}
+		}
+	}
+	for _, s := range shells {
+		if there(s.path) {
+			s.init = init
+			return s, nil
 		}
 	}
 	return script{}, ErrNoShell
@@ -40,8 +71,11 @@ const rcSuffix, cwdSuffix = ".rc", ".cwd"
 
 // command returns arguments and additional environment of the shell that runs text.
 func (s script) command(text, base string) (args, env []string, err error) {
+	if s.dialect.PowerShell != "" {
+		return s.powershellCommand(text, base)
+	}
 	before := s.before(base + cwdSuffix)
-	if !s.bash {
+	if !s.dialect.Bash {
 		return []string{"-c", "--", before + text, "sh"}, nil, nil
 	}
 	rc := base + rcSuffix
@@ -57,12 +91,29 @@ func (s script) before(cwdFile string) string {
 	if s.init != "" {
 		source = ". " + quote(s.init) + "\n"
 	}
-	if s.bash {
+	if s.dialect.Bash {
 		pwd = "builtin pwd -P" // not a function of the command's
+	}
+	if runtime.GOOS == "windows" {
+		pwd = "builtin pwd -W" // as Windows writes it, not as /c/Users
 	}
 	// In a group whose errors go nowhere, so that set -x does not trace it. >| because of set -C.
 	report := "{ set +x; " + pwd + " >|" + quote(cwdFile) + "; } 2>/dev/null"
 	return source + "trap " + quote(report) + " EXIT\n"
+}
+
+// reachable returns p with the files that the script needs: two to read, and one to write.
+func (s script) reachable(p sandbox.Profile, base string) (*sandbox.Profile, error) {
+	p.Readable = append(slices.Clip(p.Readable), base+rcSuffix)
+	if s.init != "" {
+		init, err := filepath.EvalSymlinks(s.init) // a profile has no links
+		if err != nil {
+			return nil, err
+		}
+		p.Readable = append(p.Readable, init, s.init)
+	}
+	p.Writable = append(slices.Clip(p.Writable), base+cwdSuffix)
+	return &p, os.WriteFile(base+cwdSuffix, nil, 0o600)
 }
 
 // maxPath bounds what is read of the file that the command could have written itself.
@@ -80,12 +131,16 @@ func (s script) cwd(base string) string {
 	if err != nil || !whole || !filepath.IsAbs(path) {
 		return ""
 	}
-	return path
+	return filepath.FromSlash(path)
 }
 
 func (s script) cleanUp(base string) {
 	removeFile(base + rcSuffix)
 	removeFile(base + cwdSuffix)
+	if s.dialect.PowerShell != "" {
+		removeFile(base + wrapSuffix)
+		removeFile(base + textSuffix)
+	}
 }
 
 // Word is s as one word of a command, for any shell: for a command that somebody may run as it is shown. A plain path

@@ -3,10 +3,12 @@
 package shell
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,7 +32,7 @@ var texts = []string{
 func TestTextMeansWhatItMeansToBash(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	if !s.script.bash {
+	if !s.script.dialect.Bash {
 		t.Skip("needs bash in /usr/bin, /bin or /usr/local/bin")
 	}
 	for _, text := range texts {
@@ -127,12 +129,12 @@ func TestInit(t *testing.T) {
 	must(t, os.WriteFile(init, []byte("export FROM=init\nhello() { echo hello; }\n"), 0o600))
 	for _, bash := range []bool{true, false} {
 		s := newStage(t)
-		if bash && !s.script.bash {
+		if bash && !s.script.dialect.Bash {
 			continue
 		}
 		s.script = script{path: "/bin/sh", init: init}
 		if bash {
-			s.script = script{path: "/usr/bin/bash", bash: true, init: init}
+			s.script = script{path: "/usr/bin/bash", dialect: Dialect{Bash: true}, init: init}
 		}
 		info, stdout, stderr := s.run(t, "hello; sh -c 'echo $FROM'; cd /; exit 3")
 		if stdout != "hello\ninit\n" || stderr != "" || info.Exit != 3 || info.Cwd != "/" {
@@ -173,5 +175,74 @@ func TestQuote(t *testing.T) {
 	}
 	if got := Word("/a_1.b-c+d,e:f@g%h"); strings.Contains(got, "'") {
 		t.Errorf("a plain path is %s", got)
+	}
+}
+
+// The shell is the first that is there, in the places where systems and installers put one: on Windows the bash of Git,
+// then PowerShell 7, then the one that Windows brings; never the bash of WSL.
+func TestChooseShell(t *testing.T) {
+	t.Parallel()
+	const git, seven, old = `C:\Program Files\Git\bin\bash.exe`, `C:\Program Files\PowerShell\7\pwsh.exe`, `C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`
+	for _, c := range []struct {
+		windows bool
+		there   []string
+		want    script
+	}{
+		{true, []string{git, seven, old}, script{path: git, dialect: Dialect{Bash: true}}},
+		{true, []string{seven, old, `C:\Windows\System32\bash.exe`, `C:\work\bash.exe`}, script{path: seven, dialect: Dialect{PowerShell: "PowerShell 7"}}},
+		{true, []string{old}, script{path: old, dialect: Dialect{PowerShell: "Windows PowerShell 5.1"}}},
+		{true, []string{"/usr/bin/bash"}, script{}},
+		{false, []string{"/usr/bin/bash", "/bin/bash", "/bin/sh"}, script{path: "/usr/bin/bash", dialect: Dialect{Bash: true}}},
+		{false, []string{"/bin/sh", "/usr/local/bin/bash"}, script{path: "/usr/local/bin/bash", dialect: Dialect{Bash: true}}},
+		{false, []string{"/bin/sh", "/usr/bin/pwsh"}, script{path: "/bin/sh"}},
+		{false, nil, script{}},
+	} {
+		programs, system := "", ""
+		if c.windows {
+			programs, system = `C:\Program Files`, `C:\Windows`
+		}
+		got, err := chooseShell("", programs, system, func(path string) bool { return slices.Contains(c.there, path) })
+		if got != c.want || errors.Is(err, ErrNoShell) != (c.want == script{}) {
+			t.Errorf("of %q: %+v, %v", c.there, got, err)
+		}
+	}
+}
+
+// A PowerShell gets the text byte for byte in a file, so that no quote or line end of it means anything on the way; what
+// it reports counts as with bash, and nothing is left of the files. The program is a fake that does what the real one
+// does with them.
+func TestPowerShell(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fake := filepath.Join(dir, "pwsh")
+	must(t, os.WriteFile(fake, []byte(`#!/bin/sh
+while [ $# -gt 2 ]; do printf '%s ' "$1"; shift; done
+printf '%s\n' "$1"
+base=${2%.ps1}
+cat "$2" "$base.text.ps1"
+echo / >"$base.cwd"
+exit 3
+`), 0o700))
+	init := filepath.Join(dir, "it’s init.ps1")
+	s := newStage(t)
+	s.script = script{path: fake, dialect: Dialect{PowerShell: "PowerShell 7"}, init: init}
+	const text = "Write-Output \"it's `\"$x\"\n& { exit 4 } # é ' ’"
+	info, stdout, stderr := s.run(t, text)
+	if info.Exit != 3 || stderr != "" || info.Cwd != "/" {
+		t.Errorf("exit %d, %q, in %q", info.Exit, stderr, info.Cwd)
+	}
+	for _, want := range []string{
+		"-NoLogo -NoProfile -NonInteractive -ExecutionPolicy Bypass -File\n", "\ufeff" + text + "\n$CodehandOK = $?\n",
+		". '" + filepath.Join(dir, "it’’s init.ps1") + "'\n", ".text.ps1' } finally {", "if ($LASTEXITCODE) { exit $LASTEXITCODE }",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing in\n%s", want, stdout)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.dir, "*.ps1")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if got := s.Dialect(); got != (Dialect{PowerShell: "PowerShell 7"}) {
+		t.Errorf("dialect %+v", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,9 @@ type Options struct {
 	MaxJobs  int // at once; 0: 16
 	// Echo gets what commands in the foreground print, as it comes. It must not block for long. nil: nobody looks on
 	Echo io.Writer
+
+	// Plain: secrets in what commands print are not hidden (results.Mask)
+	Plain bool
 
 	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked
 	// again and again while a command is ended. nil: never.
@@ -82,7 +86,7 @@ type Shell struct {
 // An environment is what commands get of the variables, and the names of those that they do not get.
 type environment struct{ vars, withheld []string }
 
-// New returns a Shell. ErrNoShell: neither bash nor sh is on this machine.
+// New returns a Shell. ErrNoShell: no shell that it knows is on this machine.
 func New(o Options) (*Shell, error) {
 	script, err := findShell(o.Init)
 	if err != nil {
@@ -106,6 +110,7 @@ func New(o Options) (*Shell, error) {
 		over: o.Over, script: script,
 		echo: o.Echo, limits: defaultLimits(), owner: sandbox.Self(), jobs: map[string]*Job{},
 	}
+	s.limits.masked = !o.Plain
 	s.Look() // jobs of an earlier process may have ended with it
 	return s, nil
 }
@@ -117,8 +122,14 @@ func (s *Shell) News() bool { return s.news.Swap(false) }
 // Look makes the next News true.
 func (s *Shell) Look() { s.news.Store(true) }
 
-// Bash says whether commands run in bash. Of a text for another shell nothing is known.
-func (s *Shell) Bash() bool { return s.script.bash }
+// A Dialect is the language that commands are written in. The zero value is that of sh.
+type Dialect struct {
+	Bash       bool   // of a text for another shell nothing is known
+	PowerShell string // the name of the PowerShell, for people; "": it is none
+}
+
+// Dialect returns the language of the shell that commands run in.
+func (s *Shell) Dialect() Dialect { return s.script.dialect }
 
 // Withheld returns the names of variables that commands do not get, as far as a caller may know of them.
 func (s *Shell) Withheld() []string { return s.env.withheld }
@@ -174,11 +185,17 @@ type Command struct {
 	Timeout    time.Duration // after it the tree is ended; 0: no limit
 	Background bool          // a job from the start
 	Neutral    bool          // it was proved to change nothing: what it starts has the environment of sandbox.Neutral
+	// how the kernel confines it, besides the files of the Shell that it needs; nil: not at all
+	Profile *sandbox.Profile
+	Level   sandbox.Level // that is in force with Profile
+	Env     []string      // besides Options.Env, the later one counts
+	// Serve serves what the command connects to, if its network is a list, until ctx ends. nil: nobody does
+	Serve func(ctx context.Context, l net.Listener) error
 }
 
 // The errors of the package.
 var (
-	ErrNoShell   = errors.New("no bash and no sh on this machine")
+	ErrNoShell   = errors.New("no shell on this machine")
 	ErrJobLimit  = errors.New("too many jobs")
 	ErrUnknown   = errors.New("no such job")
 	ErrClosed    = errors.New("shell is closed")
@@ -278,15 +295,27 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	env = append(env, s.env.vars...)
+	env = append(append(env, s.env.vars...), c.Env...)
 	if c.Neutral {
 		env = sandbox.Neutral(env)
 	}
+	profile := c.Profile
+	if profile != nil {
+		if profile, err = s.script.reachable(*profile, j.base()); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
 	j.process, err = sandbox.Start(ctx, sandbox.Cmd{
 		Path: s.script.path, Args: args, Env: env, Dir: c.Dir,
-		Stdout: j.output.out.file, Stderr: j.output.err.file,
+		Stdout: j.output.out.file, Stderr: j.output.err.file, Profile: profile, Level: c.Level,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if l := j.process.Listener(); l != nil && c.Serve != nil {
+		j.serve(context.WithoutCancel(ctx), l, c.Serve)
+	}
+	return nil
 }
 
 const idPrefix, idRunes = "job_", 12

@@ -67,9 +67,9 @@ func (b *binder[In]) command(s *session.State, in In) (*bash.Analysis, error) {
 	if b.def.Weigh == nil {
 		return &a, nil
 	}
-	proved := a.Class
+	proved, ifBound := a.Class, a.IfBound
 	err := b.def.Weigh(s, in, &a)
-	if proved != bash.ReadOnly && a.Class == bash.ReadOnly {
+	if proved != bash.ReadOnly && a.Class == bash.ReadOnly && (!ifBound || a.Bound == "") {
 		a.Class = proved // whoever weighs proves nothing
 	}
 	return &a, err

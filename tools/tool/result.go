@@ -39,13 +39,19 @@ type Meta struct {
 	Version string // of the file read or written
 	Files   []FileChange
 	Job     *Job
-	Sandbox string          // level in force for a command
+	Sandbox *Confinement    // of a command; nil: there was none
 	Data    json.RawMessage // the tool's own fields, at most 4 KiB
 
 	// Set by the corridor.
 	Kept     *Kept
 	Decision *Decided
 	Millis   int64
+}
+
+// A Confinement is how far the kernel confined a command.
+type Confinement struct {
+	Level int      `json:"level"`          // 0 to 3, as tools/sandbox counts
+	Gaps  []string `json:"gaps,omitempty"` // what the level promises and this machine does not keep
 }
 
 // A FileChange is one file that a call changed.

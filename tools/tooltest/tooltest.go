@@ -16,6 +16,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/state"
 	"codehand/tools/catalog"
+	"codehand/tools/git/worktree"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -73,13 +74,16 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
 	must(err)
 	t.Cleanup(func() { must(sh.Close()) })
+	trees := worktree.New("", "")
+	t.Cleanup(trees.Close)
 	s := &Session{t: t, Dir: root, Store: store, Journal: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
-		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Shell: sh, Results: results.New(kept),
-		Media: media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}, PDFTime: 5 * time.Minute}),
-		Mode:  session.NewCell[permission.Mode](memory, "cell.mode"),
-		Plan:  session.NewCell[session.Plan](memory, "cell.plan"),
-		Plans: filepath.Join(private, "plans"), PlanFallback: "client", Highest: permission.Bypass,
+		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Results: results.New(kept),
+		Media:     media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}, PDFTime: 5 * time.Minute}),
+		Mode:      session.NewCell[permission.Mode](memory, "cell.mode"),
+		Plan:      session.NewCell[session.Plan](memory, "cell.plan"),
+		Commands:  session.Commands{Shell: sh, Trees: trees},
+		PlanFiles: session.PlanFiles{Plans: filepath.Join(private, "plans"), PlanFallback: "client"}, Highest: permission.Bypass,
 		Cwd:     session.NewCell[string](memory, "cell.cwd"),
 		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:  session.NewCell[[]string](memory, "cell.active"),

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"codehand/filestate"
+	"codehand/tools/sandbox"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -101,6 +102,12 @@ func StartRefusal(err error) error {
 		return &tool.Refusal{Code: tool.WriteFailed,
 			Text: fmt.Sprintf("The command was not started: its output files cannot be created in the state "+
 				"directory: %v. %s", cause, writeRemedy(cause)), Cause: err}
+	}
+	if errors.Is(err, sandbox.ErrConfine) {
+		const advice = "Tell the operator: codehand doctor says how far commands are confined here, and " +
+			"sandbox.readable and sandbox.writable must name what is there."
+		return &tool.Refusal{Code: tool.SandboxUnavailable,
+			Text: fmt.Sprintf("The command was not started: %v. %s", err, advice), Cause: err}
 	}
 	return err
 }

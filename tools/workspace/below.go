@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // maxBelow is how many entries Below looks at; some 0.2 s on a warm disk.
@@ -17,9 +18,9 @@ const maxBelow = 50_000
 // are followed inside the areas; what they lead to outside of them is left out, since nothing is known of it.
 //
 // whole is false if not everything could be looked at: more than maxBelow entries, a directory that cannot be read, a
-// file with names that nobody found. Then file may have missed some. There is nothing below a file, or below what does
-// not exist. Nothing is remembered: a command that reads what is below a directory takes longer than to look at its
-// names.
+// file with names that nobody found. Then file may have missed some. path may be outside the areas. There is nothing
+// below a file, or below what does not exist. Nothing is remembered: a command that reads what is below a directory
+// takes longer than to look at its names.
 func (s *Space) Below(path string, reaches func(rel string, dir bool) bool,
 	file func(rel string, names []string) bool) (whole bool) {
 	b := belowWalk{space: s, reaches: reaches, file: file, left: maxBelow, whole: true, seen: map[string]bool{}}
@@ -41,6 +42,10 @@ type belowWalk struct {
 // enter walks through the directory at path, which may be a link.
 func (b *belowWalk) enter(path, rel string, depth int) {
 	p, err := openBy(b.space, path, Read, nil)
+	if _, out := errors.AsType[*OutsideError](err); out && rel == "" {
+		b.outside(path)
+		return
+	}
 	if err != nil {
 		b.failed(path, err)
 		return
@@ -59,6 +64,21 @@ func (b *belowWalk) enter(path, rel string, depth int) {
 		b.directory(dir, p.Path, rel, depth)
 	case info.Mode().IsRegular() && rel != "" && b.reaches(rel, false):
 		b.regular(p.Dir, p.Name, info, p.Path, rel)
+	}
+}
+
+// outside walks through the directory at path, which is outside the areas, but may hold one.
+func (b *belowWalk) outside(path string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		var dir *os.Root
+		if dir, err = os.OpenRoot(real + "/."); err == nil { // a FIFO would be waited for
+			b.directory(dir, real, "", 0)
+			return
+		}
+	}
+	if !errors.Is(err, syscall.ENOTDIR) {
+		b.failed(path, err)
 	}
 }
 

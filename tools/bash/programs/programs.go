@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // A Program is one row. It does not change.
@@ -29,14 +30,16 @@ type Program struct {
 	Reads bool // it has options and operands with which it only reads: column `proved`
 	Edits bool // it has some with which it only changes what its operands name: column `edits`
 
-	traits map[string]bool
+	Always Effect // what it does whatever its options are
+
+	traits []string
 	options
 	behind
 }
 
 // options are how a program reads its options.
 type options struct {
-	letters map[byte]*Option
+	letters *[unicode.MaxASCII + 1]*Option // nil: there are none
 	long    map[string]*Option
 	order   []string // names of long options as listed, for shortened ones
 }
@@ -91,12 +94,26 @@ type Option struct {
 	Name    string // with its dashes
 	Takes   Takes
 	Kind    Kind
-	Safe    bool // it is in the column `proved` or `edits`
-	Instead bool // with it no operand is First
-	Deep    bool // with it the program goes down into directories
-	Behind  bool // with it the program follows links there
-	Changes bool // with it the program changes the files that its operands name
+	Safe    bool   // it is in the column `proved` or `edits`
+	Instead bool   // with it no operand is First
+	Does    Effect // what the program does because of it
 }
+
+// An Effect is what a program does, always or because of an option: the columns with these names.
+type Effect uint16
+
+// The effects.
+const (
+	Deep    Effect = 1 << iota // it goes down into directories
+	Follows                    // it follows links there
+	Changes                    // it changes the files that its operands name
+	Turns                      // it treats a link that an operand names the other way, see trait itself
+	Lists                      // it reads files that its words do not name
+	Unpacks                    // it changes files that its words do not name
+	Shows                      // git shows contents of files that it tracks
+	Hides                      // it shows none after all, unless an option does Shows
+	Adds                       // git keeps files that it did not track
+)
 
 // A Danger is what makes a command dangerous: with one of Options, or with any words if there are none.
 type Danger struct {
@@ -106,14 +123,28 @@ type Danger struct {
 }
 
 // Has says whether the row has a trait, see table.go.
-func (p *Program) Has(trait string) bool { return p != nil && p.traits[trait] }
+func (p *Program) Has(trait string) bool { return p != nil && slices.Contains(p.traits, trait) }
+
+// letter is the option of a letter; nil: there is none.
+func (p *Program) letter(c byte) *Option {
+	if p.letters == nil || c > unicode.MaxASCII {
+		return nil
+	}
+	return p.letters[c]
+}
+
+func (p *Program) allLetters() (all []*Option) {
+	for c := range byte(unicode.MaxASCII + 1) {
+		if o := p.letter(c); o != nil {
+			all = append(all, o)
+		}
+	}
+	return all
+}
 
 // Options are all options of the row: letters first, each in their order.
 func (p *Program) Options() []*Option {
-	var all []*Option
-	for _, letter := range slices.Sorted(maps.Keys(p.letters)) {
-		all = append(all, p.letters[letter])
-	}
+	all := p.allLetters()
 	for _, name := range slices.Sorted(maps.Keys(p.long)) {
 		all = append(all, p.long[name])
 	}
@@ -137,14 +168,30 @@ var table = sync.OnceValue(func() map[string]*Program {
 	return all
 })
 
-// Of returns the row of a program, by the last component of its path; nil: there is none. Sub-commands have rows as
-// `git log`. A version behind the name does not count: python3.11 is python3.
-func Of(name string) *Program {
-	if isLoader(name) {
-		name = "ld.so"
+// A subCommand is a name of two or more words, as the table has them.
+type subCommand struct{ program, sub string }
+
+var subCommands = sync.OnceValue(func() map[subCommand]*Program {
+	all := map[subCommand]*Program{}
+	for name, p := range table() {
+		if program, sub, ok := strings.Cut(name, " "); ok {
+			all[subCommand{program, sub}] = p
+		}
 	}
+	return all
+})
+
+// OfSub returns the row of a sub-command, such as `log` of git or `mod graph` of go; nil: there is none.
+func OfSub(program, sub string) *Program { return subCommands()[subCommand{program, sub}] }
+
+// Of returns the row of a program, by the last component of its path; nil: there is none. A version behind the name
+// does not count: python3.11 is python3.
+func Of(name string) *Program {
 	p := table()[name]
 	if p == nil {
+		if isLoader(name) {
+			return table()["ld.so"]
+		}
 		if short := strings.TrimRight(name, "0123456789.-"); short != name && short != "" {
 			if p = table()[short]; !p.Has("numbered") {
 				return nil

@@ -39,7 +39,8 @@ func TestMistakes(t *testing.T) {
 	for name, text := range map[string]string{
 		"no colon": "ls\n", "no column": "ls: 1\n -a\n", "no row": " proved -a\n", "token": "ls: 1\n proved x\n",
 		"kind": "ls: 1\n proved --a=y\n", "two letters with a value": "ls: 1\n proved -ab=\n", "include": "ls: 1\n proved @x\n",
-		"count": "ls: 1\n proved <path x>\n", "danger": "ls: 1\n danger D1 -x: y\n", "deep": "ls: 1\n deep -x\n", "twice": "ls, ls: 1\n",
+		"count": "ls: 1\n proved <path x>\n", "danger": "ls: 1\n danger D1 -x: y\n", "deep": "ls: 1\n deep -x\n", "trait": "ls: 1\n traits x\n", "letter": "ls: 1\n known -ä\n",
+		"twice": "ls, ls: 1\n",
 	} {
 		if _, err := parse([]string{text}); err == nil {
 			t.Errorf("%s: %q was read", name, text)

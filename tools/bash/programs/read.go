@@ -27,8 +27,10 @@ type Reading struct {
 // Read goes through the words behind the name of the program as it does. A word that the shell has not made yet, such
 // as one with an expansion, is what it is without it.
 func (p *Program) Read(words []string) Reading {
-	r := reader{p: p, words: words, Reading: Reading{Command: -1, Sure: true}}
-	commands, i := p.Takes().Kind == "command", 0
+	takes := p.Takes()
+	r := reader{p: p, words: words, Reading: Reading{Command: -1, Sure: true}, wordly: p.Has("words"),
+		expression: p.Has("expression"), numbers: takes.Kind == "number"}
+	commands, front, i := takes.Kind == "command", p.Has("front"), 0
 	if p.subs != nil {
 		i = r.behindSub()
 		r.From, commands = i, i > 0
@@ -45,10 +47,13 @@ func (p *Program) Read(words []string) Reading {
 				r.Command = i
 				return r.Reading
 			}
+			if r.Operands == nil {
+				r.Operands = make([]int, 0, min(room, len(words)-i))
+			}
 			r.Operands = append(r.Operands, i)
-			r.ended = r.ended || p.traits["front"]
+			r.ended = r.ended || front
 			i++
-		case w == "--" && !p.traits["expression"]:
+		case w == "--" && !r.expression:
 			r.ended = true
 			i++
 		default:
@@ -61,21 +66,24 @@ func (p *Program) Read(words []string) Reading {
 // isOption says whether a word is read as an option, or as the end of all options.
 func (r *reader) isOption(w string) bool {
 	switch {
-	case r.p.traits["expression"]:
+	case r.expression:
 		return r.begun || len(w) > 1 && w[0] == '-' || w == "!" || w == "(" || w == ")" || w == ","
 	case r.ended || len(w) < 2 || w[0] != '-':
 		return false
 	}
-	return r.p.Takes().Kind != "number" || strings.Trim(w, "-.0123456789") != ""
+	return !r.numbers || strings.Trim(w, "-.0123456789") != ""
 }
 
 // A reader goes through words.
 type reader struct {
 	Reading
-	p     *Program
-	words []string
-	ended bool // `--` was seen
-	begun bool // an expression has begun
+	p          *Program
+	words      []string
+	expression bool
+	wordly     bool // an option is a whole word
+	numbers    bool // the operands are
+	ended      bool // `--` was seen
+	begun      bool // an expression has begun
 }
 
 // skip is how many operands stand before the command.
@@ -90,13 +98,13 @@ func (r *reader) skip() int {
 
 func (r *reader) assigns(w string) bool {
 	name, _, ok := strings.Cut(w, "=")
-	return ok && r.p.traits["assigns"] && isName(name)
+	return ok && r.p.Has("assigns") && isName(name)
 }
 
 // clears knows `env -`, which is `env -i`. What another program means by a dash alone is not certain.
 func (r *reader) clears() bool {
-	r.Sure = r.Sure && r.p.traits["assigns"]
-	return r.p.traits["assigns"]
+	r.Sure = r.Sure && r.p.Has("assigns")
+	return r.p.Has("assigns")
 }
 
 func isName(s string) bool {
@@ -112,21 +120,31 @@ func isName(s string) bool {
 func (r *reader) option(i int) int {
 	w := r.words[i]
 	switch {
-	case r.p.traits["words"]:
+	case r.wordly:
 		return r.word(i)
 	case w[1] == '-':
 		return r.long(i)
-	case r.p.traits["number"] && strings.Trim(w[1:], "0123456789") == "":
+	case w[1] <= '9' && strings.Trim(w[1:], "0123456789") == "" && r.p.Has("number"):
 		return 1
-	case r.p.traits["alone"] && len(w) > 2:
+	case len(w) > 2 && r.p.Has("alone"):
 		r.unknown(i, 1)
 		return 1
 	}
 	return r.letters(i)
 }
 
+// room is for how many options and operands a reading has room at once.
+const room = 4
+
+func (r *reader) add(f Found) {
+	if r.Options == nil {
+		r.Options = make([]Found, 0, min(room, max(2, len(r.words)-f.At)))
+	}
+	r.Options = append(r.Options, f)
+}
+
 func (r *reader) unknown(i, from int) {
-	r.Options = append(r.Options, Found{At: i, From: from, Value: -1})
+	r.add(Found{At: i, From: from, Value: -1})
 	r.Sure = r.Sure && (r.words[i] == "--version" || r.words[i] == "--help")
 }
 
@@ -134,7 +152,7 @@ func (r *reader) unknown(i, from int) {
 func (r *reader) letters(i int) int {
 	w := r.words[i]
 	for n := 1; n < len(w); n++ {
-		o := r.p.letters[w[n]]
+		o := r.p.letter(w[n])
 		if o == nil {
 			r.unknown(i, n)
 			continue
@@ -142,11 +160,11 @@ func (r *reader) letters(i int) int {
 		f := Found{Option: o, At: i, From: n, Value: -1}
 		switch {
 		case o.Takes == Nothing:
-			r.Options = append(r.Options, f)
+			r.add(f)
 			continue
-		case n+1 < len(w) && r.p.traits["apart"] && strings.Trim(w[n+1:], "0123456789") != "":
+		case n+1 < len(w) && r.p.Has("apart") && strings.Trim(w[n+1:], "0123456789") != "":
 			f.Impossible = true
-			r.Options = append(r.Options, f)
+			r.add(f)
 			continue
 		case n+1 < len(w):
 			f.Value, f.ValueFrom = i, n+1
@@ -154,7 +172,7 @@ func (r *reader) letters(i int) int {
 		default:
 			return r.next(f)
 		}
-		r.Options = append(r.Options, f)
+		r.add(f)
 		return 1
 	}
 	return 1
@@ -168,11 +186,11 @@ func (r *reader) next(f Found) int {
 	}
 	if f.At+n >= len(r.words) {
 		f.Impossible = true
-		r.Options = append(r.Options, f)
+		r.add(f)
 		return len(r.words) - f.At
 	}
 	f.Value = f.At + n
-	r.Options = append(r.Options, f)
+	r.add(f)
 	return n + 1
 }
 
@@ -180,7 +198,7 @@ func (r *reader) next(f Found) int {
 func (r *reader) long(i int) int {
 	name, _, glued := strings.Cut(r.words[i], "=")
 	f := Found{Option: r.p.long[name], At: i, Value: -1}
-	if f.Option == nil && !r.p.traits["whole"] {
+	if f.Option == nil && !r.p.Has("whole") {
 		f.Option, f.Shortened = r.p.shortened(name), true
 	}
 	return r.named(f, name, glued)
@@ -199,10 +217,10 @@ func (r *reader) word(i int) int {
 	if f.Option == nil && strings.HasPrefix(name, "--") {
 		f.Option = r.p.long[name[1:]]
 	}
-	if head := strings.TrimRight(name, "0123456789"); f.Option == nil && !glued && r.p.traits["digits"] {
+	if head := strings.TrimRight(name, "0123456789"); f.Option == nil && !glued && r.p.Has("digits") {
 		if o := r.p.long[head]; o != nil && o.Takes == Value {
 			f.Option, f.Value, f.ValueFrom = o, i, len(head)
-			r.Options = append(r.Options, f)
+			r.add(f)
 			return 1
 		}
 	}
@@ -220,7 +238,7 @@ func (r *reader) named(f Found, name string, glued bool) int {
 	case f.Takes == Value || f.Takes == Two:
 		return r.next(f)
 	}
-	r.Options = append(r.Options, f)
+	r.add(f)
 	return 1
 }
 
@@ -253,7 +271,7 @@ func (r *reader) behindSub() int {
 			name, _, glued := strings.Cut(w, "=")
 			o := r.p.long[name]
 			if o == nil && w[1] != '-' {
-				o = r.p.letters[w[len(w)-1]]
+				o = r.p.letter(w[len(w)-1])
 			}
 			if o != nil && o.Takes == Value && !glued {
 				i++

@@ -50,11 +50,11 @@ type RunFound struct {
 	ValueFrom int // where in that word the value begins
 }
 
+// RunsByOptions says whether an option may make the program run something.
+func (p *Program) RunsByOptions() bool { return p != nil && len(p.runs) > 0 }
+
 // Runs are what options among the words make the program run.
 func (p *Program) Runs(words []string) []RunFound {
-	if p == nil || len(p.runs) == 0 {
-		return nil
-	}
 	var found []RunFound
 	for i, w := range words {
 		if w == "--" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A row begins in the first column with its names, a colon, and the version that was looked at:
@@ -20,9 +21,15 @@ import (
 //	proved  options, and operands, with which the program only reads
 //	edits   options, and operands, with which it only changes what its operands name
 //	known   options that do more, or that nobody looked at closely enough; operands, if neither column above has them
-//	deep    options with which it goes down into directories; `always`
-//	follows options with which it follows links there; `always`
+//	deep    options with which it goes down into directories; or `always`, as in all columns up to adds
+//	follows options with which it follows links there
 //	changes options with which it changes the files that its operands name
+//	turns   options with which it treats links that its operands name the other way, see trait itself
+//	lists   options with which it reads files that its words do not name, but a file or its input
+//	unpacks options with which it changes files that its words do not name, but an archive or a list
+//	shows   of git: options with which it shows contents of files that it tracks
+//	hides   of git: options with which it shows none after all, unless one of shows is there, too
+//	adds    of git: options with which it keeps files from then on that it did not track
 //	danger  a clause of rule R7, options if it takes one of them, a colon, why
 //	version words that alone print the version
 //	obeys   environment variables and files; `!` behind what makes it run or write something
@@ -58,7 +65,15 @@ import (
 //	digits    and a value may be glued to it if it is a number: `-c16`
 //	expression  so it is, and from the first on every word is one
 //	whole     long options are not shortened
-//	names     it shows names and not contents
+//	names     it shows names and not contents, but for the column shows
+//	contents  of git: it shows contents of the files that its operands name
+//	no files  its words are no files, or it tells nothing of them
+//	takes files  of git: any of its words may be a file
+//	project   it runs the project's own code, or works with all of it: among its words are values that no text tells
+//	itself    of a link that an operand names it looks at the link itself; without the trait, at what it leads to
+//	maybe     what an operand names need not be there
+//	stays     with --no-dereference it follows no links where it goes down
+//	dashless  its first word may be letters of options without a dash
 //	assigns   NAME=value may stand before the command that it runs
 //	exact     it runs its words in a way that no rule with a star may allow
 //	looked past   rules that allow look past it
@@ -68,6 +83,7 @@ import (
 //	skips hidden  going down it leaves out names with a dot, unless an option says otherwise
 //	numbered  its name may have a version behind it
 //	language  it runs code: of a file, of an option, of its input
+//	console   it runs what it reads from its input, whatever its words are
 //	editor    its words may hold commands
 //	writes    it may write to what its words name, in ways that are not in the table
 //	own       what is proved of it is in Go
@@ -126,13 +142,13 @@ func parse(texts []string) (map[string]*Program, error) {
 
 // begin reads the line of the names.
 func (r *row) begin(line string) error {
-	names, looked, ok := strings.Cut(line, ":")
+	names, looked, ok := strings.Cut(line, ": ") // `:` is a program, too
 	if !ok {
 		return fmt.Errorf("row %q: no colon", line)
 	}
 	r.column = ""
-	r.Program = &Program{Looked: strings.TrimSpace(looked), traits: map[string]bool{}}
-	r.letters, r.long = map[byte]*Option{}, map[string]*Option{}
+	r.Program = &Program{Looked: strings.TrimSpace(looked)}
+	r.long = map[string]*Option{}
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
 		if r.all[name] != nil || name == "" {
@@ -149,7 +165,11 @@ func (r *row) begin(line string) error {
 
 // columns are the words that a line may begin with.
 var columns = []string{"proved", "edits", "known", "deep", "follows", "changes", "danger", "version",
-	"obeys", "starts", "traits", "runs", "subs"}
+	"obeys", "starts", "traits", "runs", "subs", "turns", "lists", "unpacks", "shows", "hides", "adds"}
+
+// effects are the columns that mark options of the columns proved, edits and known.
+var effects = map[string]Effect{"deep": Deep, "follows": Follows, "changes": Changes, "turns": Turns, "lists": Lists,
+	"unpacks": Unpacks, "shows": Shows, "hides": Hides, "adds": Adds}
 
 func (r *row) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
@@ -171,15 +191,16 @@ func (r *row) line(line string) error {
 		r.Starts = append(r.Starts, strings.Fields(line)...)
 		return nil
 	case "subs":
-		r.traits["subs"], r.subs = true, append(r.subs, strings.Fields(line)...)
-		return nil
+		r.subs = append(r.subs, strings.Fields(line)...)
+		return r.addTrait("subs")
 	case "runs":
 		return r.addRuns(line)
 	case "traits":
 		for trait := range strings.SplitSeq(line, ",") {
-			r.traits[strings.TrimSpace(trait)] = true
+			if err := r.addTrait(strings.TrimSpace(trait)); err != nil {
+				return err
+			}
 		}
-		r.traits["words"] = r.traits["words"] || r.traits["expression"]
 		return nil
 	case "proved":
 		r.Reads = true
@@ -200,23 +221,39 @@ func (r *row) line(line string) error {
 	return nil
 }
 
+// traits are the words of the column, and those that other columns make.
+var traits = strings.Split("glob,alone,apart,old,response,first,front,words,digits,expression,whole,names,contents,"+
+	"no files,takes files,project,itself,maybe,stays,dashless,assigns,exact,looked past,leads,unsure,shell,"+
+	"skips hidden,numbered,language,console,editor,writes,own,number,subs", ",")
+
+func (r *row) addTrait(trait string) error {
+	if !slices.Contains(traits, trait) {
+		return fmt.Errorf("trait %q has no meaning", trait)
+	}
+	if !r.Has(trait) {
+		r.traits = append(r.traits, trait)
+	}
+	if trait == "expression" {
+		return r.addTrait("words")
+	}
+	return nil
+}
+
 // token reads one token of an option column.
 func (r *row) token(token string) error {
 	switch {
-	case r.column == "deep" || r.column == "follows" || r.column == "changes":
-		return r.mark(token)
+	case effects[r.column] != 0:
+		return r.mark(token, effects[r.column])
 	case token == "-N":
-		r.traits["number"] = true
+		return r.addTrait("number")
 	case token[0] == '@':
 		return r.include(r.all[token])
 	case token[0] == '<':
 		return r.operands(strings.Fields(token[1:]))
-	case token[0] == '-' || r.traits["words"]:
+	case token[0] == '-' || r.Has("words"):
 		return r.addOption(token)
-	default:
-		return fmt.Errorf("token %q", token)
 	}
-	return nil
+	return fmt.Errorf("token %q", token)
 }
 
 // include takes all options of another row; what is listed later replaces them.
@@ -225,18 +262,27 @@ func (r *row) include(from *Program) error {
 		return fmt.Errorf("it includes a row that does not stand above it")
 	}
 	safe := r.column != "known"
-	for c, o := range from.letters {
+	for _, o := range from.allLetters() {
 		own := *o
 		own.Safe = own.Safe && safe
-		r.letters[c] = &own
+		r.setLetter(own.Name[1], &own)
 	}
 	for _, name := range from.order {
 		own := *from.long[name]
 		own.Safe = own.Safe && safe
 		r.setLong(&own)
 	}
-	r.traits["number"] = r.traits["number"] || from.traits["number"]
+	if from.Has("number") {
+		return r.addTrait("number")
+	}
 	return nil
+}
+
+func (r *row) setLetter(c byte, o *Option) {
+	if r.letters == nil {
+		r.letters = new([unicode.MaxASCII + 1]*Option)
+	}
+	r.letters[c] = o
 }
 
 func (r *row) setLong(o *Option) {
@@ -306,7 +352,7 @@ func (r *row) addOption(token string) error {
 			return fmt.Errorf("token %q", token)
 		}
 	}
-	if strings.HasPrefix(name, "--") || r.traits["words"] {
+	if strings.HasPrefix(name, "--") || r.Has("words") {
 		o.Name = name
 		if old := r.long[name]; old != nil && old.Safe && !o.Safe {
 			return fmt.Errorf("option %s is known and proved", name)
@@ -315,16 +361,16 @@ func (r *row) addOption(token string) error {
 		return nil
 	}
 	letters := name[1:]
-	if letters == "" || o.Takes != Nothing && len(letters) != 1 {
+	if letters == "" || !isASCII(letters) || o.Takes != Nothing && len(letters) != 1 {
 		return fmt.Errorf("token %q", token)
 	}
 	for i := range len(letters) {
-		if old := r.letters[letters[i]]; old != nil && old.Safe && !o.Safe {
+		if old := r.letter(letters[i]); old != nil && old.Safe && !o.Safe {
 			return fmt.Errorf("option -%c is known and proved", letters[i])
 		}
 		each := o
 		each.Name = "-" + letters[i:i+1]
-		r.letters[letters[i]] = &each
+		r.setLetter(letters[i], &each)
 	}
 	return nil
 }
@@ -333,7 +379,7 @@ func (r *row) addOption(token string) error {
 func (r *row) option(name string) (*Option, error) {
 	o := r.long[name]
 	if o == nil && len(name) == 2 {
-		o = r.letters[name[1]]
+		o = r.letter(name[1])
 	}
 	if o == nil {
 		return nil, fmt.Errorf("option %q does not stand above", name)
@@ -341,10 +387,10 @@ func (r *row) option(name string) (*Option, error) {
 	return o, nil
 }
 
-// mark reads the columns deep, follows and changes. An option belongs to this row alone from here on.
-func (r *row) mark(name string) error {
-	if name == "always" && r.column != "changes" {
-		r.traits[r.column] = true
+// mark reads a column of effects. An option belongs to this row alone from here on.
+func (r *row) mark(name string, does Effect) error {
+	if name == "always" {
+		r.Always |= does
 		return nil
 	}
 	o, err := r.option(name)
@@ -352,18 +398,11 @@ func (r *row) mark(name string) error {
 		return err
 	}
 	own := *o
-	switch r.column {
-	case "deep":
-		own.Deep = true
-	case "follows":
-		own.Behind = true
-	case "changes":
-		own.Changes = true
-	}
-	if strings.HasPrefix(name, "--") || r.traits["words"] {
+	own.Does |= does
+	if strings.HasPrefix(name, "--") || r.Has("words") {
 		r.long[name] = &own
 	} else {
-		r.letters[name[1]] = &own
+		r.setLetter(name[1], &own)
 	}
 	return nil
 }
@@ -384,4 +423,8 @@ func (r *row) danger(line string) error {
 	}
 	r.Danger = append(r.Danger, d)
 	return nil
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c > unicode.MaxASCII }) < 0
 }

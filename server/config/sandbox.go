@@ -1,0 +1,138 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"codehand/tools/web/guard"
+)
+
+// sandboxTable is about what confines commands.
+func sandboxTable(c *Config) []setting {
+	return []setting{
+		{"sandbox.policy",
+			"whether the kernel must confine commands: required, best-effort or off; serve requires it for more than " +
+				"one person, unless off", narrower,
+			choice{&c.Sandbox.Policy, []string{SandboxRequired, "best-effort", SandboxOff}}},
+		{"sandbox.min_level", "level of confinement below which the policy counts: 1 limits, 2 kernel, 3 full; " +
+			"several people need 3", operatorOnly, number{&c.Sandbox.MinLevel, 1, 3, false}},
+		{"sandbox.auto_allow",
+			"whether a confined command (level 3) needs no question; by default only where the network is not open; " +
+				"dangerous ones are asked about all the same", operatorOnly, toggle{&c.Sandbox.AutoAllow}},
+		{"sandbox.readable", "directories and files that commands may read besides the roots and the system's",
+			operatorOnly, dirs{&c.Sandbox.Readable}},
+		{"sandbox.writable", "directories that commands may change besides the roots", operatorOnly,
+			dirs{&c.Sandbox.Writable}},
+		{"sandbox.hide", "directories and files that no command may read", operatorOnly, dirs{&c.Sandbox.Hide}},
+		{"sandbox.network", "what commands in the sandbox reach: off, list (only sandbox.domains) or on; serve " +
+			"defaults to off", narrower,
+			choice{&c.Sandbox.Network, []string{NetworkOff, NetworkList, NetworkOn}}},
+		{"sandbox.domains",
+			"hosts for sandbox.network = list: example.com, *.npmjs.org (all below) or example.com:8443; without " +
+				"a port 80 and 443; a command can send there whatever it can read", narrower,
+			domains{&c.Sandbox.Domains}},
+		{"web.allow_private",
+			"private networks that allowed names may lead to, as 10.1.0.0/16; this machine and the metadata services " +
+				"of clouds stay closed", operatorOnly, networks{&c.Sandbox.Addresses.Private, readPrivate}},
+		{"web.nat64", "whether IPv4 is reached through 64:ff9b::/96, where there is only IPv6", operatorOnly,
+			toggle{&c.Sandbox.Addresses.NAT64}},
+	}
+}
+
+// Values of sandbox.policy: no command runs that the kernel does not confine, and all run whatever it does.
+const (
+	SandboxRequired = "required"
+	SandboxOff      = "off"
+)
+
+// Values of sandbox.network.
+const (
+	NetworkOff  = "off"
+	NetworkList = "list"
+	NetworkOn   = "on"
+)
+
+// The settings that say what commands reach.
+const (
+	networkKey = "sandbox.network"
+	domainsKey = "sandbox.domains"
+)
+
+// domains is a list of hosts that may be reached. A source replaces the whole list, and a project narrows it to what
+// both lists allow.
+type domains struct{ p *[]guard.Domain }
+
+func (v domains) set(in input) error {
+	list, bad := each(in, func(s string, _ input) (guard.Domain, error) { return guard.ParseDomain(s) })
+	if len(bad) > 0 {
+		return bad
+	}
+	*v.p = list
+	return nil
+}
+
+func (v domains) text() string {
+	texts := make([]string, len(*v.p))
+	for i, d := range *v.p {
+		texts[i] = d.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// readPrivate reads a network that an operator opens.
+func readPrivate(s string, in input) (netip.Prefix, error) {
+	n, err := readNetwork(s, in)
+	if err != nil {
+		return n, err
+	}
+	return n, guard.CheckPrivate(n)
+}
+
+// meet narrows a list to what was open with was, too; ok is false if some of its entries open nothing. With no list
+// before, a new one is stricter than on, and off stays off. An empty one is a list: another project left nothing of it.
+func (v domains) meet(was []guard.Domain) (ok bool) {
+	if was == nil {
+		return true
+	}
+	ok = true
+	both := []guard.Domain{}
+	for _, d := range *v.p {
+		before := len(both)
+		for _, w := range was {
+			if m, some := w.Meet(d); some && !slices.Contains(both, m) {
+				both = append(both, m)
+			}
+		}
+		ok = ok && len(both) > before
+	}
+	*v.p = both
+	return ok
+}
+
+// checkNetwork says what is wrong with the settings about the network, read together; "": nothing. A list that would
+// not count must not be taken for a limit.
+func (c *Config) checkNetwork() (key, wrong string) {
+	origin := c.origins[networkKey]
+	switch open := len(c.Sandbox.Domains) > 0; {
+	case c.Sandbox.Network == NetworkList && !open:
+		return networkKey, "list needs sandbox.domains"
+	case open && (origin == byDefault || origin == serveOrigin):
+		return domainsKey, `counts only with sandbox.network = "list"`
+	}
+	return "", ""
+}
+
+// closeNetwork switches the network off if the projects left no host of it, and warns of that, and of a list of
+// theirs that does not count.
+func (c *Config) closeNetwork() []Warning {
+	open := len(c.Sandbox.Domains) > 0
+	switch at := c.origins[domainsKey]; {
+	case c.Sandbox.Network == NetworkList && !open:
+		c.Sandbox.Network = NetworkOff
+		return []Warning{{c.origins[networkKey], networkKey + ": off, because no entry of sandbox.domains is left"}}
+	case open && c.Sandbox.Network == NetworkOn && c.OfProject(at):
+		return []Warning{{at, domainsKey + `: counts only with sandbox.network = "list"`}}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"codehand/server/config"
+	"codehand/server/listen"
+	"codehand/tools/confine"
+	"codehand/tools/sandbox"
+)
+
+// A prover remembers what this machine was proven to do. It is safe for concurrent use.
+type prover struct {
+	prove func() sandbox.Report
+
+	found   atomic.Pointer[sandbox.Report] // that counts from now on; nil: none yet
+	proving sync.Mutex                     // covers busy and until, and is held while the machine is probed
+	busy    sandbox.Report
+	until   time.Time // when busy no longer counts
+}
+
+// busyFor is how long it counts that the machine was too busy for the probes. It needs that time for other things, and
+// everyone who asks meanwhile would wait.
+const busyFor = 5 * time.Second
+
+// known returns the report that counts from now on, if there is one. It never waits.
+func (p *prover) known() (sandbox.Report, bool) {
+	if r := p.found.Load(); r != nil {
+		return *r, true
+	}
+	return sandbox.Report{}, false
+}
+
+// report returns what is known. Before that it probes the machine, or waits for who does.
+func (p *prover) report() sandbox.Report {
+	if r, ok := p.known(); ok {
+		return r
+	}
+	p.proving.Lock()
+	defer p.proving.Unlock()
+	if r, ok := p.known(); ok {
+		return r
+	}
+	if time.Now().Before(p.until) {
+		return p.busy
+	}
+	r := p.prove()
+	if r.Unknown() {
+		p.busy, p.until = r, time.Now().Add(busyFor)
+	} else {
+		p.found.Store(&r)
+	}
+	return r
+}
+
+// confining returns what all commands of this process have in common, as far as confinement goes.
+func (e *engines) confining(cfg config.Config, o Options) confine.Options {
+	p := &prover{prove: o.Proven}
+	if p.prove == nil {
+		p.prove = func() sandbox.Report { return sandbox.Probe(context.Background(), e.dir) }
+	}
+	e.proven = p.report
+	c := confine.Options{
+		Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
+		Hide:   append(ownSecrets(cfg), cfg.Sandbox.Hide...),
+		Caches: filepath.Join(e.dir, "cache"),
+		Network: confine.Network{Network: networks[cfg.Sandbox.Network], Domains: cfg.Sandbox.Domains,
+			Addresses: cfg.Sandbox.Addresses},
+		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: e.proven, Known: p.known,
+		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
+	}
+	c.Home, c.State = cfg.Home, e.dir
+	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
+	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
+	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
+	return c
+}
+
+// ownSecrets are the files of the server's own that commands never read, wherever the operator put them.
+func ownSecrets(cfg config.Config) []string {
+	own := append([]string{cfg.Metrics.TokenFile, cfg.HTTP.TLSKey, cfg.TokenFile()}, cfg.Files...)
+	return slices.DeleteFunc(own,
+		func(path string) bool { return !filepath.IsAbs(path) || slices.Contains(cfg.Projects, path) })
+}
+
+// canonical resolves links, since a profile has none: whoever changed one would change what commands reach.
+func canonical(paths []string) []string {
+	all := make([]string, len(paths))
+	for i, path := range paths {
+		all[i] = config.Canonical(path)
+	}
+	return all
+}
+
+// networks are the values of sandbox.network.
+var networks = map[string]sandbox.Network{
+	config.NetworkOff: sandbox.NetworkOff, config.NetworkList: sandbox.NetworkList,
+	config.NetworkOn: sandbox.NetworkOn,
+}
+
+// neededLevel is the level below which no command runs.
+func neededLevel(cfg config.Config, serve bool) sandbox.Level {
+	switch {
+	case cfg.Sandbox.Policy == config.SandboxOff:
+		return sandbox.LevelNone
+	case serve && listen.WhyShared(cfg) != "":
+		// One token may become several while the server runs, and only this level keeps people apart.
+		return sandbox.LevelFull
+	case cfg.Sandbox.Policy == config.SandboxRequired:
+		return sandbox.Level(cfg.Sandbox.MinLevel)
+	}
+	return sandbox.LevelNone
+}
+
+// noShellReason says why no command runs in this process; "": commands run, or the first one says why not. Only serve
+// for others waits for the probes, since it does not list tools that cannot work.
+func (e *engines) noShellReason(cfg config.Config, serve bool) string {
+	needed := neededLevel(cfg, serve)
+	if !serve || needed == sandbox.LevelNone {
+		return ""
+	}
+	proven := e.proven()
+	if proven.Unknown() || proven.Level >= needed { // the next command tries again
+		return ""
+	}
+	why := listen.WhyShared(cfg)
+	if why == "" {
+		why = `sandbox.policy is "required"`
+	}
+	text := fmt.Sprintf("commands need sandbox level %d here, because %s, and this machine has proven level %d", needed,
+		why, proven.Level)
+	if f := proven.Failed; f != nil {
+		text += " (" + f.Probe + "); the operator can help: " + f.Remedy
+	}
+	return text + `; or set sandbox.policy = "off" to run them unconfined`
+}

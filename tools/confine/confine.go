@@ -1,0 +1,246 @@
+package confine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codehand/tools/git"
+	"codehand/tools/permission"
+	"codehand/tools/sandbox"
+	"codehand/tools/web/guard"
+)
+
+// Options are what all commands of one principal have in common.
+type Options struct {
+	Readable, Writable, Hide []string // the operator's, absolute
+	Protected                Names    // names that commands do not change unless a person allowed it
+	Home                     string   // of who started the server; "": unknown
+	Personal                 bool     // commands are those of the person whose home that is
+	State                    string   // the server's own directory, which is nobody's toolchain; "": it has none
+	Caches                   string   // private caches are directories below it; "": none
+	Owner                    string   // whose caches they are
+	Network                  Network
+	Off                      bool                          // commands are not confined
+	Proven                   func() sandbox.Report         // what this machine does; it may take a moment
+	Known                    func() (sandbox.Report, bool) // the same, if it is known by now
+	Needed                   func() sandbox.Level          // below it no command runs
+	AutoAllow                bool                          // a command at level 3 needs no question
+}
+
+// A Network is what commands that write may connect to.
+type Network struct {
+	sandbox.Network
+
+	Domains   []guard.Domain // of NetworkList
+	Addresses guard.Options  // likewise
+}
+
+// Names tells protected names of files from others.
+type Names interface {
+	Find(rel string) string // the name that a path below a root falls under; "": none
+	Texts() []string
+}
+
+// A Confiner makes profiles. It is safe for concurrent use.
+type Confiner struct {
+	o    Options
+	env  func() []string // of commands; where its programs are may be read
+	home func() []string // what commands may read of the home directory
+
+	mu        sync.Mutex
+	protected map[string]protectedIn // by root
+}
+
+// protectedIn is what was protected in a root at a time.
+type protectedIn struct {
+	paths []string
+	at    time.Time
+}
+
+// protectedFor is how long a look for protected names counts. One takes some milliseconds in a large tree.
+const protectedFor = time.Minute
+
+// New returns a Confiner for commands with the environment env, which is asked for when the first one starts.
+func New(o Options, env func() []string) *Confiner {
+	return &Confiner{
+		o: o, env: env, home: sync.OnceValue(func() []string { return toolchains(o, env()) }),
+		protected: map[string]protectedIn{},
+	}
+}
+
+// A Use is what one command is about.
+type Use struct {
+	Roots    []string           // of its session, canonical
+	Rules    *permission.Policy // of its session
+	ReadOnly bool               // it was proved to change nothing
+	Readable []string           // what else its session may read: kept results, logs of jobs, skills
+	Temp     string             // the session's temporary directory, which exists
+	// Allowed are protected files that the decision about the command named, so that a person has allowed it
+	Allowed []string
+	// Background: it goes on beside what the person and other calls do, so neither what appears nor a link that leads
+	// elsewhere is taken for its work
+	Background bool
+}
+
+// Profile says what a command may reach. by has the rule, with its origin, for each path that a rule hides or keeps.
+func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
+	now := ruledNow(u.Rules, u.Roots)
+	p = sandbox.Profile{
+		Readable: slices.Concat(c.home(), c.o.Readable, u.Readable),
+		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
+	}
+	if u.ReadOnly {
+		p.Readable = append(p.Readable, u.Roots...)
+		for _, root := range u.Roots {
+			if common := git.LinkedCommon(root); common != "" {
+				p.Readable = append(p.Readable, common)
+			}
+		}
+		p.Hidden = around(p.Hidden, p.Readable)
+		return p, now.by
+	}
+	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(slices.Clone(c.o.Writable), gone)...)
+	if cache := c.cache(u.Roots); cache != "" {
+		p.Writable = append(p.Writable, cache)
+	}
+	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
+	p.Protected, p.Unwatched = slices.Concat(now.Keep, c.protectedNames(u)), u.Background
+	for _, root := range u.Roots {
+		if common := git.LinkedCommon(root); common != "" {
+			p.Writable = append(p.Writable, common)
+			p.Protected = append(p.Protected, repositoryNow(common)...)
+			if !u.Background {
+				p.Protected = append(p.Protected, missingIn(common)...)
+			}
+		}
+	}
+	if p.Network == sandbox.NetworkOn {
+		p.Readable = append(p.Readable, agents(c.env())...)
+	}
+	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
+	return p, now.by
+}
+
+// gone says that nothing is there.
+func gone(path string) bool { return !exists(path) }
+
+// protectedNames returns what exists of protected names in the roots, and those at their tops that do not exist, but
+// for what a person allowed.
+func (c *Confiner) protectedNames(u Use) []string {
+	var all []string
+	for _, root := range u.Roots {
+		c.mu.Lock()
+		known, ok := c.protected[root]
+		c.mu.Unlock()
+		if !ok || time.Since(known.at) > protectedFor {
+			known = protectedIn{protectedNow(root, c.o.Protected.Find), time.Now()}
+			c.mu.Lock()
+			c.protected[root] = known
+			c.mu.Unlock()
+		}
+		all = append(all, slices.DeleteFunc(slices.Clone(known.paths), gone)...)
+		all = append(all, repositoryNow(filepath.Join(root, ".git"))...) // what git made since
+		if !u.Background {
+			all = append(all, missing(root, c.o.Protected.Texts())...)
+			all = append(all, missingIn(filepath.Join(root, ".git"))...)
+		}
+	}
+	// A name above a protected one, as the root, was not what a person was asked about.
+	named := func(path string) bool {
+		return slices.ContainsFunc(u.Roots, func(root string) bool {
+			rel, err := filepath.Rel(root, path)
+			return err == nil && filepath.IsLocal(rel) && c.o.Protected.Find(filepath.ToSlash(rel)) != ""
+		})
+	}
+	return slices.DeleteFunc(all, func(path string) bool {
+		return slices.ContainsFunc(u.Allowed, func(a string) bool {
+			return within(a, path) || within(path, a) && named(a)
+		})
+	})
+}
+
+// Environ returns what a command with this profile gets besides its usual environment: of two values of a name the
+// later one counts. full says that it runs at level 3, where its temporary directory is at /tmp.
+func (c *Confiner) Environ(u Use, full bool) []string {
+	if u.ReadOnly {
+		return nil // Neutral says what counts
+	}
+	env := []string{"TMPDIR=" + u.Temp}
+	if full {
+		env = []string{"TMPDIR=/tmp"}
+	}
+	if c.o.Network.Network != sandbox.NetworkOn {
+		for _, name := range personal {
+			env = append(env, name+"=")
+		}
+	}
+	cache := c.cache(u.Roots)
+	if cache == "" {
+		return env
+	}
+	for _, v := range caches {
+		env = append(env, v.name+"="+filepath.Join(cache, v.dir))
+	}
+	return append(env, "GOPROXY="+c.goProxy())
+}
+
+// caches are the variables by which programs find where they keep what can be had again.
+var caches = []struct{ name, dir string }{
+	{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"GOMODCACHE", "go-mod"}, {"npm_config_cache", "npm"},
+	{"PIP_CACHE_DIR", "pip"}, {"UV_CACHE_DIR", "uv"}, {"CARGO_HOME", "cargo"}, {"GRADLE_USER_HOME", "gradle"},
+}
+
+// cache returns the directory of the private caches for these roots, which it makes; "": there is none. A command that
+// may write the caches of its user poisons what is built outside of the sandbox.
+func (c *Confiner) cache(roots []string) string {
+	if c.o.Caches == "" || len(roots) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(c.o.Owner + "\x00" + roots[0]))
+	dir := filepath.Join(c.o.Caches, hex.EncodeToString(sum[:8]))
+	for _, v := range caches {
+		if os.MkdirAll(filepath.Join(dir, v.dir), 0o700) != nil {
+			return ""
+		}
+	}
+	return dir
+}
+
+// goProxy lets go take the modules that its user has, before it asks where its user would.
+func (c *Confiner) goProxy() string {
+	proxies := value(c.env(), "GOPROXY")
+	if proxies == "" {
+		proxies = "https://proxy.golang.org,direct"
+	}
+	if c.o.Home == "" || !c.o.Personal {
+		return proxies
+	}
+	modules := filepath.Join(firstOf(value(c.env(), "GOPATH"), filepath.Join(c.o.Home, "go")), "pkg", "mod")
+	if download := filepath.Join(modules, "cache", "download"); exists(download) {
+		return "file://" + filepath.ToSlash(download) + "," + proxies
+	}
+	return proxies
+}
+
+// value returns that of a variable in env, the later one of two.
+func value(env []string, name string) string {
+	for _, entry := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func firstOf(list, other string) string {
+	if all := filepath.SplitList(list); len(all) > 0 && all[0] != "" {
+		return all[0]
+	}
+	return other
+}

@@ -1,0 +1,156 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"codehand/tools/sandbox"
+)
+
+// refusals are what programs print when the kernel refuses, or when something is not there for them.
+var refusals = []string{
+	"Permission denied", "Read-only file system", "Operation not permitted", "Device or resource busy",
+	"EACCES", "EROFS", "EPERM", "EBUSY", "permission denied", "read-only file system", "operation not permitted",
+	"device or resource busy", "No such file or directory", "no such file or directory", "ENOENT",
+	"Invalid cross-device link", "invalid cross-device link", "EXDEV",
+}
+
+// unreached are what programs print without a network.
+var unreached = regexp.MustCompile(`(?i)(?:could not|unable to) resolve (?:host|proxy|address)|` +
+	`network is unreachable|` +
+	`temporary failure in name resolution|name or service not known|no such host|EAI_AGAIN|ENETUNREACH|ENOTFOUND|` +
+	`failed to lookup address|no route to host|nodename nor servname`)
+
+// refused is what programs print where nobody listens, as on the loopback of a command without a network.
+var refused = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|couldn't connect to server|failed to connect to`)
+
+// absolute finds absolute paths in a line.
+var absolute = regexp.MustCompile(`(?:^|[\s'"(=:‘“\x60\[])(/[^\s'"\x60:;,()’”\]]+)`)
+
+// quoted finds what a program put between quotes.
+var quoted = regexp.MustCompile(`(?:['"‘“\x60])([^'"‘’“”\x60]+)['"’”\x60]`)
+
+// relative finds what may be a relative path: the word before the reason, as programs print it.
+var relative = regexp.MustCompile(`(?:['"‘“\x60])?([^\s'"‘’“”\x60:]+)['"’”\x60]?\)?: [A-Za-z-]`)
+
+// Explain says which setting refused what a failed command ran into, as far as its output tells, so that nobody hunts
+// for a mistake elsewhere; "": nothing tells. errors is what the command printed, dir where it ran.
+func (c Command) Explain(errors, dir string) string {
+	if line := c.Refusal(errors, dir); line != "" {
+		return line
+	}
+	if c.NoNetwork() != "" && refused.MatchString(errors) {
+		if c.Profile.Network == sandbox.NetworkList {
+			return fmt.Sprintf("[sandbox level %d: commands reach only the hosts in sandbox.domains here, and not "+
+				"what other commands and jobs serve; the operator can change that and sandbox.network]", c.Level)
+		}
+		return fmt.Sprintf("[sandbox level %d: commands have no network here and do not reach what other commands and "+
+			"jobs serve; the operator can change sandbox.network]", c.Level)
+	}
+	return ""
+}
+
+// Refusal is the part of Explain that is as certain of a command that did not fail, because a pipe or a program hid
+// that something was refused. Then errors is what it printed on stderr.
+func (c Command) Refusal(errors, dir string) string {
+	if c.Profile == nil {
+		return ""
+	}
+	for line := range strings.SplitSeq(errors, "\n") {
+		if !slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(line, r) }) {
+			continue
+		}
+		for _, path := range pathsIn(line, dir) {
+			if why := c.refuses(path, line); why != "" {
+				return fmt.Sprintf("[sandbox level %d: %s]", c.Level, why)
+			}
+		}
+	}
+	if c.Proxy != nil {
+		if refused := c.Proxy.Refused(); len(refused) > 0 {
+			return fmt.Sprintf("[sandbox level %d: %s]", c.Level, refused[0].Error())
+		}
+	}
+	if unreached.MatchString(errors) {
+		return c.NoNetwork()
+	}
+	return ""
+}
+
+// NoNetwork says which setting keeps the command from the network; "": none does, as of one that only reads, which has
+// none whatever the setting is.
+func (c Command) NoNetwork() string {
+	if c.Profile == nil || c.Profile.Network == sandbox.NetworkOn || !c.Profile.Sockets {
+		return ""
+	}
+	if c.Profile.Network == sandbox.NetworkList {
+		return fmt.Sprintf("[sandbox level %d: commands reach only the hosts in sandbox.domains here; the operator "+
+			"can change that and sandbox.network]", c.Level)
+	}
+	return fmt.Sprintf("[sandbox level %d: commands have no network here; the operator can change sandbox.network]",
+		c.Level)
+}
+
+// pathsIn returns the paths that a message names, absolute and clean.
+func pathsIn(line, dir string) []string {
+	var paths []string
+	for _, m := range absolute.FindAllStringSubmatch(line, -1) {
+		paths = append(paths, filepath.Clean(m[1]))
+	}
+	for _, m := range slices.Concat(quoted.FindAllStringSubmatch(line, -1), relative.FindAllStringSubmatch(line, -1)) {
+		if !filepath.IsAbs(m[1]) {
+			paths = append(paths, filepath.Join(dir, m[1]))
+		}
+	}
+	return paths
+}
+
+// refuses says why the profile refuses a path in the way that line tells; "": it does not.
+func (c Command) refuses(path, line string) string {
+	p := c.Profile
+	in := func(dirs []string) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool { return within(path, strings.TrimSuffix(dir, "/")) })
+	}
+	gone := strings.Contains(strings.ToLower(line), "no such file") || strings.Contains(line, "ENOENT")
+	switch {
+	case in(p.Hidden):
+		if rule := c.rule(path); rule != "" {
+			return path + " is hidden from commands by the rule " + rule + "; the operator can remove that rule"
+		}
+		return path + " is hidden from commands, since it holds secrets or stands in sandbox.hide"
+	case gone && exists(path) && !in(p.Readable) && !in(p.Writable):
+		return path + " is not visible to commands; the operator can add it to sandbox.readable"
+	case gone:
+		return ""
+	case c.rule(path) != "":
+		return path + " does not change, by the rule " + c.rule(path) + "; the operator can remove that rule"
+	case in(p.Protected) || in(p.Writable) && heldFor(path, p.Protected):
+		return path + " is protected: it changes only by a command that names it and that a person allows"
+	case in(p.Writable) || p.Temp != "" && within(path, os.TempDir()):
+		return ""
+	case len(p.Writable) == 0 && in(p.Readable):
+		return "a command that only reads cannot change " + path
+	case c.Level < sandbox.LevelFull && !in(p.Readable): // at LevelFull it would not be there
+		return path + " is outside of what commands may read or change; the operator can add it to sandbox.readable, " +
+			"or a directory to sandbox.writable"
+	}
+	return path + " is outside of what commands may change; the operator can add a directory to sandbox.writable"
+}
+
+// rule is the rule that hides path or keeps it as it is; "": none does.
+func (c Command) rule(path string) string {
+	for ; ; path = filepath.Dir(path) {
+		if rule := c.by[path]; rule != "" || path == filepath.Dir(path) {
+			return rule
+		}
+	}
+}
+
+// heldFor says whether path is a directory that keeps its name for the sake of a protected one below it.
+func heldFor(path string, protected []string) bool {
+	return slices.ContainsFunc(protected, func(p string) bool { return within(strings.TrimSuffix(p, "/"), path) })
+}

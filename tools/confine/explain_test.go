@@ -1,0 +1,61 @@
+package confine
+
+import (
+	"strings"
+	"testing"
+
+	"codehand/tools/sandbox"
+)
+
+// A model looked for a mistake of its own where the sandbox had refused something.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "f", "secret/x", ".git/config", "outside")
+	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{
+		Sockets:  true,
+		Writable: []string{root + "/in"}, Hidden: []string{root + "/secret"}, Protected: []string{root + "/in/.git/config"},
+	}, by: map[string]string{root + "/secret": "Read(secret/**), test"}}
+	for printed, want := range map[string]string{
+		"bash: line 1: /etc/motd: Read-only file system":                                            "/etc/motd is outside of what commands may change",
+		"touch: cannot touch '/etc/motd': Permission denied":                                        "sandbox.writable",
+		"cat: " + root + "/secret/x: Permission denied":                                             "is hidden from commands by the rule Read(secret/**), test",
+		"cat: " + root + "/outside: No such file or directory":                                      "sandbox.readable",
+		"cat: " + root + "/nothing: No such file or directory":                                      "",
+		"error: could not lock config file .git/config: File exists":                                "",
+		"error: could not write config file " + root + "/in/.git/config: Device or resource busy":   "is protected",
+		"error: could not write config file .git/config: Device or resource busy":                   "is protected",
+		"mv: cannot move '.git' to 'x': Device or resource busy":                                    "is protected",
+		"open /var/x.txt: permission denied":                                                        "/var/x.txt",
+		"npm error Error: EACCES: permission denied, mkdir '/usr/lib/x'":                            "/usr/lib/x",
+		"curl: (6) Could not resolve host: example.com":                                             "sandbox.network",
+		"curl: (7) Failed to connect to 127.0.0.1 port 8080 after 0 ms: Couldn't connect to server": "do not reach what other commands and jobs serve",
+		"Error: connect ECONNREFUSED 127.0.0.1:8080":                                                "sandbox.network",
+		"chmod: changing permissions of 'f': Operation not permitted":                               "",
+		"FAIL: TestPermissionDenied":                                                                "",
+	} {
+		got := c.Explain(printed, root+"/in")
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%q explains %q, want %q", printed, got, want)
+		}
+	}
+	if got := (Command{}).Explain("x: Permission denied", "/"); got != "" {
+		t.Errorf("an unconfined command explains %q", got)
+	}
+}
+
+// A command that only reads has no network whatever the setting is, and what it shows may be about networks.
+func TestExplainWithoutCause(t *testing.T) {
+	t.Parallel()
+	reads := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{}}
+	writes := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Sockets: true}}
+	for printed, c := range map[string]Command{
+		"srv.log:dial tcp: connection refused\ngrep: missing: No such file or directory": reads,
+		"srv.log:curl: (6) Could not resolve host: example.com":                          reads,
+		"npm ERR! ERESOLVE unable to resolve dependency tree":                            writes,
+		`Could not resolve "./x"`:                                                        writes,
+	} {
+		if got := c.Explain(printed, "/"); got != "" {
+			t.Errorf("%q explains %q", printed, got)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"codehand/tools/guarded"
+)
+
+// A link among what the environment names, as /sbin is on many systems, must not keep commands from starting: a profile
+// has none.
+func TestToolchainsHaveNoLinks(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, "tool/bin/x", "home/.nvm/x")
+	for link, to := range map[string]string{"sbin": "tool/bin", "home/.cargo": "../tool"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "tool/registry"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	list := in("sbin") + string(filepath.ListSeparator) + in("tool/bin/")
+	got := toolchains(Options{Home: in("home"), Personal: true}, []string{"PATH=" + list})
+	if want := []string{in("tool/bin"), in("tool"), in("home/.nvm")}; !slices.Equal(got, want) {
+		t.Errorf("readable: %q, want %q", got, want)
+	}
+}
+
+// In a server for several people the home and the data directory of who started it were readable through its PATH.
+func TestToolchainsOfASharedServer(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, "home/.local/bin/x", "home/.local/state/codehand/x", "home/bin/x", "tool/bin/x", "data/bin/x")
+	in := func(name string) string { return filepath.Join(dir, name) }
+	env := []string{"PATH=" + in("home/.local/bin") + ":" + in("home/bin") + ":" + in("tool/bin") + ":" + in("data/bin")}
+	got := toolchains(Options{Home: in("home"), State: in("data")}, env)
+	if want := []string{in("tool/bin"), in("tool")}; !slices.Equal(got, want) {
+		t.Errorf("readable: %q, want %q", got, want)
+	}
+}
+
+// A directory that is hidden and holds what a command needs hid that, too.
+func TestAround(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, "state/jobs/a", "state/cache/x/y", "state/journal/z", "other/w")
+	in := func(name string) string { return filepath.Join(dir, name) }
+	got := around([]string{in("state"), in("other")}, []string{in("state/jobs"), in("state/cache/x"), ""})
+	if want := []string{in("state/journal"), in("other")}; !slices.Equal(got, want) {
+		t.Errorf("hidden: %q, want %q", got, want)
+	}
+}
+
+// A command that names a directory above protected names, as the root itself, opened all of them.
+func TestAllowedNames(t *testing.T) {
+	t.Parallel()
+	root := tree(t, ".git/HEAD", ".git/config", ".mcp.json", ".vscode/x")
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Protected: names}, func() []string { return nil })
+	for allowed, open := range map[string]string{"": ".mcp.json", ".git/config": ".git/config", ".vscode/y": ".vscode"} {
+		got := c.protectedNames(Use{Roots: []string{root}, Allowed: []string{filepath.Join(root, allowed)}})
+		if in := slices.Contains(got, filepath.Join(root, open)); in != (allowed == "") {
+			t.Errorf("with %q named, %s is protected: %v", allowed, open, in)
+		}
+	}
+	got := c.protectedNames(Use{Roots: []string{root}})
+	for _, missing := range []string{".git/commondir", ".git/hooks", ".envrc"} {
+		if !slices.Contains(got, filepath.Join(root, missing)) {
+			t.Errorf("%s may be made", missing)
+		}
+	}
+}

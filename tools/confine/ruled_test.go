@@ -1,0 +1,122 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"codehand/tools/guarded"
+	"codehand/tools/permission"
+)
+
+// tree makes files below a new directory without links in its path, and returns it.
+func tree(t *testing.T, files ...string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "/") {
+			err = os.WriteFile(path, nil, 0o600)
+		} else {
+			err = os.MkdirAll(path, 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// below returns paths relative to root.
+func below(t *testing.T, root string, paths []string) []string {
+	t.Helper()
+	var out []string
+	for _, p := range paths {
+		rel, err := filepath.Rel(root, strings.TrimSuffix(p, "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(p, "/") {
+			rel += "/"
+		}
+		out = append(out, filepath.ToSlash(rel))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A command read what a rule denies, since rules saw only its text.
+func TestRuledNow(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "secrets/a.txt", "secrets/b/c.txt", "d/secrets/e.txt", "d/key.pem", "key.pem", "open.txt",
+		"conf/x.yml", "conf/y.json", "locked.txt")
+	for rule, want := range map[string]struct{ hide, keep []string }{
+		"Read(secrets/**)":  {hide: []string{"d/secrets", "secrets"}},
+		"Read(/secrets/**)": {hide: []string{"secrets"}},
+		"Read(*.pem)":       {hide: []string{"d/key.pem", "key.pem"}},
+		"Read(/*.pem)":      {hide: []string{"key.pem"}},
+		"Read(conf/*.yml)":  {hide: []string{"conf/x.yml"}},
+		"Read(/d)":          {hide: []string{"d"}},
+		"Read(nothing/**)":  {},
+		"Edit(locked.txt)":  {keep: []string{"locked.txt"}},
+		"Edit(/conf/**)":    {keep: []string{"conf"}},
+		"Bash(rm *)":        {},
+	} {
+		policy, err := permission.New(permission.Options{Deny: []permission.Rule{{Text: rule, Origin: "test"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ruledNow(policy.At([]string{root}, root), []string{root})
+		if hide := below(t, root, got.Hide); !slices.Equal(hide, want.hide) {
+			t.Errorf("%s hides %q, want %q", rule, hide, want.hide)
+		}
+		if keep := below(t, root, got.Keep); !slices.Equal(keep, want.keep) {
+			t.Errorf("%s keeps %q, want %q", rule, keep, want.keep)
+		}
+		if len(got.Missed) > 0 {
+			t.Errorf("%s is missed", rule)
+		}
+	}
+}
+
+// A rule about files at any depth of the machine cannot be kept by looking for them all.
+func TestMissedRule(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "a.pem")
+	policy, err := permission.New(permission.Options{Deny: []permission.Rule{{Text: "Read(//**/*.pem)", Origin: "test"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ruledNow(policy.At([]string{root}, root), []string{root})
+	if hide := below(t, root, got.Hide); !slices.Equal(hide, []string{"a.pem"}) || len(got.Missed) != 1 {
+		t.Errorf("hides %q and misses %v", hide, got.Missed)
+	}
+}
+
+func TestProtectedNow(t *testing.T) {
+	t.Parallel()
+	root := tree(t, ".git/HEAD", ".git/config", ".git/hooks/", ".git/rebase-merge/x", "sub/.git/config", "sub/deep/.vscode/x",
+		".mcp.json", "a/b/c/d/.mcp.json", "node_modules/x/.mcp.json", ".git/modules/m/config", "plain.txt")
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".git/config", ".git/hooks", ".git/modules/m/config", ".mcp.json", "sub/.git/config", "sub/deep/.vscode"}
+	if got := below(t, root, protectedNow(root, names.Find)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	got := below(t, root, missing(root, names.Texts()))
+	for name, in := range map[string]bool{".vscode": true, ".envrc": true, ".mcp.json": false, ".git": false} {
+		if slices.Contains(got, name) != in {
+			t.Errorf("%s missing: %v, want %v", name, !in, in)
+		}
+	}
+}

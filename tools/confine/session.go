@@ -1,0 +1,134 @@
+package confine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+
+	"codehand/tools/sandbox"
+	"codehand/tools/sandbox/proxy"
+)
+
+// A Session is what confines the commands of one session. nil confines none.
+type Session struct {
+	*Confiner
+
+	Temp     string   // its temporary directory, made when a command first needs it
+	Readable []string // what it may read besides its roots: kept results, logs of jobs, skills
+}
+
+// A Command is how one command is confined.
+type Command struct {
+	Profile *sandbox.Profile // nil: not at all
+	Level   sandbox.Level
+	Gaps    []string
+	Env     []string     // besides its usual environment
+	Proxy   *proxy.Proxy // its way to the network, which somebody serves at Process.Listener; nil: it has none
+
+	by map[string]string // of Profile
+}
+
+// An UnavailableError means that commands need more than this machine does, or that it was too busy to prove what it
+// does: then Failed.Passing is set.
+type UnavailableError struct {
+	Proven, Needed sandbox.Level
+	Failed         *sandbox.Failure
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("sandbox level %d is proven, %d is needed", e.Proven, e.Needed)
+}
+
+// Command returns how a command is confined; u.Readable and u.Temp are the session's. It waits until the machine was
+// probed. Errors: *UnavailableError, or that the temporary directory cannot be made.
+func (s *Session) Command(u Use) (Command, error) {
+	if s == nil {
+		return Command{Level: sandbox.LevelLimits}, nil
+	}
+	if s.o.Off {
+		return Command{}, nil
+	}
+	proven := s.o.Proven()
+	if needed := s.o.Needed(); proven.Unknown() || proven.Level < needed {
+		return Command{}, &UnavailableError{proven.Level, needed, proven.Failed}
+	}
+	c := Command{Level: proven.Level, Gaps: slices.Clone(proven.Gaps)}
+	if u.Background && proven.Level == sandbox.LevelFull {
+		c.Gaps = append(c.Gaps, "missing-names")
+	}
+	if proven.Level < sandbox.LevelKernel {
+		return c, nil
+	}
+	u.Readable, u.Temp = s.Readable, s.Temp
+	if !u.ReadOnly {
+		if err := os.MkdirAll(s.Temp, 0o700); err != nil {
+			return Command{}, err
+		}
+	}
+	p, by := s.Profile(u)
+	c.Profile, c.by = &p, by
+	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
+	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
+		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)
+		c.Env = append(c.Env, proxy.Env(sandbox.ProxyAddress)...)
+	}
+	return c, nil
+}
+
+// Serve serves what the command connects to, until ctx ends.
+func (c Command) Serve(ctx context.Context, l net.Listener) error {
+	if c.Proxy == nil {
+		return l.Close() // nothing is allowed
+	}
+	return c.Proxy.Serve(ctx, l)
+}
+
+// Level is how far what the server starts is confined. It waits until the machine was probed. Of a machine that was too
+// busy to prove a level it is the highest: what cannot be confined so far does not start.
+func (o Options) Level() sandbox.Level {
+	if o.Off {
+		return sandbox.LevelNone
+	}
+	proven := o.Proven()
+	if proven.Unknown() {
+		return sandbox.LevelFull
+	}
+	return proven.Level
+}
+
+// Trusted says whether a command that is confined needs no question: the operator said so, the machine was proven, and
+// what the command reads has no open way out.
+func (s *Session) Trusted() bool {
+	return s != nil && !s.o.Off && s.o.AutoAllow && s.o.Proven().Level == sandbox.LevelFull
+}
+
+// Known is Reported, if that is known without waiting.
+func (s *Session) Known() (r sandbox.Report, known bool) {
+	if s == nil || s.o.Off {
+		return sandbox.Report{}, true
+	}
+	return s.o.Known()
+}
+
+// Unreached names the setting that keeps a job of the session from the network, if errors, what it printed, tells that
+// it missed one; "": it did not, or it has one. It never waits.
+func (s *Session) Unreached(errors string) string {
+	known, ok := s.Known()
+	if !ok || known.Level < sandbox.LevelKernel || !unreached.MatchString(errors) {
+		return ""
+	}
+	p := &sandbox.Profile{Network: s.o.Network.Network, Sockets: true}
+	return Command{Level: known.Level, Profile: p}.NoNetwork()
+}
+
+// Reported returns what is in force, for people: level, gaps, and why it is not more.
+func (s *Session) Reported() sandbox.Report {
+	if s == nil || s.o.Off {
+		return sandbox.Report{}
+	}
+	r := s.o.Proven()
+	r.Gaps = slices.Clone(r.Gaps)
+	return r
+}

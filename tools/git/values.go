@@ -1,0 +1,71 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// maxIncluded is how many configuration files Values reads. A person's includes have a handful.
+const maxIncluded = 50
+
+// Values returns the values of a key, in lower case and without a subsection, in configuration files and in what these
+// include, in git's order. It follows an include whatever its condition is, so there may be values that do not hold. A
+// leading `~/` in an included name is home. not whole: there may be more, since a file cannot be read or understood.
+func Values(home, key string, files ...string) (values []string, whole bool) {
+	v := valueReader{home: home, key: key, seen: make(map[string]bool), whole: true}
+	for _, file := range files {
+		v.read(file)
+	}
+	return v.values, v.whole
+}
+
+type valueReader struct {
+	home, key string
+	seen      map[string]bool // files that were read
+	values    []string
+	whole     bool
+}
+
+func (v *valueReader) read(file string) {
+	if v.seen[file] {
+		return
+	}
+	v.seen[file] = true
+	if len(v.seen) > maxIncluded {
+		v.whole = false
+		return
+	}
+	text, err := ReadSmall(file, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		v.whole = false
+		return
+	}
+	understood := configKeys(text, func(key, value string) bool {
+		key = strings.ToLower(key)
+		switch {
+		case key == v.key:
+			v.values = append(v.values, value)
+		case key == "include.path", strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path"):
+			if value = InHome(v.home, value); strings.HasPrefix(value, "~") || strings.HasPrefix(value, "%(") {
+				v.whole = false // the home of another user, or git's own place
+				return true
+			}
+			v.read(below(filepath.Dir(file), value))
+		}
+		return true
+	})
+	v.whole = v.whole && understood
+}
+
+// InHome puts home, if there is one, in the place of a leading `~`, as git does with names of files.
+func InHome(home, name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok && home != "" {
+		return filepath.Join(home, rest)
+	}
+	return name
+}

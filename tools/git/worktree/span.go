@@ -1,0 +1,276 @@
+package worktree
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"codehand/filestate/disk"
+	"codehand/tools/git"
+)
+
+// maxTaken is how many bytes of contents one Span returns.
+const maxTaken = 32 << 20
+
+// A Span is the time in which something ran. It is for one goroutine; End ends it.
+type Span struct {
+	tree    *tree                  // nil: blind
+	index   *index                 // as it was
+	attrs   map[string]*attributes // likewise
+	general []*attributes          // likewise
+	before  map[string]*record     // of tree.mu: what each name that changed was; nil: nothing
+	lost    bool                   // of tree.mu: the tree cannot be known any more
+
+	recorded recorded // as it was
+	stashes  stashes  // likewise
+	began    int64    // of clock
+}
+
+// An Op is what happened to a file.
+type Op string
+
+// The operations, as git's letters.
+const (
+	Created Op = "A"
+	Changed Op = "M"
+	Deleted Op = "D"
+)
+
+// A Change is one file that changed while a Span went on, by whomever.
+type Change struct {
+	Path             string
+	Op               Op
+	Old, New         []byte // contents, unless Why says otherwise; nil: there was no file, or there is none
+	OldMode, NewMode fs.FileMode
+	Why              string // why the contents are not both known, or not taken: a clause; "": they are
+
+	was, is uint64 // inodes before and after; 0: no file, or not known
+	moved   bool   // the file of now was there before under another name, or may have been
+	lost    *loss  // what is lost if it is not taken back; nil: nothing
+}
+
+// An Asker answers what a tree cannot know.
+type Asker struct {
+	May func(path string) bool // whether a file may be told of
+	// Content returns the content of a file that has this hash, if anybody else knows it; nil: nobody
+	Content func(path string, sum disk.Digest) []byte
+	// Keep returns why a file is not to be taken back, a clause; "": it may be
+	Keep func(path string) string
+}
+
+// A Finding is what a Span has found.
+type Finding struct {
+	Changes  []Change // by path
+	All      int      // how many files changed; Changes may have fewer
+	Known    bool     // else there may be changes, and nothing is known of them
+	Recorded bool     // git may have recorded something: the index changed, or the commit that is checked out
+}
+
+// Blind says that nothing is known of the work tree, and nothing will be found: its `.git` leads to a repository that
+// does not name this work tree, it is too large, or cannot be read.
+func (s *Span) Blind() bool { return s.tree == nil }
+
+// End returns what changed, at most that many files. Only the first time it finds anything.
+func (s *Span) End(most int, ask Asker) Finding {
+	if s.Blind() {
+		return Finding{}
+	}
+	t := s.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.spans[s] {
+		return Finding{Known: true}
+	}
+	defer t.end(s)
+	if s.lost {
+		return Finding{}
+	}
+	names, all, err := t.refresh()
+	if err != nil || s.lost {
+		return Finding{}
+	}
+	t.looked = looked{append(t.looked.names, names...), t.looked.all || all}
+	found := Finding{Known: true, Recorded: t.recorded() != s.recorded}
+	if len(s.before) == 0 {
+		return found
+	}
+	root, err := os.OpenRoot(t.place.Top)
+	if err != nil {
+		return Finding{}
+	}
+	defer func() { _ = root.Close() }() // a directory handle holds no data
+	e := ending{Span: s, root: root, ask: ask, objects: git.NewObjects(t.place.Common), room: maxTaken}
+	defer e.objects.Close()
+	var lost []*loss // what is not among the changes
+	for _, name := range slices.Sorted(maps.Keys(s.before)) {
+		was, is := s.before[name], t.files[name]
+		c := Change{Path: filepath.Join(t.place.Top, filepath.FromSlash(name)), Op: Changed}
+		shown := ask.May(c.Path)
+		if is == nil {
+			c.Op = Deleted
+		}
+		if was != nil && (!was.ignored || is == nil && !above(t.files, name)) {
+			c.lost = e.lose(name, &c, was, shown)
+		}
+		switch {
+		case was == nil && is == nil, was == nil && above(s.before, name):
+			continue
+		case was != nil && was.ignored, is != nil && is.ignored, is == nil && above(t.files, name), !shown:
+			if c.lost != nil && !was.same(is) {
+				lost = append(lost, c.lost)
+			}
+			continue
+		case was == nil:
+			c.Op = Created
+		}
+		if len(found.Changes) == most {
+			if !was.same(is) {
+				found.All++
+				if c.lost != nil {
+					lost = append(lost, c.lost)
+				}
+			}
+		} else if e.contents(&c, name, was, is) {
+			if why := ask.Keep(c.Path); c.Why == "" && why != "" {
+				c.Why, c.Old, c.New = why, nil, nil
+			}
+			found.Changes = append(found.Changes, c)
+			found.All++
+		}
+	}
+	keepOnly(found.Changes, lost, s.stashes.dropped(t.stashes()))
+	return found
+}
+
+// Drop ends the Span without a look. It may be called after End, and does nothing then.
+func (s *Span) Drop() {
+	if s.Blind() {
+		return
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	s.tree.end(s)
+}
+
+// An ending is one End.
+type ending struct {
+	*Span
+	root    *os.Root
+	ask     Asker
+	objects *git.Objects
+	room    int // bytes that may still be returned
+}
+
+// moved says whether a file that has a name now was there before the Span under another one, as far as is known.
+func (e *ending) moved(was, is *record) bool {
+	switch {
+	case is == nil, was != nil && was.stamp.Ino == is.stamp.Ino:
+		return false
+	case !is.dated:
+		return was == nil // what replaced a file was most likely made for that
+	}
+	return is.born < e.began
+}
+
+// contents finds the contents of a file before and after, and says whether it changed at all.
+func (e *ending) contents(c *Change, name string, was, is *record) bool {
+	// What is known of the stat data only: with another ctime alone, it got or lost another name, or was moved back.
+	differs := was == nil || is == nil || was.mode != is.mode || was.stamp.Size != is.stamp.Size ||
+		was.stamp.Mtime != is.stamp.Mtime || was.stamp.Ino != is.stamp.Ino
+	for _, r := range []*record{was, is} {
+		switch {
+		case r == nil:
+		case !r.mode.IsRegular():
+			c.Why = "not a regular file"
+			return differs
+		case r.stamp.Size > maxContent:
+			c.Why = "over 4 MiB"
+			return differs
+		}
+	}
+	if was != nil {
+		c.was = was.stamp.Ino
+	}
+	if is != nil {
+		content, now, err := e.tree.read(e.root, name)
+		if err != nil {
+			c.Why = "it goes on changing, or cannot be read"
+			return true
+		}
+		c.New, c.NewMode = content, now.mode
+		c.is, c.moved = now.stamp.Ino, e.moved(was, now)
+		if was != nil && was.hashed {
+			if was.sum == disk.DigestOf(content) {
+				c.Old, c.OldMode = content, was.mode
+			} else {
+				differs = true // also with the stat data of before, within one tick of the clock
+			}
+		}
+		if now.mode.Perm() == 0 {
+			c.Why = "it has no permissions left"
+		}
+		if now.stamp.Nlink > 1 {
+			c.Why = "it has other names (hard links)"
+		}
+	}
+	if was != nil && c.Old == nil {
+		old, why := e.original(c.Path, name, was)
+		if why != "" {
+			c.Why, c.New = why, nil
+			return differs
+		}
+		c.Old = old
+		c.OldMode = was.mode
+	}
+	if was != nil && is != nil && bytes.Equal(c.Old, c.New) && (c.OldMode^c.NewMode)&disk.KeptMode == 0 {
+		return false
+	}
+	if c.Why == "" && !(text(c.Old) && text(c.New)) {
+		c.Why = "not text"
+	}
+	if e.room -= len(c.Old) + len(c.New); c.Why == "" && e.room < 0 {
+		c.Why = "too much changed at once"
+	}
+	if c.Why != "" {
+		c.Old, c.New = nil, nil
+	}
+	return true
+}
+
+// original returns what a file was, or why that is not known.
+func (e *ending) original(path, name string, was *record) (content []byte, why string) {
+	entry := e.index.entries[name]
+	switch {
+	case was.hashed && entry != nil && entry.Stage == 0 && entry.OID == was.blob:
+	case was.hashed:
+		if content = e.ask.Content(path, was.sum); content != nil {
+			return content, ""
+		}
+		if entry == nil {
+			return nil, "git did not track it"
+		}
+		return nil, "it was not clean in git"
+	case entry == nil:
+		return nil, "git did not track it"
+	case !e.index.proves(name, was):
+		return nil, "it was not known to be clean in git"
+	case e.converts(name):
+		return nil, "a filter or an encoding of .gitattributes applies"
+	}
+	content, err := e.objects.Blob(entry.OID, maxContent)
+	switch {
+	case err != nil:
+		return nil, "git has no copy that can be read"
+	case int64(len(content)) != was.stamp.Size:
+		return nil, "git converts its line ends or keywords"
+	}
+	return content, ""
+}
+
+// text says whether a content is text, as git sees it.
+func text(content []byte) bool {
+	return bytes.IndexByte(content[:min(len(content), 8000)], 0) < 0
+}

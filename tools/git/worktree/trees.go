@@ -1,0 +1,101 @@
+package worktree
+
+import (
+	"sync"
+	"time"
+
+	"codehand/tools/git"
+)
+
+const (
+	maxTrees = 8                // that are remembered
+	idle     = 15 * time.Minute // after which a tree that nobody uses is forgotten, at the next look at another
+)
+
+// Trees remembers work trees between commands. One serves a process, and it is safe for concurrent use. Close frees
+// what it holds: one file descriptor for each tree.
+type Trees struct {
+	home home
+
+	mu     sync.Mutex
+	trees  map[git.Place]*tree
+	closed bool
+}
+
+// New returns Trees that know no tree yet. dir is the user's home, config where programs keep their configuration
+// there; "": the user has none.
+func New(dir, config string) *Trees {
+	return &Trees{home: home{dir, config}, trees: make(map[git.Place]*tree)}
+}
+
+// Close forgets all trees. A Span that goes on finds nothing more.
+func (t *Trees) Close() {
+	t.mu.Lock()
+	all := t.trees
+	t.trees, t.closed = nil, true
+	t.mu.Unlock()
+	for _, at := range all {
+		at.forget()
+	}
+}
+
+// Begin looks at the work tree that holds dir, an absolute directory, before something runs there. nil: there is none.
+// The Span is Blind if nothing can be known of it. The caller ends the Span.
+func (t *Trees) Begin(dir string) *Span {
+	place, ok := git.Find(dir)
+	switch {
+	case place.Top == "":
+		return nil
+	case !ok:
+		return &Span{}
+	}
+	at := t.hold(place)
+	if at == nil {
+		return &Span{}
+	}
+	s := at.begin()
+	if s == nil {
+		at.use.by.Add(-1)
+		return &Span{}
+	}
+	return s
+}
+
+// hold returns the tree of a place, with one user more, and forgets others for it; nil: Trees is closed. A tree that
+// has users is not forgotten, so there can be more than maxTrees.
+func (t *Trees) hold(place git.Place) *tree {
+	t.mu.Lock()
+	at, old := t.choose(place)
+	t.mu.Unlock()
+	for _, other := range old { // outside of the lock, since each waits for who looks at that tree
+		other.forget()
+	}
+	return at
+}
+
+func (t *Trees) choose(place git.Place) (at *tree, old []*tree) {
+	if t.closed {
+		return nil, nil
+	}
+	at = t.trees[place]
+	if at == nil {
+		at = &tree{place: place, home: t.home, spans: make(map[*Span]bool)}
+		t.trees[place] = at
+	}
+	now := time.Now()
+	at.use.last = now
+	at.use.by.Add(1)
+	for {
+		var oldest *tree
+		for _, other := range t.trees {
+			if other.use.by.Load() == 0 && (oldest == nil || other.use.last.Before(oldest.use.last)) {
+				oldest = other
+			}
+		}
+		if oldest == nil || len(t.trees) <= maxTrees && now.Sub(oldest.use.last) < idle {
+			return at, old
+		}
+		old = append(old, oldest)
+		delete(t.trees, oldest.place)
+	}
+}

@@ -1,0 +1,65 @@
+package running
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"codehand/tools/bash"
+	"codehand/tools/confine"
+	"codehand/tools/tool"
+)
+
+// Confine says how the kernel confines a command that has been allowed. Below the level that is needed it is a refusal.
+func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
+	c, err := env.Confine.Command(confine.Use{
+		Roots: env.Space.Roots(), Rules: env.Rules, ReadOnly: readOnly, Allowed: changedByName(env),
+		Background: background,
+	})
+	if e, is := errors.AsType[*confine.UnavailableError](err); is {
+		return c, unavailable(e)
+	}
+	return c, err
+}
+
+// changedByName are the files that the text of a command names as changed. Where one has a protected name, a person was
+// asked before the command got here.
+func changedByName(env tool.Env) []string {
+	var paths []string
+	for _, use := range filesOf(env.Analysis) {
+		if !use.Write || use.Perhaps {
+			continue
+		}
+		path := use.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(env.Space.Cwd(), path)
+		}
+		if real, inside := env.Space.Resolve(path); inside {
+			path = real
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func filesOf(a *bash.Analysis) []bash.FileUse {
+	if a == nil {
+		return nil
+	}
+	return a.Files
+}
+
+// unavailable tells the model that no command runs here, and the operator why.
+func unavailable(e *confine.UnavailableError) error {
+	if f := e.Failed; f != nil && f.Passing {
+		return tool.Refuse(tool.SandboxUnavailable, "The command was not started: the machine was too busy to prove "+
+			"how far it confines commands (%s). Try again in some seconds. If this stays, tell the operator: %s",
+			f.Probe, f.Remedy)
+	}
+	text := fmt.Sprintf("No command runs here: the operator wants them confined at sandbox level %d, and this machine "+
+		"has proven level %d.", e.Needed, e.Proven)
+	if f := e.Failed; f != nil {
+		text += fmt.Sprintf(" What failed: %s. Tell the operator: %s.", f.Probe, f.Remedy)
+	}
+	return &tool.Refusal{Code: tool.SandboxUnavailable, Text: text + " Use the file and search tools meanwhile."}
+}

@@ -1,0 +1,128 @@
+package kernel
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	slash "path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// void holds an empty directory and an empty file that no command may open, until all mounts are made.
+const void = "/void"
+
+func (w *world) makeVoid() error {
+	tree, err := newMount("tmpfs", inert, "mode=0755", "size=64k")
+	if err == nil {
+		err = attach(tree, void)
+	}
+	if err == nil {
+		err = os.Mkdir(void+"/dir", 0)
+	}
+	if err == nil {
+		err = os.WriteFile(void+"/file", nil, 0)
+	}
+	return failed(err, "make something to hide with")
+}
+
+// guard hides the hidden paths and makes the protected ones read-only.
+func (w *world) guard() error {
+	bound := map[string]bool{}
+	for _, path := range w.profile.Protected {
+		if err := w.protect(path, bound); err != nil {
+			return err
+		}
+	}
+	hidden := w.profile.Hidden
+	for _, pattern := range secret {
+		dir, name := slash.Split(pattern)
+		entries, _ := os.ReadDir(dir) // what could be read counts
+		for _, entry := range entries {
+			if ok, _ := slash.Match(name, entry.Name()); ok { // the patterns are right
+				hidden = append(slices.Clip(hidden), dir+entry.Name())
+			}
+		}
+	}
+	for _, path := range hidden {
+		if err := w.hide(path, bound); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) hide(path string, bound map[string]bool) error {
+	path, err := (&world{links: map[string]string{}}).resolve(path)
+	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
+		return nil
+	}
+	if err != nil {
+		return failed(err, "look for %s", path)
+	}
+	info, err := os.Lstat(path)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return failed(err, "look at %s", path)
+	}
+	if err := w.hold(path, bound); err != nil {
+		return err
+	}
+	from := void + "/file"
+	if info.IsDir() {
+		from = void + "/dir"
+	}
+	return cover(from, path)
+}
+
+// cover mounts what is at one path over another one, read-only.
+func cover(from, to string) error {
+	tree, err := copyTree(from)
+	if err == nil {
+		err = setAttributes(tree, unix.MOUNT_ATTR_RDONLY, true)
+	}
+	if err != nil {
+		return failed(err, "copy the mount of %s", from)
+	}
+	return attach(tree, to)
+}
+
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, fs.ErrPermission)
+}
+
+func (w *world) protect(path string, bound map[string]bool) error {
+	path, err := (&world{links: map[string]string{}}).resolve(path)
+	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
+		return nil // the server watches it
+	}
+	if err != nil {
+		return failed(err, "look at %s", path)
+	}
+	if err := w.hold(path, bound); err != nil {
+		return err
+	}
+	return cover(path, path)
+}
+
+// hold mounts each directory between a writable place and path onto itself. Renaming one would take the mount of path
+// along and leave its name free; a mount cannot be renamed.
+func (w *world) hold(path string, bound map[string]bool) error {
+	above := w.above(path)
+	if above == nil || !above.write {
+		return nil
+	}
+	for i := len(above.path) + 1; i < len(path); i++ {
+		if path[i] != '/' || bound[path[:i]] {
+			continue
+		}
+		if err := bind(path[:i], path[:i]); err != nil {
+			return err
+		}
+		bound[path[:i]] = true
+	}
+	return nil
+}

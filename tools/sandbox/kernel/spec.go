@@ -1,0 +1,106 @@
+package kernel
+
+// Arg0 is the name under which the program is a helper.
+const Arg0 = "codehand-helper"
+
+// The levels, as package sandbox defines them.
+const (
+	LevelLimits = 1 + iota
+	LevelKernel
+	LevelFull
+)
+
+// A Profile says what a command may reach. The zero value is the strictest: it reads the system's directories, writes
+// into a temporary directory of its own that nobody sees, and has no network. All paths are absolute and clean. On the
+// way to what is writable and readable there must be no link: a command could have put it there, so it is an error.
+type Profile struct {
+	// Writable are directories. What the command makes, changes and removes there stays. One that is missing is an
+	// error.
+	Writable []string
+	// Readable are files and directories besides those of the system (/usr, /etc and what belongs to them). What is
+	// missing is left out.
+	Readable []string
+	// Hidden are files and directories that the command cannot look into, whatever contains them. What is missing is
+	// left out, and a link hides what it leads to. Needs LevelFull.
+	Hidden []string
+	// Protected are paths inside Writable that the command can read and neither change, rename nor remove. One that is
+	// missing cannot be kept from being made: it is renamed as soon as it appears, see Process.Removed. Needs
+	// LevelFull.
+	Protected []string
+	// Unwatched leaves Protected to mounts alone, for a command that goes on beside what a person does: nobody puts a
+	// link back or renames what appears, since nobody could tell whose it is.
+	Unwatched bool
+	// Temp is the directory that the command finds at /tmp and /var/tmp, and at its own path; "": a private one in
+	// memory, of 64 MiB, that ends with the command. At LevelKernel it is writable at its own path only, and there is
+	// no private one.
+	Temp string
+	// Sockets lets the command have Unix sockets besides pairs where the network is not on. Needs LevelFull.
+	Sockets bool
+	// Network is what the command may connect to.
+	Network Network
+	// Processes is how many processes and threads the command may have at once; 0: 512. It needs LevelFull and has no
+	// effect for root.
+	Processes int
+}
+
+// A Network is what a command may connect to.
+type Network int
+
+// The networks.
+const (
+	NetworkOff  Network = iota // itself, at LevelFull; nothing below
+	NetworkList                // a port of its loopback, which the server serves: see Process.Listener
+	NetworkOn                  // whatever the server may connect to
+)
+
+// ProxyAddress is where a command with NetworkList finds the server, on its own loopback.
+const ProxyAddress = "127.0.0.1:3128"
+
+const proxyPort = 3128
+
+// A Spec is what the server tells the helper, as one line of JSON.
+type Spec struct {
+	Level    int
+	Path     string
+	Args     []string // with the name of the program
+	Env      []string
+	Dir      bool // descriptor dirFD is the working directory
+	Profile  *Profile
+	Limits   []Limit
+	Memory   uint64 // bytes of address space; 0: no limit
+	Identity [2]int // user and group
+	Nested   bool   // the helper makes the namespaces in a second process
+}
+
+// A Limit is a resource limit; Soft and Hard are lowered to the hard limit that there is.
+type Limit struct {
+	Resource   int
+	Soft, Hard uint64
+}
+
+// A Message is what the helper tells the server, as one line of JSON.
+type Message struct {
+	Kind      string
+	Step      string // of Failed: what could not be done
+	Errno     int    // of Failed
+	Confining bool   // of Failed: not the command is the reason
+	Pid       int    // of Moved and Started
+	Code      int    // of Exited
+	Signal    int    // of Exited: what ended the command; 0: it exited
+	Alone     bool   // of Exited: the command left no process behind
+}
+
+// The kinds of messages.
+const (
+	Failed  = "failed"  // nothing was started; the helper ends
+	Moved   = "moved"   // process Pid is the helper from now on
+	Listens = "listens" // with a listening socket
+	Started = "started"
+	Exited  = "exited"
+)
+
+// Descriptors of a helper besides the streams.
+const (
+	controlFD = 3
+	dirFD     = 4
+)

@@ -1,0 +1,402 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// confined starts text under bash at a level and returns it with the file that it prints to.
+func confined(t *testing.T, level Level, p *Profile, dir, text string, env ...string) run {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	f, err := os.CreateTemp(t.TempDir(), "output")
+	must(t, err)
+	defer f.Close()
+	process, err := Start(t.Context(), Cmd{
+		Path: bashPath(t), Args: []string{"--noprofile", "--norc", "-c", text}, Env: append([]string{"PATH=" + defaultPath}, env...),
+		Dir: root, Stdout: f, Stderr: f, Profile: p, Level: level,
+	})
+	if errors.Is(err, ErrConfine) {
+		cannot(t, err)
+	}
+	must(t, err)
+	t.Cleanup(func() { process.End(0) })
+	return run{process, f.Name()}
+}
+
+// cannot ends a test on a machine that cannot confine. In CI all can.
+func cannot(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(err)
+	}
+	t.Skip("this machine cannot confine:", err)
+}
+
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text, want string
+	}{
+		"writes in the root":   {`echo x > a && cat a`, "x\n"},
+		"streams by name":      {`echo x > /dev/stdout`, "x\n"},
+		"no other process":     {`set -- /proc/[0-9]*; echo $#`, "2\n"},
+		"no capability":        {`grep -h ^Cap /proc/self/status | tr -d '\t0\n'`, "CapInh:CapPrm:CapEff:CapBnd:CapAmb:"},
+		"no network":           {`cat /proc/net/dev | wc -l; (exec 3> /dev/tcp/127.0.0.1/1) 2>/dev/null || echo no`, "3\nno\n"},
+		"no new namespaces":    {`unshare -U true 2>/dev/null || echo no`, "no\n"},
+		"nothing outside":      {`ls /home /root /work 2>/dev/null; mkdir /new 2>/dev/null || echo no`, "no\n"},
+		"system is read-only":  {`touch /usr/x 2>/dev/null || echo no; chmod 755 /etc 2>/dev/null || echo no`, "no\nno\n"},
+		"temporary is its own": {`echo x > /tmp/x && cat /tmp/x /var/tmp/x; echo y > /dev/shm/y && cat /dev/shm/y`, "x\nx\ny\n"},
+		"kernel's settings":    {`echo x 2>/dev/null > /proc/sys/kernel/core_pattern || echo no`, "no\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			r := confined(t, LevelFull, &Profile{Writable: []string{dir}}, dir, c.text)
+			if got := r.text(t); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// What is executed or obeyed by others stays as it is, by whatever way a command comes to it; git's own work goes on.
+func TestProtected(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text, want string
+		removed    []string
+	}{
+		"overwrite":         {text: `echo x > .git/config; cat .git/config`, want: "kept\n"},
+		"replace":           {text: `echo x > y; mv -f y .git/config; cat .git/config`, want: "kept\n"},
+		"remove":            {text: `rm -rf .git/config .git/hooks; ls .git`, want: "config\nhooks\n"},
+		"rename the parent": {text: `mv .git x; mkdir .git; echo x > .git/config; cat .git/config`, want: "kept\n"},
+		"rename a deep one": {text: `mv a b; mv a/b b; mkdir -p a/b; echo x > a/b/.git/config; cat a/b/.git/config`, want: "deep\n"},
+		"add a hook":        {text: `touch .git/hooks/x; ls .git/hooks`, want: ""},
+		"change the mode":   {text: `chmod 777 .git/hooks; stat -c %a .git/hooks`, want: "755\n"},
+		"missing directory": {text: `mkdir y; touch y/x; mv y .vscode; echo done`, want: "done\n", removed: []string{".vscode"}},
+		"missing parent":    {text: `mkdir -p .config/fish; cat`, want: "", removed: []string{".config/fish"}},
+		"missing file":      {text: `echo x > .mcp.json; echo done`, want: "done\n", removed: []string{".mcp.json"}},
+		"missing, by link":  {text: `echo x > y; ln y .mcp.json; echo done`, want: "done\n", removed: []string{".mcp.json"}},
+		"missing, deep":     {text: `mkdir -p d/e; echo x > d/e/.mcp.json; echo done`, want: "done\n", removed: []string{"d/e/.mcp.json"}},
+		"work goes on":      {text: `echo x > .git/index; mv .git/index .git/HEAD; cat .git/HEAD`, want: "x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, sub := range []string{".git/hooks", "a/b/.git"} {
+				must(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
+			}
+			must(t, os.WriteFile(filepath.Join(dir, ".git/config"), []byte("kept\n"), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, "a/b/.git/config"), []byte("deep\n"), 0o600))
+			profile := &Profile{Writable: []string{dir}}
+			for _, below := range []string{
+				".git/config", ".git/hooks", "a/b/.git/config", ".vscode", ".config/fish", ".mcp.json", "d/e/.mcp.json",
+			} {
+				profile.Protected = append(profile.Protected, dir+"/"+below)
+			}
+			r := confined(t, LevelFull, profile, dir, "exec 2>/dev/null\n"+c.text)
+			if got := r.text(t); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			r.End(0)
+			for i, path := range c.removed {
+				c.removed[i] = filepath.Join(dir, path)
+			}
+			if got := r.Removed(); !slices.Equal(got, c.removed) {
+				t.Errorf("removed %q, want %q", got, c.removed)
+			}
+			for _, path := range append(c.removed, filepath.Join(dir, ".vscode")) {
+				if _, err := os.Lstat(path); err == nil {
+					t.Errorf("%s is left", path)
+				}
+			}
+		})
+	}
+}
+
+// A mount cannot be put on a link: without more, a command could put a file of its own in its place.
+func TestProtectedLink(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text    string
+		want    string
+		removed []string
+	}{
+		"written through": {text: `echo x >> .envrc; cat conf/envrc`, want: "kept\n"},
+		"removed":         {text: `rm .envrc; echo done`, want: "done\n"},
+		"renamed over":    {text: `echo x > y; mv y .envrc; echo done`, want: "done\n", removed: []string{".envrc"}},
+		"led elsewhere":   {text: `ln -sfn y .envrc; echo done`, want: "done\n", removed: []string{".envrc"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			must(t, os.Mkdir(filepath.Join(dir, "conf"), 0o755))
+			must(t, os.WriteFile(filepath.Join(dir, "conf/envrc"), []byte("kept\n"), 0o600))
+			link := filepath.Join(dir, ".envrc")
+			must(t, os.Symlink("conf/envrc", link))
+			r := confined(t, LevelFull, &Profile{Writable: []string{dir}, Protected: []string{link}}, dir,
+				"exec 2>/dev/null\n"+c.text)
+			if got := r.text(t); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			r.End(0)
+			for i, path := range c.removed {
+				c.removed[i] = filepath.Join(dir, path)
+			}
+			if got := r.Removed(); !slices.Equal(got, c.removed) {
+				t.Errorf("removed %q, want %q", got, c.removed)
+			}
+			if text, err := os.ReadFile(link); err != nil || string(text) != "kept\n" {
+				t.Errorf("the link shows %q, %v", text, err)
+			}
+			if target, _ := os.Readlink(link); target != "conf/envrc" {
+				t.Errorf("the link leads to %q", target)
+			}
+		})
+	}
+}
+
+// Of several links that lead to a protected file, or nowhere yet, a command could change what the first one shows.
+func TestProtectedChain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		links     [][2]string // name and target
+		protected string
+		text      string
+		removed   []string
+		shows     string // by protected; "": nothing
+	}{
+		"dangling": {
+			links: [][2]string{{".claude/settings.json", "../shared/missing.json"}}, protected: ".claude/settings.json",
+			text: `echo x > .claude/settings.json`, removed: []string{"shared/missing.json"},
+		},
+		"dangling, its directory missing": {
+			links: [][2]string{{".mcp.json", "new/./missing.json"}}, protected: ".mcp.json",
+			text: `mkdir new; echo x > .mcp.json`, removed: []string{"new/missing.json"},
+		},
+		"one in the middle": {
+			links: [][2]string{{".mcp.json", "conf/link"}, {"conf/link", "real.json"}}, protected: ".mcp.json",
+			text: `ln -sfn ../evil.json conf/link`, removed: []string{"conf/link"}, shows: "kept\n",
+		},
+		"a directory": {
+			links: [][2]string{{".config", "conf"}}, protected: ".config/real.json",
+			text: `mkdir evil; echo x > evil/real.json; ln -sfn evil .config`, removed: []string{".config"}, shows: "kept\n",
+		},
+		"in a circle": {
+			links: [][2]string{{".mcp.json", "conf/link"}, {"conf/link", "../.mcp.json"}}, protected: ".mcp.json",
+			text: `ln -sfn ../evil.json conf/link`, removed: []string{"conf/link"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, sub := range []string{"conf", "shared", ".claude"} {
+				must(t, os.Mkdir(filepath.Join(dir, sub), 0o755))
+			}
+			must(t, os.WriteFile(filepath.Join(dir, "conf/real.json"), []byte("kept\n"), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, "evil.json"), []byte("evil\n"), 0o600))
+			for _, l := range c.links {
+				must(t, os.Symlink(l[1], filepath.Join(dir, l[0])))
+			}
+			path := filepath.Join(dir, c.protected)
+			r := confined(t, LevelFull, &Profile{Writable: []string{dir}, Protected: []string{path}}, dir, c.text+"; :")
+			r.text(t)
+			r.End(0)
+			for i, path := range c.removed {
+				c.removed[i] = filepath.Join(dir, path)
+			}
+			if got := r.Removed(); !slices.Equal(got, c.removed) {
+				t.Errorf("removed %q, want %q", got, c.removed)
+			}
+			if text, err := os.ReadFile(path); string(text) != c.shows {
+				t.Errorf("%s shows %q, %v; want %q", c.protected, text, err, c.shows)
+			}
+		})
+	}
+}
+
+// A person who led a link elsewhere while a job ran found it put back. What it leads to is still protected.
+func TestUnwatched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "one"), []byte("kept\n"), 0o600))
+	link := filepath.Join(dir, ".envrc")
+	must(t, os.Symlink("one", link))
+	profile := &Profile{Writable: []string{dir}, Protected: []string{link, dir + "/.mcp.json"}, Unwatched: true}
+	r := confined(t, LevelFull, profile, dir, `echo x >> .envrc; echo ready; until [ -e go ]; do :; done`)
+	waitFor(t, "the job runs", func() bool { return strings.Contains(r.soFar(t), "ready") })
+	must(t, os.Remove(link))
+	must(t, os.Symlink("two", link))
+	must(t, os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte("mine\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+	r.text(t)
+	r.End(0)
+	if target, err := os.Readlink(link); target != "two" || len(r.Removed()) > 0 {
+		t.Errorf("the link leads to %q, %v; removed %q", target, err, r.Removed())
+	}
+	for name, want := range map[string]string{"one": "kept\n", ".mcp.json": "mine\n"} {
+		if text, _ := os.ReadFile(filepath.Join(dir, name)); string(text) != want {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
+// A command that made a protected name again and again left hundreds of files, none of which held anything.
+func TestAsideStaysFew(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		kept int
+	}{
+		"links":       {`ln -s t .envrc`, 0},
+		"empty":       {`: > .envrc`, maxEmpty},
+		"directories": {`mkdir .envrc`, maxEmpty},
+		"content":     {`echo x > .envrc`, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			r := confined(t, LevelFull, &Profile{Writable: []string{dir}, Protected: []string{dir + "/.envrc"}}, dir,
+				`for i in {1..20}; do `+c.text+`; while [ -e .envrc -o -L .envrc ]; do :; done; done`)
+			r.text(t)
+			r.End(0)
+			if left, err := os.ReadDir(dir); err != nil || len(left) != c.kept {
+				t.Errorf("left in the directory: %v, %v; want %d", left, err, c.kept)
+			}
+			if got := r.Removed(); len(got) != 1 {
+				t.Errorf("removed %q", got)
+			}
+		})
+	}
+}
+
+// A job that makes a file of settings and goes on would have it obeyed meanwhile.
+func TestProtectedAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	profile := &Profile{Writable: []string{dir}, Protected: []string{dir + "/.mcp.json"}}
+	r := confined(t, LevelFull, profile, dir, `echo x > .mcp.json; while [ -e .mcp.json ]; do :; done; echo gone; sleep 86400`)
+	waitFor(t, "the file is gone", func() bool { return strings.Contains(r.soFar(t), "gone") })
+	r.End(0)
+	if got := r.Removed(); len(got) != 1 {
+		t.Errorf("removed %q", got)
+	}
+}
+
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "a/keys"), 0o755))
+	for _, name := range []string{"a/keys/one", "a/.env"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("secret\n"), 0o644))
+	}
+	must(t, os.Symlink("a/.env", filepath.Join(dir, "link")))
+	profile := &Profile{Writable: []string{dir}, Hidden: []string{
+		dir + "/a/keys", dir + "/link", dir + "/missing",
+	}}
+	r := confined(t, LevelFull, profile, dir, `cat a/.env link a/keys/one; ls a/keys; chmod 755 a/keys; chmod 644 a/.env
+		mv a b; cat b/.env; cp -r a c; cat c/.env; cat /etc/shadow; rm -rf a; ln a/.env hard; cat hard; exit 0`)
+	if got := r.text(t); strings.Contains(got, "secret") || strings.Contains(got, "root:") || strings.Contains(got, "one\n") {
+		t.Errorf("printed %s", got)
+	}
+}
+
+// The server accepts what the command connects to, though the command has no network but its own.
+func TestNetworkList(t *testing.T) {
+	t.Parallel()
+	host, port, _ := strings.Cut(ProxyAddress, ":")
+	r := confined(t, LevelFull, &Profile{Network: NetworkList}, "/usr",
+		`exec 3<> /dev/tcp/`+host+"/"+port+`; echo hello >&3; read -r answer <&3; echo "$answer"; tail -n +3 /proc/net/dev | wc -l`)
+	l := r.Listener()
+	if l == nil {
+		t.Fatal("there is no listener")
+	}
+	defer l.Close()
+	conn, err := l.Accept()
+	must(t, err)
+	defer conn.Close()
+	buffer := make([]byte, 6)
+	_, err = io.ReadFull(conn, buffer)
+	must(t, err)
+	_, err = conn.Write([]byte("from outside\n"))
+	must(t, err)
+	if got := r.text(t); string(buffer) != "hello\n" || got != "from outside\n1\n" {
+		t.Errorf("the server got %q, the command %q", buffer, got)
+	}
+}
+
+// At LevelKernel a command has no namespaces, and still reads and writes only what its profile names.
+func TestLevelKernel(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("secret\n"), 0o644))
+	for name, c := range map[string]struct{ text, want string }{
+		"writes in the root": {`echo x > k; mkdir -p d; mv k d/l; cat d/l`, "x\n"},
+		"reads outside":      {`cat $OUT/secret || echo no`, "no\n"},
+		"writes outside":     {`echo x > $OUT/new || echo no; rm -f $OUT/secret; echo x > $OUT/secret || echo no`, "no\nno\n"},
+		"temporary":          {`echo x > /tmp/new-$$ || echo no`, "no\n"},
+		"signals":            {`kill -0 $SERVER || echo no`, "no\n"},
+		"environment":        {`cat /proc/$SERVER/environ || echo no`, "no\n"},
+		"network":            {`(exec 3<> /dev/tcp/127.0.0.1/1) 2>&1 | grep -o 'not supported' | head -1`, "not supported\n"},
+		"namespaces":         {`unshare -U true || echo no`, "no\n"},
+	} {
+		r := confined(t, LevelKernel, &Profile{Writable: []string{dir}}, dir, "{ "+c.text+"\n} 2>/dev/null",
+			"OUT="+outside, "SERVER="+strconv.Itoa(os.Getpid()))
+		if got := r.text(t); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+		r.End(0)
+	}
+}
+
+// A command could put a link in the place of a directory that the next command may write: it would write what the link
+// leads to.
+func TestProfileExchangedForLink(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	link := filepath.Join(dir, "sub")
+	must(t, os.Symlink(outside, link))
+	for _, level := range []Level{LevelKernel, LevelFull} {
+		for name, profile := range map[string]*Profile{
+			"writable": {Writable: []string{link}}, "readable": {Readable: []string{link}}, "temporary": {Temp: link},
+		} {
+			p, err := Start(t.Context(), Cmd{Path: bashPath(t), Profile: profile, Level: level})
+			if err == nil {
+				p.End(0)
+			}
+			if !errors.Is(err, ErrConfine) {
+				t.Errorf("%s, level %d: %v", name, level, err)
+			}
+		}
+	}
+}
+
+// A hundred commands at once leave nothing of what each has of its own. leaktest looks for goroutines, processes and
+// files.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	profile := &Profile{Writable: []string{dir}, Protected: []string{dir + "/.vscode", dir + "/.mcp.json"}}
+	var all sync.WaitGroup
+	for range 100 {
+		r := confined(t, LevelFull, profile, dir, "(setsid sleep 86400 &); echo done")
+		all.Go(func() {
+			<-r.Done()
+			r.End(0)
+		})
+	}
+	all.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left in the directory: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,261 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// protection keeps missing protected names from being made while a command runs, and links from being replaced, which
+// mounts cannot. What would stand in for a missing one would be seen by programs and people, so its name is watched,
+// and what appears is set aside. A nil protection does nothing.
+type protection struct {
+	roots map[string]*os.Root // of Profile.Writable
+	names []name
+	aside map[name][]string // below the root of each; of the goroutine that sweeps
+
+	inotify *os.File // nil: the names are only looked at in the end
+	watched sync.WaitGroup
+
+	mu      sync.Mutex
+	removed []string
+	settled sync.Once
+}
+
+// A name is one below a writable directory.
+type name struct {
+	root  string
+	below string
+	link  string // what it leads to; "": it is missing
+}
+
+func (n name) path() string { return filepath.Join(n.root, n.below) }
+
+// protect begins what Profile.Protected promises and mounts cannot do.
+func protect(c Cmd) (p *protection, err error) {
+	if c.level() < LevelFull || len(c.Profile.Protected) == 0 || c.Profile.Unwatched {
+		return nil, nil
+	}
+	p = &protection{roots: map[string]*os.Root{}, aside: map[name][]string{}}
+	defer func() {
+		if err != nil {
+			p.end()
+		}
+	}()
+	for _, path := range c.Profile.Protected {
+		if err = p.add(path, c.Profile.Writable); err != nil {
+			return nil, err
+		}
+	}
+	p.watch()
+	return p, nil
+}
+
+// maxLinks is how many links the kernel follows on the way to one file.
+const maxLinks = 40
+
+// add finds what mounts cannot protect of path: each link that leads there, and what is missing in the end. The helper
+// protects what is there.
+func (p *protection) add(path string, writable []string) error {
+	at, links := "/", 0
+	for rest := path; rest != ""; {
+		var first string
+		first, rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
+		next := filepath.Join(at, first)
+		n, ok := nameOf(next, writable)
+		if !ok { // no command changes it
+			if target, err := os.Readlink(next); err == nil {
+				n.link = target
+			}
+		} else if err := p.open(n.root); err != nil {
+			return err
+		} else if info, err := p.roots[n.root].Lstat(n.below); err != nil {
+			if n, ok = nameOf(filepath.Join(next, rest), writable); ok {
+				if err := p.open(n.root); err != nil {
+					return err
+				}
+				p.remember(n)
+			}
+			return nil
+		} else if info.Mode()&os.ModeSymlink != 0 {
+			n.link, _ = p.roots[n.root].Readlink(n.below) // gone by now: it is missing
+			p.remember(n)
+		}
+		if n.link == "" {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return nil // it leads nowhere, as long as the links stay
+		}
+		if rest = n.link + "/" + rest; filepath.IsAbs(n.link) {
+			at = "/"
+		}
+	}
+	return nil
+}
+
+// open opens a writable directory once.
+func (p *protection) open(path string) (err error) {
+	if p.roots[path] == nil {
+		p.roots[path], err = os.OpenRoot(path)
+	}
+	return err
+}
+
+func (p *protection) remember(n name) {
+	if !slices.Contains(p.names, n) {
+		p.names = append(p.names, n)
+	}
+}
+
+// nameOf finds the writable directory that path is in, the innermost.
+func nameOf(path string, writable []string) (found name, ok bool) {
+	for _, root := range writable {
+		below, err := filepath.Rel(root, path)
+		if err == nil && filepath.IsLocal(below) && len(root) >= len(found.root) {
+			found, ok = name{root: root, below: below}, below != "."
+		}
+	}
+	return found, ok
+}
+
+// watch begins to look for the names. Where the system has no more watches, they are only looked for in the end.
+func (p *protection) watch() {
+	if len(p.names) == 0 {
+		return
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return
+	}
+	p.inotify = os.NewFile(uintptr(fd), "inotify")
+	p.follow(fd)
+	p.watched.Go(func() {
+		events := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
+		for {
+			// What happened does not matter: all names are looked at.
+			if _, err := p.inotify.Read(events); err != nil {
+				return
+			}
+			p.follow(fd)
+			p.sweep()
+		}
+	})
+}
+
+// changes are what happens to a name.
+const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_MOVED_FROM
+
+// follow watches the deepest directory that is there on the way to each name.
+func (p *protection) follow(fd int) {
+	for _, n := range p.names {
+		for dir := filepath.Dir(n.below); ; dir = filepath.Dir(dir) {
+			if f, err := p.roots[n.root].Open(dir); err == nil {
+				// By its handle: a path could lead somewhere else by then.
+				path := "/proc/self/fd/" + strconv.FormatUint(uint64(f.Fd()), 10)
+				_, _ = unix.InotifyAddWatch(fd, path, changes|unix.IN_ONLYDIR)
+				_ = f.Close()
+				break
+			}
+			if dir == "." {
+				break
+			}
+		}
+	}
+}
+
+// sweep takes away what has appeared, and puts links back.
+func (p *protection) sweep() {
+	for _, n := range p.names {
+		root := p.roots[n.root]
+		if target, err := root.Readlink(n.below); err == nil && n.link == target {
+			continue
+		}
+		if _, err := root.Lstat(n.below); err == nil && p.setAside(n) == nil {
+			p.mu.Lock()
+			p.removed = append(p.removed, n.path())
+			p.mu.Unlock()
+		}
+		if n.link != "" {
+			_ = root.Symlink(n.link, n.below) // its directory may be gone, too
+		}
+	}
+}
+
+// settle stops looking for the names, but for a last time.
+func (p *protection) settle() {
+	if p == nil {
+		return
+	}
+	p.settled.Do(func() {
+		if p.inotify != nil {
+			_ = p.inotify.Close()
+			p.watched.Wait()
+		}
+		p.sweep()
+		p.removeEmpty()
+	})
+}
+
+// end is called when the last process of the command has ended.
+func (p *protection) end() {
+	if p == nil {
+		return
+	}
+	p.settle()
+	for _, root := range p.roots {
+		_ = root.Close()
+	}
+}
+
+// maxEmpty is how many files of one name are kept without a look at what they hold: a command in a loop could fill the
+// directory.
+const maxEmpty = 8
+
+// setAside renames what has a protected name, in its directory. It is not deleted, since nobody can tell whether the
+// command made it or a person did meanwhile, but for a link, which has no content to lose.
+func (p *protection) setAside(n name) error {
+	root, aside := p.roots[n.root], n.below+Aside+rand.Text()[:6]
+	if err := root.Rename(n.below, aside); err != nil {
+		return err
+	}
+	if _, err := root.Readlink(aside); err == nil {
+		_ = root.Remove(aside) // else it stays aside
+		return nil
+	}
+	p.aside[n] = append(p.aside[n], aside)
+	return nil
+}
+
+// removeEmpty removes what was set aside and is empty, but for the first maxEmpty of each name. While the command runs,
+// a file may be empty because it is just being written.
+func (p *protection) removeEmpty() {
+	for n, all := range p.aside {
+		for _, path := range all[min(maxEmpty, len(all)):] {
+			info, err := p.roots[n.root].Lstat(path)
+			// A directory that is not empty is not removed.
+			if err == nil && (info.IsDir() || info.Mode().IsRegular() && info.Size() == 0) {
+				_ = p.roots[n.root].Remove(path) // else it stays aside
+			}
+		}
+	}
+}
+
+// gone returns what was taken away, sorted.
+func (p *protection) gone() []string {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := slices.Clone(p.removed)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
