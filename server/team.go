@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -74,12 +75,12 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 	if t.signer, err = endpoint.NewSigner(ctx, e.store, cfg.Session.TTL); err != nil {
 		return nil, err
 	}
-	if err := writeReplica(dir, t.replica); err != nil {
-		return nil, err
-	}
 	audits := cfg.Audit.Dir
 	if audits == "" {
 		audits = filepath.Join(dir, "audit")
+	}
+	if err := follow(dir, audits, t.replica, o.Log); err != nil {
+		return nil, err
 	}
 	if t.audit, err = audit.Open(audit.Options{
 		Dir: audits, Out: o.AuditOut, Replica: t.replica, Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate,
@@ -289,9 +290,17 @@ func localPrincipal(cfg config.Config) auth.Principal {
 	return who
 }
 
-// writeReplica notes this process's name, so that the next start knows that it is gone.
-func writeReplica(dir, replica string) error {
+// follow notes this process's name for the next start, and mends what the process before it left: each process has an
+// audit file of its own, so nobody else would.
+func follow(dir, audits, replica string, log *slog.Logger) error {
 	path := filepath.Join(dir, "replica.id")
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("replica id: %w", err)
+	}
+	if err := audit.Mend(audits, strings.TrimSpace(string(before)), log); err != nil {
+		return err
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("replica id: %w", err)
 	}

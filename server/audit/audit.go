@@ -149,16 +149,45 @@ func (a *Log) openDir() error {
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
-	if end.torn > 0 {
-		// What was being written when the machine or the process ended. No call got an answer for it.
-		a.o.Log.Warn("audit log: removing an incomplete last line", "file", a.path, "bytes", end.torn)
-		if err := os.Truncate(a.path, end.size); err != nil {
-			return fmt.Errorf("audit log: %w", err)
-		}
+	if err := cutTorn(a.path, end, a.o.Log); err != nil {
+		return err
 	}
 	a.seq, a.prev, a.size = end.seq+1, end.hash, end.size
 	a.born(end.begun)
 	a.prune(time.Now())
+	return nil
+}
+
+// Mend removes the half line that a replica left at the end of its file when it was killed. No call got an answer for
+// such a line. The replica must be dead. dir may be missing; a log that is no directory has nothing to mend.
+func Mend(dir, replica string, log *slog.Logger) error {
+	if dir == "-" || !replicaName().MatchString(replica) {
+		return nil
+	}
+	path := filepath.Join(dir, fileName(replica, time.Time{}))
+	_, whole, err := lastLine(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	return cutTorn(path, chainEnd{size: whole, torn: info.Size() - whole}, log)
+}
+
+// cutTorn removes the half line at the end of a file.
+func cutTorn(path string, end chainEnd, log *slog.Logger) error {
+	if end.torn == 0 {
+		return nil
+	}
+	log.Warn("audit log: removing an incomplete last line", "file", path, "bytes", end.torn)
+	if err := os.Truncate(path, end.size); err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
 	return nil
 }
 

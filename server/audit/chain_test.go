@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,6 +215,42 @@ func TestCheckHalfLine(t *testing.T) {
 		})
 		mustCheck(t, dir, lines)
 	})
+}
+
+// A process that was killed within a line leaves its half. Who comes after it has another file, and mends this one.
+func TestMend(t *testing.T) {
+	t.Parallel()
+	dir, names := written(t)
+	path := filepath.Join(dir, names[2])
+	b, err := os.ReadFile(path)
+	must(t, err)
+	before := bytes.Count(b, []byte("\n"))
+	must(t, os.WriteFile(path, b[:len(b)-20], 0o600))
+	log := slog.New(slog.DiscardHandler)
+	for _, replica := range []string{"", "r9x9", "../r4k2"} { // nobody, somebody else, no name
+		must(t, Mend(dir, replica, log))
+		if info, err := os.Stat(path); err != nil || info.Size() != int64(len(b)-20) {
+			t.Fatalf("Mend of %q touched it: %v", replica, err)
+		}
+	}
+	for range 2 {
+		must(t, Mend(dir, "r4k2", log))
+		got, err := os.ReadFile(path)
+		must(t, err)
+		if !bytes.HasPrefix(b, got) || bytes.Count(got, []byte("\n")) != before-1 || got[len(got)-1] != '\n' {
+			t.Fatalf("left are %d of %d bytes", len(got), len(b))
+		}
+	}
+	if _, err := Check(dir); err != nil {
+		t.Error(err)
+	}
+	must(t, os.Remove(path))
+	must(t, os.Symlink("/dev/null", path))
+	if err := Mend(dir, "r4k2", log); err == nil {
+		t.Error("a link was followed")
+	}
+	must(t, Mend(filepath.Join(dir, "missing"), "r4k2", log))
+	must(t, Mend("-", "r4k2", log))
 }
 
 // A goneEntry is of a file that has left its name since the directory was read.

@@ -78,7 +78,7 @@ def answer(s):
 for s in (tcp, abstract, path):
     s.listen()
     threading.Thread(target=answer, args=(s,)).start()
-print("port", tcp.getsockname()[1])
+print(f"port {tcp.getsockname()[1]}") # in one piece: job_output may come between two
 `
 
 // processOf returns the id of the one process whose command line has these arguments.

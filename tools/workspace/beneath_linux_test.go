@@ -40,25 +40,31 @@ func (r randomTree) rel(dots bool) string {
 	return strings.Join(parts, "/")
 }
 
-// plant makes directories, files and links of all kinds. What cannot be made, because something stands there, is left out.
-func (r randomTree) plant() {
+// plant makes directories, files and links of all kinds. What cannot be made, because something stands there or a link
+// leads out of the tree, is left out.
+func (r randomTree) plant(t *testing.T) {
+	tree, err := os.OpenRoot(r.top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
 	for range 40 {
-		at := r.path([]string{"ws/", "ws/", "other/", "outside/"}[r.IntN(4)] + r.rel(false))
-		switch r.IntN(8) {
-		case 0, 1, 2, 3:
-			_ = os.MkdirAll(at, 0o755)
+		at := []string{"ws/", "ws/", "other/", "outside/"}[r.IntN(4)] + r.rel(false)
+		kind := r.IntN(8)
+		if kind < 4 {
+			_ = tree.MkdirAll(at, 0o755)
+			continue
+		}
+		_ = tree.MkdirAll(filepath.Dir(at), 0o755)
+		switch kind {
 		case 4:
-			_ = os.MkdirAll(filepath.Dir(at), 0o755)
-			_ = os.WriteFile(at, []byte("x"), 0o644)
+			_ = tree.WriteFile(at, []byte("x"), 0o644)
 		case 5:
-			_ = os.MkdirAll(filepath.Dir(at), 0o755)
-			_ = os.Symlink(r.rel(true), at)
+			_ = tree.Symlink(r.rel(true), at)
 		case 6:
-			_ = os.MkdirAll(filepath.Dir(at), 0o755)
-			_ = os.Symlink("../"+r.rel(true), at)
+			_ = tree.Symlink("../"+r.rel(true), at)
 		case 7:
-			_ = os.MkdirAll(filepath.Dir(at), 0o755)
-			_ = os.Symlink(r.path([]string{"ws/", "other/", "outside/", "kept/"}[r.IntN(4)]+r.rel(true)), at)
+			_ = tree.Symlink(r.path([]string{"ws/", "other/", "outside/", "kept/"}[r.IntN(4)]+r.rel(true)), at)
 		}
 	}
 }
@@ -101,7 +107,7 @@ func TestShortcutIsTheWalk(t *testing.T) {
 	kinds := map[string]int{}
 	for range 20 {
 		r.fixture = newFixture(t)
-		r.plant()
+		r.plant(t)
 		slow := walking(r.Space)
 		for range 250 {
 			path := r.rel(true)
