@@ -71,4 +71,3 @@ func (s *Server) Valid(who auth.Principal) (valid, mine bool) { return false, fa
 
 // Watch ends what has expired and keeps the last use of grants, until ctx ends.
 func (s *Server) Watch(ctx context.Context) { <-ctx.Done() }
-
