@@ -171,7 +171,8 @@ const (
 	challengeBad = challenge + `, error="invalid_token"`
 )
 
-func notAccepted(reason string) *Error {
+// NotAccepted is the one answer to tokens that are wrong, whatever is wrong with them. reason is for the log.
+func NotAccepted(reason string) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted",
 		Challenge: challengeBad, Reason: reason}
 }
@@ -204,7 +205,7 @@ func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 	}
 	if shown == badCredentials {
 		p.failures.add(from, now)
-		return Principal{}, notAccepted("not one Bearer token")
+		return Principal{}, NotAccepted("not one Bearer token")
 	}
 	h, err := p.find(token, now)
 	if err != nil {
@@ -241,10 +242,10 @@ func (p *Porter) find(text string, now time.Time) (*held, error) {
 	}
 	same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 	if h == nil || !same {
-		return nil, notAccepted("unknown token")
+		return nil, NotAccepted("unknown token")
 	}
 	if state := h.token.State(now); state != "active" {
-		return nil, notAccepted("token " + id + " " + state)
+		return nil, NotAccepted("token " + id + " " + state)
 	}
 	return h, nil
 }
