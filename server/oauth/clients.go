@@ -133,7 +133,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := s.o.Now().UTC().Truncate(time.Second)
-	c := &client{V: formatOfValues, ID: "chr-" + newID(26), Name: line(m.Name, maxName), Redirects: m.Redirects,
+	c := &client{V: formatOfValues, ID: "client-" + newID(26), Name: line(m.Name, maxName), Redirects: m.Redirects,
 		Created: now, Kind: Registered}
 	if err := s.addClient(r.Context(), c); err != nil {
 		temporary("the server cannot take more registrations now").write(w)
