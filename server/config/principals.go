@@ -50,6 +50,8 @@ func ofLater(path []string) bool {
 // notThere is what is wrong with a key that this version does not take.
 func notThere(e entry) string {
 	switch {
+	case len(e.path) > 2 && issuerArray(e.path[:2]):
+		return e.key + `: write it into its table of [[auth.oidc]], as scope_map = {"api.write" = "mcp:write"}`
 	case ofLater(e.path):
 		return e.key + ": not in this version"
 	case e.key == managedRulesOnly:
