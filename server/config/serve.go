@@ -143,6 +143,7 @@ func (l *loader) serveTogether() {
 	case h.TLSCert == "" && h.ClientCA != "":
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
+	l.issuersTogether()
 	if c.Session.Idle > c.Session.TTL {
 		wrong("session.idle", "%s is more than session.ttl, %s", showDuration(c.Session.Idle),
 			showDuration(c.Session.TTL))
@@ -175,6 +176,10 @@ func (l *loader) serveModes(narrowed bool) {
 	for id, v := range c.Principals.Named {
 		v.Mode, v.MaxMode = stricterMode(v.Mode, mode), stricterMode(v.MaxMode, mode)
 		c.Principals.Named[id] = v
+	}
+	for i := range c.Principals.Groups {
+		v := &c.Principals.Groups[i].Values
+		v.Mode, v.MaxMode = stricterMode(v.Mode, mode), stricterMode(v.MaxMode, mode)
 	}
 }
 
