@@ -24,6 +24,7 @@ type Options struct {
 	Local     Principal         // who calls in mode none; its Quota counts
 	Default   Values            // of every principal
 	Named     map[string]Values // by ID
+	Groups    []Group           // of tokens of a Source
 	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
 	Workspaces string
 	Trusted    []netip.Prefix // proxies whose X-Forwarded-For counts
@@ -31,8 +32,11 @@ type Options struct {
 	// Metadata returns the URL of the metadata of the resource that a request is for, for challenges; "": this resource
 	// has none. nil: OAuth is off, and no challenge names it.
 	Metadata func(*http.Request) string
-	Now      func() time.Time // nil: time.Now
-	Log      *slog.Logger     // nil: nothing is logged
+	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no challenge
+	// names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no such path.
+	TokensOnly func(*http.Request) bool
+	Now        func() time.Time // nil: time.Now
+	Log        *slog.Logger     // nil: nothing is logged
 }
 
 // What Options.LocalPeer takes.
@@ -58,7 +62,7 @@ type Porter struct {
 	mu      sync.RWMutex // covers what follows
 	named   map[string]Values
 	general Values
-	groups  map[string]Values
+	groups  []Group
 	held    map[string]*held // by id
 
 	limits limiters
@@ -101,7 +105,7 @@ func New(o Options) (*Porter, error) {
 		}
 		return p, nil
 	}
-	if err := p.Configure(o.Default, o.Named); err != nil {
+	if err := p.Configure(o.Default, o.Named, o.Groups); err != nil {
 		return nil, err
 	}
 	if !ways.Token {
@@ -124,7 +128,7 @@ func New(o Options) (*Porter, error) {
 
 // Configure sets what the operator says about principals, from the next request on. The error names the key; then
 // nothing changes.
-func (p *Porter) Configure(general Values, named map[string]Values) error {
+func (p *Porter) Configure(general Values, named map[string]Values, groups []Group) error {
 	if err := general.Check(); err != nil {
 		return fmt.Errorf("principals.default: %w", err)
 	}
@@ -137,9 +141,14 @@ func (p *Porter) Configure(general Values, named map[string]Values) error {
 			return fmt.Errorf("principals.%q: %w", id, err)
 		}
 	}
+	for _, g := range groups {
+		if err := g.Values.Check(); err != nil {
+			return fmt.Errorf("principals.groups.%q: %w", g.Name, err)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.general, p.named = general, maps.Clone(named)
+	p.general, p.named, p.groups = general, maps.Clone(named), slices.Clone(groups)
 	for id, h := range p.held {
 		p.held[id] = p.hold(h.line)
 	}
@@ -184,7 +193,7 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 		return err
 	}
 	where := p.o.Metadata(r)
-	if where == "" {
+	if where == "" || p.tokensOnly(r) {
 		return err
 	}
 	c := *e
@@ -195,6 +204,15 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 	return &c
 }
 
+func (p *Porter) tokensOnly(r *http.Request) bool { return p.o.TokensOnly != nil && p.o.TokensOnly(r) }
+
+func (p *Porter) sources(r *http.Request) []Source {
+	if p.tokensOnly(r) {
+		return nil
+	}
+	return p.o.Sources
+}
+
 // Lacking is the refusal of a call that needs more scopes than its access token has: the client may ask the person for
 // them. It is nil for a principal whose token no sign-in could change.
 func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
@@ -202,8 +220,8 @@ func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
 		return nil
 	}
 	where := p.o.Metadata(r)
-	if where == "" {
-		return nil
+	if whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.found.Groups}); where == "" || !whole.Scopes.Has(need) {
+		return nil // only the operator can change that
 	}
 	return &Error{Status: http.StatusForbidden, Code: "insufficient_scope",
 		Message: "This call needs scopes that were not approved: " + need.String() + ".",
@@ -252,7 +270,7 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 		p.failures.add(from, now)
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
-	for _, source := range p.o.Sources {
+	for _, source := range p.sources(r) {
 		f, ok, err := source.Find(token, now)
 		if !ok {
 			continue

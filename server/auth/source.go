@@ -49,13 +49,7 @@ func (p *Porter) unchanged(who Principal) bool {
 // narrowed is what the operator gives the principal of f, narrowed by what f says.
 func (p *Porter) narrowed(f *Found) (who Principal, enabled bool) {
 	p.mu.RLock()
-	sources := make([]Values, 0, 2+len(f.Groups))
-	sources = append(sources, p.named[f.ID])
-	for _, g := range f.Groups {
-		if v, ok := p.groups[g]; ok {
-			sources = append(sources, v)
-		}
-	}
+	sources := append([]Values{p.named[f.ID]}, ofGroups(p.groups, f.Groups)...)
 	sources = append(sources, p.general)
 	p.mu.RUnlock()
 	who, enabled = Resolve(f.ID, p.o.Workspaces, sources...)
