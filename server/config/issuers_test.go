@@ -2,6 +2,8 @@ package config
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +153,31 @@ ops = {admin = true}
 	}
 	if at := c.Principals.RuleOrigin("corp/1", "deny", "run_shell"); at != file+":4:9" {
 		t.Errorf("the rule stands at %q", at)
+	}
+}
+
+// The examples for identity providers are read as they are, and the table of their page names each.
+func TestShippedIssuers(t *testing.T) {
+	page, err := os.ReadFile("../../packaging/idp/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../packaging/idp/*.toml")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%v %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newServe(t)
+		w.user(t, "http.public_url = 'https://tools.example.com'\n"+string(text))
+		if c, _ := w.load(t); len(c.Auth.Issuers) != 1 || c.Auth.Issuers[0].Name+".toml" != filepath.Base(file) {
+			t.Errorf("%s: %+v", file, c.Auth.Issuers)
+		}
+		if !strings.Contains(string(page), "]("+filepath.Base(file)+")") {
+			t.Errorf("the page does not name %s", file)
+		}
 	}
 }

@@ -81,8 +81,17 @@ func short(err error) error {
 	if len(text) <= maxCause {
 		return err
 	}
-	return errors.New(strings.ToValidUTF8(text[:maxCause], "") + "…")
+	return &shortened{err, strings.ToValidUTF8(text[:maxCause], "") + "…"}
 }
+
+// A shortened error says less.
+type shortened struct {
+	error
+	text string
+}
+
+func (e *shortened) Error() string { return e.text }
+func (e *shortened) Unwrap() error { return e.error }
 
 func (e *entry) ready() (*keys, error) {
 	e.mu.Lock()
