@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -17,7 +18,7 @@ import (
 
 // Options of a Porter.
 type Options struct {
-	Mode      string            // none, token
+	Mode      string            // as ParseModes reads it, but not auto
 	LocalPeer string            // same-user, any; "": same-user; of mode none
 	TokenFile string            // absolute; of mode token
 	Local     Principal         // who calls in mode none; its Quota counts
@@ -25,18 +26,19 @@ type Options struct {
 	Named     map[string]Values // by ID
 	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
 	Workspaces string
-	Trusted    []netip.Prefix   // proxies whose X-Forwarded-For counts
-	Sources    []Source         // of tokens that are in no file, asked in this order
-	Now        func() time.Time // nil: time.Now
-	Log        *slog.Logger     // nil: nothing is logged
+	Trusted    []netip.Prefix // proxies whose X-Forwarded-For counts
+	Sources    []Source       // of tokens that are in no file, asked in this order
+	// Metadata returns the URL of the metadata of the resource that a request is for, for challenges; "": this resource
+	// has none. nil: OAuth is off, and no challenge names it.
+	Metadata func(*http.Request) string
+	Now      func() time.Time // nil: time.Now
+	Log      *slog.Logger     // nil: nothing is logged
 }
 
-// What Options.Mode and Options.LocalPeer take. ModeNone is also the Via of a principal who needed no token.
+// What Options.LocalPeer takes.
 const (
-	ModeNone  = "none"
-	ModeToken = "token"
-	sameUser  = "same-user"
-	anyUser   = "any"
+	sameUser = "same-user"
+	anyUser  = "any"
 )
 
 // via begins Principal.Via of who came with a token.
@@ -56,6 +58,7 @@ type Porter struct {
 	mu      sync.RWMutex // covers what follows
 	named   map[string]Values
 	general Values
+	groups  map[string]Values
 	held    map[string]*held // by id
 
 	limits limiters
@@ -84,8 +87,11 @@ func New(o Options) (*Porter, error) {
 	if o.Workspaces != "" && !filepath.IsAbs(o.Workspaces) {
 		return nil, fmt.Errorf("the directory of workspaces, %s, must be absolute", o.Workspaces)
 	}
-	switch o.Mode {
-	case ModeNone:
+	ways, err := ParseModes(o.Mode)
+	if err != nil {
+		return nil, fmt.Errorf("auth.mode: %w", err)
+	}
+	if ways.None {
 		switch o.LocalPeer {
 		case "", sameUser:
 			p.peers = newPeers(o.Log)
@@ -94,17 +100,17 @@ func New(o Options) (*Porter, error) {
 			return nil, fmt.Errorf("auth.local_peer: unknown value %q; use same-user or any", o.LocalPeer)
 		}
 		return p, nil
-	case ModeToken:
-	default:
-		return nil, fmt.Errorf("auth.mode: unknown mode %q; use none or token", o.Mode)
+	}
+	if err := p.Configure(o.Default, o.Named); err != nil {
+		return nil, err
+	}
+	if !ways.Token {
+		return p, nil
 	}
 	if !filepath.IsAbs(o.TokenFile) {
 		return nil, fmt.Errorf("the tokens file, %s, must be absolute", o.TokenFile)
 	}
 	p.file = OpenTokenFile(o.TokenFile)
-	if err := p.Configure(o.Default, o.Named); err != nil {
-		return nil, err
-	}
 	if err := p.Reload(); err != nil {
 		return nil, err
 	}
@@ -171,7 +177,42 @@ const (
 	challengeBad = challenge + `, error="invalid_token"`
 )
 
-func notAccepted(reason string) *Error {
+// challenged puts OAuth into the challenge of a refusal, where it is on.
+func (p *Porter) challenged(r *http.Request, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Status != http.StatusUnauthorized || p.o.Metadata == nil {
+		return err
+	}
+	where := p.o.Metadata(r)
+	if where == "" {
+		return err
+	}
+	c := *e
+	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + everything.String() + `"`
+	if e.Code != "unauthenticated" {
+		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
+	}
+	return &c
+}
+
+// Lacking is the refusal of a call that needs more scopes than its access token has: the client may ask the person for
+// them. It is nil for a principal whose token no sign-in could change.
+func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
+	if who.found == nil || p.o.Metadata == nil || who.Scopes.Has(need) {
+		return nil
+	}
+	where := p.o.Metadata(r)
+	if where == "" {
+		return nil
+	}
+	return &Error{Status: http.StatusForbidden, Code: "insufficient_scope",
+		Message: "This call needs scopes that were not approved: " + need.String() + ".",
+		Challenge: challenge + `, error="insufficient_scope", scope="` + (who.Scopes | need).String() +
+			`", resource_metadata="` + where + `"`}
+}
+
+// NotAccepted is the one answer to tokens that are wrong, whatever is wrong with them. reason is for the log.
+func NotAccepted(reason string) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted",
 		Challenge: challengeBad, Reason: reason}
 }
@@ -181,6 +222,11 @@ func notAccepted(reason string) *Error {
 // Whatever is answered with 401 counts as a failure of the client's address, unless there were no credentials: a client
 // that asks before it shows its token guesses nothing.
 func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
+	who, err := p.authenticate(r)
+	return who, p.challenged(r, err)
+}
+
+func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	shows := r.Header.Values("Authorization")
 	r.Header.Del("Authorization") // nothing later may forward, log or keep it
 	if p.o.Mode == ModeNone {
@@ -204,7 +250,20 @@ func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 	}
 	if shown == badCredentials {
 		p.failures.add(from, now)
-		return Principal{}, notAccepted("not one Bearer token")
+		return Principal{}, NotAccepted("not one Bearer token")
+	}
+	for _, source := range p.o.Sources {
+		f, ok, err := source.Find(token, now)
+		if !ok {
+			continue
+		}
+		if err != nil {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
+				p.failures.add(from, now)
+			}
+			return Principal{}, err
+		}
+		return p.foreign(&f)
 	}
 	h, err := p.find(token, now)
 	if err != nil {
@@ -212,12 +271,15 @@ func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 		return Principal{}, err
 	}
 	if !h.enabled {
-		return Principal{}, &Error{Status: http.StatusForbidden, Code: "principal_disabled",
-			Reason:  "token " + h.token.ID,
-			Message: "This principal is disabled. Ask the operator."}
+		return Principal{}, disabled("token " + h.token.ID)
 	}
 	p.uses.note(h.token.ID, now)
 	return h.principal.clone(), nil
+}
+
+func disabled(reason string) *Error {
+	return &Error{Status: http.StatusForbidden, Code: "principal_disabled", Reason: reason,
+		Message: "This principal is disabled. Ask the operator."}
 }
 
 func inQuery() *Error {
@@ -241,10 +303,10 @@ func (p *Porter) find(text string, now time.Time) (*held, error) {
 	}
 	same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 	if h == nil || !same {
-		return nil, notAccepted("unknown token")
+		return nil, NotAccepted("unknown token")
 	}
 	if state := h.token.State(now); state != "active" {
-		return nil, notAccepted("token " + id + " " + state)
+		return nil, NotAccepted("token " + id + " " + state)
 	}
 	return h, nil
 }
@@ -254,6 +316,11 @@ func (p *Porter) find(text string, now time.Time) (*held, error) {
 func (p *Porter) Valid(who Principal) bool {
 	if p.o.Mode == ModeNone {
 		return who.Via == ModeNone
+	}
+	for _, source := range p.o.Sources {
+		if valid, mine := source.Valid(who); mine {
+			return valid && p.unchanged(who)
+		}
 	}
 	id, ok := strings.CutPrefix(who.Via, via)
 	p.mu.RLock()
