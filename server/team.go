@@ -60,7 +60,7 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 	}()
 	if t.porter, err = auth.New(auth.Options{
 		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: localPrincipal(cfg),
-		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
+		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Groups: cfg.Principals.Groups, Workspaces: filepath.Join(dir, workspacesDir),
 		Trusted: cfg.HTTP.TrustedProxies, Log: o.Log,
 	}); err != nil {
 		return nil, &config.Unusable{Err: err}

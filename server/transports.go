@@ -83,7 +83,7 @@ func (s *Server) Reload(p config.Principals) error {
 	if s.team == nil {
 		return nil
 	}
-	err := errors.Join(s.team.porter.Configure(p.Default, p.Named), s.team.porter.Reload())
+	err := errors.Join(s.team.porter.Configure(p.Default, p.Named, p.Groups), s.team.porter.Reload())
 	if e := s.team.endpoint.Load(); e != nil {
 		e.Revoke()
 	}

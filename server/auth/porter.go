@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -24,6 +25,7 @@ type Options struct {
 	Local     Principal         // who calls in mode none; its Quota counts
 	Default   Values            // of every principal
 	Named     map[string]Values // by ID
+	Groups    []Group           // of principals that a Source knows
 	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
 	Workspaces string
 	Trusted    []netip.Prefix // proxies whose X-Forwarded-For counts
@@ -31,6 +33,7 @@ type Options struct {
 	// Metadata returns the URL of the metadata of the resource that a request is for, for challenges; "": this resource
 	// has none. nil: OAuth is off, and no challenge names it.
 	Metadata func(*http.Request) string
+	Initial  string           // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
 	Now      func() time.Time // nil: time.Now
 	Log      *slog.Logger     // nil: nothing is logged
 }
@@ -58,7 +61,7 @@ type Porter struct {
 	mu      sync.RWMutex // covers what follows
 	named   map[string]Values
 	general Values
-	groups  map[string]Values
+	groups  []Group
 	held    map[string]*held // by id
 
 	limits limiters
@@ -101,7 +104,7 @@ func New(o Options) (*Porter, error) {
 		}
 		return p, nil
 	}
-	if err := p.Configure(o.Default, o.Named); err != nil {
+	if err := p.Configure(o.Default, o.Named, o.Groups); err != nil {
 		return nil, err
 	}
 	if !ways.Token {
@@ -124,7 +127,7 @@ func New(o Options) (*Porter, error) {
 
 // Configure sets what the operator says about principals, from the next request on. The error names the key; then
 // nothing changes.
-func (p *Porter) Configure(general Values, named map[string]Values) error {
+func (p *Porter) Configure(general Values, named map[string]Values, groups []Group) error {
 	if err := general.Check(); err != nil {
 		return fmt.Errorf("principals.default: %w", err)
 	}
@@ -137,9 +140,14 @@ func (p *Porter) Configure(general Values, named map[string]Values) error {
 			return fmt.Errorf("principals.%q: %w", id, err)
 		}
 	}
+	for _, g := range groups {
+		if err := g.Values.Check(); err != nil {
+			return fmt.Errorf("principals.groups.%q: %w", g.Name, err)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.general, p.named = general, maps.Clone(named)
+	p.general, p.named, p.groups = general, maps.Clone(named), slices.Clone(groups)
 	for id, h := range p.held {
 		p.held[id] = p.hold(h.line)
 	}
@@ -188,7 +196,7 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 		return err
 	}
 	c := *e
-	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + everything.String() + `"`
+	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + cmp.Or(p.o.Initial, everything.String()) + `"`
 	if e.Code != "unauthenticated" {
 		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
 	}
@@ -202,13 +210,20 @@ func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
 		return nil
 	}
 	where := p.o.Metadata(r)
-	if where == "" {
+	ask := (who.Scopes | need).String()
+	for _, source := range p.o.Sources {
+		if s, ok := source.(Scoper); ok {
+			if theirs, mine := s.Ask(who, who.Scopes|need); mine {
+				ask = theirs
+			}
+		}
+	}
+	if where == "" || ask == "" {
 		return nil
 	}
 	return &Error{Status: http.StatusForbidden, Code: "insufficient_scope",
-		Message: "This call needs scopes that were not approved: " + need.String() + ".",
-		Challenge: challenge + `, error="insufficient_scope", scope="` + (who.Scopes | need).String() +
-			`", resource_metadata="` + where + `"`}
+		Message:   "This call needs scopes that were not approved: " + need.String() + ".",
+		Challenge: challenge + `, error="insufficient_scope", scope="` + ask + `", resource_metadata="` + where + `"`}
 }
 
 // NotAccepted is the one answer to tokens that are wrong, whatever is wrong with them. reason is for the log.

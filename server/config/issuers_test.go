@@ -89,6 +89,8 @@ func TestIssuersRefuse(t *testing.T) {
 		"unknown key":           {first + "audiense = ['x']\n", `:5:1: unknown key "auth.oidc.audiense" (did you mean "audience"?)`},
 		"unknown scope":         {first + "default_scopes = ['mcp:writ']\n", `auth.oidc.default_scopes: unknown scope`},
 		"map to unknown scope":  {first + "scope_map = {a = 'mcp:writ'}\n", `auth.oidc.scope_map: unknown scope`},
+		"initial as header":     {first + "initial_scopes = ['a\"']\n", `auth.oidc.initial_scopes: "a\"" is not a scope`},
+		"map of two":            {first + "scope_map = {\"a b\" = 'mcp:read'}\n", `must be one scope of the issuer`},
 		"map as list":           {first + "scope_map = ['a']\n", `auth.oidc.scope_map: must be a table`},
 		"map as table":          {first + "[auth.oidc.scope_map]\na = 'mcp:read'\n", `write it into its table`},
 		"skew":                  {first + "clock_skew = '1h'\n", "clock_skew: must be a duration from 0s to 5m"},
