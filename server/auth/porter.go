@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -24,7 +25,7 @@ type Options struct {
 	Local     Principal         // who calls in mode none; its Quota counts
 	Default   Values            // of every principal
 	Named     map[string]Values // by ID
-	Groups    []Group           // of tokens of a Source
+	Groups    []Group           // of principals that a Source knows
 	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
 	Workspaces string
 	Trusted    []netip.Prefix // proxies whose X-Forwarded-For counts
@@ -32,6 +33,7 @@ type Options struct {
 	// Metadata returns the URL of the metadata of the resource that a request is for, for challenges; "": this resource
 	// has none. nil: OAuth is off, and no challenge names it.
 	Metadata func(*http.Request) string
+	Initial  string // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
 	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no challenge
 	// names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no such path.
 	TokensOnly func(*http.Request) bool
@@ -197,7 +199,7 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 		return err
 	}
 	c := *e
-	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + everything.String() + `"`
+	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + cmp.Or(p.o.Initial, everything.String()) + `"`
 	if e.Code != "unauthenticated" {
 		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
 	}
@@ -223,10 +225,20 @@ func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
 	if whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.found.Groups}); where == "" || !whole.Scopes.Has(need) {
 		return nil // only the operator can change that
 	}
+	ask := (who.Scopes | need).String()
+	for _, source := range p.o.Sources {
+		if s, ok := source.(Scoper); ok {
+			if theirs, mine := s.Ask(who, who.Scopes|need); mine {
+				ask = theirs
+			}
+		}
+	}
+	if ask == "" {
+		return nil
+	}
 	return &Error{Status: http.StatusForbidden, Code: "insufficient_scope",
-		Message: "This call needs scopes that were not approved: " + need.String() + ".",
-		Challenge: challenge + `, error="insufficient_scope", scope="` + (who.Scopes | need).String() +
-			`", resource_metadata="` + where + `"`}
+		Message:   "This call needs scopes that were not approved: " + need.String() + ".",
+		Challenge: challenge + `, error="insufficient_scope", scope="` + ask + `", resource_metadata="` + where + `"`}
 }
 
 // NotAccepted is the one answer to tokens that are wrong, whatever is wrong with them. reason is for the log.

@@ -15,6 +15,13 @@ type Source interface {
 	Valid(who Principal) (valid, mine bool)
 }
 
+// A Scoper is a Source whose tokens have scopes under other names than ours, or cannot get more of them.
+type Scoper interface {
+	// Ask returns the scopes that a client has to ask for to get want, with spaces between; "": it cannot get them. mine
+	// is false if who.Via is not of this source.
+	Ask(who Principal, want Scopes) (scopes string, mine bool)
+}
+
 // Found is what a token of a Source stands for. A Found never gives more than the operator gives its principal.
 type Found struct {
 	ID     string   // the principal
@@ -49,8 +56,7 @@ func (p *Porter) unchanged(who Principal) bool {
 // narrowed is what the operator gives the principal of f, narrowed by what f says.
 func (p *Porter) narrowed(f *Found) (who Principal, enabled bool) {
 	p.mu.RLock()
-	sources := append([]Values{p.named[f.ID]}, ofGroups(p.groups, f.Groups)...)
-	sources = append(sources, p.general)
+	sources := slices.Concat([]Values{p.named[f.ID]}, ofGroups(p.groups, f.Groups), []Values{p.general})
 	p.mu.RUnlock()
 	who, enabled = Resolve(f.ID, p.o.Workspaces, sources...)
 	who.Via, who.found = f.Via, f

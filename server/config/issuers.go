@@ -86,7 +86,7 @@ func IssuerSettings() []Setting {
 		{Key: "default_scopes", Doc: "scopes of a token that carries none of ours; empty: it is good for nothing"},
 		{Key: "groups_claim", Default: "groups", Doc: "claim that lists groups, for principals.groups.NAME; empty: none"},
 		{Key: "step_up", Default: "true", Doc: "tell a client which scope a call needs, so that it can sign in for it"},
-		{Key: "initial_scopes", Default: "mcp:read,mcp:write", Doc: "scopes that clients are told to ask for"},
+		{Key: "initial_scopes", Default: "mcp:read,mcp:write", Doc: "scopes that clients are told to ask for, under the names that the issuer has for them"},
 		{Key: "clock_skew", Default: "60s", Doc: "how far in the future nbf and iat may be, at most 5m"},
 	}
 }
@@ -142,14 +142,16 @@ func (i *Issuer) set(key string, in input) (known bool, err error) {
 	lists := map[string]*[]string{
 		"audience": &i.Audience, "algorithms": &i.Algorithms, "types": &i.Types, "scope_claims": &i.Scopes.Claims,
 	}
-	scopes := map[string]*[]string{"default_scopes": &i.Scopes.Default, "initial_scopes": &i.Scopes.Initial}
+	scopes := map[string]value{
+		"default_scopes": terms{&i.Scopes.Default, readScope}, "initial_scopes": list{&i.Scopes.Initial, checkScopeName},
+	}
 	switch {
 	case plain[key] != nil:
 		err = (text{plain[key]}).set(in)
 	case lists[key] != nil:
 		*lists[key], err = entries(in)
 	case scopes[key] != nil:
-		err = (terms{scopes[key], readScope}).set(in)
+		err = scopes[key].set(in)
 	case key == "scope_map":
 		i.Scopes.Map, err = readScopeMap(in)
 	case key == "step_up":
@@ -171,7 +173,7 @@ func readScopeMap(in input) (map[string]string, error) {
 	scopes := map[string]string{}
 	for _, theirs := range slices.Sorted(maps.Keys(table)) {
 		ours, ok := table[theirs].(string)
-		if !ok || theirs == "" || strings.ContainsAny(theirs, " \t") {
+		if err := checkScopeName(theirs); err != nil || !ok {
 			return nil, fmt.Errorf("%q: must be one scope of the issuer with one of ours", theirs)
 		}
 		if _, err := auth.ParseScopes([]string{ours}); err != nil {
@@ -180,6 +182,14 @@ func readScopeMap(in input) (map[string]string, error) {
 		scopes[theirs] = ours
 	}
 	return scopes, nil
+}
+
+// checkScopeName refuses what cannot be a scope of OAuth. It stands in a header.
+func checkScopeName(s string) error {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return fmt.Errorf("%q is not a scope", s)
+	}
+	return nil
 }
 
 // issuersTogether fills in what depends on other settings, and checks the issuers.

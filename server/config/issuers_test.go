@@ -2,6 +2,8 @@ package config
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +89,8 @@ func TestIssuersRefuse(t *testing.T) {
 		"unknown key":           {first + "audiense = ['x']\n", `:5:1: unknown key "auth.oidc.audiense" (did you mean "audience"?)`},
 		"unknown scope":         {first + "default_scopes = ['mcp:writ']\n", `auth.oidc.default_scopes: unknown scope`},
 		"map to unknown scope":  {first + "scope_map = {a = 'mcp:writ'}\n", `auth.oidc.scope_map: unknown scope`},
+		"initial as header":     {first + "initial_scopes = ['a\"']\n", `auth.oidc.initial_scopes: "a\"" is not a scope`},
+		"map of two":            {first + "scope_map = {\"a b\" = 'mcp:read'}\n", `must be one scope of the issuer`},
 		"map as list":           {first + "scope_map = ['a']\n", `auth.oidc.scope_map: must be a table`},
 		"map as table":          {first + "[auth.oidc.scope_map]\na = 'mcp:read'\n", `write it into its table`},
 		"skew":                  {first + "clock_skew = '1h'\n", "clock_skew: must be a duration from 0s to 5m"},
@@ -151,5 +155,31 @@ ops = {admin = true}
 	}
 	if at := c.Principals.RuleOrigin("corp/1", "deny", "run_shell"); at != file+":4:9" {
 		t.Errorf("the rule stands at %q", at)
+	}
+}
+
+// The examples for identity providers are read as they are, and the table of their page names each.
+func TestShippedIssuers(t *testing.T) {
+	page, err := os.ReadFile("../../packaging/idp/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../packaging/idp/*.toml")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%v %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newServe(t)
+		w.user(t, "http.public_url = 'https://tools.example.com'\n"+string(text))
+		if c, _ := w.load(t); len(c.Auth.Issuers) != 1 || c.Auth.Issuers[0].Name+".toml" != filepath.Base(file) {
+			t.Errorf("%s: %+v", file, c.Auth.Issuers)
+		}
+		if !strings.Contains(string(page), "]("+filepath.Base(file)+")") {
+			t.Errorf("the page does not name %s", file)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -81,8 +82,17 @@ func short(err error) error {
 	if len(text) <= maxCause {
 		return err
 	}
-	return errors.New(strings.ToValidUTF8(text[:maxCause], "") + "…")
+	return &shortened{err, strings.ToValidUTF8(text[:maxCause], "") + "…"}
 }
+
+// A shortened error says less.
+type shortened struct {
+	error
+	text string
+}
+
+func (e *shortened) Error() string { return e.text }
+func (e *shortened) Unwrap() error { return e.error }
 
 func (e *entry) ready() (*keys, error) {
 	e.mu.Lock()
@@ -245,6 +255,28 @@ func (e *entry) scopes(c claims) []string {
 		return append(found, e.c.Scopes.Default...)
 	}
 	return found
+}
+
+// ask names the scopes that a client has to ask this issuer for; "": it has none for some of want.
+func (e *entry) ask(want auth.Scopes) string {
+	var names []string
+	for ours := range strings.FieldsSeq(want.String()) {
+		theirs := ours
+		if len(e.c.Scopes.Map) > 0 {
+			theirs = ""
+			for _, name := range slices.Sorted(maps.Keys(e.c.Scopes.Map)) {
+				if e.c.Scopes.Map[name] == ours {
+					theirs = name
+					break
+				}
+			}
+		}
+		if theirs == "" {
+			return ""
+		}
+		names = append(names, theirs)
+	}
+	return strings.Join(names, " ")
 }
 
 // groups are those of the principal, as the issuer names them.

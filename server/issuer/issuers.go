@@ -151,11 +151,29 @@ func (s *Issuers) URLs() []string {
 	return urls
 }
 
-// StepUp says whether tokens of the issuer that who came with may be exchanged for ones with more scopes: then its
-// client sees tools that the token is not good for, and is told which scope a call needs.
-func (s *Issuers) StepUp(who auth.Principal) bool {
+// Initial are the scopes that a client should ask for first, under the names of the issuers, with spaces between.
+func (s *Issuers) Initial() string {
+	var all []string
+	for _, e := range s.entries() {
+		for _, name := range e.c.Scopes.Initial {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// Ask implements auth.Scoper: it names scopes as the issuer does, if a client may ask it for more (step_up).
+func (s *Issuers) Ask(who auth.Principal, want auth.Scopes) (scopes string, mine bool) {
+	if !strings.HasPrefix(who.Via, via) {
+		return "", false
+	}
 	e, _ := s.of(who.Via)
-	return e != nil && e.c.Scopes.StepUp
+	if e == nil || !e.c.Scopes.StepUp {
+		return "", true
+	}
+	return e.ask(want), true
 }
 
 // via begins Principal.Via. What follows is the issuer's name, its fingerprint, and the second in which the token ends:

@@ -339,9 +339,6 @@ func TestValid(t *testing.T) {
 		}
 	}
 	check(true, true)
-	if !r.s.StepUp(who) {
-		t.Error("no step up")
-	}
 	reload := func(list ...config.Issuer) {
 		t.Helper()
 		if err := r.s.Reload(list); err != nil {
@@ -422,5 +419,39 @@ func BenchmarkAccepted(b *testing.B) {
 		if _, _, err := r.s.Find(text, start); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What a client has to ask for is named as its issuer names it.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	mapped, closed := corp(), corp()
+	mapped.Name, mapped.Issuer, mapped.PrincipalPrefix = "mapped", otherURL, "mapped/"
+	mapped.Scopes.Map = map[string]string{"api.read": "mcp:read", "api.write": "mcp:write", "api.all": "mcp:all"}
+	mapped.Scopes.Initial = []string{"api.read", "openid"}
+	closed.Name, closed.Issuer, closed.PrincipalPrefix, closed.Scopes.StepUp = "closed", "https://c.example.com", "c/", false
+	r := newRig(t, corp(), mapped, closed)
+	at := func(i int) auth.Principal {
+		return auth.Principal{Via: via + r.s.all[i].c.Name + ":" + r.s.all[i].mark + ":9999999999"}
+	}
+	for _, c := range []struct {
+		who  auth.Principal
+		want auth.Scopes
+		ask  string
+		mine bool
+	}{
+		{at(0), auth.Read | auth.Shell, "mcp:read mcp:shell", true},
+		{at(1), auth.Read | auth.Write, "api.read api.write", true},
+		{at(1), auth.Read | auth.Shell, "", true},
+		{at(2), auth.Read, "", true},
+		{auth.Principal{Via: via + "gone:x:9"}, auth.Read, "", true},
+		{auth.Principal{Via: "oauth:x"}, auth.Read, "", false},
+	} {
+		if ask, mine := r.s.Ask(c.who, c.want); ask != c.ask || mine != c.mine {
+			t.Errorf("%s: %q %v, want %q %v", c.who.Via, ask, mine, c.ask, c.mine)
+		}
+	}
+	if got := r.s.Initial(); got != "api.read openid" {
+		t.Errorf("initial %q", got)
 	}
 }
