@@ -72,12 +72,20 @@ func (g *signing) metadata() func(*http.Request) string {
 	return g.oauth.Metadata
 }
 
-// reload takes the issuers that the operator now names.
-func (g *signing) reload(list []config.Issuer) error {
-	if g == nil || g.issuers == nil {
+// initial are the scopes that clients are told to ask for; "": all, since a person then says which.
+func (g *signing) initial() string {
+	if g == nil || g.modes.Pages() {
+		return ""
+	}
+	return g.issuers.Initial()
+}
+
+// ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
+func (s *Server) ReloadIssuers(list []config.Issuer) error {
+	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
 		return nil
 	}
-	return g.issuers.Reload(list)
+	return s.team.signing.issuers.Reload(list)
 }
 
 // watch keeps what expires, until ctx ends.
@@ -164,9 +172,6 @@ func (s *Server) lacking(r *http.Request, who auth.Principal, env jsonrpc.Envelo
 	}
 	t, ok := s.tools.get(env.Name)
 	if !ok {
-		return nil
-	}
-	if g := s.team.signing; g != nil && g.issuers != nil && strings.HasPrefix(who.Via, "oidc:") && !g.issuers.StepUp(who) {
 		return nil
 	}
 	need, _ := tenants.Scope(t)
