@@ -39,6 +39,7 @@ const (
 	TokenUse  = "tokenuse" // tokenuse.<id>: when a token was used last
 	Keyring   = "key"      // key.<use>: signing keys
 	Replica   = "rep"      // rep.<id>: a running process; written every 10 s
+	Browser   = "web"      // web.<hash>: a browser in which somebody signed in to approve clients
 	Worker    = "work"     // work.<id>: a worker behind a front
 	Place     = "place"    // place.P: which worker serves a principal
 )
@@ -71,6 +72,7 @@ func families(session time.Duration) []keyFamily {
 		{Name: TokenUse, Life: 40 * day, Global: true},
 		{Name: Keyring, Global: true},
 		{Name: Replica, Life: 30 * time.Second, Global: true},
+		{Name: Browser, Life: 12 * time.Hour, Global: true},
 		{Name: Worker, Life: 30 * time.Second, Global: true},
 		{Name: Place, Global: true},
 	}
