@@ -36,6 +36,7 @@ type Asks interface {
 type Options struct {
 	Asks      Asks
 	People    *people.Book
+	Hasher    *people.Hasher // nil: the usual one
 	Store     state.Store
 	PublicURL string // http.public_url; "": browsers come from this machine alone
 	Alone     bool   // only the owner signs in: nobody is asked for a name
@@ -79,7 +80,10 @@ func New(ctx context.Context, o Options) (*Pages, error) {
 			return at.Addr().Unmap()
 		}
 	}
-	p := &Pages{o: o, hasher: people.NewHasher()}
+	p := &Pages{o: o, hasher: o.Hasher}
+	if p.hasher == nil {
+		p.hasher = people.NewHasher(people.Cost{})
+	}
 	if o.PublicURL != "" {
 		var err error
 		if p.public, err = url.Parse(o.PublicURL); err != nil || p.public.Host == "" {
@@ -121,9 +125,6 @@ func (p *Pages) sign(use string, parts ...string) string {
 	}
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
-
-// Hasher counts and bounds the hashing of passwords.
-func (p *Pages) Hasher() *people.Hasher { return p.hasher }
 
 func (p *Pages) route() {
 	mux := http.NewServeMux()
