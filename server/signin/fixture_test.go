@@ -192,7 +192,12 @@ func begin(t *testing.T, change func(*Options)) *site {
 			t.Fatal(err)
 		}
 	}
-	server := httptest.NewServer(s.pages)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		pages := s.pages
+		s.mu.Unlock()
+		pages.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s

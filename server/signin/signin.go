@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -58,7 +57,6 @@ type Pages struct {
 	limits     limits
 	ceremonies ceremonies
 	decided    decided
-	templates  *template.Template
 	public     *url.URL // of PublicURL; nil: none
 	routes     *http.ServeMux
 }
@@ -91,9 +89,6 @@ func New(ctx context.Context, o Options) (*Pages, error) {
 		}
 	}
 	var err error
-	if p.templates, err = parseTemplates(); err != nil {
-		return nil, err
-	}
 	if p.key, err = signingKey(ctx, o.Store); err != nil {
 		return nil, err
 	}

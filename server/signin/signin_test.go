@@ -329,7 +329,9 @@ func TestSessionSurvivesRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	*s.pages = *again
+	s.mu.Lock()
+	s.pages = again
+	s.mu.Unlock()
 	b.post("/signin/ask/"+askID, form.token(), "decision", "refuse").location(t, "https://app.example/callback?error=access_denied")
 }
 
