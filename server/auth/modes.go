@@ -2,7 +2,6 @@ package auth
 
 import (
 	"errors"
-	"slices"
 	"strings"
 )
 
@@ -46,25 +45,3 @@ func (m Modes) Pages() bool { return m.Owner || m.Team }
 
 // OAuth says whether clients can sign in by OAuth.
 func (m Modes) OAuth() bool { return m.Pages() || m.OIDC }
-
-// String is the mode as ModeNames has it.
-func (m Modes) String() string {
-	var names []string
-	for _, n := range []struct {
-		name string
-		on   bool
-	}{{ModeNone, m.None}, {"token", m.Token && !m.Pages()}, {"owner", m.Owner}, {"team", m.Team}, {"oidc", m.OIDC}} {
-		if n.on {
-			names = append(names, n.name)
-		}
-	}
-	return strings.Join(names, "+")
-}
-
-// NormalMode is a mode as ModeNames has it; what is none stays as it is.
-func NormalMode(text string) string {
-	if m, err := ParseModes(text); err == nil && !slices.Contains(ModeNames(), text) {
-		return m.String()
-	}
-	return text
-}

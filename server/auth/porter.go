@@ -25,7 +25,7 @@ type Options struct {
 	Local     Principal         // who calls in mode none; its Quota counts
 	Default   Values            // of every principal
 	Named     map[string]Values // by ID
-	Groups    []Group           // of principals that a Source knows
+	Groups    []Group           // of tokens of a Source
 	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
 	Workspaces string
 	Trusted    []netip.Prefix // proxies whose X-Forwarded-For counts
@@ -33,9 +33,12 @@ type Options struct {
 	// Metadata returns the URL of the metadata of the resource that a request is for, for challenges; "": this resource
 	// has none. nil: OAuth is off, and no challenge names it.
 	Metadata func(*http.Request) string
-	Initial  string           // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
-	Now      func() time.Time // nil: time.Now
-	Log      *slog.Logger     // nil: nothing is logged
+	Initial  string // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
+	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no challenge
+	// names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no such path.
+	TokensOnly func(*http.Request) bool
+	Now        func() time.Time // nil: time.Now
+	Log        *slog.Logger     // nil: nothing is logged
 }
 
 // What Options.LocalPeer takes.
@@ -192,7 +195,7 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 		return err
 	}
 	where := p.o.Metadata(r)
-	if where == "" {
+	if where == "" || p.tokensOnly(r) {
 		return err
 	}
 	c := *e
@@ -201,6 +204,15 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
 	}
 	return &c
+}
+
+func (p *Porter) tokensOnly(r *http.Request) bool { return p.o.TokensOnly != nil && p.o.TokensOnly(r) }
+
+func (p *Porter) sources(r *http.Request) []Source {
+	if p.tokensOnly(r) {
+		return nil
+	}
+	return p.o.Sources
 }
 
 // Lacking is the refusal of a call that needs more scopes than its access token has: the client may ask the person for
@@ -218,8 +230,9 @@ func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
 			}
 		}
 	}
-	if where == "" || ask == "" {
-		return nil
+	whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.found.Groups})
+	if where == "" || ask == "" || !whole.Scopes.Has(need) {
+		return nil // only the operator can change that
 	}
 	return &Error{Status: http.StatusForbidden, Code: "insufficient_scope",
 		Message:   "This call needs scopes that were not approved: " + need.String() + ".",
@@ -267,7 +280,7 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 		p.failures.add(from, now)
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
-	for _, source := range p.o.Sources {
+	for _, source := range p.sources(r) {
 		f, ok, err := source.Find(token, now)
 		if !ok {
 			continue

@@ -252,7 +252,7 @@ type HTTP struct {
 
 // Auth is how callers are told apart.
 type Auth struct {
-	Mode      string // auto, none, token
+	Mode      string // auto, or as auth.ParseModes reads it
 	LocalPeer string // same-user, any
 	TokenFile string // absolute; "": tokens.jsonl in the data directory
 	Issuers   []Issuer

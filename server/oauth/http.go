@@ -40,16 +40,22 @@ func (s *Server) Handler(path string) http.Handler {
 }
 
 func (s *Server) route(path string) (route, bool) {
+	if rest, ok := strings.CutPrefix(path, pathResource+s.prefix); ok {
+		if r, ok := s.resourceRoute(rest); ok {
+			return r, true
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, s.prefix+pathResource); ok {
+		return s.resourceRoute(rest)
+	}
+	if s.o.Alone {
+		return route{}, false
+	}
 	// RFC 8414 and 9728 put the issuer's path behind the well-known one. A proxy that forwards only that path is served,
 	// too.
 	switch rest, ok := strings.CutPrefix(path, pathServer); {
 	case ok && (rest == s.prefix || rest == s.prefix+"/mcp" || rest == s.prefix+"/sse"):
 		return route{http.MethodGet, true, s.serverMetadata}, true
-	}
-	if rest, ok := strings.CutPrefix(path, pathResource+s.prefix); ok {
-		if r, ok := s.resourceRoute(rest); ok {
-			return r, true
-		}
 	}
 	rest, ok := strings.CutPrefix(path, s.prefix)
 	if !ok {
@@ -66,9 +72,6 @@ func (s *Server) route(path string) (route, bool) {
 		return route{http.MethodPost, true, s.revoke}, true
 	case pathRegister:
 		return route{http.MethodPost, true, s.register}, true
-	}
-	if rest, ok := strings.CutPrefix(rest, pathResource); ok {
-		return s.resourceRoute(rest)
 	}
 	return route{}, false
 }
@@ -145,9 +148,32 @@ func (s *Server) resourceMetadata(w http.ResponseWriter, r *http.Request, path s
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"resource": base + path, "authorization_servers": []string{base}, "scopes_supported": scopesSupported,
+		"resource": base + path, "authorization_servers": s.issuers(base), "scopes_supported": scopesSupported,
 		"bearer_methods_supported": []string{"header"}, "resource_name": "codehand",
 	})
+}
+
+func (s *Server) issuers(base string) []string {
+	var all []string
+	if !s.o.Alone {
+		all = []string{base}
+	}
+	if s.o.Issuers != nil {
+		all = append(all, s.o.Issuers()...)
+	}
+	return all
+}
+
+// Metadata returns the URL of the metadata of the resource that a request is for; "": there is none.
+func (s *Server) Metadata(r *http.Request) string {
+	base := s.baseOf(r)
+	if base == "" {
+		return ""
+	}
+	if s.o.SSE && (strings.HasSuffix(r.URL.Path, "/sse") || strings.HasSuffix(r.URL.Path, "/message")) {
+		return base + pathResource + "/sse"
+	}
+	return base + pathResource + "/mcp"
 }
 
 func unknownHost() *problem {

@@ -26,6 +26,8 @@ type Options struct {
 	// loopback address that they call.
 	PublicURL string
 	SSE       bool                                     // whether /sse is served, too
+	Issuers   func() []string                          // of others, whose tokens are good here, too; nil: none
+	Alone     bool                                     // nobody signs in here: only the metadata of resources is served
 	ClientIP  func(*http.Request) netip.Addr           // for limits; nil: that of the connection
 	Event     func(name string, fields map[string]any) // for the audit: login, refresh, logout; nil: none
 	Revoked   func()                                   // a grant has ended; streams that it opened must end; nil: none
