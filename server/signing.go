@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -23,6 +24,7 @@ type signing struct {
 	modes   auth.Modes
 	oauth   *oauth.Server   // with its own pages, or only the metadata of what is served
 	issuers *issuer.Issuers // nil: none
+	checked map[string]bool // issuers that /readyz tells of, by name; "": also whether there is any way to sign in
 }
 
 // newSigning makes it; nil: auth.mode has no OAuth. The porter that asks it is made later.
@@ -32,7 +34,7 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 	if err != nil || !modes.OAuth() {
 		return nil, err // auth.New says what is wrong with it
 	}
-	g := &signing{modes: modes}
+	g := &signing{modes: modes, checked: map[string]bool{}}
 	options := oauth.Options{
 		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log, Event: t.signed,
 		ClientIP: t.clientIP, Revoked: t.revoked,
@@ -81,14 +83,6 @@ func (g *signing) initial() string {
 	return g.issuers.Initial()
 }
 
-// reload takes the issuers that the operator now names.
-func (g *signing) reload(list []config.Issuer) error {
-	if g == nil || g.issuers == nil {
-		return nil
-	}
-	return g.issuers.Reload(list)
-}
-
 // watch keeps what expires, until ctx ends.
 func (g *signing) watch(ctx context.Context) {
 	if g == nil {
@@ -105,6 +99,35 @@ func (g *signing) watch(ctx context.Context) {
 		g.oauth.Watch(ctx)
 	}
 	<-done
+}
+
+// checkIssuers lets /readyz tell of the issuers, each under its own name. Where people can sign in with issuers only,
+// the server is not ready while none of them can be reached.
+func (t *team) checkIssuers(list []config.Issuer) {
+	g := t.signing
+	if g == nil || g.issuers == nil {
+		return
+	}
+	for _, i := range list {
+		if g.checked[i.Name] {
+			continue
+		}
+		g.checked[i.Name] = true
+		t.health.AddCheck("oidc:"+i.Name, false,
+			func(context.Context) (string, error) { return "", g.issuers.Status()[i.Name] })
+	}
+	if g.checked[""] || g.modes != (auth.Modes{OIDC: true}) {
+		return
+	}
+	g.checked[""] = true
+	t.health.AddCheck("auth", true, func(context.Context) (string, error) {
+		for _, err := range g.issuers.Status() {
+			if err == nil {
+				return "", nil
+			}
+		}
+		return "", errors.New("no issuer can be reached")
+	})
 }
 
 // pages returns what serves a path that needs no token; nil: nothing there does.

@@ -99,6 +99,19 @@ func (s *Server) Reload(p config.Principals) error {
 	return err
 }
 
+// ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
+func (s *Server) ReloadIssuers(list []config.Issuer) error {
+	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
+		return nil
+	}
+	if err := s.team.signing.issuers.Reload(list); err != nil {
+		return err
+	}
+	s.team.checkIssuers(list)
+	s.team.revoked()
+	return nil
+}
+
 // checkHeaders holds the headers of a modern request against its body (SEP-2243, SEP-2567); nil: they agree. The checks
 // and their words are those of mcp-go v1.2.1, server/streamable_http_modern.go:97, which is not entered: it serves HTTP
 // only with its own sessions and streams.

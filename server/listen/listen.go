@@ -141,7 +141,7 @@ func onThisMachine(a net.Addr) bool {
 }
 
 // authMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
-// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a
+// since the last revocation must not open the door; oidc if there is an issuer; none if nobody else reaches a listener. The error is a
 // config.Unusable.
 func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
@@ -152,9 +152,14 @@ func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 		return "", err
 	}
 	tokens, err := auth.OpenTokenFile(c.TokenFile()).List()
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", &config.Unusable{Err: err}
+	}
+	switch issuers := len(c.Auth.Issuers) > 0; {
+	case issuers && len(tokens) > 0:
+		return "token+oidc", nil
+	case issuers:
+		return "oidc", nil
 	case len(tokens) > 0:
 		return "token", nil
 	}
@@ -166,7 +171,7 @@ func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	return "none", nil
 }
 
-// Settle decides what depends on addresses and tokens: Auth.Mode is none or token afterwards, and the defaults are
+// Settle decides what depends on addresses and tokens: Auth.Mode is not auto afterwards, and the defaults are
 // those for one person where nobody else can connect. The error is a config.Unusable.
 func Settle(c config.Config, inherited ...net.Listener) (config.Config, error) {
 	mode, err := authMode(c, inherited...)
