@@ -83,6 +83,9 @@ func (g *signing) initial() string {
 	return g.issuers.Initial()
 }
 
+// tokens says whether static tokens are good beside OAuth: then they have paths of their own.
+func (g *signing) tokens() bool { return g != nil && g.modes.Token }
+
 // watch keeps what expires, until ctx ends.
 func (g *signing) watch(ctx context.Context) {
 	if g == nil {

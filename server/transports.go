@@ -69,7 +69,7 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
 		Team:    s.team.shown(s.cfg.Metrics.Listen != ""),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
-		Pages: s.team.signing.pages, TokenPaths: s.team.signing != nil, Lacking: s.lacking,
+		Pages: s.team.signing.pages, TokenPaths: s.team.signing.tokens(), Lacking: s.lacking,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
 			s.sessions.DropIdle()
