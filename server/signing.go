@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -23,6 +24,7 @@ type signing struct {
 	modes   auth.Modes
 	oauth   *oauth.Server   // with its own pages, or only the metadata of what is served
 	issuers *issuer.Issuers // nil: none
+	checked map[string]bool // issuers that /readyz tells of, by name; "": also whether there is any way to sign in
 }
 
 // newSigning makes it; nil: auth.mode has no OAuth. The porter that asks it is made later.
@@ -32,7 +34,7 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 	if err != nil || !modes.OAuth() {
 		return nil, err // auth.New says what is wrong with it
 	}
-	g := &signing{modes: modes}
+	g := &signing{modes: modes, checked: map[string]bool{}}
 	options := oauth.Options{
 		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log, Event: t.signed,
 		ClientIP: t.clientIP, Revoked: t.revoked,
@@ -72,21 +74,17 @@ func (g *signing) metadata() func(*http.Request) string {
 	return g.oauth.Metadata
 }
 
-// initial are the scopes that clients are told to ask for; "": all, since a person then says which.
+// initial are the scopes that challenges name; "": ours. Beside pages of our own they are ours: an issuer has its own
+// list in its metadata.
 func (g *signing) initial() string {
-	if g == nil || g.modes.Pages() {
+	if g == nil || g.issuers == nil || g.modes.Pages() {
 		return ""
 	}
 	return g.issuers.Initial()
 }
 
-// ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
-func (s *Server) ReloadIssuers(list []config.Issuer) error {
-	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
-		return nil
-	}
-	return s.team.signing.issuers.Reload(list)
-}
+// tokens says whether static tokens are good beside OAuth: then they have paths of their own.
+func (g *signing) tokens() bool { return g != nil && g.modes.Token }
 
 // watch keeps what expires, until ctx ends.
 func (g *signing) watch(ctx context.Context) {
@@ -104,6 +102,35 @@ func (g *signing) watch(ctx context.Context) {
 		g.oauth.Watch(ctx)
 	}
 	<-done
+}
+
+// checkIssuers lets /readyz tell of the issuers, each under its own name. Where people can sign in with issuers only,
+// the server is not ready while none of them can be reached.
+func (t *team) checkIssuers(list []config.Issuer) {
+	g := t.signing
+	if g == nil || g.issuers == nil {
+		return
+	}
+	for _, i := range list {
+		if g.checked[i.Name] {
+			continue
+		}
+		g.checked[i.Name] = true
+		t.health.AddCheck("oidc:"+i.Name, false,
+			func(context.Context) (string, error) { return "", g.issuers.Status()[i.Name] })
+	}
+	if g.checked[""] || g.modes != (auth.Modes{OIDC: true}) {
+		return
+	}
+	g.checked[""] = true
+	t.health.AddCheck("auth", true, func(context.Context) (string, error) {
+		for _, err := range g.issuers.Status() {
+			if err == nil {
+				return "", nil
+			}
+		}
+		return "", errors.New("no issuer can be reached")
+	})
 }
 
 // pages returns what serves a path that needs no token; nil: nothing there does.

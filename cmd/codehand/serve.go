@@ -313,11 +313,11 @@ func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server,
 			run.say("%s changed; it takes effect after a restart", key)
 		}
 	}
-	errs = append(errs, s.Reload(principals), s.ReloadIssuers(issuers))
+	errs = append(errs, s.ReloadIssuers(issuers), s.Reload(principals))
 	for _, l := range ls {
 		errs = append(errs, l.Reload())
 	}
-	text := "reloaded principals, tokens and certificates"
+	text := "reloaded principals, issuers, tokens and certificates"
 	if err := errors.Join(errs...); err != nil {
 		text = "reload failed: " + err.Error() + "; the old ones stay in use"
 	}
@@ -381,12 +381,30 @@ func (run *serving) access() string {
 	case run.mode == "none":
 		return "none: no tokens, only your user account can connect"
 	}
+	if m, err := auth.ParseModes(run.mode); err == nil && m.OIDC && !m.Pages() {
+		return run.issuers(m)
+	}
 	why, alone := "auth.mode is token ("+run.read.Origin("auth.mode")+")", ""
 	if run.read.Auth.Mode == "auto" {
 		why, alone = "tokens were made", ". To serve only yourself, without tokens: --auth-mode none"
 	}
 	valid, all := run.tokens()
 	return fmt.Sprintf("token, because %s; valid tokens: %d of %d in %s%s", why, valid, all, run.cfg.TokenFile(), alone)
+}
+
+// issuers says with whom people sign in, and whether tokens are good, too.
+func (run *serving) issuers(m auth.Modes) string {
+	var names []string
+	for _, i := range run.cfg.Auth.Issuers {
+		names = append(names, i.Name+" ("+i.Issuer+")")
+	}
+	text := run.mode + ": people sign in with " + strings.Join(names, ", ")
+	if m.Token {
+		valid, all := run.tokens()
+		text += fmt.Sprintf("; valid tokens: %d of %d in %s, also at /t/mcp for clients that would sign in", valid, all,
+			run.cfg.TokenFile())
+	}
+	return text
 }
 
 // tokens counts the tokens, and those of them that are neither revoked nor expired.
@@ -460,7 +478,8 @@ func (run *serving) warnings() []string {
 				out = append(out, "root "+root+" is shared by all principals")
 			}
 		}
-		if valid, _ := run.tokens(); valid == 0 && run.mode == "token" {
+		m, _ := auth.ParseModes(run.mode)
+		if valid, _ := run.tokens(); valid == 0 && !m.OAuth() {
 			out = append(out, "there is no valid token, so nobody can connect; make one: codehand token new NAME")
 		}
 	}
