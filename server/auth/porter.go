@@ -26,6 +26,7 @@ type Options struct {
 	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
 	Workspaces string
 	Trusted    []netip.Prefix   // proxies whose X-Forwarded-For counts
+	Sources    []Source         // of tokens that are in no file, asked in this order
 	Now        func() time.Time // nil: time.Now
 	Log        *slog.Logger     // nil: nothing is logged
 }
