@@ -90,17 +90,13 @@ type app struct {
 
 // A grantReply is what the token endpoint answers.
 type grantReply struct {
-	Status  int               `json:"-"`
-	Header  http.Header       `json:"-"`
-	Body    string            `json:"-"`
-	Error   string            `json:"error"`
-	Access  string            `json:"access_token"`
-	Refresh string            `json:"refresh_token"`
-	Type    string            `json:"token_type"`
-	Scope   string            `json:"scope"`
-	Expires int               `json:"expires_in"`
-	ID      string            `json:"client_id"`
-	More    map[string]string `json:"-"`
+	Status  int    `json:"-"`
+	Body    string `json:"-"`
+	Error   string `json:"error"`
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+	Scope   string `json:"scope"`
+	ID      string `json:"client_id"`
 }
 
 // register registers a client with this redirect URI.
@@ -131,12 +127,18 @@ func (d *door) post(path, kind, body string, header map[string]string) grantRepl
 // answer sends a request and does not follow redirects.
 func (d *door) answer(r *http.Request) grantReply {
 	d.t.Helper()
-	resp, err := plainly.Do(r)
-	must(d.t, err)
+	return answered(d.t, plainly, r)
+}
+
+// answered sends a request and reads the answer as one of the token endpoint, as far as it is one.
+func answered(t testing.TB, via *http.Client, r *http.Request) grantReply {
+	t.Helper()
+	resp, err := via.Do(r)
+	must(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	must(d.t, err)
-	g := grantReply{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
+	must(t, err)
+	g := grantReply{Status: resp.StatusCode, Body: string(text)}
 	_ = json.Unmarshal(text, &g) // a page is none
 	return g
 }
