@@ -53,15 +53,6 @@ func inNetwork(t *testing.T) bool {
 	return false
 }
 
-// unavailable skips the test for want of a program, but never in CI.
-func unavailable(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
 // published starts the host of metadata documents and returns the file of the authority that a server must trust.
 func published(t *testing.T, h http.Handler) (trust string) {
 	t.Helper()
