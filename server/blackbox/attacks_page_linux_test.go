@@ -93,27 +93,27 @@ func pageAttacks(a *app) (all []attack) {
 	row("form of two origins", "403 page", func(x *siege) string {
 		return decide(nil, "Origin", x.s.url, "Origin", "https://evil.example")(x)
 	})
-	row("mode above the operator's", "400 page", decide([]string{"mode", "bypassPermissions"}))
-	row("unknown mode", "400 page", decide([]string{"mode", "root"}))
-	row("no mode", "400 page", decide([]string{"mode", "-"}))
-	row("root of somebody else", "400 page", decide([]string{"root", "/etc"}))
-	row("root above", "400 page", decide([]string{"root", "/"}))
-	row("unknown access", "400 page", decide([]string{"access", "admin"}))
-	row("no access", "400 page", decide([]string{"access", "-"}))
-	row("life without end", "400 page", decide([]string{"life", "99999999"}))
-	row("negative life", "400 page", decide([]string{"life", "-1"}))
-	row("life that is no number", "400 page", decide([]string{"life", "x"}))
+	row("mode above the operator's", "422 page", decide([]string{"mode", "bypassPermissions"}))
+	row("unknown mode", "422 page", decide([]string{"mode", "root"}))
+	row("no mode", "422 page", decide([]string{"mode", "-"}))
+	row("root of somebody else", "422 page", decide([]string{"root", "/etc"}))
+	row("root above", "422 page", decide([]string{"root", "/"}))
+	row("unknown access", "422 page", decide([]string{"access", "admin"}))
+	row("no access", "422 page", decide([]string{"access", "-"}))
+	row("life without end", "422 page", decide([]string{"life", "99999999"}))
+	row("negative life", "422 page", decide([]string{"life", "-1"}))
+	row("life that is no number", "422 page", decide([]string{"life", "x"}))
 	row("decision that is none", "400 page", decide([]string{"decision", "x"}))
 	row("no decision", "400 page", decide([]string{"decision", "-"}))
 	row("CSRF token of another browser", "403 page", func(x *siege) string {
 		_, mine, _ := x.asked(a)
 		return decide([]string{"csrf", mine.values.Get("csrf")})(x)
 	})
-	row("approval as JSON", "415 page", func(x *siege) string {
+	row("approval as JSON", "415", func(x *siege) string {
 		p, f, at := x.asked(a)
 		return x.as(p, x.request(http.MethodPost, at.url, approval(f).Encode(), "Content-Type", "application/json", "Origin", x.s.url))
 	})
-	row("approval as text", "415 page", func(x *siege) string {
+	row("approval as text", "403 page", func(x *siege) string {
 		p, f, at := x.asked(a)
 		return x.as(p, x.request(http.MethodPost, at.url, approval(f).Encode(), "Content-Type", "text/plain", "Origin", x.s.url))
 	})
@@ -140,17 +140,18 @@ func pageAttacks(a *app) (all []attack) {
 		return x.as(owner, x.request(http.MethodPost, at.url, approval(f).Encode(), slices.Concat(ownPage, []string{"Origin", x.s.url})...))
 	})
 	for name, id := range map[string]string{"unknown": strings.Repeat("a", 26), "path": "..%2f..%2ftokens", "NUL": "a%00b", "long": strings.Repeat("a", 5000)} {
-		row("sign-in that is none: "+name, "404 page", func(x *siege) string {
+		row("sign-in that is none: "+name, "410 page", func(x *siege) string {
 			p, _, _ := x.asked(a)
 			return x.as(p, x.request(http.MethodGet, "/signin/ask/"+id, ""))
 		})
 	}
-	row("second decision", "404 page", func(x *siege) string {
+	// The page says what was decided, and nothing is redirected any more.
+	row("second decision", "200 page", func(x *siege) string {
 		p, f, at := x.asked(a)
 		p.send(http.MethodPost, at.url, at.url, approval(f))
 		return x.as(p, x.request(http.MethodPost, at.url, approval(f).Encode(), slices.Concat(ownPage, []string{"Origin", x.s.url})...))
 	})
-	row("approval after a refusal", "404 page", func(x *siege) string {
+	row("approval after a refusal", "200 page", func(x *siege) string {
 		p, f, at := x.asked(a)
 		if got := p.send(http.MethodPost, at.url, at.url, changed(approval(f), "decision", "refuse")); !strings.Contains(got.header.Get("Location"), "error=access_denied") {
 			x.t.Errorf("a refusal: %d %s", got.status, got.header.Get("Location"))

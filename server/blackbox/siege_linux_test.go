@@ -66,9 +66,9 @@ func (x *siege) outcome(resp *http.Response, body string) string {
 		x.t.Errorf("the attacker has got %s", got)
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		u, err := url.Parse(location)
+		u, err := resp.Request.URL.Parse(location)
 		must(x.t, err)
-		if strings.HasPrefix(location, "/") || strings.HasPrefix(location, x.s.url+"/") {
+		if u.Host == x.address {
 			return "to " + strings.Split(u.Path, "/")[1]
 		}
 		return "back " + u.Query().Get("error")
@@ -125,7 +125,7 @@ func (x *siege) raw(text string) string {
 	defer c.Close()
 	_, err = io.WriteString(c, text)
 	must(x.t, err)
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	resp, err := http.ReadResponse(bufio.NewReader(c), x.request(http.MethodPost, "/", ""))
 	if err != nil {
 		return "no answer"
 	}
