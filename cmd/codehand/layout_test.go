@@ -176,7 +176,7 @@ var modules = []struct {
 	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install"}},
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
-	{path: "golang.org/x/net", rooms: []string{"tools/web/guard"}}, // idna; its dnsmessage in tests
+	{path: "golang.org/x/net", rooms: []string{"server/blackbox", "tools/web/guard"}}, // idna; its dnsmessage and html in tests
 	{path: "golang.org/x/text", rooms: []string{"tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},

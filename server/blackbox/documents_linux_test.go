@@ -1,0 +1,94 @@
+package blackbox
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"codehand/filestate/leaktest"
+)
+
+// insideMark says that the test runs in a network of its own; see inNetwork.
+const insideMark = "CODEHAND_TEST_NETWORK"
+
+// documentAddress is a public address to the guard. It belongs to a host of the test, in a network that has no other.
+const documentAddress = "93.184.215.14"
+
+// hostsInside are the names of that network.
+const hostsInside = "127.0.0.1 localhost\n" + documentAddress + " example.com www.example.com\n127.0.0.1 loop.example.com\n" +
+	"10.0.0.1 ten.example.com\n169.254.169.254 meta.example.com\n"
+
+// inNetwork says whether the test runs in a network namespace of its own in which documentAddress is a host. If not it
+// runs the test there, and reports what came of it. A metadata document must come from a public address, and the guard
+// has no exception for tests.
+func inNetwork(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(insideMark) != "" {
+		return true
+	}
+	for _, program := range []string{"unshare", "ip", "mount"} {
+		if _, err := exec.LookPath(program); err != nil {
+			unavailable(t, "%s is not installed: %v", program, err)
+		}
+	}
+	if out, err := exec.Command("unshare", "--map-root-user", "--net", "--mount", "true").CombinedOutput(); err != nil {
+		t.Skipf("this machine gives no namespaces: %v\n%s", err, out)
+	}
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	must(t, os.WriteFile(hosts, []byte(hostsInside), 0o644))
+	cmd := exec.CommandContext(t.Context(), "unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-euc",
+		`ip link set lo up; ip addr add `+documentAddress+`/32 dev lo; mount --bind "$0" /etc/hosts; exec "$@"`, hosts,
+		os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.count", "1", "-test.v")
+	cmd.Env = append(os.Environ(), insideMark+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("in a network of its own: %v\n%s", err, out)
+	}
+	return false
+}
+
+// published starts the host of metadata documents and returns the file of the authority that a server must trust.
+func published(t *testing.T, h http.Handler) (trust string) {
+	t.Helper()
+	l, err := net.Listen("tcp", documentAddress+":443")
+	must(t, err)
+	s := httptest.NewUnstartedServer(h)
+	_ = s.Listener.Close() // of loopback
+	s.Listener = l
+	s.StartTLS() // for example.com and what is below it
+	t.Cleanup(s.Close)
+	trust = filepath.Join(leaktest.Dir(t), "ca.pem")
+	must(t, os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	return trust
+}
+
+// documentOf is a good metadata document.
+func documentOf(id, redirect string) map[string]any {
+	return map[string]any{"client_id": id, "client_name": "Document app", "client_uri": "https://example.com", "redirect_uris": []string{redirect},
+		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none"}
+}
+
+// TestOAuthDocuments: each SDK does what TestOAuthClients wants of it, known by its metadata document and not registered.
+func TestOAuthDocuments(t *testing.T) {
+	t.Parallel()
+	if !inNetwork(t) {
+		return
+	}
+	const id, redirect = "https://example.com/app/client.json", "http://127.0.0.1:33419/callback"
+	trust := published(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(documentOf("https://"+r.Host+r.URL.Path, redirect)) // whoever left reads nothing
+	}))
+	for _, f := range signers {
+		t.Run(f.name, func(t *testing.T) {
+			d := opened(t, []string{"SSL_CERT_FILE=" + trust})
+			d.accompany(f.signer(t, "--url", d.s.url+"/mcp", "--redirect", redirect, "--document", id))
+		})
+	}
+}
