@@ -33,7 +33,9 @@ type team struct {
 	replica string // names this process in the audit; new at each start
 	porter  *auth.Porter
 	tenants *tenants.Registry
-	mode    string // none, token
+	mode    string // of auth
+	signing *signing
+	prefix  string // path of http.public_url
 	audit   *audit.Log
 	metrics *metrics.Counts
 	health  *metrics.Health
@@ -52,7 +54,7 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 	cfg, dir := o.Config, e.dir
 	t := &team{
 		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(e.tenants), public: o.Public,
-		mode: cfg.Auth.Mode, keepGoing: cfg.Audit.OnError == "continue",
+		mode: cfg.Auth.Mode, prefix: pathOf(cfg.HTTP.PublicURL), keepGoing: cfg.Audit.OnError == "continue",
 		quiet: &quiet{now: time.Now, seen: map[string]*quietSpan{}},
 	}
 	defer func() {
@@ -60,9 +62,14 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 			err = errors.Join(err, t.close())
 		}
 	}()
+	if t.signing, err = newSigning(ctx, o, e, t); err != nil {
+		return nil, &config.Unusable{Err: err}
+	}
 	if t.porter, err = auth.New(auth.Options{
 		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: localPrincipal(cfg),
-		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
+		Default: cfg.Principals.Default, Named: named(cfg, cfg.Principals), Groups: cfg.Principals.Groups,
+		Sources: t.signing.sources(), Metadata: t.signing.metadata(), Initial: t.signing.initial(),
+		TokensOnly: t.tokenPath, Workspaces: filepath.Join(dir, workspacesDir),
 		Trusted: cfg.HTTP.TrustedProxies, Log: o.Log,
 	}); err != nil {
 		return nil, &config.Unusable{Err: err}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -54,6 +55,11 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	e := s.newEndpoint()
 	s.team.endpoint.Store(e)
 	defer s.team.endpoint.Store(nil)
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
+	watching.Go(func() { s.team.signing.watch(background) })
+	defer watching.Wait()
+	defer end()
 	return e.Serve(ctx, ls)
 }
 
@@ -63,6 +69,7 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
 		Team:    s.team.shown(s.cfg.Metrics.Listen != ""),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
+		Pages: s.team.signing.pages, TokenPaths: s.team.signing != nil, Lacking: s.lacking,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
 			s.sessions.DropIdle()
@@ -83,7 +90,7 @@ func (s *Server) Reload(p config.Principals) error {
 	if s.team == nil {
 		return nil
 	}
-	err := errors.Join(s.team.porter.Configure(p.Default, p.Named), s.team.porter.Reload())
+	err := errors.Join(s.team.porter.Configure(p.Default, named(s.cfg, p), p.Groups), s.team.porter.Reload())
 	if e := s.team.endpoint.Load(); e != nil {
 		e.Revoke()
 	}

@@ -16,6 +16,7 @@ import (
 	"codehand/server/clients/install"
 	"codehand/server/config"
 	"codehand/server/doctor"
+	"codehand/server/issuer"
 	"codehand/tools"
 )
 
@@ -169,6 +170,7 @@ func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 	}
 	m.More = []doctor.Check{
 		{ID: "config", Run: func(context.Context) []doctor.Finding { return checkServe(cmd) }},
+		{ID: "issuers", Run: func(ctx context.Context) []doctor.Finding { return checkIssuers(ctx, m.Config.Auth.Issuers) }},
 		{ID: "rules", Run: func(ctx context.Context) []doctor.Finding { return checkRules(ctx, m.Config) }},
 	}
 	return doctor.Run(cmd.Context(), m.Checks())
@@ -204,6 +206,20 @@ func checkServe(cmd *cobra.Command) []doctor.Finding {
 		return misconfigured("serve: ", err)
 	}
 	return nil
+}
+
+// checkIssuers asks each issuer for what serve needs of it.
+func checkIssuers(ctx context.Context, issuers []config.Issuer) []doctor.Finding {
+	var out []doctor.Finding
+	for _, i := range issuers {
+		f := doctor.Finding{ID: "issuers", Level: doctor.OK}
+		found, fix, err := issuer.Probe(ctx, i, nil)
+		if f.Text = i.Name + ": " + found; err != nil {
+			f.Level, f.Text, f.Fix = doctor.Fail, fmt.Sprintf("%s: %s: %v", i.Name, i.Issuer, err), fix
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // checkRules says what each rule covers here: one that covers something else than its author thinks guards nothing.

@@ -34,13 +34,13 @@ const root = "../.."
 var rooms = map[string][]string{
 	"cmd/codehand": {
 		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/clients/install",
-		"server/doctor", "server/listen", "server/logging", "server/public", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
+		"server/doctor", "server/issuer", "server/listen", "server/logging", "server/public", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
 	},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
 	"server": {
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
-		"server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/public", "server/request",
+		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
 		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
@@ -81,6 +81,7 @@ var rooms = map[string][]string{
 	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
 	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
 	"server/auth":     {},
+	"server/issuer":   {"server/auth", "server/config"},
 	"server/config":   {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
 	"server/state":    {},
 	"server/clients":  {},
@@ -158,6 +159,7 @@ var modules = []struct {
 	{path: "code.dny.dev/ssrf", rooms: []string{"tools/web/guard"}},
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
+	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install", "tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},

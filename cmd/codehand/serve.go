@@ -340,16 +340,16 @@ func startError(err error) error {
 
 // reload is what SIGHUP does. It is false if the terminal that showed us is gone: then the signal means the end.
 func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server, ls []listen.Listener) bool {
-	principals := run.read.Principals
+	principals, issuers := run.read.Principals, run.read.Auth.Issuers
 	cfg, _, err := load(cmd, roots)
 	errs := []error{err}
 	if err == nil {
-		principals = cfg.Principals
+		principals, issuers = cfg.Principals, cfg.Auth.Issuers
 		for _, key := range run.read.Changed(cfg) {
 			run.say("%s changed; it takes effect after a restart", key)
 		}
 	}
-	errs = append(errs, s.Reload(principals))
+	errs = append(errs, s.Reload(principals), s.ReloadIssuers(issuers))
 	for _, l := range ls {
 		errs = append(errs, l.Reload())
 	}

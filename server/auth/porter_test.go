@@ -254,19 +254,19 @@ func TestConfigure(t *testing.T) {
 	if err != nil || !p.Valid(who) {
 		t.Fatal(err)
 	}
-	if err := p.Configure(Values{Mode: new("x")}, nil); err == nil || !p.Valid(who) {
+	if err := p.Configure(Values{Mode: new("x")}, nil, nil); err == nil || !p.Valid(who) {
 		t.Errorf("a wrong configuration changes something (%v)", err)
 	}
-	if err := p.Configure(Values{Quota: map[string]string{"burst": "1"}}, nil); err != nil || !p.Valid(who) {
+	if err := p.Configure(Values{Quota: map[string]string{"burst": "1"}}, nil, nil); err != nil || !p.Valid(who) {
 		t.Errorf("a new quota ends what is open (%v)", err)
 	}
-	if err := p.Configure(Values{}, map[string]Values{"ann": {Mode: new("plan")}}); err != nil || p.Valid(who) {
+	if err := p.Configure(Values{}, map[string]Values{"ann": {Mode: new("plan")}}, nil); err != nil || p.Valid(who) {
 		t.Errorf("less rights leave what is open (%v)", err)
 	}
 	if again, err := p.Authenticate(ask(text)); err != nil || again.Mode != "plan" || again.Quota.Burst != 100 || !p.Valid(again) {
 		t.Errorf("got %+v (%v)", again, err)
 	}
-	if err := p.Configure(Values{Enabled: new(false)}, nil); err != nil || p.Valid(who) {
+	if err := p.Configure(Values{Enabled: new(false)}, nil, nil); err != nil || p.Valid(who) {
 		t.Errorf("disabled, and still valid (%v)", err)
 	}
 }

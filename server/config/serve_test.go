@@ -230,7 +230,7 @@ func TestServeRefuses(t *testing.T) {
 		"token and oidc":     {`auth.mode = "token+oidc"`, "not in this version"},
 		"front":              {`auth.mode = "front"`, "not in this version"},
 		"misspelt mode":      {`auth.mode = "tokens"`, "auth.mode: must be one of"},
-		"issuers":            {"[[auth.oidc]]\nname = 'corp'", ":1:3: auth.oidc: not in this version"},
+		"issuers":            {"[[auth.oidc]]\nname = 'corp'", ":1:3: auth.oidc: issuer: is missing"},
 		"peer":               {`auth.local_peer = "all"`, "must be one of same-user, any"},
 		"idle":               {`session.idle = "31d"`, "session.idle: 31d is more than session.ttl, 30d"},
 		"NATS":               {`store.url = "nats://u:secret@h"`, "store.url: not in this version; must be one of embedded:, memory:"},

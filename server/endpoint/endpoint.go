@@ -42,6 +42,10 @@ const (
 	pathMetrics = "/metrics" // not of MCP
 )
 
+// PathTokens stands before the paths of MCP for clients with a token of the tokens file, where others sign in by OAuth:
+// what is below it never names OAuth, since some clients show no token to a server that offers a sign-in.
+const PathTokens = "/t"
+
 // Options of an Endpoint.
 type Options struct {
 	stdio.Server // what every transport needs of the server: Serve, Refuse, Follow and more
@@ -56,6 +60,13 @@ type Options struct {
 	Signer  *Signer
 	Records sessions.Records
 	Team    Team
+	// Pages returns what serves a path that needs no token, such as the pages of a sign-in; nil: nothing there does. What
+	// it returns looks at the Origin of a request itself.
+	Pages func(path string) http.Handler
+	// TokenPaths says whether the paths below PathTokens exist.
+	TokenPaths bool
+	// Lacking refuses a message that needs scopes which the caller's client may ask the person for; nil: it lacks none.
+	Lacking func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error
 	// CheckHeaders compares the headers of a modern request with its body, as the protocol requires. nil: they agree.
 	CheckHeaders func(env jsonrpc.Envelope, message []byte, header http.Header) *jsonrpc.Error
 	// Forget ends the handles and jobs of a session that its client ended.
@@ -70,7 +81,7 @@ type Options struct {
 type Team struct {
 	Metrics     *metrics.Counts
 	Health      *metrics.Health
-	Mode        string // of auth: none, token
+	Mode        string // of auth
 	ScrapeToken string // opens /metrics; "": there is none
 	MetricsAway bool   // /metrics has an address of its own
 	// Public proves that http.public_url leads here. Until it is open nothing else is served; nil: there is no such URL.
@@ -102,6 +113,12 @@ var errDraining = errors.New("server is shutting down")
 
 // New makes an endpoint that serves nothing yet.
 func New(o Options) *Endpoint {
+	if o.Pages == nil {
+		o.Pages = func(string) http.Handler { return nil }
+	}
+	if o.Lacking == nil {
+		o.Lacking = func(*http.Request, auth.Principal, jsonrpc.Envelope) error { return nil }
+	}
 	e := &Endpoint{o: o, keepAlive: keepAliveGap, sse: newSSEStreams()}
 	e.base, e.stop = context.WithCancelCause(context.Background())
 	e.prefix, e.hosts = publicHosts(o.HTTP.PublicURL)
@@ -299,6 +316,9 @@ func (a *activity) count() map[string]int {
 // route splits a path into the MCP route and the handle in it. ok is false for a path that is not of MCP.
 func (e *Endpoint) route(path string) (route, handle string, ok bool) {
 	path = strings.TrimPrefix(path, e.prefix)
+	if rest, ok := strings.CutPrefix(path, PathTokens+"/"); ok && e.o.TokenPaths {
+		path = "/" + rest
+	}
 	switch {
 	case path == pathMCP, path == pathSSE && e.o.HTTP.SSE, path == pathMessage && e.o.HTTP.SSE:
 		return path, "", true

@@ -100,6 +100,10 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			deny(w, r, err)
 			return
 		}
+		if page := e.o.Pages(r.URL.Path); page != nil {
+			page.ServeHTTP(w, r)
+			return
+		}
 		origin, ok := e.origin(r, l)
 		if !ok {
 			deny(w, r, &auth.Error{Status: http.StatusForbidden, Code: "forbidden_origin",

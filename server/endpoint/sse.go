@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -157,7 +158,11 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	e.sse.add(id, x)
 	defer e.sse.remove(id)
 	began := time.Now()
-	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+	path := e.prefix
+	if e.o.TokenPaths && strings.HasPrefix(r.URL.Path, e.prefix+PathTokens+"/") {
+		path += PathTokens
+	}
+	first := "event: endpoint\ndata: " + path + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
 	if conn.Out.WriteLine([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}

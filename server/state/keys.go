@@ -41,6 +41,9 @@ const (
 	Replica   = "rep"      // rep.<id>: a running process; written every 10 s
 	Worker    = "work"     // work.<id>: a worker behind a front
 	Place     = "place"    // place.P: which worker serves a principal
+	SignIn    = "signin"   // signin.<hash>: a sign-in that waits for a person, decided once
+	Grant     = "grant"    // grant.<id>: what a person approved, with hashes of its tokens; its owner deletes it
+	Client    = "client"   // client.<id>: an OAuth client that registered; its owner deletes it
 )
 
 // The families of streams, beside Job. They have no keys.
@@ -73,6 +76,9 @@ func families(session time.Duration) []keyFamily {
 		{Name: Replica, Life: 30 * time.Second, Global: true},
 		{Name: Worker, Life: 30 * time.Second, Global: true},
 		{Name: Place, Global: true},
+		{Name: SignIn, Life: 10 * time.Minute, Global: true},
+		{Name: Grant, Global: true},
+		{Name: Client, Global: true},
 	}
 }
 

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"codehand/server/auth"
+	"codehand/server/config"
+	"codehand/server/endpoint"
+	"codehand/server/issuer"
+	"codehand/server/jsonrpc"
+	"codehand/server/oauth"
+	"codehand/server/tenants"
+)
+
+// A signing is how people sign in to serve by OAuth. nil: they do not.
+type signing struct {
+	modes   auth.Modes
+	oauth   *oauth.Server   // with its own pages, or only the metadata of what is served
+	issuers *issuer.Issuers // nil: none
+}
+
+// newSigning makes it; nil: auth.mode has no OAuth. The porter that asks it is made later.
+func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, error) {
+	cfg := o.Config
+	modes, err := auth.ParseModes(cfg.Auth.Mode)
+	if err != nil || !modes.OAuth() {
+		return nil, err // auth.New says what is wrong with it
+	}
+	g := &signing{modes: modes}
+	options := oauth.Options{
+		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log, Event: t.signed,
+		ClientIP: t.clientIP, Revoked: t.revoked,
+	}
+	if modes.OIDC {
+		if g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Log: o.Log}); err != nil {
+			return nil, &config.Unusable{Err: err}
+		}
+		options.Issuers = g.issuers.URLs
+	}
+	if g.oauth, err = oauth.New(ctx, options); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// sources are what the porter asks about tokens.
+func (g *signing) sources() []auth.Source {
+	var all []auth.Source
+	if g == nil {
+		return nil
+	}
+	if g.modes.Pages() {
+		all = append(all, g.oauth)
+	}
+	if g.issuers != nil {
+		all = append(all, g.issuers)
+	}
+	return all
+}
+
+// metadata is for the challenges of the porter; nil: there is no OAuth.
+func (g *signing) metadata() func(*http.Request) string {
+	if g == nil {
+		return nil
+	}
+	return g.oauth.Metadata
+}
+
+// initial are the scopes that clients are told to ask for; "": all, since a person then says which.
+func (g *signing) initial() string {
+	if g == nil || g.modes.Pages() {
+		return ""
+	}
+	return g.issuers.Initial()
+}
+
+// ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
+func (s *Server) ReloadIssuers(list []config.Issuer) error {
+	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
+		return nil
+	}
+	return s.team.signing.issuers.Reload(list)
+}
+
+// watch keeps what expires, until ctx ends.
+func (g *signing) watch(ctx context.Context) {
+	if g == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if g.issuers != nil {
+			g.issuers.Watch(ctx)
+		}
+	}()
+	if g.modes.Pages() {
+		g.oauth.Watch(ctx)
+	}
+	<-done
+}
+
+// pages returns what serves a path that needs no token; nil: nothing there does.
+func (g *signing) pages(path string) http.Handler {
+	if g == nil {
+		return nil
+	}
+	return g.oauth.Handler(path)
+}
+
+// tokenPath says whether a request came by a path for clients with a token of the tokens file.
+func (t *team) tokenPath(r *http.Request) bool {
+	return t.signing != nil && strings.HasPrefix(strings.TrimPrefix(r.URL.Path, t.prefix), endpoint.PathTokens+"/")
+}
+
+// pathOf is the path of a URL without a slash at its end.
+func pathOf(public string) string {
+	u, err := url.Parse(public)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(u.Path, "/")
+}
+
+// clientIP is the address that a request comes from.
+func (t *team) clientIP(r *http.Request) netip.Addr { return t.porter.ClientIP(r) }
+
+// signed takes what happened to sign-ins into the audit and the numbers.
+func (t *team) signed(name string, fields map[string]any) {
+	t.metrics.SignedIn(name)
+	t.event(name, fields)
+}
+
+// revoked ends what was opened with a grant that has ended.
+func (t *team) revoked() {
+	if e := t.endpoint.Load(); e != nil {
+		e.Revoke()
+	}
+}
+
+// ownerID is the principal of the one who signs in with auth.mode = "owner".
+const ownerID = "owner"
+
+// named are the principals by name. The owner works where the person who started serve would, if nobody says another
+// place.
+func named(cfg config.Config, p config.Principals) map[string]auth.Values {
+	modes, err := auth.ParseModes(cfg.Auth.Mode)
+	all := p.Named
+	if err != nil || !modes.Owner || len(p.Default.Roots) > 0 || len(p.Named[ownerID].Roots) > 0 {
+		return all
+	}
+	all = maps.Clone(all)
+	if all == nil {
+		all = map[string]auth.Values{}
+	}
+	v := all[ownerID]
+	v.Roots = slices.Clone(cfg.Roots)
+	all[ownerID] = v
+	return all
+}
+
+// lacking is the refusal of a call that needs more scopes than were approved.
+func (s *Server) lacking(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error {
+	if env.Method != "tools/call" {
+		return nil
+	}
+	t, ok := s.tools.get(env.Name)
+	if !ok {
+		return nil
+	}
+	need, _ := tenants.Scope(t)
+	if e := s.team.porter.Lacking(r, who, need); e != nil {
+		return e
+	}
+	return nil
+}
