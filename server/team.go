@@ -22,6 +22,7 @@ import (
 	"codehand/server/endpoint"
 	"codehand/server/metrics"
 	"codehand/server/pipeline"
+	"codehand/server/public"
 	"codehand/server/request"
 	"codehand/server/state"
 	"codehand/server/tenants"
@@ -42,8 +43,9 @@ type team struct {
 	signer   *endpoint.Signer
 	endpoint atomic.Pointer[endpoint.Endpoint] // that serves; nil: none does
 
-	scrapeToken string // opens /metrics; "": there is none
-	keepGoing   bool   // calls go on when the audit cannot be written
+	public      *public.Prover // nil: nothing is to be proven
+	scrapeToken string         // opens /metrics; "": there is none
+	keepGoing   bool           // calls go on when the audit cannot be written
 	quiet       *quiet
 }
 
@@ -51,7 +53,7 @@ type team struct {
 func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 	cfg, dir := o.Config, e.dir
 	t := &team{
-		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(e.tenants),
+		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(e.tenants), public: o.Public,
 		mode: cfg.Auth.Mode, prefix: pathOf(cfg.HTTP.PublicURL), keepGoing: cfg.Audit.OnError == "continue",
 		quiet: &quiet{now: time.Now, seen: map[string]*quietSpan{}},
 	}
@@ -175,7 +177,7 @@ func (t *team) gauges(s *Server, stats state.Stater, level func() int) metrics.G
 func (t *team) shown(metricsAway bool) endpoint.Team {
 	return endpoint.Team{
 		Metrics: t.metrics, Health: t.health, Mode: t.mode, ScrapeToken: t.scrapeToken, MetricsAway: metricsAway,
-		Event: t.event, Refused: t.refused, Limited: t.limited,
+		Event: t.event, Refused: t.refused, Limited: t.limited, Public: t.public,
 	}
 }
 

@@ -34,19 +34,19 @@ const root = "../.."
 var rooms = map[string][]string{
 	"cmd/codehand": {
 		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/clients/install",
-		"server/doctor", "server/issuer", "server/listen", "server/logging", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
+		"server/doctor", "server/issuer", "server/listen", "server/logging", "server/public", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
 	},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
 	"server": {
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
-		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/request",
+		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
 		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
 	},
 	"server/endpoint": {
-		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/request",
+		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
 	},
 	// Legacy SSE is a connection of stdio with a stream as its output, so the endpoint imports it.
@@ -74,7 +74,7 @@ var rooms = map[string][]string{
 	},
 	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
 	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
-	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/sessions", "server/state", "tools/results",
+	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox"},
 	"server/jsonrpc":  {},
 	"server/listen":   {"server/auth", "server/config"},
@@ -85,6 +85,7 @@ var rooms = map[string][]string{
 	"server/config":   {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
 	"server/state":    {},
 	"server/clients":  {},
+	"server/public":   {},
 	"server/logging":  {},
 	// What it writes is a change of a file like any other, and shown as one.
 	"server/clients/install": {"filestate", "filestate/journal", "filestate/lock", "server/clients", "tools/textedit"},

@@ -47,6 +47,7 @@ func (a *addresses) Type() string   { return "ADDRESS" }
 
 func newServe(t *terminal) *cobra.Command {
 	var check, snippets bool
+	var publish *publication
 	cmd := &cobra.Command{
 		Use:   "serve [ROOT...]",
 		Short: "Serve many clients over HTTP",
@@ -55,6 +56,10 @@ func newServe(t *terminal) *cobra.Command {
 account, and runs commands as stdio does. For a team, make tokens ("codehand token
 new NAME"), give each person a workspace ("/srv/ws/{principal}" as ROOT), and use
 TLS or a proxy.
+
+--public URL is for chats on the web and the phone: it checks that the URL of your
+tunnel or proxy reaches this process, with TLS and a sign-in, before anything is
+served. Alone, --public prints how to get such a URL.
 
 SIGHUP reloads tokens and certificates. SIGTERM and Ctrl-C let running calls
 finish (http.drain); a second one ends at once. All settings: codehand help settings.
@@ -70,6 +75,12 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 				f.Lookup("http-listen").Changed = true // two names of one value
 			}
 			run := &serving{t: t, snippets: snippets || onTerminal(t.errs)}
+			if err := publish.apply(cmd); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("public") {
+				run.public = publish
+			}
 			return run.serve(cmd, roots, check)
 		},
 	}
@@ -83,6 +94,7 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 		i := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Key == key })
 		f.String(flagName(settings[i]), settings[i].Default, settings[i].Doc)
 	}
+	publish = publicFlags(t, cmd)
 	f.String("config", "", "configuration file to read instead of the user's")
 	f.BoolVar(&check, "check", false, "check everything, say what would be served, and exit without listening")
 	f.BoolVar(&snippets, "snippets", false,
@@ -106,6 +118,7 @@ type serving struct {
 
 	noCommands string // why no command runs; "": commands run
 	confined   sandbox.Report
+	public     *publication // of --public; nil: not given
 }
 
 func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error {
@@ -153,12 +166,16 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	run.cfg, run.mode = cfg, cfg.Auth.Mode
 	s, err := server.New(server.Options{
 		Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log, Serve: true, AuditOut: t.out,
+		Public: run.prover(),
 	})
 	if err != nil {
 		return startError(err)
 	}
 	t.server.Store(s)
 	run.noCommands, run.confined = s.NoCommands(), s.Confinement()
+	if err := run.mayPublish(); err != nil {
+		return errors.Join(err, s.Close())
+	}
 	if check {
 		run.describe(wouldServe(cfg))
 		run.say("ready to serve; --check does not listen")
@@ -188,15 +205,34 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 		}
 		return startError(errors.Join(err, s.Close()))
 	}
-	run.notify("READY=1")
+	ctx, end := context.WithCancelCause(cmd.Context())
+	defer end(nil)
+	proven := make(chan error, 1)
+	if run.public == nil {
+		run.notify("READY=1")
+		proven <- nil
+	} else {
+		go func() {
+			err := run.prove(ctx, urls)
+			if err != nil {
+				end(err)
+			}
+			proven <- err
+		}()
+	}
 	told := atEnd(cmd.Context(), func() {
 		run.notify("STOPPING=1") // first: standard error may be a terminal that stands still
 		run.say("stopping; running calls have %s to finish, a second signal ends at once", cfg.HTTP.Drain)
 	})
-	err = s.HTTP(cmd.Context(), ls)
+	err = s.HTTP(ctx, ls)
+	end(nil)
+	unchecked := unproven(<-proven)
 	endMetrics() // they look into what is closed now
 	err = errors.Join(err, s.Close())
 	told(5 * time.Second) // whoever does not listen is not waited for any longer
+	if err == nil && unchecked != nil {
+		return unchecked
+	}
 	return failed(err)
 }
 

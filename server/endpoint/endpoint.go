@@ -15,6 +15,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/metrics"
+	"codehand/server/public"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
@@ -83,9 +84,11 @@ type Team struct {
 	Mode        string // of auth
 	ScrapeToken string // opens /metrics; "": there is none
 	MetricsAway bool   // /metrics has an address of its own
-	Event       func(name string, fields map[string]any)
-	Refused     func(ip string, err error)    // notes who was not let in
-	Limited     func(principal, quota string) // notes that a quota refused a request
+	// Public proves that http.public_url leads here. Until it is open nothing else is served; nil: there is no such URL.
+	Public  *public.Prover
+	Event   func(name string, fields map[string]any)
+	Refused func(ip string, err error)    // notes who was not let in
+	Limited func(principal, quota string) // notes that a quota refused a request
 }
 
 // An Endpoint is a server on HTTP. It is safe for concurrent use.
