@@ -93,10 +93,11 @@ type showPage struct {
 // add adds a file. A diff gets a part of the room that is left: the first files take no more than the last ones.
 func (p *showPage) add(env tool.Env, now *history.Now) {
 	p.changed, p.added, p.removed = p.changed+1, p.added+now.Added, p.removed+now.Removed
-	line, diff := now.Line(env), ""
+	line, diff, whole := now.Line(env), "", p.summary || !now.Known
 	room := history.Room(p.form, p.body.String()+p.named.String())
 	const least = 400 // a diff of less than that helps nobody
-	if part := room/max(1, p.files-p.changed+1) - len(line); !p.summary && part >= least {
+	if part := room/max(1, p.files-p.changed+1) - len(line); !whole && part >= least {
+		whole = true
 		diff = now.Diff(max(part, min(editing.MaxDiff, room/2)))
 	}
 	text := line + "\n"
@@ -104,7 +105,7 @@ func (p *showPage) add(env tool.Env, now *history.Now) {
 		text += diff + "\n"
 	}
 	switch {
-	case p.named.Len() == 0 && (diff != "" || p.summary || !now.Known) && p.form.Fits(p.body.String()+text):
+	case p.named.Len() == 0 && whole && p.form.Fits(p.body.String()+text):
 		p.body.WriteString(text)
 		if diff != "" {
 			p.shows = append(p.shows, now.Path)
@@ -119,7 +120,7 @@ func (p *showPage) add(env tool.Env, now *history.Now) {
 func (p *showPage) text(env tool.Env, path string, unread *journal.UnreadError) string {
 	text := "No changes in this session."
 	if path != "" {
-		text = "No changes in this session below " + wording.ShownName(env, path) + "."
+		text = "No changes of " + wording.ShownName(env, path) + " in this session."
 	}
 	if p.changed > 0 {
 		text = fmt.Sprintf("%s changed in this session: +%d -%d\n",

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,19 +56,22 @@ func (m *Made) Now(ctx context.Context, env tool.Env) (n Now, same bool, err err
 		n.Marks = append(n.Marks, "moved from "+wording.ShownName(env, m.From))
 	case first.Op == "create" && at.sum != "":
 		n.Marks = append(n.Marks, "new file")
-	case at.sum == "" && at.why == "":
+	case at.sum == "" && last.After == "" && at.why == "":
 		n.Marks = append(n.Marks, "removed")
 	}
 	if mode != "" {
 		n.Marks = append(n.Marks, "mode "+mode)
 	}
 	foreign := m.breaks() || at.why == "" && at.sum != last.After
+	if at.sum == "" && last.After != "" {
+		at.why = cmp.Or(at.why, "somebody else removed it")
+	}
 	switch err := n.load(ctx, env, at); {
 	case at.why != "":
 		n.Others = at.why
 		n.sum()
 	case m.unsure():
-		n.Marks = append(n.Marks, "its content before is not known: "+m.why())
+		n.Marks = append(n.Marks, "not shown: "+m.why())
 		n.sum()
 	case errors.Is(err, journal.ErrNoCopy), errors.Is(err, journal.ErrNoChange):
 		n.Marks = append(n.Marks, "not shown: over 32 MiB, or the copy of what it was is gone")
@@ -130,7 +134,7 @@ func (m *Made) mode(at found) string {
 	for _, s := range m.steps {
 		c.add(s.file.Mode)
 	}
-	if c.was == "" || at.sum == "" || at.mode == c.was {
+	if c.was == "" || at.sum == "" || at.mode == c.was || m.unsure() {
 		return ""
 	}
 	return c.was + ">" + at.mode
@@ -156,9 +160,9 @@ func (n *Now) Line(env tool.Env) string {
 	}
 	const most = 5
 	if ids := n.IDs; len(ids) > most {
-		line += fmt.Sprintf(" (undo: %s and %d more in file_history)", strings.Join(ids[:most], ", "), len(ids)-most)
+		line += fmt.Sprintf(" (undo_change %s; %d more in file_history)", strings.Join(ids[:most], ", then "), len(ids)-most)
 	} else if len(ids) > 0 {
-		line += " (undo: " + strings.Join(ids, ", ") + ")"
+		line += " (undo_change " + strings.Join(ids, ", then ") + ")"
 	}
 	return line
 }
@@ -188,12 +192,16 @@ func (n *Now) blame(ctx context.Context, env tool.Env) {
 		}
 	}
 	t := trace(contents, mine)
-	n.Added, n.Removed = t.added, t.removed
+	if n.Added, n.Removed = t.added, t.removed; t.foreign+t.dropped == 0 {
+		n.Others = "somebody else changed it, too, and that is gone again"
+		return
+	}
 	n.Others = fmt.Sprintf("somebody else changed it, too: +%d -%d of these lines", t.foreign, t.dropped)
 	if len(t.ranges) > 0 {
-		n.Others += ", those at " + strings.Join(t.ranges, ", ")
+		n.Others += " are not of this session (" + strings.Join(t.ranges, ", ") + ")"
+	} else {
+		n.Others += " are not of this session"
 	}
-	n.Others += ", are not of this session"
 }
 
 func isText(content []byte) bool { return !slices.Contains(content[:min(len(content), 8<<10)], 0) }
@@ -268,7 +276,7 @@ func linesOf(content []byte) []string {
 	if len(content) == 0 {
 		return nil
 	}
-	return strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
 // A found is what is at a path now.
