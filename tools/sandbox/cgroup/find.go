@@ -69,18 +69,45 @@ func find(h *host) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	if above := filepath.Dir(dir); filepath.Base(dir) == serverLeaf && h.enabled(above) && h.writable(above) {
+		return h.tree(above) // we moved before
+	}
 	why := h.settle(mount, dir)
 	if why == nil {
 		return h.tree(dir)
 	}
-	// A desktop session: systemd keeps the limits of its own groups above us, and lets us make groups beside them.
-	for dir != mount {
+	// A desktop session: systemd delegates the groups above ours, and ours has other processes. Commands leave our group
+	// only if it and those above it limit nothing: else they would escape from what the operator limited.
+	for dir != mount && h.unlimited(dir) {
 		dir = filepath.Dir(dir)
-		if h.enabled(dir) && h.writable(dir) && h.owned(mount, dir) {
+		if h.enabled(dir) && h.writable(dir) && h.ownedAbove(mount, dir) {
 			return h.tree(dir)
 		}
 	}
 	return nil, why
+}
+
+// unlimited reports whether a group limits neither memory nor the processor. systemd limits the processes of every
+// group; ours have a lower limit.
+func (h *host) unlimited(dir string) bool {
+	for _, name := range []string{"memory.max", "memory.high", "cpu.max"} {
+		if words := h.list(dir, name); len(words) > 0 && words[0] != "max" {
+			return false
+		}
+	}
+	return true
+}
+
+// ownedAbove is owned for a group that does not hold this process. The root of all groups is systemd's, or whoever
+// manages the machine.
+func (h *host) ownedAbove(mount, dir string) bool {
+	return h.owned(mount, dir) && (dir != mount || !h.isRoot(dir))
+}
+
+// isRoot reports whether dir is the root of all groups, which has no type.
+func (h *host) isRoot(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, "cgroup.type"))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // self returns the path of our group, as the kernel names it.
@@ -157,8 +184,8 @@ func (h *host) settle(mount, dir string) error {
 	case h.enabled(dir): // the root of all groups may have processes and children
 		return nil
 	}
-	if _, err := os.Lstat(filepath.Join(dir, "cgroup.type")); errors.Is(err, fs.ErrNotExist) {
-		return h.enable(dir) // the root of all groups
+	if h.isRoot(dir) {
+		return h.enable(dir)
 	}
 	pids, err := h.members(dir)
 	if err != nil {
