@@ -93,6 +93,12 @@ func (h *host) started(pid int) string {
 	return fields[19]
 }
 
+// Groups returns the groups that there are, of whichever server.
+func (t *Tree) Groups() []string {
+	all, _ := filepath.Glob(filepath.Join(t.dir, groupPrefix+"*")) // the pattern is right
+	return all
+}
+
 // sweep ends and removes groups of servers of this pid namespace that no longer run.
 func (t *Tree) sweep() {
 	entries, _ := os.ReadDir(t.dir) // what could be read counts
