@@ -63,7 +63,7 @@ func (p *prover) report() sandbox.Report {
 func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 	p := &prover{prove: o.Proven}
 	if p.prove == nil {
-		p.prove = func() sandbox.Report { return sandbox.Probe(context.Background(), e.dir) }
+		p.prove = func() sandbox.Report { return bounded(cfg, sandbox.Probe(context.Background(), e.dir)) }
 	}
 	e.proven = p.report
 	c := confine.Options{
@@ -75,11 +75,25 @@ func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: e.proven, Known: p.known,
 		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
 	}
+	c.Processes = cfg.Sandbox.Processes
 	c.Home, c.State = cfg.Home, e.dir
 	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
 	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
 	return c
+}
+
+// bounded gives groups the limits that the operator set. What nobody set is no more than the machine's usual ones.
+func bounded(cfg config.Config, r sandbox.Report) sandbox.Report {
+	if r.Groups == nil {
+		return r
+	}
+	memory := cfg.Sandbox.Memory
+	if !cfg.Said("sandbox.memory") {
+		memory = min(memory, r.Groups.Limits().Memory)
+	}
+	r.Groups = r.Groups.With(sandbox.Bounds{Memory: memory, Processes: cfg.Sandbox.Processes})
+	return r
 }
 
 // ownSecrets are the files of the server's own that commands never read, wherever the operator put them.

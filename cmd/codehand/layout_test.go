@@ -120,9 +120,10 @@ var rooms = map[string][]string{
 	"tools/notebook":         {},
 	"tools/permission":       {"tools/bash", "tools/guarded", "tools/search/ignore"},
 	"tools/results":          {},
-	"tools/sandbox":          {"tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
+	"tools/sandbox":          {"tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
 	"tools/sandbox/seatbelt": {"tools/sandbox/kernel"}, // what a Profile is
-	"tools/sandbox/kernel":   {},                       // comes before all others when the program starts, so it needs little
+	"tools/sandbox/cgroup":   {},
+	"tools/sandbox/kernel":   {}, // comes before all others when the program starts, so it needs little
 	"tools/sandbox/probe":    {},
 	"tools/confine":          {"tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
 	"tools/search":           {"tools/search/ignore"},
@@ -180,7 +181,7 @@ var modules = []struct {
 	{path: "golang.org/x/net", rooms: []string{"server/blackbox", "tools/web/guard"}}, // idna; its dnsmessage and html in tests
 	{path: "golang.org/x/text", rooms: []string{"tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
-	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
+	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.

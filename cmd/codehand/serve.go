@@ -466,6 +466,9 @@ func (run *serving) confinement() string {
 	if len(r.Gaps) > 0 {
 		text += "; not kept: " + strings.Join(r.Gaps, ", ")
 	}
+	if r.Ungrouped != "" {
+		text += "; memory is not limited: " + r.Ungrouped
+	}
 	if r.Failed != nil {
 		text += fmt.Sprintf("; level %d failed: %s (%s)", r.Failed.Level, r.Failed.Probe, r.Failed.Remedy)
 	}

@@ -311,6 +311,8 @@ type Sandbox struct {
 	Network   string         // off, list, on
 	Domains   []guard.Domain // what list opens; not empty with it
 	Addresses guard.Options  // what web.* opens besides public addresses; no ports
+	Memory    int64          // bytes of a command with all that it starts, where control groups can be used
+	Processes int            // of a command, with threads
 }
 
 // Audit is the record of calls.

@@ -31,6 +31,7 @@ type Options struct {
 	Known                    func() (sandbox.Report, bool) // the same, if it is known by now
 	Needed                   func() sandbox.Level          // below it no command runs
 	AutoAllow                bool                          // a command at level 3 needs no question
+	Processes                int                           // of each command (sandbox.Profile)
 }
 
 // A Network is what commands that write may connect to.
@@ -92,8 +93,9 @@ type Use struct {
 func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
 	now := ruledNow(u.Rules, u.Roots)
 	p = sandbox.Profile{
-		Readable: slices.Concat(c.home(), c.o.Readable, u.Readable),
-		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
+		Readable:  slices.Concat(c.home(), c.o.Readable, u.Readable),
+		Hidden:    slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
+		Processes: c.o.Processes,
 	}
 	if u.ReadOnly {
 		p.Readable = append(p.Readable, u.Roots...)

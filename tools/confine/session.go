@@ -24,8 +24,9 @@ type Command struct {
 	Profile *sandbox.Profile // nil: not at all
 	Level   sandbox.Level
 	Gaps    []string
-	Env     []string     // besides its usual environment
-	Proxy   *proxy.Proxy // its way to the network, which somebody serves at Process.Listener; nil: it has none
+	Groups  *sandbox.Groups // limits its memory and processes; nil: nothing does
+	Env     []string        // besides its usual environment
+	Proxy   *proxy.Proxy    // its way to the network, which somebody serves at Process.Listener; nil: it has none
 
 	by map[string]string // of Profile
 }
@@ -68,7 +69,7 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	p, by := s.Profile(u)
-	c.Profile, c.by = &p, by
+	c.Profile, c.by, c.Groups = &p, by, proven.Groups
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
 		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)

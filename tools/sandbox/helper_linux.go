@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codehand/tools/sandbox/cgroup"
 	"codehand/tools/sandbox/kernel"
 )
 
@@ -25,8 +27,9 @@ type helper struct {
 	process   *os.Process
 	first     *os.Process // that made process in namespaces and has ended; nil: there was none
 	level     Level
-	nested    bool // the first process moves into namespaces, as another child of ours
-	child     int  // as the helper sees it
+	group     *cgroup.Group // of the helper and the command; nil: they have none
+	nested    bool          // the first process moves into namespaces, as another child of ours
+	child     int           // as the helper sees it
 	messages  *bufio.Reader
 	socket    *socket
 	listening net.Listener // of NetworkList; nil: there is none
@@ -91,6 +94,11 @@ func launch(ctx context.Context, c Cmd, attr *os.ProcAttr, dir *os.File, m mark)
 		Limits: limits(m, h.level, c.Limits, c.Profile), Memory: uint64(c.Limits.Memory),
 		Identity: [2]int{os.Geteuid(), os.Getegid()},
 	}
+	if h.group, err = group(c); err != nil {
+		_, _ = theirs.Close(), s.file.Close()
+		return nil, err
+	}
+	spec.Group = h.group != nil
 	own := &os.ProcAttr{Env: kernel.Environ(), Files: append(attr.Files, theirs), Sys: session()}
 	if dir != nil {
 		own.Files, spec.Dir = append(own.Files, dir), true
@@ -103,6 +111,39 @@ func launch(ctx context.Context, c Cmd, attr *os.ProcAttr, dir *os.File, m mark)
 		return nil, err
 	}
 	return h, nil
+}
+
+// helperTasks is how many threads a helper may need in the group of its command.
+const helperTasks = 16
+
+// group makes the group of a command; nil: it needs none.
+func group(c Cmd) (*cgroup.Group, error) {
+	if c.Groups == nil || c.level() < LevelKernel {
+		return nil, nil
+	}
+	l := c.Groups.Limits()
+	l.Processes = cmp.Or(c.Profile.Processes, l.Processes, moreProcesses) + helperTasks
+	g, err := c.Groups.New(l)
+	if err != nil {
+		return nil, fmt.Errorf("%w: make a control group: %w", ErrConfine, err)
+	}
+	return g, nil
+}
+
+// join moves a helper that waits for its instructions into the group of its command.
+func (h *helper) join(pid int) error {
+	if err := h.group.Add(pid); err != nil {
+		return fmt.Errorf("%w: enter the control group: %w", ErrConfine, err)
+	}
+	return nil
+}
+
+// hit adds to exit what the limits of the group did.
+func (h *helper) hit(exit Exit) Exit {
+	if exit.Hit = h.group.Hit(); exit.Hit.Processes > 0 {
+		exit.Hit.Processes -= helperTasks
+	}
+	return exit
 }
 
 // isHidden reports whether Hide was called.
@@ -130,7 +171,13 @@ func (h *helper) start(ctx context.Context, attr *os.ProcAttr, spec *kernel.Spec
 		defer close(stopped)
 		_ = h.socket.file.SetDeadline(time.Unix(1, 0))
 	})
-	if err = h.instruct(spec); err == nil {
+	if !h.nested {
+		err = h.join(h.process.Pid)
+	}
+	if err == nil {
+		err = h.instruct(spec)
+	}
+	if err == nil {
 		err = h.started(spec)
 	}
 	if err == nil {
@@ -245,6 +292,9 @@ func (h *helper) started(spec *kernel.Spec) error {
 			if h.process, err = os.FindProcess(m.Pid); err != nil {
 				return err
 			}
+			if err := h.join(m.Pid); err != nil {
+				return err
+			}
 			spec.Nested = false
 			if err := h.instruct(spec); err != nil {
 				return err
@@ -329,7 +379,7 @@ func (h *helper) exited() (exit Exit, alone, told bool) {
 			if m.Signal != 0 {
 				exit.Signal = SignalName(m.Signal)
 			}
-			return exit, m.Alone, true
+			return h.hit(exit), m.Alone, true
 		}
 	}
 }
@@ -338,8 +388,8 @@ func (h *helper) exited() (exit Exit, alone, told bool) {
 func (h *helper) wait() (exit Exit, clean bool) {
 	state, err := h.process.Wait()
 	h.release()
+	exit = h.hit(exitOf(state, err))
 	h.close()
-	exit = exitOf(state, err)
 	return exit, err == nil && (h.level >= LevelFull || state.Exited())
 }
 
@@ -368,5 +418,6 @@ func (h *helper) close() {
 		for _, fd := range h.socket.rights {
 			_ = unix.Close(fd)
 		}
+		h.group.End()
 	})
 }

@@ -30,8 +30,9 @@ type Info struct {
 	ID      string // job_ and 12 of [a-z2-7]
 	Command string
 	State   State
-	Exit    int    // 128 and its number if a signal ended the command
-	Signal  string // "SIGSEGV"; "": it exited
+	Exit    int            // 128 and its number if a signal ended the command
+	Signal  string         // "SIGSEGV"; "": it exited
+	Hit     sandbox.Bounds `json:",omitzero"` // limits that stopped it (sandbox.Exit)
 	Start   time.Time
 	End     time.Time // zero while running
 	Left    int       // processes that the command left running and that were ended

@@ -215,6 +215,12 @@ func (h *helper) start() error {
 // begin confines its thread and starts the command from it. The kernel asks about the first thread of a process whether
 // somebody may send it a signal, so that one stays outside: else the command could kill the helper and outlive it.
 func (h *helper) begin() error {
+	if h.spec.Group && h.spec.Level >= LevelFull {
+		// Namespaces are a thread's: this one has the command.
+		if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
+			return failed(err, "hide the control groups outside")
+		}
+	}
 	if h.spec.Level >= LevelKernel {
 		if err := confine(&h.spec); err != nil {
 			return err
