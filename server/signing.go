@@ -74,10 +74,9 @@ func (g *signing) metadata() func(*http.Request) string {
 	return g.oauth.Metadata
 }
 
-// initial are the scopes that challenges name; "": ours. Beside pages of our own they are ours: an issuer has its own
-// list in its metadata.
+// initial are the scopes that clients are told to ask for; "": all, since a person then says which.
 func (g *signing) initial() string {
-	if g == nil || g.issuers == nil || g.modes.Pages() {
+	if g == nil || g.modes.Pages() {
 		return ""
 	}
 	return g.issuers.Initial()

@@ -337,6 +337,9 @@ func (run *serving) describe(urls []string) {
 		run.say("clients connect to %s", cfg.HTTP.PublicURL)
 	}
 	run.say("auth mode %s", run.access())
+	if at := run.signInURL(urls); at != "" {
+		run.say("to sign in, add %s/mcp to your client; its browser window then leads to %s/signin/", at, at)
+	}
 	run.say("data directory %s (store %s)", cfg.DataDir(), cfg.Store.URL)
 	run.say("%s", run.confinement())
 	for _, root := range run.roots() {
@@ -350,16 +353,36 @@ func (run *serving) describe(urls []string) {
 	}
 }
 
+// signInURL is the address at which people sign in to this server; "": they do not, or no address is known yet.
+func (run *serving) signInURL(urls []string) string {
+	modes, err := auth.ParseModes(run.mode)
+	switch {
+	case err != nil || !modes.Pages():
+		return ""
+	case run.cfg.HTTP.PublicURL != "":
+		return run.cfg.HTTP.PublicURL
+	}
+	at, _ := run.endpoint(urls)
+	return strings.TrimSuffix(at, "/mcp")
+}
+
 // access says who can connect, and in mode token why tokens are needed and how many there are.
 func (run *serving) access() string {
+	if modes, err := auth.ParseModes(run.mode); err == nil && modes.OAuth() {
+		if !modes.Pages() {
+			return run.mode + ": people sign in with " + run.issuers() + run.besides(modes)
+		}
+		text := map[bool]string{true: "one person, the owner, signs in", false: "principals sign in"}[modes.Owner]
+		if modes.OIDC {
+			text += ", or with " + run.issuers()
+		}
+		return run.mode + ": " + text + run.besides(modes)
+	}
 	switch {
 	case run.mode == "none" && run.everyUser():
 		return "none: no tokens, every user of this machine can connect"
 	case run.mode == "none":
 		return "none: no tokens, only your user account can connect"
-	}
-	if m, err := auth.ParseModes(run.mode); err == nil && m.OIDC && !m.Pages() {
-		return run.issuers(m)
 	}
 	why, alone := "auth.mode is token ("+run.read.Origin("auth.mode")+")", ""
 	if run.read.Auth.Mode == "auto" {
@@ -369,19 +392,22 @@ func (run *serving) access() string {
 	return fmt.Sprintf("token, because %s; valid tokens: %d of %d in %s%s", why, valid, all, run.cfg.TokenFile(), alone)
 }
 
-// issuers says with whom people sign in, and whether tokens are good, too.
-func (run *serving) issuers(m auth.Modes) string {
+// issuers names those with whom people sign in.
+func (run *serving) issuers() string {
 	var names []string
 	for _, i := range run.cfg.Auth.Issuers {
 		names = append(names, i.Name+" ("+i.Issuer+")")
 	}
-	text := run.mode + ": people sign in with " + strings.Join(names, ", ")
-	if m.Token {
-		valid, all := run.tokens()
-		text += fmt.Sprintf("; valid tokens: %d of %d in %s, also at /t/mcp for clients that would sign in", valid, all,
-			run.cfg.TokenFile())
+	return strings.Join(names, ", ")
+}
+
+// besides says how many tokens are good beside a sign-in.
+func (run *serving) besides(modes auth.Modes) string {
+	valid, all := run.tokens()
+	if !modes.Token || all == 0 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("; tokens are good, too: %d of %d in %s are valid", valid, all, run.cfg.TokenFile())
 }
 
 // tokens counts the tokens, and those of them that are neither revoked nor expired.
@@ -420,8 +446,15 @@ func (run *serving) roots() []string {
 		return run.cfg.Roots
 	case len(roots) > 0:
 		return roots
+	case run.ownerSignsIn():
+		return run.cfg.Roots
 	}
 	return []string{filepath.Join(run.cfg.DataDir(), "workspaces", "{principal}")}
+}
+
+func (run *serving) ownerSignsIn() bool {
+	modes, err := auth.ParseModes(run.mode)
+	return err == nil && modes.Owner
 }
 
 // everyUser says whether clients of other users of this machine are let in without a token.
@@ -444,12 +477,11 @@ func (run *serving) warnings() []string {
 		}
 	} else {
 		for _, root := range run.roots() {
-			if !strings.Contains(root, "{principal}") {
+			if !strings.Contains(root, "{principal}") && !run.ownerSignsIn() {
 				out = append(out, "root "+root+" is shared by all principals")
 			}
 		}
-		m, _ := auth.ParseModes(run.mode)
-		if valid, _ := run.tokens(); valid == 0 && !m.OAuth() {
+		if valid, _ := run.tokens(); valid == 0 && run.mode == "token" {
 			out = append(out, "there is no valid token, so nobody can connect; make one: codehand token new NAME")
 		}
 	}
